@@ -1,0 +1,78 @@
+# Everything happens in a virtual environment in .venv, which the targets make themselves.
+# A stamp in it says what is installed, so that nothing is installed twice until pyproject.toml changes.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --root-user-action=ignore
+STAMP := $(VENV)/stamp
+OUT := examples/out
+
+.DEFAULT_GOAL := help
+.PHONY: run test check fmt bench fuzz clean help
+
+# a line of examples/digits.py ends with `# mistake: ...`: what to write instead to make one
+run: $(STAMP)-run  ## train a typed classifier on handwritten digits, after mypy has checked it
+	@echo "== mypy --strict examples/digits.py"
+	@$(BIN)/mypy --strict examples/digits.py
+	@echo "== the same with a rank mistake"
+	@mkdir -p $(OUT)
+	@sed -E 's/^( *).*# mistake: (.*)$$/\1\2/' examples/digits.py > $(OUT)/mistake.py
+	@diff examples/digits.py $(OUT)/mistake.py && { echo "no line was changed" >&2; exit 1; } || true
+	@$(BIN)/mypy --strict $(OUT)/mistake.py && { echo "mypy missed it" >&2; exit 1; } || true
+	@echo "== python examples/digits.py"
+	@$(BIN)/python examples/digits.py
+
+test: $(STAMP)-test  ## every check: format, lint, both type checkers, all tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/mypy examples stubs/generate.py
+	$(BIN)/pyright
+	$(BIN)/pytest -q
+
+check: $(STAMP)-test  ## the quick loop: as test, without the slow tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/pytest -q -m "not slow"
+
+fmt: $(STAMP)-test  ## format the code and mend what the linter can, write the stubs anew
+	$(BIN)/python stubs/generate.py
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)-bench  ## compare with JAX and PyTorch, a table in Markdown
+	$(BIN)/python -m benchmarks
+
+fuzz: $(STAMP)-test  ## the property tests with many more random programs
+	$(BIN)/pytest -q --hypothesis-profile=fuzz -m "not slow" tests
+
+clean:  ## remove the environment, caches and everything built
+	rm -rf $(VENV) $(OUT) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/:/' | \
+	  while IFS=: read -r name text; do printf 'make %-8s%s\n' "$$name" "$$text"; done
+
+$(STAMP)-venv:
+	@$(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("NNKit needs Python 3.11 or later, but $(PYTHON) is %d.%d; make PYTHON=python3.11 ... picks another" % sys.version_info[:2])'
+	@$(PYTHON) -m venv --clear $(VENV) || { echo "$(PYTHON) cannot make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@touch $@
+
+$(STAMP)-run: $(STAMP)-venv pyproject.toml
+	@echo "== installing into $(VENV)"
+	@$(PIP) --editable '.[examples,types]'
+	@touch $@
+
+$(STAMP)-test: $(STAMP)-venv pyproject.toml
+	@echo "== installing into $(VENV)"
+	@$(PIP) --editable '.[test]'
+	@touch $@
+
+$(STAMP)-bench: $(STAMP)-venv pyproject.toml
+	@echo "== installing into $(VENV)"
+	@$(PIP) --editable '.[bench]'
+	@touch $@

@@ -1,0 +1,15 @@
+"""Differentiation, source to source: gradient declarations get bodies, and every op both its directions.
+
+Read `rules` (one op, both directions, from its form) and `strength` (zeros that stay zero); then
+`declaration` (what is asked for, and its type), `leaves` (tuples and structs as their tensors),
+`order`, `activity` and `copy` (what is differentiated, and where); last `pullback` (how calls are
+differentiated), `linearize` (the reverse sweep over one function), `residuals` (a function cut into
+forward and backward halves) and `reverse` (the pass over a module).  What derivatives are at ties,
+kinks and edges: `docs/semantics.md`.
+"""
+
+from .declaration import gradient_type
+from .reverse import differentiate
+from .rules import jvp_of, vjp_of
+
+__all__ = ["differentiate", "gradient_type", "jvp_of", "vjp_of"]

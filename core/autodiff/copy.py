@@ -1,0 +1,117 @@
+"""A copy of a primal's body in which tuples and structs are seen through to their tensors.
+
+A derivative is grown on a copy: the primal itself is never changed.  Every value of the primal has a
+copy, and the copy has *leaves*, tensors which stand for the same data however often it is packed
+into aggregates and taken out.  Differentiation speaks of leaves alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ..errors import UnsupportedError
+from ..ir import Block, Builder, Function, Instruction, Value
+from ..ops.aggregate import Aggregate, Extract
+from ..types import TensorType
+from .activity import Activity, span, straight_line
+from .leaves import split
+
+Origin: TypeAlias = "tuple[Value, int] | tuple[Value, str, int]"
+"""What a leaf is a copy of: a leaf of a value, or something that a forward function saved there."""
+
+
+@dataclass
+class Copy:
+    """The body of `primal` in a new block, and which of its leaves depend on what is `wanted`.
+
+    `returned` is the copy of the result, None when there is none.
+    """
+
+    primal: Function
+    builder: Builder = field(default_factory=lambda: Builder(Block(name="entry")))
+    leaves: dict[Value, tuple[Value, ...]] = field(default_factory=dict[Value, tuple[Value, ...]])
+    origins: dict[Value, Origin] = field(default_factory=dict[Value, Origin])
+    active: set[Value] = field(default_factory=set[Value])
+    returned: Value | None = None
+
+    @property
+    def arguments(self) -> list[Value]:
+        """The leaves of all parameters."""
+        return [leaf for argument in self.builder.block.arguments for leaf in self.leaves[argument]]
+
+    @property
+    def results(self) -> tuple[Value, ...]:
+        """The leaves of the result."""
+        return self.leaves[self.returned] if self.returned else ()
+
+    def leaves_of_all(self, values: Iterable[Value]) -> list[Value]:
+        """The leaves of several copied values, one after the other."""
+        return [leaf for value in values for leaf in self.leaves[value]]
+
+
+def copy_primal(primal: Function, wanted: int, activity: Activity) -> Copy:
+    """A copy whose active leaves are those that depend on the parameter leaves in `wanted`.
+
+    Raises: UnsupportedError for several blocks or instructions with regions.
+    """
+    copy = Copy(primal)
+    values: dict[Value, Value] = {}
+    block = straight_line(primal)
+    for parameter in block.arguments:
+        values[parameter] = copy.builder.argument(parameter.type, parameter.name)
+        copy.leaves[values[parameter]] = split(copy.builder, values[parameter])
+    for instruction in block.instructions:
+        operands = [values[operand] for operand in instruction.operands]
+        if instruction.op.is_terminator:
+            copy.returned = operands[0] if operands else None
+        else:
+            copy.builder.location = instruction.location
+            values.update(zip(instruction.results, _copy(copy, instruction, operands), strict=True))
+    copy.builder.location = None
+    for value, masks in activity.of_values(primal).items():
+        for position, (leaf, mask) in enumerate(
+            zip(copy.leaves[values[value]], masks, strict=True)
+        ):
+            copy.origins.setdefault(leaf, (value, position))
+            if mask & wanted:
+                copy.active.add(leaf)
+    return copy
+
+
+def _copy(copy: Copy, instruction: Instruction, operands: Sequence[Value]) -> tuple[Value, ...]:
+    """The results of the copied instruction, whose leaves are made known."""
+    match instruction.op:
+        case Extract() as op:
+            leaves = copy.leaves[operands[0]][span(op, operands[0].type)]
+            is_tensor = isinstance(instruction.result.type, TensorType)
+            results = leaves if is_tensor else append_copy(copy.builder, instruction, operands)
+        case Aggregate():
+            leaves = tuple(copy.leaves_of_all(operands))
+            results = append_copy(copy.builder, instruction, operands)
+        case _:
+            results = append_copy(copy.builder, instruction, operands)
+            for result in results:
+                copy.leaves[result] = split(copy.builder, result)
+            return results
+    copy.leaves[results[0]] = leaves
+    return results
+
+
+def append_copy(
+    builder: Builder, instruction: Instruction, operands: Sequence[Value]
+) -> tuple[Value, ...]:
+    """Append `instruction` with other operands of the same types; its new results."""
+    if instruction.regions:
+        raise UnsupportedError(
+            f"{instruction.op.name} has regions, which cannot be differentiated: "
+            "differentiate before loop nests are made"
+        )
+    new = Instruction(instruction.op, tuple(operands), (), (), builder.location)
+    new.results = tuple(
+        Value(result.type, result.name, new, index)
+        for index, result in enumerate(instruction.results)
+    )
+    builder.block.instructions.append(new)
+    return new.results

@@ -1,0 +1,136 @@
+"""What a gradient declaration asks for, checked against its primal, and the type that follows.
+
+[gradient @f from 1 wrt 2, 0 keeping 0 seedable]
+parameters: those of f, then the seed (of the type of result 1)
+results:    the derivatives in the order of `wrt`, then the kept results; one alone is not a tuple
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import DifferentiationError
+from ..ir import GradientOf
+from ..types import FunctionType, TupleType, Type
+from .leaves import elements, leaves_of
+
+
+@dataclass(frozen=True)
+class Request:
+    """A declaration with every default filled in: positions of results and parameters."""
+
+    source: int
+    wrt: tuple[int, ...]
+    keeping: tuple[int, ...]
+    seedable: bool
+
+
+def gradient_type(
+    primal: FunctionType, declaration: GradientOf, names: Sequence[str | None] | None = None
+) -> FunctionType:
+    """The type of the gradient that `declaration` declares of a function of type `primal`.
+
+    `names` are the primal's parameters, for messages.
+    Raises: DifferentiationError as `resolve` does.
+    """
+    request = resolve(primal, declaration, names)
+    results = elements(primal.result)
+    derivatives = tuple(primal.parameters[index] for index in request.wrt)
+    kept = tuple(results[index] for index in request.keeping)
+    seed = (results[request.source],) if request.seedable else ()
+    return FunctionType((*primal.parameters, *seed), one_or_tuple((*derivatives, *kept)))
+
+
+def one_or_tuple(types: Sequence[Type]) -> Type:
+    """Several results are a tuple; one is itself."""
+    return types[0] if len(types) == 1 else TupleType(tuple(types))
+
+
+def resolve(
+    primal: FunctionType, declaration: GradientOf, names: Sequence[str | None] | None = None
+) -> Request:
+    """The declaration with its defaults filled in.
+
+    Raises: DifferentiationError for an index out of range, a duplicate, nothing to differentiate, or a
+        parameter or result without float elements.
+    """
+    source = _source(primal, declaration)
+    wrt = declaration.wrt
+    if wrt is None:
+        wrt = tuple(range(len(primal.parameters)))
+    _check_wrt(primal, declaration.primal, wrt, names)
+    _check_keeping(primal, declaration)
+    return Request(source, wrt, declaration.keeping, declaration.seedable)
+
+
+def _source(primal: FunctionType, declaration: GradientOf) -> int:
+    results = elements(primal.result)
+    name = declaration.primal
+    if not results:
+        raise DifferentiationError(f"@{name} returns nothing, so it has no gradient")
+    source = 0 if declaration.source is None else declaration.source
+    if not 0 <= source < len(results):
+        raise DifferentiationError(
+            f"from_={source} is out of range: @{name} has {_count(len(results), 'result')}"
+        )
+    if not has_float(results[source]):
+        raise DifferentiationError(
+            f"result {source} of @{name} is {describe(results[source])}: only floats have a gradient"
+        )
+    return source
+
+
+def _check_wrt(
+    primal: FunctionType, name: str, wrt: tuple[int, ...], names: Sequence[str | None] | None
+) -> None:
+    count = len(primal.parameters)
+    if not wrt:
+        raise DifferentiationError(
+            f"wrt of the gradient of @{name} is empty: name at least one parameter"
+        )
+    for position, index in enumerate(wrt):
+        if not 0 <= index < count:
+            raise DifferentiationError(
+                f"wrt={index} is out of range: @{name} has {_count(count, 'parameter')}"
+            )
+        label = f"{index} ({names[index]})" if names and names[index] else str(index)
+        if index in wrt[:position]:
+            raise DifferentiationError(f"wrt of @{name} names parameter {label} twice")
+        if not has_float(primal.parameters[index]):
+            raise DifferentiationError(
+                f"parameter {label} of @{name} is {describe(primal.parameters[index])}: only floats "
+                f"have a gradient, leave it out of wrt"
+            )
+
+
+def _check_keeping(primal: FunctionType, declaration: GradientOf) -> None:
+    count = len(elements(primal.result))
+    for position, index in enumerate(declaration.keeping):
+        if not 0 <= index < count:
+            raise DifferentiationError(
+                f"keeping={index} is out of range: @{declaration.primal} has {_count(count, 'result')}"
+            )
+        if index in declaration.keeping[:position]:
+            raise DifferentiationError(
+                f"keeping of @{declaration.primal} names result {index} twice"
+            )
+
+
+def has_float(type: Type) -> bool:
+    """Whether any tensor inside `type` has float elements."""
+    return any(leaf.type.dtype.is_float for leaf in leaves_of(type))
+
+
+def describe(type: Type) -> str:
+    """As users read it: `i32[3]`, or `$State (#step: i64, #done: bool)`."""
+    leaves = leaves_of(type)
+    if len(leaves) == 1 and not leaves[0].path:
+        return leaves[0].type.words
+    inside = ", ".join(f"{leaf}: {leaf.type.words}" for leaf in leaves)
+    head = "a tuple" if isinstance(type, TupleType) else str(type)
+    return f"{head} ({inside})" if inside else f"{head} without tensors"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

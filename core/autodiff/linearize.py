@@ -1,0 +1,142 @@
+"""The reverse sweep over one function.
+
+    %y = sin %x            ȳ is known         x̄ += ȳ · cos %x        (the op's rule)
+    %y = apply @f(%x, …)   ȳ is known         x̄ += apply @f_bwd(residuals, ȳ)
+
+1. The primal is copied; the copy's instructions are the forward half.
+2. Instructions are visited last to first.  One without a cotangent, or without an operand that depends
+   on what is wanted, costs nothing.
+3. A call asks (by `yield`) for the pullback of its callee, and gets its two functions.
+4. The backward half refers to values of the forward half freely.  Whoever asked decides whether both end
+   up in one function (`core.autodiff.reverse`) or in two (`core.autodiff.residuals`).
+
+Source: Griewank & Walther 2008, Evaluating Derivatives, §3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Set
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ..errors import DifferentiationError
+from ..ir import Block, Builder, Function, Instruction, Value
+from ..location import HasLocation
+from ..ops.aggregate import Aggregate, Apply, Extract
+from .activity import Activity
+from .adjoints import Adjoints, Cotangent
+from .copy import Copy, copy_primal
+from .leaves import mask_of
+from .pullback import Pullback, SavingCall, Signature, Source, call_backward, call_forward
+from .rules import vjp_of
+from .strength import is_strong
+
+Seeds: TypeAlias = "Callable[[Builder], Mapping[int, Cotangent]]"
+"""The cotangents of the result's leaves, emitted at the head of the backward half."""
+
+
+@dataclass
+class Linearized:
+    """A copy of the primal, the reverse sweep over it, and what the sweep gathered.
+
+    `calls` are the calls of the copy whose pullbacks want something saved.
+    """
+
+    copy: Copy
+    backward: Builder
+    adjoints: Adjoints
+    calls: dict[Instruction, SavingCall] = field(default_factory=dict[Instruction, SavingCall])
+
+    def forward(self, used: Set[Value]) -> list[Instruction]:
+        """The forward half; a call saves what its pullback wants only if that is `used`."""
+        half: list[Instruction] = []
+        for instruction in self.copy.builder.block.instructions:
+            saving = self.calls.get(instruction)
+            if saving is None or used.isdisjoint(saving.saved):
+                half.append(instruction)
+            else:
+                half.extend(saving.replace(instruction))
+        return half
+
+
+Linearizing: TypeAlias = "Generator[Signature, Pullback | None, Linearized]"
+
+
+def linearize(function: Function, wanted: int, seeds: Seeds, activity: Activity) -> Linearizing:
+    """Sweep over a copy of `function` for the derivatives by the parameter leaves in `wanted`.
+
+    Raises: DifferentiationError, with the user's line, for an op without a derivative on the way.
+    """
+    copy = copy_primal(function, wanted, activity)
+    backward = Builder(Block())
+    result = Linearized(copy, backward, Adjoints(backward, copy.active))
+    backward.location = function.entry.terminator.location
+    for position, seed in seeds(backward).items():
+        result.adjoints.add(copy.results[position], seed.value, seed.strong)
+    for instruction in reversed(copy.builder.block.instructions):
+        backward.location = instruction.location
+        match instruction.op:
+            case Extract() | Aggregate():
+                pass  # they share the leaves of what they take apart and put together
+            case Apply():
+                yield from _sweep_call(result, instruction)
+            case _:
+                _sweep(result, instruction)
+    backward.location = None
+    return result
+
+
+def _sweep(work: Linearized, instruction: Instruction) -> None:
+    """Hand the cotangents of an instruction on to its operands, by the rule of its op."""
+    adjoints, op = work.adjoints, instruction.op
+    found = [adjoints[result] for result in instruction.results]
+    if all(ct is None for ct in found) or adjoints.active.isdisjoint(instruction.operands):
+        return
+    strong = any(ct is not None and ct.strong for ct in found)
+    cts = [ct.value if ct else None for ct in found]
+    try:
+        derivatives = vjp_of(
+            work.backward, op, instruction.results, instruction.operands, cts, strong
+        )
+    except DifferentiationError as error:
+        raise located(error, instruction.location) from None
+    for operand, derivative in zip(instruction.operands, derivatives, strict=True):
+        adjoints.add(operand, derivative, is_strong(op, strong))
+
+
+def _sweep_call(
+    work: Linearized, instruction: Instruction
+) -> Generator[Signature, Pullback | None, None]:
+    """The same for a call, by way of the pullback of what it calls."""
+    copy, adjoints = work.copy, work.adjoints
+    op = instruction.op
+    assert isinstance(op, Apply)
+    arguments = copy.leaves_of_all(instruction.operands)
+    found = [adjoints[leaf] for leaf in copy.leaves[instruction.result]]
+    wanted = mask_of([k for k, leaf in enumerate(arguments) if leaf in adjoints.active])
+    seeded = mask_of([k for k, ct in enumerate(found) if ct is not None])
+    strong = mask_of([k for k, ct in enumerate(found) if ct is not None and ct.strong])
+    if not wanted or not seeded:
+        return
+    pullback = yield Signature(op.callee, wanted, seeded, strong)
+    assert pullback is not None
+    saving = call_forward(copy, instruction, pullback)
+    if saving.instructions:
+        work.calls[instruction] = saving
+    residuals = [
+        arguments[residual.position] if residual.source is Source.ARGUMENT
+        else copy.leaves[instruction.result][residual.position] if residual.source is Source.RESULT
+        else saving.saved[residual.position]
+        for residual in pullback.residuals
+    ]  # fmt: skip
+    seeds = {k: ct.value for k, ct in enumerate(found) if ct is not None}
+    for position, derivative in call_backward(work.backward, pullback, residuals, seeds).items():
+        adjoints.add(arguments[position], derivative, bool(pullback.strong >> position & 1))
+
+
+def located(error: DifferentiationError, location: HasLocation | None) -> DifferentiationError:
+    """`error` with the user's line as a note."""
+    place = location.resolve() if location else None
+    if place:
+        error.add_note("\n".join(f"  {line}" for line in place.excerpt().splitlines()))
+    return error

@@ -1,0 +1,76 @@
+"""The order in which declarations get their bodies: after everything they call or differentiate.
+
+Source: depth-first search with an explicit stack; Cormen et al., Introduction to Algorithms, §20.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..errors import DifferentiationError, UnsupportedError
+from ..ir import Function, Module
+from ..ops.aggregate import Apply
+
+
+def declarations_in_order(module: Module) -> list[Function]:
+    """All gradient declarations, each after those it depends on.
+
+    Raises: UnsupportedError when a declaration depends on a function that depends on itself;
+        DifferentiationError for a primal that does not exist.
+    """
+    roots = [f.name for f in module.functions.values() if f.declaration and f.body is None]
+    return [
+        module.functions[name]
+        for name in dependencies(module, roots)
+        if module.functions[name].declaration and module.functions[name].body is None
+    ]
+
+
+def dependencies(module: Module, roots: list[str]) -> list[str]:
+    """Everything reachable from `roots`, themselves included, callees before callers."""
+    finished: dict[str, None] = {}
+    for root in roots:
+        path: dict[str, Iterator[str]] = {}
+        pending = [root]
+        while pending:
+            name = pending.pop()
+            if name not in finished:
+                if name in path:
+                    _refuse_cycle([*list(path)[list(path).index(name) :], name])
+                path[name] = iter(_needs(module, name))
+            while path and not pending:
+                current = next(reversed(path))
+                following = next(path[current], None)
+                if following is not None:
+                    pending.append(following)
+                else:
+                    del path[current]
+                    finished[current] = None
+    return list(finished)
+
+
+def callees(function: Function) -> list[str]:
+    """Names of the functions that `function` calls, without repetition."""
+    if function.body is None:
+        return []
+    called = (
+        i.op.callee for b in function.body.blocks for i in b.instructions if isinstance(i.op, Apply)
+    )
+    return list(dict.fromkeys(called))
+
+
+def _needs(module: Module, name: str) -> list[str]:
+    function = module.functions[name]
+    primal = [function.declaration.primal] if function.declaration else []
+    for needed in (*primal, *callees(function)):
+        if needed not in module.functions:
+            raise DifferentiationError(f"@{name} speaks of @{needed}, which is not in the module")
+    return [*primal, *callees(function)]
+
+
+def _refuse_cycle(cycle: list[str]) -> None:
+    chain = " → ".join(f"@{name}" for name in cycle)
+    raise UnsupportedError(
+        f"the gradient of a function that depends on itself ({chain}) is not supported: unroll the "
+        "recursion while staging, with a depth that is a Python number"
+    )

@@ -1,0 +1,190 @@
+"""The pass: every gradient declaration of a module gets its body.
+
+    [gradient @f wrt 0 keeping 0]                    func @f_grad: (T) -> (T, U) {
+    func @f_grad: (T) -> (T, U)          becomes     'entry(%x: T):
+                                                         forward half of @f, as far as it is needed
+                                                         reverse sweep, from a seed of ones
+                                                         return derivatives and kept results
+
+1. Declarations come in order of dependence, so the gradient of a gradient finds its primal filled.
+2. Calls in an active place are differentiated through functions that all of the module share; they are
+   made on demand, by generators on an explicit stack, so no depth of calls is too deep.
+3. Last, `stopGradient` has done its work and goes, and so do functions that ended up unused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..errors import DifferentiationError
+from ..ir import Block, Builder, Function, Module, Region, Stage, Value
+from ..ops.aggregate import Aggregate
+from ..ops.literal import constant
+from ..ops.stopping import StopGradient
+from ..ops.terminators import Return
+from ..types import TupleType, Type
+from .activity import Activity
+from .adjoints import Cotangent
+from .declaration import Request, gradient_type, resolve
+from .leaves import elements, join, leaf_count, leaves_of, mask_of, members, split
+from .linearize import Linearized, Linearizing, Seeds, linearize
+from .live import live
+from .order import declarations_in_order, dependencies
+from .pullback import Pullback, Signature
+from .residuals import Cutter
+
+
+def differentiate(module: Module) -> None:
+    """Give every gradient declaration in `module` its body.  The stage becomes optimizable.
+
+    Requires: straight-line functions of stage raw or optimizable.  Functions that are not declarations
+    keep their meaning and their instructions, but for `stopGradient`.
+    Cost: linear in the size of the functions, once per set of needs of their callers.
+    Raises: DifferentiationError for a wrong declaration or an op without derivative; UnsupportedError
+        when a function that is differentiated depends on itself.
+    """
+    given = list(module.functions)
+    work = _Differentiator(module)
+    for function in declarations_in_order(module):
+        work.define(function)
+    for function in module.functions.values():
+        _erase_stops(function)
+    reached = set(dependencies(module, given)) if len(given) < len(module.functions) else set(given)
+    for name in [name for name in module.functions if name not in reached]:
+        del module.functions[name]
+    module.stage = Stage.OPTIMIZABLE
+
+
+@dataclass
+class _Differentiator:
+    """Fills declarations of `module`; pullbacks are remembered by their signature."""
+
+    module: Module
+    pullbacks: dict[Signature, Pullback] = field(default_factory=dict[Signature, Pullback])
+
+    def __post_init__(self) -> None:
+        self.activity = Activity(self.module)
+        self.cutter = Cutter(self.module)
+
+    def define(self, function: Function) -> None:
+        """Give the declaration `function` its body."""
+        assert function.declaration is not None
+        primal = self.module.functions[function.declaration.primal]
+        request = resolve(primal.type, function.declaration, [p.name for p in primal.parameters])
+        expected = gradient_type(primal.type, function.declaration)
+        if function.type != expected:
+            raise DifferentiationError(
+                f"@{function.name} is declared as {function.type}, but the gradient of @{primal.name} "
+                f"is {expected}"
+            )
+        source = elements(primal.type.result)[request.source]
+        seed = Value(source, "seed") if request.seedable else None
+        first = leaf_count(elements(primal.type.result)[: request.source])
+        wanted = [
+            leaf_count(primal.type.parameters[:index]) + position
+            for index in request.wrt
+            for position in range(leaf_count([primal.type.parameters[index]]))
+        ]
+        work = self._run(
+            linearize(primal, mask_of(wanted), _seed_or_ones(source, seed, first), self.activity)
+        )
+        function.body = Region([_joined(work, request, seed)])
+        function.declaration = None
+
+    def _run(self, root: Linearizing) -> Linearized:
+        """Run `root` and the sweeps it asks for, which may ask for more, on an explicit stack."""
+        stack: list[tuple[Signature | None, Linearizing]] = [(None, root)]
+        answer: Pullback | None = None
+        while True:
+            signature, sweep = stack[-1]
+            try:
+                needed = sweep.send(answer)
+            except StopIteration as finished:
+                stack.pop()
+                if signature is None:
+                    done: Linearized = finished.value
+                    return done
+                answer = self.pullbacks[signature] = self.cutter.cut(signature, finished.value)
+            else:
+                answer = self.pullbacks.get(needed)
+                if answer is None:
+                    stack.append((needed, self._sweep(needed)))
+
+    def _sweep(self, signature: Signature) -> Linearizing:
+        function = self.module.functions[signature.name]
+        return linearize(
+            function, signature.wanted, _parameters(signature, function), self.activity
+        )
+
+
+def _seed_or_ones(source: Type, seed: Value | None, first: int) -> Seeds:
+    """Cotangents of the result of type `source`, whose leaves begin at number `first`."""
+
+    def emit(b: Builder) -> dict[int, Cotangent]:
+        leaves = leaves_of(source)
+        values = split(b, seed) if seed else [constant(b, leaf.type, 1) for leaf in leaves]
+        return {
+            first + position: Cotangent(value)
+            for position, value in enumerate(values)
+            if value.tensor.dtype.is_float
+        }
+
+    return emit
+
+
+def _parameters(signature: Signature, function: Function) -> Seeds:
+    """Cotangents that are parameters of a backward function."""
+
+    def emit(b: Builder) -> dict[int, Cotangent]:
+        leaves = leaves_of(function.type.result)
+        return {
+            position: Cotangent(
+                b.argument(leaves[position].type), bool(signature.strong >> position & 1)
+            )
+            for position in members(signature.seeded)
+        }
+
+    return emit
+
+
+def _joined(work: Linearized, request: Request, seed: Value | None) -> Block:
+    """Both halves in one block, without what the results do not need."""
+    copy, b = work.copy, work.backward
+    arguments = copy.builder.block.arguments
+    results = elements(copy.primal.type.result)
+    outputs = [_derivative(work, arguments[index]) for index in request.wrt]
+    for index in request.keeping:
+        first = leaf_count(results[:index])
+        leaves = copy.results[first : first + leaf_count([results[index]])]
+        outputs.append(join(b, results[index], leaves))
+    if len(outputs) > 1:
+        outputs = [b.emit(Aggregate(TupleType(tuple(value.type for value in outputs))), *outputs)]
+    backward, used = live(b.block.instructions, outputs)
+    forward, _ = live(work.forward(used), used)
+    joined = Builder(Block([*arguments, *([seed] if seed else [])], [*forward, *backward], "entry"))
+    joined.emit_many(Return(), outputs)
+    return joined.block
+
+
+def _derivative(work: Linearized, argument: Value) -> Value:
+    """The gradient by a parameter, of its type; what nothing flows to is zero."""
+    found: list[Value] = []
+    for leaf in work.copy.leaves[argument]:
+        ct = work.adjoints[leaf]
+        found.append(ct.value if ct else constant(work.backward, leaf.tensor, 0))
+    return join(work.backward, argument.type, found)
+
+
+def _erase_stops(function: Function) -> None:
+    """Replace every `stopGradient` by its operand."""
+    if function.body is None:
+        return
+    for block in function.body.blocks:
+        if not any(isinstance(i.op, StopGradient) for i in block.instructions):
+            continue
+        stands_for: dict[Value, Value] = {}
+        for instruction in block.instructions:
+            instruction.operands = tuple(stands_for.get(v, v) for v in instruction.operands)
+            if isinstance(instruction.op, StopGradient):
+                stands_for[instruction.result] = instruction.operands[0]
+        block.instructions = [i for i in block.instructions if not isinstance(i.op, StopGradient)]

@@ -1,0 +1,237 @@
+"""Derives both directions of every op's derivative from its form; the only reader of the forms.
+
+| form        | reverse (cotangents)                    | forward (tangents)          |
+|-------------|-----------------------------------------|-----------------------------|
+| Elementwise | ct · ∂y/∂x, summed to the shape of x    | Σ dx · ∂y/∂x                |
+| Linear      | the transpose                           | the op itself, on tangents  |
+| Bilinear    | the transpose                           | op(dx, y) + op(x, dy)       |
+| explicit    | the op's `vjp`                          | the op's `jvp`              |
+
+None is a zero that costs nothing.  `strong` says that a derivative may hold zeros no factor may wake
+(`core.autodiff.strength`): its products become `select(0, p, p ≠ p and ct = 0)` for p = ct · ∂y/∂x.
+Testing the product and not only the cotangent keeps derivatives of the rule right where a cotangent is
+zero by chance.
+Source: Radul, Paszke, Frostig, Johnson & Maclaurin 2022, "You only linearize once".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from ..errors import DifferentiationError, InternalError
+from ..ir import Emitter, Op, Value
+from ..ops.arithmetic import Add, Multiply, Negate
+from ..ops.comparison import And, Equal, NotEqual, Select
+from ..ops.forms import Bilinear, Elementwise, Linear, Partial
+from ..ops.literal import Literal, constant
+from ..ops.reduction import Broadcast, sum_to_shape
+from ..types import Shape, broadcast_shapes, scalar
+
+Derivatives: TypeAlias = "tuple[Value | None, ...]"
+
+
+def vjp_of(
+    b: Emitter,
+    op: Op,
+    ys: Sequence[Value],
+    xs: Sequence[Value],
+    cts: Sequence[Value | None],
+    strong: bool = False,
+) -> Derivatives:
+    """Reverse: the cotangents of the operands from those of the results.
+
+    Raises: DifferentiationError when `op` has no derivative.
+    """
+    wanted = [x.tensor.dtype.is_float for x in xs]
+    if not any(wanted) or all(ct is None for ct in cts):
+        return (None,) * len(xs)
+    check_differentiable(op)
+    found: Sequence[Value | None]
+    match op:
+        case Elementwise():
+            found = _pull_elementwise(b, op, ys[0], xs, _only(cts), strong)
+        case Linear() | Bilinear():
+            found = op.transpose_rule(b, xs, _only(cts))
+        case _:
+            found = op.vjp(b, ys, xs, cts)
+    return _checked(
+        op, [ct if is_float else None for ct, is_float in zip(found, wanted, strict=True)], xs
+    )
+
+
+def jvp_of(
+    b: Emitter,
+    op: Op,
+    ys: Sequence[Value],
+    xs: Sequence[Value],
+    dxs: Sequence[Value | None],
+    strong: bool = False,
+) -> Derivatives:
+    """Forward: the tangents of the results from those of the operands.
+
+    Raises: DifferentiationError when `op` has no derivative.
+    """
+    wanted = [y.tensor.dtype.is_float for y in ys]
+    if not any(wanted) or all(dx is None for dx in dxs):
+        return (None,) * len(ys)
+    check_differentiable(op)
+    found: Sequence[Value | None]
+    match op:
+        case Elementwise():
+            found = (_push_elementwise(b, op, ys[0], xs, dxs, strong),)
+        case Linear():
+            found = (_push_linear(b, op, xs, dxs),)
+        case Bilinear():
+            found = (_push_bilinear(b, op, xs, dxs),)
+        case _:
+            found = op.jvp(b, ys, xs, dxs)
+    return _checked(
+        op, [dy if is_float else None for dy, is_float in zip(found, wanted, strict=True)], ys
+    )
+
+
+def check_differentiable(op: Op) -> None:
+    """Raises: DifferentiationError with the op's reason, when it has one."""
+    if op.not_differentiable:
+        raise DifferentiationError(f"{op.name} cannot be differentiated: {op.not_differentiable}")
+
+
+def add(b: Emitter, first: Value | None, second: Value | None) -> Value | None:
+    """The sum of two derivatives either of which may be zero."""
+    if first is None or second is None:
+        return first or second
+    return b.emit(Add(), first, second)
+
+
+def broadcast_to(b: Emitter, value: Value, shape: Shape) -> Value:
+    """`value` repeated along new or unit axes; itself when nothing changes."""
+    return value if value.tensor.shape == shape else b.emit(Broadcast(shape), value)
+
+
+def _pull_elementwise(
+    b: Emitter, op: Elementwise, y: Value, xs: Sequence[Value], ct: Value, strong: bool
+) -> list[Value | None]:
+    found: list[Value | None] = []
+    for x, partial in zip(xs, op.partials(b, y, *xs), strict=True):
+        flows = partial is not None and x.tensor.dtype.is_float
+        product = _product(b, ct, partial, strong, (y, *xs)) if flows else None
+        found.append(product and sum_to_shape(b, product, x.tensor.shape))
+    return found
+
+
+def _push_elementwise(
+    b: Emitter,
+    op: Elementwise,
+    y: Value,
+    xs: Sequence[Value],
+    dxs: Sequence[Value | None],
+    strong: bool,
+) -> Value | None:
+    total: Value | None = None
+    for dx, partial in zip(dxs, op.partials(b, y, *xs), strict=True):
+        if dx is not None and partial is not None:
+            total = add(b, total, _product(b, dx, partial, strong, (y, *xs)))
+    return total and broadcast_to(b, total, y.tensor.shape)
+
+
+def _push_linear(
+    b: Emitter, op: Linear, xs: Sequence[Value], dxs: Sequence[Value | None]
+) -> Value | None:
+    chosen = op.linear_operands
+    linear = range(len(xs)) if chosen is None else chosen
+    if all(dxs[position] is None for position in linear):
+        return None
+    operands = [
+        (dx or constant(b, x.tensor, 0)) if position in linear else x
+        for position, (x, dx) in enumerate(zip(xs, dxs, strict=True))
+    ]
+    return b.emit(op, *operands)
+
+
+def _push_bilinear(
+    b: Emitter, op: Bilinear, xs: Sequence[Value], dxs: Sequence[Value | None]
+) -> Value | None:
+    x, y = xs
+    dx, dy = dxs
+    return add(b, dx and b.emit(op, dx, y), dy and b.emit(op, x, dy))
+
+
+def _product(
+    b: Emitter, derivative: Value, partial: Partial, strong: bool, given: Sequence[Value]
+) -> Value | None:
+    """`derivative · partial`, without the work that a number as either spares.
+
+    `given` are the values the partial was made from.
+    """
+    if not isinstance(partial, Value):
+        return _scaled(b, derivative, partial)
+    shape = broadcast_shapes((derivative.tensor.shape, partial.tensor.shape))
+    number = _number(partial)
+    if number is not None:
+        return _scaled(b, broadcast_to(b, derivative, shape), number)
+    if _has_zero_branch(partial, given):
+        return _masked(b, derivative, partial, strong, given)
+    if _number(derivative) == 1.0:
+        return broadcast_to(b, partial, shape)
+    product = b.emit(Multiply(), derivative, partial)
+    return _guarded(b, derivative, product) if strong else product
+
+
+def _scaled(b: Emitter, derivative: Value, number: float | None) -> Value | None:
+    if not number:
+        return None
+    if number == 1.0:
+        return derivative
+    if number == -1.0:
+        return b.emit(Negate(), derivative)
+    return b.emit(Multiply(), derivative, constant(b, scalar(derivative.tensor.dtype), number))
+
+
+def _masked(
+    b: Emitter, derivative: Value, partial: Value, strong: bool, given: Sequence[Value]
+) -> Value | None:
+    """ct · select(u, v, c) = select(ct · u, ct · v, c): a factor 0 gives 0 even where ct is inf or nan."""
+    assert partial.producer is not None
+    *branches, condition = partial.producer.operands
+    chosen = [_product(b, derivative, branch, strong, given) for branch in branches]
+    if all(product is None for product in chosen):
+        return None
+    zero = constant(b, scalar(derivative.tensor.dtype), 0)
+    return b.emit(Select(), *(product or zero for product in chosen), condition)
+
+
+def _has_zero_branch(partial: Value, given: Sequence[Value]) -> bool:
+    """Whether `partial` was made as a choice that has the number zero among its branches."""
+    if partial in given or partial.producer is None or not isinstance(partial.op, Select):
+        return False
+    branches = partial.producer.operands[:2]
+    return any(_number(branch) == 0 or _has_zero_branch(branch, given) for branch in branches)
+
+
+def _guarded(b: Emitter, derivative: Value, product: Value) -> Value:
+    """Zero where the derivative is zero and its product with the partial is nan; else the product."""
+    zero = constant(b, scalar(product.tensor.dtype), 0)
+    is_nan = b.emit(NotEqual(), product, product)
+    is_zero = b.emit(Equal(), derivative, zero)
+    return b.emit(Select(), zero, product, b.emit(And(), is_nan, is_zero))
+
+
+def _number(value: Value) -> float | None:
+    """The number that every element is, when that is known."""
+    return value.op.splat_value() if isinstance(value.op, Literal) else None
+
+
+def _only(derivatives: Sequence[Value | None]) -> Value:
+    (derivative,) = derivatives
+    assert derivative is not None
+    return derivative
+
+
+def _checked(op: Op, found: Sequence[Value | None], likes: Sequence[Value]) -> Derivatives:
+    for derivative, like in zip(found, likes, strict=True):
+        if derivative is not None and derivative.type != like.type:
+            raise InternalError(
+                f"the derivative of {op.name} has type {derivative.type} where {like.type} belongs"
+            )
+    return tuple(found)

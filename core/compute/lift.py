@@ -1,0 +1,205 @@
+"""Nests as fusion sees them: without axes of extent 1, reading through aliases, plain results told apart.
+
+A *request* is one read of a nest with `shapeCast`s followed back to the tensor behind them.  A result is
+*plain* when each element is written from points of its own: its indices are different coordinates that
+cover the result, and without a combinator they are all the coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..ir import Instruction, Value
+from ..ops.combinator import Combinator
+from ..ops.literal import Literal
+from ..ops.movement import ShapeCast
+from ..ops.nest import Access, Affine, Bounds, Index, Loaded, Nest, Output, coordinate
+from ..types import Shape
+from .address import address, is_inside, through_cast
+from .scalars import Place, Pool, Read, Scalar
+
+
+@dataclass(frozen=True)
+class Request:
+    """A read of `source`; loaded indices name earlier requests of the nest by number."""
+
+    source: Value
+    indices: tuple[Index, ...]
+    bounds: Bounds
+
+    @property
+    def axes(self) -> tuple[int | None, ...] | None:
+        """The coordinate at each axis, None for constant 0; None when an index is anything else."""
+        axes: list[int | None] = []
+        for index in self.indices:
+            if not isinstance(index, Affine) or (index.axis is None and index != Affine()):
+                return None
+            axes.append(index.axis)
+        named = [axis for axis in axes if axis is not None]
+        return tuple(axes) if len(set(named)) == len(named) else None
+
+    @property
+    def last_axis(self) -> int:
+        """The highest coordinate that decides what is read; −1 for none."""
+        terms = [t for index in self.indices if isinstance(index, Affine) for t in index.terms]
+        return max((axis for axis, _ in terms), default=-1)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One result in the coordinates of the lifted nest; `axes` only when it is plain."""
+
+    value: Value
+    indices: tuple[Index, ...]
+    combinator: Combinator | None
+    bounds: Bounds
+    axes: tuple[int | None, ...] | None
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """A nest over a box without axes of extent 1; `axes` says what became of the original ones."""
+
+    instruction: Instruction
+    extents: Shape
+    axes: tuple[Affine, ...]
+    requests: tuple[Request, ...]
+    results: tuple[Result, ...]
+    summed: frozenset[int] | None = field(compare=False)
+    """The axes that combining results do not keep; None without such a result."""
+
+    @property
+    def is_plain(self) -> bool:
+        return all(result.axes is not None for result in self.results)
+
+    @property
+    def pinned(self) -> frozenset[int]:
+        """Requests that serve as indices, and so must stay reads."""
+        indices = [i for r in (*self.requests, *self.results) for i in r.indices]
+        return frozenset(i.operand for i in indices if isinstance(i, Loaded))
+
+
+def lift(instruction: Instruction, nest: Nest, behind: dict[Value, Value]) -> Lifted:
+    """The nest without axes of extent 1; `behind` maps results of aliasing nests (`is_alias`)."""
+    axes: list[Affine] = []
+    for extent in nest.extents:
+        axes.append(Affine() if extent == 1 else coordinate(len(axes) - axes.count(Affine())))
+    extents = tuple(extent for extent in nest.extents if extent != 1)
+    requests = tuple(
+        _request(operand, access, axes, extents, behind)
+        for operand, access in zip(instruction.operands, nest.accesses, strict=True)
+    )
+    results = tuple(
+        _result(value, written, axes, extents)
+        for value, written in zip(instruction.results, nest.outputs, strict=True)
+    )
+    return Lifted(instruction, extents, tuple(axes), requests, results, _summed(results, extents))
+
+
+def body_scalars(
+    pool: Pool, lifted: Lifted, axes: Sequence[Affine], reads: Sequence[Scalar]
+) -> list[Scalar]:
+    """What the body yields, with its coordinates and its reads given."""
+    block = lifted.instruction.regions[0].entry
+    known: dict[Value, Scalar] = {}
+    rank = len(lifted.axes)
+    for argument, axis in zip(block.arguments, lifted.axes, strict=False):
+        known[argument] = pool.coordinate(axis.substitute(axes))
+    known.update(zip(block.arguments[rank:], reads, strict=True))
+    for instruction in block.instructions[:-1]:
+        operands = tuple(known[operand] for operand in instruction.operands)
+        known[instruction.result] = pool.computed(instruction.op, operands)
+    return [known[operand] for operand in block.terminator.operands]
+
+
+def place_of(index: Index, axes: Sequence[Affine], reads: Sequence[Scalar]) -> Place | None:
+    """An index of a lifted nest in other coordinates; None when it would have to be computed."""
+    if isinstance(index, Affine):
+        return index.substitute(axes)
+    read = reads[index.operand]
+    return read if isinstance(read, Read) else None
+
+
+def is_alias(lifted: Lifted, nest: Nest) -> bool:
+    """Whether a nest only repeats its operand's bytes in order, as `shapeCast` does for free."""
+    block = lifted.instruction.regions[0].entry
+    if len(nest.accesses) != 1 or len(nest.outputs) != 1 or 0 in nest.extents:
+        return False
+    if block.terminator.operands != (block.arguments[-1],):
+        return False
+    if lifted.results[0].axes is None or lifted.results[0].combinator is not None:
+        return False
+    operand, written, access = lifted.instruction.operands[0].tensor, *nest.outputs, *nest.accesses
+    source = address(nest.extents, operand, access.indices, access.bounds)
+    target = address(nest.extents, written.type, written.indices, written.bounds)
+    return operand.size == written.type.size and source is not None and source == target
+
+
+def source_of(value: Value, behind: dict[Value, Value]) -> Value:
+    """The value whose bytes these are."""
+    while True:
+        if value in behind:
+            value = behind[value]
+        elif value.producer is not None and isinstance(value.producer.op, ShapeCast):
+            value = value.producer.operands[0]
+        else:
+            return value
+
+
+def _request(
+    operand: Value,
+    access: Access,
+    axes: Sequence[Affine],
+    extents: Shape,
+    behind: dict[Value, Value],
+) -> Request:
+    indices = tuple(i.substitute(axes) if isinstance(i, Affine) else i for i in access.indices)
+    source = source_of(operand, behind)
+    if source is not operand:
+        shape, wanted = operand.tensor.shape, source.tensor.shape
+        through = through_cast(indices, shape, wanted, access.bounds, extents)
+        if through is None:
+            return Request(operand, indices, access.bounds)
+        indices = through
+    return Request(source, indices, _bounds(source, indices, access.bounds, extents))
+
+
+def _bounds(source: Value, indices: Sequence[Index], bounds: Bounds, extents: Shape) -> Bounds:
+    """INSIDE when that can be proved."""
+    if bounds is Bounds.INSIDE or 0 in extents:
+        return bounds
+    shape = source.tensor.shape
+    proved = all(is_inside(i, n, extents) for i, n in zip(indices, shape, strict=True))
+    return Bounds.INSIDE if proved else bounds
+
+
+def _result(value: Value, written: Output, axes: Sequence[Affine], extents: Shape) -> Result:
+    indices = tuple(i.substitute(axes) if isinstance(i, Affine) else i for i in written.indices)
+    plain = Request(value, indices, written.bounds).axes
+    named = [axis for axis in plain or () if axis is not None]
+    covered = tuple(1 if axis is None else extents[axis] for axis in plain or ())
+    combinator = written.combinator
+    if combinator is not None and len(named) == len(extents):
+        combinator = None
+    if (
+        written.bounds is not Bounds.INSIDE
+        or covered != written.type.shape
+        or (combinator is None and len(named) != len(extents))
+    ):
+        plain, combinator = None, written.combinator
+    return Result(value, indices, combinator, written.bounds, plain)
+
+
+def _summed(results: Sequence[Result], extents: Shape) -> frozenset[int] | None:
+    summed: set[int] = set()
+    for result in results:
+        if result.combinator is not None and result.axes is not None:
+            summed.update(set(range(len(extents))) - set(result.axes))
+    return frozenset(summed) if any(r.combinator is not None for r in results) else None
+
+
+def is_constant(value: Value) -> Literal | None:
+    """The literal that gives the value, when all its elements are one."""
+    op = value.op
+    return op if isinstance(op, Literal) and op.is_splat else None

@@ -1,0 +1,86 @@
+"""The library op of stage compute: a matrix product with its transpositions folded in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..errors import ShapeError
+from ..ir.graph import Emitter, Op, Value
+from ..ops.arithmetic import Multiply
+from ..ops.combinator import Combinator
+from ..ops.nest import Access, Affine, Output, build_nest, coordinate
+from ..types import Array, Shape, TensorType, broadcast_shapes
+
+
+@dataclass(frozen=True)
+class MatrixProduct(Op):
+    """C = op(A) · op(B), batched over leading axes, which broadcast; op transposes the last two axes.
+
+    `Dot` becomes this where the BLAS pays (`compute.generate`): operands always have rank 2 or more, and
+    a transposed operand costs nothing.
+
+    Shapes: a (…, m, k) or its transpose, b (…, k, n) or its transpose → (…, m, n).
+    """
+
+    name: ClassVar[str] = "matrixProduct"
+    syntax: ClassVar[str] = "matrixProduct {a}, {b} [transposed {transpose_a}, {transpose_b}]"
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+    def infer(self, a: TensorType, b: TensorType) -> TensorType:
+        shape = product_shape(a.shape, b.shape, self.transpose_a, self.transpose_b)
+        return TensorType(shape, a.dtype)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        left = a.swapaxes(-1, -2) if self.transpose_a else a
+        right = b.swapaxes(-1, -2) if self.transpose_b else b
+        product: Array = left @ right
+        return product
+
+    def nest(self, b: Emitter, x: Value, y: Value) -> Value:
+        """The product as a nest over (…, m, n, k), for targets without a BLAS."""
+        result = self.infer(x.tensor, y.tensor)
+        rank = len(result.shape)
+        inner = flipped(x.tensor.shape, self.transpose_a)[-1]
+        row, column, summed = rank - 2, rank - 1, rank
+        reads = [
+            (x, _access(x.tensor.shape, result.shape, row, summed, self.transpose_a)),
+            (y, _access(y.tensor.shape, result.shape, summed, column, self.transpose_b)),
+        ]
+        written = tuple(coordinate(axis) for axis in range(rank))
+        output = Output(result, written, Combinator.ADD)
+        return build_nest(
+            b,
+            (*result.shape, inner),
+            reads,
+            [output],
+            lambda body, _, scalars: [body.emit(Multiply(), *scalars)],
+        )[0]
+
+
+def product_shape(a: Shape, b: Shape, transpose_a: bool, transpose_b: bool) -> Shape:
+    """Shape of the product.  Raises: ShapeError when the inner extents differ or a rank is below 2."""
+    if len(a) < 2 or len(b) < 2:
+        raise ShapeError(f"a matrix product takes matrices, not shapes {list(a)} and {list(b)}")
+    *batch_a, m, k = flipped(a, transpose_a)
+    *batch_b, inner, n = flipped(b, transpose_b)
+    if k != inner:
+        raise ShapeError(f"a matrix product needs equal inner dimensions, {k} and {inner} differ")
+    return (*broadcast_shapes([tuple(batch_a), tuple(batch_b)]), m, n)
+
+
+def flipped(shape: Shape, transposed: bool) -> Shape:
+    """`shape` with its last two extents exchanged if `transposed`."""
+    return (*shape[:-2], shape[-1], shape[-2]) if transposed else shape
+
+
+def _access(shape: Shape, result: Shape, row: int, column: int, transposed: bool) -> Access:
+    """Reads a matrix (…, row, column) stored as `shape`, its batch axes broadcast to the result's."""
+    skipped = len(result) - len(shape)
+    batch = [
+        Affine() if extent == 1 else coordinate(axis + skipped)
+        for axis, extent in enumerate(shape[:-2])
+    ]
+    last = (coordinate(column), coordinate(row)) if transposed else (coordinate(row), coordinate(column))
+    return Access((*batch, *last))

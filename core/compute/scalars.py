@@ -1,0 +1,166 @@
+"""Scalar expressions: what a nest computes at a point, as a graph that shares equal parts.
+
+Fusion works on these rather than on instruction lists: to inline a producer is to substitute coordinates,
+equal subexpressions are one object (CSE), and what nobody refers to is not there (DCE).
+
+    Coordinate  an affine function of the point, as an i64
+    Read        an element of a tensor, at affine indices or at indices read before
+    Computed    a scalar op applied to scalars
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ..errors import InternalError
+from ..ir import Op, Value
+from ..ops.nest import Affine, Bounds
+from ..types import I64, DType, TensorType, scalar
+
+
+@dataclass(eq=False, slots=True)
+class Scalar:
+    """An expression; `number` counts up, so that operands have smaller numbers than their users."""
+
+    number: int
+    dtype: DType
+
+
+@dataclass(eq=False, slots=True)
+class Coordinate(Scalar):
+    index: Affine
+
+
+@dataclass(eq=False, slots=True)
+class Read(Scalar):
+    source: Value
+    indices: tuple[Place, ...]
+    bounds: Bounds
+
+
+@dataclass(eq=False, slots=True)
+class Computed(Scalar):
+    op: Op
+    operands: tuple[Scalar, ...]
+
+
+Place: TypeAlias = Affine | Read
+"""One index of a read: affine, or itself read."""
+
+
+@dataclass
+class Pool:
+    """Makes scalars, each one once."""
+
+    _made: dict[object, Scalar] = field(default_factory=dict[object, Scalar])
+
+    def coordinate(self, index: Affine) -> Scalar:
+        known = self._made.get(index)
+        return known or self._add(index, Coordinate(len(self._made), I64, index))
+
+    def read(self, source: Value, indices: tuple[Place, ...], bounds: Bounds) -> Read:
+        key = (source, indices, bounds)
+        known = self._made.get(key)
+        if known is None:
+            known = self._add(key, Read(len(self._made), source.tensor.dtype, source, indices, bounds))
+        assert isinstance(known, Read)
+        return known
+
+    def computed(self, op: Op, operands: tuple[Scalar, ...]) -> Scalar:
+        key = (op, operands)
+        known = self._made.get(key)
+        if known is not None:
+            return known
+        type = op.infer(*(scalar(operand.dtype) for operand in operands))
+        if not isinstance(type, TensorType):
+            raise InternalError(f"{op.name} is not a scalar op")
+        return self._add(key, Computed(len(self._made), type.dtype, op, operands))
+
+    def substitute(self, root: Scalar, axes: Substitution) -> Scalar | None:
+        """`root` with its coordinates replaced; None when one is needed that is not affine.
+
+        Reads take the bounds `axes` gives for those of their indices that may now be outside.
+        """
+        known: dict[Scalar, Scalar] = {}
+        for part in reachable([root]):
+            replaced = self._substituted(part, axes, known)
+            if replaced is None:
+                return None
+            known[part] = replaced
+        return known[root]
+
+    def _substituted(
+        self, part: Scalar, axes: Substitution, known: dict[Scalar, Scalar]
+    ) -> Scalar | None:
+        match part:
+            case Coordinate(index=index):
+                place = axes.place(index)
+                return self.coordinate(place) if isinstance(place, Affine) else place
+            case Read(source=source, indices=indices, bounds=bounds):
+                places = [axes.place(i) if isinstance(i, Affine) else known[i] for i in indices]
+                found = tuple(p for p in places if isinstance(p, Affine | Read))
+                if len(found) != len(indices):
+                    return None
+                return self.read(source, found, axes.bounds_of(indices, bounds))
+            case Computed(op=op, operands=operands):
+                return self.computed(op, tuple(known[operand] for operand in operands))
+            case _:
+                return None
+
+    def _add(self, key: object, made: Scalar) -> Scalar:
+        self._made[key] = made
+        return made
+
+
+@dataclass(frozen=True)
+class Substitution:
+    """What to put for each coordinate, and the bounds for reads at `unsafe` coordinates.
+
+    Unsafe coordinates are those whose replacement may leave the axis.
+    """
+
+    places: tuple[Place, ...]
+    unsafe: frozenset[int] = frozenset()
+    bounds: Bounds = Bounds.INSIDE
+
+    def place(self, index: Affine) -> Place | None:
+        """`index` after the replacement; None when it would have to compute with a read index."""
+        replacements = [p if isinstance(p, Affine) else None for p in self.places]
+        if index.axis is not None:
+            return self.places[index.axis]
+        if any(replacements[axis] is None for axis, _ in index.terms):
+            return None
+        return index.substitute([r or Affine() for r in replacements])
+
+    def bounds_of(self, indices: Sequence[Place], known: Bounds) -> Bounds:
+        """The bounds that a read at `indices` has after the replacement."""
+        mentioned = {a for i in indices if isinstance(i, Affine) for a, _ in i.terms}
+        return self.bounds if mentioned & self.unsafe else known
+
+
+def reachable(
+    roots: Iterable[Scalar], *, stop: Callable[[Scalar], bool] | None = None
+) -> list[Scalar]:
+    """Everything the roots are made of, operands before users; not what is behind a `stop`."""
+    found: set[Scalar] = set()
+    pending = list(roots)
+    while pending:
+        current = pending.pop()
+        if current in found or (stop is not None and stop(current)):
+            continue
+        found.add(current)
+        pending.extend(operands_of(current))
+    return sorted(found, key=lambda part: part.number)
+
+
+def operands_of(part: Scalar) -> Sequence[Scalar]:
+    """The scalars that `part` directly refers to, read indices included."""
+    match part:
+        case Computed(operands=operands):
+            return operands
+        case Read(indices=indices):
+            return [index for index in indices if isinstance(index, Read)]
+        case _:
+            return ()

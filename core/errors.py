@@ -1,0 +1,74 @@
+"""Every error a user can meet, in three kinds.
+
+1. Yours: the program or its input is wrong (`ShapeError`, `RankError`, `DTypeError`, `StagingError`,
+   `DifferentiationError`, `IndexOutOfRangeError`, `ParseError`, `VerifyError`).
+2. A known limit: `UnsupportedError`, which says what to do instead.
+3. Our bug: `InternalError`, which asks for a report.
+
+All derive from `NNKitError` and from the builtin a Python user expects.
+"""
+
+from __future__ import annotations
+
+
+class NNKitError(Exception):
+    """Base of every error raised on purpose by NNKit."""
+
+
+class ShapeError(NNKitError, ValueError):
+    """Shapes that do not fit together.
+
+    Example: `x @ w` with x f32[1, 784] and w f32[785, 10].
+    Fix: transpose an operand, or check the number of features.
+    """
+
+
+class RankError(ShapeError):
+    """A tensor of another rank than the one declared or needed.
+
+    Example: `Tensor2D(np.zeros(3))`.  Fix: reshape, or declare the rank you have.
+    """
+
+
+class DTypeError(NNKitError, TypeError):
+    """An element type that does not fit: nothing is promoted silently.
+
+    Example: f32 + f64.  Fix: write the cast, `x.cast(f64)`.
+    """
+
+
+class StagingError(NNKitError, TypeError):
+    """A staged function does something that cannot be staged.
+
+    Example: `if x > 0:` on a Rep.  Fix: `select(x > 0, a, b)`.
+    """
+
+
+class DifferentiationError(NNKitError, ValueError):
+    """A derivative that does not exist or is asked for wrongly.
+
+    Example: the gradient with respect to an integer parameter.  Fix: leave it out of `wrt`.
+    """
+
+
+class IndexOutOfRangeError(NNKitError, IndexError):
+    """An index outside its axis, found when the compiled program ran.
+
+    Example: `take(x, i)` with i = 10 and 10 rows.  Fix: check the index, or pass `mode="clip"`.
+    """
+
+
+class ParseError(NNKitError, ValueError):
+    """Text that is not IR: has the line, the column and what was expected."""
+
+
+class VerifyError(NNKitError, ValueError):
+    """IR that breaks a rule of the language; lists every violation with its instruction."""
+
+
+class UnsupportedError(NNKitError, NotImplementedError):
+    """Something NNKit does not do (yet): the message says what to do instead."""
+
+
+class InternalError(NNKitError, RuntimeError):
+    """A bug of ours.  Please report it with the program that shows it."""

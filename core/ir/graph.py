@@ -1,0 +1,159 @@
+"""The SSA graph: ops, values, instructions, blocks and regions.
+
+An *op* is an immutable value that says what an instruction means; an *instruction* is one use of it.
+A concrete op is a frozen dataclass in `core/ops/<family>.py`.  Its fields are its attributes; equality,
+hashing, CSE, printing and parsing follow from the fields and from `syntax`.
+
+The syntax template
+-------------------
+`"select {x}, {y} by {condition}"`: the first word is the opcode.  A name in braces that is a dataclass
+field is an attribute; any other is an operand, and the operands' order is their order in the template.
+
+    {x}       operand, printed `value: type`
+    {xs*}     all remaining operands, separated by commas
+    {axes}    attribute, printed by the type of its field: int, float, bool, str, tuples of int, DType,
+              Type, an enum, or a class that `core.text.attributes` knows
+    [ ... ]   printed only when an attribute inside differs from its default; optional when parsing
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from ..errors import InternalError
+from ..location import HasLocation
+from ..types import Array, TensorType, Type
+
+
+@dataclass(eq=False, slots=True)
+class Value:
+    """What an instruction computes, or an argument of a block.  Identity is the object's.
+
+    `producer` is the instruction, `index` the position among its results; both block arguments and
+    values not yet placed have no producer.
+    """
+
+    type: Type
+    name: str | None = None
+    producer: Instruction | None = None
+    index: int = 0
+
+    @property
+    def tensor(self) -> TensorType:
+        """The type, where only a tensor can stand."""
+        if not isinstance(self.type, TensorType):
+            raise InternalError(f"a tensor was expected here, not {self.type}")
+        return self.type
+
+    @property
+    def op(self) -> Op | None:
+        """The op that computes this value; None for an argument."""
+        return self.producer.op if self.producer else None
+
+
+class Emitter(Protocol):
+    """Where a rule puts the instructions it makes; `Builder` is the one implementation."""
+
+    def emit(self, op: Op, *operands: Value) -> Value:
+        """Append `op` applied to `operands`; the one result."""
+        ...
+
+    def emit_many(
+        self, op: Op, operands: Sequence[Value], regions: Sequence[Region] = ()
+    ) -> tuple[Value, ...]:
+        """The same for ops with several results or with regions."""
+        ...
+
+
+class Op(abc.ABC):
+    """The protocol of every op; see the module's text for `syntax`.
+
+    Methods in this order: `infer`, `evaluate`, the rule of differentiation (by way of one of the forms
+    in `core.ops.forms`), `nest`.
+    """
+
+    name: ClassVar[str]
+    syntax: ClassVar[str]
+    is_terminator: ClassVar[bool] = False
+    not_differentiable: ClassVar[str] = ""
+    """Why no derivative exists; empty when it does."""
+
+    @abc.abstractmethod
+    def infer(self, *operands: Any, **_: Any) -> Type | tuple[Type, ...]:
+        """Type rule: operand types to the result type (a tuple of types for several results).
+
+        Raises: ShapeError, RankError or DTypeError, in the user's terms.
+        """
+
+    def evaluate(self, *operands: Any, **_: Any) -> Any:
+        """Reference semantics in NumPy: operand values to the result (a tuple for several)."""
+        raise InternalError(f"{self.name} has no reference semantics")
+
+    def jvp(
+        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], dxs: Sequence[Value | None]
+    ) -> tuple[Value | None, ...]:
+        """Forward rule: the tangents of the results; None is a zero tangent."""
+        raise InternalError(f"{self.name} has no forward rule")
+
+    def vjp(
+        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], cts: Sequence[Value | None]
+    ) -> tuple[Value | None, ...]:
+        """Reverse rule: one cotangent per operand; None is a zero cotangent."""
+        raise InternalError(f"{self.name} has no reverse rule")
+
+    def nest(self, b: Emitter, *operands: Any, **_: Any) -> Value | None:
+        """The same value as loop nests (stage compute); None for what stays a library op."""
+        return None
+
+
+@dataclass(eq=False, slots=True)
+class Instruction:
+    """`op` applied to `operands`; `regions` are the bodies of a structured op."""
+
+    op: Op
+    operands: tuple[Value, ...]
+    results: tuple[Value, ...]
+    regions: tuple[Region, ...] = ()
+    location: HasLocation | None = None
+
+    @property
+    def result(self) -> Value:
+        """The one result."""
+        if len(self.results) != 1:
+            raise InternalError(f"{self.op.name} has {len(self.results)} results, not one")
+        return self.results[0]
+
+
+@dataclass(eq=False, slots=True)
+class Block:
+    """Arguments and instructions, the last one a terminator once the block is complete."""
+
+    arguments: list[Value] = field(default_factory=list[Value])
+    instructions: list[Instruction] = field(default_factory=list[Instruction])
+    name: str | None = None
+
+    @property
+    def terminator(self) -> Instruction:
+        """The last instruction, which leaves the block."""
+        if not self.instructions or not self.instructions[-1].op.is_terminator:
+            raise InternalError("the block has no terminator")
+        return self.instructions[-1]
+
+
+@dataclass(eq=False, slots=True)
+class Region:
+    """Blocks, the first one the entry."""
+
+    blocks: list[Block] = field(default_factory=list[Block])
+
+    @property
+    def entry(self) -> Block:
+        return self.blocks[0]
+
+
+def evaluates_to(values: Any) -> tuple[Array, ...]:
+    """What `Op.evaluate` returned, always as a tuple."""
+    return values if isinstance(values, tuple) else (values,)

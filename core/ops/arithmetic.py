@@ -1,0 +1,242 @@
+"""Arithmetic, elementwise: what a processor does in an instruction or a few.
+
+Integers wrap around silently.  A derivative at a kink is written in the docstring of the op.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..ir.graph import Emitter, Value
+from ..types import Array
+from .comparison import Equal, GreaterThan, LessThan, Select
+from .forms import Elementwise, Partial
+from .formulas import number, quietly
+
+
+@dataclass(frozen=True)
+class Negate(Elementwise):
+    """−x; flips the sign of zero and NaN too."""
+
+    name: ClassVar[str] = "negate"
+    syntax: ClassVar[str] = "negate {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.negative, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (-1.0,)
+
+
+@dataclass(frozen=True)
+class Abs(Elementwise):
+    """|x|; the least integer stays itself.  Its derivative at 0 is 0."""
+
+    name: ClassVar[str] = "abs"
+    syntax: ClassVar[str] = "abs {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.absolute, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (b.emit(Sign(), x),)
+
+
+@dataclass(frozen=True)
+class Sign(Elementwise):
+    """−1, 0 or 1; NaN of NaN.  Its derivative is 0, also at the jump."""
+
+    name: ClassVar[str] = "sign"
+    syntax: ClassVar[str] = "sign {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.sign, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (None,)
+
+
+@dataclass(frozen=True)
+class Square(Elementwise):
+    """x²."""
+
+    name: ClassVar[str] = "square"
+    syntax: ClassVar[str] = "square {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.multiply, x, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (b.emit(Multiply(), x, number(b, x, 2)),)
+
+
+@dataclass(frozen=True)
+class Add(Elementwise):
+    """u + v."""
+
+    name: ClassVar[str] = "add"
+    syntax: ClassVar[str] = "add {u}, {v}"
+
+    def evaluate(self, u: Array, v: Array) -> Array:
+        return quietly(np.add, u, v)
+
+    def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
+        return 1.0, 1.0
+
+
+@dataclass(frozen=True)
+class Subtract(Elementwise):
+    """u − v."""
+
+    name: ClassVar[str] = "subtract"
+    syntax: ClassVar[str] = "subtract {u}, {v}"
+
+    def evaluate(self, u: Array, v: Array) -> Array:
+        return quietly(np.subtract, u, v)
+
+    def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
+        return 1.0, -1.0
+
+
+@dataclass(frozen=True)
+class Multiply(Elementwise):
+    """u · v."""
+
+    name: ClassVar[str] = "multiply"
+    syntax: ClassVar[str] = "multiply {u}, {v}"
+
+    def evaluate(self, u: Array, v: Array) -> Array:
+        return quietly(np.multiply, u, v)
+
+    def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
+        return v, u
+
+
+@dataclass(frozen=True)
+class Divide(Elementwise):
+    """u / v; integers as `truncateDivide`."""
+
+    name: ClassVar[str] = "divide"
+    syntax: ClassVar[str] = "divide {u}, {v}"
+
+    def evaluate(self, u: Array, v: Array) -> Array:
+        return quietly(np.divide if u.dtype.kind == "f" else _truncated_quotient, u, v)
+
+    def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
+        by_v = b.emit(Negate(), b.emit(self, y, v))
+        return b.emit(self, number(b, v, 1), v), by_v
+
+
+@dataclass(frozen=True)
+class TruncateDivide(Elementwise):
+    """u / v rounded toward zero.
+
+    Of integers: 0 when v is 0, and the least integer by −1 is itself.  Of floats: trunc(u / v), with
+    the derivative 0.
+    """
+
+    name: ClassVar[str] = "truncateDivide"
+    syntax: ClassVar[str] = "truncateDivide {u}, {v}"
+
+    def evaluate(self, u: Array, v: Array) -> Array:
+        if u.dtype.kind == "f":
+            return quietly(np.trunc, quietly(np.divide, u, v))
+        return quietly(_truncated_quotient, u, v)
+
+    def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
+        return None, None
+
+
+@dataclass(frozen=True)
+class FloorDivide(Elementwise):
+    """u / v rounded toward −∞.
+
+    Of integers: 0 when v is 0, and the least integer by −1 is itself.  Of floats: floor(u / v), with
+    the derivative 0.
+    """
+
+    name: ClassVar[str] = "floorDivide"
+    syntax: ClassVar[str] = "floorDivide {u}, {v}"
+
+    def evaluate(self, u: Array, v: Array) -> Array:
+        if u.dtype.kind == "f":
+            return quietly(np.floor, quietly(np.divide, u, v))
+        return quietly(_floored_quotient, u, v)
+
+    def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
+        return None, None
+
+
+@dataclass(frozen=True)
+class Modulo(Elementwise):
+    """u − v · ⌊u / v⌋: the remainder with the sign of v, as Python's `%`.
+
+    Of integers: 0 when v is 0.  Of floats: exact, NaN when v is 0.
+    """
+
+    name: ClassVar[str] = "modulo"
+    syntax: ClassVar[str] = "modulo {u}, {v}"
+
+    def evaluate(self, u: Array, v: Array) -> Array:
+        if u.dtype.kind == "f":
+            return quietly(np.remainder, u, v)
+        remainder = quietly(np.remainder, u, _divisor(v))
+        return np.where(v == 0, np.zeros((), u.dtype), remainder)
+
+    def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
+        return 1.0, b.emit(Negate(), b.emit(FloorDivide(), u, v))
+
+
+@dataclass(frozen=True)
+class Minimum(Elementwise):
+    """The lesser of u and v; NaN when either is.  At a tie each has the derivative 1/2."""
+
+    name: ClassVar[str] = "min"
+    syntax: ClassVar[str] = "min {u}, {v}"
+
+    def evaluate(self, u: Array, v: Array) -> Array:
+        return quietly(np.minimum, u, v)
+
+    def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
+        return _shares(b, LessThan(), u, v)
+
+
+@dataclass(frozen=True)
+class Maximum(Elementwise):
+    """The greater of u and v; NaN when either is.  At a tie each has the derivative 1/2."""
+
+    name: ClassVar[str] = "max"
+    syntax: ClassVar[str] = "max {u}, {v}"
+
+    def evaluate(self, u: Array, v: Array) -> Array:
+        return quietly(np.maximum, u, v)
+
+    def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
+        return _shares(b, GreaterThan(), u, v)
+
+
+def _shares(b: Emitter, wins: Elementwise, u: Value, v: Value) -> tuple[Value, Value]:
+    """1 for the operand that wins, 0 for the other, 1/2 for both at a tie."""
+    tied = b.emit(Select(), number(b, u, 0.5), number(b, u, 0), b.emit(Equal(), u, v))
+    one = number(b, u, 1)
+    return (
+        b.emit(Select(), one, tied, b.emit(wins, u, v)),
+        b.emit(Select(), one, tied, b.emit(wins, v, u)),
+    )
+
+
+def _divisor(v: Array) -> Array:
+    return np.where(v == 0, np.ones((), v.dtype), v)
+
+
+def _floored_quotient(u: Array, v: Array) -> Array:
+    return np.where(v == 0, np.zeros((), u.dtype), np.floor_divide(u, _divisor(v)))
+
+
+def _truncated_quotient(u: Array, v: Array) -> Array:
+    floored, remainder = _floored_quotient(u, v), np.remainder(u, _divisor(v))
+    inexact_below_zero = (remainder != 0) & ((u < 0) != (v < 0)) & (v != 0)
+    return np.where(inexact_below_zero, floored + np.ones((), u.dtype), floored)

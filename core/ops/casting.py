@@ -1,0 +1,67 @@
+"""Conversion of elements; nothing else in the language changes an element type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..ir.graph import Emitter, Value
+from ..types import Array, DType, TensorType
+from .forms import Linear
+from .nest import Access, Output, build_nest, identity_access
+
+
+@dataclass(frozen=True)
+class DataTypeCast(Linear):
+    """The elements of x as `dtype`.
+
+    | from    | to      |                                                                    |
+    |---------|---------|--------------------------------------------------------------------|
+    | float   | float   | rounded to nearest even; linear, its transpose casts back          |
+    | float   | integer | rounded toward zero; the nearest end when out of range; 0 for NaN  |
+    | integer | integer | wraps around                                                       |
+    | integer | float   | rounded to nearest even                                            |
+    | any     | bool    | x ≠ 0, true for NaN                                                |
+    | bool    | any     | 0 or 1                                                             |
+    """
+
+    name: ClassVar[str] = "dataTypeCast"
+    syntax: ClassVar[str] = "dataTypeCast {x} to {dtype}"
+    dtype: DType
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x.with_dtype(self.dtype)
+
+    def evaluate(self, x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            if x.dtype.kind == "f" and self.dtype.is_integer:
+                return _saturated(x, self.dtype.numpy)
+            return x != 0 if self.dtype.kind == "boolean" else x.astype(self.dtype.numpy)
+
+    def transpose_rule(
+        self, b: Emitter, xs: Sequence[Value], ct: Value
+    ) -> tuple[Value | None, ...]:
+        source = xs[0].tensor.dtype
+        return (
+            b.emit(DataTypeCast(source), ct) if source.is_float and self.dtype.is_float else None,
+        )
+
+    def nest(self, b: Emitter, x: Value) -> Value:
+        result = self.infer(x.tensor)
+        point = identity_access(result.shape)
+        reads, output = [(x, Access(point))], Output(result, point)
+        return build_nest(
+            b, result.shape, reads, [output], lambda inner, _, read: [inner.emit(self, *read)]
+        )[0]
+
+
+def _saturated(x: Array, dtype: np.dtype[Any]) -> Array:
+    """Float64 holds every f16, f32 and f64, and rounds the ends of i64 to ±2⁶³."""
+    info, wide = np.iinfo(dtype), x.astype(np.float64)
+    below, above = wide <= float(info.min), wide >= float(info.max)
+    truncated = np.where(below | above | np.isnan(wide), 0.0, wide).astype(dtype)
+    ends = np.where(below, np.asarray(info.min, dtype), np.asarray(info.max, dtype))
+    return np.where(below | above, ends, truncated)

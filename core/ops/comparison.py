@@ -1,0 +1,164 @@
+"""Comparisons, logic and the choice by a condition.
+
+Comparisons give bool and have no derivative; `Select` passes derivatives to the chosen operand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import DTypeError, InternalError
+from ..ir.graph import Emitter, Value
+from ..types import BOOL, Array, DType, Kind, TensorType, broadcast_shapes, same_dtype
+from .forms import Elementwise, Partial
+from .formulas import number
+
+
+class Comparison(Elementwise):
+    """A function of two operands to bool; false for a NaN, except that NaN is not equal to NaN."""
+
+    not_differentiable: ClassVar[str] = "a comparison is constant between its jumps"
+
+    def result_dtype(self, *dtypes: DType) -> DType:
+        return BOOL
+
+    def partials(self, b: Emitter, y: Value, *xs: Any, **_: Any) -> tuple[Partial, ...]:
+        raise InternalError(f"{self.name} has no derivative: {self.not_differentiable}")
+
+
+class Logic(Comparison):
+    """A function of truth values."""
+
+    accepts: ClassVar[tuple[Kind, ...]] = ("boolean",)
+    not_differentiable: ClassVar[str] = "truth values have no derivative"
+
+
+@dataclass(frozen=True)
+class LessThan(Comparison):
+    """x < y."""
+
+    name: ClassVar[str] = "lessThan"
+    syntax: ClassVar[str] = "lessThan {x}, {y}"
+
+    def evaluate(self, x: Array, y: Array) -> Array:
+        return np.asarray(x < y)
+
+
+@dataclass(frozen=True)
+class LessThanOrEqual(Comparison):
+    """x ≤ y."""
+
+    name: ClassVar[str] = "lessThanOrEqual"
+    syntax: ClassVar[str] = "lessThanOrEqual {x}, {y}"
+
+    def evaluate(self, x: Array, y: Array) -> Array:
+        return np.asarray(x <= y)
+
+
+@dataclass(frozen=True)
+class GreaterThan(Comparison):
+    """x > y."""
+
+    name: ClassVar[str] = "greaterThan"
+    syntax: ClassVar[str] = "greaterThan {x}, {y}"
+
+    def evaluate(self, x: Array, y: Array) -> Array:
+        return np.asarray(x > y)
+
+
+@dataclass(frozen=True)
+class GreaterThanOrEqual(Comparison):
+    """x ≥ y."""
+
+    name: ClassVar[str] = "greaterThanOrEqual"
+    syntax: ClassVar[str] = "greaterThanOrEqual {x}, {y}"
+
+    def evaluate(self, x: Array, y: Array) -> Array:
+        return np.asarray(x >= y)
+
+
+@dataclass(frozen=True)
+class Equal(Comparison):
+    """x = y, also of truth values; −0 equals 0, NaN equals nothing."""
+
+    name: ClassVar[str] = "equal"
+    syntax: ClassVar[str] = "equal {x}, {y}"
+    accepts: ClassVar[tuple[Kind, ...]] = ("float", "integer", "boolean")
+
+    def evaluate(self, x: Array, y: Array) -> Array:
+        return np.asarray(np.equal(x, y))
+
+
+@dataclass(frozen=True)
+class NotEqual(Comparison):
+    """x ≠ y, also of truth values; true when either is NaN."""
+
+    name: ClassVar[str] = "notEqual"
+    syntax: ClassVar[str] = "notEqual {x}, {y}"
+    accepts: ClassVar[tuple[Kind, ...]] = ("float", "integer", "boolean")
+
+    def evaluate(self, x: Array, y: Array) -> Array:
+        return np.asarray(np.not_equal(x, y))
+
+
+@dataclass(frozen=True)
+class And(Logic):
+    """x ∧ y."""
+
+    name: ClassVar[str] = "and"
+    syntax: ClassVar[str] = "and {x}, {y}"
+
+    def evaluate(self, x: Array, y: Array) -> Array:
+        return np.asarray(np.logical_and(x, y))
+
+
+@dataclass(frozen=True)
+class Or(Logic):
+    """x ∨ y."""
+
+    name: ClassVar[str] = "or"
+    syntax: ClassVar[str] = "or {x}, {y}"
+
+    def evaluate(self, x: Array, y: Array) -> Array:
+        return np.asarray(np.logical_or(x, y))
+
+
+@dataclass(frozen=True)
+class Not(Logic):
+    """¬x."""
+
+    name: ClassVar[str] = "not"
+    syntax: ClassVar[str] = "not {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return np.asarray(np.logical_not(x))
+
+
+@dataclass(frozen=True)
+class Select(Elementwise):
+    """x where the condition is true, y where it is false; all three broadcast.
+
+    The operand that is not chosen has no influence: neither its NaN nor that of its derivative shows.
+    """
+
+    name: ClassVar[str] = "select"
+    syntax: ClassVar[str] = "select {x}, {y} by {condition}"
+
+    def infer(self, *xs: TensorType) -> TensorType:
+        x, y, condition = xs
+        dtype = same_dtype("select from", (x, y))
+        if condition.dtype != BOOL:
+            raise DTypeError(f"the condition of select must be bool, not {condition.words}")
+        return TensorType(broadcast_shapes((x.shape, y.shape, condition.shape)), dtype)
+
+    def evaluate(self, x: Array, y: Array, condition: Array) -> Array:
+        return np.where(condition, x, y)
+
+    def partials(
+        self, b: Emitter, y: Value, x: Value, other: Value, condition: Value
+    ) -> tuple[Partial, ...]:
+        one, zero = number(b, x, 1), number(b, x, 0)
+        return b.emit(self, one, zero, condition), b.emit(self, zero, one, condition), None

@@ -1,0 +1,138 @@
+"""Contractions: products summed over shared axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import RankError, ShapeError
+from ..ir.graph import Emitter, Value
+from ..types import Array, Shape, TensorType, broadcast_shapes, same_dtype
+from .arithmetic import Multiply
+from .combinator import Combinator
+from .forms import Bilinear, check_kind
+from .movement import ShapeCast, Transpose
+from .nest import Access, Affine, Output, build_nest, coordinate
+from .reduction import sum_to_shape
+
+
+@dataclass(frozen=True)
+class Dot(Bilinear):
+    """Matrix product: Σₖ u[…, i, k] · v[…, k, j], as NumPy's `@`.
+
+    Shapes: u (…, m, k), v (…, k, n) → (…, m, n); leading axes broadcast.  A vector counts as one row on
+    the left, one column on the right, and that axis is left out.  An empty k gives zeros.
+    """
+
+    name: ClassVar[str] = "dot"
+    syntax: ClassVar[str] = "dot {u}, {v}"
+
+    def infer(self, u: TensorType, v: TensorType) -> TensorType:
+        dtype = same_dtype("multiply", (u, v))
+        check_kind("dot", dtype, ("float", "integer"))
+        if not u.rank or not v.rank:
+            raise RankError(f"dot takes vectors and matrices, not {u.words} and {v.words}")
+        inner_u, inner_v = u.shape[-1], v.shape[-2] if v.rank > 1 else v.shape[0]
+        if inner_u != inner_v:
+            raise ShapeError(
+                f"cannot multiply {u.words} by {v.words}: inner dimensions {inner_u} and {inner_v} differ"
+            )
+        try:
+            batch = broadcast_shapes((u.shape[:-2], v.shape[:-2]))
+        except ShapeError:
+            raise ShapeError(
+                f"cannot multiply {u.words} by {v.words}: leading axes {list(u.shape[:-2])} and "
+                f"{list(v.shape[:-2])} cannot be broadcast"
+            ) from None
+        return TensorType((*batch, *_rows(u.shape), *_columns(v.shape)), dtype)
+
+    def evaluate(self, u: Array, v: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(np.matmul(u, v))
+
+    def transpose_rule(
+        self, b: Emitter, xs: Sequence[Value], ct: Value
+    ) -> tuple[Value | None, Value | None]:
+        u, v = xs
+        return self._left(b, u, v, ct), self._right(b, u, v, ct)
+
+    def _left(self, b: Emitter, u: Value, v: Value, ct: Value) -> Value:
+        """ū = c̄ · vᵀ."""
+        if v.tensor.rank == 1:
+            column = ct if u.tensor.rank == 1 else _new_axis(b, ct, ct.tensor.rank)
+            return b.emit(Multiply(), column, v)
+        if u.tensor.rank > 1:
+            return sum_to_shape(b, b.emit(Dot(), ct, _flipped(b, v)), u.tensor.shape)
+        if v.tensor.rank == 2:
+            return b.emit(Dot(), v, ct)
+        product = b.emit(Dot(), v, _new_axis(b, ct, ct.tensor.rank))
+        return sum_to_shape(b, _cast(b, product, product.tensor.shape[:-1]), u.tensor.shape)
+
+    def _right(self, b: Emitter, u: Value, v: Value, ct: Value) -> Value:
+        """v̄ = uᵀ · c̄; a batch of u against one v is one tall product."""
+        if u.tensor.rank == 1:
+            if v.tensor.rank == 1:
+                return b.emit(Multiply(), u, ct)
+            column = b.emit(ShapeCast((*u.tensor.shape, 1)), u)
+            return b.emit(Multiply(), column, _new_axis(b, ct, ct.tensor.rank - 1))
+        if v.tensor.rank <= 2:
+            tall = _cast(b, u, (math.prod(u.tensor.shape[:-1]), u.tensor.shape[-1]))
+            if v.tensor.rank == 1:
+                return b.emit(Dot(), _cast(b, ct, tall.tensor.shape[:1]), tall)
+            sides = _cast(b, ct, (tall.tensor.shape[0], v.tensor.shape[1]))
+            return b.emit(Dot(), b.emit(Transpose(), tall), sides)
+        return sum_to_shape(b, b.emit(Dot(), _flipped(b, u), ct), v.tensor.shape)
+
+    def nest(self, b: Emitter, u: Value, v: Value) -> Value:
+        """Axes of the box: those of the result, then k."""
+        result = self.infer(u.tensor, v.tensor)
+        extent, rows = u.tensor.shape[-1], len(_rows(u.tensor.shape))
+        columns = len(_columns(v.tensor.shape))
+        batch, k = result.rank - rows - columns, coordinate(result.rank)
+        point = tuple(coordinate(axis) for axis in range(result.rank))
+        row, column = point[batch : batch + rows], point[result.rank - columns :]
+        reads = [
+            (u, Access((*_batch(u.tensor.shape[:-2], result.shape[:batch]), *row, k))),
+            (v, Access((*_batch(v.tensor.shape[:-2], result.shape[:batch]), k, *column))),
+        ]
+        output = Output(result, point, Combinator.ADD)
+        return build_nest(
+            b, (*result.shape, extent), reads, [output],
+            lambda inner, _, read: [inner.emit(Multiply(), *read)],
+        )[0]  # fmt: skip
+
+
+def _rows(shape: Shape) -> Shape:
+    return shape[-2:-1]
+
+
+def _columns(shape: Shape) -> Shape:
+    return shape[-1:] if len(shape) > 1 else ()
+
+
+def _batch(shape: Shape, batch: Shape) -> tuple[Affine, ...]:
+    """Where an operand with the leading axes `shape` is read in the common `batch`."""
+    skipped = len(batch) - len(shape)
+    return tuple(
+        Affine() if extent == 1 != batch[axis + skipped] else coordinate(axis + skipped)
+        for axis, extent in enumerate(shape)
+    )
+
+
+def _flipped(b: Emitter, x: Value) -> Value:
+    """The last two axes exchanged."""
+    rank = x.tensor.rank
+    return b.emit(Transpose((*range(rank - 2), rank - 1, rank - 2) if rank > 2 else ()), x)
+
+
+def _new_axis(b: Emitter, x: Value, axis: int) -> Value:
+    shape = x.tensor.shape
+    return b.emit(ShapeCast((*shape[:axis], 1, *shape[axis:])), x)
+
+
+def _cast(b: Emitter, x: Value, shape: Shape) -> Value:
+    return x if x.tensor.shape == shape else b.emit(ShapeCast(shape), x)

@@ -1,0 +1,87 @@
+"""The forms of differentiation: an op gives the least, `core.autodiff.rules` derives the rest.
+
+| form          | the op gives                         | derived             |
+|---------------|--------------------------------------|---------------------|
+| `Elementwise` | `partials`                           | infer, jvp, vjp, nest |
+| `Linear`      | `transpose_rule`                     | jvp, vjp            |
+| `Bilinear`    | `transpose_rule`                     | jvp, vjp            |
+| explicit      | `jvp` and `vjp` of `Op` itself       | –                   |
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from typing import Any, ClassVar, TypeAlias
+
+from ..errors import DTypeError
+from ..ir.graph import Emitter, Op, Value
+from ..types import DType, Kind, TensorType, broadcast_shapes, same_dtype
+from .nest import Access, Output, broadcast_access, build_nest, identity_access
+
+Partial: TypeAlias = "Value | float | None"
+"""∂y/∂x: a value, a number, or None for zero."""
+
+
+class Elementwise(Op):
+    """A scalar function mapped over tensors that broadcast to one shape (NumPy's rule).
+
+    `accepts` says which kinds of elements the function has; all operands share one element type.
+    """
+
+    accepts: ClassVar[tuple[Kind, ...]] = ("float", "integer")
+
+    @abc.abstractmethod
+    def partials(self, b: Emitter, y: Value, *xs: Any, **_: Any) -> tuple[Partial, ...]:
+        """∂y/∂xᵢ elementwise, for every operand."""
+
+    def result_dtype(self, *dtypes: DType) -> DType:
+        """Element type of the result; the operands' own unless overridden."""
+        return dtypes[0]
+
+    def infer(self, *xs: TensorType) -> TensorType:
+        dtype = same_dtype(self.name, xs)
+        check_kind(self.name, dtype, self.accepts)
+        shape = broadcast_shapes([x.shape for x in xs])
+        return TensorType(shape, self.result_dtype(*(x.dtype for x in xs)))
+
+    def nest(self, b: Emitter, *xs: Value) -> Value:
+        inferred = self.infer(*(x.tensor for x in xs))
+        reads = [(x, broadcast_access(x.tensor.shape, inferred.shape)) for x in xs]
+        output = Output(inferred, identity_access(inferred.shape))
+        return build_nest(
+            b, inferred.shape, reads, [output], lambda inner, _, scalars: [inner.emit(self, *scalars)]
+        )[0]
+
+
+class Linear(Op):
+    """Linear in the operands that `linear_operands` names (all by default): its tangent is itself."""
+
+    linear_operands: ClassVar[tuple[int, ...] | None] = None
+
+    @abc.abstractmethod
+    def transpose_rule(self, b: Emitter, xs: Sequence[Value], ct: Value) -> tuple[Value | None, ...]:
+        """The transposed map: one cotangent per operand, None for those it is not linear in.
+
+        `xs` may be used for their types, and for the values of operands it is not linear in.
+        """
+
+
+class Bilinear(Op):
+    """Linear in each of two operands: its tangent is the product rule."""
+
+    @abc.abstractmethod
+    def transpose_rule(
+        self, b: Emitter, xs: Sequence[Value], ct: Value
+    ) -> tuple[Value | None, Value | None]:
+        """Both cotangents; each uses the other operand."""
+
+
+def check_kind(name: str, dtype: DType, accepts: Sequence[Kind]) -> None:
+    """Raises: DTypeError when `dtype` is of a kind that op `name` does not take."""
+    if dtype.kind not in accepts:
+        wanted = " or ".join(accepts)
+        raise DTypeError(f"{name} takes {wanted} elements, not {dtype}")
+
+
+__all__ = ["Access", "Bilinear", "Elementwise", "Linear", "Partial", "check_kind"]

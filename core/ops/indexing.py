@@ -1,0 +1,228 @@
+"""Reading and writing at computed indices, and tensors made of indices.
+
+Gather and scatter are each other's transposes: no dense one-hot product appears in a derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError
+from ..ir.graph import Emitter, Op, Value
+from ..types import I64, Array, DType, Shape, TensorType, scalar
+from .casting import DataTypeCast
+from .combinator import Combinator
+from .comparison import Equal, Select
+from .forms import Linear, check_kind
+from .literal import constant
+from .nest import Access, Bounds, Index, Loaded, Output, build_nest, identity_access
+
+
+@dataclass(frozen=True)
+class Gather(Linear):
+    """The entries of x at `indices` along an axis: y[…, i…, …] = x[…, indices[i…], …].
+
+    Shapes: x (p…, n, q…), indices (i…) → (p…, i…, q…), the axis n replaced by all axes of the indices.
+    Indices are i32 or i64 and count from 0; negative ones are outside.  `bounds` says what happens
+    outside: check is an IndexOutOfRangeError, clip takes the nearest end, zero gives 0.
+    """
+
+    name: ClassVar[str] = "gather"
+    syntax: ClassVar[str] = "gather {x} at {indices} along {axis} [bounds {bounds}]"
+    linear_operands: ClassVar[tuple[int, ...] | None] = (0,)
+    axis: int
+    bounds: Bounds = Bounds.CHECK
+
+    def infer(self, x: TensorType, indices: TensorType) -> TensorType:
+        _check_indices("gather", indices)
+        check_axis("gather", self.axis, x)
+        _check_some("gather", x.shape[self.axis], indices, x)
+        return x.with_shape(_gathered(x.shape, self.axis, indices.shape))
+
+    def evaluate(self, x: Array, indices: Array) -> Array:
+        if indices.size == 0:
+            return np.zeros(_gathered(x.shape, self.axis, indices.shape), x.dtype)
+        where, outside = _resolved(indices, x.shape[self.axis], self.bounds)
+        taken = np.take(x, where, axis=self.axis)
+        trailing = (1,) * (x.ndim - self.axis - 1)
+        return np.where(outside.reshape((*outside.shape, *trailing)), np.zeros((), x.dtype), taken)
+
+    def transpose_rule(
+        self, b: Emitter, xs: Sequence[Value], ct: Value
+    ) -> tuple[Value | None, ...]:
+        x, indices = xs
+        return b.emit(ScatterAdd(x.tensor.shape, self.axis, self.bounds), ct, indices), None
+
+    def nest(self, b: Emitter, x: Value, indices: Value) -> Value:
+        result = self.infer(x.tensor, indices.tensor)
+        point = identity_access(result.shape)
+        after = self.axis + indices.tensor.rank
+        reads = [
+            (indices, Access(point[self.axis : after])),
+            (x, Access((*point[: self.axis], Loaded(0), *point[after:]), self.bounds)),
+        ]
+        output = Output(result, point)
+        return build_nest(b, result.shape, reads, [output], lambda _, __, read: [read[1]])[0]
+
+
+@dataclass(frozen=True)
+class ScatterAdd(Linear):
+    """Zeros of `shape`, with each update added at its index along an axis: the transpose of `gather`.
+
+    Shapes: updates (p…, i…, q…), indices (i…) → (p…, n, q…) = shape.  Updates at the same index add up.
+    """
+
+    name: ClassVar[str] = "scatterAdd"
+    syntax: ClassVar[str] = (
+        "scatterAdd {updates} at {indices} along {axis} to {shape} [bounds {bounds}]"
+    )
+    linear_operands: ClassVar[tuple[int, ...] | None] = (0,)
+    shape: Shape
+    axis: int
+    bounds: Bounds = Bounds.CHECK
+
+    def infer(self, updates: TensorType, indices: TensorType) -> TensorType:
+        _check_indices("scatterAdd", indices)
+        check_kind("scatterAdd", updates.dtype, ("float", "integer"))
+        result = updates.with_shape(self.shape)
+        check_axis("scatterAdd", self.axis, result)
+        expected = _gathered(self.shape, self.axis, indices.shape)
+        if updates.shape != expected:
+            raise ShapeError(
+                f"scatterAdd to {result.words} at {indices.words} along axis {self.axis} takes updates "
+                f"of shape {list(expected)}, not {updates.words}"
+            )
+        _check_some("scatterAdd", self.shape[self.axis], indices, result)
+        return result
+
+    def evaluate(self, updates: Array, indices: Array) -> Array:
+        result = np.zeros(self.shape, updates.dtype)
+        if indices.size == 0:
+            return result
+        where, outside = _resolved(indices, self.shape[self.axis], self.bounds)
+        kept = ~outside.ravel()
+        rows = np.moveaxis(result, self.axis, 0)
+        leading = (*updates.shape[: self.axis], indices.size, *self.shape[self.axis + 1 :])
+        values = np.moveaxis(updates.reshape(leading), self.axis, 0)
+        np.add.at(rows, where.ravel()[kept], values[kept])
+        return result
+
+    def transpose_rule(
+        self, b: Emitter, xs: Sequence[Value], ct: Value
+    ) -> tuple[Value | None, ...]:
+        _, indices = xs
+        return b.emit(Gather(self.axis, self.bounds), ct, indices), None
+
+    def nest(self, b: Emitter, updates: Value, indices: Value) -> Value:
+        shape = updates.tensor.shape
+        point = identity_access(shape)
+        after = self.axis + indices.tensor.rank
+        reads = [(indices, Access(point[self.axis : after])), (updates, Access(point))]
+        target: tuple[Index, ...] = (*point[: self.axis], Loaded(0), *point[after:])
+        output = Output(updates.tensor.with_shape(self.shape), target, Combinator.ADD, self.bounds)
+        return build_nest(b, shape, reads, [output], lambda _, __, read: [read[1]])[0]
+
+
+@dataclass(frozen=True)
+class OneHot(Op):
+    """1 where the new last axis equals the index, else 0; an index outside gives a row of zeros.
+
+    Shapes: indices (i…), of any integer type → (i…, depth).
+    """
+
+    name: ClassVar[str] = "oneHot"
+    syntax: ClassVar[str] = "oneHot {indices} depth {depth} as {dtype}"
+    not_differentiable: ClassVar[str] = "its operand is made of indices"
+    depth: int
+    dtype: DType
+
+    def infer(self, indices: TensorType) -> TensorType:
+        check_kind("oneHot", indices.dtype, ("integer",))
+        return TensorType((*indices.shape, self.depth), self.dtype)
+
+    def evaluate(self, indices: Array) -> Array:
+        hot = indices[..., np.newaxis].astype(np.int64) == np.arange(self.depth)
+        return np.asarray(hot, self.dtype.numpy)
+
+    def nest(self, b: Emitter, indices: Value) -> Value:
+        result = self.infer(indices.tensor)
+        point = identity_access(result.shape)
+
+        def body(inner: Emitter, at: Sequence[Value], read: Sequence[Value]) -> list[Value]:
+            hot = inner.emit(Equal(), at[-1], inner.emit(DataTypeCast(I64), *read))
+            one, zero = (constant(inner, scalar(self.dtype), n) for n in (1, 0))
+            return [inner.emit(Select(), one, zero, hot)]
+
+        reads = [(indices, Access(point[:-1]))]
+        return build_nest(b, result.shape, reads, [Output(result, point)], body)[0]
+
+
+@dataclass(frozen=True)
+class Iota(Op):
+    """The index along an axis: y[…, i, …] = i."""
+
+    name: ClassVar[str] = "iota"
+    syntax: ClassVar[str] = "iota {shape} along {axis} as {dtype}"
+    not_differentiable: ClassVar[str] = "it is a constant"
+    shape: Shape
+    axis: int
+    dtype: DType
+
+    def infer(self) -> TensorType:
+        result = TensorType(self.shape, self.dtype)
+        check_axis("iota", self.axis, result)
+        check_kind("iota", self.dtype, ("float", "integer"))
+        return result
+
+    def evaluate(self) -> Array:
+        extents = [-1 if axis == self.axis else 1 for axis in range(len(self.shape))]
+        numbers = np.arange(self.shape[self.axis]).astype(self.dtype.numpy)
+        return np.broadcast_to(numbers.reshape(extents), self.shape)
+
+    def nest(self, b: Emitter) -> Value:
+        result = self.infer()
+        output = Output(result, identity_access(self.shape))
+        cast = DataTypeCast(self.dtype)
+        return build_nest(
+            b, self.shape, [], [output], lambda inner, at, _: [inner.emit(cast, at[self.axis])]
+        )[0]
+
+
+def check_axis(name: str, axis: int, x: TensorType) -> None:
+    """Raises: RankError when `x` has no such axis."""
+    if not 0 <= axis < x.rank:
+        raise RankError(
+            f"{name}: axis {axis} is out of range for {x.words}, which has rank {x.rank}"
+        )
+
+
+def _check_indices(name: str, indices: TensorType) -> None:
+    if not indices.dtype.is_integer or indices.dtype.bits < 32:
+        raise DTypeError(f"{name}: indices must be i32 or i64, not {indices.words}")
+
+
+def _check_some(name: str, extent: int, indices: TensorType, x: TensorType) -> None:
+    if extent == 0 and indices.size:
+        raise ShapeError(f"{name}: the axis of {x.words} is empty, no index is inside it")
+
+
+def _gathered(shape: Shape, axis: int, indices: Shape) -> Shape:
+    return (*shape[:axis], *indices, *shape[axis + 1 :])
+
+
+def _resolved(indices: Array, extent: int, bounds: Bounds) -> tuple[Array, Array]:
+    """The indices moved inside the axis, and where the result is zero instead.
+
+    Raises: IndexOutOfRangeError when the bounds are to be checked.
+    """
+    outside = (indices < 0) | (indices >= extent)
+    if bounds in (Bounds.CHECK, Bounds.INSIDE) and outside.any():
+        raise IndexOutOfRangeError(
+            f"index {int(indices[outside][0])} is out of range for an axis of extent {extent}"
+        )
+    inside = np.clip(indices, 0, extent - 1).astype(np.int64)
+    return inside, outside if bounds is Bounds.ZERO else np.zeros_like(outside)

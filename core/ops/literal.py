@@ -1,0 +1,87 @@
+"""Constants: one op, whose attribute is the exact bytes of the elements."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import DTypeError
+from ..ir.graph import Emitter, Op, Value
+from ..types import Array, DType, TensorType
+
+
+@dataclass(frozen=True)
+class Literal(Op):
+    """A constant tensor: `data` holds one element (a splat) or all of them in row-major order.
+
+    Bytes make equality exact: 0.0 and −0.0 differ, and a NaN equals itself.
+    """
+
+    name: ClassVar[str] = "literal"
+    syntax: ClassVar[str] = "literal {data}: {type}"
+    type: TensorType
+    data: bytes
+
+    def infer(self) -> TensorType:
+        return self.type
+
+    def evaluate(self) -> Array:
+        return np.broadcast_to(self.elements(), self.type.shape)
+
+    @property
+    def is_splat(self) -> bool:
+        """Whether every element is the same one (a tensor of one element is)."""
+        return len(self.data) == self.type.dtype.bytes
+
+    def elements(self) -> Array:
+        """The values to compute with: rank 0 for a splat, else of the literal's shape."""
+        dtype = self.type.dtype
+        stored = np.frombuffer(self.data, dtype.storage)
+        return dtype.load(stored).reshape(() if self.is_splat else self.type.shape)
+
+    def splat_value(self) -> Any:
+        """The Python number every element equals; None when they differ."""
+        return self.elements().item() if self.is_splat else None
+
+
+def splat(type: TensorType, number: Any) -> Literal:
+    """Every element `number`, rounded to the element type.
+
+    Raises: DTypeError for an integer out of range.
+    """
+    check_range(type.dtype, number)
+    stored = type.dtype.store(np.asarray(number, type.dtype.numpy))
+    return Literal(type, stored.tobytes())
+
+
+def dense(type: TensorType, values: Array) -> Literal:
+    """The elements of `values` (which are converted to the element type); a splat if all are equal."""
+    if type.size == 0:
+        return splat(type, 0)
+    stored = np.ascontiguousarray(np.broadcast_to(type.dtype.store(np.asarray(values)), type.shape))
+    data = stored.tobytes()
+    one = data[: type.dtype.bytes]
+    return Literal(type, one if one * type.size == data else data)
+
+
+def constant(b: Emitter, type: TensorType, number: Any) -> Value:
+    """Emit a splat."""
+    return b.emit(splat(type, number))
+
+
+def check_range(dtype: DType, number: Any) -> None:
+    """Raises: DTypeError when the Python number has no counterpart in `dtype`."""
+    if dtype.kind == "boolean" and not isinstance(number, bool | np.bool_ | int):
+        raise DTypeError(f"{number!r} is not a bool")
+    if not dtype.is_integer:
+        return
+    if not isinstance(number, int | np.integer) and not (
+        isinstance(number, float | np.floating) and math.isfinite(number) and float(number).is_integer()
+    ):
+        raise DTypeError(f"{number!r} is not an integer: cast explicitly to use it as {dtype}")
+    info = np.iinfo(dtype.numpy)
+    if not info.min <= int(number) <= info.max:
+        raise DTypeError(f"{number} is out of range for {dtype}: {info.min} to {info.max}")

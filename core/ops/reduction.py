@@ -1,0 +1,246 @@
+"""Reductions and the broadcast, which is the transpose of a sum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import InternalError, ShapeError
+from ..ir.graph import Emitter, Op, Value
+from ..types import I64, Array, Shape, TensorType, broadcast_shapes, scalar
+from .arithmetic import Divide, Maximum, Multiply
+from .casting import DataTypeCast
+from .combinator import Combinator
+from .comparison import Equal, NotEqual, Or, Select
+from .forms import Linear, check_kind
+from .formulas import number
+from .indexing import check_axis
+from .literal import constant
+from .movement import ShapeCast, Transpose, check_axes
+from .nest import Access, Output, broadcast_access, build_nest, identity_access
+from .scan import Scan, check_combinator, identity_of
+
+
+@dataclass(frozen=True)
+class Broadcast(Linear):
+    """x repeated along new leading axes and along axes of extent 1 (NumPy's rule)."""
+
+    name: ClassVar[str] = "broadcast"
+    syntax: ClassVar[str] = "broadcast {x} to {shape}"
+    shape: Shape
+
+    def infer(self, x: TensorType) -> TensorType:
+        try:
+            fits = broadcast_shapes((x.shape, self.shape)) == self.shape
+        except ShapeError:
+            fits = False
+        if not fits:
+            raise ShapeError(f"cannot broadcast {x.words} to {list(self.shape)}")
+        return x.with_shape(self.shape)
+
+    def evaluate(self, x: Array) -> Array:
+        return np.broadcast_to(x, self.shape)
+
+    def transpose_rule(
+        self, b: Emitter, xs: Sequence[Value], ct: Value
+    ) -> tuple[Value | None, ...]:
+        return (sum_to_shape(b, ct, xs[0].tensor.shape),)
+
+    def nest(self, b: Emitter, x: Value) -> Value:
+        result = self.infer(x.tensor)
+        reads = [(x, broadcast_access(x.tensor.shape, result.shape))]
+        output = Output(result, identity_access(result.shape))
+        return build_nest(b, result.shape, reads, [output], lambda _, __, read: read)[0]
+
+
+@dataclass(frozen=True)
+class Reduce(Op):
+    """x₀ ∘ x₁ ∘ … over `axes`, which are left out of the result; over no axes it is x itself.
+
+    An empty axis gives the identity of the combinator.  Derivatives: a minimum or maximum splits evenly
+    among the elements that attain it; that of a product is right at any number of zeros.
+    """
+
+    name: ClassVar[str] = "reduce"
+    syntax: ClassVar[str] = "reduce {x} by {combinator} [along {axes}]"
+    combinator: Combinator
+    axes: tuple[int, ...] = ()
+
+    def infer(self, x: TensorType) -> TensorType:
+        check_axes("reduce", self.axes, x)
+        check_combinator("reduce", self.combinator, x)
+        return x.with_shape(n for axis, n in enumerate(x.shape) if axis not in self.axes)
+
+    def evaluate(self, x: Array) -> Array:
+        ufunc, dtype = self.combinator.ufunc, x.dtype
+        with np.errstate(all="ignore"):
+            if self.combinator in (Combinator.MIN, Combinator.MAX):
+                initial = identity_of(self.combinator, dtype)
+                return np.asarray(ufunc.reduce(x, axis=self.axes, initial=initial))
+            return np.asarray(ufunc.reduce(x, axis=self.axes, dtype=dtype))
+
+    def jvp(
+        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], dxs: Sequence[Value | None]
+    ) -> tuple[Value | None, ...]:
+        (y,), (x,), (dx,) = ys, xs, dxs
+        if dx is None:
+            return (None,)
+        match self.combinator:
+            case Combinator.ADD:
+                return (self._sum(b, dx),)
+            case Combinator.MULTIPLY:
+                return (self._sum(b, b.emit(Multiply(), self._other_factors(b, x), dx)),)
+            case Combinator.MIN | Combinator.MAX:
+                attains, share = self._attained(b, y, x)
+                chosen = self._sum(b, b.emit(Select(), dx, number(b, dx, 0), attains))
+                return (b.emit(Multiply(), chosen, share),)
+            case _:
+                raise InternalError(f"a reduction by {self.combinator} has no derivative")
+
+    def vjp(
+        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], cts: Sequence[Value | None]
+    ) -> tuple[Value | None, ...]:
+        (y,), (x,), (ct,) = ys, xs, cts
+        if ct is None:
+            return (None,)
+        match self.combinator:
+            case Combinator.ADD:
+                return (self._spread(b, ct, x.tensor.shape),)
+            case Combinator.MULTIPLY:
+                kept = self._kept(b, ct, x.tensor.shape)
+                return (b.emit(Multiply(), kept, self._other_factors(b, x)),)
+            case Combinator.MIN | Combinator.MAX:
+                attains, share = self._attained(b, y, x)
+                part = self._kept(b, b.emit(Multiply(), ct, share), x.tensor.shape)
+                return (b.emit(Select(), part, number(b, part, 0), attains),)
+            case _:
+                raise InternalError(f"a reduction by {self.combinator} has no derivative")
+
+    def nest(self, b: Emitter, x: Value) -> Value:
+        shape = x.tensor.shape
+        point = identity_access(shape)
+        kept = tuple(point[axis] for axis in range(len(shape)) if axis not in self.axes)
+        output = Output(self.infer(x.tensor), kept, self.combinator if self.axes else None)
+        return build_nest(
+            b, shape, [(x, Access(point))], [output], lambda _, __, read: read
+        )[0]  # fmt: skip
+
+    def _sum(self, b: Emitter, x: Value) -> Value:
+        return b.emit(Reduce(Combinator.ADD, self.axes), x)
+
+    def _kept(self, b: Emitter, y: Value, shape: Shape) -> Value:
+        """A reduced value in a shape that broadcasts against `shape`."""
+        leading = set(self.axes) == set(range(len(self.axes)))
+        return (
+            y if leading else _cast(b, y, [1 if a in self.axes else n for a, n in enumerate(shape)])
+        )
+
+    def _spread(self, b: Emitter, y: Value, shape: Shape) -> Value:
+        kept = self._kept(b, y, shape)
+        return kept if kept.tensor.shape == shape else b.emit(Broadcast(shape), kept)
+
+    def _attained(self, b: Emitter, y: Value, x: Value) -> tuple[Value, Value]:
+        """Where x attains the extremum y, and one over how often it does."""
+        attains = b.emit(Equal(), x, self._kept(b, y, x.tensor.shape))
+        count = self._sum(b, b.emit(DataTypeCast(I64), attains))
+        ties = b.emit(DataTypeCast(x.tensor.dtype), b.emit(Maximum(), count, number(b, count, 1)))
+        return attains, b.emit(Divide(), number(b, x, 1), ties)
+
+    def _other_factors(self, b: Emitter, x: Value) -> Value:
+        """For each element the product of all others: of those before it and those after it."""
+        shape = x.tensor.shape
+        kept = [axis for axis in range(len(shape)) if axis not in self.axes]
+        order = (*kept, *self.axes)
+        together = _cast(b, _permuted(b, x, order), [*(shape[axis] for axis in kept), -1])
+        before, after = (
+            b.emit(Scan(Combinator.MULTIPLY, len(kept), reverse=way, exclusive=True), together)
+            for way in (False, True)
+        )
+        others = _cast(b, b.emit(Multiply(), before, after), [shape[axis] for axis in order])
+        return _permuted(b, others, tuple(order.index(axis) for axis in range(len(shape))))
+
+
+@dataclass(frozen=True)
+class _Arg(Op):
+    """The index of an extremum along an axis, i64; the first of ties, the first NaN if there is one."""
+
+    not_differentiable: ClassVar[str] = "an index is constant between its jumps"
+    combinator: ClassVar[Combinator]
+    axis: int
+
+    def infer(self, x: TensorType) -> TensorType:
+        check_axis(self.name, self.axis, x)
+        check_kind(self.name, x.dtype, ("float", "integer"))
+        if x.shape[self.axis] == 0:
+            raise ShapeError(f"{self.name}: axis {self.axis} of {x.words} is empty")
+        return TensorType((*x.shape[: self.axis], *x.shape[self.axis + 1 :]), I64)
+
+    def nest(self, b: Emitter, x: Value) -> Value:
+        """The extremum, then the least index where it is attained."""
+        extremum = Reduce(self.combinator, (self.axis,)).nest(b, x)
+        point = identity_access(x.tensor.shape)
+        kept = (*point[: self.axis], *point[self.axis + 1 :])
+
+        def body(inner: Emitter, at: Sequence[Value], read: Sequence[Value]) -> list[Value]:
+            element, best = read
+            found = inner.emit(Equal(), element, best)
+            if element.tensor.dtype.is_float:
+                found = inner.emit(Or(), found, inner.emit(NotEqual(), element, element))
+            nowhere = constant(inner, scalar(I64), Combinator.MIN.identity(I64))
+            return [inner.emit(Select(), at[self.axis], nowhere, found)]
+
+        reads = [(x, Access(point)), (extremum, Access(kept))]
+        output = Output(self.infer(x.tensor), kept, Combinator.MIN)
+        return build_nest(b, x.tensor.shape, reads, [output], body)[0]
+
+
+@dataclass(frozen=True)
+class ArgMax(_Arg):
+    """Index of the greatest element along an axis, i64: the first of ties; a NaN counts as greatest."""
+
+    name: ClassVar[str] = "argMax"
+    syntax: ClassVar[str] = "argMax {x} along {axis}"
+    combinator: ClassVar[Combinator] = Combinator.MAX
+
+    def evaluate(self, x: Array) -> Array:
+        return np.asarray(np.argmax(x, self.axis), np.int64)
+
+
+@dataclass(frozen=True)
+class ArgMin(_Arg):
+    """Index of the least element along an axis, i64: the first of ties; a NaN counts as least."""
+
+    name: ClassVar[str] = "argMin"
+    syntax: ClassVar[str] = "argMin {x} along {axis}"
+    combinator: ClassVar[Combinator] = Combinator.MIN
+
+    def evaluate(self, x: Array) -> Array:
+        return np.asarray(np.argmin(x, self.axis), np.int64)
+
+
+def sum_to_shape(b: Emitter, x: Value, shape: Shape) -> Value:
+    """x summed over the axes along which a tensor of `shape` was broadcast to the shape of x."""
+    new = x.tensor.rank - len(shape)
+    axes = tuple(
+        axis
+        for axis, extent in enumerate(x.tensor.shape)
+        if axis < new or (shape[axis - new] == 1 and extent != 1)
+    )
+    total = b.emit(Reduce(Combinator.ADD, axes), x) if axes else x
+    return _cast(b, total, shape)
+
+
+def _cast(b: Emitter, x: Value, shape: Sequence[int]) -> Value:
+    """x under `shape`, of which one extent may be −1: what is left."""
+    known = math.prod(n for n in shape if n >= 0)
+    left = x.tensor.size // known if known else 0
+    wanted = tuple(left if n < 0 else n for n in shape)
+    return x if x.tensor.shape == wanted else b.emit(ShapeCast(wanted), x)
+
+
+def _permuted(b: Emitter, x: Value, order: tuple[int, ...]) -> Value:
+    return x if order == tuple(range(len(order))) else b.emit(Transpose(order), x)

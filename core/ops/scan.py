@@ -1,0 +1,156 @@
+"""Running reductions along an axis, and their derivatives without quadratic work.
+
+Both derivatives of a running product or maximum are a linear recurrence hᵢ = aᵢ · hᵢ₋₁ + gᵢ:
+- product yᵢ = yᵢ₋₁ · xᵢ: the tangent has a = x and g = yᵢ₋₁ · ẋᵢ, so a zero among the x does no harm;
+- maximum: a = 1 while the maximum stays, else 0, and g = ẋᵢ where xᵢ attains it, over the number of ties.
+The recurrence is solved by doubling (⌈log₂ n⌉ steps over whole tensors), from ops that are
+differentiable themselves.  Source: Blelloch 1990, "Prefix sums and their applications", §1.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import InternalError
+from ..ir.graph import Emitter, Op, Value
+from ..types import DTYPES, Array, Kind, TensorType
+from .arithmetic import Add, Divide, Maximum, Multiply
+from .casting import DataTypeCast
+from .combinator import Combinator
+from .comparison import Equal
+from .forms import check_kind
+from .formulas import number
+from .indexing import check_axis
+from .slicing import Pad, Slice
+
+
+@dataclass(frozen=True)
+class Scan(Op):
+    """yᵢ = x₀ ∘ x₁ ∘ … ∘ xᵢ along an axis, of the shape of x.
+
+    `exclusive` leaves xᵢ out, so that y₀ is the identity; `reverse` runs from the end.
+    A minimum or maximum splits its derivative evenly among the elements that attain it.
+    """
+
+    name: ClassVar[str] = "scan"
+    syntax: ClassVar[str] = (
+        "scan {x} by {combinator} along {axis} [reverse {reverse}] [exclusive {exclusive}]"
+    )
+    combinator: Combinator
+    axis: int
+    reverse: bool = False
+    exclusive: bool = False
+
+    def infer(self, x: TensorType) -> TensorType:
+        check_axis("scan", self.axis, x)
+        check_combinator("scan", self.combinator, x)
+        return x
+
+    def evaluate(self, x: Array) -> Array:
+        ordered = np.flip(x, self.axis) if self.reverse else x
+        with np.errstate(all="ignore"):
+            scanned = self._accumulated(ordered)
+        return np.flip(scanned, self.axis) if self.reverse else scanned
+
+    def _accumulated(self, x: Array) -> Array:
+        if x.size == 0:
+            return x
+        inclusive = np.asarray(self.combinator.ufunc.accumulate(x, self.axis, dtype=x.dtype))
+        if not self.exclusive:
+            return inclusive
+        shifted = np.roll(inclusive, 1, self.axis)
+        np.moveaxis(shifted, self.axis, 0)[0] = identity_of(self.combinator, x.dtype)
+        return shifted
+
+    def jvp(
+        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], dxs: Sequence[Value | None]
+    ) -> tuple[Value | None, ...]:
+        (y,), (x,), (dx,) = ys, xs, dxs
+        if dx is None:
+            return (None,)
+        if self.combinator is Combinator.ADD:
+            return (b.emit(self, dx),)
+        line = _Line(b, self.axis, self.reverse)
+        carry, inward, outward = self._coefficients(b, y, x, line)
+        dy = line.recurrence(carry, b.emit(Multiply(), inward, dx))
+        if outward is not None:
+            dy = b.emit(Multiply(), outward, dy)
+        return (line.delayed(dy, 1) if self.exclusive else dy,)
+
+    def vjp(
+        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], cts: Sequence[Value | None]
+    ) -> tuple[Value | None, ...]:
+        (y,), (x,), (ct,) = ys, xs, cts
+        if ct is None:
+            return (None,)
+        if self.combinator is Combinator.ADD:
+            return (b.emit(replace(self, reverse=not self.reverse), ct),)
+        line, back = _Line(b, self.axis, self.reverse), _Line(b, self.axis, not self.reverse)
+        carry, inward, outward = self._coefficients(b, y, x, line)
+        if self.exclusive:
+            ct = back.delayed(ct, 1)
+        if outward is not None:
+            ct = b.emit(Multiply(), outward, ct)
+        return (b.emit(Multiply(), inward, back.recurrence(back.delayed(carry, 1), ct)),)
+
+    def _coefficients(
+        self, b: Emitter, y: Value, x: Value, line: _Line
+    ) -> tuple[Value, Value, Value | None]:
+        """(a, u, v) with ẏ = v · h for hᵢ = aᵢ · hᵢ₋₁ + uᵢ · ẋᵢ, before an exclusive scan's delay."""
+        if self.combinator is Combinator.MULTIPLY:
+            return x, y if self.exclusive else b.emit(replace(self, exclusive=True), x), None
+        if self.combinator not in (Combinator.MIN, Combinator.MAX):
+            raise InternalError(f"a scan by {self.combinator} has no derivative")
+        inclusive = b.emit(replace(self, exclusive=False), x) if self.exclusive else y
+        to_number = DataTypeCast(x.tensor.dtype)
+        stays = b.emit(to_number, b.emit(Equal(), inclusive, line.delayed(inclusive, 1)))
+        attains = b.emit(to_number, b.emit(Equal(), inclusive, x))
+        ties = b.emit(Maximum(), line.recurrence(stays, attains), number(b, x, 1))
+        return stays, attains, b.emit(Divide(), number(b, x, 1), ties)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Emits what runs along one axis, from the start or in reverse."""
+
+    b: Emitter
+    axis: int
+    reverse: bool
+
+    def delayed(self, x: Value, by: int) -> Value:
+        """x moved `by` places downstream, zeros coming in."""
+        type = x.tensor
+        none, extent = (0,) * type.rank, type.shape[self.axis]
+        by = min(by, extent)
+        moved = tuple(by if axis == self.axis else 0 for axis in range(type.rank))
+        rest = tuple(extent - by if axis == self.axis else n for axis, n in enumerate(type.shape))
+        zero = number(self.b, x, 0)
+        if self.reverse:
+            return self.b.emit(Pad(none, moved), self.b.emit(Slice(moved, type.shape), x), zero)
+        return self.b.emit(Pad(moved, none), self.b.emit(Slice(none, rest), x), zero)
+
+    def recurrence(self, a: Value, g: Value) -> Value:
+        """hᵢ = aᵢ · hᵢ₋₁ + gᵢ, by doubling: after step k, hᵢ holds the terms from i − 2ᵏ + 1 on."""
+        step, extent = 1, g.tensor.shape[self.axis]
+        while step < extent:
+            g = self.b.emit(Add(), g, self.b.emit(Multiply(), a, self.delayed(g, step)))
+            if 2 * step < extent:
+                a = self.b.emit(Multiply(), a, self.delayed(a, step))
+            step *= 2
+        return g
+
+
+def identity_of(combinator: Combinator, dtype: np.dtype[Any]) -> Array:
+    """The identity among the values that NumPy computes in `dtype`."""
+    known = next(known for known in DTYPES.values() if known.numpy == dtype)
+    return np.asarray(combinator.identity(known), dtype)
+
+
+def check_combinator(name: str, combinator: Combinator, x: TensorType) -> None:
+    """Raises: DTypeError when the elements of `x` cannot be combined so."""
+    accepts: tuple[Kind, ...] = ("boolean",) if combinator.is_logical else ("float", "integer")
+    check_kind(f"{name} by {combinator}", x.dtype, accepts)

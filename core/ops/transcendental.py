@@ -1,0 +1,312 @@
+"""Roots, powers, exponentials, logarithms, circular and hyperbolic functions of floats.
+
+Outside its domain a function is NaN; nothing warns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..ir.graph import Emitter, Value
+from ..types import Array, Kind
+from .arithmetic import Add, Divide, Multiply, Negate, Square, Subtract
+from .comparison import Equal, Select
+from .forms import Elementwise, Partial
+from .formulas import number, quietly
+
+
+class FloatFunction(Elementwise):
+    """An elementwise function of floats."""
+
+    accepts: ClassVar[tuple[Kind, ...]] = ("float",)
+
+
+@dataclass(frozen=True)
+class Sqrt(FloatFunction):
+    """√x; −0 at −0.  Its derivative at 0 is +∞."""
+
+    name: ClassVar[str] = "sqrt"
+    syntax: ClassVar[str] = "sqrt {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.sqrt, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (b.emit(Divide(), number(b, x, 0.5), y),)
+
+
+@dataclass(frozen=True)
+class Rsqrt(FloatFunction):
+    """1/√x; +∞ at 0."""
+
+    name: ClassVar[str] = "rsqrt"
+    syntax: ClassVar[str] = "rsqrt {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.divide, np.ones((), x.dtype), quietly(np.sqrt, x))
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        """−½ · y / x"""
+        return (b.emit(Divide(), b.emit(Multiply(), y, number(b, x, -0.5)), x),)
+
+
+@dataclass(frozen=True)
+class Exp(FloatFunction):
+    """eˣ; +∞ where it overflows."""
+
+    name: ClassVar[str] = "exp"
+    syntax: ClassVar[str] = "exp {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.exp, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (y,)
+
+
+@dataclass(frozen=True)
+class Expm1(FloatFunction):
+    """eˣ − 1, accurate near 0."""
+
+    name: ClassVar[str] = "expm1"
+    syntax: ClassVar[str] = "expm1 {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.expm1, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        """eˣ, and not y + 1, which has no correct digits for very negative x."""
+        return (b.emit(Exp(), x),)
+
+
+@dataclass(frozen=True)
+class Log(FloatFunction):
+    """The natural logarithm; −∞ at 0."""
+
+    name: ClassVar[str] = "log"
+    syntax: ClassVar[str] = "log {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.log, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (_reciprocal(b, x),)
+
+
+@dataclass(frozen=True)
+class Log1p(FloatFunction):
+    """ln(1 + x), accurate near 0."""
+
+    name: ClassVar[str] = "log1p"
+    syntax: ClassVar[str] = "log1p {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.log1p, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (_reciprocal(b, b.emit(Add(), x, number(b, x, 1))),)
+
+
+@dataclass(frozen=True)
+class Power(FloatFunction):
+    """uᵛ as C's `pow`: 1 when v is 0, NaN for a negative u and a v that is not whole.
+
+    ∂/∂u = v · uᵛ⁻¹, which is 0 everywhere when v is 0.  ∂/∂v = uᵛ · ln u, taken as 0 at u = 0.
+    """
+
+    name: ClassVar[str] = "power"
+    syntax: ClassVar[str] = "power {u}, {v}"
+
+    def evaluate(self, u: Array, v: Array) -> Array:
+        return quietly(np.power, u, v)
+
+    def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
+        zero = number(b, u, 0)
+        lowered = b.emit(Power(), u, b.emit(Subtract(), v, number(b, v, 1)))
+        by_u = b.emit(Multiply(), v, lowered)
+        by_v = b.emit(Multiply(), y, b.emit(Log(), u))
+        return (
+            b.emit(Select(), zero, by_u, b.emit(Equal(), v, zero)),
+            b.emit(Select(), zero, by_v, b.emit(Equal(), u, zero)),
+        )
+
+
+@dataclass(frozen=True)
+class Sin(FloatFunction):
+    """The sine; NaN at ±∞."""
+
+    name: ClassVar[str] = "sin"
+    syntax: ClassVar[str] = "sin {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.sin, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (b.emit(Cos(), x),)
+
+
+@dataclass(frozen=True)
+class Cos(FloatFunction):
+    """The cosine; NaN at ±∞."""
+
+    name: ClassVar[str] = "cos"
+    syntax: ClassVar[str] = "cos {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.cos, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (b.emit(Negate(), b.emit(Sin(), x)),)
+
+
+@dataclass(frozen=True)
+class Tan(FloatFunction):
+    """The tangent; NaN at ±∞."""
+
+    name: ClassVar[str] = "tan"
+    syntax: ClassVar[str] = "tan {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.tan, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (b.emit(Add(), b.emit(Square(), y), number(b, x, 1)),)
+
+
+@dataclass(frozen=True)
+class Asin(FloatFunction):
+    """The inverse sine, in [−π/2, π/2]."""
+
+    name: ClassVar[str] = "asin"
+    syntax: ClassVar[str] = "asin {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.arcsin, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (b.emit(Rsqrt(), _one_minus_square(b, x)),)
+
+
+@dataclass(frozen=True)
+class Acos(FloatFunction):
+    """The inverse cosine, in [0, π]."""
+
+    name: ClassVar[str] = "acos"
+    syntax: ClassVar[str] = "acos {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.arccos, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (b.emit(Negate(), b.emit(Rsqrt(), _one_minus_square(b, x))),)
+
+
+@dataclass(frozen=True)
+class Atan(FloatFunction):
+    """The inverse tangent, in [−π/2, π/2]."""
+
+    name: ClassVar[str] = "atan"
+    syntax: ClassVar[str] = "atan {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.arctan, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (_reciprocal(b, b.emit(Add(), b.emit(Square(), x), number(b, x, 1))),)
+
+
+@dataclass(frozen=True)
+class Sinh(FloatFunction):
+    """The hyperbolic sine."""
+
+    name: ClassVar[str] = "sinh"
+    syntax: ClassVar[str] = "sinh {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.sinh, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (b.emit(Cosh(), x),)
+
+
+@dataclass(frozen=True)
+class Cosh(FloatFunction):
+    """The hyperbolic cosine."""
+
+    name: ClassVar[str] = "cosh"
+    syntax: ClassVar[str] = "cosh {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.cosh, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (b.emit(Sinh(), x),)
+
+
+@dataclass(frozen=True)
+class Tanh(FloatFunction):
+    """The hyperbolic tangent."""
+
+    name: ClassVar[str] = "tanh"
+    syntax: ClassVar[str] = "tanh {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.tanh, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (b.emit(Subtract(), number(b, x, 1), b.emit(Square(), y)),)
+
+
+@dataclass(frozen=True)
+class Asinh(FloatFunction):
+    """The inverse hyperbolic sine."""
+
+    name: ClassVar[str] = "asinh"
+    syntax: ClassVar[str] = "asinh {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.arcsinh, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (b.emit(Rsqrt(), b.emit(Add(), b.emit(Square(), x), number(b, x, 1))),)
+
+
+@dataclass(frozen=True)
+class Acosh(FloatFunction):
+    """The inverse hyperbolic cosine, ≥ 0; NaN below 1."""
+
+    name: ClassVar[str] = "acosh"
+    syntax: ClassVar[str] = "acosh {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.arccosh, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (b.emit(Rsqrt(), b.emit(Negate(), _one_minus_square(b, x))),)
+
+
+@dataclass(frozen=True)
+class Atanh(FloatFunction):
+    """The inverse hyperbolic tangent; ±∞ at ±1."""
+
+    name: ClassVar[str] = "atanh"
+    syntax: ClassVar[str] = "atanh {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return quietly(np.arctanh, x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        return (_reciprocal(b, _one_minus_square(b, x)),)
+
+
+def _reciprocal(b: Emitter, x: Value) -> Value:
+    return b.emit(Divide(), number(b, x, 1), x)
+
+
+def _one_minus_square(b: Emitter, x: Value) -> Value:
+    """1 − x² as (1 − x)(1 + x), which loses no digits near ±1."""
+    one = number(b, x, 1)
+    return b.emit(Multiply(), b.emit(Subtract(), one, x), b.emit(Add(), one, x))

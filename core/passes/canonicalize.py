@@ -1,0 +1,48 @@
+"""Folding, simplification and CSE in one walk, which is what compile time is spent on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..ir import Function, Module
+from .base import FunctionPass
+from .fold import FOLDING
+from .rewrite import Laws, combine_laws, rewrite
+from .rules import DIFFERENTIATED, FAST_MATH, STRICT
+
+
+@dataclass(frozen=True)
+class Canonicalize(FunctionPass):
+    """`fold`, `simplify` and `cse` on each instruction in turn, so that each finds what the others left.
+
+    `differentiated` adds the laws for programs that will not be differentiated any more.
+
+    Requires: nothing.
+    Preserves: what `fold`, `simplify` and `cse` do.
+    Cost: linear; 2 µs per instruction that no law changes.
+    """
+
+    name: ClassVar[str] = "canonicalize"
+    fast_math: bool = False
+    differentiated: bool = False
+
+    def run(self, function: Function, module: Module) -> bool:
+        laws = _LAWS[self.fast_math, self.differentiated]
+        return rewrite(function.body, laws, merge=True) if function.body else False
+
+
+def _laws(*, fast_math: bool, differentiated: bool) -> Laws:
+    return combine_laws(
+        FOLDING,
+        STRICT,
+        FAST_MATH if fast_math else {},
+        DIFFERENTIATED if differentiated else {},
+    )
+
+
+_LAWS = {
+    (fast, late): _laws(fast_math=fast, differentiated=late)
+    for fast in (False, True)
+    for late in (False, True)
+}

@@ -1,0 +1,121 @@
+"""Constant folding: what can be known before the program runs is not computed by it.
+
+1. Moving the elements of a splat gives a splat: broadcast, transpose, slice, ….
+2. Elementwise functions of splats are computed on one element.
+3. Anything else whose operands are literals goes through the reference evaluator, unless the constant
+   it makes is large or the work is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import NNKitError
+from ..evaluate import evaluate_instruction
+from ..ir import Builder, Function, Instruction, Module, Op, Value
+from ..ops import (
+    Apply,
+    Bilinear,
+    Broadcast,
+    Concatenate,
+    DataTypeCast,
+    Elementwise,
+    Literal,
+    Pad,
+    PadShape,
+    Reverse,
+    ShapeCast,
+    Slice,
+    SqueezeShape,
+    Transpose,
+    dense,
+)
+from ..types import TensorType
+from .base import FunctionPass
+from .rewrite import Laws, rewrite
+
+SMALL = 4096
+"""A constant of this many elements is always worth keeping; a larger one if an operand is as large."""
+
+WORK = 1 << 22
+"""The most elements that are read to compute a constant."""
+
+PRODUCT_WORK = 1 << 16
+"""The same for products, whose work is more than linear."""
+
+MOVES = (Broadcast, Concatenate, Pad, PadShape, Reverse, ShapeCast, Slice, SqueezeShape, Transpose)
+"""Every element of the result is an element of an operand."""
+
+
+@dataclass(frozen=True)
+class Fold(FunctionPass):
+    """Computes instructions whose operands are all literals.
+
+    Requires: nothing.
+    Preserves: every bit, as it computes with the reference evaluator; an index out of range stays for
+        the program to find.
+    Cost: linear, and at most 2²² elements read per constant.
+    """
+
+    name: ClassVar[str] = "fold"
+
+    def run(self, function: Function, module: Module) -> bool:
+        return rewrite(function.body, FOLDING) if function.body else False
+
+
+def fold(b: Builder, instruction: Instruction) -> Value | None:
+    """The literal that an instruction on literals equals."""
+    literals: list[Literal] = []
+    for operand in instruction.operands:
+        producer = operand.producer
+        if producer is None or not isinstance(producer.op, Literal):
+            return None
+        literals.append(producer.op)
+    op, results = instruction.op, instruction.results
+    if not literals or len(results) != 1 or instruction.regions or isinstance(op, Apply):
+        return None
+    result = results[0].type
+    if not isinstance(result, TensorType):
+        return None
+    folded = _fold_splats(op, literals, result) or _fold_dense(instruction, literals, result)
+    return b.emit(folded) if folded else None
+
+
+def _fold_splats(op: Op, literals: list[Literal], result: TensorType) -> Literal | None:
+    first = literals[0]
+    if not all(literal.is_splat for literal in literals):
+        return None
+    if isinstance(op, MOVES):
+        same = all(literal.data == first.data for literal in literals)
+        return Literal(result, first.data) if same else None
+    if not isinstance(op, Elementwise | DataTypeCast):
+        return None
+    with np.errstate(all="ignore"):
+        element = op.evaluate(*(literal.elements().reshape(1) for literal in literals))
+    return Literal(result, result.dtype.store(result.dtype.round(element)).tobytes())
+
+
+def _fold_dense(
+    instruction: Instruction, literals: list[Literal], result: TensorType
+) -> Literal | None:
+    if result.size > SMALL and result.size > max(_stored(literal) for literal in literals):
+        return None
+    work = sum(literal.type.size for literal in literals)
+    if work > (PRODUCT_WORK if isinstance(instruction.op, Bilinear) else WORK):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            operands = [literal.type.dtype.round(literal.evaluate()) for literal in literals]
+            return dense(result, evaluate_instruction(instruction, operands)[0])
+    except NNKitError:
+        return None
+
+
+def _stored(literal: Literal) -> int:
+    return len(literal.data) // literal.type.dtype.bytes
+
+
+FOLDING: Laws = {Op: (fold,)}

@@ -1,0 +1,110 @@
+"""Which passes run when: the lists, and what runs them.
+
+`run_pipeline` can call a verifier after every pass; a failure then names the pass, since it is a bug in it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from ..errors import InternalError, VerifyError
+from ..ir import Module
+from .base import Pass, apply_pass
+from .canonicalize import Canonicalize
+from .dce import DeadCode
+from .dead_functions import DeadFunctions
+from .inline import Inline
+from .scalarize import Scalarize
+
+Pipeline: TypeAlias = Sequence[Pass]
+
+Verifier: TypeAlias = Callable[[Module], None]
+"""Raises VerifyError for a module that breaks a rule of the language."""
+
+BEFORE_DIFFERENTIATION: Pipeline = (
+    # what is simplified now is not differentiated; calls stay, so that derivatives are shared
+    Canonicalize(),
+    DeadCode(),
+)
+
+AFTER_DIFFERENTIATION: Pipeline = (
+    # seeds of one, sums of nothing and broadcasts of derivatives disappear here
+    Canonicalize(differentiated=True),
+    # removes the primal values that no derivative needs
+    DeadCode(),
+)
+
+
+class Level(NamedTuple):
+    """What an optimisation level runs before and after differentiation."""
+
+    before_differentiation: Pipeline
+    after_differentiation: Pipeline
+
+
+PIPELINES: Mapping[int, Level] = {
+    # the program as it was written
+    0: Level((), (DeadCode(),)),
+    # nothing that is meant to help the derivative
+    1: Level((), AFTER_DIFFERENTIATION),
+    2: Level(BEFORE_DIFFERENTIATION, AFTER_DIFFERENTIATION),
+    # the derivative of the whole program at once: larger code, fewer repetitions
+    3: Level((Inline(), *BEFORE_DIFFERENTIATION), AFTER_DIFFERENTIATION),
+}
+"""By the number after -O; 2 is the default."""
+
+
+def code_generation(*entries: str, level: int = 2) -> Pipeline:
+    """Brings `entries` into the form that loop nests are generated from: flat signatures, no calls."""
+    improved: Pipeline = (Canonicalize(differentiated=True),) if level else ()
+    return (
+        # callees are part of their callers now, unless they are recursive
+        Inline(),
+        DeadFunctions(entries),
+        # before CSE, which then sees through what were parameters and tuples
+        Scalarize(flatten=True),
+        *improved,
+        DeadCode(),
+    )
+
+
+class PassRun(NamedTuple):
+    """One pass, as it went."""
+
+    name: str
+    seconds: float
+    changed: bool
+
+
+def run_pipeline(
+    module: Module,
+    pipeline: Pipeline,
+    *,
+    verifier: Verifier | None = None,
+    verify: bool | None = None,
+) -> list[PassRun]:
+    """Run the passes on `module` in order; what each took and whether it changed anything.
+
+    The verifier runs after each pass if `verify` says so, and without it if NNKIT_VERIFY=1.
+    Raises: InternalError naming the pass after which the verifier found fault.
+    """
+    if verify is None:
+        verify = os.environ.get("NNKIT_VERIFY") == "1"
+    runs: list[PassRun] = []
+    for a_pass in pipeline:
+        start = time.perf_counter()
+        changed = apply_pass(a_pass, module)
+        runs.append(PassRun(a_pass.name, time.perf_counter() - start, changed))
+        if verify and verifier is not None:
+            _verify_after(a_pass, module, verifier)
+    return runs
+
+
+def _verify_after(a_pass: Pass, module: Module, verifier: Verifier) -> None:
+    try:
+        verifier(module)
+    except VerifyError as error:
+        raise InternalError(f"after pass '{a_pass.name}': {error}") from error

@@ -1,0 +1,255 @@
+"""Laws of arithmetic that hold for every bit: for −0, ±∞, NaN, subnormal numbers, and wrapping integers.
+
+What fails for some number is absent: x + 0 is not x when x is −0, x · 0 is not 0 when x is ∞, and
+x − x is not 0 when x is NaN; integers have these laws.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...ir import Builder, Instruction, Value
+from ...ops import (
+    Abs,
+    Add,
+    Divide,
+    FloorDivide,
+    Maximum,
+    Minimum,
+    Modulo,
+    Multiply,
+    Negate,
+    Power,
+    Sign,
+    Square,
+    Subtract,
+    TruncateDivide,
+)
+from ...types import DType
+from ..rewrite import Laws
+from .patterns import (
+    Number,
+    as_type,
+    filled,
+    inputs,
+    is_negative_zero,
+    is_positive_zero,
+    made_by,
+    number,
+)
+
+
+def simplify_negate(b: Builder, instruction: Instruction) -> Value | None:
+    (x,) = instruction.operands
+    match x.op, inputs(x):
+        # −(−x) = x
+        case Negate(), (y,):
+            return y
+        case _:
+            return None
+
+
+def simplify_abs(b: Builder, instruction: Instruction) -> Value | None:
+    (x,) = instruction.operands
+    match x.op, inputs(x):
+        # ||x|| = |x|
+        case Abs(), _:
+            return x
+        # |−x| = |x|
+        case Negate(), (y,):
+            return b.emit(Abs(), y)
+        # |x²| = x², unless integers wrap around
+        case Square(), _ if x.tensor.dtype.is_float:
+            return x
+        case _:
+            return None
+
+
+def simplify_sign(b: Builder, instruction: Instruction) -> Value | None:
+    (x,) = instruction.operands
+    # sign(sign(x)) = sign(x)
+    return x if made_by(x, Sign) else None
+
+
+def simplify_square(b: Builder, instruction: Instruction) -> Value | None:
+    (x,) = instruction.operands
+    match x.op, inputs(x):
+        # (−x)² = |x|² = x²
+        case Negate() | Abs(), (y,):
+            return b.emit(Square(), y)
+        case _:
+            return None
+
+
+def simplify_add(b: Builder, instruction: Instruction) -> Value | None:
+    u, v = instruction.operands
+    type = instruction.result.tensor
+    # x + (−0) = x; of integers x + 0 = x
+    if _adds_nothing(number(v), type.dtype):
+        return as_type(b, u, type)
+    if _adds_nothing(number(u), type.dtype):
+        return as_type(b, v, type)
+    match made_by(u, Negate), made_by(v, Negate):
+        # u + (−y) = u − y
+        case _, (y,):
+            return b.emit(Subtract(), u, y)
+        # (−x) + v = v − x
+        case (x,), _:
+            return b.emit(Subtract(), v, x)
+        case _:
+            return None
+
+
+def simplify_subtract(b: Builder, instruction: Instruction) -> Value | None:
+    u, v = instruction.operands
+    type = instruction.result.tensor
+    # x − 0 = x
+    if is_positive_zero(number(v)):
+        return as_type(b, u, type)
+    # −0 − x = −x; of integers 0 − x = −x
+    if _adds_nothing(number(u), type.dtype):
+        return b.emit(Negate(), as_type(b, v, type))
+    # x − x = 0, of integers
+    if u is v and type.dtype.is_integer:
+        return filled(b, type, 0)
+    match made_by(v, Negate):
+        # u − (−y) = u + y
+        case (y,):
+            return b.emit(Add(), u, y)
+        case _:
+            return None
+
+
+def simplify_multiply(b: Builder, instruction: Instruction) -> Value | None:
+    u, v = instruction.operands
+    if u is v:
+        # x · x = x²
+        return b.emit(Square(), u)
+    return _multiply_by_number(b, instruction, u, v) or _multiply_negated(b, u, v)
+
+
+def _multiply_by_number(b: Builder, instruction: Instruction, u: Value, v: Value) -> Value | None:
+    type = instruction.result.tensor
+    for x, other in ((u, v), (v, u)):
+        match number(other):
+            # x · 1 = x
+            case 1:
+                return as_type(b, x, type)
+            # x · (−1) = −x
+            case -1:
+                return b.emit(Negate(), as_type(b, x, type))
+            # x · 0 = 0, of integers
+            case 0 if type.dtype.is_integer:
+                return filled(b, type, 0)
+            # (−x) · n = x · (−n)
+            case float(n) if inner := made_by(x, Negate):
+                return b.emit(Multiply(), *inner, filled(b, other.tensor, -n))
+            case _:
+                pass
+    return None
+
+
+def _multiply_negated(b: Builder, u: Value, v: Value) -> Value | None:
+    match made_by(u, Negate), made_by(v, Negate):
+        # (−x) · (−y) = x · y
+        case (x,), (y,):
+            return b.emit(Multiply(), x, y)
+        case _:
+            return None
+
+
+def simplify_divide(b: Builder, instruction: Instruction) -> Value | None:
+    u, v = instruction.operands
+    type = instruction.result.tensor
+    divisor = number(v)
+    # x / 1 = x
+    if divisor == 1:
+        return as_type(b, u, type)
+    # x / (−1) = −x
+    if divisor == -1:
+        return b.emit(Negate(), as_type(b, u, type))
+    # x / 2ᵏ = x · 2⁻ᵏ
+    if isinstance(divisor, float) and (inverse := exact_inverse(divisor, type.dtype)):
+        return b.emit(Multiply(), u, filled(b, v.tensor, inverse))
+    match made_by(u, Negate), made_by(v, Negate):
+        # (−x) / (−y) = x / y
+        case (x,), (y,) if type.dtype.is_float:
+            return b.emit(Divide(), x, y)
+        case _:
+            return None
+
+
+def simplify_integer_division(b: Builder, instruction: Instruction) -> Value | None:
+    u, v = instruction.operands
+    type = instruction.result.tensor
+    # ⌊x / 1⌋ = x, of integers
+    if type.dtype.is_integer and number(v) == 1:
+        return as_type(b, u, type)
+    return None
+
+
+def simplify_modulo(b: Builder, instruction: Instruction) -> Value | None:
+    _, v = instruction.operands
+    type = instruction.result.tensor
+    # x mod ±1 = 0, of integers
+    return filled(b, type, 0) if type.dtype.is_integer and number(v) in (1, -1) else None
+
+
+def simplify_extremum(b: Builder, instruction: Instruction) -> Value | None:
+    u, v = instruction.operands
+    # max(x, x) = min(x, x) = x
+    return u if u is v else None
+
+
+def simplify_power(b: Builder, instruction: Instruction) -> Value | None:
+    x, exponent = instruction.operands
+    type = instruction.result.tensor
+    match number(exponent):
+        # x⁰ = 1, also of NaN
+        case 0:
+            return filled(b, type, 1)
+        # x¹ = x
+        case 1:
+            return as_type(b, x, type)
+        # x² = x · x, which is rounded correctly, as not every power is
+        case 2:
+            return b.emit(Square(), as_type(b, x, type))
+        case _:
+            return None
+
+
+def exact_inverse(n: float, dtype: DType) -> float | None:
+    """1 / n for a power of two whose inverse is a normal number of `dtype`."""
+    if n == 0 or not math.isfinite(n) or math.frexp(n)[0] not in (0.5, -0.5):
+        return None
+    lowest, highest = _NORMAL_EXPONENTS[dtype.name]
+    return 1 / n if lowest <= math.frexp(1 / n)[1] - 1 <= highest else None
+
+
+def _adds_nothing(n: Number | None, dtype: DType) -> bool:
+    return is_negative_zero(n) or (dtype.is_integer and n == 0)
+
+
+_NORMAL_EXPONENTS = {
+    "f16": (-14, 15),
+    "bf16": (-126, 127),
+    "f32": (-126, 127),
+    "f64": (-1022, 1023),
+}
+
+ARITHMETIC: Laws = {
+    Negate: (simplify_negate,),
+    Abs: (simplify_abs,),
+    Sign: (simplify_sign,),
+    Square: (simplify_square,),
+    Add: (simplify_add,),
+    Subtract: (simplify_subtract,),
+    Multiply: (simplify_multiply,),
+    Divide: (simplify_divide,),
+    TruncateDivide: (simplify_integer_division,),
+    FloorDivide: (simplify_integer_division,),
+    Modulo: (simplify_modulo,),
+    Minimum: (simplify_extremum,),
+    Maximum: (simplify_extremum,),
+    Power: (simplify_power,),
+}

@@ -1,0 +1,188 @@
+"""Laws of real numbers that floating-point numbers do not have; off by default.
+
+They may change the last digits, the sign of a zero, and what becomes of ∞ and NaN.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...ir import Builder, Instruction, Value
+from ...ops import (
+    Add,
+    Broadcast,
+    Divide,
+    Dot,
+    Exp,
+    Log,
+    Multiply,
+    Negate,
+    Power,
+    Reduce,
+    Rsqrt,
+    Sqrt,
+    Square,
+    Subtract,
+    Transpose,
+)
+from ...ops.combinator import Combinator
+from ..rewrite import Laws
+from .patterns import as_type, filled, inputs, made_by, number
+from .reduction import merged_axes
+
+
+def relax_negate(b: Builder, instruction: Instruction) -> Value | None:
+    (x,) = instruction.operands
+    match made_by(x, Subtract):
+        # −(u − v) = v − u
+        case (u, v):
+            return b.emit(Subtract(), v, u)
+        case _:
+            return None
+
+
+def relax_add(b: Builder, instruction: Instruction) -> Value | None:
+    type = instruction.result.tensor
+    for x, n in _with_numbers(instruction):
+        # x + 0 = x
+        if n == 0:
+            return as_type(b, x, type)
+        for y, m in _with_inner_numbers(x, Add):
+            # (y + m) + n = y + (m + n)
+            return as_type(b, b.emit(Add(), y, filled(b, type.with_shape(()), m + n)), type)
+    return None
+
+
+def relax_subtract(b: Builder, instruction: Instruction) -> Value | None:
+    u, v = instruction.operands
+    type = instruction.result.tensor
+    # 0 − x = −x
+    if number(u) == 0:
+        return b.emit(Negate(), as_type(b, v, type))
+    # x − x = 0
+    return filled(b, type, 0) if u is v else None
+
+
+def relax_multiply(b: Builder, instruction: Instruction) -> Value | None:
+    type = instruction.result.tensor
+    for x, n in _with_numbers(instruction):
+        # x · 0 = 0
+        if n == 0:
+            return filled(b, type, 0)
+        for y, m in _with_inner_numbers(x, Multiply):
+            # (y · m) · n = y · (m · n)
+            return as_type(b, b.emit(Multiply(), y, filled(b, type.with_shape(()), m * n)), type)
+    return None
+
+
+def relax_divide(b: Builder, instruction: Instruction) -> Value | None:
+    u, v = instruction.operands
+    type = instruction.result.tensor
+    if not type.dtype.is_float:
+        return None
+    # x / x = 1
+    if u is v:
+        return filled(b, type, 1)
+    # x / n = x · (1 / n)
+    divisor = number(v)
+    if divisor is not None and divisor != 0 and math.isfinite(divisor):
+        return b.emit(Multiply(), u, filled(b, v.tensor, 1 / divisor))
+    match made_by(v, Sqrt):
+        # u / √x = u · x^(−½)
+        case (x,):
+            return b.emit(Multiply(), u, b.emit(Rsqrt(), x))
+        case _:
+            return None
+
+
+def relax_function(b: Builder, instruction: Instruction) -> Value | None:
+    (x,) = instruction.operands
+    match instruction.op, x.op, inputs(x):
+        # exp(log(x)) = log(exp(x)) = √x² = x
+        case (Exp(), Log(), (y,)) | (Log(), Exp(), (y,)) | (Square(), Sqrt(), (y,)):
+            return y
+        case _:
+            return None
+
+
+def relax_power(b: Builder, instruction: Instruction) -> Value | None:
+    x, exponent = instruction.operands
+    type = instruction.result.tensor
+    n = number(exponent)
+    if not type.dtype.is_float or n is None:
+        return None
+    match n:
+        # x^½ = √x
+        case 0.5:
+            return b.emit(Sqrt(), as_type(b, x, type))
+        # x^(−½) = 1 / √x
+        case -0.5:
+            return b.emit(Rsqrt(), as_type(b, x, type))
+        # x⁻¹ = 1 / x
+        case -1:
+            return b.emit(Divide(), filled(b, type.with_shape(()), 1), as_type(b, x, type))
+        # x³ = x² · x
+        case 3:
+            base = as_type(b, x, type)
+            return b.emit(Multiply(), b.emit(Square(), base), base)
+        case _:
+            return None
+
+
+def relax_reduce(b: Builder, instruction: Instruction) -> Value | None:
+    (x,) = instruction.operands
+    op = instruction.op
+    assert isinstance(op, Reduce)
+    match x.op, inputs(x):
+        # Σᵢ Σⱼ x = Σᵢⱼ x
+        case Reduce(op.combinator, inner), (y,):
+            return b.emit(Reduce(op.combinator, merged_axes(inner, op.axes, y.tensor.rank)), y)
+        # Σᵢ x = n · x when all n elements are x
+        case Broadcast(shape), (y,) if op.combinator is Combinator.ADD and not y.tensor.rank:
+            count = math.prod(shape[axis] for axis in op.axes)
+            total = b.emit(Multiply(), y, filled(b, y.tensor, count))
+            return as_type(b, total, instruction.result.tensor)
+        case _:
+            return None
+
+
+def relax_dot(b: Builder, instruction: Instruction) -> Value | None:
+    u, v = instruction.operands
+    match u.op, inputs(u), v.op, inputs(v):
+        # Aᵀ · Bᵀ = (B · A)ᵀ
+        case Transpose(), (x,), Transpose(), (y,) if x.tensor.rank == y.tensor.rank == 2:
+            return b.emit(Transpose(), b.emit(Dot(), y, x))
+        case _:
+            return None
+
+
+def _with_numbers(instruction: Instruction) -> list[tuple[Value, float]]:
+    """The other operand beside each that is a known number, of floats."""
+    u, v = instruction.operands
+    if not u.tensor.dtype.is_float:
+        return []
+    return [(x, float(n)) for x, n in ((u, number(v)), (v, number(u))) if n is not None]
+
+
+def _with_inner_numbers(
+    x: Value, op_class: type[Add] | type[Multiply]
+) -> list[tuple[Value, float]]:
+    producer = x.producer
+    if producer is None or not isinstance(producer.op, op_class):
+        return []
+    return _with_numbers(producer)
+
+
+FAST_MATH: Laws = {
+    Negate: (relax_negate,),
+    Add: (relax_add,),
+    Subtract: (relax_subtract,),
+    Multiply: (relax_multiply,),
+    Divide: (relax_divide,),
+    Exp: (relax_function,),
+    Log: (relax_function,),
+    Square: (relax_function,),
+    Power: (relax_power,),
+    Reduce: (relax_reduce,),
+    Dot: (relax_dot,),
+}

@@ -1,0 +1,229 @@
+"""Laws of movement: what only rearranges elements is composed, shortened or left out.
+
+All views of the same row-major elements are written as `shapeCast`, which costs nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from ...ir import Builder, Instruction, Value
+from ...ops import (
+    Broadcast,
+    Concatenate,
+    Pad,
+    PadShape,
+    Reverse,
+    ShapeCast,
+    Slice,
+    SqueezeShape,
+    Transpose,
+)
+from ...types import Shape
+from ..rewrite import Laws
+from .patterns import inputs, made_by, number
+
+
+def simplify_transpose(b: Builder, instruction: Instruction) -> Value | None:
+    (x,) = instruction.operands
+    order = _order(instruction)
+    shape = x.tensor.shape
+    moved = [axis for axis in order if shape[axis] != 1]
+    # axes of extent 1 may go anywhere: Aᵀ is A seen under another shape
+    if moved == sorted(moved):
+        return _seen_as(b, x, instruction.result.tensor.shape)
+    match x.op, x.producer:
+        # (Aᵖ)ᵠ = Aᵖᵠ
+        case Transpose(), Instruction(operands=(y,)) as inner:
+            before = _order(inner)
+            return b.emit(Transpose(tuple(before[axis] for axis in order)), y)
+        case _:
+            return None
+
+
+def simplify_view(b: Builder, instruction: Instruction) -> Value | None:
+    """`shapeCast`, and what is one: `padShape` and `squeezeShape`."""
+    (x,) = instruction.operands
+    shape = instruction.result.tensor.shape
+    # a view under the same shape is x
+    if x.tensor.shape == shape:
+        return x
+    # a view of a view is one view
+    if (source := _viewed(x)) is not None:
+        return _seen_as(b, source, shape)
+    return None if isinstance(instruction.op, ShapeCast) else _seen_as(b, x, shape)
+
+
+def simplify_broadcast(b: Builder, instruction: Instruction) -> Value | None:
+    (x,) = instruction.operands
+    result = instruction.result.tensor
+    # nothing is repeated: x under its own or a longer shape
+    if x.tensor.shape == result.shape or x.tensor.size == result.size != 0:
+        return _seen_as(b, x, result.shape)
+    # broadcasting twice is broadcasting once; leading axes of extent 1 come by themselves
+    if (source := without_broadcast(x)) is not None:
+        return b.emit(Broadcast(result.shape), source)
+    return None
+
+
+def simplify_reverse(b: Builder, instruction: Instruction) -> Value | None:
+    (x,) = instruction.operands
+    op = instruction.op
+    assert isinstance(op, Reverse)
+    axes = {axis for axis in op.axes if x.tensor.shape[axis] > 1}
+    match x.op, inputs(x):
+        # reversing twice along an axis is not reversing it
+        case Reverse(earlier), (y,):
+            x, axes = y, axes ^ set(earlier)
+        # reversing fewer than two elements does nothing
+        case _ if len(axes) == len(op.axes):
+            return None
+        case _:
+            pass
+    return b.emit(Reverse(tuple(sorted(axes))), x) if axes else x
+
+
+def simplify_slice(b: Builder, instruction: Instruction) -> Value | None:
+    (x,) = instruction.operands
+    result = instruction.result.tensor
+    # a slice that takes everything is x
+    if result.shape == x.tensor.shape:
+        return x
+    ranges = _ranges(instruction)
+    match x.op, x.producer:
+        # a slice of a slice is one slice
+        case Slice(), Instruction(operands=(y,)) as inner:
+            return _sliced(
+                b, y, [_composed(r, s) for r, s in zip(_ranges(inner), ranges, strict=True)]
+            )
+        # a slice of a broadcast is the broadcast of a slice
+        case Broadcast(), Instruction(operands=(y,)):
+            skipped = result.rank - y.tensor.rank
+            own = zip(y.tensor.shape, x.tensor.shape[skipped:], ranges[skipped:], strict=True)
+            kept = [range(extent) if extent != wide else r for extent, wide, r in own]
+            return b.emit(Broadcast(result.shape), _sliced(b, y, kept))
+        case Concatenate(axis), Instruction(operands=parts):
+            return _slice_of_part(b, parts, axis, ranges)
+        case Pad(low=low) as pad, Instruction(operands=(y, _)) if not any(pad.gaps):
+            return _slice_of_padded(b, y, low, ranges)
+        case _:
+            return None
+
+
+def _slice_of_part(
+    b: Builder, parts: Sequence[Value], axis: int, ranges: list[range]
+) -> Value | None:
+    wanted = ranges[axis]
+    ends = itertools.accumulate((part.tensor.shape[axis] for part in parts), initial=0)
+    for part, (first, end) in zip(parts, itertools.pairwise(ends), strict=True):
+        # a slice within one part of a concatenation is a slice of that part
+        if wanted and first <= wanted[0] and wanted[-1] < end:
+            return _sliced(b, part, [*ranges[:axis], _shifted(wanted, -first), *ranges[axis + 1 :]])
+    return None
+
+
+def _slice_of_padded(b: Builder, x: Value, low: Sequence[int], ranges: list[range]) -> Value | None:
+    own = [_shifted(r, -by) for r, by in zip(ranges, low, strict=True)]
+    # a slice that avoids the padding is a slice of what was padded
+    if all(r and r[0] >= 0 and r[-1] < n for r, n in zip(own, x.tensor.shape, strict=True)):
+        return _sliced(b, x, own)
+    return None
+
+
+def simplify_pad(b: Builder, instruction: Instruction) -> Value | None:
+    x, value = instruction.operands
+    op = instruction.op
+    assert isinstance(op, Pad)
+    # padding by nothing is x
+    if instruction.result.tensor.shape == x.tensor.shape:
+        return x
+    match x.op, inputs(x):
+        # padding twice by the same value is padding once
+        case Pad() as inner, (y, other) if not any((*op.gaps, *inner.gaps)) and _same(value, other):
+            low = tuple(m + n for m, n in zip(op.low, inner.low, strict=True))
+            high = tuple(m + n for m, n in zip(op.high, inner.high, strict=True))
+            return b.emit(Pad(low, high), y, value)
+        case _:
+            return None
+
+
+def simplify_concatenate(b: Builder, instruction: Instruction) -> Value | None:
+    op, parts = instruction.op, instruction.operands
+    assert isinstance(op, Concatenate)
+    # empty parts add nothing
+    kept = [part for part in parts if part.tensor.shape[op.axis]]
+    if len(kept) < 2:
+        return (kept or parts)[0]
+    return b.emit(op, *kept) if len(kept) < len(parts) else None
+
+
+def without_broadcast(x: Value) -> Value | None:
+    """What `x` is a broadcast of, if it is one; axes of extent 1 in front count as broadcast."""
+    operands = made_by(x, Broadcast)
+    if operands is not None:
+        return operands[0]
+    source = _viewed(x)
+    if source is None:
+        return None
+    own, wide = source.tensor.shape, x.tensor.shape
+    leading = len(wide) - len(own)
+    return source if leading > 0 and wide == (1,) * leading + own else None
+
+
+def _order(instruction: Instruction) -> tuple[int, ...]:
+    assert isinstance(instruction.op, Transpose)
+    return instruction.op.order(instruction.result.tensor.rank)
+
+
+def _viewed(x: Value) -> Value | None:
+    operands = made_by(x, ShapeCast) or made_by(x, PadShape) or made_by(x, SqueezeShape)
+    return operands[0] if operands else None
+
+
+def _seen_as(b: Builder, x: Value, shape: Shape) -> Value:
+    return x if x.tensor.shape == shape else b.emit(ShapeCast(shape), x)
+
+
+def _ranges(instruction: Instruction) -> list[range]:
+    """What a slice takes, per axis."""
+    assert isinstance(instruction.op, Slice)
+    shape = instruction.operands[0].tensor.shape
+    return [range(*triple) for triple in instruction.op.ranges(len(shape), shape)]
+
+
+def _composed(outer: range, inner: range) -> range:
+    """The elements of `outer` at the positions `inner`."""
+    return outer[inner.start : inner.stop : inner.step]
+
+
+def _shifted(r: range, by: int) -> range:
+    return range(r.start + by, r.stop + by, r.step)
+
+
+def _sliced(b: Builder, x: Value, ranges: Sequence[range]) -> Value:
+    """The elements of `x` at these positions; x itself if that is all of it."""
+    shape = x.tensor.shape
+    if all(len(r) == extent for r, extent in zip(ranges, shape, strict=True)):
+        return x
+    start = tuple(r[0] if r else 0 for r in ranges)
+    stop = tuple(r[-1] + 1 if r else 0 for r in ranges)
+    strides = tuple(r.step if len(r) > 1 else 1 for r in ranges)
+    return b.emit(Slice(start, stop, () if set(strides) == {1} else strides), x)
+
+
+def _same(x: Value, y: Value) -> bool:
+    return x is y or (number(x) is not None and x.op == y.op)
+
+
+MOVEMENT: Laws = {
+    Transpose: (simplify_transpose,),
+    ShapeCast: (simplify_view,),
+    PadShape: (simplify_view,),
+    SqueezeShape: (simplify_view,),
+    Broadcast: (simplify_broadcast,),
+    Reverse: (simplify_reverse,),
+    Slice: (simplify_slice,),
+    Pad: (simplify_pad,),
+    Concatenate: (simplify_concatenate,),
+}

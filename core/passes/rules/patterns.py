@@ -1,0 +1,52 @@
+"""What laws look at: the operands behind a value, and the number it is known to be."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+from ...ir import Builder, Op, Value
+from ...ops import Broadcast, Literal, splat
+from ...types import TensorType
+
+Number: TypeAlias = int | float | bool
+
+
+def inputs(x: Value) -> tuple[Value, ...]:
+    """The operands of the instruction that computes `x`; none for an argument."""
+    return x.producer.operands if x.producer is not None else ()
+
+
+def made_by(x: Value, op_class: type[Op]) -> tuple[Value, ...] | None:
+    """The operands of the instruction that computes `x` by an op of this class; None otherwise."""
+    producer = x.producer
+    return producer.operands if producer is not None and isinstance(producer.op, op_class) else None
+
+
+def number(x: Value) -> Number | None:
+    """The number that every element of `x` is known to be."""
+    producer = x.producer
+    if producer is None or not isinstance(producer.op, Literal):
+        return None
+    value: Number | None = producer.op.splat_value()
+    return value
+
+
+def is_negative_zero(n: Number | None) -> bool:
+    """Whether it is −0.0, which equals 0."""
+    return isinstance(n, float) and n == 0 and math.copysign(1, n) < 0
+
+
+def is_positive_zero(n: Number | None) -> bool:
+    """Whether it is 0 but not −0.0."""
+    return n is not None and n == 0 and not is_negative_zero(n)
+
+
+def as_type(b: Builder, x: Value, type: TensorType) -> Value:
+    """`x` broadcast to the shape of `type`, if it does not have it already."""
+    return x if x.tensor.shape == type.shape else b.emit(Broadcast(type.shape), x)
+
+
+def filled(b: Builder, type: TensorType, n: Number) -> Value:
+    """A literal of `type`, every element `n`."""
+    return b.emit(splat(type, n))

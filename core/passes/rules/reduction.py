@@ -1,0 +1,74 @@
+"""Laws of reductions and scans that do not change the order of floating-point operations."""
+
+from __future__ import annotations
+
+from ...ir import Builder, Instruction, Value
+from ...ops import Add, Broadcast, Reduce, Scan, ShapeCast
+from ...ops.combinator import Combinator
+from ...types import Shape
+from ..rewrite import Laws
+from .patterns import as_type, filled, inputs, made_by
+
+_IDEMPOTENT = (Combinator.MIN, Combinator.MAX, Combinator.AND, Combinator.OR)
+"""x ∘ x = x."""
+
+
+def simplify_reduce(b: Builder, instruction: Instruction) -> Value | None:
+    (x,) = instruction.operands
+    op, result = instruction.op, instruction.result.tensor
+    assert isinstance(op, Reduce)
+    shape = x.tensor.shape
+    # over no axes: x
+    if not op.axes:
+        return x
+    # over axes of one element: x under another shape; a sum of −0 is +0, as x + 0 is
+    if all(shape[axis] == 1 for axis in op.axes):
+        view = b.emit(ShapeCast(result.shape), x)
+        if op.combinator is not Combinator.ADD or result.dtype.is_integer:
+            return view
+        return b.emit(Add(), view, filled(b, result.with_shape(()), 0))
+    if op.combinator in _IDEMPOTENT and (source := _repeated(x, op.axes)) is not None:
+        # x ∘ … ∘ x = x
+        return as_type(b, _without_axes(b, source, op.axes, len(shape)), result)
+    match x.op, inputs(x):
+        # Σᵢ Σⱼ x = Σᵢⱼ x, of integers and truth values
+        case Reduce(op.combinator, inner), (y,) if not result.dtype.is_float:
+            return b.emit(Reduce(op.combinator, merged_axes(inner, op.axes, y.tensor.rank)), y)
+        case _:
+            return None
+
+
+def simplify_scan(b: Builder, instruction: Instruction) -> Value | None:
+    (x,) = instruction.operands
+    op = instruction.op
+    assert isinstance(op, Scan)
+    # along an axis of one element: x
+    return x if x.tensor.shape[op.axis] == 1 and not op.exclusive else None
+
+
+def merged_axes(inner: tuple[int, ...], outer: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """The axes of a reduction over `inner` and then over `outer` of what remains."""
+    kept = [axis for axis in range(rank) if axis not in inner]
+    return tuple(sorted((*inner, *(kept[axis] for axis in outer))))
+
+
+def _repeated(x: Value, axes: tuple[int, ...]) -> Value | None:
+    """What `x` broadcasts, if its elements along each of `axes` are one element repeated."""
+    operands = made_by(x, Broadcast)
+    if operands is None:
+        return None
+    (source,) = operands
+    new = x.tensor.rank - source.tensor.rank
+    own, wide = source.tensor.shape, x.tensor.shape
+    repeated = all(wide[axis] and (axis < new or own[axis - new] == 1) for axis in axes)
+    return source if repeated else None
+
+
+def _without_axes(b: Builder, x: Value, axes: tuple[int, ...], rank: int) -> Value:
+    """`x` without those of the axes (counted in `rank`) that it has, all of extent 1."""
+    new = rank - x.tensor.rank
+    shape: Shape = tuple(n for axis, n in enumerate(x.tensor.shape, new) if axis not in axes)
+    return x if shape == x.tensor.shape else b.emit(ShapeCast(shape), x)
+
+
+REDUCTION: Laws = {Reduce: (simplify_reduce,), Scan: (simplify_scan,)}

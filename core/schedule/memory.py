@@ -1,0 +1,163 @@
+"""Memory plan: a place for every buffer that the program makes.
+
+1. What is returned lies in its output (`own_outputs` has given each output a buffer of its own).
+2. Everything else lies in the arena from the instruction that makes it to the last one that reads it or an
+   alias of it.  Instructions of one group share a loop, so their buffers live as long as the group.
+3. A nest may write over an operand that nobody reads later, when each point reads only the element that
+   it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..ir import Builder, Instruction, Value
+from ..ops.literal import Literal
+from ..ops.movement import ShapeCast
+from ..ops.nest import (
+    Access,
+    Nest,
+    Output,
+    build_nest,
+    identity_access,
+)
+from ..types import TensorType
+from ..compute.address import address
+from .arena import Arena
+from .ops import Place, arena, output
+
+
+def own_outputs(b: Builder, returned: Sequence[Value]) -> list[Value]:
+    """The values to return, each in a buffer made for it alone: copies what would be shared.
+
+    A parameter, a literal, and what is returned twice are copied.
+    """
+    taken: set[Value] = set()
+    owned: list[Value] = []
+    for value in returned:
+        base = base_of(value)
+        if base.producer is None or isinstance(base.op, Literal) or base in taken:
+            value = base = _copy(b, value)
+        taken.add(base)
+        owned.append(value)
+    return owned
+
+
+def base_of(value: Value) -> Value:
+    """The value whose buffer this one is: follows `shapeCast` back."""
+    while value.producer is not None and isinstance(value.producer.op, ShapeCast):
+        value = value.producer.operands[0]
+    return value
+
+
+def plan_memory(
+    instructions: Sequence[Instruction], groups: Sequence[int], returned: Sequence[Value]
+) -> dict[Value, Place]:
+    """Where each result of each nest and library op lies; `groups[i]` is −1 outside of groups."""
+    plan = _Plan({base_of(value): output(k) for k, value in enumerate(returned)})
+    last_reads = _last_reads(instructions)
+    ends = _group_ends(groups)
+    dying: dict[int, list[Value]] = {}
+    for base, position in last_reads.items():
+        dying.setdefault(ends[position], []).append(base)
+    for position, instruction in enumerate(instructions):
+        if makes_buffers(instruction):
+            last = {v for v in dying.get(position, ()) if groups[position] < 0}
+            for result in instruction.results:
+                plan.place(instruction, result, last)
+                if result not in last_reads:
+                    dying.setdefault(ends[position], []).append(result)
+        for base in dying.get(position, ()):
+            plan.release(base)
+    return plan.places
+
+
+def makes_buffers(instruction: Instruction) -> bool:
+    """Whether the results of the instruction need memory of their own."""
+    op = instruction.op
+    return not (op.is_terminator or isinstance(op, Literal | ShapeCast)) and all(
+        isinstance(result.type, TensorType) for result in instruction.results
+    )
+
+
+def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bool:
+    """Whether the buffer of base `operand`, dead afterwards, can hold `result` from the start.
+
+    Only when every point of the nest writes an element of its own and reads no other of the operand.
+    """
+    op = instruction.op
+    if not isinstance(op, Nest) or operand.tensor.dtype.bytes != result.tensor.dtype.bytes:
+        return False
+    written = op.outputs[result.index]
+    if operand.tensor.size != written.type.size or not _writes_each_once(op, written):
+        return False
+    target = address(op.extents, written.type, written.indices, written.bounds)
+    return target is not None and all(
+        address(op.extents, value.tensor, access.indices, access.bounds) == target
+        for value, access in zip(instruction.operands, op.accesses, strict=True)
+        if base_of(value) is operand
+    )
+
+
+@dataclass
+class _Plan:
+    """Places so far, and the arena they come from."""
+
+    places: dict[Value, Place]
+    arena: Arena = field(default_factory=Arena)
+    held: dict[Value, tuple[int, int]] = field(default_factory=dict[Value, tuple[int, int]])
+    """Offset and size of the arena range that a base owns until it is released."""
+
+    def place(self, instruction: Instruction, result: Value, last: set[Value]) -> None:
+        """Find room for `result`; the bases in `last` die with the instruction."""
+        if result in self.places:
+            return
+        for operand in instruction.operands:
+            base = base_of(operand)
+            if base in last and base in self.held and may_overwrite(instruction, result, base):
+                self.held[result] = self.held.pop(base)
+                break
+        else:
+            size = result.tensor.bytes
+            self.held[result] = (self.arena.allocate(size), size)
+        self.places[result] = arena(self.held[result][0])
+
+    def release(self, base: Value) -> None:
+        """Give the room of `base` back, if it has any (an output or a parameter has none)."""
+        if base in self.held:
+            self.arena.release(*self.held.pop(base))
+
+
+def _last_reads(instructions: Sequence[Instruction]) -> dict[Value, int]:
+    last: dict[Value, int] = {}
+    for position, instruction in enumerate(instructions):
+        for operand in instruction.operands:
+            last[base_of(operand)] = position
+    return last
+
+
+def _group_ends(groups: Sequence[int]) -> list[int]:
+    """For every position, the last position of its group (itself outside of groups)."""
+    ends = list(range(len(groups)))
+    for position in range(len(groups) - 2, -1, -1):
+        if groups[position] >= 0 and groups[position] == groups[position + 1]:
+            ends[position] = ends[position + 1]
+    return ends
+
+
+def _writes_each_once(nest: Nest, written: Output) -> bool:
+    kept = written.kept_axes
+    return (
+        written.combinator is None
+        and kept is not None
+        and all(axis in kept or extent == 1 for axis, extent in enumerate(nest.extents))
+        and tuple(nest.extents[axis] for axis in kept) == written.type.shape
+    )
+
+
+def _copy(b: Builder, value: Value) -> Value:
+    type = value.tensor
+    written = Output(type, identity_access(type.shape))
+    read = (value, Access(identity_access(type.shape)))
+    return build_nest(b, type.shape, [read], [written], lambda _, __, scalars: scalars)[0]

@@ -1,0 +1,96 @@
+"""The ops of stage schedule: nests and products with every decision made, ready to emit.
+
+A scheduled function is a straight list of `literal`, `shapeCast` (an alias of the same bytes), `loops`,
+`gemm`, library ops, and `return`.  Each op that makes a buffer says where the buffer lies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..compute.ops import MatrixProduct, product_shape
+from ..ir.graph import Op
+from ..ops.nest import Nest
+from ..ops.scan import Scan
+from ..types import Array, TensorType
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a buffer lies: `offset` bytes into the arena, or result number `output` of the program.
+
+    `arena 4096` or `output 0`; offsets are multiples of 64.
+    """
+
+    space: str
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.space} {self.offset}"
+
+
+def arena(offset: int) -> Place:
+    """`offset` bytes into the program's arena."""
+    return Place("arena", offset)
+
+
+def output(number: int) -> Place:
+    """The buffer of result `number`."""
+    return Place("output", number)
+
+
+@dataclass(frozen=True)
+class Loops(Nest):
+    """A nest whose loops are decided.
+
+    `order` lists the axes, outermost loop first.  `vector` is the axis whose loop steps by `lanes`
+    elements (−1 and 1 for none; it need not be innermost when reduction loops run inside it).
+    Reductions keep `accumulators` independent partial results.  Consecutive instructions of the same
+    `group` (≥ 0) share the loop over their outermost axis.
+    """
+
+    name: ClassVar[str] = "loops"
+    syntax: ClassVar[str] = (
+        "loops {extents} [of {operands*}] [reading {accesses}] writing {outputs} into {places} "
+        "[order {order}] [vector {vector} by {lanes}] [accumulators {accumulators}] [group {group}]"
+    )
+    places: tuple[Place, ...] = ()
+    order: tuple[int, ...] = ()
+    vector: int = -1
+    lanes: int = 1
+    accumulators: int = 1
+    group: int = -1
+
+
+@dataclass(frozen=True)
+class Gemm(Op):
+    """A matrix product of the BLAS: C = op(A) · op(B), row-major, batched over leading axes.
+
+    Shapes: a (…, m, k) or its transpose, b (…, k, n) or its transpose → (…, m, n).  Batch axes broadcast:
+    a missing one, or one of extent 1, is reused for every product.
+    """
+
+    name: ClassVar[str] = "gemm"
+    syntax: ClassVar[str] = (
+        "gemm {a}, {b} into {place} [transposed {transpose_a}, {transpose_b}]"
+    )
+    place: Place
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+    def infer(self, a: TensorType, b: TensorType) -> TensorType:
+        shape = product_shape(a.shape, b.shape, self.transpose_a, self.transpose_b)
+        return TensorType(shape, a.dtype)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return MatrixProduct(self.transpose_a, self.transpose_b).evaluate(a, b)
+
+
+@dataclass(frozen=True)
+class ScheduledScan(Scan):
+    """A scan whose result has its place."""
+
+    name: ClassVar[str] = "scheduledScan"
+    syntax: ClassVar[str] = Scan.syntax.replace("scan", "scheduledScan", 1) + " into {place}"
+    place: Place = Place("arena", 0)

@@ -1,0 +1,75 @@
+"""The syntax template of an op, taken apart once per class: see `core.ir.graph` for the notation."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeAlias
+
+from ..ir import Op
+
+
+@dataclass(frozen=True)
+class Words:
+    """Text that stands as it is."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand, or all remaining ones."""
+
+    name: str
+    is_variadic: bool
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A field of the op; `kind` is its annotation, which decides how it is written."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Optional:
+    """Pieces that are left out when their attributes have their defaults, or they have no operands."""
+
+    pieces: tuple[Piece, ...]
+
+
+Piece: TypeAlias = Words | Operand | Attribute | Optional
+
+_TOKEN = re.compile(r"\{(\w+)(\*?)\}|(\[)|(\])|([^{}\[\]]+)")
+
+
+@cache
+def template_of(op: type[Op]) -> tuple[Piece, ...]:
+    """The pieces of `op.syntax` after the opcode."""
+    kinds = {field.name: str(field.type) for field in dataclasses.fields(op)}  # type: ignore[arg-type]
+    stack: list[list[Piece]] = [[]]
+    for match in _TOKEN.finditer(op.syntax.removeprefix(op.name)):
+        name, star, opens, closes, text = match.groups()
+        if opens:
+            stack.append([])
+        elif closes:
+            inner = tuple(stack.pop())
+            stack[-1].append(Optional(inner))
+        elif text:
+            if text.strip():
+                stack[-1].append(Words(text.strip()))
+        elif name in kinds:
+            stack[-1].append(Attribute(name, kinds[name]))
+        else:
+            stack[-1].append(Operand(name, bool(star)))
+    return tuple(stack[0])
+
+
+@cache
+def defaults_of(op: type[Op]) -> dict[str, object]:
+    """The attributes that have a default."""
+    fields = dataclasses.fields(op)  # type: ignore[arg-type]
+    return {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}

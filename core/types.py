@@ -1,0 +1,232 @@
+"""The types of the IR: element types, tensors, tuples, structs and functions.
+
+All are frozen values with structural equality.  `str(type)` is the text form, which the parser in
+`core.text` reads back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import DTypeError, ShapeError
+
+Array: TypeAlias = npt.NDArray[Any]
+Kind: TypeAlias = Literal["float", "integer", "boolean"]
+Shape: TypeAlias = tuple[int, ...]
+
+MAX_BYTES = 1 << 47
+"""A tensor larger than the address space is refused when its type is made."""
+
+
+@dataclass(frozen=True)
+class DType:
+    """An element type.
+
+    `numpy` is the type the reference evaluator computes in, `storage` the one in memory.  They differ
+    for bf16 only, which NumPy lacks: it is computed in float32, rounded after every operation, and
+    stored as uint16 bit patterns.
+    """
+
+    name: str
+    kind: Kind
+    bits: int
+    numpy: np.dtype[Any]
+    storage: np.dtype[Any]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @property
+    def bytes(self) -> int:
+        """Size of one element in memory."""
+        return self.storage.itemsize
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind == "integer"
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.kind != "boolean"
+
+    def load(self, stored: Array) -> Array:
+        """Values to compute with, from memory."""
+        if self.numpy == self.storage:
+            return stored
+        return (stored.astype(np.uint32) << 16).view(np.float32)
+
+    def store(self, values: Array) -> Array:
+        """Memory contents for computed values; rounds to nearest even, keeps NaN."""
+        if self.numpy == self.storage:
+            return values.astype(self.storage, copy=False)
+        bits = np.ascontiguousarray(values, np.float32).view(np.uint32).reshape(np.shape(values))
+        rounded = (bits + (0x7FFF + ((bits >> 16) & 1)).astype(np.uint32)) >> 16
+        return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)
+
+    def round(self, values: Array) -> Array:
+        """The nearest values of this type, in the type the evaluator computes in."""
+        converted = np.asarray(values).astype(self.numpy, copy=False)
+        return converted if self.numpy == self.storage else self.load(self.store(converted))
+
+
+def _dtype(name: str, kind: Kind, numpy: Any, storage: Any = None) -> DType:
+    held = np.dtype(storage or numpy)
+    return DType(name, kind, held.itemsize * 8, np.dtype(numpy), held)
+
+
+F16 = _dtype("f16", "float", np.float16)
+BF16 = _dtype("bf16", "float", np.float32, np.uint16)
+F32 = _dtype("f32", "float", np.float32)
+F64 = _dtype("f64", "float", np.float64)
+I8 = _dtype("i8", "integer", np.int8)
+I16 = _dtype("i16", "integer", np.int16)
+I32 = _dtype("i32", "integer", np.int32)
+I64 = _dtype("i64", "integer", np.int64)
+BOOL = _dtype("bool", "boolean", np.bool_)
+
+DTYPES: dict[str, DType] = {d.name: d for d in (BOOL, I8, I16, I32, I64, F16, BF16, F32, F64)}
+
+
+class Type:
+    """Base of all types of values."""
+
+
+@dataclass(frozen=True)
+class TensorType(Type):
+    """A dense row-major tensor; `shape` counts elements per axis, `()` is a scalar."""
+
+    shape: Shape
+    dtype: DType
+
+    def __post_init__(self) -> None:
+        if any(extent < 0 for extent in self.shape):
+            raise ShapeError(f"a tensor cannot have the shape {list(self.shape)}: an axis is negative")
+        if self.size * self.dtype.bytes > MAX_BYTES:
+            raise ShapeError(f"a tensor of shape {list(self.shape)} is larger than the address space")
+
+    def __str__(self) -> str:
+        if not self.shape:
+            return self.dtype.name
+        return f"<{' x '.join(map(str, self.shape))} x {self.dtype}>"
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """Size in memory, in bytes."""
+        return self.size * self.dtype.bytes
+
+    @property
+    def words(self) -> str:
+        """As users read it: `f32[2, 3]`."""
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+    def with_shape(self, shape: Iterable[int]) -> TensorType:
+        return TensorType(tuple(shape), self.dtype)
+
+    def with_dtype(self, dtype: DType) -> TensorType:
+        return TensorType(self.shape, dtype)
+
+
+@dataclass(frozen=True)
+class TupleType(Type):
+    """A fixed sequence of values; `()` is the empty one, printed `void`."""
+
+    elements: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.elements))})" if self.elements else "void"
+
+
+@dataclass(frozen=True)
+class StructType(Type):
+    """A nominal record; its definition is printed at the head of the module."""
+
+    name: str
+    fields: tuple[tuple[str, Type], ...]
+
+    def __str__(self) -> str:
+        return f"${self.name}"
+
+    def index(self, key: str) -> int:
+        """Position of field `key`; KeyError when there is none."""
+        for position, (name, _) in enumerate(self.fields):
+            if name == key:
+                return position
+        raise KeyError(key)
+
+
+@dataclass(frozen=True)
+class FunctionType(Type):
+    """Parameters and the one result (a tuple for several)."""
+
+    parameters: tuple[Type, ...]
+    result: Type
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.parameters))}) -> {self.result}"
+
+
+VOID = TupleType(())
+
+
+def scalar(dtype: DType) -> TensorType:
+    """The rank 0 tensor type."""
+    return TensorType((), dtype)
+
+
+def elements_of(type: Type) -> tuple[Type, ...] | None:
+    """The component types of an aggregate; None for a tensor or function."""
+    match type:
+        case TupleType(elements):
+            return elements
+        case StructType(fields=fields):
+            return tuple(element for _, element in fields)
+        case _:
+            return None
+
+
+def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
+    """NumPy broadcasting.  Raises: ShapeError naming the axis where two extents differ."""
+    result: list[int] = [1] * max((len(shape) for shape in shapes), default=0)
+    for shape in shapes:
+        for axis, extent in enumerate(shape, len(result) - len(shape)):
+            if result[axis] == 1:
+                result[axis] = extent
+            elif extent not in (1, result[axis]):
+                raise ShapeError(
+                    f"shapes {' and '.join(str(list(s)) for s in shapes)} cannot be broadcast: "
+                    f"extents {result[axis]} and {extent} differ"
+                )
+    return tuple(result)
+
+
+def same_dtype(name: str, types: Sequence[TensorType]) -> DType:
+    """The one element type of all operands.  Raises: DTypeError when they differ."""
+    dtypes = list(dict.fromkeys(type.dtype for type in types))
+    if len(dtypes) != 1:
+        raise DTypeError(
+            f"cannot {name} {' and '.join(t.words for t in types)}: element types "
+            f"{' and '.join(d.name for d in dtypes)} differ"
+        )
+    return dtypes[0]

@@ -1,0 +1,158 @@
+"""How elements live in registers and in memory, and how combinators join them.
+
+| dtype    | memory         | register                                              |
+|----------|----------------|-------------------------------------------------------|
+| bool     | i8, 0 or 1     | i1                                                    |
+| f16 bf16 | half, bfloat   | float, always a value that the narrow type can hold   |
+| others   | themselves     | themselves                                            |
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final
+
+from ...core.errors import InternalError
+from ...core.ops.combinator import Combinator
+from ...core.types import DType, Kind
+from .writer import FunctionWriter, LType, Reduction, Register, Scalar, constant, ltype
+
+_REGISTERS: Final[MappingProxyType[str, Scalar]] = MappingProxyType(
+    {
+        "bool": "i1",
+        "i8": "i8",
+        "i16": "i16",
+        "i32": "i32",
+        "i64": "i64",
+        "f16": "float",
+        "bf16": "float",
+        "f32": "float",
+        "f64": "double",
+    }
+)
+_NARROW: Final[MappingProxyType[str, Scalar]] = MappingProxyType(
+    {"bool": "i8", "f16": "half", "bf16": "bfloat"}
+)
+
+_REDUCTIONS: Final[MappingProxyType[tuple[Combinator, Kind], Reduction]] = MappingProxyType(
+    {
+        (Combinator.ADD, "float"): "fadd",
+        (Combinator.ADD, "integer"): "add",
+        (Combinator.ADD, "boolean"): "or",
+        (Combinator.MULTIPLY, "float"): "fmul",
+        (Combinator.MULTIPLY, "integer"): "mul",
+        (Combinator.MULTIPLY, "boolean"): "and",
+        (Combinator.MIN, "float"): "fminimum",
+        (Combinator.MIN, "integer"): "smin",
+        (Combinator.MIN, "boolean"): "and",
+        (Combinator.MAX, "float"): "fmaximum",
+        (Combinator.MAX, "integer"): "smax",
+        (Combinator.MAX, "boolean"): "or",
+        (Combinator.AND, "boolean"): "and",
+        (Combinator.OR, "boolean"): "or",
+    }
+)
+
+
+def register_type(dtype: DType, lanes: int = 1) -> LType:
+    """What holds `lanes` elements while computing."""
+    return ltype(_REGISTERS[dtype.name], lanes)
+
+
+def memory_type(dtype: DType, lanes: int = 1) -> LType:
+    """What holds `lanes` consecutive elements in memory."""
+    return ltype(_NARROW.get(dtype.name, _REGISTERS[dtype.name]), lanes)
+
+
+def element(dtype: DType, value: float, lanes: int = 1) -> Register:
+    """A constant in a register, rounded to the element type."""
+    if dtype.name in _NARROW and dtype.is_float:
+        value = float(dtype.round(dtype.numpy.type(value)))
+    return constant(register_type(dtype, lanes), value)
+
+
+def unpack(w: FunctionWriter, stored: Register, dtype: DType) -> Register:
+    """What was loaded, to compute with."""
+    if dtype.name not in _NARROW:
+        return stored
+    if dtype.name == "bool":
+        return w.icmp("ne", stored, constant(stored.type, 0))
+    return w.fpext(stored, "float")
+
+
+def pack(w: FunctionWriter, value: Register, dtype: DType) -> Register:
+    """What is to be stored."""
+    if dtype.name not in _NARROW:
+        return value
+    if dtype.name == "bool":
+        return w.zext(value, "i8")
+    return w.fptrunc(value, _NARROW[dtype.name])
+
+
+def rounded(w: FunctionWriter, value: Register, dtype: DType) -> Register:
+    """A float in a register, rounded to f16 or bf16; other types are already right."""
+    if dtype.name not in ("f16", "bf16"):
+        return value
+    return w.fpext(w.fptrunc(value, _NARROW[dtype.name]), "float")
+
+
+def identity(combinator: Combinator, dtype: DType, lanes: int = 1) -> Register:
+    """The constant that changes nothing."""
+    if dtype.kind == "boolean":
+        value = combinator in (Combinator.MULTIPLY, Combinator.MIN, Combinator.AND)
+        return constant(register_type(dtype, lanes), int(value))
+    return element(dtype, combinator.identity(dtype), lanes)
+
+
+def combine(
+    w: FunctionWriter, combinator: Combinator, dtype: DType, total: Register, x: Register
+) -> Register:
+    """The running total joined with one more value; f16 and bf16 totals are not rounded here."""
+    match reduction(combinator, dtype):
+        case "fadd":
+            return w.fadd(total, x)
+        case "fmul":
+            return w.fmul(total, x)
+        case "fminimum":
+            return minimum(w, x, total)
+        case "fmaximum":
+            return maximum(w, x, total)
+        case "add":
+            return w.add(total, x)
+        case "mul":
+            return w.mul(total, x)
+        case "smin":
+            return w.smin(total, x)
+        case "smax":
+            return w.smax(total, x)
+        case "and":
+            return w.and_(total, x)
+        case _:
+            return w.or_(total, x)
+
+
+def horizontal(
+    w: FunctionWriter, combinator: Combinator, dtype: DType, totals: Register
+) -> Register:
+    """All lanes joined into one value."""
+    return w.reduce(reduction(combinator, dtype), totals)
+
+
+def reduction(combinator: Combinator, dtype: DType) -> Reduction:
+    """How LLVM calls the combinator for this element type."""
+    found = _REDUCTIONS.get((combinator, dtype.kind))
+    if found is None:
+        raise InternalError(f"{combinator} does not combine {dtype}")
+    return found
+
+
+def maximum(w: FunctionWriter, x: Register, y: Register) -> Register:
+    """The greater float, NaN if either is: three instructions, two less than llvm.maximum, as ±0 are one."""
+    greater = w.select(w.fcmp("ogt", x, y), x, y)
+    return w.select(w.fcmp("uno", x, x), x, greater)
+
+
+def minimum(w: FunctionWriter, x: Register, y: Register) -> Register:
+    """The lesser float, NaN if either is."""
+    lesser = w.select(w.fcmp("olt", x, y), x, y)
+    return w.select(w.fcmp("uno", x, x), x, lesser)

@@ -1,0 +1,41 @@
+"""Arithmetic of `i64` indices while loops are written: what is constant is computed now."""
+
+from __future__ import annotations
+
+from .writer import FunctionWriter, Register, constant
+
+
+def add(w: FunctionWriter, x: Register, y: Register) -> Register:
+    """x + y."""
+    if y.is_constant:
+        return add_constant(w, x, int(y.text))
+    return add_constant(w, y, int(x.text)) if x.is_constant else w.add(x, y)
+
+
+def add_constant(w: FunctionWriter, x: Register, number: int) -> Register:
+    """x + number."""
+    if number == 0:
+        return x
+    if x.is_constant:
+        return constant(x.type, int(x.text) + number)
+    return w.add(x, constant(x.type, number))
+
+
+def multiply_constant(w: FunctionWriter, x: Register, factor: int) -> Register:
+    """x · factor, of one index or of one per lane."""
+    if factor == 1:
+        return x
+    if x.is_constant and x.type.lanes == 1:
+        return constant(x.type, int(x.text) * factor)
+    return w.mul(x, constant(x.type, factor))
+
+
+def clip(w: FunctionWriter, x: Register, extent: int) -> Register:
+    """The nearest of 0 … extent - 1."""
+    least = w.smax(x, constant(x.type, 0))
+    return w.smin(least, constant(x.type, max(extent - 1, 0)))
+
+
+def is_inside(w: FunctionWriter, x: Register, extent: int) -> Register:
+    """Whether x is one of 0 … extent - 1: as unsigned numbers, negative ones are large."""
+    return w.icmp("ult", x, constant(x.type, extent))

@@ -1,0 +1,447 @@
+"""Straight-line LLVM instructions, one method each; results are numbered as they are written.
+
+Every method takes registers of equal type and works on any number of lanes. None of the text carries fast-math
+flags unless a method says so, so what is written is what is computed.
+"""
+
+from collections.abc import MutableMapping, Sequence
+from typing import Literal
+
+from .values import PTR, LType, Register, Scalar, constant, constants, poison
+
+IntegerPredicate = Literal["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"]
+FloatPredicate = Literal[
+    "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno"
+]
+Reduction = Literal[
+    "add", "mul", "and", "or", "xor", "smax", "smin", "umax", "umin",
+    "fadd", "fmul", "fmax", "fmin", "fmaximum", "fminimum",
+]  # fmt: skip
+
+
+class InstructionWriter:
+    """Writes instructions at the end of the current block."""
+
+    __slots__ = ("_counter", "_declarations", "lines", "scalef")
+
+    def __init__(self, declarations: MutableMapping[str, str], *, scalef: bool = False) -> None:
+        self.lines: list[str] = []
+        self.scalef = scalef
+        self._counter = 0
+        self._declarations = declarations
+
+    # The three ways to write a line; all else is built on them.
+
+    def value(self, type: LType, text: str) -> Register:
+        """Write `%n = text` and return `%n`; the way to any instruction that has no method here."""
+        name = f"%{self._counter}"
+        self._counter += 1
+        self.lines.append(f"  {name} = {text}")
+        return Register(name, type)
+
+    def line(self, text: str) -> None:
+        """Write an instruction without result."""
+        self.lines.append("  " + text)
+
+    def declare(self, name: str, result: LType | None, parameters: Sequence[LType]) -> None:
+        """Make sure that the module declares the external function or intrinsic `name`."""
+        if name not in self._declarations:
+            inside = ", ".join(parameter.text for parameter in parameters)
+            self._declarations[name] = f"declare {_text(result)} @{name}({inside})"
+
+    # Arithmetic.
+
+    def _binary(self, opcode: str, x: Register, y: Register) -> Register:
+        return self.value(x.type, f"{opcode} {x.type.text} {x.text}, {y.text}")
+
+    def fadd(self, x: Register, y: Register) -> Register:
+        """x + y of floats."""
+        return self._binary("fadd", x, y)
+
+    def fsub(self, x: Register, y: Register) -> Register:
+        """x - y of floats."""
+        return self._binary("fsub", x, y)
+
+    def fmul(self, x: Register, y: Register) -> Register:
+        """x · y of floats."""
+        return self._binary("fmul", x, y)
+
+    def fdiv(self, x: Register, y: Register) -> Register:
+        """x / y of floats, correctly rounded."""
+        return self._binary("fdiv", x, y)
+
+    def fneg(self, x: Register) -> Register:
+        """The sign flipped, of nan and zeros too."""
+        return self.value(x.type, f"fneg {x.typed}")
+
+    def fabs(self, x: Register) -> Register:
+        """The sign cleared, of nan and zeros too."""
+        return self.intrinsic("fabs", x.type, [x])
+
+    def fma(self, x: Register, y: Register, z: Register) -> Register:
+        """x · y + z with one rounding."""
+        return self.intrinsic("fma", x.type, [x, y, z])
+
+    def sqrt(self, x: Register) -> Register:
+        """√x, correctly rounded."""
+        return self.intrinsic("sqrt", x.type, [x])
+
+    def copysign(self, magnitude: Register, sign: Register) -> Register:
+        """The magnitude of one with the sign of the other."""
+        return self.intrinsic("copysign", magnitude.type, [magnitude, sign])
+
+    def add(self, x: Register, y: Register) -> Register:
+        """x + y of integers, wrapping."""
+        return self._binary("add", x, y)
+
+    def sub(self, x: Register, y: Register) -> Register:
+        """x - y of integers, wrapping."""
+        return self._binary("sub", x, y)
+
+    def mul(self, x: Register, y: Register) -> Register:
+        """x · y of integers, wrapping."""
+        return self._binary("mul", x, y)
+
+    def sdiv(self, x: Register, y: Register) -> Register:
+        """x / y truncated, signed; traps on 0 and on the least integer by -1 (see math.FUNCTIONS for safe ones)."""
+        return self._binary("sdiv", x, y)
+
+    def srem(self, x: Register, y: Register) -> Register:
+        """The remainder of `sdiv`, with its traps."""
+        return self._binary("srem", x, y)
+
+    def udiv(self, x: Register, y: Register) -> Register:
+        """x / y truncated, unsigned; traps on 0."""
+        return self._binary("udiv", x, y)
+
+    def urem(self, x: Register, y: Register) -> Register:
+        """The remainder of `udiv`, with its trap."""
+        return self._binary("urem", x, y)
+
+    def and_(self, x: Register, y: Register) -> Register:
+        """Bitwise and."""
+        return self._binary("and", x, y)
+
+    def or_(self, x: Register, y: Register) -> Register:
+        """Bitwise or."""
+        return self._binary("or", x, y)
+
+    def xor(self, x: Register, y: Register) -> Register:
+        """Bitwise exclusive or."""
+        return self._binary("xor", x, y)
+
+    def not_(self, x: Register) -> Register:
+        """Every bit flipped; the logical not of `i1`."""
+        return self._binary("xor", x, constant(x.type, -1))
+
+    def shl(self, x: Register, y: Register) -> Register:
+        """x shifted left; y must be less than the width."""
+        return self._binary("shl", x, y)
+
+    def lshr(self, x: Register, y: Register) -> Register:
+        """x shifted right, zeros coming in; y must be less than the width."""
+        return self._binary("lshr", x, y)
+
+    def ashr(self, x: Register, y: Register) -> Register:
+        """x shifted right, the sign coming in; y must be less than the width."""
+        return self._binary("ashr", x, y)
+
+    def ldexp(self, x: Register, exponent: Register) -> Register:
+        """x · 2ⁿ with one rounding, n an `i32` per lane. Only where `scalef` says that it is an instruction."""
+        name = f"llvm.ldexp.{x.type.suffix}.{exponent.type.suffix}"
+        return self.call(name, x.type, [x, exponent])
+
+    def smin(self, x: Register, y: Register) -> Register:
+        """The lesser signed integer."""
+        return self.intrinsic("smin", x.type, [x, y])
+
+    def smax(self, x: Register, y: Register) -> Register:
+        """The greater signed integer."""
+        return self.intrinsic("smax", x.type, [x, y])
+
+    def fminimum(self, x: Register, y: Register) -> Register:
+        """The lesser float; nan if one is nan; -0 is less than +0."""
+        return self.intrinsic("minimum", x.type, [x, y])
+
+    def fmaximum(self, x: Register, y: Register) -> Register:
+        """The greater float; nan if one is nan; +0 is greater than -0."""
+        return self.intrinsic("maximum", x.type, [x, y])
+
+    # Comparison and choice.
+
+    def icmp(self, predicate: IntegerPredicate, x: Register, y: Register) -> Register:
+        """Compare integers or pointers."""
+        mask = x.type.with_scalar("i1")
+        return self.value(mask, f"icmp {predicate} {x.type.text} {x.text}, {y.text}")
+
+    def fcmp(self, predicate: FloatPredicate, x: Register, y: Register) -> Register:
+        """Compare floats: `o…` is false on nan, `u…` true."""
+        mask = x.type.with_scalar("i1")
+        return self.value(mask, f"fcmp {predicate} {x.type.text} {x.text}, {y.text}")
+
+    def select(self, condition: Register, x: Register, y: Register) -> Register:
+        """x where the condition holds, else y; a scalar condition chooses whole vectors."""
+        return self.value(x.type, f"select {condition.typed}, {x.typed}, {y.typed}")
+
+    # Casts that are one instruction; `conversions` has those that are safe for every value and float type.
+
+    def cast(self, opcode: str, x: Register, scalar: Scalar) -> Register:
+        """Write the LLVM cast `opcode` to lanes of `scalar`."""
+        type = x.type.with_scalar(scalar)
+        return self.value(type, f"{opcode} {x.typed} to {type.text}")
+
+    def sext(self, x: Register, scalar: Scalar) -> Register:
+        """A wider signed integer."""
+        return self.cast("sext", x, scalar)
+
+    def zext(self, x: Register, scalar: Scalar) -> Register:
+        """A wider unsigned integer; 0 or 1 of an `i1`."""
+        return self.cast("zext", x, scalar)
+
+    def trunc(self, x: Register, scalar: Scalar) -> Register:
+        """The low bits of an integer."""
+        return self.cast("trunc", x, scalar)
+
+    def bitcast(self, x: Register, scalar: Scalar) -> Register:
+        """The same bits read as another scalar of the same width."""
+        return self.cast("bitcast", x, scalar)
+
+    def reinterpret(self, x: Register, type: LType) -> Register:
+        """The same bits as another type of the same size, also with other lanes (`<8 x i1>` as `i8`)."""
+        return self.value(type, f"bitcast {x.typed} to {type.text}")
+
+    def ptrtoint(self, x: Register) -> Register:
+        """The address as `i64`."""
+        return self.cast("ptrtoint", x, "i64")
+
+    def inttoptr(self, x: Register) -> Register:
+        """The pointer to an `i64` address."""
+        return self.cast("inttoptr", x, "ptr")
+
+    def fptosi(self, x: Register, scalar: Scalar) -> Register:
+        """Toward zero; out of range saturates and nan gives 0, so never poison."""
+        x = self._at_least_float(x)
+        type = x.type.with_scalar(scalar)
+        name = f"llvm.fptosi.sat.{type.suffix}.{x.type.suffix}"
+        return self.call(name, type, [x])
+
+    def fptosi_in_range(self, x: Register, scalar: Scalar) -> Register:
+        """Toward zero, for values known to fit: one instruction, poison otherwise."""
+        return self.cast("fptosi", x, scalar)
+
+    def sitofp(self, x: Register, scalar: Scalar) -> Register:
+        """The nearest float of a signed integer."""
+        return self._from_integer("sitofp", x, scalar)
+
+    def uitofp(self, x: Register, scalar: Scalar) -> Register:
+        """The nearest float of an unsigned integer; 0.0 or 1.0 of an `i1`."""
+        return self._from_integer("uitofp", x, scalar)
+
+    def fpext(self, x: Register, scalar: Scalar) -> Register:
+        """A wider float type, exact. bfloat goes by shifting bits, without a library call on any machine."""
+        if x.type.scalar == "bfloat":
+            wide = self.zext(self.bitcast(x, "i16"), "i32")
+            x = self.bitcast(self.shl(wide, constant(wide.type, 16)), "float")
+        return x if x.type.scalar == scalar else self.cast("fpext", x, scalar)
+
+    def fptrunc(self, x: Register, scalar: Scalar) -> Register:
+        """The nearest number of a narrower float type, ties to even; nan stays nan. No library calls."""
+        if scalar == "float":
+            return self.cast("fptrunc", x, scalar)
+        if x.type.scalar == "double":
+            x = self._round_to_odd_float(x)
+        return self._bfloat_of_float(x) if scalar == "bfloat" else self.cast("fptrunc", x, scalar)
+
+    def _at_least_float(self, x: Register) -> Register:
+        return self.fpext(x, "float") if x.type.scalar in ("half", "bfloat") else x
+
+    def _from_integer(self, opcode: str, x: Register, scalar: Scalar) -> Register:
+        if scalar not in ("half", "bfloat"):
+            return self.cast(opcode, x, scalar)
+        exact = x.type.bits <= 32
+        return self.fptrunc(self.cast(opcode, x, "double" if exact else "float"), scalar)
+
+    def _bfloat_of_float(self, x: Register) -> Register:
+        """Add half a unit (and the odd bit, for ties) below the 16 bits that stay; a nan is made quiet instead."""
+        bits = self.bitcast(x, "i32")
+        odd = self.and_(self.lshr(bits, constant(bits.type, 16)), constant(bits.type, 1))
+        rounded = self.add(bits, self.add(odd, constant(bits.type, 0x7FFF)))
+        quiet = self.or_(bits, constant(bits.type, 0x400000))
+        bits = self.select(self.fcmp("uno", x, x), quiet, rounded)
+        high = self.trunc(self.lshr(bits, constant(bits.type, 16)), "i16")
+        return self.bitcast(high, "bfloat")
+
+    def _round_to_odd_float(self, x: Register) -> Register:
+        """double to float so that a second rounding gives what one would: truncated, last bit set if inexact."""
+        nearest = self.cast("fptrunc", x, "float")
+        back = self.cast("fpext", nearest, "double")
+        bits = self.bitcast(nearest, "i32")
+        too_large = self.zext(self.fcmp("ogt", self.fabs(back), self.fabs(x)), "i32")
+        inexact = self.zext(self.fcmp("one", back, x), "i32")
+        return self.bitcast(self.or_(self.sub(bits, too_large), inexact), "float")
+
+    # Memory.
+
+    def gep(self, base: Register, element: LType, index: Register) -> Register:
+        """The address of element `index` (an `i64`, scalar or one per lane) of an array of `element`."""
+        type = PTR.with_lanes(max(base.type.lanes, index.type.lanes))
+        return self.value(
+            type, f"getelementptr inbounds {element.text}, {base.typed}, {index.typed}"
+        )
+
+    def offset(self, base: Register, bytes: int) -> Register:
+        """The address a constant number of bytes further; the base itself for 0."""
+        if bytes == 0:
+            return base
+        return self.value(base.type, f"getelementptr inbounds i8, {base.typed}, i64 {bytes}")
+
+    def load(self, pointer: Register, type: LType, *, align: int | None = None) -> Register:
+        """Read a value; aligned to its scalar unless said otherwise. Bools are `i8` in memory."""
+        align = align or max(type.bits // 8, 1)
+        return self.value(type, f"load {type.text}, {pointer.typed}, align {align}")
+
+    def store(
+        self,
+        value: Register,
+        pointer: Register,
+        *,
+        align: int | None = None,
+        nontemporal: bool = False,
+    ) -> None:
+        """Write a value; `nontemporal` goes past the caches and needs `align` to be the size of the vector."""
+        align = align or max(value.type.bits // 8, 1)
+        hint = ", !nontemporal !0" if nontemporal else ""
+        self.line(f"store {value.typed}, {pointer.typed}, align {align}{hint}")
+
+    def masked_load(
+        self,
+        pointer: Register,
+        mask: Register,
+        otherwise: Register,
+        *,
+        align: int | None = None,
+    ) -> Register:
+        """Read only the lanes whose mask is set; the others come from `otherwise` and are not touched in memory."""
+        type = otherwise.type
+        aligned = f"ptr align {align or max(type.bits // 8, 1)} {pointer.text}"
+        name = f"llvm.masked.load.{type.suffix}.p0"
+        self.declare(name, type, [PTR, mask.type, type])
+        return self.value(
+            type, f"call {type.text} @{name}({aligned}, {mask.typed}, {otherwise.typed})"
+        )
+
+    def masked_store(
+        self, value: Register, pointer: Register, mask: Register, *, align: int | None = None
+    ) -> None:
+        """Write only the lanes whose mask is set."""
+        type = value.type
+        aligned = f"ptr align {align or max(type.bits // 8, 1)} {pointer.text}"
+        name = f"llvm.masked.store.{type.suffix}.p0"
+        self.declare(name, None, [type, PTR, mask.type])
+        self.line(f"call void @{name}({value.typed}, {aligned}, {mask.typed})")
+
+    def gather(
+        self,
+        pointers: Register,
+        type: LType,
+        *,
+        mask: Register | None = None,
+        otherwise: Register | None = None,
+    ) -> Register:
+        """Read each lane from its own address, where the mask is set."""
+        mask = mask or constant(type.with_scalar("i1"), 1)
+        otherwise = otherwise or poison(type)
+        name = f"llvm.masked.gather.{type.suffix}.{pointers.type.suffix}"
+        return self.call(name, type, [pointers, mask, otherwise])
+
+    def scatter(self, value: Register, pointers: Register, *, mask: Register | None = None) -> None:
+        """Write each lane to its own address, where the mask is set; of equal addresses the last lane wins."""
+        mask = mask or constant(value.type.with_scalar("i1"), 1)
+        name = f"llvm.masked.scatter.{value.type.suffix}.{pointers.type.suffix}"
+        self.call_void(name, [value, pointers, mask])
+
+    # Lanes.
+
+    def extract(self, x: Register, lane: int | Register) -> Register:
+        """One lane of a vector; a scalar is its own only lane."""
+        if x.type.lanes == 1:
+            return x
+        index = lane.typed if isinstance(lane, Register) else f"i32 {lane}"
+        return self.value(x.type.with_lanes(1), f"extractelement {x.typed}, {index}")
+
+    def insert(self, x: Register, element: Register, lane: int | Register) -> Register:
+        """The vector with one lane replaced."""
+        if x.type.lanes == 1:
+            return element
+        index = lane.typed if isinstance(lane, Register) else f"i32 {lane}"
+        return self.value(x.type, f"insertelement {x.typed}, {element.typed}, {index}")
+
+    def splat(self, x: Register, lanes: int) -> Register:
+        """A scalar in every lane."""
+        if lanes == x.type.lanes:
+            return x
+        type = x.type.with_lanes(lanes)
+        if x.is_constant and x.text[0] != "@":
+            return Register(f"splat ({x.typed})", type)
+        return self.shuffle(self.insert(poison(type), x, 0), None, [0] * lanes)
+
+    def shuffle(self, x: Register, y: Register | None, lanes: Sequence[int]) -> Register:
+        """Lanes of x and y chosen by constants: 0…n-1 are of x, n…2n-1 of y, -1 is any."""
+        type = x.type.with_lanes(len(lanes))
+        chosen = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in lanes)
+        mask = f"<{len(lanes)} x i32> <{chosen}>"
+        second = y if y is not None else poison(x.type)
+        return self.value(type, f"shufflevector {x.typed}, {second.typed}, {mask}")
+
+    def lane_numbers(self, scalar: Scalar, lanes: int) -> Register:
+        """0, 1, 2, … in the lanes, a constant."""
+        return constants(scalar, range(lanes))
+
+    def first_lanes(self, count: Register, lanes: int) -> Register:
+        """The mask of the first `count` (an `i32` or `i64`) of `lanes` lanes."""
+        numbers = self.lane_numbers(count.type.scalar, lanes)
+        return self.icmp("slt", numbers, self.splat(count, lanes))
+
+    def reduce(self, reduction: Reduction, x: Register) -> Register:
+        """All lanes as one. Float sums and products pair lanes as a tree, the same on every run.
+
+        `fmax` and `fmin` pass over nan, `fmaximum` and `fminimum` keep it.
+        """
+        if x.type.lanes == 1:
+            return x
+        type = x.type.with_lanes(1)
+        name = f"llvm.vector.reduce.{reduction}.{x.type.suffix}"
+        if reduction not in ("fadd", "fmul"):
+            return self.call(name, type, [x])
+        start = constant(type, -0.0 if reduction == "fadd" else 1.0)
+        self.declare(name, type, [type, x.type])
+        return self.value(type, f"call reassoc {type.text} @{name}({start.typed}, {x.typed})")
+
+    # Calls.
+
+    def call(self, name: str, result: LType, arguments: Sequence[Register]) -> Register:
+        """Call a function by name, be it of this module, of another or of the process."""
+        self.declare(name, result, [argument.type for argument in arguments])
+        inside = ", ".join(argument.typed for argument in arguments)
+        return self.value(result, f"call {result.text} @{name}({inside})")
+
+    def call_void(self, name: str, arguments: Sequence[Register]) -> None:
+        """Call a function without result."""
+        self.declare(name, None, [argument.type for argument in arguments])
+        inside = ", ".join(argument.typed for argument in arguments)
+        self.line(f"call void @{name}({inside})")
+
+    def call_pointer(
+        self, function: Register, result: LType, arguments: Sequence[Register]
+    ) -> Register:
+        """Call the function at an address."""
+        inside = ", ".join(argument.typed for argument in arguments)
+        return self.value(result, f"call {result.text} {function.text}({inside})")
+
+    def intrinsic(self, name: str, result: LType, arguments: Sequence[Register]) -> Register:
+        """Call `llvm.<name>.<suffix>`, overloaded on the type of its result alone."""
+        return self.call(f"llvm.{name}.{result.suffix}", result, arguments)
+
+
+def _text(type: LType | None) -> str:
+    return "void" if type is None else type.text

@@ -1,0 +1,173 @@
+"""Matrix products by the BLAS, with loops over the batch around them.
+
+Row-major C = op(A) · op(B) is one `gemm`, or a `gemv` when C has one row or column.  When only A has a
+batch, its matrices lie below each other, and the whole batch is one product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from ...core.errors import InternalError
+from ...core.schedule.ops import Gemm
+from ...core.types import Shape, TensorType
+from ..runtime.blas import PLAIN, ROW_MAJOR, TRANSPOSED, Blas
+from .elements import register_type
+from .indices import multiply_constant
+from .memory import shift, step
+from .writer import I1, I8, I32, I64, FunctionWriter, LType, Register, constant, ltype
+
+SYMBOL: Final = "nnkit.blas."
+"""Before the name of a function of the BLAS, its name in our modules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One matrix product: m x k by k x n, each operand perhaps stored transposed."""
+
+    m: int
+    n: int
+    k: int
+    transpose_a: bool
+    transpose_b: bool
+
+
+def write_gemm(
+    w: FunctionWriter,
+    op: Gemm,
+    a_type: TensorType,
+    b_type: TensorType,
+    bases: Sequence[Register],
+    blas: Blas,
+) -> None:
+    """Write a batch of products; `bases` are the addresses of A, B and C."""
+    result = op.infer(a_type, b_type)
+    *_, rows, columns = a_type.shape
+    m, k = (columns, rows) if op.transpose_a else (rows, columns)
+    product = Product(m, result.shape[-1], k, op.transpose_a, op.transpose_b)
+    if result.size == 0:
+        return
+    if k == 0:
+        _write_zeros(w, bases[2], result.bytes)
+        return
+    batch_a, batch_b, batch = a_type.shape[:-2], b_type.shape[:-2], result.shape[:-2]
+    if all(extent == 1 for extent in batch_b) and not op.transpose_a:
+        whole = Product(m * _product(batch), product.n, k, False, op.transpose_b)
+        _write_product(w, whole, result, bases, blas)
+        return
+    sizes = (m * k, k * product.n, m * product.n)
+    with _loops(w, batch) as coordinates:
+        moved = [
+            _moved(w, base, result, coordinates, shape, size)
+            for base, shape, size in zip(bases, (batch_a, batch_b, batch), sizes, strict=True)
+        ]
+        _write_product(w, product, result, moved, blas)
+
+
+@contextmanager
+def _loops(w: FunctionWriter, extents: Shape) -> Iterator[list[Register]]:
+    with ExitStack() as stack:
+        yield [
+            constant(I64, 0)
+            if extent == 1
+            else stack.enter_context(
+                w.loop(constant(I64, 0), constant(I64, extent), constant(I64, 1))
+            ).index
+            for extent in extents
+        ]
+
+
+def _moved(
+    w: FunctionWriter,
+    base: Register,
+    result: TensorType,
+    coordinates: Sequence[Register],
+    batch: Shape,
+    size: int,
+) -> Register:
+    """Where the matrix of an operand with this batch shape begins."""
+    element = ltype(register_type(result.dtype).scalar)
+    for coordinate, extent in zip(reversed(coordinates), reversed(batch), strict=False):
+        if extent > 1:
+            base = step(w, base, element, multiply_constant(w, coordinate, size))
+        size *= extent
+    return shift(w, base, 0)
+
+
+def _write_product(
+    w: FunctionWriter, product: Product, result: TensorType, bases: Sequence[Register], blas: Blas
+) -> None:
+    a, b, c = bases
+    letter = {"f32": "s", "f64": "d"}.get(result.dtype.name)
+    if letter is None:
+        raise InternalError(f"the BLAS has no product of {result.dtype}")
+    call = _Call(w, register_type(result.dtype), ltype("i64" if blas.integer_bits == 64 else "i32"))
+    m, n, k = product.m, product.n, product.k
+    if n == 1:
+        rows, columns = (k, m) if product.transpose_a else (m, k)
+        _write_zeros(w, c, m * result.dtype.bytes)
+        call.gemv(f"{letter}gemv", product.transpose_a, rows, columns, a, b, c)
+    elif m == 1:
+        rows, columns = (n, k) if product.transpose_b else (k, n)
+        _write_zeros(w, c, n * result.dtype.bytes)
+        call.gemv(f"{letter}gemv", not product.transpose_b, rows, columns, b, a, c)
+    else:
+        call.gemm(f"{letter}gemm", product, a, b, c)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """Calls of the C interface, with arguments of the types it wants."""
+
+    w: FunctionWriter
+    number: LType
+    integer: LType
+
+    def gemm(self, name: str, product: Product, a: Register, b: Register, c: Register) -> None:
+        """C = op(A) · op(B)."""
+        m, n, k = product.m, product.n, product.k
+        order = [constant(I32, ROW_MAJOR), *map(_transposition, (product.transpose_a, product.transpose_b))]
+        sizes = [self._integer(size) for size in (m, n, k)]
+        leading_a = self._integer(m if product.transpose_a else k)
+        leading_b = self._integer(k if product.transpose_b else n)
+        one, zero = constant(self.number, 1), constant(self.number, 0)
+        self.w.call_void(
+            SYMBOL + name,
+            [*order, *sizes, one, a, leading_a, b, leading_b, zero, c, self._integer(n)],
+        )
+
+    def gemv(
+        self, name: str, transposed: bool, m: int, n: int, a: Register, x: Register, y: Register
+    ) -> None:
+        """y = op(A) · x, A being stored as m x n.
+
+        What is in y counts for nothing, but a BLAS may multiply it by 0: the caller has set it to 0.
+        """
+        order = [constant(I32, ROW_MAJOR), _transposition(transposed)]
+        sizes = [self._integer(size) for size in (m, n)]
+        one, zero, apart = constant(self.number, 1), constant(self.number, 0), self._integer(1)
+        self.w.call_void(
+            SYMBOL + name, [*order, *sizes, one, a, self._integer(n), x, apart, zero, y, apart]
+        )
+
+    def _integer(self, value: int) -> Register:
+        return constant(self.integer, value)
+
+
+def _transposition(transposed: bool) -> Register:
+    return constant(I32, TRANSPOSED if transposed else PLAIN)
+
+
+def _write_zeros(w: FunctionWriter, base: Register, bytes: int) -> None:
+    arguments = [base, constant(I8, 0), constant(I64, bytes), constant(I1, 0)]
+    w.call_void("llvm.memset.p0.i64", arguments)
+
+
+def _product(extents: Shape) -> int:
+    total = 1
+    for extent in extents:
+        total *= extent
+    return total

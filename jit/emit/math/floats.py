@@ -1,0 +1,112 @@
+"""What the elementary functions share: the layout of float types, constants like an operand, polynomials.
+
+Everything is branch-free and works on any number of lanes; `select` repairs special values at the end.
+"""
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..writer import FunctionWriter, Register, Scalar, constant
+
+Unary = Callable[[FunctionWriter, Register], Register]
+
+
+@dataclass(frozen=True, slots=True)
+class FloatFormat:
+    """Where the fields of a float are, and what the reductions of exp and log need of it."""
+
+    integer: Scalar
+    mantissa_bits: int
+    bias: int
+    round_constant: float
+    """1.5 · 2^mantissa: adding and subtracting it rounds to an integer, which then stands in the low bits."""
+    ln2_high: float
+    ln2_low: float
+    tiny: float
+    """Below this x and f(x) = x + O(x²) are the same number."""
+    smallest_normal: float
+
+    def bits(self, value: float) -> int:
+        """The number that the bits of `value` are when read as an integer."""
+        code = "f" if self.integer == "i32" else "d"
+        return int.from_bytes(struct.pack(f">{code}", value))
+
+
+FORMATS: dict[Scalar, FloatFormat] = {
+    "float": FloatFormat(
+        "i32", 23, 127, 12582912.0, 0.6931471824645996, -1.9046542121259336e-09, 2.0**-25, 2.0**-126
+    ),
+    "double": FloatFormat(
+        "i64",
+        52,
+        1023,
+        6755399441055744.0,
+        math.log(2),
+        2.3190468138462996e-17,
+        2.0**-54,
+        2.0**-1022,
+    ),
+}
+
+
+def format_of(x: Register) -> FloatFormat:
+    """The format of a register's lanes, which must be `float` or `double`."""
+    return FORMATS[x.type.scalar]
+
+
+def like(x: Register, value: float) -> Register:
+    """The constant `value` in the type of x."""
+    return constant(x.type, value)
+
+
+def horner(w: FunctionWriter, x: Register, coefficients: Sequence[float]) -> Register:
+    """c₀ + x (c₁ + x (c₂ + …)), one fma each: the scheme with the best throughput."""
+    result = like(x, coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        result = w.fma(x, result, like(x, coefficient))
+    return result
+
+
+def two_sum(w: FunctionWriter, x: Register, y: Register) -> tuple[Register, Register]:
+    """x + y and the error of that rounding, exactly. Source: Knuth, TAOCP 2, 4.2.2, theorem B."""
+    total = w.fadd(x, y)
+    part = w.fsub(total, x)
+    error = w.fadd(w.fsub(x, w.fsub(total, part)), w.fsub(y, part))
+    return total, error
+
+
+def quick_two_sum(w: FunctionWriter, x: Register, y: Register) -> tuple[Register, Register]:
+    """`two_sum` for |x| ≥ |y| or x = 0. Source: Dekker 1971."""
+    total = w.fadd(x, y)
+    return total, w.fsub(y, w.fsub(total, x))
+
+
+def two_product(w: FunctionWriter, x: Register, y: Register) -> tuple[Register, Register]:
+    """x · y and the error of that rounding, exactly."""
+    product = w.fmul(x, y)
+    return product, w.fma(x, y, w.fneg(product))
+
+
+def clamp(w: FunctionWriter, x: Register, low: float, high: float) -> Register:
+    """x between two bounds; nan stays nan. One minimum and one maximum instruction on x86."""
+    x = w.select(w.fcmp("ogt", x, like(x, high)), like(x, high), x)
+    return w.select(w.fcmp("olt", x, like(x, low)), like(x, low), x)
+
+
+def keep_tiny(w: FunctionWriter, x: Register, result: Register) -> Register:
+    """x itself where it is so small that f(x) = x, which keeps -0 and subnormals right."""
+    tiny = w.fcmp("olt", w.fabs(x), like(x, format_of(x).tiny))
+    return w.select(tiny, x, result)
+
+
+def through_double(emit: Unary) -> Unary:
+    """The function for `float` by way of `double`: at most 0.501 ulp if `emit` is good to a few ulp."""
+
+    def emit_through_double(w: FunctionWriter, x: Register) -> Register:
+        if x.type.scalar == "double":
+            return emit(w, x)
+        return w.fptrunc(emit(w, w.fpext(x, "double")), "float")
+
+    return emit_through_double

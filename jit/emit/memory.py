@@ -1,0 +1,269 @@
+"""Reads and writes one element per lane, in the cheapest way that its addresses allow.
+
+| lanes lie                          | read                     | written                   |
+|------------------------------------|--------------------------|---------------------------|
+| all on one element                 | one scalar               | joined, then one scalar   |
+| one after the other                | one vector, masked       | the same                  |
+| backwards                          | one vector, reversed     | the same                  |
+| at a constant distance             | scalar by scalar         | scalar by scalar          |
+| anywhere, or not all are elements  | one gather               | scalar by scalar, in turn |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ...core.ops.combinator import Combinator
+from ...core.types import DType
+from .elements import combine, horizontal, identity, memory_type, pack, unpack
+from .writer import PTR, FunctionWriter, LType, ModuleWriter, Register, constant, constants, poison
+
+NOTHING: Final = Register("@nothing", PTR)
+"""A word of zeros, which every module with nests defines by `define_nothing`."""
+
+
+def define_nothing(module: ModuleWriter) -> None:
+    """Write the constant `NOTHING`."""
+    module.data(NOTHING.text[1:], bytes(8))
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """How many lanes a step has, and how many of them, from the first, stand for a point."""
+
+    count: int = 1
+    active: int = 1
+
+    @property
+    def mask(self) -> Register | None:
+        """The active lanes; None when all are."""
+        if self.active == self.count:
+            return None
+        return constants("i1", [lane < self.active for lane in range(self.count)])
+
+    @property
+    def reversed_mask(self) -> Register:
+        """The active lanes when they are counted from the last."""
+        return constants("i1", [lane >= self.count - self.active for lane in range(self.count)])
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """The address of the first lane's element and how the others lie.
+
+    `offsets` are elements to add to the pointer, lane by lane, and replace `stride`.  `condition` says
+    where there is an element, for all lanes or for each.
+    """
+
+    dtype: DType
+    pointer: Register
+    stride: int
+    offsets: Register | None
+    condition: Register | None
+    varies: bool
+
+    @property
+    def element(self) -> LType:
+        return memory_type(self.dtype)
+
+    @property
+    def is_conditional_by_lane(self) -> bool:
+        return self.condition is not None and self.condition.type.lanes > 1
+
+
+def shift(w: FunctionWriter, pointer: Register, bytes: int) -> Register:
+    """The address some bytes further, which need not lie in the same object until it is used."""
+    return w.value(PTR, f"getelementptr i8, {pointer.typed}, i64 {bytes}") if bytes else pointer
+
+
+def step(w: FunctionWriter, base: Register, type: LType, index: Register) -> Register:
+    """The address of element `index`, or one per lane; the same holds."""
+    result = PTR.with_lanes(index.type.lanes)
+    return w.value(result, f"getelementptr {type.text}, {base.typed}, {index.typed}")
+
+
+def read(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register:
+    """The elements in registers; zero where there is none."""
+    if not spot.varies or lanes.count == 1:
+        return _read_one(w, spot)
+    if spot.offsets is None and spot.stride == 1:
+        return _read_consecutive(w, spot, lanes)
+    if spot.offsets is None and spot.stride == -1 and spot.condition is None:
+        return _read_backwards(w, spot, lanes)
+    if spot.offsets is None and spot.condition is None:
+        return _read_strided(w, spot, lanes)
+    return _read_anywhere(w, spot, lanes)
+
+
+def write(
+    w: FunctionWriter,
+    spot: Spot,
+    value: Register,
+    lanes: Lanes,
+    combinator: Combinator | None,
+    joins: bool,
+) -> None:
+    """Store the elements, joined with what is there if `joins`; nothing where there is no element."""
+    joined = combinator if joins else None
+    if not spot.varies:
+        _write_one(w, spot, _one_value(w, value, spot.dtype, lanes, combinator), joined)
+    elif lanes.count == 1:
+        _write_one(w, spot, value, joined)
+    elif spot.offsets is None and spot.stride == 1:
+        _write_consecutive(w, spot, w.splat(value, lanes.count), lanes, joined)
+    elif spot.offsets is None and spot.stride == -1 and spot.condition is None:
+        _write_backwards(w, spot, w.splat(value, lanes.count), lanes, joined)
+    else:
+        _write_by_lane(w, spot, w.splat(value, lanes.count), lanes, joined)
+
+
+# Reading.
+
+
+def _read_one(w: FunctionWriter, spot: Spot) -> Register:
+    """Where there may be no element, a zero is read in its place, without a branch."""
+    pointer = spot.pointer
+    if spot.condition is not None:
+        pointer = w.select(spot.condition, pointer, NOTHING)
+    return unpack(w, w.load(pointer, spot.element), spot.dtype)
+
+
+def _read_consecutive(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register:
+    type = spot.element.with_lanes(lanes.count)
+    mask = _mask(w, spot, lanes)
+    if mask is None:
+        stored = w.load(spot.pointer, type)
+    else:
+        stored = w.masked_load(spot.pointer, mask, constant(type, 0))
+    return unpack(w, stored, spot.dtype)
+
+
+def _read_backwards(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register:
+    type = spot.element.with_lanes(lanes.count)
+    first = shift(w, spot.pointer, (1 - lanes.count) * spot.dtype.bytes)
+    if lanes.mask is None:
+        stored = w.load(first, type)
+    else:
+        stored = w.masked_load(first, lanes.reversed_mask, constant(type, 0))
+    return unpack(w, _reverse(w, stored), spot.dtype)
+
+
+def _read_strided(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register:
+    stored = poison(spot.element.with_lanes(lanes.count))
+    for lane in range(lanes.active):
+        pointer = shift(w, spot.pointer, lane * spot.stride * spot.dtype.bytes)
+        stored = w.insert(stored, w.load(pointer, spot.element), lane)
+    return unpack(w, stored, spot.dtype)
+
+
+def _read_anywhere(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register:
+    type = spot.element.with_lanes(lanes.count)
+    pointers = step(w, spot.pointer, spot.element, _offsets(spot, lanes))
+    stored = w.gather(pointers, type, mask=_mask(w, spot, lanes), otherwise=constant(type, 0))
+    return unpack(w, stored, spot.dtype)
+
+
+# Writing.
+
+
+def _one_value(
+    w: FunctionWriter, value: Register, dtype: DType, lanes: Lanes, combinator: Combinator | None
+) -> Register:
+    """The value for the one element that all lanes write: joined, or the last one's."""
+    if value.type.lanes == 1:
+        return value
+    if combinator is None:
+        return w.extract(value, lanes.active - 1)
+    if lanes.mask is not None:
+        value = w.select(lanes.mask, value, identity(combinator, dtype, lanes.count))
+    return horizontal(w, combinator, dtype, value)
+
+
+def _joined(
+    w: FunctionWriter, dtype: DType, joined: Combinator | None, stored: Register, value: Register
+) -> Register:
+    if joined is None:
+        return pack(w, value, dtype)
+    return pack(w, combine(w, joined, dtype, unpack(w, stored, dtype), value), dtype)
+
+
+def _write_one(
+    w: FunctionWriter, spot: Spot, value: Register, joined: Combinator | None
+) -> None:
+    if spot.condition is not None:
+        with w.when(spot.condition):
+            _write_at(w, spot, spot.pointer, value, joined)
+    else:
+        _write_at(w, spot, spot.pointer, value, joined)
+
+
+def _write_at(
+    w: FunctionWriter, spot: Spot, pointer: Register, value: Register, joined: Combinator | None
+) -> None:
+    stored = value if joined is None else w.load(pointer, spot.element)
+    w.store(_joined(w, spot.dtype, joined, stored, value), pointer)
+
+
+def _write_consecutive(
+    w: FunctionWriter, spot: Spot, value: Register, lanes: Lanes, joined: Combinator | None
+) -> None:
+    type = spot.element.with_lanes(lanes.count)
+    mask = _mask(w, spot, lanes)
+    if mask is None:
+        stored = value if joined is None else w.load(spot.pointer, type)
+        w.store(_joined(w, spot.dtype, joined, stored, value), spot.pointer)
+    else:
+        old = value if joined is None else w.masked_load(spot.pointer, mask, constant(type, 0))
+        w.masked_store(_joined(w, spot.dtype, joined, old, value), spot.pointer, mask)
+
+
+def _write_backwards(
+    w: FunctionWriter, spot: Spot, value: Register, lanes: Lanes, joined: Combinator | None
+) -> None:
+    backwards = Spot(
+        spot.dtype,
+        shift(w, spot.pointer, (1 - lanes.count) * spot.dtype.bytes),
+        1,
+        None,
+        None if lanes.mask is None else lanes.reversed_mask,
+        True,
+    )
+    whole = Lanes(lanes.count, lanes.count)
+    _write_consecutive(w, backwards, _reverse(w, value), whole, joined)
+
+
+def _write_by_lane(
+    w: FunctionWriter, spot: Spot, value: Register, lanes: Lanes, joined: Combinator | None
+) -> None:
+    for lane in range(lanes.active):
+        if spot.offsets is None:
+            pointer = shift(w, spot.pointer, lane * spot.stride * spot.dtype.bytes)
+        else:
+            pointer = step(w, spot.pointer, spot.element, w.extract(spot.offsets, lane))
+        condition = spot.condition
+        if condition is not None:
+            condition = w.extract(condition, lane)
+        one = Spot(spot.dtype, pointer, 0, None, condition, False)
+        _write_one(w, one, w.extract(value, lane), joined)
+
+
+# Lanes.
+
+
+def _mask(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register | None:
+    """The lanes that are active and have an element; None for all."""
+    if spot.condition is None:
+        return lanes.mask
+    condition = w.splat(spot.condition, lanes.count)
+    return condition if lanes.mask is None else w.and_(condition, lanes.mask)
+
+
+def _offsets(spot: Spot, lanes: Lanes) -> Register:
+    if spot.offsets is not None:
+        return spot.offsets
+    return constants("i64", [lane * spot.stride for lane in range(lanes.count)])
+
+
+def _reverse(w: FunctionWriter, x: Register) -> Register:
+    return w.shuffle(x, None, list(range(x.type.lanes - 1, -1, -1)))

@@ -1,0 +1,217 @@
+"""Writes the steps of a nest's plan for the point (or the lanes of points) that the loops have reached."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...core.ir.graph import Instruction, Value
+from .checks import Checks
+from .elements import memory_type, register_type
+from .indices import add, add_constant, clip, is_inside, multiply_constant
+from .loops import LoopStep
+from .memory import Lanes, Spot, read, shift, step, write
+from .plan import ZERO, NestPlan
+from .scalar import write_scalar
+from .steps import (
+    Address,
+    Advance,
+    AdvanceBy,
+    Check,
+    Clip,
+    Compute,
+    Coordinate,
+    Inside,
+    Load,
+    MakeIndex,
+    Slot,
+    Spread,
+    Step,
+    TakeIndex,
+    Target,
+    Write,
+)
+from .writer import I64, FunctionWriter, Register, constant, constants
+
+
+class PointWriter:
+    """Knows the registers of everything that the plan names, at the place that is being written."""
+
+    def __init__(
+        self, w: FunctionWriter, plan: NestPlan, bases: Sequence[Register], checks: Checks
+    ) -> None:
+        self.w = w
+        self.plan = plan
+        self.checks = checks
+        self.lanes = Lanes()
+        self.copy = 0
+        self.distance = 0
+        self.slots: dict[Slot, Register] = {ZERO: constant(I64, 0)}
+        self.slots.update(enumerate(bases, 1))
+        self.firsts: dict[Slot, Register] = {}
+        self.values: dict[Value, Register] = {}
+        self.copied: dict[tuple[Value, int], Register] = {}
+        self.coordinates: dict[int, Register] = {}
+        self.scaled: dict[tuple[str, int], Register] = {}
+
+    def enter(self, axis: int, loop_step: LoopStep) -> None:
+        """Go to one step of the loop over `axis`."""
+        self.lanes = loop_step.lanes or self.lanes
+        self.copy = loop_step.copy
+        self.distance = loop_step.distance
+        self.coordinates[axis] = loop_step.index
+
+    def run(self, steps: Sequence[Step]) -> None:
+        """Write steps."""
+        for item in steps:
+            self._run(item)
+
+    def register(self, value: Value, lanes: int) -> Register:
+        """The value in a register of `lanes` lanes."""
+        known = self.plan.constants.get(value)
+        if known is not None:
+            return self.w.splat(known, lanes)
+        register = self.values[value]
+        return register if register.type.lanes == lanes else self.copied[value, lanes]
+
+    def store(self, target: Target, value: Register) -> None:
+        """Write a result's element (or one per lane) to memory."""
+        if not target.address.is_empty:
+            spot = self._spot(target.address)
+            write(self.w, spot, value, self.lanes, target.combinator, target.joins)
+
+    def _run(self, item: Step) -> None:
+        slots = self.slots
+        match item:
+            case Advance():
+                slots[item.target] = self._advance(item)
+            case Compute(instruction):
+                self._compute(instruction)
+            case Load(value, address):
+                self.values[value] = self._load(address)
+            case Spread(value, level):
+                self._spread(value, level)
+            case Write(number):
+                self._write(self.plan.targets[number])
+            case Coordinate(value, axis):
+                self.values[value] = self._coordinate(axis)
+            case MakeIndex():
+                slots[item.target] = self._index(item)
+            case TakeIndex(target, value):
+                loaded = self.values[value]
+                slots[target] = loaded if loaded.type.bits == 64 else self.w.sext(loaded, "i64")
+            case Clip(target, index, extent):
+                slots[target] = clip(self.w, slots[index], extent)
+            case Inside(target, index, extent):
+                slots[target] = is_inside(self.w, slots[index], extent)
+            case AdvanceBy(target, source, index, coefficient, element):
+                scaled = multiply_constant(self.w, slots[index], coefficient)
+                slots[target] = step(self.w, slots[source], element, scaled)
+            case Check(index, extent, site):
+                self.checks.write_check(self.w, slots[index], extent, site, self.lanes.mask)
+
+    # Indices and addresses.
+
+    def _advance(self, item: Advance) -> Register:
+        """In further copies of a round, a constant distance from the first copy's."""
+        source, coordinate = self.slots[item.source], self.coordinates[item.axis]
+        first = self.firsts.get(item.target) if self.copy else None
+        if first is not None:
+            return self._moved(item, first, self.distance * item.coefficient)
+        if coordinate.is_constant:
+            distance = (int(coordinate.text) + self.distance) * item.coefficient
+            return self._moved(item, source, distance)
+        scaled = self._scaled(coordinate, item.coefficient)
+        if item.element is None:
+            result = add(self.w, source, scaled)
+        else:
+            result = step(self.w, source, item.element, scaled)
+        self.firsts[item.target] = result
+        return result
+
+    def _moved(self, item: Advance, source: Register, distance: int) -> Register:
+        if item.element is None:
+            return add_constant(self.w, source, distance)
+        return shift(self.w, source, distance * item.element.size)
+
+    def _scaled(self, coordinate: Register, coefficient: int) -> Register:
+        key = coordinate.text, coefficient
+        if key not in self.scaled:
+            self.scaled[key] = multiply_constant(self.w, coordinate, coefficient)
+        return self.scaled[key]
+
+    def _index(self, item: MakeIndex) -> Register:
+        index = add_constant(self.w, self.slots[item.source], item.constant)
+        lanes = self.lanes.count
+        if item.stride == 0 or lanes == 1:
+            return index
+        return self.w.add(self.w.splat(index, lanes), _apart(item.stride, lanes))
+
+    def _coordinate(self, axis: int) -> Register:
+        index, lanes = add_constant(self.w, self.coordinates[axis], self.distance), self.lanes.count
+        loop = self.plan.loops[self.plan.axes.index(axis)]
+        if not loop.is_vector or lanes == 1:
+            return index
+        return self.w.add(self.w.splat(index, lanes), self.w.lane_numbers("i64", lanes))
+
+    # Scalars of the body.
+
+    def _compute(self, instruction: Instruction) -> None:
+        operands, result = instruction.operands, instruction.result
+        lanes = 1
+        for operand in operands:
+            if operand not in self.plan.constants:
+                lanes = max(lanes, self.values[operand].type.lanes)
+        registers = [self.register(operand, lanes) for operand in operands]
+        dtypes = [operand.tensor.dtype for operand in operands]
+        self.values[result] = write_scalar(
+            self.w, instruction.op, dtypes, result.tensor.dtype, registers
+        )
+
+    def _spread(self, value: Value, level: int) -> None:
+        inside = level >= self.plan.vector_level
+        for lanes in (self.lanes.count,) if inside else self.plan.lane_counts:
+            self.copied[value, lanes] = self.w.splat(self.values[value], lanes)
+
+    def _write(self, target: Target) -> None:
+        varies = target.varies or target.address.varies
+        self.store(target, self.register(target.value, self.lanes.count if varies else 1))
+
+    # Memory.
+
+    def _load(self, address: Address) -> Register:
+        if address.is_empty:
+            lanes = self.lanes.count if address.varies else 1
+            return constant(register_type(address.dtype, lanes), 0)
+        return read(self.w, self._spot(address), self.lanes)
+
+    def _spot(self, address: Address) -> Spot:
+        w, dtype = self.w, address.dtype
+        pointer = shift(w, self.slots[address.pointer], address.constant * dtype.bytes)
+        lanes = self.lanes.count if address.varies else 1
+        offsets: Register | None = None
+        for slot, stride in address.offsets:
+            offset = multiply_constant(w, self.slots[slot], stride)
+            if lanes == 1:
+                pointer = step(w, pointer, memory_type(dtype), offset)
+            else:
+                offsets = offset if offsets is None else w.add(offsets, offset)
+        if offsets is not None and address.stride:
+            offsets = w.add(offsets, _apart(address.stride, lanes))
+        condition = self._condition(address)
+        return Spot(dtype, pointer, address.stride, offsets, condition, address.varies)
+
+    def _condition(self, address: Address) -> Register | None:
+        found: Register | None = None
+        for slot in address.conditions:
+            condition = self.slots[slot]
+            if found is None:
+                found = condition
+            else:
+                lanes = max(found.type.lanes, condition.type.lanes)
+                found = self.w.and_(self.w.splat(found, lanes), self.w.splat(condition, lanes))
+        return found
+
+
+def _apart(stride: int, lanes: int) -> Register:
+    """How far each lane is from the first."""
+    return constants("i64", [lane * stride for lane in range(lanes)])

@@ -1,0 +1,247 @@
+"""What an elementwise op means in LLVM, for any number of lanes.
+
+1. `EMIT` has a rule for every op: from its operands in registers (see `elements`) to its result.
+2. f16 and bf16 are computed in float; the result is rounded after every op, as the reference does.
+3. Casts: floats to integers saturate, NaN becomes 0; integers wrap; anything that is not 0 is true.
+
+A new op whose name `math.FUNCTIONS` knows is a line in `_FUNCTIONS_BY_NAME`; any other gets a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from ...core.errors import InternalError
+from ...core.ir.graph import Op
+from ...core.ops.arithmetic import (
+    Abs,
+    Add,
+    Divide,
+    FloorDivide,
+    Maximum,
+    Minimum,
+    Modulo,
+    Multiply,
+    Negate,
+    Sign,
+    Square,
+    Subtract,
+    TruncateDivide,
+)
+from ...core.ops.casting import DataTypeCast
+from ...core.ops.comparison import (
+    And,
+    Equal,
+    GreaterThan,
+    GreaterThanOrEqual,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    NotEqual,
+    Or,
+    Select,
+)
+from ...core.ops.random import Threefry
+from ...core.ops.rounding import Ceil, Floor, Rint, Round
+from ...core.ops.special import Digamma, Erf, Erfc, Lgamma, Trigamma
+from ...core.ops.stopping import StopGradient
+from ...core.ops.transcendental import (
+    Acos,
+    Acosh,
+    Asin,
+    Asinh,
+    Atan,
+    Atanh,
+    Cos,
+    Cosh,
+    Exp,
+    Expm1,
+    Log,
+    Log1p,
+    Power,
+    Rsqrt,
+    Sin,
+    Sinh,
+    Sqrt,
+    Tan,
+    Tanh,
+)
+from ...core.types import DType
+from .division import divide_by_constant, modulo_by_constant
+from .elements import register_type, rounded
+from .math import FUNCTIONS
+from .writer import FloatPredicate, FunctionWriter, IntegerPredicate, Register, constant
+
+Rule: TypeAlias = Callable[[FunctionWriter, Op, DType, DType, Sequence[Register]], Register]
+"""(writer, op, element type of the first operand, of the result, operands) to the result."""
+
+_EXACT: Final = (Negate, Abs, Sign, Minimum, Maximum, Floor, Ceil, Round, Rint, Select, StopGradient)
+"""Ops whose result needs no rounding to f16 or bf16 when the operands have been."""
+
+
+def write_scalar(
+    w: FunctionWriter,
+    op: Op,
+    dtypes: Sequence[DType],
+    result: DType,
+    operands: Sequence[Register],
+) -> Register:
+    """The result of `op` in a register."""
+    rule = EMIT.get(type(op))
+    if rule is None:
+        raise InternalError(f"{op.name} cannot stand in the body of a nest")
+    value = rule(w, op, dtypes[0], result, operands)
+    return value if isinstance(op, _EXACT) else rounded(w, value, result)
+
+
+def _function(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    return FUNCTIONS[op.name](w, *operands)
+
+
+def _comparison(floats: FloatPredicate, integers: IntegerPredicate) -> Rule:
+    def compare(
+        w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+    ) -> Register:
+        x, y = operands
+        return w.fcmp(floats, x, y) if dtype.is_float else w.icmp(integers, x, y)
+
+    return compare
+
+
+def _floor_divide(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    return divide_by_constant(w, *operands) or _function(w, op, dtype, result, operands)
+
+
+def _modulo(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    return modulo_by_constant(w, *operands) or _function(w, op, dtype, result, operands)
+
+
+def _quotient(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    """Of f16 and bf16 the quotient is rounded before it is cut to a whole number."""
+    if not dtype.is_float:
+        return _floor_divide(w, op, dtype, result, operands)
+    return w.intrinsic("floor", operands[0].type, [rounded(w, w.fdiv(*operands), result)])
+
+
+def _truncated_quotient(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    if not dtype.is_float:
+        return _function(w, op, dtype, result, operands)
+    return w.intrinsic("trunc", operands[0].type, [rounded(w, w.fdiv(*operands), result)])
+
+
+def _and(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    return w.and_(*operands)
+
+
+def _or(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    return w.or_(*operands)
+
+
+def _not(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    return w.not_(*operands)
+
+
+def _select(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    x, y, condition = operands
+    return w.select(condition, x, y)
+
+
+def _same(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    return operands[0]
+
+
+def _cast(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    (x,) = operands
+    scalar = register_type(result).scalar
+    match dtype.kind, result.kind:
+        case "float", "boolean":
+            return w.fcmp("une", x, constant(x.type, 0))
+        case "integer", "boolean":
+            return w.icmp("ne", x, constant(x.type, 0))
+        case "boolean", "boolean":
+            return x
+        case "boolean", "float":
+            return w.uitofp(x, scalar)
+        case "boolean", _:
+            return w.zext(x, scalar)
+        case "integer", "float":
+            return w.sitofp(x, scalar)
+        case "float", "integer":
+            return w.fptosi(x, scalar)
+        case "integer", _:
+            return _resized(w, x, dtype, result)
+        case _:
+            return _converted(w, x, dtype, result)
+
+
+def _resized(w: FunctionWriter, x: Register, dtype: DType, result: DType) -> Register:
+    scalar = register_type(result).scalar
+    if result.bits == dtype.bits:
+        return x
+    return w.sext(x, scalar) if result.bits > dtype.bits else w.trunc(x, scalar)
+
+
+def _converted(w: FunctionWriter, x: Register, dtype: DType, result: DType) -> Register:
+    """f64 to f16 is rounded once; to bf16 by way of f32, as the reference does."""
+    if dtype.name != "f64":
+        return w.fpext(x, "double") if result.name == "f64" else x
+    match result.name:
+        case "f64":
+            return x
+        case "f16":
+            return w.fpext(w.fptrunc(x, "half"), "float")
+        case _:
+            return w.fptrunc(x, "float")
+
+
+_FUNCTIONS_BY_NAME: Final[tuple[type[Op], ...]] = (
+    Negate, Abs, Sign, Square, Add, Subtract, Multiply, Divide, Minimum, Maximum,
+    Floor, Ceil, Round, Rint, Sqrt, Rsqrt, Exp, Expm1, Log, Log1p, Power, Sin, Cos, Tan, Asin, Acos, Atan,
+    Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Erf, Erfc, Lgamma, Digamma, Trigamma, Threefry,
+)  # fmt: skip
+
+EMIT: Final[Mapping[type[Op], Rule]] = MappingProxyType(
+    {
+        **dict.fromkeys(_FUNCTIONS_BY_NAME, _function),
+        FloorDivide: _quotient,
+        TruncateDivide: _truncated_quotient,
+        Modulo: _modulo,
+        LessThan: _comparison("olt", "slt"),
+        LessThanOrEqual: _comparison("ole", "sle"),
+        GreaterThan: _comparison("ogt", "sgt"),
+        GreaterThanOrEqual: _comparison("oge", "sge"),
+        Equal: _comparison("oeq", "eq"),
+        NotEqual: _comparison("une", "ne"),
+        And: _and,
+        Or: _or,
+        Not: _not,
+        Select: _select,
+        StopGradient: _same,
+        DataTypeCast: _cast,
+    }
+)
+"""The rule of every op that may stand in the body of a nest; literals are constants of the plan."""

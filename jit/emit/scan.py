@@ -1,0 +1,127 @@
+"""Running reductions: one register (of many lanes, where the axis is not the last) goes along the axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ...core.schedule.ops import ScheduledScan
+from ...core.types import TensorType
+from .elements import combine, identity, memory_type
+from .indices import multiply_constant
+from .loops import LoopStep, write_loop
+from .memory import Lanes, Spot, read, shift, step, write
+from .steps import LoopShape
+from .writer import FunctionWriter, Register
+
+_VECTOR_BYTES = 64
+
+
+def write_scan(
+    w: FunctionWriter, op: ScheduledScan, type: TensorType, bases: Sequence[Register]
+) -> None:
+    """Write the scan of an operand of `type`; `bases` are its address and the result's.
+
+    The tensor is seen as (outer, extent, inner): the outer loop is over outer, lanes are over inner.
+    """
+    if type.size == 0:
+        return
+    outer, inner = prod(type.shape[: op.axis]), prod(type.shape[op.axis + 1 :])
+    lanes = min(_VECTOR_BYTES // type.dtype.bytes, 1 << (inner.bit_length() - 1))
+    tail_lanes = 1 << max(inner % lanes - 1, 0).bit_length()
+    columns = LoopShape(inner, lanes, tail_lanes, is_vector=True)
+    rows = _Rows(w, op, type, inner, columns, bases)
+    write_loop(w, LoopShape(outer), rows, [])
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The loop over what comes before the axis."""
+
+    w: FunctionWriter
+    op: ScheduledScan
+    type: TensorType
+    inner: int
+    columns: LoopShape
+    bases: Sequence[Register]
+
+    def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
+        size = self.type.shape[self.op.axis] * self.inner
+        bases = [_moved(self.w, base, self.type, step.index, size) for base in self.bases]
+        return write_loop(self.w, self.columns, _Columns(self, bases), totals)
+
+    def start(self) -> list[Register]:
+        return []
+
+    def join(self, totals: Sequence[Register], others: Sequence[Register]) -> list[Register]:
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The loop over what comes after the axis, with the loop along the axis inside."""
+
+    rows: _Rows
+    bases: Sequence[Register]
+
+    def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
+        rows = self.rows
+        w, op, type = rows.w, rows.op, rows.type
+        lanes = step.lanes or Lanes()
+        first = (type.shape[op.axis] - 1) * rows.inner if op.reverse else 0
+        bases = [
+            shift(w, _moved(w, base, type, step.index, 1), first * type.dtype.bytes)
+            for base in self.bases
+        ]
+        along = _Along(rows, bases, lanes)
+        write_loop(
+            w,
+            LoopShape(type.shape[op.axis]),
+            along,
+            [identity(op.combinator, type.dtype, lanes.count)],
+        )
+        return list(totals)
+
+    def start(self) -> list[Register]:
+        return []
+
+    def join(self, totals: Sequence[Register], others: Sequence[Register]) -> list[Register]:
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class _Along:
+    """The loop along the axis, which carries the total."""
+
+    rows: _Rows
+    bases: Sequence[Register]
+    lanes: Lanes
+
+    def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
+        rows, (total,) = self.rows, totals
+        w, op, dtype = rows.w, rows.op, rows.type.dtype
+        distance = -rows.inner if op.reverse else rows.inner
+        source, target = (
+            Spot(dtype, _moved(w, base, rows.type, step.index, distance), 1, None, None, True)
+            for base in self.bases
+        )
+        joined = combine(w, op.combinator, dtype, total, read(w, source, self.lanes))
+        write(w, target, total if op.exclusive else joined, self.lanes, None, False)
+        return [joined]
+
+    def start(self) -> list[Register]:
+        return []
+
+    def join(self, totals: Sequence[Register], others: Sequence[Register]) -> list[Register]:
+        return []
+
+
+def _moved(
+    w: FunctionWriter, base: Register, type: TensorType, index: Register, size: int
+) -> Register:
+    """The address `index · size` elements further."""
+    distance = multiply_constant(w, index, size)
+    if distance.is_constant:
+        return shift(w, base, int(distance.text) * type.dtype.bytes)
+    return step(w, base, memory_type(type.dtype), distance)

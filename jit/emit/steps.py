@@ -1,0 +1,217 @@
+"""What a planned nest does, as data: the steps of each loop level, and where results go.
+
+A *slot* is a number that stands for a register while planning: an address, or an `i64` index.  A step
+belongs to the level (number of loops around it) where everything it needs is known, so that nothing is
+computed in a deeper loop than it has to be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ...core.ir.graph import Instruction, Value
+from ...core.location import HasLocation
+from ...core.ops.combinator import Combinator
+from ...core.types import DType
+from .writer import LType
+
+Slot: TypeAlias = int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSite:
+    """A place where a program may find an index outside its axis; `location` is the user's line."""
+
+    location: HasLocation | None
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """target = source + coefficient · coordinate of `axis`.
+
+    In elements when the source is an address (`element` is their type), else of an index.
+    """
+
+    target: Slot
+    source: Slot
+    axis: int
+    coefficient: int
+    element: LType | None
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceBy:
+    """target = source + coefficient · index, for an index that is the same in all lanes."""
+
+    target: Slot
+    source: Slot
+    index: Slot
+    coefficient: int
+    element: LType
+
+
+@dataclass(frozen=True, slots=True)
+class MakeIndex:
+    """target = source + constant, one per lane with a difference of `stride` if that is not 0."""
+
+    target: Slot
+    source: Slot
+    constant: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class TakeIndex:
+    """target = a loaded value as an index."""
+
+    target: Slot
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """target = the nearest number to index in 0 … extent - 1."""
+
+    target: Slot
+    index: Slot
+    extent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """target = whether index is in 0 … extent - 1."""
+
+    target: Slot
+    index: Slot
+    extent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Leaves the program, naming check number `site`, unless index is in 0 … extent - 1."""
+
+    index: Slot
+    extent: int
+    site: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinate:
+    """The coordinate of an axis becomes a value of the body."""
+
+    value: Value
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a point reads or writes: `pointer + constant + Σ offset · its stride`, in elements.
+
+    `stride` is the distance from lane to lane; `offsets` are indices that differ in every lane.  Only
+    where all `conditions` hold is there an element at all; `is_empty` when there never is.
+    """
+
+    dtype: DType
+    pointer: Slot
+    constant: int
+    stride: int
+    offsets: tuple[tuple[Slot, int], ...]
+    conditions: tuple[Slot, ...]
+    varies: bool
+    is_empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Reads a value of the body."""
+
+    value: Value
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Runs an instruction of the body."""
+
+    instruction: Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Copies a value to all lanes, for steps that need it so; it lies at `level`."""
+
+    value: Value
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Stores result number `number` at once."""
+
+    number: int
+
+
+Step: TypeAlias = (
+    Advance
+    | AdvanceBy
+    | MakeIndex
+    | TakeIndex
+    | Clip
+    | Inside
+    | Check
+    | Coordinate
+    | Load
+    | Compute
+    | Spread
+    | Write
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """How one result is made of a value, which `varies` from lane to lane or not.
+
+    `joins` says that elements may be visited again, so that what is stored is joined with what is there.
+    A reduction in registers starts and ends at level `begins`, has all lanes of the vector loop when
+    that loop is `inside` it, and joins `factors` by a fused multiply-add if they are given.
+    """
+
+    value: Value
+    varies: bool
+    address: Address
+    combinator: Combinator | None
+    joins: bool
+    begins: int | None = None
+    inside: bool = False
+    factors: tuple[Value, Value] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopShape:
+    """A loop of `extent` points in steps of `lanes`, `copies` independent steps per round.
+
+    The points that are left at the end are one step of `tail_lanes` lanes, not all of them active.
+    """
+
+    extent: int
+    lanes: int = 1
+    tail_lanes: int = 1
+    copies: int = 1
+    is_vector: bool = False
+
+    @property
+    def steps(self) -> int:
+        """How many steps use all lanes."""
+        return self.extent // self.lanes
+
+    @property
+    def tail(self) -> int:
+        """How many points are left."""
+        return self.extent % self.lanes
+
+    @property
+    def lane_counts(self) -> tuple[int, ...]:
+        """The numbers of lanes that the steps have."""
+        whole = (self.lanes,) if self.steps else ()
+        return (*whole, self.tail_lanes) if self.tail and self.tail_lanes not in whole else whole

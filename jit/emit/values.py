@@ -1,0 +1,201 @@
+"""LLVM types, registers and constants, as small values that carry their text.
+
+A `Register` is anything an instruction can name: a parameter, a result, a global or a constant written in place.
+All vectors have a fixed number of lanes; a type with one lane is the scalar itself.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, get_args
+
+Scalar = Literal["i1", "i8", "i16", "i32", "i64", "half", "bfloat", "float", "double", "ptr"]
+
+SCALARS: tuple[Scalar, ...] = get_args(Scalar)
+
+_SUFFIXES: dict[Scalar, str] = {
+    "half": "f16",
+    "bfloat": "bf16",
+    "float": "f32",
+    "double": "f64",
+    "ptr": "p0",
+}
+_BITS: dict[Scalar, int] = {
+    "i1": 1,
+    "i8": 8,
+    "i16": 16,
+    "i32": 32,
+    "i64": 64,
+    "half": 16,
+    "bfloat": 16,
+    "float": 32,
+    "double": 64,
+    "ptr": 64,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LType:
+    """A first-class LLVM type: a scalar, or a vector of `lanes` scalars. Made by `ltype`, which shares them."""
+
+    scalar: Scalar
+    lanes: int
+    text: str
+    suffix: str
+
+    @property
+    def bits(self) -> int:
+        """Width of one lane in bits."""
+        return _BITS[self.scalar]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole value in memory; a lane of `i1` counts as a byte."""
+        return max(self.bits // 8, 1) * self.lanes
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the lanes are floating point numbers."""
+        return self.scalar in ("half", "bfloat", "float", "double")
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether the lanes are integers (`i1` included)."""
+        return self.scalar[0] == "i"
+
+    def with_lanes(self, lanes: int) -> "LType":
+        """The type of `lanes` such scalars."""
+        return ltype(self.scalar, lanes)
+
+    def with_scalar(self, scalar: Scalar) -> "LType":
+        """The type with as many lanes of another scalar."""
+        return ltype(scalar, self.lanes)
+
+
+def ltype(scalar: Scalar, lanes: int = 1) -> LType:
+    """The type `scalar`, or `<lanes x scalar>`."""
+    return _shared(scalar, lanes)
+
+
+@cache
+def _shared(scalar: Scalar, lanes: int) -> LType:
+    suffix = _SUFFIXES.get(scalar, scalar)
+    if lanes == 1:
+        return LType(scalar, 1, scalar, suffix)
+    return LType(scalar, lanes, f"<{lanes} x {scalar}>", f"v{lanes}{suffix}")
+
+
+I1 = ltype("i1")
+I8 = ltype("i8")
+I16 = ltype("i16")
+I32 = ltype("i32")
+I64 = ltype("i64")
+HALF = ltype("half")
+BFLOAT = ltype("bfloat")
+FLOAT = ltype("float")
+DOUBLE = ltype("double")
+PTR = ltype("ptr")
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """An operand: what the text of an instruction calls it (`%7`, `@table`, `42`), and its type."""
+
+    text: str
+    type: LType
+
+    @property
+    def typed(self) -> str:
+        """Type and name, as operands of calls and stores are written."""
+        return f"{self.type.text} {self.text}"
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the value is known when the text is written (a literal, or the address of a global)."""
+        return self.text[0] != "%"
+
+
+def constant(type: LType, value: float) -> Register:
+    """A literal, in every lane. Floats are exact (hex); a value that the type cannot hold is rounded to nearest.
+
+    >>> constant(FLOAT, float("-inf")).typed
+    'float 0xFFF0000000000000'
+    >>> constant(ltype("i32", 4), 7).typed
+    '<4 x i32> splat (i32 7)'
+    """
+    text = _literal(type.scalar, value)
+    return Register(text if type.lanes == 1 else f"splat ({type.scalar} {text})", type)
+
+
+def constants(scalar: Scalar, values: Sequence[float]) -> Register:
+    """A literal vector of given lanes.
+
+    >>> constants("i32", [0, 1]).typed
+    '<2 x i32> <i32 0, i32 1>'
+    """
+    if len(values) == 1:
+        return constant(ltype(scalar), values[0])
+    lanes = ", ".join(f"{scalar} {_literal(scalar, value)}" for value in values)
+    return Register(f"<{lanes}>", ltype(scalar, len(values)))
+
+
+def poison(type: LType) -> Register:
+    """A value that nobody may look at: what a lane holds before it is written."""
+    return Register("poison", type)
+
+
+def _literal(scalar: Scalar, value: float) -> str:
+    match scalar:
+        case "i1":
+            return "true" if value else "false"
+        case "double":
+            return _double_literal(float(value))
+        case "float":
+            return _double_literal(_round_to_float(float(value)))
+        case "half":
+            return f"0xH{_half_bits(float(value)):04X}"
+        case "bfloat":
+            return f"0xR{_bfloat_bits(float(value)):04X}"
+        case "ptr":
+            if value != 0:
+                raise ValueError(f"the only pointer literal is null, not {value}")
+            return "null"
+        case _:
+            return str(_wrap(int(value), _BITS[scalar]))
+
+
+def _double_literal(value: float) -> str:
+    return f"0x{int.from_bytes(struct.pack('>d', value)):016X}"
+
+
+def _round_to_float(value: float) -> float:
+    try:
+        rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:  # beyond the largest float by half a unit or more
+        return float("inf") if value > 0 else float("-inf")
+    return rounded
+
+
+def _half_bits(value: float) -> int:
+    try:
+        return int.from_bytes(struct.pack(">e", value))
+    except OverflowError:
+        return 0x7C00 if value > 0 else 0xFC00
+
+
+def _bfloat_bits(value: float) -> int:
+    """Round to nearest even; the way over float is made exact by rounding to odd there."""
+    if value != value:
+        return 0x7FC0
+    rounded = _round_to_float(value)
+    bits = int.from_bytes(struct.pack(">f", rounded))
+    if rounded != value:
+        bits = (bits - 1 if abs(rounded) > abs(value) else bits) | 1
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+
+
+def _wrap(value: int, bits: int) -> int:
+    """The two's complement reading of the low bits: 255 as `i8` is -1."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value

@@ -1,0 +1,373 @@
+"""Functions and modules of LLVM IR as text: blocks, phis, structured loops, globals.
+
+llvmlite.ir would do the same with an object per instruction, which costs more time to import and to build than LLVM
+takes to parse the text.
+
+>>> module = ModuleWriter()
+>>> w = module.function("twice", [Parameter(FLOAT)], FLOAT)
+>>> w.ret(w.fadd(w.parameters[0], w.parameters[0]))
+>>> print(module.text())
+define float @twice(float %p0) nounwind {
+entry:
+  %0 = fadd float %p0, %p0
+  ret float %0
+}
+<BLANKLINE>
+!0 = !{i32 1}
+!1 = !{!"branch_weights", i32 1, i32 1000000}
+<BLANKLINE>
+"""
+
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from .instructions import FloatPredicate, InstructionWriter, IntegerPredicate, Reduction
+from .values import (
+    BFLOAT,
+    DOUBLE,
+    FLOAT,
+    HALF,
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    PTR,
+    LType,
+    Register,
+    Scalar,
+    constant,
+    constants,
+    ltype,
+    poison,
+)
+
+__all__ = [
+    "BFLOAT",
+    "DOUBLE",
+    "FLOAT",
+    "HALF",
+    "I1",
+    "I8",
+    "I16",
+    "I32",
+    "I64",
+    "PTR",
+    "FloatPredicate",
+    "FunctionWriter",
+    "IntegerPredicate",
+    "LType",
+    "Loop",
+    "ModuleWriter",
+    "Parameter",
+    "Phi",
+    "Reduction",
+    "Register",
+    "Scalar",
+    "constant",
+    "constants",
+    "ltype",
+    "poison",
+]
+
+
+# What `!nontemporal !0` and `!prof !1` refer to.
+_METADATA = """\
+!0 = !{i32 1}
+!1 = !{!"branch_weights", i32 1, i32 1000000}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a function, with its LLVM attributes (`noalias readonly align 64`)."""
+
+    type: LType
+    attributes: str = ""
+
+
+class Phi:
+    """A phi whose incoming values are added as the blocks that bring them get written."""
+
+    __slots__ = ("_incoming", "_lines", "_position", "register")
+
+    def __init__(self, register: Register, lines: list[str]) -> None:
+        self.register = register
+        self._lines = lines
+        self._position = len(lines)
+        self._incoming: list[str] = []
+        lines.append("")
+
+    def add_incoming(self, value: Register, block: str) -> None:
+        """Say what the value is when control comes from `block`."""
+        self._incoming.append(f"[ {value.text}, %{block} ]")
+        register = self.register
+        inside = ", ".join(self._incoming)
+        self._lines[self._position] = f"  {register.text} = phi {register.type.text} {inside}"
+
+
+class Loop:
+    """A loop being written: its index and carried values inside, its results after the end."""
+
+    __slots__ = ("index", "next_values", "results", "values")
+
+    def __init__(self, index: Register, values: tuple[Register, ...]) -> None:
+        self.index = index
+        self.values = values
+        self.next_values = values
+        self.results: tuple[Register, ...] = ()
+
+    def carry(self, *values: Register) -> None:
+        """Set what the carried values are in the next round, all of them, before the `with` ends."""
+        if len(values) != len(self.values):
+            raise ValueError(f"the loop carries {len(self.values)} values, not {len(values)}")
+        self.next_values = values
+
+
+class FunctionWriter(InstructionWriter):
+    """Writes one function, block after block. The first block is `entry` and is open from the start."""
+
+    __slots__ = ("_allocations", "_header", "_labels", "block", "name", "parameters")
+
+    def __init__(
+        self,
+        declarations: MutableMapping[str, str],
+        name: str,
+        parameters: Sequence[Parameter],
+        result: LType | None,
+        *,
+        linkage: str = "",
+        attributes: str = "nounwind",
+        scalef: bool = False,
+    ) -> None:
+        super().__init__(declarations, scalef=scalef)
+        self.name = name
+        self.parameters = tuple(
+            Register(f"%p{index}", parameter.type) for index, parameter in enumerate(parameters)
+        )
+        inside = ", ".join(
+            " ".join(filter(None, (given.type.text, given.attributes, register.text)))
+            for given, register in zip(parameters, self.parameters, strict=True)
+        )
+        head = " ".join(filter(None, ("define", linkage, result.text if result else "void")))
+        self._header = f"{head} @{name}({inside}) {attributes} {{"
+        self._allocations: list[str] = []
+        self._labels = 0
+        self.block = "entry"
+
+    # Blocks.
+
+    def new_label(self, hint: str = "block") -> str:
+        """A label that no other block of the function has."""
+        self._labels += 1
+        return f"{hint}.{self._labels}"
+
+    def begin(self, label: str) -> None:
+        """Open the block `label`; the one before must have been ended by a branch or return."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def branch(self, label: str) -> None:
+        """End the block by going to `label`."""
+        self.line(f"br label %{label}")
+
+    def branch_if(
+        self, condition: Register, then: str, otherwise: str, *, rarely: bool = False
+    ) -> None:
+        """End the block by going to one of two; `rarely` keeps the first out of the way and its spills with it."""
+        weights = ", !prof !1" if rarely else ""
+        self.line(f"br i1 {condition.text}, label %{then}, label %{otherwise}{weights}")
+
+    def ret(self, value: Register | None = None) -> None:
+        """End the block by returning."""
+        self.line("ret void" if value is None else f"ret {value.typed}")
+
+    def unreachable(self) -> None:
+        """End a block that is never left."""
+        self.line("unreachable")
+
+    def phi(self, type: LType) -> Phi:
+        """Begin a phi; only at the start of a block."""
+        register = Register(f"%{self._counter}", type)
+        self._counter += 1
+        return Phi(register, self.lines)
+
+    def allocate(self, type: LType, count: int = 1, *, align: int = 64) -> Register:
+        """Stack memory for `count` values, for the whole call, wherever in the function this is asked for."""
+        name = f"%${len(self._allocations)}"
+        self._allocations.append(f"  {name} = alloca {type.text}, i64 {count}, align {align}")
+        return Register(name, PTR)
+
+    # Structure.
+
+    @contextmanager
+    def loop(
+        self,
+        start: Register,
+        stop: Register,
+        step: Register,
+        carried: Sequence[Register] = (),
+        *,
+        hint: str = "loop",
+    ) -> Iterator[Loop]:
+        """Write `for index in range(start, stop, step)`, step > 0, with values carried from round to round.
+
+        The test is at the bottom, behind a guard that is left out when the constants show it to hold. Inside, read
+        `index` and `values` and say `carry(...)`; after the `with`, read `results`.
+        """
+        body, done = self.new_label(hint), self.new_label(f"{hint}.done")
+        before = self.block
+        guarded = not _runs_at_least_once(start, stop)
+        if guarded:
+            self.branch_if(self.icmp("slt", start, stop), body, done)
+        else:
+            self.branch(body)
+        self.begin(body)
+        index = self.phi(start.type)
+        phis = [self.phi(value.type) for value in carried]
+        state = Loop(index.register, tuple(phi.register for phi in phis))
+        yield state
+        following = self.value(
+            start.type, f"add nsw {start.type.text} {index.register.text}, {step.text}"
+        )
+        last = self.block
+        self.branch_if(self.icmp("slt", following, stop), body, done)
+        for phi, first, then in zip(
+            (index, *phis), (start, *carried), (following, *state.next_values), strict=True
+        ):
+            phi.add_incoming(first, before)
+            phi.add_incoming(then, last)
+        self.begin(done)
+        state.results = state.next_values
+        if guarded:
+            state.results = self._merge(carried, before, state.next_values, last)
+
+    def _merge(
+        self, first: Sequence[Register], source: str, then: Sequence[Register], other: str
+    ) -> tuple[Register, ...]:
+        merged: list[Register] = []
+        for x, y in zip(first, then, strict=True):
+            phi = self.phi(x.type)
+            phi.add_incoming(x, source)
+            phi.add_incoming(y, other)
+            merged.append(phi.register)
+        return tuple(merged)
+
+    @contextmanager
+    def when(
+        self, condition: Register, *, rarely: bool = False, hint: str = "when"
+    ) -> Iterator[None]:
+        """Write what runs only if the condition (an `i1`) holds."""
+        body, done = self.new_label(hint), self.new_label(f"{hint}.done")
+        self.branch_if(condition, body, done, rarely=rarely)
+        self.begin(body)
+        yield
+        self.branch(done)
+        self.begin(done)
+
+    def per_lane(self, name: str, arguments: Sequence[Register]) -> Register:
+        """Call a scalar function of the process (as `lgamma` of libm) once for each lane, in a loop."""
+        type = arguments[0].type
+        if type.lanes == 1:
+            return self.call(name, type, arguments)
+        scalar = type.with_lanes(1)
+        sources = [self.allocate(type) for _ in arguments]
+        target = self.allocate(type)
+        for source, argument in zip(sources, arguments, strict=True):
+            self.store(argument, source)
+        with self.loop(
+            constant(I64, 0), constant(I64, type.lanes), constant(I64, 1), hint=name
+        ) as loop:
+            lanes = [self.load(self.gep(source, scalar, loop.index), scalar) for source in sources]
+            self.store(self.call(name, scalar, lanes), self.gep(target, scalar, loop.index))
+        return self.load(target, type)
+
+    def replace_rarely(
+        self, rare: Register, usual: Register, compute: Callable[[], Register]
+    ) -> Register:
+        """`compute()` where the mask `rare` holds, `usual` elsewhere; computed only if any lane asks for it."""
+        slow, done = self.new_label("rare"), self.new_label("rare.done")
+        before = self.block
+        self.branch_if(self.reduce("or", rare), slow, done, rarely=True)
+        self.begin(slow)
+        mixed = self.select(rare, compute(), usual)
+        last = self.block
+        self.branch(done)
+        self.begin(done)
+        result = self.phi(usual.type)
+        result.add_incoming(usual, before)
+        result.add_incoming(mixed, last)
+        return result.register
+
+    def text(self) -> str:
+        """The function as LLVM reads it."""
+        return "\n".join((self._header, "entry:", *self._allocations, *self.lines, "}\n"))
+
+
+class ModuleWriter:
+    """Collects the functions, declarations and data that LLVM compiles together.
+
+    `scalef`: whether the target multiplies by powers of two in one instruction (`Target.scalef`); right code either way.
+    """
+
+    __slots__ = ("_data", "_declarations", "_functions", "_scalef")
+
+    def __init__(self, *, scalef: bool = False) -> None:
+        self._scalef = scalef
+        self._functions: list[FunctionWriter] = []
+        self._declarations: dict[str, str] = {}
+        self._data: dict[str, str] = {}
+
+    def function(
+        self,
+        name: str,
+        parameters: Sequence[Parameter],
+        result: LType | None,
+        *,
+        linkage: str = "",
+        attributes: str = "nounwind",
+    ) -> FunctionWriter:
+        """Begin a function; `linkage="internal"` for those that only this module calls."""
+        writer = FunctionWriter(
+            self._declarations,
+            name,
+            parameters,
+            result,
+            linkage=linkage,
+            attributes=attributes,
+            scalef=self._scalef,
+        )
+        self._functions.append(writer)
+        return writer
+
+    def data(self, name: str, contents: bytes, *, align: int = 64) -> Register:
+        """A constant array of bytes; its address. Asked for twice under one name it is written once."""
+        escaped = "".join(f"\\{byte:02X}" for byte in contents)
+        self._data[name] = (
+            f'@{name} = private unnamed_addr constant [{len(contents)} x i8] c"{escaped}", align {align}'
+        )
+        return Register(f"@{name}", PTR)
+
+    def variable(self, name: str, size: int, *, align: int = 64) -> Register:
+        """Zeroed memory of `size` bytes that lives as long as the compiled module; its address."""
+        self._data[name] = f"@{name} = internal global [{size} x i8] zeroinitializer, align {align}"
+        return Register(f"@{name}", PTR)
+
+    def external(self, name: str) -> Register:
+        """The address of a symbol that is given when the module is loaded."""
+        self._data[name] = f"@{name} = external global i8"
+        return Register(f"@{name}", PTR)
+
+    def text(self) -> str:
+        """The module as LLVM reads it."""
+        defined = {function.name for function in self._functions}
+        declared = (line for name, line in self._declarations.items() if name not in defined)
+        parts = [*self._data.values(), *declared]
+        functions = [function.text() for function in self._functions]
+        return "\n".join((*parts, *functions, _METADATA))
+
+
+def _runs_at_least_once(start: Register, stop: Register) -> bool:
+    numbers = start.text.lstrip("-").isdecimal() and stop.text.lstrip("-").isdecimal()
+    return numbers and int(start.text) < int(stop.text)

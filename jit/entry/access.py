@@ -1,0 +1,56 @@
+"""Small steps that reading arguments and building results share: look into objects, and give up."""
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Final
+
+from ..emit.writer import I64, PTR, FunctionWriter, LType, Register, constant
+from . import layout
+from .state import offset_in_state
+
+NULL: Final = constant(PTR, 0)
+
+QUICKLY_COMPILED: Final = "nounwind noinline optnone"
+"""Attributes of functions where LLVM's time matters more than ours: rarely called, or very long."""
+
+
+def field(w: FunctionWriter, base: Register, offset: int, type: LType = PTR) -> Register:
+    """The content of an object at a fixed offset."""
+    return w.load(w.offset(base, offset), type)
+
+
+def from_state(w: FunctionWriter, position: int) -> Register:
+    """An object of the state, which is the first parameter of every function that needs it."""
+    return field(w, w.parameters[0], offset_in_state(position))
+
+
+def array_data(w: FunctionWriter, array: Register) -> Register:
+    """The data pointer of an array."""
+    return field(w, array, layout.ARRAY_DATA)
+
+
+def equals(w: FunctionWriter, x: Register, value: int) -> Register:
+    """Whether an integer or pointer is a constant."""
+    return w.icmp("eq", x, constant(x.type, value))
+
+
+def words_equal(
+    w: FunctionWriter, words: Register, expected: Sequence[tuple[int, int]]
+) -> list[Register]:
+    """For each (index, value), whether that 64-bit word is the value."""
+    return [equals(w, field(w, words, 8 * index, I64), value) for index, value in expected]
+
+
+def require(w: FunctionWriter, conditions: Sequence[Register], otherwise: str) -> None:
+    """Go on only if all conditions hold, else to the label `otherwise`."""
+    if conditions:
+        proceed = w.new_label("ok")
+        w.branch_if(reduce(w.and_, conditions), proceed, otherwise)
+        w.begin(proceed)
+
+
+def call_rarely(w: FunctionWriter, name: str, arguments: Sequence[Register]) -> None:
+    """Call a function without result on a path that LLVM should lay out away from the usual one."""
+    w.declare(name, None, [argument.type for argument in arguments])
+    inside = ", ".join(argument.typed for argument in arguments)
+    w.line(f"call void @{name}({inside}) cold")

@@ -1,0 +1,177 @@
+"""The part of an entry that reads its arguments: each must be just what the program was made for.
+
+A leaf is a plain ndarray, or an instance of exactly the wrapper class with one in its slot, of the
+dtype in this machine's byte order, of the shape, contiguous in C order and aligned. A record is an
+instance of exactly its class with a tuple of its fields in its slot. Whatever else comes (lists,
+scalars, subclasses, views with gaps) is for Python to deal with: control goes to `mismatch`.
+
+Nothing between here and the kernel runs Python code, so what was checked stays true.
+
+With few leaves the checks are written in place; with many there is a function for each kind of
+leaf, since LLVM takes long over long functions.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..emit.writer import (
+    I1,
+    I8,
+    I32,
+    I64,
+    PTR,
+    FunctionWriter,
+    ModuleWriter,
+    Parameter,
+    Register,
+    constant,
+)
+from . import layout
+from .access import NULL, array_data, equals, field, from_state, require, words_equal
+from .signature import Leaf, Node, Record, Several, Signature
+from .state import ARRAY_TYPE, TUPLE_TYPE, State
+
+_COUNT_MASK = (
+    1 << 63
+) - 1  # the top bit of nargsf lets the callee use the place before the arguments
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectReader:
+    """Writes the checks of single objects; `mismatch` is the label to go to when one does not hold."""
+
+    w: FunctionWriter
+    state: State
+    signature: Signature
+    mismatch: str
+
+    def array(self, leaf: Leaf, value: Register) -> Register:
+        """The array of a leaf."""
+        w = self.w
+        array = value if leaf.wrapper is None else self._unwrap(leaf.wrapper, value)
+        require(w, [self._is_of_class(array, ARRAY_TYPE)], self.mismatch)
+        self._require_dtype(leaf, array)
+        wanted = layout.C_CONTIGUOUS | layout.ALIGNED
+        flags = w.and_(field(w, array, layout.ARRAY_FLAGS, I32), constant(I32, wanted))
+        rank = field(w, array, layout.ARRAY_RANK, I32)
+        require(w, [equals(w, flags, wanted), equals(w, rank, len(leaf.shape))], self.mismatch)
+        if leaf.shape:
+            shape = field(w, array, layout.ARRAY_SHAPE)
+            require(w, words_equal(w, shape, [*enumerate(leaf.shape)]), self.mismatch)
+        return array
+
+    def fields(self, record: Record, value: Register) -> Register:
+        """The tuple of the fields of a record."""
+        require(self.w, [self._is_of_class(value, self.state.cls(record.cls))], self.mismatch)
+        return self._slot(record.cls, self.signature.fields_slot, value)
+
+    def items(self, value: Register, count: int) -> Iterator[Register]:
+        """The items of a tuple, each read when it is asked for."""
+        w = self.w
+        require(w, [self._is_of_class(value, TUPLE_TYPE)], self.mismatch)
+        require(w, [equals(w, field(w, value, layout.TUPLE_SIZE, I64), count)], self.mismatch)
+        return (field(w, value, layout.TUPLE_ITEMS + 8 * index) for index in range(count))
+
+    def _require_dtype(self, leaf: Leaf, array: Register) -> None:
+        """The dtype is the one object that NumPy shares, or says the same: pickle makes others."""
+        w = self.w
+        same, other = w.new_label("dtype"), w.new_label("dtype.other")
+        dtype = field(w, array, layout.ARRAY_DTYPE)
+        known = from_state(w, self.state.dtype(leaf.dtype))
+        w.branch_if(w.icmp("eq", dtype, known), same, other)
+        w.begin(other)
+        number = field(w, dtype, layout.DTYPE_NUMBER, I32)
+        matches = constant(I1, 0)
+        for candidate in layout.type_numbers(leaf.storage):
+            matches = w.or_(matches, equals(w, number, candidate))
+        order = field(w, dtype, layout.DTYPE_BYTE_ORDER, I8)
+        native = equals(w, order, ord("|" if leaf.storage.itemsize == 1 else "="))
+        w.branch_if(w.and_(matches, native), same, self.mismatch)
+        w.begin(same)
+
+    def _unwrap(self, wrapper: type[object], value: Register) -> Register:
+        """The array in the slot of the wrapper; the value itself if it is something else."""
+        w = self.w
+        wrapped, bare, done = w.new_label("wrapped"), w.new_label("bare"), w.new_label("array")
+        w.branch_if(self._is_of_class(value, self.state.cls(wrapper)), wrapped, bare)
+        w.begin(wrapped)
+        content = self._slot(wrapper, self.signature.array_slot, value)
+        unwrapped = w.block
+        w.branch(done)
+        w.begin(bare)
+        w.branch(done)
+        w.begin(done)
+        array = w.phi(value.type)
+        array.add_incoming(content, unwrapped)
+        array.add_incoming(value, bare)
+        return array.register
+
+    def _slot(self, cls: type[object], name: str, value: Register) -> Register:
+        """The content of a slot, which must have been set."""
+        content = field(self.w, value, layout.slot_offset(cls, name))
+        require(self.w, [self.w.icmp("ne", content, NULL)], self.mismatch)
+        return content
+
+    def _is_of_class(self, value: Register, position: int) -> Register:
+        found = field(self.w, value, layout.TYPE)
+        return self.w.icmp("eq", found, from_state(self.w, position))
+
+
+class ArgumentReader:
+    """Writes the checks of all arguments of an entry, and stores the data pointers of their leaves."""
+
+    __slots__ = ("_data", "_functions", "_in_place", "_module", "_objects", "_pointers", "_w")
+
+    def __init__(
+        self, module: ModuleWriter, objects: ObjectReader, pointers: Register, *, in_place: bool
+    ) -> None:
+        self._module = module
+        self._objects = objects
+        self._w = objects.w
+        self._pointers = pointers
+        self._in_place = in_place
+        self._functions: dict[Leaf, str] = {}
+        self._data = 0
+
+    def read(self) -> None:
+        """Check the arguments of the call, and store one pointer after the other."""
+        w, expected = self._w, self._objects.signature.arguments
+        _, arguments, flagged_count, keywords = w.parameters
+        count = w.and_(flagged_count, constant(I64, _COUNT_MASK))
+        conditions = [equals(w, count, len(expected)), w.icmp("eq", keywords, NULL)]
+        require(w, conditions, self._objects.mismatch)
+        self._read_all(expected, (field(w, arguments, 8 * index) for index in range(len(expected))))
+
+    def _read_all(self, nodes: Sequence[Node], values: Iterator[Register]) -> None:
+        for node, value in zip(nodes, values, strict=True):
+            match node:
+                case Leaf():
+                    data = array_data(self._w, self._array(node, value))
+                    self._w.store(data, self._w.offset(self._pointers, 8 * self._data))
+                    self._data += 1
+                case Several(items):
+                    self._read_all(items, self._objects.items(value, len(items)))
+                case Record(_, fields):
+                    contents = self._objects.fields(node, value)
+                    self._read_all(fields, self._objects.items(contents, len(fields)))
+
+    def _array(self, leaf: Leaf, value: Register) -> Register:
+        if self._in_place:
+            return self._objects.array(leaf, value)
+        w = self._w
+        array = w.call(self._function(leaf), PTR, [w.parameters[0], value])
+        require(w, [w.icmp("ne", array, NULL)], self._objects.mismatch)
+        return array
+
+    def _function(self, leaf: Leaf) -> str:
+        """`ptr read(ptr self, ptr value)`: the array of such a leaf, or null."""
+        if leaf not in self._functions:
+            name = f"{self._w.name}.read.{len(self._functions)}"
+            parameters = [Parameter(PTR), Parameter(PTR)]
+            w = self._module.function(name, parameters, PTR, linkage="internal")
+            mismatch = w.new_label("mismatch")
+            w.ret(replace(self._objects, w=w, mismatch=mismatch).array(leaf, w.parameters[1]))
+            w.begin(mismatch)
+            w.ret(NULL)
+            self._functions[leaf] = name
+        return self._functions[leaf]

@@ -1,0 +1,92 @@
+"""Turn the address of a compiled entry into a Python callable that owns all it needs."""
+
+import ctypes
+import inspect
+from collections.abc import Callable
+from types import BuiltinFunctionType
+from typing import Final, cast
+
+from .fallback import python_entry
+from .layout import Array
+from .selftest import is_supported
+from .signature import Signature
+from .state import POOL, State
+
+_FASTCALL: Final = 0x0080
+_KEYWORDS: Final = 0x0002
+
+
+class _MethodDefinition(ctypes.Structure):
+    """PyMethodDef: what CPython knows of a C function."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("documentation", ctypes.c_char_p),
+    )
+
+
+def bind(
+    address: int,
+    *,
+    signature: Signature,
+    arena: int,
+    fallback: Callable[..., object],
+    explain: Callable[[int, int, int], object],
+    keep_alive: object,
+    name: str = "program",
+    native: bool | None = None,
+) -> Callable[..., object]:
+    """The compiled program as a Python callable.
+
+    `address` is that of the function which `entry_text` names, for the same signature; `keep_alive`
+    owns its code and the memory at `arena`, of at least 16 bytes, aligned to 64. `fallback` is
+    called with the same arguments whenever they are not exactly what the signature says, and its
+    result or exception is the call's. When the kernel returns k > 0, `explain(k, first, second)`
+    gets the first two words of the arena and raises.
+    """
+    _check_memory(arena, explain)
+    if not (is_supported() if native is None else native):
+        return python_entry(
+            address,
+            signature=signature,
+            arena=arena,
+            fallback=fallback,
+            explain=explain,
+            keep_alive=keep_alive,
+        )
+    definition = _MethodDefinition(name.encode(), address, _FASTCALL | _KEYWORDS, None)
+    state = State.of(signature).pack(
+        fallback=fallback,
+        explain=explain,
+        arena=arena,
+        outputs=len(signature.outputs),
+        kept=(definition, keep_alive),
+    )
+    made = _new_function()(ctypes.addressof(definition), state, None)
+    return cast(Callable[..., object], made)
+
+
+def drop_kept_results(function: Callable[..., object]) -> None:
+    """Free the arrays that a callable made by `bind` keeps for its next results."""
+    if isinstance(function, BuiltinFunctionType):
+        state = cast(tuple[Array, ...], function.__self__)
+        state[POOL].fill(None)
+
+
+def _check_memory(arena: int, explain: Callable[[int, int, int], object]) -> None:
+    if arena <= 0 or arena % 64:
+        raise ValueError(f"the arena at {arena:#x} is not aligned to 64 bytes")
+    try:
+        inspect.signature(explain).bind(0, 0, 0)
+    except TypeError as error:  # now, and not only when a check has already failed
+        raise TypeError(f"explain must take three arguments: {error}") from None
+
+
+def _new_function() -> Callable[[int, object, None], object]:
+    """PyCFunction_NewEx."""
+    prototype = ctypes.PYFUNCTYPE(
+        ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+    )
+    return prototype(("PyCFunction_NewEx", ctypes.pythonapi))

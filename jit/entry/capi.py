@@ -1,0 +1,52 @@
+"""The addresses, in this process, of the C functions that a native entry calls."""
+
+import ctypes
+import importlib
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from .layout import pointer_at
+
+TABLE_VERSION: Final = 0
+TABLE_ARRAY_TYPE: Final = 2
+TABLE_DTYPE_TYPE: Final = 3
+TABLE_NEW: Final = 93
+TABLE_VERSIONS: Final = (0x1000009, 0x2000000)
+
+
+PROCESS_FUNCTIONS: Final = (
+    "PyErr_SetString",
+    "PyLong_FromLongLong",
+    "PyObject_Vectorcall",
+    "PyTuple_New",
+    "PyType_GenericAlloc",
+    "Py_DecRef",
+)
+"""What the entry calls of CPython; of NumPy it calls `PyArray_New` alone."""
+
+
+@cache
+def symbols() -> Mapping[str, int]:
+    """The addresses of the C functions that an entry calls."""
+    found = {name: _address(ctypes.pythonapi[name]) for name in PROCESS_FUNCTIONS}
+    return MappingProxyType({**found, "PyArray_New": pointer_at(numpy_table() + 8 * TABLE_NEW)})
+
+
+def numpy_table() -> int:
+    """The address of NumPy's table of C functions."""
+    core = "numpy._core" if int(np.__version__.split(".")[0]) >= 2 else "numpy.core"
+    capsule = importlib.import_module(f"{core}._multiarray_umath")._ARRAY_API  # the documented name
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    address = prototype(("PyCapsule_GetPointer", ctypes.pythonapi))(capsule, None)
+    assert isinstance(address, int)
+    return address
+
+
+def _address(function: Any) -> int:
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return address

@@ -1,0 +1,134 @@
+"""Calling a kernel from Python, for interpreters whose objects the native entry cannot read.
+
+The same checks, results and errors as the native entry, at some microseconds a call and with new
+arrays each time. The kernel is called through `PYFUNCTYPE`, which holds the GIL; where there is
+none, the lock keeps the arena to one call.
+"""
+
+import ctypes
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from threading import RLock
+from typing import cast
+
+import numpy as np
+
+from .layout import Array, slot_of, type_numbers
+from .signature import Leaf, Node, Record, Several, Signature
+from .state import UNEXPLAINED
+
+
+@dataclass(frozen=True, slots=True)
+class PythonEntry:
+    """A compiled program as a Python callable: `call`."""
+
+    kernel: Callable[..., int]
+    signature: Signature
+    arena: int
+    fallback: Callable[..., object]
+    explain: Callable[[int, int, int], object]
+    kept: object
+    lock: AbstractContextManager[object]
+
+    def call(self, *arguments: object, **keywords: object) -> object:
+        """Run the kernel, or let `fallback` see to the arguments."""
+        inputs = None if keywords else _inputs(self.signature, arguments)
+        if inputs is None:
+            return self.fallback(*arguments, **keywords)
+        outputs = [np.empty(leaf.shape, leaf.storage) for leaf in self.signature.outputs]
+        pointers = [array.ctypes.data for array in (*inputs, *outputs)]
+        with self.lock:
+            code = self.kernel(*pointers, self.arena)
+            details = (ctypes.c_int64 * 2).from_address(self.arena)[:] if code else []
+        if code:
+            self.explain(code, *details)
+            raise SystemError(UNEXPLAINED)
+        return _result(self.signature, self.signature.result, iter(outputs))
+
+
+def python_entry(
+    kernel_address: int,
+    *,
+    signature: Signature,
+    arena: int,
+    fallback: Callable[..., object],
+    explain: Callable[[int, int, int], object],
+    keep_alive: object,
+) -> Callable[..., object]:
+    """Make the callable."""
+    pointers = len(signature.inputs) + len(signature.outputs) + 1
+    kernel = ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * pointers)(kernel_address)
+    return PythonEntry(kernel, signature, arena, fallback, explain, keep_alive, RLock()).call
+
+
+def _inputs(signature: Signature, arguments: tuple[object, ...]) -> list[Array] | None:
+    """The arrays of the leaves; None if anything is not exactly as in the signature."""
+    try:
+        return [*_read_all(signature, signature.arguments, arguments)]
+    except _MismatchError:
+        return None
+
+
+class _MismatchError(Exception):
+    """An argument is not what the program was compiled for."""
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise _MismatchError
+
+
+def _read_all(signature: Signature, nodes: Sequence[Node], values: object) -> Iterator[Array]:
+    _require(type(values) is tuple)
+    items = cast(tuple[object, ...], values)
+    _require(len(items) == len(nodes))
+    for node, value in zip(nodes, items, strict=True):
+        match node:
+            case Leaf():
+                yield _read_leaf(signature, node, value)
+            case Several(children):
+                yield from _read_all(signature, children, value)
+            case Record(cls, fields):
+                _require(type(value) is cls)
+                yield from _read_all(signature, fields, _slot(cls, signature.fields_slot, value))
+
+
+def _read_leaf(signature: Signature, leaf: Leaf, value: object) -> Array:
+    if leaf.wrapper is not None and type(value) is leaf.wrapper:
+        value = _slot(leaf.wrapper, signature.array_slot, value)
+    if type(value) is not np.ndarray:
+        raise _MismatchError
+    array: Array = value
+    _require(array.dtype.num in type_numbers(leaf.storage) and array.dtype.isnative)
+    _require(array.shape == leaf.shape)
+    _require(array.flags.c_contiguous and array.flags.aligned)
+    return array
+
+
+def _slot(cls: type[object], name: str, value: object) -> object:
+    """The content of a slot, which must have been set."""
+    try:
+        content: object = slot_of(cls, name).__get__(value, cls)
+    except AttributeError:
+        raise _MismatchError from None
+    return content
+
+
+def _result(signature: Signature, node: Node, outputs: Iterator[Array]) -> object:
+    match node:
+        case Leaf(_, _, wrapper):
+            array = next(outputs)
+            return array if wrapper is None else _instance(wrapper, signature.array_slot, array)
+        case Several(items):
+            return tuple(_result(signature, item, outputs) for item in items)
+        case Record(cls, fields):
+            contents = tuple(_result(signature, item, outputs) for item in fields)
+            return _instance(cls, signature.fields_slot, contents)
+
+
+def _instance(cls: type[object], name: str, content: object) -> object:
+    """An instance of a class, made without calling it, with one slot set."""
+    instance: object = object.__new__(cls)
+    slot_of(cls, name).__set__(instance, content)
+    return instance

@@ -1,0 +1,230 @@
+"""The part of an entry that provides the arrays for the kernel to write.
+
+NumPy takes 50 ns to make and free a small array, and the system much more to provide large memory
+again and again. So an entry keeps the last two arrays of each output, and uses one again when
+nobody else can see it: the entry holds the only reference, and there is no weak reference, no base,
+and no change to dtype, rank, shape, strides or flags. (Views, buffers, DLPack capsules and the like
+hold a reference to the array.) Two, because `y = f(x)` in a loop still holds the last result while
+it asks for the next.
+
+Whatever could run Python code, as freeing an array with a weak reference does, waits until the
+kernel is done.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from ..emit.writer import I32, I64, PTR, FunctionWriter, ModuleWriter, Parameter, Register, constant
+from . import layout
+from .access import (
+    NULL,
+    QUICKLY_COMPILED,
+    array_data,
+    call_rarely,
+    equals,
+    field,
+    from_state,
+    require,
+    words_equal,
+)
+from .signature import Leaf
+from .state import ARRAY_TYPE, PLACES, POOL, State
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFinder:
+    """Writes the code, in one function, that finds an unused array or makes one."""
+
+    module: ModuleWriter
+    w: FunctionWriter
+    state: State
+    entry: str
+
+    def recycled(self, leaf: Leaf, places: Register) -> Register:
+        """One of the arrays in the two places, else a new one; null without memory."""
+        w = self.w
+        recycle, done = w.new_label("recycle"), w.new_label("output")
+        found: list[tuple[Register, str]] = []
+        for place in range(PLACES):
+            busy = w.new_label("busy")
+            array = field(w, places, 8 * place)
+            self._require_unused(leaf, array, busy)
+            found.append((array, w.block))
+            w.branch(recycle)
+            w.begin(busy)
+        fresh, made_in = self.new(leaf), w.block
+        w.branch(done)
+        w.begin(recycle)
+        again = w.phi(PTR)
+        for array, block in found:
+            again.add_incoming(array, block)
+        w.store(constant(I32, 2), w.offset(again.register, layout.REFERENCES))
+        w.branch(done)
+        w.begin(done)
+        chosen = w.phi(PTR)
+        chosen.add_incoming(fresh, made_in)
+        chosen.add_incoming(again.register, recycle)
+        return chosen.register
+
+    def new(self, leaf: Leaf) -> Register:
+        """A new array, from NumPy; null without memory."""
+        shape, zero = NULL, constant(I32, 0)
+        if leaf.shape:
+            lengths = b"".join(length.to_bytes(8, "little") for length in leaf.shape)
+            name = f"{self.entry}.shape.{'x'.join(map(str, leaf.shape))}"
+            shape = self.module.data(name, lengths, align=8)
+        rank, number = constant(I32, len(leaf.shape)), constant(I32, leaf.storage.num)
+        type = from_state(self.w, ARRAY_TYPE)
+        arguments = [type, rank, shape, number, NULL, NULL, zero, zero, NULL]
+        return self.w.call("PyArray_New", PTR, arguments)
+
+    def _require_unused(self, leaf: Leaf, array: Register, otherwise: str) -> None:
+        """Only we have the array, and it is as it was made. An empty place holds None, which all have."""
+        w = self.w
+        require(w, [equals(w, field(w, array, layout.REFERENCES, I32), 1)], otherwise)
+        dtype = from_state(w, self.state.dtype(leaf.dtype))
+        unchanged = [
+            w.icmp("eq", field(w, array, layout.ARRAY_WEAK_REFERENCES), NULL),
+            w.icmp("eq", field(w, array, layout.ARRAY_BASE), NULL),
+            w.icmp("eq", field(w, array, layout.ARRAY_DTYPE), dtype),
+            equals(w, field(w, array, layout.ARRAY_RANK, I32), len(leaf.shape)),
+            equals(w, field(w, array, layout.ARRAY_FLAGS, I32), layout.fresh_flags(leaf.shape)),
+        ]
+        require(w, unchanged, otherwise)
+        if leaf.shape:
+            shape = field(w, array, layout.ARRAY_SHAPE)
+            strides = field(w, array, layout.ARRAY_STRIDES)
+            same_shape = words_equal(w, shape, [*enumerate(leaf.shape)])
+            require(w, [*same_shape, *words_equal(w, strides, [*_free_strides(leaf)])], otherwise)
+
+
+class OutputWriter:
+    """Writes the code of an entry that provides the arrays of its outputs.
+
+    They are stored in `pending`, memory with a place for each, whose references `release` drops on
+    failure.
+    """
+
+    __slots__ = (
+        "_finder",
+        "_functions",
+        "_in_place",
+        "_kept",
+        "_outputs",
+        "_pending",
+        "_release",
+        "_w",
+    )
+
+    def __init__(
+        self,
+        finder: ArrayFinder,
+        outputs: Sequence[Leaf],
+        kept: frozenset[int],
+        pending: Register,
+        release: str,
+        *,
+        in_place: bool,
+    ) -> None:
+        self._finder = finder
+        self._w = finder.w
+        self._outputs = outputs
+        self._kept = kept
+        self._pending = pending
+        self._release = release
+        self._in_place = in_place
+        self._functions: dict[Leaf, str] = {}
+
+    def acquire(self) -> None:
+        """Find or make an array for each output."""
+        for index, leaf in enumerate(self._outputs):
+            array = self._find(leaf, index) if index in self._kept else self._finder.new(leaf)
+            fail_if_null(self._w, array, self._release, self._pending, index)
+            self._w.store(array, self._w.offset(self._pending, 8 * index))
+
+    def keep(self) -> None:
+        """Keep the arrays that were made, in place of the older one of the two."""
+        if not self._kept:
+            return
+        w, function = self._w, f"{self._w.name}.keep"
+        for index in sorted(self._kept):
+            array, places = field(w, self._pending, 8 * index), self._places(index)
+            known = [w.icmp("ne", array, field(w, places, 8 * place)) for place in range(PLACES)]
+            with w.when(reduce(w.and_, known), hint="keep"):
+                call_rarely(w, function, [places, array])
+        self._write_keep(function)
+
+    def _places(self, index: int) -> Register:
+        pool = array_data(self._w, from_state(self._w, POOL))
+        return self._w.offset(pool, 8 * PLACES * index)
+
+    def _find(self, leaf: Leaf, index: int) -> Register:
+        if self._in_place:
+            return self._finder.recycled(leaf, self._places(index))
+        arguments = [self._w.parameters[0], self._places(index)]
+        return self._w.call(self._function(leaf), PTR, arguments)
+
+    def _function(self, leaf: Leaf) -> str:
+        """`ptr find(ptr self, ptr places)`: an array for such a leaf, or null."""
+        if leaf not in self._functions:
+            name = f"{self._w.name}.find.{len(self._functions)}"
+            parameters = [Parameter(PTR), Parameter(PTR)]
+            w = self._finder.module.function(name, parameters, PTR, linkage="internal")
+            w.ret(replace(self._finder, w=w).recycled(leaf, w.parameters[1]))
+            self._functions[leaf] = name
+        return self._functions[leaf]
+
+    def _write_keep(self, name: str) -> None:
+        """`void keep(ptr places, ptr array)`: the array comes first, the first second, and the
+        second goes.
+
+        The array was made by this call and nobody else has seen it, so it has one reference.
+        """
+        w = self._finder.module.function(
+            name,
+            [Parameter(PTR), Parameter(PTR)],
+            None,
+            linkage="internal",
+            attributes=QUICKLY_COMPILED,
+        )
+        newer, array = w.parameters
+        older = w.offset(newer, 8)
+        dropped = w.load(older, PTR)
+        w.store(w.load(newer, PTR), older)
+        w.store(array, newer)
+        w.store(constant(I32, 2), w.offset(array, layout.REFERENCES))
+        w.call_void("Py_DecRef", [dropped])
+        w.ret()
+
+
+def fail_if_null(
+    w: FunctionWriter, value: Register, release: str, pending: Register, count: int
+) -> None:
+    """If a C function has failed, drop the first `count` pending references and return its exception."""
+    failed, proceed = w.new_label("failed"), w.new_label("made")
+    w.branch_if(w.icmp("eq", value, NULL), failed, proceed)
+    w.begin(failed)
+    call_rarely(w, release, [pending, constant(I64, count)])
+    w.ret(NULL)
+    w.begin(proceed)
+
+
+def outputs_to_keep(outputs: Sequence[Leaf], limit: int) -> frozenset[int]:
+    """Which outputs to recycle: the smallest, as many as together stay within `limit` bytes."""
+    kept: set[int] = set()
+    for index in sorted(range(len(outputs)), key=lambda index: outputs[index].bytes):
+        limit -= PLACES * outputs[index].bytes
+        if limit < 0:
+            break
+        kept.add(index)
+    return frozenset(kept)
+
+
+def _free_strides(leaf: Leaf) -> Iterator[tuple[int, int]]:
+    """The strides that being contiguous does not settle: where there is at most one element."""
+    strides = layout.fresh_strides(leaf.shape, leaf.storage.itemsize)
+    for axis, (length, stride) in enumerate(zip(leaf.shape, strides, strict=True)):
+        if length <= 1 or math.prod(leaf.shape) == 0:
+            yield axis, stride

@@ -1,0 +1,102 @@
+"""What an entry finds behind its `self`: one tuple with every Python object that it needs.
+
+The code of an entry holds no address, so that it can be stored, and no reference, so that nothing
+can dangle: the callable owns the tuple, the tuple owns the rest, the memory of the code included. A
+tuple is never cleared by the cyclic garbage collector, so its items are there as long as anybody
+can make the call.
+
+Recycled outputs are in an object array, two places for each output. The collector does not look
+into it, which is right, because it holds plain arrays only; and it can be emptied from Python.
+"""
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+
+from .layout import TUPLE_ITEMS, Array
+from .signature import STORAGE, Leaf, Record, Signature
+
+FALLBACK: Final = 0
+EXPLAIN: Final = 1
+ERROR: Final = 2
+ARENA: Final = 3
+POOL: Final = 4
+ARRAY_TYPE: Final = 5
+TUPLE_TYPE: Final = 6
+_KEPT: Final = 7
+_FIRST: Final = 8
+
+UNEXPLAINED: Final = "a check in the compiled program failed, and nothing was raised to explain it"
+
+PLACES: Final = 2
+"""Arrays that an entry keeps of each output, to use again once nobody else does."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Positions in the tuple: the same when the code is written and when the tuple is made."""
+
+    dtypes: tuple[str, ...]
+    classes: tuple[type[object], ...]
+
+    @classmethod
+    def of(cls, signature: Signature) -> Self:
+        """The positions for a signature."""
+        dtypes: dict[str, None] = {}
+        classes: dict[type[object], None] = {}
+        for node in signature.nodes:
+            match node:
+                case Leaf(dtype, _, wrapper):
+                    dtypes[dtype] = None
+                    if wrapper is not None:
+                        classes[wrapper] = None
+                case Record(record):
+                    classes[record] = None
+                case _:
+                    pass
+        return cls(tuple(dtypes), tuple(classes))
+
+    def dtype(self, name: str) -> int:
+        """The position of a NumPy dtype."""
+        return _FIRST + self.dtypes.index(name)
+
+    def cls(self, cls: type[object]) -> int:
+        """The position of a wrapper or record class."""
+        return _FIRST + len(self.dtypes) + self.classes.index(cls)
+
+    def pack(
+        self,
+        *,
+        fallback: Callable[..., object],
+        explain: Callable[[int, int, int], object],
+        arena: int,
+        outputs: int,
+        kept: object,
+    ) -> tuple[object, ...]:
+        """The tuple."""
+        items: dict[int, object] = {
+            FALLBACK: fallback,
+            EXPLAIN: explain,
+            ERROR: SystemError,
+            ARENA: _view(arena),
+            POOL: np.full(PLACES * outputs, None, object),
+            ARRAY_TYPE: np.ndarray,
+            TUPLE_TYPE: tuple,
+            _KEPT: kept,
+            **{self.dtype(name): STORAGE[name] for name in self.dtypes},
+            **{self.cls(cls): cls for cls in self.classes},
+        }
+        return tuple(items[position] for position in range(len(items)))
+
+
+def offset_in_state(position: int) -> int:
+    """Where the tuple keeps the item, in bytes."""
+    return TUPLE_ITEMS + 8 * position
+
+
+def _view(arena: int) -> Array:
+    """The first two words of the arena as an array, for its data pointer."""
+    return np.frombuffer(memoryview((ctypes.c_int64 * 2).from_address(arena)), np.int64)

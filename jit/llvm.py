@@ -1,0 +1,191 @@
+"""Compile LLVM IR text to native code of this machine, in this process.
+
+1. `parse_assembly` and `verify` turn the text into a module, in an LLVM context of its own.
+2. A `TargetMachine` for the host emits an object file. No IR passes run: the text is finished SSA with explicit
+   vectors, and passes were measured to cost more than they give.
+3. LLJIT links the object against the given addresses and the symbols of the process (libm), and keeps it loaded
+   until the `CompiledModule` is dropped.
+
+The object file is kept as bytes, so that it can be stored and loaded again without steps 1 and 2.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from threading import Lock
+from types import MappingProxyType
+from typing import Final
+
+from llvmlite import binding
+
+_NO_SYMBOLS: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+class LLVMError(Exception):
+    """LLVM rejected what we wrote, or a symbol is missing: a mistake of this compiler, never of the user.
+
+    `text` is the LLVM IR, empty if the error came from loading an object.
+    """
+
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The machine that code is emitted for."""
+
+    triple: str
+    cpu: str
+    features: str
+    vector_bytes: int
+    """The widest vectors that the instructions work on: 64, 32 or 16."""
+    vector_registers: int
+    scalef: bool
+    """Whether multiplying by a power of two is one instruction, for `ModuleWriter`."""
+
+    @property
+    def identity(self) -> str:
+        """What compiled objects depend on besides their text, LLVM's version included; for cache keys."""
+        version = ".".join(map(str, binding.llvm_version_info))
+        return f"llvm {version} {self.triple} {self.cpu} {self.features}"
+
+
+class CompiledModule:
+    """Loaded code. Addresses are good as long as this is referenced."""
+
+    __slots__ = ("_found", "_jit", "_keep", "_library", "object_code")
+
+    def __init__(
+        self, object_code: bytes, jit: binding.LLJIT, library: str, tracker: binding.ResourceTracker
+    ) -> None:
+        self.object_code = object_code
+        self._jit = jit
+        self._library = library
+        self._keep = tracker
+        self._found: dict[str, binding.ResourceTracker] = {}
+
+    def address(self, name: str) -> int:
+        """Where the function or variable `name` of the module is. Raises LLVMError if there is none."""
+        if name not in self._found:
+            try:
+                self._found[name] = self._jit.lookup(self._library, name)
+            except RuntimeError as error:
+                message = f"cannot find {name!r} in the compiled module: {error}"
+                raise LLVMError(message, "") from None
+        return self._found[name][name]
+
+
+class Engine:
+    """Compiles for one target. Safe to use from several threads; LLVM itself runs in one of them at a time."""
+
+    def __init__(self, target: Target) -> None:
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        self.target = target
+        # Position independent small code reaches its constants relative to the instruction; the default for JITs,
+        # the large model, would load the address of each constant first.
+        self._machine = binding.Target.from_triple(target.triple).create_target_machine(
+            cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
+        )
+        self._jit = binding.create_lljit_compiler(
+            self._machine, use_jit_link=True, suppress_errors=True
+        )
+        self._numbers = count()
+        self._lock = Lock()
+
+    def compile_module(self, text: str, symbols: Mapping[str, int] = _NO_SYMBOLS) -> CompiledModule:
+        """Compile and load; `symbols` gives addresses of what the module declares and the process does not export.
+
+        Raises: LLVMError when LLVM rejects the text.
+        """
+        return self.load_object(self.object_code(text), symbols)
+
+    def object_code(self, text: str) -> bytes:
+        """Compile without loading: the object file."""
+        with self._lock:
+            module = _parse(text)
+            try:
+                return self._machine.emit_object(module)
+            except RuntimeError as error:
+                raise LLVMError(str(error), text) from None
+            finally:
+                module.close()
+
+    def load_object(
+        self, object_code: bytes, symbols: Mapping[str, int] = _NO_SYMBOLS
+    ) -> CompiledModule:
+        """Load an object file made by `object_code` for the same target."""
+        library = binding.JITLibraryBuilder().add_object_img(object_code).add_current_process()
+        for name, address in symbols.items():
+            library.import_symbol(name, address)
+        with self._lock:
+            name = f"nnkit.{next(self._numbers)}"
+            try:
+                tracker = library.link(self._jit, name)
+            except RuntimeError as error:
+                raise LLVMError(f"cannot load the object code: {error}", "") from None
+            return CompiledModule(object_code, self._jit, name, tracker)
+
+    def assembly(self, text: str) -> str:
+        """The assembly that LLVM makes of the text, for people to read."""
+        with self._lock:
+            module = _parse(text)
+            try:
+                return self._machine.emit_assembly(module)
+            except RuntimeError as error:
+                raise LLVMError(str(error), text) from None
+            finally:
+                module.close()
+
+
+@cache
+def host_target() -> Target:
+    """The machine that this process runs on."""
+    features = binding.get_host_cpu_features()
+    x86_512 = features.get("avx512f", False)
+    flat = features.flatten()
+    if x86_512:
+        # Many Intel CPUs are tuned for half vectors; our kernels choose their width themselves.
+        flat += ",-prefer-256-bit"
+    return Target(
+        triple=binding.get_process_triple(),
+        cpu=binding.get_host_cpu_name(),
+        features=flat,
+        vector_bytes=64 if x86_512 else 32 if features.get("avx2", False) else 16,
+        vector_registers=32 if x86_512 or features.get("neon", False) else 16,
+        scalef=x86_512,
+    )
+
+
+@cache
+def host_engine() -> Engine:
+    """The engine for this machine, made on first use."""
+    return Engine(host_target())
+
+
+def compile_module(text: str, symbols: Mapping[str, int] = _NO_SYMBOLS) -> CompiledModule:
+    """Compile LLVM IR for this machine and load it: `Engine.compile_module` of the host's engine."""
+    return host_engine().compile_module(text, symbols)
+
+
+def load_object(object_code: bytes, symbols: Mapping[str, int] = _NO_SYMBOLS) -> CompiledModule:
+    """Load an object file compiled earlier: `Engine.load_object` of the host's engine."""
+    return host_engine().load_object(object_code, symbols)
+
+
+def assembly(text: str) -> str:
+    """The assembly of LLVM IR for this machine: `Engine.assembly` of the host's engine."""
+    return host_engine().assembly(text)
+
+
+def _parse(text: str) -> binding.ModuleRef:
+    try:
+        module = binding.parse_assembly(text, binding.create_context())
+        module.verify()
+    except RuntimeError as error:
+        raise LLVMError(str(error), text) from None
+    return module

@@ -1,0 +1,115 @@
+"""A scheduled function as a Python callable: emit, compile, load, bind.
+
+`host()` tells the schedule about this machine.  `build` puts kernel and native entry into one module, so
+that a call crosses from Python to the kernel once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import InternalError
+from ..core.ir import Function
+from ..core.schedule.target import Target
+from .emit.program import CheckSite, emit_program
+from .emit.writer import ModuleWriter
+from .entry import Signature, bind, entry_text
+from .llvm import LLVMError, assembly, compile_module, host_target
+from .runtime.blas import find_blas
+
+KERNEL = "kernel"
+ENTRY = "entry"
+
+
+@cache
+def host() -> Target:
+    """What the schedule asks of a machine, for this one."""
+    found = host_target()
+    return Target(
+        vector_bytes=found.vector_bytes,
+        registers=found.vector_registers,
+        cores=os.cpu_count() or 1,
+        has_blas=find_blas() is not None,
+    )
+
+
+@dataclass(frozen=True)
+class Executable:
+    """Compiled code: `call` takes and returns concrete values."""
+
+    call: Callable[..., Any]
+    text: str
+    object_bytes: int
+    arena_bytes: int
+
+
+def kernel_text(function: Function) -> str:
+    """The LLVM IR of the kernel alone."""
+    writer = ModuleWriter(scalef=host_target().scalef)
+    emit_program(writer, function, KERNEL)
+    return writer.text()
+
+
+def kernel_assembly(function: Function) -> str:
+    """The machine code of the kernel, for people to read."""
+    return assembly(kernel_text(function))
+
+
+def build(
+    function: Function,
+    signature: Signature,
+    *,
+    name: str,
+    fallback: Callable[..., Any],
+    explain: Callable[[CheckSite, int, int], object],
+) -> Executable:
+    """Compile a scheduled function and bind its entry.
+
+    `fallback` gets the arguments of calls that the signature does not fit; `explain` raises for a run-time
+    check that failed, given where, the index and the bound.
+    Raises: InternalError when LLVM refuses the code.
+    """
+    writer = ModuleWriter(scalef=host_target().scalef)
+    program = emit_program(writer, function, KERNEL)
+    entry = entry_text(signature, KERNEL, ENTRY)
+    text = merged(writer.text(), entry.text)
+    symbols = {**program.symbols, **entry.symbols}
+    try:
+        module = compile_module(text, symbols)
+        address = module.address(entry.name)
+    except LLVMError as error:
+        raise InternalError(f"LLVM refused the code of {name}: {error.message}") from error
+    arena = aligned(program.arena_bytes)
+    call = bind(
+        address,
+        signature=signature,
+        arena=arena.ctypes.data,
+        fallback=fallback,
+        explain=lambda site, first, second: explain(program.sites[site - 1], first, second),
+        keep_alive=(module, arena),
+        name=name,
+    )
+    return Executable(call, text, len(module.object_code), program.arena_bytes)
+
+
+def aligned(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Memory of at least `size` bytes, and 64, that begins on a cache line."""
+    raw = np.zeros(max(size, 64) + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + max(size, 64)]
+
+
+def merged(kernel: str, entry: str) -> str:
+    """Both texts as one module: what both declare is declared once."""
+    known = {line for line in kernel.splitlines() if line.startswith("declare")}
+    kept = [line for line in entry.splitlines() if line not in known]
+    return kernel + "\n" + "\n".join(kept) + "\n"
+
+
+__all__: Sequence[str] = ["Executable", "build", "host", "kernel_assembly", "kernel_text"]

@@ -1,0 +1,208 @@
+"""From what a user holds to the array a tensor keeps: C-contiguous, aligned, in native byte order.
+
+An array is adopted as it is when it has that form already, and copied when only its layout differs
+(strided, misaligned, byte-swapped).  Its element type is never converted: that would hide a mistake.
+Python numbers have no element type of their own, so lists of them are rounded to the one asked for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeGuard, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from .core.errors import DTypeError, RankError, ShapeError
+from .core.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, Array, DType
+
+SURFACE = (F16, BF16, F32, F64, I8, I32, I64, BOOL)
+"""The element types a user can name."""
+
+
+def surface_name(dtype: DType) -> str:
+    """The name of an element type in the user's language."""
+    return "boolean" if dtype is BOOL else dtype.name
+
+
+def is_array(data: object) -> bool:
+    """Whether `data` has an element type already (an ndarray, a NumPy scalar, another library's)."""
+    return isinstance(data, (np.ndarray, np.generic)) or hasattr(data, "__array__")
+
+
+def adopt(data: Any, *, name: str, rank: int, dtype: DType | None) -> Array:
+    """The storage array for an array of `data`'s element type; shares memory when it can."""
+    if isinstance(data, np.ma.MaskedArray):
+        raise DTypeError(
+            f"cannot make a {name} of a masked array: a tensor has no holes\n"
+            "  help: fill it first, array.filled(value)"
+        )
+    array = np.asarray(data)
+    if array.ndim != rank:
+        raise RankError(
+            f"cannot make a {name} of an array of shape {list(array.shape)}: "
+            f"it has rank {array.ndim} instead of {rank}"
+        )
+    stored = _as_storage(array, name, dtype)
+    if stored.flags.c_contiguous and stored.flags.aligned:
+        return stored
+    return np.array(stored, order="C", copy=True)
+
+
+def from_numbers(data: object, *, name: str, rank: int, dtype: DType) -> Array:
+    """The storage array of (nested sequences of) Python numbers, rounded to `dtype`."""
+    shape, flat = _flatten(data, name, rank)
+    return _round(flat, dtype).reshape(shape)
+
+
+def stored_dtype(array: Array) -> DType:
+    """The element type of a storage array."""
+    return _BY_CHAR[array.dtype.char]
+
+
+def _as_storage(array: Array, name: str, dtype: DType | None) -> Array:
+    found = _element_type(array.dtype, bits_are_bf16=dtype is BF16)
+    if found is None or dtype not in (None, found):
+        wanted = name if dtype is None else f"{name}[{surface_name(dtype)}]"
+        raise DTypeError(
+            f"cannot make a {wanted} of an array of {array.dtype}: {_why(array.dtype, found)}\n"
+            f"  help: {_help(dtype)}"
+        )
+    if array.dtype.kind == "V":  # bfloat16 as registered by other libraries: the same bits
+        return array.view(np.uint16)
+    if not array.dtype.isnative:
+        return array.astype(found.storage)
+    if array.dtype.num != found.storage.num:  # C's long and long long: one type, two numbers
+        return array.view(found.storage)
+    return array
+
+
+def _element_type(dtype: np.dtype[Any], *, bits_are_bf16: bool) -> DType | None:
+    if dtype.name == "bfloat16" or (bits_are_bf16 and dtype.newbyteorder("=") == np.uint16):
+        return BF16
+    matching = (d for d in SURFACE if d is not BF16 and d.storage == dtype.newbyteorder("="))
+    return next(matching, None)
+
+
+def _why(dtype: np.dtype[Any], found: DType | None) -> str:
+    if found is None:
+        return f"the element types are {', '.join(map(surface_name, SURFACE))}"
+    return f"its elements are {surface_name(found)}, and element types are not converted silently"
+
+
+def _help(dtype: DType | None) -> str:
+    if dtype is None:
+        return "convert it first, for example array.astype(np.float32)"
+    if dtype is BF16:
+        return "pass lists of numbers, Tensor1D(array.tolist(), bf16), or the bits as uint16"
+    return f"convert it first, array.astype(np.{dtype.numpy.name})"
+
+
+def _flatten(data: object, name: str, rank: int) -> tuple[tuple[int, ...], list[object]]:
+    """Shape and elements, row by row; the shape is that of the first rows and all must have it."""
+    rows: list[object] = [data]
+    shape: list[int] = []
+    for depth in range(rank):
+        if not _are_sequences(rows):
+            found = next(type(row).__name__ for row in rows if not _is_sequence(row))
+            raise RankError(
+                f"cannot make a {name} of lists nested {depth} deep: it needs {rank} levels, "
+                f"found {found} in place of a list"
+            )
+        lengths = [len(row) for row in rows]
+        if not lengths:
+            raise ShapeError(
+                f"cannot make a {name} of an empty list: the length of its rows is unknown\n"
+                f"  help: {name}(np.zeros((0, ...), dtype)) says the shape"
+            )
+        if min(lengths) != max(lengths):
+            other = next(length for length in lengths if length != lengths[0])
+            raise ShapeError(
+                f"cannot make a {name} of ragged lists: along axis {depth} one row has "
+                f"{lengths[0]} elements and another {other}"
+            )
+        shape.append(lengths[0])
+        rows = list(itertools.chain.from_iterable(rows))
+    nested = next((row for row in rows if _is_sequence(row)), None)
+    if nested is not None:
+        raise RankError(
+            f"cannot make a {name} of lists nested more than {rank} deep: "
+            f"a tensor of rank {rank} has numbers there"
+        )
+    return tuple(shape), rows
+
+
+def _is_sequence(row: object) -> TypeGuard[Sequence[object]]:
+    if isinstance(row, np.ndarray):
+        return cast("npt.NDArray[Any]", row).ndim > 0
+    return isinstance(row, Sequence) and not isinstance(row, (str, bytes))
+
+
+def _are_sequences(rows: Iterable[object]) -> TypeGuard[list[Sequence[object]]]:
+    return all(_is_sequence(row) for row in rows)
+
+
+def _round(flat: list[object], dtype: DType) -> Array:
+    """Numbers to storage.  Raises: DTypeError for what is not a number of the kind or range."""
+    kinds = set(map(type, flat))
+    if not all(issubclass(kind, _NUMBERS[dtype.kind]) for kind in kinds):
+        wrong = next(x for x in flat if not isinstance(x, _NUMBERS[dtype.kind]))
+        raise DTypeError(f"{surface_name(dtype)} needs {_ARTICLE[dtype.kind]}, got {wrong!r}")
+    values = cast("list[Any]", flat)
+    if dtype.kind == "float":
+        return _round_floats(values, dtype)
+    if dtype.kind == "integer":
+        _check_range(values, dtype)
+    return np.array(values, dtype.storage)
+
+
+def _check_range(values: list[int], dtype: DType) -> None:
+    limits = np.iinfo(dtype.numpy)
+    for value in (min(values, default=0), max(values, default=0)):
+        if not limits.min <= value <= limits.max:
+            raise DTypeError(
+                f"{value} is out of range of {dtype.name}: {limits.min} to {limits.max}"
+            )
+
+
+def _round_floats(values: list[float], dtype: DType) -> Array:
+    try:
+        exact = np.array([float(value) for value in values], np.float64)
+    except OverflowError:
+        raise DTypeError(f"an integer is out of range of {dtype.name}") from None
+    with np.errstate(over="ignore"):
+        rounded = _bf16_bits(exact) if dtype is BF16 else exact.astype(dtype.storage)
+    lost = np.isinf(dtype.load(rounded)) & ~np.isinf(exact)
+    if lost.any():
+        largest = "3.39e+38" if dtype is BF16 else f"{np.finfo(dtype.numpy).max:.5g}"
+        raise DTypeError(
+            f"{float(exact[lost][0])!r} is out of range of {dtype.name}: at most {largest}"
+        )
+    return rounded
+
+
+def _bf16_bits(exact: npt.NDArray[np.float64]) -> Array:
+    """Float64 to bf16 bits, rounded once, to nearest even.
+
+    A plain detour over float32 would round twice.  Rounding to odd on the way (set the last bit
+    when the result is inexact) keeps what the second rounding needs.
+    Source: Boldo & Melquiond 2008, Emulation of FMA and correctly rounded sums.
+    """
+    single = exact.astype(np.float32)
+    toward_zero = np.where(
+        np.abs(single) > np.abs(exact), np.nextafter(single, np.float32(0)), single
+    )
+    inexact = (toward_zero != exact) & np.isfinite(exact)
+    odd = (toward_zero.view(np.uint32) | inexact.astype(np.uint32)).view(np.float32)
+    return BF16.store(odd)
+
+
+_NUMBERS: Mapping[str, tuple[type, ...]] = {
+    "float": (numbers.Real, np.bool_),
+    "integer": (numbers.Integral, np.bool_),
+    "boolean": (bool, np.bool_),
+}
+_ARTICLE = {"float": "a number", "integer": "an integer", "boolean": "True or False"}
+_BY_CHAR = {d.storage.char: d for d in SURFACE}

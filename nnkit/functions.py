@@ -1,0 +1,517 @@
+"""The typed functions of the language on Reps.
+
+Elementary ones are ops of the IR; activations, losses and norms are composed of them, and their gradients
+follow.  All broadcast as NumPy does.  Concrete tensors among the arguments count as constants.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .callables import Rep
+from .core import ops
+from .core.errors import DTypeError, RankError, ShapeError
+from .core.ir import Builder, Value
+from .core.ops import Combinator, Elementwise
+from .core.ops.literal import constant
+from .core.ops.nest import Bounds
+from .core.types import BOOL, TensorType
+from .staging import primitive
+from .staging.indexing import wrap_negative
+from .staging.primitive import MAX_RANK, located
+from .staging.rep import constant_of, core_dtype, is_number, static_shape
+from .staging.rep import lift as lift_beside
+from .staging.spec import TensorSpec
+
+
+def _rep(x: Any) -> Rep:
+    return x if isinstance(x, Rep) else Rep(constant_of(x))
+
+
+def _map(op: Elementwise, x: Any) -> Rep:
+    return Rep(primitive.elementwise(op, _rep(x).expression))
+
+
+def _pair(op: Elementwise, x: Any, y: Any) -> Rep:
+    """`op` of two tensors, or of a tensor and a Python number on either side."""
+    if is_number(x) and is_number(y):
+        raise located(DTypeError(f"{op.name} of two Python numbers: one operand must be a tensor"))
+    known = _rep(y if is_number(x) else x)
+    dtype = primitive.tensor_of(known.expression, op.name).dtype
+    left, right = lift_beside(x, dtype), lift_beside(y, dtype)
+    return Rep(primitive.elementwise(op, left, right))
+
+
+def negate(x: Any, /) -> Rep:
+    """−x."""
+    return _map(ops.Negate(), x)
+
+
+def abs(x: Any, /) -> Rep:
+    """|x|; derivative 0 at 0."""
+    return _map(ops.Abs(), x)
+
+
+def sign(x: Any, /) -> Rep:
+    """−1, 0 or 1; derivative 0."""
+    return _map(ops.Sign(), x)
+
+
+def square(x: Any, /) -> Rep:
+    """x²."""
+    return _map(ops.Square(), x)
+
+
+def sqrt(x: Any, /) -> Rep:
+    """√x; NaN below 0."""
+    return _map(ops.Sqrt(), x)
+
+
+def rsqrt(x: Any, /) -> Rep:
+    """1/√x."""
+    return _map(ops.Rsqrt(), x)
+
+
+def exp(x: Any, /) -> Rep:
+    """eˣ."""
+    return _map(ops.Exp(), x)
+
+
+def log(x: Any, /) -> Rep:
+    """Natural logarithm; −∞ at 0, NaN below."""
+    return _map(ops.Log(), x)
+
+
+def log1p(x: Any, /) -> Rep:
+    """log(1 + x), exact near 0."""
+    return _map(ops.Log1p(), x)
+
+
+def expm1(x: Any, /) -> Rep:
+    """eˣ − 1, exact near 0."""
+    return _map(ops.Expm1(), x)
+
+
+def sin(x: Any, /) -> Rep:
+    """Sine of an angle in radians."""
+    return _map(ops.Sin(), x)
+
+
+def cos(x: Any, /) -> Rep:
+    """Cosine of an angle in radians."""
+    return _map(ops.Cos(), x)
+
+
+def tan(x: Any, /) -> Rep:
+    """Tangent of an angle in radians."""
+    return _map(ops.Tan(), x)
+
+
+def asin(x: Any, /) -> Rep:
+    """Inverse sine, in radians."""
+    return _map(ops.Asin(), x)
+
+
+def acos(x: Any, /) -> Rep:
+    """Inverse cosine, in radians."""
+    return _map(ops.Acos(), x)
+
+
+def atan(x: Any, /) -> Rep:
+    """Inverse tangent, in radians."""
+    return _map(ops.Atan(), x)
+
+
+def sinh(x: Any, /) -> Rep:
+    """Hyperbolic sine."""
+    return _map(ops.Sinh(), x)
+
+
+def cosh(x: Any, /) -> Rep:
+    """Hyperbolic cosine."""
+    return _map(ops.Cosh(), x)
+
+
+def tanh(x: Any, /) -> Rep:
+    """Hyperbolic tangent."""
+    return _map(ops.Tanh(), x)
+
+
+def asinh(x: Any, /) -> Rep:
+    """Inverse hyperbolic sine."""
+    return _map(ops.Asinh(), x)
+
+
+def acosh(x: Any, /) -> Rep:
+    """Inverse hyperbolic cosine; NaN below 1."""
+    return _map(ops.Acosh(), x)
+
+
+def atanh(x: Any, /) -> Rep:
+    """Inverse hyperbolic tangent; NaN outside [−1, 1]."""
+    return _map(ops.Atanh(), x)
+
+
+def erf(x: Any, /) -> Rep:
+    """2/√π ∫₀ˣ exp(−t²) dt."""
+    return _map(ops.Erf(), x)
+
+
+def erfc(x: Any, /) -> Rep:
+    """1 − erf(x), exact for large x."""
+    return _map(ops.Erfc(), x)
+
+
+def lgamma(x: Any, /) -> Rep:
+    """log |Γ(x)|."""
+    return _map(ops.Lgamma(), x)
+
+
+def digamma(x: Any, /) -> Rep:
+    """The derivative of lgamma; NaN at its poles."""
+    return _map(ops.Digamma(), x)
+
+
+def floor(x: Any, /) -> Rep:
+    """The largest integer ≤ x; derivative 0."""
+    return _map(ops.Floor(), x)
+
+
+def ceil(x: Any, /) -> Rep:
+    """The smallest integer ≥ x; derivative 0."""
+    return _map(ops.Ceil(), x)
+
+
+def round(x: Any, /) -> Rep:
+    """The nearest integer, halves away from zero; derivative 0."""
+    return _map(ops.Round(), x)
+
+
+def rint(x: Any, /) -> Rep:
+    """The nearest integer, halves to even; derivative 0."""
+    return _map(ops.Rint(), x)
+
+
+def add(x: Any, y: Any, /) -> Rep:
+    """x + y."""
+    return _pair(ops.Add(), x, y)
+
+
+def sub(x: Any, y: Any, /) -> Rep:
+    """x − y."""
+    return _pair(ops.Subtract(), x, y)
+
+
+def mul(x: Any, y: Any, /) -> Rep:
+    """x · y."""
+    return _pair(ops.Multiply(), x, y)
+
+
+def div(x: Any, y: Any, /) -> Rep:
+    """x / y of floats."""
+    return _pair(ops.Divide(), x, y)
+
+
+def power(x: Any, y: Any, /) -> Rep:
+    """xʸ of floats; 0⁰ = 1."""
+    return _pair(ops.Power(), x, y)
+
+
+def minimum(x: Any, y: Any, /) -> Rep:
+    """The smaller one; NaN wins; a tie splits the derivative evenly."""
+    return _pair(ops.Minimum(), x, y)
+
+
+def maximum(x: Any, y: Any, /) -> Rep:
+    """The larger one; NaN wins; a tie splits the derivative evenly."""
+    return _pair(ops.Maximum(), x, y)
+
+
+def modulo(x: Any, y: Any, /) -> Rep:
+    """The remainder, with the sign of y; 0 for integers divided by 0."""
+    return _pair(ops.Modulo(), x, y)
+
+
+def floor_divide(x: Any, y: Any, /) -> Rep:
+    """⌊x / y⌋ of integers; 0 for a division by 0."""
+    return _pair(ops.FloorDivide(), x, y)
+
+
+def truncate_divide(x: Any, y: Any, /) -> Rep:
+    """x / y of integers, rounded towards zero; 0 for a division by 0."""
+    return _pair(ops.TruncateDivide(), x, y)
+
+
+def select(pred: Any, a: Any, b: Any, /) -> Rep:
+    """a where pred is true, else b; the branch not taken has no derivative, whatever it is."""
+    if is_number(a) and is_number(b):
+        raise located(DTypeError("select between two Python numbers: one of them must be a tensor"))
+    known = _rep(b if is_number(a) else a)
+    dtype = primitive.tensor_of(known.expression, "select").dtype
+    chosen = [lift_beside(value, dtype) for value in (a, b)]
+    return Rep(primitive.elementwise(ops.Select(), *chosen, _rep(pred).expression))
+
+
+def stop_gradient(x: Any, /) -> Rep:
+    """x itself, which derivatives take for a constant."""
+    return _map(ops.StopGradient(), x)
+
+
+def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
+    """Arithmetic mean along the axes (all by default)."""
+    return _rep(x).mean(axis, keepdims=keepdims)
+
+
+def var(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
+    """Population variance along the axes (all by default)."""
+    return _rep(x).var(axis, keepdims=keepdims)
+
+
+def cumsum(x: Any, /, axis: int) -> Rep:
+    """Running sums along one axis."""
+    return Rep(primitive.scan(_rep(x).expression, Combinator.ADD, axis))
+
+
+def concat(xs: Sequence[Any], /, axis: int = 0) -> Rep:
+    """Tensors one after the other along an existing axis."""
+    return Rep(primitive.concatenate([_rep(x).expression for x in xs], axis))
+
+
+def stack(xs: Sequence[Any], /, axis: int = 0) -> Rep:
+    """Tensors of one shape along a new axis."""
+    reps = [_rep(x) for x in xs]
+    return concat([rep.expand_dims(axis) for rep in reps], axis)
+
+
+def flip(x: Any, /, axis: int) -> Rep:
+    """The elements along one axis in reverse order."""
+    rep = _rep(x)
+    spec = primitive.tensor_of(rep.expression, "flip")
+    op = ops.Reverse((primitive.normalize_axis(axis, spec.rank),))
+    return Rep(primitive.make(primitive.Primitive(op), (rep.expression,), spec))
+
+
+def pad(x: Any, widths: Sequence[tuple[int, int]], /, *, value: float = 0) -> Rep:
+    """`widths[k] = (before, after)` elements `value` around axis k."""
+    rep = _rep(x)
+    spec = primitive.tensor_of(rep.expression, "pad")
+    if len(widths) != spec.rank or any(len(pair) != 2 for pair in widths):
+        raise located(RankError(f"pad takes a pair (before, after) for each of the {spec.rank} axes"))
+    low = static_shape([before for before, _ in widths], "pad")
+    high = static_shape([after for _, after in widths], "pad")
+    filler = primitive.literal(value, spec.dtype)
+    pieces = (rep.expression, filler)
+    return Rep(primitive.make(primitive.Primitive(ops.Pad(low, high)), pieces, spec))
+
+
+def take(x: Any, indices: Any, /, axis: int = 0, *, mode: str = "error") -> Rep:
+    """The elements of x at `indices` along `axis`; negative ones count from the end.
+
+    Raises: IndexOutOfRangeError when run with an index outside the axis; `mode="clip"` takes the nearest.
+    """
+    if mode not in ("error", "clip"):
+        raise located(ShapeError(f"mode is 'error' or 'clip', not {mode!r}"))
+    rep, at = _rep(x), _rep(indices)
+    spec = primitive.tensor_of(rep.expression, "take")
+    position = primitive.normalize_axis(axis, spec.rank)
+    bounds = Bounds.CLIP if mode == "clip" else Bounds.CHECK
+    index = at.expression
+    if primitive.tensor_of(index, "take").dtype.is_integer:
+        index = wrap_negative(index, rep.expression, position)
+    return Rep(primitive.gather(rep.expression, index, position, bounds))
+
+
+def one_hot(indices: Any, count: int, dtype: Any, /) -> Rep:
+    """1 at position `indices` of a new last axis of `count` elements, 0 elsewhere (all 0 outside)."""
+    rep = _rep(indices)
+    spec = primitive.tensor_of(rep.expression, "one_hot")
+    if not spec.dtype.is_integer:
+        raise located(DTypeError(f"one_hot takes integer indices, not {spec.words}"))
+    (extent,) = static_shape([count], "one_hot")
+    core = core_dtype(dtype)
+    rank = primitive.checked_rank(spec.rank + 1)
+    rule = primitive.Primitive(ops.OneHot(extent, core))
+    return Rep(primitive.make(rule, (rep.expression,), TensorSpec(rank, core)))
+
+
+def iota(shape: Sequence[int], dtype: Any, /, axis: int = 0) -> Rep:
+    """0, 1, 2, … along `axis`."""
+    extents = _shape(shape, "iota")
+    core = core_dtype(dtype)
+    position = primitive.normalize_axis(axis, len(extents))
+    rule = primitive.Primitive(ops.Iota(extents, position, core))
+    return Rep(primitive.make(rule, (), TensorSpec(len(extents), core)))
+
+
+def arange(count: int, dtype: Any, /) -> Rep:
+    """0, 1, …, count − 1."""
+    return iota((count,), dtype)
+
+
+def broadcast_to(x: Any, shape: Sequence[int], /) -> Rep:
+    """x repeated along axes of extent 1 and new leading axes."""
+    rep = _rep(x)
+    spec = primitive.tensor_of(rep.expression, "broadcast_to")
+    extents = _shape(shape, "broadcast_to")
+    if len(extents) < spec.rank:
+        raise located(RankError(f"cannot broadcast a {spec.words} to the shape {list(extents)}: rank is lost"))
+    rule = primitive.Primitive(ops.Broadcast(extents))
+    return Rep(primitive.make(rule, (rep.expression,), TensorSpec(len(extents), spec.dtype)))
+
+
+def full(shape: Sequence[int], value: float, dtype: Any, /) -> Rep:
+    """A tensor whose elements are all `value`."""
+    core = core_dtype(dtype)
+    return broadcast_to(Rep(primitive.literal(value, core)), shape)
+
+
+def zeros(shape: Sequence[int], dtype: Any, /) -> Rep:
+    """A tensor of zeros."""
+    return full(shape, *_unit(0, dtype))
+
+
+def ones(shape: Sequence[int], dtype: Any, /) -> Rep:
+    """A tensor of ones."""
+    return full(shape, *_unit(1, dtype))
+
+
+def zeros_like(x: Any, /) -> Rep:
+    """Zeros of the shape and element type of x."""
+    return _filled_like(x, 0)
+
+
+def ones_like(x: Any, /) -> Rep:
+    """Ones of the shape and element type of x."""
+    return _filled_like(x, 1)
+
+
+def sigmoid(x: Any, /) -> Rep:
+    """1 / (1 + e⁻ˣ), without overflow on either side."""
+    rep = _rep(x)
+    negative = rep < 0.0
+    small = exp(select(negative, rep, -rep))
+    part = 1.0 / (small + 1.0)
+    return select(negative, small * part, part)
+
+
+def relu(x: Any, /) -> Rep:
+    """max(x, 0); derivative 0 at 0; NaN stays NaN."""
+    rep = _rep(x)
+    return select(rep <= 0.0, 0.0, rep)
+
+
+def gelu(x: Any, /) -> Rep:
+    """x · Φ(x) with Φ of the normal distribution (by erf)."""
+    rep = _rep(x)
+    return rep * 0.5 * (erf(rep * math.sqrt(0.5)) + 1.0)
+
+
+def softmax(x: Any, /, axis: int = -1) -> Rep:
+    """exp(x) / Σ exp(x) along `axis`, without overflow."""
+    rep = _rep(x)
+    powers = exp(rep - stop_gradient(rep.max(axis, keepdims=True)))
+    return powers / powers.sum(axis, keepdims=True)
+
+
+def log_softmax(x: Any, /, axis: int = -1) -> Rep:
+    """log softmax(x) along `axis`, without overflow."""
+    rep = _rep(x)
+    shifted = rep - stop_gradient(rep.max(axis, keepdims=True))
+    return shifted - log(exp(shifted).sum(axis, keepdims=True))
+
+
+def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
+    """log Σ exp(x) along the axes; −∞ (with derivative 0) where all elements are −∞."""
+    rep = _rep(x)
+    top = stop_gradient(rep.max(axis, keepdims=True))
+    finite = select(top - top == 0.0, top, 0.0)  # ±∞ and NaN cannot be subtracted
+    total = exp(rep - finite).sum(axis, keepdims=True)
+    some = total > 0.0
+    value = select(some, log(select(some, total, 1.0)) + finite, -math.inf)
+    value = select(total == total, value, total)  # NaN stays NaN
+    return value if keepdims else _without(value, axis)
+
+
+def norm(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
+    """√Σx² along the axes; derivative 0 at the zero vector."""
+    total = square(_rep(x)).sum(axis, keepdims=keepdims)
+    zero = total == 0.0
+    return select(zero, 0.0, sqrt(select(zero, 1.0, total)))
+
+
+def cross_entropy(logits: Any, labels: Any, /) -> Rep:
+    """Mean over the batch of −Σ p log softmax(logits); labels are class numbers or probabilities p.
+
+    Shapes: logits (b, c) or (c), labels (b) or () of integers, or of the shape of the logits.
+    Raises: IndexOutOfRangeError when run with a class number outside 0 … c − 1.
+    """
+    rep, target = _rep(logits), _rep(labels)
+    spec = primitive.tensor_of(rep.expression, "cross_entropy")
+    given = primitive.tensor_of(target.expression, "cross_entropy")
+    if spec.rank not in (1, 2):
+        raise located(RankError(f"cross_entropy takes logits of rank 1 or 2, not a {spec.words}"))
+    if not given.dtype.is_integer:
+        if given != spec:
+            raise located(DTypeError(f"labels are class numbers or a {spec.words}, not a {given.words}"))
+        return -(target * log_softmax(rep)).sum(-1).mean()
+    if given.rank != spec.rank - 1:
+        raise located(RankError(f"labels for a {spec.words} have rank {spec.rank - 1}, not {given.rank}"))
+    logs = log_softmax(rep)
+    chosen = Rep(
+        primitive.shaped("labels", _is_label, (logs.expression, target.expression), TensorSpec(spec.rank, BOOL))
+    )
+    return -select(chosen, logs, 0.0).sum(-1).mean()
+
+
+def _is_label(b: Builder, logits: Value, labels: Value) -> Value:
+    """Where the class is the label; a label that is no class is found by the gather's check."""
+    classes = b.emit(ops.Iota((logits.tensor.shape[-1],), 0, labels.tensor.dtype))
+    checked = b.emit(ops.Gather(0, Bounds.CHECK), classes, labels)
+    column = b.emit(ops.PadShape(labels.tensor.rank), checked)
+    return b.emit(ops.Equal(), classes, column)
+
+
+def layer_norm(x: Any, /, *parameters: Any, epsilon: float = 1e-5) -> Rep:
+    """(x − mean) / √(var + ε) over the last axis, then · scale + offset if these are given."""
+    if len(parameters) not in (0, 2):
+        raise located(RankError("layer_norm takes x alone, or x, scale and offset"))
+    rep = _rep(x)
+    centered = rep - rep.mean(-1, keepdims=True)
+    variance = square(centered).mean(-1, keepdims=True)
+    normal = centered * rsqrt(variance + epsilon)
+    if not parameters:
+        return normal
+    scale, offset = map(_rep, parameters)
+    return normal * scale + offset
+
+
+def _without(x: Rep, axis: Any) -> Rep:
+    """x without the axes of extent 1 that a reduction kept."""
+    axes = primitive.normalize_axes(axis, primitive.tensor_of(x.expression, "a reduction").rank)
+    for position in reversed(axes):
+        x = x.squeeze(position)
+    return x
+
+
+def _shape(shape: Any, what: str) -> tuple[int, ...]:
+    extents = static_shape(shape, what)
+    if len(extents) > MAX_RANK:
+        raise located(RankError(f"{what}: tensors have at most {MAX_RANK} axes, not {len(extents)}"))
+    return extents
+
+
+def _unit(number: int, dtype: Any) -> tuple[int | bool, Any]:
+    return (bool(number) if core_dtype(dtype) is BOOL else number), dtype
+
+
+def _filled_like(x: Any, number: int) -> Rep:
+    rep = _rep(x)
+    spec = primitive.tensor_of(rep.expression, "zeros_like")
+
+    def build(b: Builder, value: Value) -> Value:
+        return constant(b, TensorType(value.tensor.shape, spec.dtype), number)
+
+    return Rep(primitive.shaped("filled", build, (rep.expression,), spec))
+

@@ -1,0 +1,114 @@
+"""Random numbers as pure functions of a key: the same key gives the same numbers on every machine.
+
+A key is a 64-bit integer.  Number i of a stream is Threefry-2x32 (20 rounds) of the key and the counter i,
+so numbers are independent of how work is split.  `split` makes new keys, from negative counters, which no
+stream uses.
+Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from .callables import Rep, StagedFunction, fn, tup
+from .core import ops
+from .core.errors import DTypeError, RankError
+from .core.types import BF16, F16, F32, F64, DType, Shape
+from .functions import cos, floor_divide, iota, log, sqrt
+from .staging import primitive
+from .staging.primitive import located
+from .staging.rep import core_dtype, static_shape
+from .tensors import DTYPES, Tensor0D, f32, i64
+
+_PRECISION = {F16: 11, BF16: 8, F32: 24, F64: 53}
+"""Significant bits of each float type: as many random bits make a number in [0, 1)."""
+
+
+def key(seed: int, /) -> Any:
+    """The key of a seed: any 64-bit integer.
+
+    Raises: DTypeError when it does not fit.
+    """
+    return i64(seed)
+
+
+def split(key: Any, /, count: int = 2) -> Any:
+    """A tuple of `count` new keys; do not use the old one again."""
+    (number,) = static_shape([count], "split")
+    if number == 0:
+        raise located(RankError("split makes at least one key"))
+    return _splitter(number)(key)
+
+
+def uniform(
+    key: Any, shape: Sequence[int], /, *, low: float = 0.0, high: float = 1.0, dtype: Any = f32
+) -> Any:
+    """Numbers uniform in [low, high); rounding may give `high` itself for other ends than 0 and 1."""
+    return _uniform(static_shape(shape, "uniform"), float(low), float(high), _float(dtype))(key)
+
+
+def normal(key: Any, shape: Sequence[int], /, *, dtype: Any = f32) -> Any:
+    """Numbers of the standard normal distribution, by the method of Box and Muller."""
+    return _normal(static_shape(shape, "normal"), _float(dtype))(key)
+
+
+@cache
+def _splitter(count: int) -> StagedFunction:
+    def split(key: Rep) -> Any:
+        keys = _bits(key, -1 - iota((count,), i64))
+        return tup(*(keys[position] for position in range(count)))
+
+    return _of_key(split)
+
+
+@cache
+def _uniform(shape: Shape, low: float, high: float, dtype: DType) -> StagedFunction:
+    def uniform(key: Rep) -> Any:
+        unit = _unit(_bits(key, _counters(shape)), dtype)
+        return unit if (low, high) == (0.0, 1.0) else unit * (high - low) + low
+
+    return _of_key(uniform)
+
+
+@cache
+def _normal(shape: Shape, dtype: DType) -> StagedFunction:
+    wide = F32 if dtype.bits == 16 else dtype
+
+    def normal(key: Rep) -> Any:
+        counters = _counters(shape) * 2
+        radius = sqrt(log(1.0 - _unit(_bits(key, counters), wide)) * -2.0)
+        angle = _unit(_bits(key, counters + 1), wide) * (2.0 * math.pi)
+        return (radius * cos(angle)).cast(DTYPES[dtype])
+
+    return _of_key(normal)
+
+
+def _of_key(function: Any) -> StagedFunction:
+    return fn(Tensor0D.__class_getitem__(i64))(function)
+
+
+def _counters(shape: Shape) -> Rep:
+    """0, 1, 2, … in row-major order."""
+    return iota((math.prod(shape),), i64).reshape(*shape)
+
+
+def _bits(key: Rep, counters: Rep) -> Rep:
+    """64 random bits for every counter."""
+    return Rep(primitive.elementwise(ops.Threefry(), key.expression, counters.expression))
+
+
+def _unit(bits: Rep, dtype: DType) -> Rep:
+    """The leading bits as a number in [0, 1), every value of which is exact."""
+    precision = _PRECISION[dtype]
+    number = floor_divide(bits, 1 << (64 - precision)) + (1 << (precision - 1))
+    return number.cast(DTYPES[dtype]) * 2.0**-precision
+
+
+def _float(dtype: Any) -> DType:
+    core = core_dtype(dtype)
+    if not core.is_float:
+        raise located(DTypeError(f"random numbers are floats, not {core}"))
+    return core

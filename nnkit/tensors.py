@@ -1,0 +1,374 @@
+"""Concrete values: dense tensors of rank 0 to 4, their element types, and named dimensions.
+
+A tensor is a thin immutable wrapper around one ndarray.  It asserts rank and element type where a
+value enters the typed world, and has no arithmetic of its own: computing is what staged functions
+do.  Every NumPy function reads a tensor through `__array__`.
+
+How the classes relate:
+    AnyTensor                      any tensor
+      Ranked                       one whose rank is known
+        Tensor0D (Scalar)
+        Batched                    one with a leading axis
+          Tensor1D ... Tensor4D
+
+`Tensor2D[f32, Batch, In]` is an annotation; `Tensor2D[f32](array)` makes a tensor and checks the
+element type.  The element types are classes as well, so that type checkers can tell them apart, and
+calling one makes a scalar: `f32(0.1)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import FrozenInstanceError
+from types import GenericAlias
+from typing import Any, ClassVar, NoReturn, TypeVar, cast
+
+import numpy as np
+
+from .arrays import adopt, from_numbers, is_array, stored_dtype
+from .core import types
+from .core.errors import DTypeError, RankError
+
+_Tensor = TypeVar("_Tensor", bound="AnyTensor")
+subscript: Any = cast("Any", classmethod(GenericAlias))
+"""What makes a class generic for annotations only."""
+
+
+class DType:
+    """An element type.  Calling it with a number makes a scalar of that type.
+
+    Raises: DTypeError for a number it cannot hold.
+
+    >>> f32(0.5)
+    Tensor0D(0.5, f32)
+    """
+
+    core: ClassVar[types.DType]
+    """The same type as the compiler knows it."""
+
+    def __new__(cls, x: object, /) -> Tensor0D:  # type: ignore[misc]  # a call makes a tensor
+        return Tensor0D(_number(x, cls), cls)
+
+
+class Number(DType):
+    """An element type with arithmetic."""
+
+
+class Float(Number):
+    """A floating-point element type."""
+
+
+class Integer(Number):
+    """A signed integer element type."""
+
+
+class Logical(DType):
+    """The element type of truth values."""
+
+
+class Numpy(DType):
+    """An element type that NumPy has too, so that `.numpy()` can keep it."""
+
+    __class_getitem__ = subscript
+
+
+class f16(Float, Numpy):
+    """IEEE half precision: 11 significant bits, up to 65504."""
+
+    core = types.F16
+
+
+class bf16(Float):
+    """The upper half of an f32: 8 significant bits, the range of f32.
+
+    NumPy lacks it: a bf16 tensor holds bit patterns as uint16, and `np.asarray` gives f32 values.
+    """
+
+    core = types.BF16
+
+
+class f32(Float, Numpy):
+    """IEEE single precision: 24 significant bits."""
+
+    core = types.F32
+
+
+class f64(Float, Numpy):
+    """IEEE double precision: 53 significant bits."""
+
+    core = types.F64
+
+
+class i8(Integer, Numpy):
+    """Integers from -128 to 127."""
+
+    core = types.I8
+
+
+class i32(Integer, Numpy):
+    """Integers of 32 bits."""
+
+    core = types.I32
+
+
+class i64(Integer, Numpy):
+    """Integers of 64 bits."""
+
+    core = types.I64
+
+
+class boolean(Logical, Numpy):
+    """True or False, one byte each."""
+
+    core = types.BOOL
+
+
+class Dim(int):
+    """A named dimension for the type checker: `class Batch(Dim): ...`; its size is not part of it."""
+
+
+class _Annotation(GenericAlias):
+    """`Tensor2D[f32, Batch]`: an annotation, and a constructor that checks the element type."""
+
+    def __call__(self, x: object, dtype: type[DType] | None = None, /) -> Any:
+        declared = next(iter(self.__args__), None)
+        if not (isinstance(declared, type) and issubclass(declared, DType)):
+            declared = dtype
+        if dtype not in (None, declared):
+            raise DTypeError(f"{self} cannot be made with the element type {dtype}")
+        return cast("type[AnyTensor]", self.__origin__)(x, declared)
+
+
+class AnyTensor:
+    """A dense tensor of any rank and element type.
+
+    Equality and hash are identity: compare values with NumPy.  The memory of the array given is
+    shared where its layout allows, so writing into that array later changes the tensor.
+    """
+
+    __slots__ = ("_array",)
+    _array: types.Array
+    rank: ClassVar[int]
+
+    def __init__(self, x: object, dtype: type[DType] | None = None, /) -> None:
+        """Wrap an array, or round nested lists of numbers to `dtype`.
+
+        Contiguous arrays in native byte order are shared, others copied; read-only ones are fine.
+        Raises: RankError, DTypeError when the array is of another rank or element type (nothing is
+        converted), ShapeError for ragged lists.
+        """
+        name = type(self).__name__
+        if not hasattr(self, "rank"):
+            raise RankError(f"{name} has no rank of its own: call one of Tensor0D to Tensor4D")
+        core = None if dtype is None else _core(dtype)
+        if isinstance(x, AnyTensor):
+            core = core or stored_dtype(x._array)
+            x = x._array
+        if is_array(x):
+            array = adopt(x, name=name, rank=self.rank, dtype=core)
+        elif core is None:
+            raise DTypeError(
+                f"cannot make a {name} of Python numbers without an element type\n"
+                f"  help: say which, {name}(..., f32)"
+            )
+        else:
+            array = from_numbers(x, name=name, rank=self.rank, dtype=core)
+        object.__setattr__(self, "_array", array)
+
+    @property
+    def dtype(self) -> type[DType]:
+        """The element type."""
+        return DTYPES[stored_dtype(self._array)]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of each axis."""
+        return self._array.shape
+
+    @property
+    def ndim(self) -> int:
+        """The rank."""
+        return self._array.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._array.size
+
+    def numpy(self) -> types.Array:
+        """The array itself, not a copy.
+
+        Raises: DTypeError for bf16, which NumPy lacks: `np.asarray(tensor)` gives f32 values.
+        """
+        if stored_dtype(self._array) is types.BF16:
+            raise DTypeError(
+                "NumPy has no bf16\n  help: np.asarray(tensor) gives the values as float32"
+            )
+        return self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> types.Array:
+        stored = stored_dtype(self._array)
+        if copy is False and stored.numpy != stored.storage:
+            raise ValueError("the values of a bf16 tensor cannot be seen without a copy")
+        return np.array(stored.load(self._array), dtype=dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        kind, index = self._array.__dlpack_device__()
+        return int(kind), int(index)
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        values = np.asarray(self)
+        text = np.array2string(values, separator=", ", prefix=f"{name}(")
+        elided = values.size > np.get_printoptions()["threshold"]
+        shape = f", shape={self.shape}" if elided or not values.size else ""
+        return f"{name}({text}, {self.dtype.__name__}{shape})"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are one object; an expression on the right decides for itself."""
+        if isinstance(other, (AnyTensor, np.ndarray, np.generic)):
+            return self is other
+        return NotImplemented
+
+    __hash__ = object.__hash__
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise FrozenInstanceError(f"a tensor is immutable: cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise FrozenInstanceError(f"a tensor is immutable: cannot delete {name!r}")
+
+    def __copy__(self: _Tensor) -> _Tensor:
+        return self
+
+    def __deepcopy__(self: _Tensor, memo: dict[int, Any]) -> _Tensor:
+        return type(self)(self._array.copy(), self.dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._array, self.dtype)
+
+    def __class_getitem__(cls, arguments: Any) -> GenericAlias:
+        """An annotation: the element type, then names of dimensions."""
+        alias = _Annotation(cls, arguments)
+        names = len(alias.__args__) - 1
+        if names > getattr(cls, "rank", 3):
+            raise TypeError(f"{cls.__name__} has {cls.rank} dimensions to name, got {names}")
+        return alias
+
+
+class Ranked(AnyTensor):
+    """A tensor whose rank is known."""
+
+    __slots__ = ()
+
+
+class Batched(Ranked):
+    """A tensor with a leading axis: of rank 1 or more."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> NoReturn:
+        raise RankError(
+            f"a tensor of shape {list(self.shape)} is neither true nor false\n"
+            "  help: np.any(tensor) or np.all(tensor)"
+        )
+
+
+class Tensor0D(Ranked):
+    """A scalar: `float(t)`, `int(t)` and `bool(t)` give its value."""
+
+    __slots__ = ()
+    rank = 0
+
+    def __float__(self) -> float:
+        return float(np.asarray(self).item())
+
+    def __int__(self) -> int:
+        return int(np.asarray(self).item())
+
+    def __bool__(self) -> bool:
+        return bool(np.asarray(self).item())
+
+
+class Tensor1D(Batched):
+    """A vector.
+
+    >>> Tensor1D(np.arange(3)).dtype.__name__
+    'i64'
+    """
+
+    __slots__ = ()
+    rank = 1
+
+
+class Tensor2D(Batched):
+    """A matrix.
+
+    >>> Tensor2D([[0, 1]], f32)
+    Tensor2D([[0., 1.]], f32)
+    """
+
+    __slots__ = ()
+    rank = 2
+
+
+class Tensor3D(Batched):
+    """A tensor of rank 3."""
+
+    __slots__ = ()
+    rank = 3
+
+
+class Tensor4D(Batched):
+    """A tensor of rank 4."""
+
+    __slots__ = ()
+    rank = 4
+
+
+Scalar = Tensor0D
+Bool: Any = Tensor0D.__class_getitem__(boolean)
+
+RANKED: tuple[type[Ranked], ...] = (Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D)
+"""The class for each rank."""
+DTYPES: Mapping[types.DType, type[DType]] = {
+    dtype.core: dtype for dtype in (f16, bf16, f32, f64, i8, i32, i64, boolean)
+}
+"""The class for each element type of the compiler."""
+
+
+def wrap(array: types.Array) -> AnyTensor:
+    """The tensor around a storage array (contiguous, native, bf16 as uint16): nothing is checked."""
+    cls = RANKED[array.ndim]
+    tensor = cls.__new__(cls)
+    object.__setattr__(tensor, "_array", array)
+    return tensor
+
+
+def named(x: _Tensor, *dims: type[Dim]) -> _Tensor:
+    """The same tensor; for the type checker its dimensions have names now.
+
+    Raises: RankError when the number of names is not the rank.
+    """
+    if len(dims) != x.rank:
+        raise RankError(f"a tensor of rank {x.rank} cannot take {len(dims)} names of dimensions")
+    return x
+
+
+def _core(dtype: object) -> types.DType:
+    core = getattr(dtype, "core", None)
+    if not isinstance(core, types.DType):
+        raise DTypeError(f"an element type is one of {_NAMES}, got {dtype!r}")
+    return core
+
+
+def _number(x: object, dtype: type[DType]) -> object:
+    """A Python or NumPy number, for its value only."""
+    _core(dtype)
+    return cast("object", x.item()) if isinstance(x, np.generic) else x
+
+
+_NAMES = ", ".join(dtype.__name__ for dtype in DTYPES.values())

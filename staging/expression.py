@@ -1,0 +1,208 @@
+"""Expressions: the DAG that running a staged Python function builds.
+
+A node has a *rule* that says how it becomes IR once shapes are known, operands, a staging-time type, the
+place in the user's program, and the trace it was made in.  Sharing is by identity: a node used twice is
+computed once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ..core.errors import StagingError
+from ..core.ir import Builder, Op, Value
+from ..core.types import Array, DType
+from .location import SourceLocation, here
+from .spec import Spec, StructSpec, TupleSpec
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Parameter number `index` of the function being traced."""
+
+    index: int
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A concrete tensor; the array is ours and never written."""
+
+    dtype: DType
+    array: Array
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """An op of the IR whose attributes do not depend on shapes."""
+
+    op: Op
+
+
+@dataclass(frozen=True, eq=False)
+class Shaped:
+    """Instructions that depend on the operands' shapes: `build` makes them at specialisation."""
+
+    name: str
+    build: Callable[..., Value]
+
+
+@dataclass(frozen=True)
+class Element:
+    """Element `position` of a tuple, or the field of that position of a struct."""
+
+    position: int
+
+
+@dataclass(frozen=True)
+class Build:
+    """A tuple or struct of the operands."""
+
+    spec: TupleSpec | StructSpec
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A call of another staged function: it stays a call in the IR."""
+
+    callee: Callee
+
+
+Rule: TypeAlias = Parameter | Constant | Primitive | Shaped | Element | Build | Call
+
+
+@dataclass(eq=False, slots=True)
+class Expression:
+    """One node of the DAG."""
+
+    rule: Rule
+    operands: tuple[Expression, ...]
+    type: Spec
+    location: SourceLocation | None
+    trace: Trace | None
+
+
+@dataclass(eq=False)
+class Callee:
+    """What can be called in the IR: a traced function, or the gradient of another callee.
+
+    `captures` are expressions of enclosing traces that the body uses; a call passes them as further
+    arguments.
+    """
+
+    name: str
+    parameters: tuple[Spec, ...]
+    result: Spec = field(default_factory=lambda: TupleSpec(()))
+    captures: tuple[Expression, ...] = ()
+    location: SourceLocation | None = None
+    parameter_names: tuple[str, ...] = ()
+    origin: object = None
+    """The staged function this came from."""
+
+
+@dataclass(eq=False)
+class Trace(Callee):
+    """One run of a Python function on symbolic parameters."""
+
+    inputs: tuple[Expression, ...] = ()
+    output: Expression | None = None
+
+
+@dataclass(eq=False)
+class GradientCallee(Callee):
+    """The gradient of `primal`, as the IR declares it (indices are those of the primal's parameters)."""
+
+    primal: Callee | None = None
+    wrt: tuple[int, ...] = ()
+    source: int | None = None
+    keeping: tuple[int, ...] = ()
+    seedable: bool = False
+
+
+class _Active(threading.local):
+    """The traces in progress on this thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.traces: list[Trace] = []
+
+
+_active = _Active()
+
+
+@contextmanager
+def tracing(trace: Trace) -> Iterator[None]:
+    """While this lasts, new expressions belong to `trace`."""
+    _active.traces.append(trace)
+    try:
+        yield
+    finally:
+        _active.traces.pop()
+
+
+def current_trace() -> Trace | None:
+    return _active.traces[-1] if _active.traces else None
+
+
+def active_traces() -> Sequence[Trace]:
+    """Outermost first."""
+    return _active.traces
+
+
+def make(rule: Rule, operands: Sequence[Expression], type: Spec) -> Expression:
+    """A new node at the user's present line.
+
+    Raises: StagingError when an operand belongs to a trace that is over.
+    """
+    location = here()
+    traces = _active.traces
+    for operand in operands:
+        owner = operand.trace
+        if owner is not None and owner not in traces:
+            raise at(
+                StagingError(
+                    f"a Rep of {owner.name} is used outside of it: it was made while {owner.name} was "
+                    "staged, and means nothing after that"
+                ),
+                location,
+                "return the value from the staged function, or pass it as an argument",
+            )
+    return Expression(rule, tuple(operands), type, location, traces[-1] if traces else None)
+
+
+def free_expressions(root: Expression, trace: Trace) -> tuple[Expression, ...]:
+    """The nodes of enclosing traces that `root` uses, in order of first use."""
+    found: dict[Expression, None] = {}
+    seen: set[Expression] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.trace is not None and node.trace is not trace:
+            found.setdefault(node)
+        else:
+            stack.extend(reversed(node.operands))
+    return tuple(found)
+
+
+def at(error: Any, location: SourceLocation | None, help: str = "") -> Any:
+    """`error` with the user's line and caret in its message, and a note that helps."""
+    place = location.resolve() if location else None
+    if place is not None:
+        excerpt = place.excerpt().replace("\n", "\n  ")
+        error.args = (f"{error.args[0]}\n  {excerpt}", *error.args[1:])
+    if help:
+        error.add_note(f"  help: {help}")
+    return error
+
+
+__all__ = [
+    "Build", "Builder", "Call", "Callee", "Constant", "Element", "Expression", "GradientCallee",
+    "Parameter", "Primitive", "Rule", "Shaped", "Trace", "active_traces", "at", "current_trace",
+    "free_expressions", "make", "tracing",
+]  # fmt: skip

@@ -1,0 +1,442 @@
+"""Rep: a staged value, and the operators of the language on it.
+
+A Rep stands for a value that is not there yet: operators on Reps build expressions.  Python numbers
+take the element type of the tensor beside them; concrete tensors and arrays become constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import GenericAlias
+from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
+
+import numpy as np
+
+from ..core.errors import DTypeError, RankError, StagingError
+from ..core.ops import (
+    Abs,
+    Add,
+    And,
+    ArgMax,
+    ArgMin,
+    Combinator,
+    Divide,
+    Elementwise,
+    Equal,
+    FloorDivide,
+    GreaterThan,
+    GreaterThanOrEqual,
+    LessThan,
+    LessThanOrEqual,
+    Modulo,
+    Multiply,
+    Negate,
+    Not,
+    NotEqual,
+    Or,
+    Power,
+    Square,
+    Subtract,
+)
+from ..core.types import BOOL, DTYPES, F32, DType
+from . import primitive
+from .expression import Build, Element, Expression, make
+from .indexing import subscript
+from .primitive import located
+from .spec import Spec, StructSpec, TensorSpec, TupleSpec
+
+_Rep = TypeVar("_Rep", bound="Rep")
+
+
+class FieldLens(Protocol):
+    """A field of a struct class."""
+
+    owner: Any
+    name: str
+    index: int
+
+
+class Rep:
+    """A staged value; `Rep[Tensor2D[f32]]` is its annotation."""
+
+    __slots__ = ("expression",)
+    __array_ufunc__ = None  # `array + rep` asks the Rep
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
+    is_function: ClassVar[bool] = False
+
+    def __init__(self, expression: Expression) -> None:
+        self.expression = expression
+
+    @property
+    def spec(self) -> Spec:
+        """What is known of the value: rank and element type."""
+        return self.expression.type
+
+    def lift(self, other: object) -> Expression:
+        """`other` as an operand beside this tensor."""
+        return lift(other, primitive.tensor_of(self.expression, "an operator").dtype)
+
+    def _unary(self: _Rep, op: Elementwise) -> _Rep:
+        return type(self)(primitive.elementwise(op, self.expression))
+
+    def _binary(self: _Rep, op: Elementwise, other: object) -> _Rep:
+        if not is_operand(other):
+            return NotImplemented
+        return type(self)(primitive.elementwise(op, self.expression, self.lift(other)))
+
+    def _reflected(self: _Rep, op: Elementwise, other: object) -> _Rep:
+        if not is_operand(other):
+            return NotImplemented
+        return type(self)(primitive.elementwise(op, self.lift(other), self.expression))
+
+    def __add__(self: _Rep, other: object, /) -> _Rep:
+        return self._binary(Add(), other)
+
+    def __radd__(self: _Rep, other: object, /) -> _Rep:
+        return self._reflected(Add(), other)
+
+    def __sub__(self: _Rep, other: object, /) -> _Rep:
+        return self._binary(Subtract(), other)
+
+    def __rsub__(self: _Rep, other: object, /) -> _Rep:
+        return self._reflected(Subtract(), other)
+
+    def __mul__(self: _Rep, other: object, /) -> _Rep:
+        return self._binary(Multiply(), other)
+
+    def __rmul__(self: _Rep, other: object, /) -> _Rep:
+        return self._reflected(Multiply(), other)
+
+    def __truediv__(self: _Rep, other: object, /) -> _Rep:
+        return self._binary(Divide(), other)
+
+    def __rtruediv__(self: _Rep, other: object, /) -> _Rep:
+        return self._reflected(Divide(), other)
+
+    def __floordiv__(self: _Rep, other: object, /) -> _Rep:
+        return self._binary(FloorDivide(), other)
+
+    def __rfloordiv__(self: _Rep, other: object, /) -> _Rep:
+        return self._reflected(FloorDivide(), other)
+
+    def __mod__(self: _Rep, other: object, /) -> _Rep:
+        return self._binary(Modulo(), other)
+
+    def __rmod__(self: _Rep, other: object, /) -> _Rep:
+        return self._reflected(Modulo(), other)
+
+    def __pow__(self: _Rep, other: object, /) -> _Rep:
+        return self._binary(Power(), other)
+
+    def __rpow__(self: _Rep, other: object, /) -> _Rep:
+        return self._reflected(Power(), other)
+
+    def __matmul__(self: _Rep, other: object, /) -> _Rep:
+        if not is_operand(other) or is_number(other):
+            return NotImplemented
+        return type(self)(primitive.dot(self.expression, self.lift(other)))
+
+    def __rmatmul__(self: _Rep, other: object, /) -> _Rep:
+        if not is_operand(other) or is_number(other):
+            return NotImplemented
+        return type(self)(primitive.dot(self.lift(other), self.expression))
+
+    def __neg__(self: _Rep) -> _Rep:
+        return self._unary(Negate())
+
+    def __pos__(self: _Rep) -> _Rep:
+        return self
+
+    def __abs__(self: _Rep) -> _Rep:
+        return self._unary(Abs())
+
+    def __invert__(self: _Rep) -> _Rep:
+        return self._unary(Not())
+
+    def __and__(self: _Rep, other: object, /) -> _Rep:
+        return self._binary(And(), other)
+
+    def __rand__(self: _Rep, other: object, /) -> _Rep:
+        return self._reflected(And(), other)
+
+    def __or__(self: _Rep, other: object, /) -> _Rep:
+        return self._binary(Or(), other)
+
+    def __ror__(self: _Rep, other: object, /) -> _Rep:
+        return self._reflected(Or(), other)
+
+    def __xor__(self: _Rep, other: object, /) -> _Rep:
+        return (self | other) & ~(self & other)
+
+    def __rxor__(self: _Rep, other: object, /) -> _Rep:
+        return self ^ other
+
+    def __lt__(self: _Rep, other: object, /) -> _Rep:
+        return self._binary(LessThan(), other)
+
+    def __le__(self: _Rep, other: object, /) -> _Rep:
+        return self._binary(LessThanOrEqual(), other)
+
+    def __gt__(self: _Rep, other: object, /) -> _Rep:
+        return self._binary(GreaterThan(), other)
+
+    def __ge__(self: _Rep, other: object, /) -> _Rep:
+        return self._binary(GreaterThanOrEqual(), other)
+
+    def __eq__(self: _Rep, other: object, /) -> _Rep:  # type: ignore[override]  # an expression
+        return self._binary(Equal(), other)
+
+    def __ne__(self: _Rep, other: object, /) -> _Rep:  # type: ignore[override]  # an expression
+        return self._binary(NotEqual(), other)
+
+    __hash__ = object.__hash__
+
+    def __getitem__(self: _Rep, key: Any, /) -> _Rep:
+        """A field of a struct, an element of a tuple, or elements and slices of a tensor."""
+        match self.spec:
+            case StructSpec():
+                return type(self)(field_of(self.expression, key))
+            case TupleSpec(elements):
+                return type(self)(_element_of(self.expression, key, len(elements)))
+            case _:
+                return type(self)(subscript(self.expression, key, _index_expression))
+
+    def set(self: _Rep, lens: FieldLens, value: object, /) -> _Rep:
+        """The struct with one field replaced."""
+        spec = self.spec
+        old = field_of(self.expression, lens)  # checks the lens
+        assert isinstance(spec, StructSpec)
+        new = value.expression if isinstance(value, Rep) else None
+        if new is None or new.type != old.type:
+            found = new.type.words if new else f"a {type(value).__name__}"
+            raise located(DTypeError(f"field {lens.name} of {spec.words} holds {old.type.words}, not {found}"))
+        parts = [
+            new if position == lens.index else make(Element(position), (self.expression,), element)
+            for position, (_, element) in enumerate(spec.fields)
+        ]
+        return type(self)(make(Build(spec), parts, spec))
+
+    def unpack(self: _Rep) -> tuple[_Rep, ...]:
+        """The elements of a tuple."""
+        if not isinstance(self.spec, TupleSpec):
+            raise located(StagingError(f"only a tuple can be unpacked, not a {self.spec.words}"))
+        return tuple(self[position] for position in range(len(self.spec.elements)))
+
+    def sum(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+        """Σ along the axes (all by default)."""
+        return self._reduce(Combinator.ADD, axis, keepdims)
+
+    def prod(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+        """Π along the axes (all by default)."""
+        return self._reduce(Combinator.MULTIPLY, axis, keepdims)
+
+    def max(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+        """Largest element along the axes; NaN wins; −∞ or the smallest integer of none."""
+        return self._reduce(Combinator.MAX, axis, keepdims)
+
+    def min(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+        """Smallest element along the axes; NaN wins; +∞ or the largest integer of none."""
+        return self._reduce(Combinator.MIN, axis, keepdims)
+
+    def all(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+        """Whether all are true; true of none."""
+        return self._reduce(Combinator.AND, axis, keepdims)
+
+    def any(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+        """Whether any is true; false of none."""
+        return self._reduce(Combinator.OR, axis, keepdims)
+
+    def _reduce(self: _Rep, combinator: Combinator, axis: Any, keepdims: bool) -> _Rep:
+        return type(self)(primitive.reduce(self.expression, combinator, axis, keepdims))
+
+    def mean(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+        """Arithmetic mean; NaN of none.  16-bit floats are summed in f32."""
+        dtype = _float_dtype(self.expression, "mean")
+        wide = self.cast(F32) if dtype.bits == 16 else self
+        number = primitive.count(wide.expression, axis, F32 if dtype.bits == 16 else dtype)
+        return (wide.sum(axis, keepdims=keepdims) / type(self)(number)).cast(dtype)
+
+    def var(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+        """Population variance: the mean of squared distances from the mean."""
+        _float_dtype(self.expression, "var")
+        return (self - self.mean(axis, keepdims=True))._unary(Square()).mean(axis, keepdims=keepdims)
+
+    def argmax(self: _Rep, axis: Any = None) -> _Rep:
+        """Index (i64) of the first largest element."""
+        return type(self)(primitive.arg_extremum(self.expression, ArgMax, axis))
+
+    def argmin(self: _Rep, axis: Any = None) -> _Rep:
+        """Index (i64) of the first smallest element."""
+        return type(self)(primitive.arg_extremum(self.expression, ArgMin, axis))
+
+    @property
+    def T(self: _Rep) -> _Rep:
+        """The transposed matrix."""
+        rank = primitive.tensor_of(self.expression, "T").rank
+        if rank != 2:
+            raise located(RankError(f"only a matrix has a T, not a {self.spec.words}"), "transpose(1, 0, ...)")
+        return self.transpose(1, 0)
+
+    def transpose(self: _Rep, *permutation: int) -> _Rep:
+        """Axis k of the result is axis `permutation[k]`; all axes reversed by default."""
+        rank = primitive.tensor_of(self.expression, "transpose").rank
+        axes = tuple(primitive.normalize_axis(axis, rank) for axis in permutation)
+        return type(self)(primitive.transpose(self.expression, axes or tuple(reversed(range(rank)))))
+
+    def reshape(self: _Rep, *dims: int) -> _Rep:
+        """The same elements in row-major order; one extent may be −1."""
+        return type(self)(primitive.reshape(self.expression, static_shape(dims, "reshape", allow=-1)))
+
+    def expand_dims(self: _Rep, axis: int) -> _Rep:
+        """One new axis of extent 1."""
+        rank = primitive.tensor_of(self.expression, "expand_dims").rank
+        return type(self)(primitive.expand(self.expression, primitive.normalize_axis(axis, rank + 1)))
+
+    def squeeze(self: _Rep, axis: int) -> _Rep:
+        """Without an axis of extent 1."""
+        rank = primitive.tensor_of(self.expression, "squeeze").rank
+        return type(self)(primitive.squeeze(self.expression, primitive.normalize_axis(axis, rank)))
+
+    def named(self: _Rep, *dims: Any) -> _Rep:
+        """The same value; its dimensions have names for the type checker now."""
+        rank = primitive.tensor_of(self.expression, "named").rank
+        if len(dims) != rank:
+            raise located(RankError(f"a tensor of rank {rank} cannot take {len(dims)} names of dimensions"))
+        return self
+
+    def cast(self: _Rep, dtype: Any) -> _Rep:
+        """Each element converted: to integers towards zero, to boolean by comparing with 0."""
+        return type(self)(primitive.cast(self.expression, core_dtype(dtype)))
+
+    def __bool__(self) -> NoReturn:
+        raise located(
+            StagingError("a Rep has no truth value: it stands for a value that is not there yet"),
+            "choose with `select(condition, a, b)`; Python's if, while, and, or, not run while staging",
+        )
+
+    def __iter__(self: _Rep) -> Iterator[_Rep]:
+        if isinstance(self.spec, TupleSpec):
+            return iter(self.unpack())
+        raise located(
+            StagingError("a Rep cannot be iterated: how many rows it has is not known while staging"),
+            "use whole-tensor operations, or a Python loop over indices `x[i]` of a known range",
+        )
+
+    def __len__(self) -> int:
+        if isinstance(self.spec, TupleSpec):
+            return len(self.spec.elements)
+        raise _not_there("len()")
+
+    def __float__(self) -> NoReturn:
+        raise _not_there("float()")
+
+    def __int__(self) -> NoReturn:
+        raise _not_there("int()")
+
+    def __index__(self) -> NoReturn:
+        raise _not_there("an index or range()")
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise _not_there("a NumPy function")
+
+    def __repr__(self) -> str:
+        return f"<Rep of {self.spec.words}>"
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, bool | int | float)
+
+
+def is_operand(value: object) -> bool:
+    """Whether an operator takes it: a Rep, a number, a concrete tensor or array."""
+    return isinstance(value, Rep | np.ndarray | np.generic) or is_number(value) or hasattr(value, "_array")
+
+
+def lift(value: object, dtype: DType) -> Expression:
+    """An operand: a Python number takes `dtype`, everything else has its own element type."""
+    if isinstance(value, Rep):
+        return value.expression
+    if is_number(value):
+        return primitive.literal(value, dtype)
+    return constant_of(value)
+
+
+def constant_of(value: Any) -> Expression:
+    """A concrete tensor, array or NumPy scalar as a constant (copied, so later writes do not matter)."""
+    stored = getattr(value, "_array", None)
+    if stored is None:
+        stored = np.asarray(value)
+        found = DTYPES.get(stored.dtype.name)
+        if found is None:
+            raise located(DTypeError(f"an array of {stored.dtype} cannot be used in a staged function"))
+        return primitive.array_constant(found, np.array(stored, found.storage, order="C"))
+    return primitive.array_constant(core_dtype(value.dtype), np.array(stored, order="C"))
+
+
+def core_dtype(dtype: Any) -> DType:
+    """The compiler's element type for one of the language's."""
+    core = getattr(dtype, "core", None)
+    if not isinstance(core, DType):
+        raise located(DTypeError(f"an element type is one of {', '.join(DTYPES)}, not {dtype!r}"))
+    return core
+
+
+def static_shape(dims: Any, what: str, *, allow: int = 0) -> tuple[int, ...]:
+    """A shape made of Python ints.  Raises: DTypeError for anything else, such as a Rep."""
+    extents: list[int] = []
+    for dim in dims:
+        if isinstance(dim, Rep) or not hasattr(dim, "__index__"):
+            raise located(DTypeError(f"{what} takes a shape of Python ints, not {dim!r}"))
+        extent = int(dim.__index__())
+        if extent < min(allow, 0):
+            raise located(RankError(f"{what}: an axis cannot have {extent} elements"))
+        extents.append(extent)
+    return tuple(extents)
+
+
+def field_of(struct: Expression, lens: Any) -> Expression:
+    """The field a lens names."""
+    spec = struct.type
+    assert isinstance(spec, StructSpec)
+    owner, name = getattr(lens, "owner", None), getattr(lens, "name", None)
+    if not (isinstance(owner, type) and issubclass(spec.cls, owner)) or name is None:
+        raise located(
+            StagingError(f"{lens!r} is not a field of {spec.words}"),
+            f"its fields are {', '.join(f'{spec.words}.{field}' for field, _ in spec.fields)}",
+        )
+    position = [field for field, _ in spec.fields].index(name)
+    if struct.operands and isinstance(struct.rule, Build):
+        return struct.operands[position]
+    return make(Element(position), (struct,), spec.fields[position][1])
+
+
+def _element_of(value: Expression, key: Any, count: int) -> Expression:
+    spec = value.type
+    assert isinstance(spec, TupleSpec)
+    if not isinstance(key, int):
+        raise located(StagingError(f"an element of a tuple is chosen by an int, not {key!r}"))
+    if not -count <= key < count:
+        raise located(StagingError(f"element {key} does not exist: the tuple has {count} elements"))
+    if isinstance(value.rule, Build):
+        return value.operands[key % count]
+    return make(Element(key % count), (value,), spec.elements[key % count])
+
+
+def _index_expression(key: Any) -> Expression | None:
+    return key.expression if isinstance(key, Rep) else None
+
+
+def _float_dtype(x: Expression, what: str) -> DType:
+    dtype = primitive.tensor_of(x, what).dtype
+    if not dtype.is_float:
+        raise located(DTypeError(f"{what} takes float elements, not {dtype}"), "cast it first, `x.cast(f32)`")
+    return dtype
+
+
+def _not_there(what: str) -> StagingError:
+    error = StagingError(f"{what} needs a value, and a Rep has none while staging")
+    located(error, "keep computing with Reps, or call the staged function with concrete tensors")
+    return error
+
+
+__all__ = ["BOOL", "Rep", "TensorSpec", "constant_of", "core_dtype", "is_number", "is_operand", "lift", "static_shape"]

@@ -1,0 +1,69 @@
+"""What is known of a value while staging: rank and element type, not the shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.types import DType
+
+
+class Spec:
+    """Base of the staging-time types."""
+
+    @property
+    def words(self) -> str:
+        """As users read it."""
+        raise AssertionError("every spec says how it reads")
+
+
+@dataclass(frozen=True)
+class TensorSpec(Spec):
+    """A tensor of `rank` axes."""
+
+    rank: int
+    dtype: DType
+
+    @property
+    def words(self) -> str:
+        name = "boolean" if self.dtype.kind == "boolean" else self.dtype.name
+        return f"Tensor{self.rank}D[{name}]"
+
+
+@dataclass(frozen=True)
+class TupleSpec(Spec):
+    """Several values."""
+
+    elements: tuple[Spec, ...]
+
+    @property
+    def words(self) -> str:
+        return f"tuple[{', '.join(e.words for e in self.elements)}]"
+
+
+@dataclass(frozen=True)
+class StructSpec(Spec):
+    """A struct class and what is known of its fields."""
+
+    cls: type[Any]
+    fields: tuple[tuple[str, Spec], ...]
+
+    @property
+    def words(self) -> str:
+        return self.cls.__name__
+
+    def field(self, name: str) -> Spec | None:
+        return dict(self.fields).get(name)
+
+
+def leaves(spec: Spec) -> list[TensorSpec]:
+    """The tensors inside, from left to right."""
+    match spec:
+        case TensorSpec():
+            return [spec]
+        case TupleSpec(elements):
+            return [leaf for element in elements for leaf in leaves(element)]
+        case StructSpec(fields=fields):
+            return [leaf for _, element in fields for leaf in leaves(element)]
+        case _:
+            return []

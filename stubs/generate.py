@@ -1,0 +1,63 @@
+"""Writes the typed face of the package: nnkit/__init__.pyi and nnkit/random.pyi.
+
+    python stubs/generate.py            write both
+    python stubs/generate.py FOLDER     write them into FOLDER instead
+
+`surface/` has the sections in the order they appear; its docstring explains how the tables stay
+short.  There they are written with plain names.  What must not be importable by users, because it
+does not exist at run time (type variables, classes that occur in signatures only), gets its leading
+underscore here, at the end.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from surface.differentiation import differentiation
+from surface.functions import functions
+from surface.sampling import sampling
+from surface.staged import reductions, staged_class, staging
+from surface.tensors import dtypes, errors, header, structs, tensors
+
+NNKIT = Path(__file__).parent.parent / "nnkit"
+SIGNATURES_ONLY = (
+    "View Forbidden Reduce ReduceFloat RankTooHigh Fn1 Fn2 Fn3 Fn4 Fn5 Fn6 "
+    "Index IndexMode Stage Argument From"
+).split()
+Section = Callable[[], Iterator[str]]
+FILES: dict[str, list[Section]] = {
+    "__init__.pyi": [
+        header,
+        dtypes,
+        tensors,
+        structs,
+        staged_class,
+        reductions,
+        functions,
+        staging,
+        differentiation,
+        errors,
+    ],
+    "random.pyi": [sampling],
+}
+
+
+def render(sections: list[Section]) -> str:
+    """The text of one stub."""
+    text = "\n".join(line for section in sections for line in section()) + "\n"
+    variables = re.findall(r"^(\w+) = TypeVar", text, re.MULTILINE)
+    private = "|".join([*variables, *SIGNATURES_ONLY])
+    return re.sub(rf"\b({private})\b", r"_\1", text)
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else NNKIT
+    for name, sections in FILES.items():
+        (folder / name).write_text(render(sections))
+
+
+if __name__ == "__main__":
+    main()

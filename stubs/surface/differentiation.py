@@ -1,0 +1,117 @@
+"""gradient and value_and_gradient.
+
+Overloads by literal index over the prefix of the parameters, the rest in Ts, so that any arity
+works; indices in increasing order.  The selector form takes them in any order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from .expressions import (
+    MAX_INDEX,
+    MAX_PARAMETERS,
+    commas,
+    define,
+    function,
+    names,
+    rep,
+    template,
+    title,
+    tup,
+)
+
+
+def differentiation() -> Iterator[str]:
+    yield title("differentiation")
+    yield "From: TypeAlias = Literal[" + commas(map(str, range(MAX_INDEX + 1))) + "]"
+    yield from define("gradient", [*_by_index(), _by_lens(), *_by_selector()])
+    yield from define("value_and_gradient", [*_value_by_index(), *_value_by_selector()])
+    yield from template("differentiation")
+
+
+def _choices() -> Iterator[int | tuple[int, ...]]:
+    """What `wrt` may be: an index, or increasing indices."""
+    yield from range(MAX_INDEX + 1)
+    for count in range(1, MAX_INDEX + 2):
+        yield from itertools.combinations(range(MAX_INDEX + 1), count)
+
+
+def _indices(wrt: int | tuple[int, ...]) -> Sequence[int]:
+    return [wrt] if isinstance(wrt, int) else wrt
+
+
+def _literal(wrt: int | tuple[int, ...]) -> str:
+    if isinstance(wrt, int):
+        return f"wrt: Literal[{wrt}]"
+    return f"wrt: {tup([f'Literal[{i}]' for i in wrt])}"
+
+
+def _parameters(wrt: int | tuple[int, ...]) -> list[str]:
+    """D where differentiable, A elsewhere, then the rest."""
+    chosen = _indices(wrt)
+    prefix = [f"D{i}" if i in chosen else f"A{i}" for i in range(max(chosen) + 1)]
+    return [*prefix, "Unpack[Ts]"]
+
+
+def _result(wrt: int | tuple[int, ...]) -> str:
+    each = [f"D{i}" for i in _indices(wrt)]
+    return each[0] if isinstance(wrt, int) else tup(each)
+
+
+def _outputs() -> list[str]:
+    """The k-th of several outputs.
+
+    A seeded gradient must name it, which keeps half of the overloads out of most calls.  It is not
+    written `FT | tuple[FT, ...]`: mypy pushes that union into a lambda's result.
+    """
+    rest = ["FT", "Unpack[tuple[Any, ...]]"]
+    return [tup(["Any"] * k + rest) for k in range(MAX_INDEX + 1)]
+
+
+def _by_index() -> Iterator[str]:
+    for wrt in _choices():
+        parameters, result, literal = _parameters(wrt), _result(wrt), _literal(wrt)
+        # pyright mis-expands [*Ts, FT] without the inner tuple
+        seeded = [f"Unpack[{tup([*parameters, 'FT'])}]"]
+        kept = tup([*(f"D{i}" for i in _indices(wrt)), "FT"])
+        any_output = f"of: {rep(function(parameters, 'OUT'))}, {literal}"
+        single = f"of: {rep(function(parameters, 'FT'))}, {literal}"
+        several = [f"of: View[{function(parameters, output)}], {literal}" for output in _outputs()]
+        seed, keep = "seedable: Literal[True]", "keeping: tuple[Literal[0]]"
+        yield f"(*, {any_output}, from_: From = 0) -> {rep(function(parameters, result))}"
+        yield f"(*, {single}, {keep}) -> {rep(function(parameters, kept))}"
+        yield f"(*, {several[0]}, from_: From = 0, {keep}) -> {rep(function(parameters, kept))}"
+        yield f"(*, {single}, {seed}, {keep}) -> {rep(function(seeded, kept))}"
+        yield f"(*, {single}, {seed}) -> {rep(function(seeded, result))}"
+        for k, of in enumerate(several):
+            yield f"(*, {of}, from_: Literal[{k}], {seed}) -> {rep(function(seeded, result))}"
+
+
+def _by_lens() -> str:
+    of = rep(function(["S", "Unpack[Ts]"], "FT"))
+    return f"(*, of: {of}, wrt: Lens[S, Y]) -> {rep(function(['S', 'Unpack[Ts]'], 'Y'))}"
+
+
+def _by_selector() -> Iterator[str]:
+    """Any order, and fields of structs."""
+    for n in range(1, MAX_PARAMETERS + 1):
+        parameters = names("A", n)
+        given = f"of: {rep(function(parameters, 'FT'))}, wrt: {function(parameters, 'G')}"
+        yield f"(*, {given}) -> {rep(function(parameters, 'G'))}"
+        yield f"(*, {given}, seedable: Literal[True]) -> {rep(function([*parameters, 'FT'], 'G'))}"
+
+
+def _value_by_index() -> Iterator[str]:
+    for wrt in _choices():
+        parameters, result = _parameters(wrt), tup(["Tensor0D[F]", _result(wrt)])
+        of = rep(function(parameters, "Tensor0D[F]"))
+        yield f"(*, of: {of}, {_literal(wrt)}) -> {rep(function(parameters, result))}"
+
+
+def _value_by_selector() -> Iterator[str]:
+    for n in range(1, MAX_PARAMETERS + 1):
+        parameters = names("A", n)
+        given = f"of: {rep(function(parameters, 'Tensor0D[F]'))}, wrt: {function(parameters, 'G')}"
+        yield f"(*, {given}) -> {rep(function(parameters, 'tuple[Tensor0D[F], G]'))}"

@@ -1,0 +1,129 @@
+"""Type expressions and definitions of the stub, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+MAX_RANK = 4
+MAX_ARITY = 8
+"""Of application, f(...) and f[...]."""
+MAX_PARAMETERS = 6
+"""Of staged, fn and the selector form of wrt."""
+MAX_INDEX = 3
+"""The highest literal index of gradient(wrt=, from_=)."""
+MAX_RESULTS = 4
+"""Of a staged function."""
+RANKS = range(MAX_RANK + 1)
+DTYPES: dict[str, tuple[str, str | None]] = {
+    "f16": ("Float", "float16"),
+    "bf16": ("Float", None),
+    "f32": ("Float", "float32"),
+    "f64": ("Float", "float64"),
+    "i8": ("Integer", "int8"),
+    "i32": ("Integer", "int32"),
+    "i64": ("Integer", "int64"),
+    "boolean": ("Logical", "bool"),
+}
+"""Family and NumPy scalar type of each element type: a new one costs this line."""
+LITERALS = {"Float": "float", "Integer": "int"}
+"""The Python number that may stand for a scalar of the family."""
+VARIABLES = {"Number": "NT", "Float": "FT", "Integer": "ZT"}
+"""The type variable for a tensor of the family."""
+
+
+def template(name: str) -> Iterator[str]:
+    """A part that needs no generating, as ordinary stub text."""
+    path = Path(__file__).parent.parent / "templates" / f"{name}.pyi"
+    yield from path.read_text().strip("\n").split("\n")
+
+
+def title(text: str) -> str:
+    return f"# {'-' * 40} {text}"
+
+
+def define(
+    name: str, signatures: Iterable[str], *, indent: str = "", note: str = ""
+) -> Iterator[str]:
+    """`def name signature: ...`, as overloads when there are several; `note` goes on the first."""
+    distinct = list(dict.fromkeys(signatures))
+    for position, signature in enumerate(distinct):
+        comment = "" if position else note
+        if len(distinct) > 1:
+            yield f"{indent}@overload{comment}"
+        yield f"{indent}def {name}{signature}: ...{comment}"
+
+
+def method(name: str, signatures: Iterable[str], *, note: str = "") -> Iterator[str]:
+    return define(name, signatures, indent="    ", note=note)
+
+
+def commas(parts: Iterable[str]) -> str:
+    return ", ".join(parts)
+
+
+def names(letter: str, count: int, wrap: str = "{}") -> list[str]:
+    """names("A", 2, "Rep[{}]") is ["Rep[A0]", "Rep[A1]"]."""
+    return [wrap.format(f"{letter}{i}") for i in range(count)]
+
+
+def dims(rank: int, letters: str = "IJKL") -> list[str]:
+    return list(letters[:rank])
+
+
+def tensor(rank: int, extents: Sequence[str] | None = None, dtype: str = "D") -> str:
+    """Tensor2D[D, I, J]; without `extents` the variables I, J, K, L.  Trailing Any are left out."""
+    arguments = list(dims(rank) if extents is None else extents)
+    assert len(arguments) == rank <= MAX_RANK, (rank, extents)
+    while arguments and arguments[-1] == "Any":
+        arguments.pop()
+    return f"Tensor{rank}D[{commas([dtype, *arguments])}]"
+
+
+def plain(rank: int, dtype: str = "D") -> str:
+    """A tensor without named dimensions."""
+    return tensor(rank, ["Any"] * rank, dtype)
+
+
+def without(rank: int, *gone: int, dtype: str = "D") -> str:
+    """A tensor of `rank` that has lost some axes."""
+    kept = [d for i, d in enumerate(dims(rank)) if i not in gone]
+    return tensor(rank - len(gone), kept, dtype)
+
+
+def rep(inner: str) -> str:
+    return f"Rep[{inner}]"
+
+
+def tup(parts: Sequence[str]) -> str:
+    return f"tuple[{commas(parts)}]"
+
+
+def ints(rank: int) -> str:
+    """A shape of that rank, as Python ints."""
+    return tup(["int"] * rank) if rank else "tuple[()]"
+
+
+def function(parameters: Iterable[str], result: str) -> str:
+    return f"Callable[[{commas(parameters)}], {result}]"
+
+
+def masked(dtype: str, mask: str) -> str:
+    """A tensor whose comparison gives `mask`."""
+    return f"Ranked[{dtype}, Any, {mask}]"
+
+
+def lifted(up: str) -> str:
+    """A tensor that is `up` after one more leading dimension."""
+    return f"Ranked[Any, {up}, Any]"
+
+
+def batched(element: str, depth: int = 1, dtype: str = "Any") -> str:
+    """A tensor of any rank >= depth; `element` is its row, or the row of its row, ..."""
+    inner = element if depth == 1 else batched(element, depth - 1)
+    return f"Batched[{dtype}, Any, Any, {inner}]"
+
+
+def axis_literal(axis: int, rank: int) -> str:
+    """The axis counted from either end."""
+    return f"Literal[{axis}, {axis - rank}]"

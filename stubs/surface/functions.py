@@ -1,0 +1,200 @@
+"""The functions of staged tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .expressions import (
+    LITERALS,
+    MAX_RANK,
+    MAX_RESULTS,
+    RANKS,
+    VARIABLES,
+    axis_literal,
+    commas,
+    define,
+    dims,
+    ints,
+    names,
+    plain,
+    rep,
+    template,
+    tensor,
+    title,
+    tup,
+    without,
+)
+
+UNARY = {
+    "Number": "negate abs sign square",
+    "Float": "sqrt rsqrt exp log log1p expm1 sin cos tan asin acos atan sinh cosh tanh asinh acosh "
+    "atanh erf erfc lgamma digamma floor ceil round rint sigmoid relu gelu",
+}
+BINARY = {
+    "Number": "add sub mul minimum maximum modulo",
+    "Float": "div power",
+    "Integer": "floor_divide truncate_divide",
+}
+
+
+def functions() -> Iterator[str]:
+    yield title("functions of staged tensors")
+    yield from template("functions")
+    for family, listed in UNARY.items():
+        variable = VARIABLES[family]
+        for name in listed.split():
+            yield from define(name, [f"(x: Rep[{variable}], /) -> Rep[{variable}]"])
+    for family, listed in BINARY.items():
+        for name in listed.split():
+            yield from define(name, _binary(family))
+    yield from define("select", _select())
+    yield from _joins()
+    yield from _lookups()
+    yield from _makers()
+    yield from _losses()
+    yield from define(
+        "tup",
+        [
+            f"({commas(f'a{i}: Rep[A{i}]' for i in range(n))}, /) -> {rep(tup(names('A', n)))}"
+            for n in range(2, MAX_RESULTS + 1)
+        ],
+    )
+
+
+def _binary(family: str) -> Iterator[str]:
+    """One type; a tensor and a Python number; a tensor and one of lower rank."""
+    for literal_family, literal in LITERALS.items():
+        if family in (literal_family, "Number"):
+            variable = VARIABLES[literal_family]
+            yield f"(x: Rep[{variable}], y: {literal}, /) -> Rep[{variable}]"
+            yield f"(x: {literal}, y: Rep[{variable}], /) -> Rep[{variable}]"
+    variable = VARIABLES[family]
+    yield f"(x: Rep[{variable}], y: Rep[{variable}], /) -> Rep[{variable}]"
+    dtype = {"Number": "N", "Float": "F", "Integer": "Z"}[family]
+    for high in RANKS[1:]:
+        for low in range(high):
+            large = rep(tensor(high, None, dtype))
+            small = rep(tensor(low, dims(high)[high - low :], dtype))
+            yield f"(x: {large}, y: {small}, /) -> {large}"
+            yield f"(x: {small}, y: {large}, /) -> {large}"
+
+
+def _select() -> Iterator[str]:
+    for r in RANKS:
+        mask = f"pred: {rep(tensor(r, None, 'boolean'))}"
+        yield f"({mask}, a: {rep(tensor(r))}, b: {rep(tensor(r))}, /) -> {rep(tensor(r))}"
+        for dtype, literal in (("F", "float"), ("Z", "int")):
+            value = rep(tensor(r, None, dtype))
+            yield f"({mask}, a: {value}, b: {literal}, /) -> {value}"
+            yield f"({mask}, a: {literal}, b: {value}, /) -> {value}"
+
+
+def _joins() -> Iterator[str]:
+    yield from define(
+        "concat",
+        [
+            f"(xs: Sequence[{rep(plain(r))}], /, axis: Literal[{commas(map(str, range(-r, r)))}] = 0)"
+            f" -> {rep(plain(r))}"
+            for r in RANKS[1:]
+        ],
+    )
+    yield from define(
+        "stack",
+        [
+            f"(xs: Sequence[{rep(tensor(r))}], /, axis: {axis_literal(i, r + 1)}{'' if i else ' = 0'})"
+            f" -> {rep(tensor(r + 1, [*dims(r)[:i], 'Any', *dims(r)[i:]]))}"
+            for r in RANKS[:-1]
+            for i in range(r + 1)
+        ],
+    )
+    yield from define(
+        "pad",
+        [
+            f"(x: {rep(plain(r, 'N'))}, widths: {tup(['tuple[int, int]'] * r)}, /, *,"
+            f" value: float = 0) -> {rep(plain(r, 'N'))}"
+            for r in RANKS[1:]
+        ],
+    )
+
+
+def _lookups() -> Iterator[str]:
+    yield from define("take", _take())
+    yield from define(
+        "one_hot",
+        [
+            f"(indices: {rep(tensor(r, None, 'Z'))}, count: int, dtype: type[E], /)"
+            f" -> {rep(tensor(r + 1, [*dims(r), 'Any'], 'E'))}"
+            for r in RANKS[:-1]
+        ],
+    )
+
+
+def _take() -> Iterator[str]:
+    """The axis is replaced by the axes of the indices."""
+    for r in RANKS[1:]:
+        for axis in range(r):
+            for s in range(MAX_RANK - r + 2):
+                looked_up = dims(s, "PQUV")
+                result = tensor(r - 1 + s, [*dims(r)[:axis], *looked_up, *dims(r)[axis + 1 :]])
+                yield (
+                    f"(x: {rep(tensor(r))}, indices: {rep(tensor(s, looked_up, 'Z'))}, /,"
+                    f" axis: {axis_literal(axis, r)}{'' if axis else ' = 0'}, *,"
+                    f" mode: IndexMode = 'error') -> {rep(result)}"
+                )
+
+
+def _makers() -> Iterator[str]:
+    """From a static shape."""
+    yield from define(
+        "iota",
+        [
+            f"(shape: {ints(r)}, dtype: type[N], /, axis: {axis_literal(0, r)[:-1]}"
+            f"{''.join(f', {i}, {i - r}' for i in range(1, r))}] = 0) -> {rep(plain(r, 'N'))}"
+            for r in RANKS[1:]
+        ],
+    )
+    for name in ("zeros", "ones"):
+        signatures = [
+            f"(shape: {ints(r)}, dtype: type[E], /) -> {rep(plain(r, 'E'))}" for r in RANKS
+        ]
+        yield from define(name, signatures)
+    yield from define(
+        "full",
+        [
+            f"(shape: {ints(r)}, value: float, dtype: type[E], /) -> {rep(plain(r, 'E'))}"
+            for r in RANKS
+        ],
+    )
+    yield from define(
+        "broadcast_to",
+        [
+            f"(x: {rep(plain(low))}, shape: {ints(high)}, /) -> {rep(plain(high))}"
+            for high in RANKS
+            for low in range(high + 1)
+        ],
+    )
+
+
+def _losses() -> Iterator[str]:
+    for name in ("mean", "var", "logsumexp", "norm"):
+        yield f"{name}: ReduceFloat"
+    classes = [
+        f"(logits: {rep(tensor(r, None, 'F'))}, labels: {rep(without(r, r - 1, dtype='Z'))}, /)"
+        " -> Rep[Tensor0D[F]]"
+        for r in (1, 2)
+    ]
+    probabilities = [
+        f"(logits: {rep(tensor(r, None, 'F'))}, labels: {rep(tensor(r, None, 'F'))}, /)"
+        " -> Rep[Tensor0D[F]]"
+        for r in (1, 2)
+    ]
+    yield from define("cross_entropy", classes + probabilities)
+    option = "*, epsilon: float = 1e-5"
+    plain_norm = f"(x: Rep[FT], /, {option}) -> Rep[FT]"
+    scaled = [
+        f"(x: {rep(tensor(r, None, 'F'))}, scale: {last}, offset: {last}, /, {option})"
+        f" -> {rep(tensor(r, None, 'F'))}"
+        for r in RANKS[1:]
+        for last in [rep(tensor(1, dims(r)[-1:], "F"))]
+    ]
+    yield from define("layer_norm", [plain_norm, *scaled])

@@ -1,0 +1,307 @@
+"""Rep: application, indexing, operators, shapes and reductions; then staged and fn."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from .expressions import (
+    LITERALS,
+    MAX_ARITY,
+    MAX_PARAMETERS,
+    MAX_RANK,
+    MAX_RESULTS,
+    RANKS,
+    VARIABLES,
+    axis_literal,
+    batched,
+    commas,
+    define,
+    dims,
+    function,
+    lifted,
+    masked,
+    method,
+    names,
+    plain,
+    rep,
+    template,
+    tensor,
+    title,
+    tup,
+    without,
+)
+
+OPERATORS = {
+    "add": "Number",
+    "sub": "Number",
+    "mul": "Number",
+    "truediv": "Float",
+    "floordiv": "Integer",
+    "mod": "Integer",
+    "pow": "Float",
+}
+REDUCTIONS = {
+    "sum": "Number",
+    "prod": "Number",
+    "max": "Number",
+    "min": "Number",
+    "mean": "Float",
+    "var": "Float",
+    "all": "Logical",
+    "any": "Logical",
+}
+
+
+def staged_class() -> Iterator[str]:
+    yield title("staged values")
+    yield from template("rep")
+    yield from _application()
+    yield from method(
+        "unpack",
+        [
+            f"(self: {rep(tup(names('A', n)))}) -> {tup(names('A', n, 'Rep[{}]'))}"
+            for n in range(2, MAX_RESULTS + 1)
+        ],
+    )
+    yield from _arithmetic()
+    yield from _comparisons()
+    yield from _matmul()
+    yield from _reductions()
+    yield from _shapes()
+
+
+def reductions() -> Iterator[str]:
+    """The one table of all reductions: as a method's object, and as a function's."""
+    yield "class Reduce(Generic[X]):"
+    yield from method("__call__", _reduce_cases("self: Reduce[{}]", "D"))
+    yield "class ReduceFloat:"
+    yield from method("__call__", _reduce_cases("self, x: Rep[{}], /", "F"))
+
+
+def staging() -> Iterator[str]:
+    yield title("staging")
+    yield from template("staging")
+    results = [("Rep[R]", "R")] + [
+        (tup(names("R", n, "Rep[{}]")), tup(names("R", n))) for n in range(2, MAX_RESULTS + 1)
+    ]
+    yield from define(
+        "staged",
+        [
+            f"(fn: {function(names('A', n, 'Rep[{}]'), traced)}, /)"
+            f" -> {rep(function(names('A', n), result))}"
+            for n in range(MAX_PARAMETERS + 1)
+            for traced, result in results
+        ],
+    )
+    for n in range(1, MAX_PARAMETERS + 1):
+        yield f"class Fn{n}(Generic[{commas(names('A', n))}]):"
+        traced = function(names("A", n, "Rep[{}]"), "Rep[R]")
+        yield from method("__call__", [f"(self, fn: {traced}, /) -> {_staged_function(n)}"])
+    yield from define(
+        "fn",
+        [
+            f"({commas(f't{i}: type[A{i}]' for i in range(n))}, /) -> Fn{n}[{commas(names('A', n))}]"
+            for n in range(1, MAX_PARAMETERS + 1)
+        ],
+    )
+
+
+def _staged_function(arity: int) -> str:
+    return rep(function(names("A", arity), "R"))
+
+
+def _application() -> Iterator[str]:
+    """f(a, b) and f[a, b]: all concrete or all staged.
+
+    They stay disjoint: a third, mixed overload makes mypy answer Any.
+    """
+    call = ["(self: Rep[Callable[[], R]]) -> Rep[R]"]
+    item: list[str] = []
+    for n in range(1, MAX_ARITY + 1):
+        me = f"self: {_staged_function(n)}"
+        for wrap in ("{}", "Rep[{}]"):
+            given = names("A", n, wrap)
+            listed = commas(f"a{i}: {a}" for i, a in enumerate(given))
+            call.append(f"({me}, {listed}, /) -> {wrap.format('R')}")
+            subscript = given[0] if n == 1 else tup(given)
+            item.append(f"({me}, a: {subscript}, /) -> {wrap.format('R')}")
+    yield from method("__call__", call)
+    yield from method(
+        "__getitem__",
+        [*item, *_projections(), *_indexing()],
+        note="  # application, projection, indexing",
+    )
+
+
+def _projections() -> Iterator[str]:
+    yield "(self: Rep[S], field: Lens[S, Y], /) -> Rep[Y]"
+    for n in range(2, MAX_RESULTS + 1):
+        for i in range(n):
+            yield f"(self: {rep(tup(names('A', n)))}, i: Literal[{i}], /) -> Rep[A{i}]"
+
+
+def _indexing() -> Iterator[str]:
+    """k subscripts take ELEM k times; each slice among them puts one unnamed dimension back (UP)."""
+    for k in range(1, MAX_RANK + 1):
+        for slices in range(k + 1):
+            me = "Y"
+            for _ in range(slices):
+                me = lifted(me)
+            patterns = [
+                ["slice[Any, Any, Any]" if place in at else "Index" for place in range(k)]
+                for at in itertools.combinations(range(k), slices)
+            ]
+            index = " | ".join(p[0] if k == 1 else tup(p) for p in patterns)
+            yield f"(self: View[{batched(me, k)}], i: {index}, /) -> Rep[Y]"
+
+
+def _arithmetic() -> Iterator[str]:
+    """The right operand has the same type, is smaller, or is a Python number.
+
+    `__radd__` also takes the case where the left operand has the lower rank.
+    """
+    for operator, family in OPERATORS.items():
+        same = f"(self: View[AnyTensor[{family}]], o: Rep[X], /) -> Rep[X]"
+        row = VARIABLES[family]
+        other = [
+            f"(self: View[{batched(row, depth, family)}], o: Rep[{row}], /) -> Rep[X]"
+            for depth in RANKS[1:]
+        ]
+        other += [
+            f"(self: View[AnyTensor[{literal_family}]], o: {literal}, /) -> Rep[X]"
+            for literal_family, literal in LITERALS.items()
+            if family in (literal_family, "Number")
+        ]
+        yield from method(f"__{operator}__", [same, *other])
+        yield from method(f"__r{operator}__", other)
+    for operator, family in {"neg": "Number", "abs": "Number", "invert": "Logical"}.items():
+        yield from method(f"__{operator}__", [f"(self: View[AnyTensor[{family}]]) -> Rep[X]"])
+    for operator in ("and", "or", "xor"):
+        signature = "(self: View[AnyTensor[Logical]], o: Rep[X], /) -> Rep[X]"
+        yield from method(f"__{operator}__", [signature])
+
+
+def _comparisons() -> Iterator[str]:
+    others = [("Any", "Rep[X]"), ("D", "Rep[Tensor0D[D]]"), *LITERALS.items()]
+    for operator in ("lt", "le", "gt", "ge", "eq", "ne"):
+        yield from method(
+            f"__{operator}__",
+            [
+                f"(self: View[{masked(dtype, 'M')}], o: {other}, /) -> Rep[M]"
+                for dtype, other in others
+            ],
+            note="  # type: ignore[override, misc]",
+        )
+
+
+def _matmul() -> Iterator[str]:
+    cases: list[tuple[list[str], list[str], list[str]]] = [
+        (["K"], ["K"], []),
+        (["K"], ["K", "J"], ["J"]),
+        (["I", "K"], ["K"], ["I"]),
+        (["I", "K"], ["K", "J"], ["I", "J"]),
+    ]
+    for lead in (["P"], ["P", "Q"]):
+        cases += [
+            ([*lead, "I", "K"], ["K"], [*lead, "I"]),
+            ([*lead, "I", "K"], ["K", "J"], [*lead, "I", "J"]),
+            ([*lead, "I", "K"], [*lead, "K", "J"], [*lead, "I", "J"]),
+        ]
+    yield from method(
+        "__matmul__",
+        [
+            f"(self: {rep(tensor(len(a), a, 'N'))}, o: {rep(tensor(len(b), b, 'N'))}, /)"
+            f" -> {rep(tensor(len(c), c, 'N'))}"
+            for a, b, c in cases
+        ],
+    )
+
+
+def _reductions() -> Iterator[str]:
+    for name, family in REDUCTIONS.items():
+        yield "    @property"
+        yield f"    def {name}(self: View[AnyTensor[{family}]]) -> Reduce[X]: ..."
+    for name in ("argmax", "argmin"):
+        along = [
+            f"(self: {rep(tensor(r, None, 'N'))}, axis: {axis_literal(i, r)})"
+            f" -> {rep(without(r, i, dtype='i64'))}"
+            for r in RANKS
+            for i in range(r)
+        ]
+        whole = "(self: View[AnyTensor[Number]]) -> Rep[Tensor0D[i64]]"
+        yield from method(name, [whole, *along])
+
+
+def _reduce_cases(me: str, dtype: str) -> Iterator[str]:
+    """Over all axes, or any of them in increasing order; kept ones lose their name."""
+    keep = "*, keepdims: Literal[True]"
+    for r in RANKS:
+        yield f"({me.format(tensor(r, None, dtype))}) -> {rep(tensor(0, None, dtype))}"
+    for r in RANKS:
+        whole = me.format(tensor(r, None, dtype))
+        yield f"({whole}, {keep}) -> {rep(plain(r, dtype))}"
+        for count in range(1, r + 1):
+            for axes in itertools.combinations(range(r), count):
+                literals = [axis_literal(axis, r) for axis in axes]
+                axis = literals[0] if count == 1 else tup(literals)
+                kept = ["Any" if i in axes else d for i, d in enumerate(dims(r))]
+                yield f"({whole}, axis: {axis}) -> {rep(without(r, *axes, dtype=dtype))}"
+                yield f"({whole}, axis: {axis}, {keep}) -> {rep(tensor(r, kept, dtype))}"
+
+
+def _shapes() -> Iterator[str]:
+    yield "    @property"
+    yield "    def T(self: Rep[Tensor2D[D, I, J]]) -> Rep[Tensor2D[D, J, I]]: ..."
+    yield from method("transpose", _transposes())
+    yield from method(
+        "reshape",
+        [
+            f"({commas(['self: View[AnyTensor[D]]', *(f'd{i}: int' for i in range(r)), '/'])})"
+            f" -> {rep(plain(r))}"
+            for r in RANKS
+        ],
+    )
+    yield from method(
+        "named",
+        [
+            f"(self: {rep(plain(r))}, {commas(f'd{i}: type[{d}]' for i, d in enumerate(dims(r)))}, /)"
+            f" -> {rep(tensor(r))}"
+            for r in RANKS[1:]
+        ],
+    )
+    yield from method(
+        "expand_dims",
+        [
+            f"(self: {rep(tensor(r))}, axis: {axis_literal(i, r + 1)})"
+            f" -> {rep(tensor(r + 1, [*dims(r)[:i], 'Any', *dims(r)[i:]]))}"
+            for r in RANKS[:-1]
+            for i in range(r + 1)
+        ],
+    )
+    yield from method(
+        "squeeze",
+        [
+            f"(self: {rep(tensor(r))}, axis: {axis_literal(i, r)}) -> {rep(without(r, i))}"
+            for r in RANKS[1:]
+            for i in range(r)
+        ],
+    )
+    yield from method(
+        "cast",
+        [
+            f"(self: {rep(tensor(r))}, dtype: type[E], /) -> {rep(tensor(r, None, 'E'))}"
+            for r in RANKS
+        ],
+    )
+
+
+def _transposes() -> Iterator[str]:
+    """Reversed axes without arguments, else the permutation written out."""
+    for r in RANKS[2:]:
+        yield f"(self: {rep(tensor(r))}) -> {rep(tensor(r, dims(r)[::-1]))}"
+    for r in RANKS[2:]:
+        for permutation in itertools.permutations(range(r)):
+            axes = commas(f"p{i}: Literal[{p}]" for i, p in enumerate(permutation))
+            result = tensor(r, [dims(r)[p] for p in permutation])
+            yield f"(self: {rep(tensor(r))}, {axes}, /) -> {rep(result)}"

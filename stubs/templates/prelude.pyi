@@ -1,0 +1,36 @@
+# Written by stubs/generate.py; do not edit.
+# pyright: reportIncompatibleMethodOverride=false
+# mypy: ignore-errors
+# (mypy then skips its quadratic overlap check of overloads; a test checks this file without the line)
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, Literal, Self, TypeAlias, overload
+
+import numpy as np
+from typing_extensions import TypeVar, TypeVarTuple, Unpack, dataclass_transform
+
+from . import random as random
+
+D = TypeVar("D", bound=DType)
+D_co = TypeVar("D_co", bound=DType, covariant=True)
+E = TypeVar("E", bound=DType)
+N = TypeVar("N", bound=Number)
+F = TypeVar("F", bound=Float)
+Z = TypeVar("Z", bound=Integer)
+NP = TypeVar("NP", bound=np.generic)
+NP_co = TypeVar("NP_co", bound=np.generic, covariant=True)
+X = TypeVar("X")
+X_co = TypeVar("X_co", covariant=True)
+Y = TypeVar("Y")
+M = TypeVar("M")
+R = TypeVar("R")
+G = TypeVar("G")
+S = TypeVar("S", bound=Struct)
+TT = TypeVar("TT", bound=AnyTensor[Any])
+NT = TypeVar("NT", bound=AnyTensor[Number])
+FT = TypeVar("FT", bound=AnyTensor[Float])
+ZT = TypeVar("ZT", bound=AnyTensor[Integer])
+OUT = TypeVar("OUT", bound=AnyTensor[Float] | tuple[Any, ...])
+Ts = TypeVarTuple("Ts")
+UP = TypeVar("UP", covariant=True)
+MASK = TypeVar("MASK", covariant=True)
+ELEM = TypeVar("ELEM", covariant=True)

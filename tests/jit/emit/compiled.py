@@ -1,0 +1,79 @@
+"""Emitted functions as callables on NumPy arrays."""
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nnkit.jit.emit.writer import (
+    I64,
+    PTR,
+    FunctionWriter,
+    ModuleWriter,
+    Parameter,
+    Register,
+    Scalar,
+    constant,
+    ltype,
+)
+from nnkit.jit.llvm import compile_module, host_target
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+NUMPY: dict[Scalar, type[np.generic]] = {
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "half": np.float16,
+    "float": np.float32,
+    "double": np.float64,
+}
+
+
+def elementwise(
+    emit: Callable[..., Register],
+    scalar: Scalar,
+    lanes: int,
+    *,
+    operands: int = 1,
+    result: Scalar | None = None,
+    scalef: bool = True,
+) -> Callable[..., Array]:
+    """`emit` in a loop over arrays whose length is a multiple of `lanes`. bfloat arrays are of uint16."""
+    module = ModuleWriter(scalef=scalef and host_target().scalef)
+    w = module.function("f", [Parameter(PTR)] * (operands + 1) + [Parameter(I64)], None)
+    *sources, target, count = w.parameters
+    target_scalar = result or scalar
+    with w.loop(constant(I64, 0), count, constant(I64, lanes)) as loop:
+        values = [
+            w.load(w.gep(source, ltype(scalar), loop.index), ltype(scalar, lanes))
+            for source in sources
+        ]
+        w.store(emit(w, *values), w.gep(target, ltype(target_scalar), loop.index))
+    w.ret()
+    compiled = compile_module(module.text())
+    types = [ctypes.c_void_p] * (operands + 1) + [ctypes.c_int64]
+    native = ctypes.CFUNCTYPE(None, *types)(compiled.address("f"))
+
+    def call(*arrays: Array, keep: object = compiled) -> Array:
+        arrays = tuple(np.ascontiguousarray(array) for array in arrays)
+        length = arrays[0].size
+        padded = [np.resize(array, length + -length % lanes) for array in arrays]
+        out = np.empty(padded[0].size, NUMPY.get(target_scalar, np.uint16))
+        native(*(array.ctypes.data for array in padded), out.ctypes.data, out.size)
+        return out[:length]
+
+    return call
+
+
+def straight(emit: Callable[[FunctionWriter], Register], result: Scalar = "i64") -> int | float:
+    """The value of a function without parameters."""
+    module = ModuleWriter()
+    w = module.function("f", [], ltype(result))
+    w.ret(emit(w))
+    compiled = compile_module(module.text())
+    restype = {"i64": ctypes.c_int64, "double": ctypes.c_double, "float": ctypes.c_float}[result]
+    value: int | float = ctypes.CFUNCTYPE(restype)(compiled.address("f"))()
+    return value

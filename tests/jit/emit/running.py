@@ -1,0 +1,180 @@
+"""Compiles scheduled functions and runs them beside the reference evaluator."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nnkit.core.evaluate import evaluate
+from nnkit.core.ir.builder import Builder, finish_function, start_function
+from nnkit.core.ir.graph import Value
+from nnkit.core.ir.module import Function, Module
+from nnkit.core.ops.aggregate import Aggregate
+from nnkit.core.ops.nest import Nest
+from nnkit.core.ops.terminators import Return
+from nnkit.core.schedule.ops import Loops, Place, arena, output
+from nnkit.core.schedule.plan import returned_values
+from nnkit.core.types import DTYPES, Array, DType, TensorType, TupleType, Type
+from nnkit.jit.emit.program import Program, emit_program
+from nnkit.jit.emit.writer import ModuleWriter
+from nnkit.jit.llvm import compile_module, host_target
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """How a nest is looped; axes in `order` as they come by default."""
+
+    order: tuple[int, ...] | None = None
+    vector: int = -1
+    lanes: int = 1
+    accumulators: int = 1
+    group: int = -1
+
+
+class CheckFailed(Exception):
+    """What the kernel reported: site, index, extent."""
+
+
+def scheduled(
+    types: Sequence[TensorType],
+    build: Callable[..., Sequence[Value]],
+    *decisions: Decisions,
+) -> Function:
+    """The function that `build(builder, *parameters)` writes as nests, looped as decided, one by one."""
+    b = start_function(types)
+    returned = list(build(b, *b.block.arguments))
+    places = {value: output(number) for number, value in enumerate(returned)}
+    offset, number = 64, 0
+    for instruction in b.block.instructions:
+        if not isinstance(instruction.op, Nest):
+            continue
+        found: list[Place] = []
+        for result in instruction.results:
+            if result not in places:
+                places[result] = arena(offset)
+                offset += -(-max(result.tensor.bytes, 1) // 64) * 64
+            found.append(places[result])
+        decided = decisions[min(number, len(decisions) - 1)] if decisions else Decisions()
+        instruction.op = looped(instruction.op, tuple(found), decided)
+        number += 1
+    return finish(b, returned)
+
+
+def finish(b: Builder, returned: Sequence[Value]) -> Function:
+    """The function that returns these tensors."""
+    type: Type = returned[0].type
+    result = returned[0]
+    if len(returned) > 1:
+        type = TupleType(tuple(value.type for value in returned))
+        result = b.emit(Aggregate(type), *returned)
+    b.emit_many(Return(), [result])
+    return finish_function("f", b, type)
+
+
+def looped(nest: Nest, places: tuple[Place, ...], decided: Decisions) -> Loops:
+    """The nest with its loops decided."""
+    order = tuple(range(len(nest.extents))) if decided.order is None else decided.order
+    return Loops(
+        nest.extents,
+        nest.accesses,
+        nest.outputs,
+        places,
+        order,
+        decided.vector,
+        decided.lanes,
+        decided.accumulators,
+        decided.group,
+    )
+
+
+def expected(function: Function, arrays: Sequence[Array]) -> list[Array]:
+    """What the reference evaluator returns."""
+    result = evaluate(Module(functions={function.name: function}), function.name, *arrays)
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def run(function: Function, arrays: Sequence[Array]) -> list[Array]:
+    """What compiled code returns, with the arrays given as the evaluator takes them."""
+    module = ModuleWriter(scalef=host_target().scalef)
+    program = emit_program(module, function, "kernel")
+    return run_program(module.text(), program, function, arrays)
+
+
+def run_program(
+    text: str, program: Program, function: Function, arrays: Sequence[Array]
+) -> list[Array]:
+    """The same for a program that has been written; its memory starts as garbage."""
+    compiled = compile_module(text, program.symbols)
+    types = [parameter.tensor for parameter in function.parameters]
+    inputs = [
+        misaligned(type.dtype.store(np.asarray(array)).astype(type.dtype.storage))
+        for type, array in zip(types, arrays, strict=True)
+    ]
+    outputs = [garbage(value.tensor.bytes) for value in returned_values(function.entry)]
+    memory = garbage(program.arena_bytes)
+    pointers = [array.ctypes.data for array in (*inputs, *outputs, memory)]
+    kernel = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * len(pointers))
+    site = kernel(compiled.address(program.name))(*pointers)
+    if site:
+        index, extent = memory[:16].view(np.int64).tolist()
+        raise CheckFailed(site, index, extent)
+    return [
+        read_back(value.tensor, stored)
+        for value, stored in zip(returned_values(function.entry), outputs, strict=True)
+    ]
+
+
+def read_back(type: TensorType, stored: Array) -> Array:
+    """Bytes that a kernel wrote, as the evaluator has them."""
+    return type.dtype.load(stored[: type.bytes].view(type.dtype.storage).reshape(type.shape))
+
+
+def garbage(size: int) -> Array:
+    """Memory aligned to 64 bytes, full of what must not matter; a guard behind it is checked by nobody."""
+    memory = np.full(size + 128, 0xA5, np.uint8)
+    first = -memory.ctypes.data % 64
+    return memory[first : first + max(size, 16)]
+
+
+def misaligned(array: Array) -> Array:
+    """A copy that is aligned to its elements and to no more."""
+    memory = np.empty(array.nbytes + 128, np.uint8)
+    first = -memory.ctypes.data % 64 + array.itemsize
+    copy = memory[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def sample(type: TensorType, seed: int = 0) -> Array:
+    """Random elements, small enough that sums and products stay exact enough to compare."""
+    random = np.random.default_rng(seed)
+    if type.dtype.kind == "boolean":
+        return random.integers(0, 2, type.shape).astype(np.bool_)
+    if type.dtype.is_integer:
+        return random.integers(-9, 10, type.shape).astype(type.dtype.numpy)
+    return type.dtype.round(random.normal(size=type.shape))
+
+
+def tolerance(dtype: DType) -> float:
+    """Relative error of a few operations."""
+    return {"f16": 4e-3, "bf16": 3e-2, "f32": 2e-6, "f64": 1e-14}.get(dtype.name, 0.0)
+
+
+def agree(function: Function, arrays: Sequence[Array], *, exact: bool = True) -> None:
+    """Assert that compiled code and the evaluator return the same; sums up to rounding unless `exact`."""
+    wanted = expected(function, arrays)
+    found = run(function, arrays)
+    for value, x, y in zip(returned_values(function.entry), wanted, found, strict=True):
+        dtype = value.tensor.dtype
+        if exact or not dtype.is_float:
+            np.testing.assert_array_equal(y, x, strict=True)
+        else:
+            scale: Any = max(1.0, float(np.max(np.abs(x), initial=0.0)))
+            np.testing.assert_allclose(y, x, rtol=tolerance(dtype), atol=tolerance(dtype) * scale)
+
+
+ALL_DTYPES = tuple(DTYPES.values())

@@ -1,0 +1,150 @@
+"""Compiling and loading LLVM IR: symbols, errors, lifetimes, threads."""
+
+import ctypes
+import gc
+import re
+import subprocess
+import sys
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from nnkit.jit import llvm
+
+SQUARE = """
+define double @square(double %x) nounwind {
+  %1 = fmul double %x, %x
+  ret double %1
+}
+"""
+CALLER = """
+declare double @pow(double, double)
+declare double @given(double)
+define double @f(double %x) nounwind {
+  %1 = call double @pow(double %x, double 3.0)
+  %2 = call double @given(double %1)
+  ret double %2
+}
+"""
+Unary = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
+
+
+def test_compile_and_call() -> None:
+    compiled = llvm.compile_module(SQUARE)
+    assert Unary(compiled.address("square"))(3.0) == 9.0
+    assert compiled.address("square") == compiled.address("square")
+
+
+def test_symbols_of_process_and_given_ones() -> None:
+    given = Unary(lambda x: x + 1)
+    address = ctypes.cast(given, ctypes.c_void_p).value
+    assert address is not None
+    compiled = llvm.compile_module(CALLER, {"given": address})
+    assert Unary(compiled.address("f"))(2.0) == 9.0
+
+
+def test_given_data_symbol() -> None:
+    text = "@table = external global i8\ndefine ptr @f() {\n ret ptr @table\n}\n"
+    value = ctypes.c_double(2.5)
+    compiled = llvm.compile_module(text, {"table": ctypes.addressof(value)})
+    function = ctypes.CFUNCTYPE(ctypes.c_void_p)(compiled.address("f"))
+    assert function() == ctypes.addressof(value)
+
+
+def test_objects_can_be_stored_and_loaded() -> None:
+    code = llvm.compile_module(SQUARE).object_code
+    assert isinstance(code, bytes)
+    assert code == llvm.host_engine().object_code(SQUARE)
+    assert Unary(llvm.load_object(code).address("square"))(-2.0) == 4.0
+
+
+def test_same_name_in_two_modules() -> None:
+    one = llvm.compile_module("define i64 @f() {\n ret i64 1\n}")
+    two = llvm.compile_module("define i64 @f() {\n ret i64 2\n}")
+    assert [ctypes.CFUNCTYPE(ctypes.c_int64)(module.address("f"))() for module in (one, two)] == [
+        1,
+        2,
+    ]
+
+
+def test_syntax_error_names_the_place() -> None:
+    text = "define float @f() {\n ret i32 0\n}"
+    with pytest.raises(llvm.LLVMError, match="2:6: error: value doesn't match") as caught:
+        llvm.compile_module(text)
+    assert caught.value.text == text
+
+
+def test_invalid_module() -> None:
+    text = "define i32 @f() {\n %1 = add i32 %2, 1\n %2 = add i32 %1, 1\n ret i32 %2\n}"
+    with pytest.raises(llvm.LLVMError, match="does not dominate"):
+        llvm.compile_module(text)
+
+
+def test_missing_symbol() -> None:
+    compiled = llvm.compile_module(
+        "declare void @nowhere()\ndefine void @f() {\n call void @nowhere()\n ret void\n}"
+    )
+    with pytest.raises(llvm.LLVMError, match="'f'"):
+        compiled.address("f")
+
+
+def test_missing_function() -> None:
+    with pytest.raises(llvm.LLVMError, match="'other'"):
+        llvm.compile_module(SQUARE).address("other")
+
+
+def test_broken_object() -> None:
+    with pytest.raises(llvm.LLVMError, match="object"):
+        llvm.load_object(b"not an object file")
+
+
+def test_assembly() -> None:
+    assert re.search(r"^square:", llvm.assembly(SQUARE), re.MULTILINE)
+
+
+def test_code_is_dropped_with_its_module() -> None:
+    compiled = llvm.compile_module(SQUARE)
+    tracker = weakref.ref(compiled._keep)
+    del compiled
+    gc.collect()
+    assert tracker() is None
+
+
+def test_target() -> None:
+    target = llvm.host_target()
+    assert target.vector_bytes in (16, 32, 64)
+    assert target.vector_registers in (16, 32)
+    assert target.scalef == (target.vector_bytes == 64)
+    assert target.cpu in target.identity
+    assert target is llvm.host_target()
+
+
+def test_threads() -> None:
+    def work(number: int) -> int:
+        text = f"define i64 @f() {{\n ret i64 {number}\n}}"
+        compiled = llvm.compile_module(text)
+        result: int = ctypes.CFUNCTYPE(ctypes.c_int64)(compiled.address("f"))()
+        return result
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(40))) == list(range(40))
+
+
+def test_import_is_lazy_and_exit_is_clean() -> None:
+    program = (
+        "import sys, nnkit.jit\n"
+        "assert 'llvmlite' not in sys.modules\n"
+        "from nnkit.jit.llvm import compile_module\n"
+        "kept = compile_module('define void @f() {\\n ret void\\n}')\n"
+        "kept.address('f')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=Path(llvm.__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,117 @@
+"""Imports flow one way: nnkit → staging → core ← jit; inside core from types to schedule."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ALLOWED = {
+    "nnkit": {"nnkit", "staging", "core"},
+    "staging": {"staging", "core"},
+    "core": {"core"},
+    "jit": {"jit", "core"},
+}
+EXTERNAL = {
+    "nnkit": {"numpy", "typing_extensions"},
+    "staging": {"numpy", "typing_extensions"},
+    "core": {"numpy", "typing_extensions"},
+    "jit": {"numpy", "typing_extensions", "llvmlite", "threadpoolctl"},
+}
+LATE = Path("nnkit/compile.py")
+"""The one file that imports jit, inside a function, so that `import nnkit` does not load LLVM."""
+LAYERS = [
+    {"errors", "types", "location"},
+    {"ir"},
+    {"ops"},
+    {"text", "verify", "passes", "autodiff", "compute", "evaluate"},
+    {"schedule"},
+]
+"""Of core: a module imports from its own layer or one above."""
+SIDES = {"text", "passes", "autodiff", "compute"}
+"""Packages of one layer that do not know each other."""
+FILES = [
+    path.relative_to(ROOT)
+    for package in ALLOWED
+    for path in sorted((ROOT / package).rglob("*.py"))
+    if not any(parent.is_symlink() for parent in path.parents)
+]
+
+
+def module_of(path: Path) -> list[str]:
+    """The dotted name, from the import package on: core/ir/value.py is nnkit.core.ir.value."""
+    parts = path.with_suffix("").parts
+    parts = parts[:-1] if parts[-1] == "__init__" else parts
+    return list(parts) if parts[0] == "nnkit" else ["nnkit", *parts]
+
+
+def imports(path: Path) -> Iterator[tuple[str, ast.stmt]]:
+    """Every absolute name a file imports, with its statement."""
+    package = module_of(path) if path.name == "__init__.py" else module_of(path)[:-1]
+    for node in ast.walk(ast.parse((ROOT / path).read_text())):
+        match node:
+            case ast.Import():
+                yield from ((alias.name, node) for alias in node.names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield from ((f"{module}.{alias.name}", node) for alias in node.names)
+            case ast.ImportFrom(module=module, level=level):
+                base = [*package[: len(package) - level + 1], *([module] if module else [])]
+                yield from ((".".join([*base, alias.name]), node) for alias in node.names)
+            case _:
+                pass
+
+
+def house(name: str) -> str:
+    """Which of the four folders a name of ours lies in."""
+    second = name.split(".")[1]
+    return second if second in ALLOWED else "nnkit"
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_imports_follow_the_layers(path: Path) -> None:
+    home = path.parts[0]
+    allowed = ALLOWED[home] | ({"jit"} if path == LATE else set())
+    for name, _ in imports(path):
+        top = name.split(".")[0]
+        assert top not in {"core", "staging", "jit"}, f"{name} is imported as nnkit.{name}"
+        if top == "nnkit":
+            assert house(name) in allowed, f"{path} must not import {name}"
+        else:
+            known = top in EXTERNAL[home] or top in sys.stdlib_module_names
+            assert known, f"{path} must not import {name}"
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.parts[0] == "core"], ids=str)
+def test_core_is_layered(path: Path) -> None:
+    here = path.parts[1].removesuffix(".py")
+    for name, _ in imports(path):
+        parts = name.split(".")
+        if parts[:2] != ["nnkit", "core"] or here == "__init__":
+            continue
+        assert _layer(parts[2]) <= _layer(here), f"{path} must not import {name}"
+        if here in SIDES and parts[2] in SIDES:
+            assert here == parts[2], f"{path} must not import {name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_imports_stand_at_the_top(path: Path) -> None:
+    tree = ast.parse((ROOT / path).read_text())
+    top = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    late = [name for name, node in imports(path) if ast.dump(node) not in map(ast.dump, top)]
+    expected = path == LATE
+    assert all(house(name) == "jit" for name in late) if expected else not late
+    assert "TYPE_CHECKING" not in (ROOT / path).read_text()
+
+
+def test_the_links_are_relative() -> None:
+    for name in ("staging", "core", "jit"):
+        link = ROOT / "nnkit" / name
+        assert link.is_symlink() and str(link.readlink()) == f"../{name}"
+
+
+def _layer(name: str) -> int:
+    return next(i for i, layer in enumerate(LAYERS) if name in layer)

@@ -1,0 +1,174 @@
+"""What both type checkers accept and reject, and that the stubs say what exists.
+
+Programs in `typing/` are read by mypy --strict and pyright strict.  `# E` ends a line that both must
+flag, `# E:mypy` or `# E:pyright` one that only that checker does; no other line may be flagged.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PROGRAMS = sorted((Path(__file__).parent / "typing").glob("*.py"))
+STUBS = {"nnkit": "__init__.pyi", "nnkit.random": "random.pyi"}
+STRICT = {
+    "typeCheckingMode": "strict",
+    "pythonVersion": "3.11",
+    "reportUnusedExpression": "none",
+    "reportUnknownVariableType": "error",
+    "reportUnusedVariable": "none",
+}
+CHECKERS = ("mypy", "pyright")
+Flagged = dict[str, dict[int, str]]
+"""Per file name, per line: the message."""
+
+
+def run_mypy(folder: Path, *arguments: str) -> str:
+    config = folder / "mypy.ini"
+    config.write_text("[mypy]\nstrict = true\n")
+    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--no-error-summary"]
+    environment = os.environ | {"MYPYPATH": str(folder)}
+    run = subprocess.run(
+        [*command, "--cache-dir", str(folder / "cache"), "--hide-error-context", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment,
+    )
+    assert not run.stderr, run.stderr
+    return run.stdout
+
+
+def run_pyright(folder: Path, *included: str) -> Flagged:
+    config = STRICT | {"include": list(included), "extraPaths": ["."]}
+    (folder / "pyrightconfig.json").write_text(json.dumps(config))
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson"]
+    run = subprocess.run([*command, "-p", str(folder)], capture_output=True, text=True)
+    flagged: Flagged = defaultdict(dict)
+    for found in json.loads(run.stdout)["generalDiagnostics"]:
+        if found["severity"] == "error":
+            line = found["range"]["start"]["line"] + 1
+            flagged[Path(found["file"]).name].setdefault(line, found["message"])
+    return flagged
+
+
+def copy_stubs(folder: Path, *, drop: str = "") -> None:
+    """The typed face alone, as an installed package would show it."""
+    package = folder / "nnkit"
+    package.mkdir()
+    for name in STUBS.values():
+        (package / name).write_text((ROOT / "nnkit" / name).read_text().replace(drop, ""))
+    (package / "py.typed").touch()
+
+
+@pytest.fixture(scope="module")
+def flagged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flagged]:
+    """Both checkers once, over all programs together."""
+    folder = tmp_path_factory.mktemp("programs")
+    copy_stubs(folder)
+    (folder / "programs").mkdir()
+    for path in PROGRAMS:
+        shutil.copy(path, folder / "programs")
+    by_mypy: Flagged = defaultdict(dict)
+    output = run_mypy(folder, *(f"programs/{path.name}" for path in PROGRAMS))
+    for name, line, message in re.findall(r"^programs/(\S+?):(\d+): error: (.*)$", output, re.M):
+        by_mypy[name].setdefault(int(line), message)
+    return {"mypy": by_mypy, "pyright": run_pyright(folder, "programs")}
+
+
+def expected(path: Path, checker: str) -> set[int]:
+    mark = re.compile(rf"# E(:{checker})?\s*$")
+    lines = path.read_text().splitlines()
+    return {number for number, line in enumerate(lines, 1) if mark.search(line)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", CHECKERS)
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_a_checker_flags_exactly_the_marked_lines(
+    path: Path, checker: str, flagged: dict[str, Flagged]
+) -> None:
+    found, marked = flagged[checker][path.name], expected(path, checker)
+    assert path.stem.startswith("good") == (not marked)
+    unexpected = {line: found[line] for line in found.keys() - marked}
+    assert (marked - found.keys(), unexpected) == (set(), {})
+
+
+@pytest.mark.slow
+def test_the_stubs_themselves_are_clean(tmp_path: Path) -> None:
+    """Without the line that makes mypy skip its overlap check of overloads."""
+    copy_stubs(tmp_path, drop="# mypy: ignore-errors\n")
+    # an override is flagged on one of two lines, depending on the version of mypy
+    assert run_mypy(tmp_path, "--no-warn-unused-ignores", "-p", "nnkit") == ""
+    assert run_pyright(tmp_path, "nnkit") == {}
+
+
+def test_the_stubs_are_up_to_date(tmp_path: Path) -> None:
+    generator = ROOT / "stubs" / "generate.py"
+    subprocess.run([sys.executable, str(generator), str(tmp_path)], check=True)
+    for name in STUBS.values():
+        assert (tmp_path / name).read_text() == (ROOT / "nnkit" / name).read_text(), (
+            "run python stubs/generate.py"
+        )
+
+
+def declared(stub: Path) -> set[str]:
+    """The public names a stub declares or re-exports."""
+    names: set[str] = set()
+    for node in ast.parse(stub.read_text()).body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                names.add(name)
+            case ast.ImportFrom(names=aliases):
+                names |= {alias.name for alias in aliases if alias.asname == alias.name}
+            case _:
+                pass
+    return {name for name in names if not name.startswith("_") or name == "__version__"}
+
+
+@pytest.mark.parametrize("module", STUBS)
+def test_the_stub_has_the_names_that_exist(module: str) -> None:
+    held = vars(importlib.import_module(module))
+    public = {name for name in held if not name.startswith("_") or name == "__version__"}
+    submodules = {name for name in public if isinstance(held[name], ModuleType)} - {"random"}
+    assert public - submodules - {"annotations"} == declared(ROOT / "nnkit" / STUBS[module])
+
+
+def parameters(node: ast.FunctionDef) -> list[str]:
+    """Names of keyword parameters: what a caller can write."""
+    arguments = node.args
+    return [argument.arg for argument in [*arguments.args, *arguments.kwonlyargs]]
+
+
+@pytest.mark.parametrize("module", STUBS)
+def test_keyword_parameters_have_the_names_that_exist(module: str) -> None:
+    runtime = importlib.import_module(module)
+    for node in ast.parse((ROOT / "nnkit" / STUBS[module]).read_text()).body:
+        if isinstance(node, ast.FunctionDef):
+            code = getattr(runtime, node.name).__code__
+            known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            missing = set(parameters(node)) - set(known)
+            assert not missing, f"{node.name} has no parameter {missing}"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in PROGRAMS if path.stem.startswith("good")], ids=lambda path: path.stem
+)
+def test_accepted_programs_run(path: Path) -> None:
+    """Their definitions: staging is lazy, annotations and decorators are not."""
+    runpy.run_path(str(path))
