@@ -28,14 +28,14 @@ test: $(STAMP)-test  ## every check: format, lint, both type checkers, all tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/mypy examples stubs/generate.py
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/pytest -q
 
 check: $(STAMP)-test  ## the quick loop: as test, without the slow tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/pytest -q -m "not slow"
 
 fmt: $(STAMP)-test  ## format the code and mend what the linter can, write the stubs anew

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,7 +53,9 @@ def evaluate_region(region: Region, arguments: Sequence[Any]) -> tuple[Any, ...]
         operands = [values[operand] for operand in instruction.operands]
         if instruction.op.is_terminator:
             return tuple(operands)
-        values.update(zip(instruction.results, evaluate_instruction(instruction, operands), strict=True))
+        values.update(
+            zip(instruction.results, evaluate_instruction(instruction, operands), strict=True)
+        )
     raise InternalError("a region without a terminator was evaluated")
 
 
@@ -75,7 +77,8 @@ def evaluate_instruction(instruction: Instruction, operands: Sequence[Any]) -> t
         case _:
             results = evaluates_to(op.evaluate(*operands))
     return tuple(
-        _rounded(result.type, data) for result, data in zip(instruction.results, results, strict=True)
+        _rounded(result.type, data)
+        for result, data in zip(instruction.results, results, strict=True)
     )
 
 

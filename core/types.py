@@ -113,9 +113,13 @@ class TensorType(Type):
 
     def __post_init__(self) -> None:
         if any(extent < 0 for extent in self.shape):
-            raise ShapeError(f"a tensor cannot have the shape {list(self.shape)}: an axis is negative")
+            raise ShapeError(
+                f"a tensor cannot have the shape {list(self.shape)}: an axis is negative"
+            )
         if self.size * self.dtype.bytes > MAX_BYTES:
-            raise ShapeError(f"a tensor of shape {list(self.shape)} is larger than the address space")
+            raise ShapeError(
+                f"a tensor of shape {list(self.shape)} is larger than the address space"
+            )
 
     def __str__(self) -> str:
         if not self.shape:

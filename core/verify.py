@@ -193,7 +193,8 @@ class _Checker:
 def _body(body: Block, op: Nest) -> Iterator[str]:
     for instruction in body.instructions[:-1]:
         if not isinstance(instruction.op, Elementwise | Linear | Literal) or any(
-            not isinstance(result.type, TensorType) or result.type.rank for result in instruction.results
+            not isinstance(result.type, TensorType) or result.type.rank
+            for result in instruction.results
         ):
             yield f"{instruction.op.name} cannot stand in the body of a nest"
     if not body.instructions or not isinstance(body.instructions[-1].op, Yield):

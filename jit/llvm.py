@@ -1,10 +1,10 @@
 """Compile LLVM IR text to native code of this machine, in this process.
 
 1. `parse_assembly` and `verify` turn the text into a module, in an LLVM context of its own.
-2. A `TargetMachine` for the host emits an object file. No IR passes run: the text is finished SSA with explicit
-   vectors, and passes were measured to cost more than they give.
-3. LLJIT links the object against the given addresses and the symbols of the process (libm), and keeps it loaded
-   until the `CompiledModule` is dropped.
+2. A `TargetMachine` for the host emits an object file. No IR passes run: the text is finished SSA
+   with explicit vectors, and passes were measured to cost more than they give.
+3. LLJIT links the object against the given addresses and the symbols of the process (libm), and
+   keeps it loaded until the `CompiledModule` is dropped.
 
 The object file is kept as bytes, so that it can be stored and loaded again without steps 1 and 2.
 """
@@ -23,7 +23,8 @@ _NO_SYMBOLS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 class LLVMError(Exception):
-    """LLVM rejected what we wrote, or a symbol is missing: a mistake of this compiler, never of the user.
+    """LLVM rejected what we wrote, or a symbol is missing: a mistake of this compiler, never of the
+    user.
 
     `text` is the LLVM IR, empty if the error came from loading an object.
     """
@@ -80,14 +81,14 @@ class CompiledModule:
 
 
 class Engine:
-    """Compiles for one target. Safe to use from several threads; LLVM itself runs in one of them at a time."""
+    """Compiles for one target. Safe to use from several threads; LLVM runs in one at a time."""
 
     def __init__(self, target: Target) -> None:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         self.target = target
-        # Position independent small code reaches its constants relative to the instruction; the default for JITs,
-        # the large model, would load the address of each constant first.
+        # Small position independent code reaches constants relative to the instruction; the large
+        # model, the default for JITs, would load the address of each constant first.
         self._machine = binding.Target.from_triple(target.triple).create_target_machine(
             cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
         )
@@ -98,7 +99,7 @@ class Engine:
         self._lock = Lock()
 
     def compile_module(self, text: str, symbols: Mapping[str, int] = _NO_SYMBOLS) -> CompiledModule:
-        """Compile and load; `symbols` gives addresses of what the module declares and the process does not export.
+        """Compile and load; `symbols` are addresses of what the process does not export.
 
         Raises: LLVMError when LLVM rejects the text.
         """

@@ -7,7 +7,7 @@ that a call crosses from Python to the kernel once.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -17,7 +17,9 @@ import numpy as np
 from ..core.errors import InternalError
 from ..core.ir import Function
 from ..core.schedule.target import Target
-from .emit.program import CheckSite, emit_program
+from . import entry
+from .emit.program import emit_program
+from .emit.steps import CheckSite
 from .emit.writer import ModuleWriter
 from .entry import Signature, bind, entry_text
 from .llvm import LLVMError, assembly, compile_module, host_target
@@ -77,12 +79,12 @@ def build(
     """
     writer = ModuleWriter(scalef=host_target().scalef)
     program = emit_program(writer, function, KERNEL)
-    entry = entry_text(signature, KERNEL, ENTRY)
-    text = merged(writer.text(), entry.text)
-    symbols = {**program.symbols, **entry.symbols}
+    made = entry_text(signature, KERNEL, ENTRY, module=writer)
+    text = writer.text()
+    symbols = {**program.symbols, **made.symbols}
     try:
         module = compile_module(text, symbols)
-        address = module.address(entry.name)
+        address = module.address(made.name)
     except LLVMError as error:
         raise InternalError(f"LLVM refused the code of {name}: {error.message}") from error
     arena = aligned(program.arena_bytes)
@@ -92,7 +94,7 @@ def build(
         arena=arena.ctypes.data,
         fallback=fallback,
         explain=lambda site, first, second: explain(program.sites[site - 1], first, second),
-        keep_alive=(module, arena),
+        keep_alive=(module, arena, program),
         name=name,
     )
     return Executable(call, text, len(module.object_code), program.arena_bytes)
@@ -105,11 +107,4 @@ def aligned(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return raw[start : start + max(size, 64)]
 
 
-def merged(kernel: str, entry: str) -> str:
-    """Both texts as one module: what both declare is declared once."""
-    known = {line for line in kernel.splitlines() if line.startswith("declare")}
-    kept = [line for line in entry.splitlines() if line not in known]
-    return kernel + "\n" + "\n".join(kept) + "\n"
-
-
-__all__: Sequence[str] = ["Executable", "build", "host", "kernel_assembly", "kernel_text"]
+__all__ = ["Executable", "Signature", "build", "entry", "host", "kernel_assembly", "kernel_text"]

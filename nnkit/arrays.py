@@ -80,10 +80,10 @@ def _as_storage(array: Array, name: str, dtype: DType | None) -> Array:
 
 
 def _element_type(dtype: np.dtype[Any], *, bits_are_bf16: bool) -> DType | None:
-    if dtype.name == "bfloat16" or (bits_are_bf16 and dtype.newbyteorder("=") == np.uint16):
-        return BF16
-    matching = (d for d in SURFACE if d is not BF16 and d.storage == dtype.newbyteorder("="))
-    return next(matching, None)
+    if dtype.num in _BY_NUMBER:
+        return _BY_NUMBER[dtype.num]
+    is_bf16 = dtype.name == "bfloat16" or (bits_are_bf16 and dtype.num == BF16.storage.num)
+    return BF16 if is_bf16 else None
 
 
 def _why(dtype: np.dtype[Any], found: DType | None) -> str:
@@ -125,8 +125,7 @@ def _flatten(data: object, name: str, rank: int) -> tuple[tuple[int, ...], list[
             )
         shape.append(lengths[0])
         rows = list(itertools.chain.from_iterable(rows))
-    nested = next((row for row in rows if _is_sequence(row)), None)
-    if nested is not None:
+    if not _PLAIN.issuperset(map(type, rows)) and any(map(_is_sequence, rows)):
         raise RankError(
             f"cannot make a {name} of lists nested more than {rank} deep: "
             f"a tensor of rank {rank} has numbers there"
@@ -169,18 +168,14 @@ def _check_range(values: list[int], dtype: DType) -> None:
 
 def _round_floats(values: list[float], dtype: DType) -> Array:
     try:
-        exact = np.array([float(value) for value in values], np.float64)
+        plain = values if _PLAIN.issuperset(map(type, values)) else list(map(float, values))
+        exact = np.array(plain, np.float64)
     except OverflowError:
         raise DTypeError(f"an integer is out of range of {dtype.name}") from None
-    with np.errstate(over="ignore"):
-        rounded = _bf16_bits(exact) if dtype is BF16 else exact.astype(dtype.storage)
-    lost = np.isinf(dtype.load(rounded)) & ~np.isinf(exact)
+    lost = (np.abs(exact) >= _OVERFLOW[dtype]) & np.isfinite(exact)
     if lost.any():
-        largest = "3.39e+38" if dtype is BF16 else f"{np.finfo(dtype.numpy).max:.5g}"
-        raise DTypeError(
-            f"{float(exact[lost][0])!r} is out of range of {dtype.name}: at most {largest}"
-        )
-    return rounded
+        raise DTypeError(f"{float(exact[lost][0])!r} is out of range of {dtype.name}")
+    return _bf16_bits(exact) if dtype is BF16 else exact.astype(dtype.storage, copy=False)
 
 
 def _bf16_bits(exact: npt.NDArray[np.float64]) -> Array:
@@ -205,4 +200,19 @@ _NUMBERS: Mapping[str, tuple[type, ...]] = {
     "boolean": (bool, np.bool_),
 }
 _ARTICLE = {"float": "a number", "integer": "an integer", "boolean": "True or False"}
+_PLAIN = frozenset((float, int, bool))
+_OVERFLOW = {
+    F16: 65520.0,
+    BF16: 2.0**128 - 2.0**119,
+    F32: 2.0**128 - 2.0**103,
+    F64: np.inf,
+}
+"""From here on numbers round to infinity."""
 _BY_CHAR = {d.storage.char: d for d in SURFACE}
+_BY_SIZE = {d.storage.itemsize: d for d in (I8, I32, I64)}
+_C_INTEGERS = [np.dtype(code) for code in "bilq"]
+"""Four types in C, of three sizes."""
+_BY_NUMBER: Mapping[int, DType] = {
+    **{d.storage.num: d for d in (F16, F32, F64, BOOL)},
+    **{c.num: _BY_SIZE[c.itemsize] for c in _C_INTEGERS},
+}

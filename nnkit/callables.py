@@ -13,19 +13,18 @@ from threading import RLock
 from typing import Any, ClassVar, get_type_hints
 
 from .compile import Specialization, assembly_text, compiled, llvm_text
-from .conversion import Argument, ArraySpec, annotated, argument, declared_type
-from .core.errors import NNKitError, StagingError
+from .conversion import Argument, annotated, argument, declared_type
+from .core.errors import StagingError
 from .core.text import print_module
 from .staging import lambdas
-from .staging.expression import Build, Constant, Element, Expression, Trace, current_trace, make
+from .staging.expression import Build, Expression, Trace, current_trace, make
 from .staging.lambdas import FunctionResult, Gradient, Lambda, Stageable, call
-from .staging.location import SourceLocation
+from .staging.location import DefinitionLocation
 from .staging.primitive import located
 from .staging.rep import Rep as StagedRep
 from .staging.rep import constant_of, is_number, is_operand
 from .staging.spec import Spec, StructSpec, TupleSpec
 from .structs import Struct, fields
-from .tensors import AnyTensor
 
 
 class Rep(StagedRep):
@@ -34,7 +33,9 @@ class Rep(StagedRep):
     __slots__ = ()
 
     def __call__(self, *_: object) -> Any:
-        raise located(StagingError(f"a {self.spec.words} cannot be called: it is no staged function"))
+        raise located(
+            StagingError(f"a {self.spec.words} cannot be called: it is no staged function")
+        )
 
     def eval(self) -> Any:
         """The value, computed now.  Raises: StagingError when it depends on a parameter."""
@@ -79,11 +80,16 @@ class StagedFunction(Rep):
     def __getattr__(self, name: str) -> Any:
         if name == "expression":
             shown = self.stageable.name
-            raise located(StagingError(f"{shown} is a staged function, not a tensor"), f"call it, {shown}(...)")
+            raise located(
+                StagingError(f"{shown} is a staged function, not a tensor"),
+                f"call it, {shown}(...)",
+            )
         raise AttributeError(name)
 
     def __repr__(self) -> str:
-        return f"<staged function {self.stageable.name}({', '.join(self.stageable.parameter_names)})>"
+        return (
+            f"<staged function {self.stageable.name}({', '.join(self.stageable.parameter_names)})>"
+        )
 
     def ir(self, *arguments: Any, stage: str = "raw") -> str:
         """The IR for arguments of these shapes (tensors, structs, or `spec(shape, dtype)`).
@@ -109,7 +115,7 @@ class StagedFunction(Rep):
         if staged or (not arguments and current_trace() is not None):
             return self._stage(arguments)
         if self._expands:
-            return self._expand([_constant(value) for value in arguments])
+            return self._expand([_constant(one.value) for one in self._arguments(arguments)])
         try:
             taken = self._arguments(arguments)
             program = self._program(taken)
@@ -133,7 +139,9 @@ class StagedFunction(Rep):
     def _expand(self, reps: Sequence[StagedRep]) -> Any:
         """Run the Python function here and now: its arguments or its result are functions."""
         if not isinstance(self.stageable, Lambda):
-            raise located(StagingError("the gradient of a function that takes or returns functions"))
+            raise located(
+                StagingError("the gradient of a function that takes or returns functions")
+            )
         return _as_rep(self.stageable.function(*reps), self.stageable)
 
     def _arguments(self, values: Sequence[Any]) -> list[Argument]:
@@ -143,9 +151,12 @@ class StagedFunction(Rep):
         declared = declared_of(self.stageable)
         for name, value in zip(names, values, strict=True):
             if isinstance(value, StagedRep):
-                raise StagingError(f"argument {name} is a Rep: concrete values or specs are needed here")
+                raise StagingError(
+                    f"argument {name} is a Rep: concrete values or specs are needed here"
+                )
         return [
-            argument(value, spec, name) for value, spec, name in zip(values, declared, names, strict=True)
+            argument(value, spec, name)
+            for value, spec, name in zip(values, declared, names, strict=True)
         ]
 
     def _specialization(self, values: Sequence[Any]) -> Specialization:
@@ -201,10 +212,14 @@ def fn(*types: Any) -> Callable[[Callable[..., Any]], StagedFunction]:
     def stage(function: Callable[..., Any], /) -> StagedFunction:
         names = _parameters(function)
         if len(names) != len(types):
-            raise StagingError(f"fn names {len(types)} types and the function has {len(names)} parameters")
+            raise StagingError(
+                f"fn names {len(types)} types and the function has {len(names)} parameters"
+            )
         declared = tuple(declared_type(type) for type in types)
         name = getattr(function, "__name__", "function")
-        return StagedFunction(Lambda(function, name, names, declared, None, Rep, _location(function)))
+        return StagedFunction(
+            Lambda(function, name, names, declared, None, Rep, _location(function))
+        )
 
     return stage
 
@@ -234,7 +249,9 @@ def build(cls: type[Struct], /, *bindings: Any) -> Rep:
     given: dict[str, Expression] = {}
     for binding in bindings:
         name = binding.lens.name
-        if not issubclass(cls, binding.lens.owner) or name not in {lens.name for lens in fields(cls)}:
+        if not issubclass(cls, binding.lens.owner) or name not in {
+            lens.name for lens in fields(cls)
+        }:
             raise located(StagingError(f"{binding.lens!r} is not a field of {cls.__name__}"))
         if name in given:
             raise located(StagingError(f"field {name} of {cls.__name__} is given twice"))
@@ -255,7 +272,11 @@ def _check_fields(cls: type[Struct], parts: Sequence[Expression]) -> None:
     for (name, wanted), part in zip(declared.fields, parts, strict=True):
         if part.type != wanted:
             error = lambdas.mismatch(wanted, part.type)
-            raise located(error(f"field {name} of {cls.__name__} is a {wanted.words}, not a {part.type.words}"))
+            raise located(
+                error(
+                    f"field {name} of {cls.__name__} is a {wanted.words}, not a {part.type.words}"
+                )
+            )
 
 
 def declared_of(stageable: Stageable) -> tuple[Spec | None, ...]:
@@ -297,14 +318,16 @@ def _as_rep(returned: Any, stageable: Lambda) -> Any:
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    kinds = inspect.signature(function).parameters.values()
-    for parameter in kinds:
+    """The parameters to stage: those without a default, which is a constant of the function."""
+    given = inspect.signature(function).parameters.values()
+    staged = [parameter for parameter in given if parameter.default is parameter.empty]
+    for parameter in staged:
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             raise StagingError(
                 f"parameter {parameter.name} of {getattr(function, '__name__', 'the function')} cannot be "
                 "staged: a staged function has a fixed number of positional parameters"
             )
-    return tuple(parameter.name for parameter in kinds)
+    return tuple(parameter.name for parameter in staged)
 
 
 def _hints(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str, Any]:
@@ -320,9 +343,6 @@ def _hints(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str, 
         ) from None
 
 
-def _location(function: Callable[..., Any]) -> SourceLocation | None:
+def _location(function: Callable[..., Any]) -> DefinitionLocation | None:
     code = getattr(function, "__code__", None)
-    return SourceLocation(code, 0) if code is not None else None
-
-
-__all__ = ["AnyTensor", "ArraySpec", "Constant", "Element", "NNKitError", "Rep", "StagedFunction", "build", "const", "fn", "staged", "tup"]
+    return DefinitionLocation(code) if code is not None else None

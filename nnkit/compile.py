@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from .core.autodiff import differentiate, gradient_type
-from .core.compute import fuse, generate_compute
+from .core.compute.generate import generate_compute
 from .core.errors import IndexOutOfRangeError, InternalError, StagingError
 from .core.ir import Function, Module
 from .core.passes.pipeline import (
     AFTER_DIFFERENTIATION,
     BEFORE_DIFFERENTIATION,
-    FOR_CODE,
+    code_generation,
     run_pipeline,
 )
 from .core.schedule.plan import schedule
@@ -67,14 +67,15 @@ class Specialization:
 def _advance(module: Module, entry: str, stage: str) -> None:
     match stage:
         case "optimizable":
-            run_pipeline(module, BEFORE_DIFFERENTIATION)
+            run_pipeline(module, BEFORE_DIFFERENTIATION, verifier=verify)
             differentiate(module)
-            run_pipeline(module, AFTER_DIFFERENTIATION)
+            check(module, "differentiation")
+            run_pipeline(module, AFTER_DIFFERENTIATION, verifier=verify)
         case "optimized":
-            run_pipeline(module, FOR_CODE, roots=(entry,))
+            run_pipeline(module, code_generation(entry), verifier=verify)
         case "compute":
-            generate_compute(module, _jit().host())
-            fuse(module)
+            generate_compute(module)
+            # fuse(module)
         case _:
             schedule(module, _jit().host())
 
@@ -99,17 +100,21 @@ def compiled(
     result_shapes = _result_shapes(function.type.result)
     result = _node(specialization.callee.result, result_shapes)
     signature = jit.Signature(arguments, result)
-    return jit.build(function, signature, name=name, fallback=fallback, explain=_explain).call
+    built = jit.build(function, signature, name=name, fallback=fallback, explain=_explain)
+    call: Callable[..., Any] = built.call
+    return call
 
 
 def llvm_text(specialization: Specialization) -> str:
     """The LLVM IR of the kernel."""
-    return _jit().kernel_text(specialization.module("schedule")[1])
+    text: str = _jit().kernel_text(specialization.module("schedule")[1])
+    return text
 
 
 def assembly_text(specialization: Specialization) -> str:
     """The machine code of the kernel."""
-    return _jit().kernel_assembly(specialization.module("schedule")[1])
+    text: str = _jit().kernel_assembly(specialization.module("schedule")[1])
+    return text
 
 
 def _jit() -> Any:

@@ -6,13 +6,12 @@ and element types, its *leaves* are the arrays from left to right.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
 import numpy as np
 
-from .core.errors import DTypeError, RankError
+from .core.errors import DTypeError, RankError, ShapeError
 from .core.types import Array
 from .staging.primitive import MAX_RANK
 from .staging.rep import Rep
@@ -32,20 +31,24 @@ class ArraySpec:
         return f"spec({self.shape}, {self.dtype.__name__})"
 
 
-def spec(shape: tuple[int, ...], dtype: type[DType], /) -> ArraySpec:
+def spec(shape: Any, dtype: Any, /) -> ArraySpec:
     """An argument for `f.ir`, `f.compile` and the like: no data, only shape and element type.
 
     >>> from nnkit import f32
     >>> spec((1, 784), f32)
     spec((1, 784), f32)
     """
-    extents = tuple(int(extent) for extent in shape)
+    if not isinstance(shape, tuple | list) or not all(hasattr(e, "__index__") for e in shape):
+        raise ShapeError(f"a shape is a tuple of ints, not {shape!r}")
+    extents = tuple(extent.__index__() for extent in shape)
     if any(extent < 0 for extent in extents):
-        raise RankError(f"a shape has no negative extents: {shape}")
+        raise ShapeError(f"a shape has no negative extents: {shape}")
     if len(extents) > MAX_RANK:
         raise RankError(f"tensors have at most {MAX_RANK} axes, not {len(extents)}")
     if not (isinstance(dtype, type) and issubclass(dtype, DType) and hasattr(dtype, "core")):
-        raise DTypeError(f"an element type is one of {', '.join(d.__name__ for d in DTYPES.values())}")
+        raise DTypeError(
+            f"an element type is one of {', '.join(d.__name__ for d in DTYPES.values())}"
+        )
     return ArraySpec(extents, dtype)
 
 
@@ -74,7 +77,9 @@ def argument(value: Any, declared: Spec | None, name: str) -> Argument:
     if isinstance(value, tuple) and not isinstance(declared, TensorSpec):
         inner = declared.elements if isinstance(declared, TupleSpec) else (None,) * len(value)
         if len(inner) != len(value):
-            raise DTypeError(f"argument {name} is a tuple of {len(inner)} values, not of {len(value)}")
+            raise DTypeError(
+                f"argument {name} is a tuple of {len(inner)} values, not of {len(value)}"
+            )
         parts = [argument(part, want, name) for part, want in zip(value, inner, strict=True)]
         return Argument(
             TupleSpec(tuple(part.spec for part in parts)),
@@ -99,7 +104,9 @@ def _tensor(value: Any, declared: Spec | None, name: str) -> AnyTensor:
     if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
         array = np.asarray(value)
         if array.ndim > MAX_RANK:
-            raise RankError(f"argument {name} has rank {array.ndim}; tensors have at most {MAX_RANK} axes")
+            raise RankError(
+                f"argument {name} has rank {array.ndim}; tensors have at most {MAX_RANK} axes"
+            )
         if wanted is not None and wanted.rank != array.ndim:
             raise RankError(
                 f"argument {name} is a {wanted.words}, not an array of shape {list(array.shape)}"
@@ -154,6 +161,3 @@ def arrays_in(value: Any) -> list[Array]:
         return [value._array]
     parts = value._fields if isinstance(value, Struct) else value
     return [array for part in parts for array in arrays_in(part)]
-
-
-Fallback = Callable[..., Any]

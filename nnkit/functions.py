@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .callables import Rep
+from .callables import Rep, const
 from .core import ops
 from .core.errors import DTypeError, RankError, ShapeError
 from .core.ir import Builder, Value
@@ -19,15 +19,16 @@ from .core.ops.literal import constant
 from .core.ops.nest import Bounds
 from .core.types import BOOL, TensorType
 from .staging import primitive
+from .staging.expression import Primitive, make
 from .staging.indexing import wrap_negative
 from .staging.primitive import MAX_RANK, located
-from .staging.rep import constant_of, core_dtype, is_number, static_shape
+from .staging.rep import core_dtype, is_number, static_shape
 from .staging.rep import lift as lift_beside
 from .staging.spec import TensorSpec
 
 
 def _rep(x: Any) -> Rep:
-    return x if isinstance(x, Rep) else Rep(constant_of(x))
+    return x if isinstance(x, Rep) else const(x)
 
 
 def _map(op: Elementwise, x: Any) -> Rep:
@@ -290,7 +291,7 @@ def flip(x: Any, /, axis: int) -> Rep:
     rep = _rep(x)
     spec = primitive.tensor_of(rep.expression, "flip")
     op = ops.Reverse((primitive.normalize_axis(axis, spec.rank),))
-    return Rep(primitive.make(primitive.Primitive(op), (rep.expression,), spec))
+    return Rep(make(Primitive(op), (rep.expression,), spec))
 
 
 def pad(x: Any, widths: Sequence[tuple[int, int]], /, *, value: float = 0) -> Rep:
@@ -298,12 +299,14 @@ def pad(x: Any, widths: Sequence[tuple[int, int]], /, *, value: float = 0) -> Re
     rep = _rep(x)
     spec = primitive.tensor_of(rep.expression, "pad")
     if len(widths) != spec.rank or any(len(pair) != 2 for pair in widths):
-        raise located(RankError(f"pad takes a pair (before, after) for each of the {spec.rank} axes"))
+        raise located(
+            RankError(f"pad takes a pair (before, after) for each of the {spec.rank} axes")
+        )
     low = static_shape([before for before, _ in widths], "pad")
     high = static_shape([after for _, after in widths], "pad")
     filler = primitive.literal(value, spec.dtype)
     pieces = (rep.expression, filler)
-    return Rep(primitive.make(primitive.Primitive(ops.Pad(low, high)), pieces, spec))
+    return Rep(make(Primitive(ops.Pad(low, high)), pieces, spec))
 
 
 def take(x: Any, indices: Any, /, axis: int = 0, *, mode: str = "error") -> Rep:
@@ -332,8 +335,8 @@ def one_hot(indices: Any, count: int, dtype: Any, /) -> Rep:
     (extent,) = static_shape([count], "one_hot")
     core = core_dtype(dtype)
     rank = primitive.checked_rank(spec.rank + 1)
-    rule = primitive.Primitive(ops.OneHot(extent, core))
-    return Rep(primitive.make(rule, (rep.expression,), TensorSpec(rank, core)))
+    rule = Primitive(ops.OneHot(extent, core))
+    return Rep(make(rule, (rep.expression,), TensorSpec(rank, core)))
 
 
 def iota(shape: Sequence[int], dtype: Any, /, axis: int = 0) -> Rep:
@@ -341,8 +344,8 @@ def iota(shape: Sequence[int], dtype: Any, /, axis: int = 0) -> Rep:
     extents = _shape(shape, "iota")
     core = core_dtype(dtype)
     position = primitive.normalize_axis(axis, len(extents))
-    rule = primitive.Primitive(ops.Iota(extents, position, core))
-    return Rep(primitive.make(rule, (), TensorSpec(len(extents), core)))
+    rule = Primitive(ops.Iota(extents, position, core))
+    return Rep(make(rule, (), TensorSpec(len(extents), core)))
 
 
 def arange(count: int, dtype: Any, /) -> Rep:
@@ -356,9 +359,11 @@ def broadcast_to(x: Any, shape: Sequence[int], /) -> Rep:
     spec = primitive.tensor_of(rep.expression, "broadcast_to")
     extents = _shape(shape, "broadcast_to")
     if len(extents) < spec.rank:
-        raise located(RankError(f"cannot broadcast a {spec.words} to the shape {list(extents)}: rank is lost"))
-    rule = primitive.Primitive(ops.Broadcast(extents))
-    return Rep(primitive.make(rule, (rep.expression,), TensorSpec(len(extents), spec.dtype)))
+        raise located(
+            RankError(f"cannot broadcast a {spec.words} to the shape {list(extents)}: rank is lost")
+        )
+    rule = Primitive(ops.Broadcast(extents))
+    return Rep(make(rule, (rep.expression,), TensorSpec(len(extents), spec.dtype)))
 
 
 def full(shape: Sequence[int], value: float, dtype: Any, /) -> Rep:
@@ -454,13 +459,19 @@ def cross_entropy(logits: Any, labels: Any, /) -> Rep:
         raise located(RankError(f"cross_entropy takes logits of rank 1 or 2, not a {spec.words}"))
     if not given.dtype.is_integer:
         if given != spec:
-            raise located(DTypeError(f"labels are class numbers or a {spec.words}, not a {given.words}"))
+            raise located(
+                DTypeError(f"labels are class numbers or a {spec.words}, not a {given.words}")
+            )
         return -(target * log_softmax(rep)).sum(-1).mean()
     if given.rank != spec.rank - 1:
-        raise located(RankError(f"labels for a {spec.words} have rank {spec.rank - 1}, not {given.rank}"))
+        raise located(
+            RankError(f"labels for a {spec.words} have rank {spec.rank - 1}, not {given.rank}")
+        )
     logs = log_softmax(rep)
     chosen = Rep(
-        primitive.shaped("labels", _is_label, (logs.expression, target.expression), TensorSpec(spec.rank, BOOL))
+        primitive.shaped(
+            "labels", _is_label, (logs.expression, target.expression), TensorSpec(spec.rank, BOOL)
+        )
     )
     return -select(chosen, logs, 0.0).sum(-1).mean()
 
@@ -498,7 +509,9 @@ def _without(x: Rep, axis: Any) -> Rep:
 def _shape(shape: Any, what: str) -> tuple[int, ...]:
     extents = static_shape(shape, what)
     if len(extents) > MAX_RANK:
-        raise located(RankError(f"{what}: tensors have at most {MAX_RANK} axes, not {len(extents)}"))
+        raise located(
+            RankError(f"{what}: tensors have at most {MAX_RANK} axes, not {len(extents)}")
+        )
     return extents
 
 
@@ -514,4 +527,3 @@ def _filled_like(x: Any, number: int) -> Rep:
         return constant(b, TensorType(value.tensor.shape, spec.dtype), number)
 
     return Rep(primitive.shaped("filled", build, (rep.expression,), spec))
-

@@ -84,23 +84,31 @@ class Place:
 
     def __getattr__(self, name: str) -> Place:
         if not isinstance(self.spec, StructSpec) or self.spec.field(name) is None:
-            raise DifferentiationError(f"the selector asks parameter {self.index} for {name!r}, which it has not")
+            raise DifferentiationError(
+                f"the selector asks parameter {self.index} for {name!r}, which it has not"
+            )
         return Place(self.index, (*self.path, name), self.spec.field(name))
 
 
 def _declared(
     of: StagedFunction,
     wrt: tuple[int, ...],
-    from_: int,
+    from_: Any,
     seedable: bool,
-    keeping: tuple[int, ...],
+    keeping: tuple[Any, ...],
     *,
     scalar: bool = False,
 ) -> StagedFunction:
     names = of.stageable.parameter_names
     _check_indices(of.stageable.name, wrt, len(names), names)
-    if not isinstance(from_, int) or from_ < 0 or any(not isinstance(k, int) or k < 0 for k in keeping):
-        raise DifferentiationError(f"from_={from_} and keeping={keeping} are indices of results, from 0")
+    if (
+        not isinstance(from_, int)
+        or from_ < 0
+        or any(not isinstance(k, int) or k < 0 for k in keeping)
+    ):
+        raise DifferentiationError(
+            f"from_={from_} and keeping={keeping} are indices of results, from 0"
+        )
     if len(set(keeping)) != len(keeping):
         raise DifferentiationError(f"keeping={keeping} names a result twice")
 
@@ -122,7 +130,9 @@ def _declared(
 
 def _check_staged(of: object, what: str) -> None:
     if not isinstance(of, StagedFunction):
-        raise StagingError(f"{what} takes a staged function, not a {type(of).__name__}\n  help: `@staged`")
+        raise StagingError(
+            f"{what} takes a staged function, not a {type(of).__name__}\n  help: `@staged`"
+        )
 
 
 def _check_indices(name: str, wrt: tuple[Any, ...], count: int, names: Sequence[str]) -> None:
@@ -130,7 +140,9 @@ def _check_indices(name: str, wrt: tuple[Any, ...], count: int, names: Sequence[
         raise DifferentiationError(f"wrt is empty: name at least one parameter of {name}")
     for index in wrt:
         if isinstance(index, bool) or not isinstance(index, int):
-            raise DifferentiationError(f"wrt holds {index!r}: it takes indices of parameters of {name}")
+            raise DifferentiationError(
+                f"wrt holds {index!r}: it takes indices of parameters of {name}"
+            )
         if not 0 <= index < count:
             shown = ", ".join(f"{k} {parameter}" for k, parameter in enumerate(names))
             raise DifferentiationError(
@@ -153,7 +165,9 @@ def _check_callee(callee: Callee, request: Gradient, scalar: bool) -> None:
             )
     source = results[request.source or 0]
     if not _has_floats(source):
-        raise DifferentiationError(f"result {request.source or 0} of {name} is a {source.words}: only floats have derivatives")
+        raise DifferentiationError(
+            f"result {request.source or 0} of {name} is a {source.words}: only floats have derivatives"
+        )
     if scalar and (several or not isinstance(source, TensorSpec) or source.rank):
         raise DifferentiationError(
             f"value_and_gradient needs a scalar result and {name} returns a {callee.result.words}\n"
@@ -196,7 +210,9 @@ def _selected(
     places = chosen if isinstance(chosen, tuple) else (chosen,)
     for place in places:
         if not isinstance(place, Place):
-            raise DifferentiationError(f"the selector returns {place!r}: it picks parameters or their fields")
+            raise DifferentiationError(
+                f"the selector returns {place!r}: it picks parameters or their fields"
+            )
     if len(set(places)) != len(places):
         raise DifferentiationError("the selector names a parameter twice")
     indices = tuple(sorted({place.index for place in places}))
@@ -244,5 +260,7 @@ def _wrapped(inner: StagedFunction, function: Callable[..., Any]) -> StagedFunct
     """A staged function of the parameters of `inner`."""
     stageable = inner.stageable
     return StagedFunction(
-        Lambda(function, stageable.name, stageable.parameter_names, declared_of(stageable), None, Rep)
+        Lambda(
+            function, stageable.name, stageable.parameter_names, declared_of(stageable), None, Rep
+        )
     )

@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 
 from ..core.errors import StagingError
 from ..core.ir import Builder, Op, Value
+from ..core.location import HasLocation
 from ..core.types import Array, DType
-from .location import SourceLocation, here
+from .location import here
 from .spec import Spec, StructSpec, TupleSpec
 
 
@@ -82,7 +83,7 @@ class Expression:
     rule: Rule
     operands: tuple[Expression, ...]
     type: Spec
-    location: SourceLocation | None
+    location: HasLocation | None
     trace: Trace | None
 
 
@@ -98,7 +99,7 @@ class Callee:
     parameters: tuple[Spec, ...]
     result: Spec = field(default_factory=lambda: TupleSpec(()))
     captures: tuple[Expression, ...] = ()
-    location: SourceLocation | None = None
+    location: HasLocation | None = None
     parameter_names: tuple[str, ...] = ()
     origin: object = None
     """The staged function this came from."""
@@ -190,7 +191,7 @@ def free_expressions(root: Expression, trace: Trace) -> tuple[Expression, ...]:
     return tuple(found)
 
 
-def at(error: Any, location: SourceLocation | None, help: str = "") -> Any:
+def at(error: Any, location: HasLocation | None, help: str = "") -> Any:
     """`error` with the user's line and caret in its message, and a note that helps."""
     place = location.resolve() if location else None
     if place is not None:

@@ -23,9 +23,7 @@ from .primitive import located
 from .spec import TensorSpec
 
 
-def subscript(
-    x: Expression, key: Any, staged: Callable[[Any], Expression | None]
-) -> Expression:
+def subscript(x: Expression, key: Any, staged: Callable[[Any], Expression | None]) -> Expression:
     """`x[key]`; `staged` finds the expression of an entry that is a Rep."""
     spec = primitive.tensor_of(x, "a subscript")
     entries = _entries(key, spec)
@@ -34,7 +32,9 @@ def subscript(
         index = indices[axis]
         if index is not None:
             if primitive.tensor_of(index, "a subscript").rank != 0:
-                raise located(StagingError("an index is a scalar"), "use `take` for several indices")
+                raise located(
+                    StagingError("an index is a scalar"), "use `take` for several indices"
+                )
             x = primitive.gather(x, wrap_negative(index, x, axis), axis, Bounds.CHECK)
     static = [entry for entry, index in zip(entries, indices, strict=True) if index is None]
     if all(isinstance(entry, slice) and entry == slice(None) for entry in static):
@@ -88,7 +88,9 @@ def _entry(entry: Any) -> Any:
     if _is_int(entry):
         return int(entry)
     if entry is None or isinstance(entry, bool):
-        raise located(StagingError(f"{entry} is not a subscript"), "`x.expand_dims(axis)` adds an axis")
+        raise located(
+            StagingError(f"{entry} is not a subscript"), "`x.expand_dims(axis)` adds an axis"
+        )
     if not hasattr(entry, "expression"):
         raise located(
             StagingError(f"a subscript is an int, a slice or a Rep, not a {type(entry).__name__}"),
@@ -98,7 +100,11 @@ def _entry(entry: Any) -> Any:
 
 
 def _is_int(value: Any) -> bool:
-    return not isinstance(value, bool) and hasattr(value, "__index__") and not hasattr(value, "expression")
+    return (
+        not isinstance(value, bool)
+        and hasattr(value, "__index__")
+        and not hasattr(value, "expression")
+    )
 
 
 def _select(b: Builder, value: Value, entries: list[Any]) -> Value:

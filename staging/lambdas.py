@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.errors import DTypeError, NNKitError, RankError, StagingError
+from ..core.location import HasLocation
 from .expression import (
     Build,
     Call,
@@ -27,7 +28,6 @@ from .expression import (
     make,
     tracing,
 )
-from .location import SourceLocation
 from .primitive import located
 from .rep import Rep
 from .spec import Spec, TensorSpec, TupleSpec
@@ -66,7 +66,7 @@ class Lambda(Stageable):
     declared: tuple[Spec | None, ...]
     declared_result: Spec | None
     wrap: Callable[[Expression], Rep]
-    location: SourceLocation | None = None
+    location: HasLocation | None = None
     traces: dict[tuple[Spec, ...], Trace] = field(default_factory=dict[tuple[Spec, ...], Trace])
 
     def callee(self, specs: tuple[Spec, ...]) -> Trace:
@@ -94,7 +94,11 @@ class Lambda(Stageable):
                     "that ends it; use a Python loop for a known number of steps",
                 )
         trace = Trace(
-            self.name, specs, location=self.location, parameter_names=self.parameter_names, origin=self
+            self.name,
+            specs,
+            location=self.location,
+            parameter_names=self.parameter_names,
+            origin=self,
         )
         with tracing(trace):
             trace.inputs = tuple(
@@ -104,7 +108,9 @@ class Lambda(Stageable):
             try:
                 returned = self.function(*map(self.wrap, trace.inputs))
             except RecursionError:
-                raise StagingError(f"staging {self.name} calls functions too deeply for Python") from None
+                raise StagingError(
+                    f"staging {self.name} calls functions too deeply for Python"
+                ) from None
             trace.output = result_of(returned, self.name, self.location)
         trace.result = trace.output.type
         if self.declared_result not in (None, trace.result):
@@ -144,7 +150,9 @@ class Gradient(Stageable):
             raise located(arity_error(self.name, len(self.parameter_names), 0))
         primal = self.of.callee(specs[:-1] if self.seedable else specs)
         self.check(primal, self)
-        results = primal.result.elements if isinstance(primal.result, TupleSpec) else (primal.result,)
+        results = (
+            primal.result.elements if isinstance(primal.result, TupleSpec) else (primal.result,)
+        )
         if self.seedable and specs[-1] != results[self.source or 0]:
             raise located(_argument_error(self.name, "seed", results[self.source or 0], specs[-1]))
         parts = [primal.parameters[i] for i in self.wrt] + [results[i] for i in self.keeping]
@@ -168,7 +176,7 @@ def call(callee: Callee, arguments: Sequence[Expression]) -> Expression:
     return make(Call(callee), (*arguments, *callee.captures), callee.result)
 
 
-def result_of(returned: Any, name: str, location: SourceLocation | None) -> Expression:
+def result_of(returned: Any, name: str, location: HasLocation | None) -> Expression:
     """The expression a staged function returns: a Rep, or a tuple of them."""
     if isinstance(returned, Rep) and returned.is_function:
         raise FunctionResult(f"{name} returns a staged function")
@@ -202,6 +210,10 @@ def _result_error(function: str, wanted: Spec, given: Spec) -> NNKitError:
 
 
 def mismatch(wanted: Spec, given: Spec) -> type[NNKitError]:
-    if isinstance(wanted, TensorSpec) and isinstance(given, TensorSpec) and wanted.rank != given.rank:
+    if (
+        isinstance(wanted, TensorSpec)
+        and isinstance(given, TensorSpec)
+        and wanted.rank != given.rank
+    ):
         return RankError
     return DTypeError

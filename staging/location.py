@@ -5,6 +5,8 @@ Frames of NNKit's own packages are skipped, so that the place is the user's.
 
 from __future__ import annotations
 
+import linecache
+import re
 import sys
 from dataclasses import dataclass
 from functools import cache
@@ -36,7 +38,33 @@ class SourceLocation:
         )
         if start is None:
             return None
-        return Location(self.code.co_filename, start, column or 0, end_column or 0)
+        file = self.code.co_filename
+        line = linecache.getline(file, start).encode()
+        # columns of byte code count bytes
+        first = len(line[: column or 0].decode(errors="ignore"))
+        return Location(file, start, first, len(line[: end_column or 0].decode(errors="ignore")))
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionLocation:
+    """Where a function is defined: its `def` line, not that of its decorators."""
+
+    code: CodeType
+
+    def resolve(self) -> Location | None:
+        """The line, with the function's name marked."""
+        file, number = self.code.co_filename, self.code.co_firstlineno
+        for line in range(number, number + _MOST_DECORATORS):
+            match = re.search(
+                rf"\bdef\s+({re.escape(self.code.co_name)})\b", linecache.getline(file, line)
+            )
+            if match:
+                return Location(file, line, *match.span(1))
+        return Location(file, number)
+
+
+_MOST_DECORATORS = 20
+"""Lines that decorators may take before a `def`."""
 
 
 def here() -> SourceLocation | None:

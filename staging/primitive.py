@@ -58,7 +58,9 @@ def literal(number: Any, dtype: DType) -> Expression:
     Raises: DTypeError when `dtype` cannot hold it.
     """
     if isinstance(number, bool) and dtype.is_numeric:
-        raise located(DTypeError(f"{number} is a bool, not {dtype}"), "cast the boolean tensor instead")
+        raise located(
+            DTypeError(f"{number} is a bool, not {dtype}"), "cast the boolean tensor instead"
+        )
     try:
         check_range(dtype, number)
     except DTypeError as error:
@@ -96,7 +98,9 @@ def _mixed(op: Elementwise, specs: Sequence[TensorSpec]) -> DTypeError:
     if len(dtypes) > 1:
         names = " and ".join(spec.dtype.name for spec in compared)
         return DTypeError(f"cannot {op.name} {operands}: element types {names} differ")
-    return DTypeError(f"cannot {op.name} {operands}: {op.name} takes {' or '.join(op.accepts)} elements")
+    return DTypeError(
+        f"cannot {op.name} {operands}: {op.name} takes {' or '.join(op.accepts)} elements"
+    )
 
 
 def cast(x: Expression, dtype: DType) -> Expression:
@@ -111,10 +115,15 @@ def dot(x: Expression, y: Expression) -> Expression:
     """Matrix product with NumPy's rules for vectors and leading axes."""
     a, b = tensor_of(x, "@"), tensor_of(y, "@")
     if a.rank == 0 or b.rank == 0:
-        raise located(RankError(f"cannot multiply {a.words} by {b.words} with @: a scalar has no axes"), "use *")
+        raise located(
+            RankError(f"cannot multiply {a.words} by {b.words} with @: a scalar has no axes"),
+            "use *",
+        )
     if a.dtype is not b.dtype:
         raise located(
-            DTypeError(f"cannot multiply {a.words} by {b.words}: element types {a.dtype} and {b.dtype} differ"),
+            DTypeError(
+                f"cannot multiply {a.words} by {b.words}: element types {a.dtype} and {b.dtype} differ"
+            ),
             "cast one of them, `x.cast(dtype)`",
         )
     if not a.dtype.is_numeric:
@@ -167,7 +176,9 @@ def keep_axes(x: Expression, axes: tuple[int, ...]) -> Expression:
 def expand(x: Expression, axis: int) -> Expression:
     """One new axis of extent 1."""
     spec = tensor_of(x, "expand_dims")
-    return make(Primitive(PadShape(axis)), (x,), TensorSpec(checked_rank(spec.rank + 1), spec.dtype))
+    return make(
+        Primitive(PadShape(axis)), (x,), TensorSpec(checked_rank(spec.rank + 1), spec.dtype)
+    )
 
 
 def squeeze(x: Expression, axis: int) -> Expression:
@@ -179,7 +190,9 @@ def squeeze(x: Expression, axis: int) -> Expression:
 def checked_rank(rank: int) -> int:
     """Raises: RankError for ranks the language has no type for."""
     if rank > MAX_RANK:
-        raise located(RankError(f"the result would have rank {rank}; tensors have at most {MAX_RANK}"))
+        raise located(
+            RankError(f"the result would have rank {rank}; tensors have at most {MAX_RANK}")
+        )
     return rank
 
 
@@ -209,7 +222,9 @@ def transpose(x: Expression, permutation: tuple[int, ...]) -> Expression:
     """Axis k of the result is axis `permutation[k]` of x."""
     spec = tensor_of(x, "transpose")
     if sorted(permutation) != list(range(spec.rank)):
-        raise located(RankError(f"{permutation} is not a permutation of the axes of a {spec.words}"))
+        raise located(
+            RankError(f"{permutation} is not a permutation of the axes of a {spec.words}")
+        )
     return make(Primitive(Transpose(permutation)), (x,), spec)
 
 
@@ -240,10 +255,14 @@ def concatenate(xs: Sequence[Expression], axis: Any) -> Expression:
     first = specs[0]
     for spec in specs:
         if spec.rank != first.rank:
-            raise located(RankError(f"cannot concatenate {first.words} and {spec.words}: ranks differ"))
+            raise located(
+                RankError(f"cannot concatenate {first.words} and {spec.words}: ranks differ")
+            )
         if spec.dtype is not first.dtype:
             raise located(
-                DTypeError(f"cannot concatenate {first.words} and {spec.words}: element types differ")
+                DTypeError(
+                    f"cannot concatenate {first.words} and {spec.words}: element types differ"
+                )
             )
     position = normalize_axis(axis, first.rank)
     return make(Primitive(Concatenate(position)), tuple(xs), first)
@@ -259,7 +278,9 @@ def gather(x: Expression, indices: Expression, axis: Any, bounds: Bounds) -> Exp
     """Elements of `x` along `axis` at integer `indices` (which count from the end when negative)."""
     spec, at_spec = tensor_of(x, "take"), tensor_of(indices, "take")
     if not at_spec.dtype.is_integer:
-        raise located(DTypeError(f"indices are integers, not {at_spec.words}"), "cast them, `i.cast(i64)`")
+        raise located(
+            DTypeError(f"indices are integers, not {at_spec.words}"), "cast them, `i.cast(i64)`"
+        )
     position = normalize_axis(axis, spec.rank)
     rank = checked_rank(spec.rank - 1 + at_spec.rank)
     return make(Primitive(Gather(position, bounds)), (x, indices), TensorSpec(rank, spec.dtype))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import GenericAlias
-from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
+from typing import Any, ClassVar, NoReturn, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -38,12 +38,12 @@ from ..core.ops import (
     Square,
     Subtract,
 )
-from ..core.types import BOOL, DTYPES, F32, DType
+from ..core.types import DTYPES, F32, DType
 from . import primitive
 from .expression import Build, Element, Expression, make
 from .indexing import subscript
 from .primitive import located
-from .spec import Spec, StructSpec, TensorSpec, TupleSpec
+from .spec import Spec, StructSpec, TupleSpec
 
 _Rep = TypeVar("_Rep", bound="Rep")
 
@@ -81,12 +81,12 @@ class Rep:
 
     def _binary(self: _Rep, op: Elementwise, other: object) -> _Rep:
         if not is_operand(other):
-            return NotImplemented
+            return cast("_Rep", NotImplemented)
         return type(self)(primitive.elementwise(op, self.expression, self.lift(other)))
 
     def _reflected(self: _Rep, op: Elementwise, other: object) -> _Rep:
         if not is_operand(other):
-            return NotImplemented
+            return cast("_Rep", NotImplemented)
         return type(self)(primitive.elementwise(op, self.lift(other), self.expression))
 
     def __add__(self: _Rep, other: object, /) -> _Rep:
@@ -209,7 +209,9 @@ class Rep:
         new = value.expression if isinstance(value, Rep) else None
         if new is None or new.type != old.type:
             found = new.type.words if new else f"a {type(value).__name__}"
-            raise located(DTypeError(f"field {lens.name} of {spec.words} holds {old.type.words}, not {found}"))
+            raise located(
+                DTypeError(f"field {lens.name} of {spec.words} holds {old.type.words}, not {found}")
+            )
         parts = [
             new if position == lens.index else make(Element(position), (self.expression,), element)
             for position, (_, element) in enumerate(spec.fields)
@@ -259,7 +261,9 @@ class Rep:
     def var(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
         """Population variance: the mean of squared distances from the mean."""
         _float_dtype(self.expression, "var")
-        return (self - self.mean(axis, keepdims=True))._unary(Square()).mean(axis, keepdims=keepdims)
+        return (
+            (self - self.mean(axis, keepdims=True))._unary(Square()).mean(axis, keepdims=keepdims)
+        )
 
     def argmax(self: _Rep, axis: Any = None) -> _Rep:
         """Index (i64) of the first largest element."""
@@ -274,23 +278,31 @@ class Rep:
         """The transposed matrix."""
         rank = primitive.tensor_of(self.expression, "T").rank
         if rank != 2:
-            raise located(RankError(f"only a matrix has a T, not a {self.spec.words}"), "transpose(1, 0, ...)")
+            raise located(
+                RankError(f"only a matrix has a T, not a {self.spec.words}"), "transpose(1, 0, ...)"
+            )
         return self.transpose(1, 0)
 
     def transpose(self: _Rep, *permutation: int) -> _Rep:
         """Axis k of the result is axis `permutation[k]`; all axes reversed by default."""
         rank = primitive.tensor_of(self.expression, "transpose").rank
         axes = tuple(primitive.normalize_axis(axis, rank) for axis in permutation)
-        return type(self)(primitive.transpose(self.expression, axes or tuple(reversed(range(rank)))))
+        return type(self)(
+            primitive.transpose(self.expression, axes or tuple(reversed(range(rank))))
+        )
 
     def reshape(self: _Rep, *dims: int) -> _Rep:
         """The same elements in row-major order; one extent may be −1."""
-        return type(self)(primitive.reshape(self.expression, static_shape(dims, "reshape", allow=-1)))
+        return type(self)(
+            primitive.reshape(self.expression, static_shape(dims, "reshape", allow=-1))
+        )
 
     def expand_dims(self: _Rep, axis: int) -> _Rep:
         """One new axis of extent 1."""
         rank = primitive.tensor_of(self.expression, "expand_dims").rank
-        return type(self)(primitive.expand(self.expression, primitive.normalize_axis(axis, rank + 1)))
+        return type(self)(
+            primitive.expand(self.expression, primitive.normalize_axis(axis, rank + 1))
+        )
 
     def squeeze(self: _Rep, axis: int) -> _Rep:
         """Without an axis of extent 1."""
@@ -301,7 +313,9 @@ class Rep:
         """The same value; its dimensions have names for the type checker now."""
         rank = primitive.tensor_of(self.expression, "named").rank
         if len(dims) != rank:
-            raise located(RankError(f"a tensor of rank {rank} cannot take {len(dims)} names of dimensions"))
+            raise located(
+                RankError(f"a tensor of rank {rank} cannot take {len(dims)} names of dimensions")
+            )
         return self
 
     def cast(self: _Rep, dtype: Any) -> _Rep:
@@ -318,7 +332,9 @@ class Rep:
         if isinstance(self.spec, TupleSpec):
             return iter(self.unpack())
         raise located(
-            StagingError("a Rep cannot be iterated: how many rows it has is not known while staging"),
+            StagingError(
+                "a Rep cannot be iterated: how many rows it has is not known while staging"
+            ),
             "use whole-tensor operations, or a Python loop over indices `x[i]` of a known range",
         )
 
@@ -349,7 +365,11 @@ def is_number(value: object) -> bool:
 
 def is_operand(value: object) -> bool:
     """Whether an operator takes it: a Rep, a number, a concrete tensor or array."""
-    return isinstance(value, Rep | np.ndarray | np.generic) or is_number(value) or hasattr(value, "_array")
+    return (
+        isinstance(value, Rep | np.ndarray | np.generic)
+        or is_number(value)
+        or hasattr(value, "_array")
+    )
 
 
 def lift(value: object, dtype: DType) -> Expression:
@@ -366,16 +386,21 @@ def constant_of(value: Any) -> Expression:
     stored = getattr(value, "_array", None)
     if stored is None:
         stored = np.asarray(value)
-        found = DTYPES.get(stored.dtype.name)
+        native = stored.dtype.newbyteorder("=")
+        found = next(
+            (d for d in DTYPES.values() if d.storage == native and d.numpy == native), None
+        )
         if found is None:
-            raise located(DTypeError(f"an array of {stored.dtype} cannot be used in a staged function"))
+            raise located(
+                DTypeError(f"an array of {stored.dtype} cannot be used in a staged function")
+            )
         return primitive.array_constant(found, np.array(stored, found.storage, order="C"))
     return primitive.array_constant(core_dtype(value.dtype), np.array(stored, order="C"))
 
 
 def core_dtype(dtype: Any) -> DType:
     """The compiler's element type for one of the language's."""
-    core = getattr(dtype, "core", None)
+    core = dtype if isinstance(dtype, DType) else getattr(dtype, "core", None)
     if not isinstance(core, DType):
         raise located(DTypeError(f"an element type is one of {', '.join(DTYPES)}, not {dtype!r}"))
     return core
@@ -429,7 +454,9 @@ def _index_expression(key: Any) -> Expression | None:
 def _float_dtype(x: Expression, what: str) -> DType:
     dtype = primitive.tensor_of(x, what).dtype
     if not dtype.is_float:
-        raise located(DTypeError(f"{what} takes float elements, not {dtype}"), "cast it first, `x.cast(f32)`")
+        raise located(
+            DTypeError(f"{what} takes float elements, not {dtype}"), "cast it first, `x.cast(f32)`"
+        )
     return dtype
 
 
@@ -437,6 +464,3 @@ def _not_there(what: str) -> StagingError:
     error = StagingError(f"{what} needs a value, and a Rep has none while staging")
     located(error, "keep computing with Reps, or call the staged function with concrete tensors")
     return error
-
-
-__all__ = ["BOOL", "Rep", "TensorSpec", "constant_of", "core_dtype", "is_number", "is_operand", "lift", "static_shape"]

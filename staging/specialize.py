@@ -56,7 +56,9 @@ class Specializer:
             case TupleSpec(elements):
                 return TupleType(tuple(self.type_of(element, shapes) for element in elements))
             case StructSpec(fields=fields):
-                return self._struct(spec, tuple(self.type_of(element, shapes) for _, element in fields))
+                return self._struct(
+                    spec, tuple(self.type_of(element, shapes) for _, element in fields)
+                )
             case _:
                 raise InternalError(f"{spec} has no type in the IR")
 
@@ -88,7 +90,9 @@ class Specializer:
     def _declare(self, callee: GradientCallee, types: tuple[Type, ...]) -> _Steps:
         assert callee.primal is not None
         primal = yield callee.primal, types[:-1] if callee.seedable else types
-        gradient = GradientOf(primal.name, callee.source, callee.wrt, callee.keeping, callee.seedable)
+        gradient = GradientOf(
+            primal.name, callee.source, callee.wrt, callee.keeping, callee.seedable
+        )
         name = self.module.fresh_name(f"{primal.name}_grad")
         type = self.gradient_type(primal.type, gradient)
         return self.module.add(Function(name, type, declaration=gradient))
@@ -130,7 +134,9 @@ class Specializer:
                 return b.emit(Extract((key,)), *operands)
             case Build(spec):
                 types = tuple(operand.type for operand in operands)
-                made = self._struct(spec, types) if isinstance(spec, StructSpec) else TupleType(types)
+                made = (
+                    self._struct(spec, types) if isinstance(spec, StructSpec) else TupleType(types)
+                )
                 return b.emit(Aggregate(made), *operands)
             case _:
                 raise InternalError(f"{node.rule} cannot be specialised here")
@@ -172,7 +178,9 @@ def _origin(expression: Expression, value: Value, position: int, count: int) -> 
     if isinstance(expression.rule, Parameter) and expression.trace is not None:
         parameter = expression.rule
         return f"{parameter.name} is argument {parameter.index} of {expression.trace.name}: {shown}{where}"
-    side = ("the left operand", "the right operand")[position] if count == 2 else f"operand {position}"
+    side = (
+        ("the left operand", "the right operand")[position] if count == 2 else f"operand {position}"
+    )
     if count == 1:
         side = "the operand"
     return f"{side} is {shown}, made here{where}"

@@ -210,6 +210,7 @@ class Draft:
     options: _Options
     builder: Builder
     values: list[Value] = field(default_factory=list[Value])
+    latest: type[Op] | None = None
 
     def pick(self, choices: Sequence[Any]) -> Any:
         """One of `choices`."""
@@ -233,7 +234,9 @@ class Draft:
         return self.one_of([x for x in self.values if x.type == type], type)
 
     def one_of(self, candidates: list[Value], otherwise: Type) -> Value:
-        """One of the candidates, or something new."""
+        """One of the candidates, the last one most of all, or something new."""
+        if candidates and self.flag():
+            return candidates[-1]
         choice = self.integer(0, len(candidates))
         return candidates[choice] if choice < len(candidates) else self.fresh(otherwise)
 
@@ -291,9 +294,8 @@ def _function(draw: Draw, module: Module, name: str, length: int, options: _Opti
     draft.fresh(draw(tensor_types(options.dtypes)))
     for _ in range(length):
         _step(draft)
-    results = [
-        draft.pick(draft.values) for _ in range(draft.integer(1, 3 if options.aggregates else 1))
-    ]
+    count = draft.integer(1, 5) if options.aggregates else 1
+    results = draft.values[-count:]
     result = results[0]
     if len(results) > 1:
         result = draft.emit(Aggregate(TupleType(tuple(x.type for x in results))), *results)
@@ -309,7 +311,12 @@ def _step(draft: Draft) -> None:
     elif kind == 8 and draft.options.aggregates:
         _aggregate(draft)
     else:
-        op_class = draft.pick(draft.options.ops)
+        # functions of one operand are two thirds of all ops, and have few laws
+        rich = [op for op in draft.options.ops if op in RECIPES or operand_count(op) > 1]
+        op_class = draft.pick(rich if rich and draft.flag() else draft.options.ops)
+        if draft.latest and draft.integer(0, 3) == 3:
+            op_class = draft.latest
+        draft.latest = op_class
         recipe = RECIPES.get(op_class, _elementwise)
         assert recipe is not _elementwise or issubclass(op_class, Elementwise), op_class
         recipe(draft, op_class)

@@ -19,8 +19,8 @@ from ..errors import UnsupportedError
 from ..ir import Block, Function, Instruction, Module, Value
 from ..ops.aggregate import Aggregate, Apply, Extract
 from ..ops.stopping import StopGradient
-from ..types import Type, elements_of
-from .leaves import leaves_of, members
+from ..types import Type
+from .leaves import Spans, leaves_of, members
 from .order import dependencies
 
 Masks: TypeAlias = "tuple[int, ...]"
@@ -47,6 +47,7 @@ class Activity:
     def of_values(self, function: Function) -> dict[Value, Masks]:
         """The same for every value of `function`, whose callees are known."""
         masks: dict[Value, Masks] = {}
+        spans = Spans()
         first = 0
         for parameter in function.parameters:
             leaves = leaves_of(parameter.type)
@@ -56,18 +57,18 @@ class Activity:
             first += len(leaves)
         for instruction in straight_line(function).instructions:
             for result in instruction.results:
-                masks[result] = self._of_result(instruction, result, masks)
+                masks[result] = self._of_result(instruction, result, masks, spans)
         return masks
 
     def _of_result(
-        self, instruction: Instruction, result: Value, masks: dict[Value, Masks]
+        self, instruction: Instruction, result: Value, masks: dict[Value, Masks], spans: Spans
     ) -> Masks:
         operands = instruction.operands
         match instruction.op:
             case Aggregate():
                 return tuple(mask for operand in operands for mask in masks[operand])
             case Extract() as op:
-                return masks[operands[0]][span(op, operands[0].type)]
+                return masks[operands[0]][spans.of(op, operands[0])]
             case Apply(callee=callee):
                 given = [mask for operand in operands for mask in masks[operand]]
                 return tuple(
@@ -86,16 +87,6 @@ def only_floats(type: Type, masks: Sequence[int]) -> Masks:
     return tuple(
         m if leaf.type.dtype.is_float else 0 for leaf, m in zip(leaves, masks, strict=True)
     )
-
-
-def span(op: Extract, type: Type) -> slice:
-    """Where the leaves that `op` takes out lie among those of an aggregate of `type`."""
-    first = 0
-    for position in op.positions(type):
-        parts = elements_of(type) or ()
-        first += sum(len(leaves_of(part)) for part in parts[:position])
-        type = parts[position]
-    return slice(first, first + len(leaves_of(type)))
 
 
 def straight_line(function: Function) -> Block:

@@ -15,11 +15,11 @@ from ..errors import UnsupportedError
 from ..ir import Block, Builder, Function, Instruction, Value
 from ..ops.aggregate import Aggregate, Extract
 from ..types import TensorType
-from .activity import Activity, span, straight_line
-from .leaves import split
+from .activity import Activity, straight_line
+from .leaves import Spans, split
 
-Origin: TypeAlias = "tuple[Value, int] | tuple[Value, str, int]"
-"""What a leaf is a copy of: a leaf of a value, or something that a forward function saved there."""
+Origin: TypeAlias = "tuple[Value, int | str]"
+"""What a leaf is a copy of: a leaf of a value, or what the forward function of that name saved there."""
 
 
 @dataclass
@@ -35,6 +35,7 @@ class Copy:
     origins: dict[Value, Origin] = field(default_factory=dict[Value, Origin])
     active: set[Value] = field(default_factory=set[Value])
     returned: Value | None = None
+    spans: Spans = field(default_factory=Spans)
 
     @property
     def arguments(self) -> list[Value]:
@@ -84,7 +85,7 @@ def _copy(copy: Copy, instruction: Instruction, operands: Sequence[Value]) -> tu
     """The results of the copied instruction, whose leaves are made known."""
     match instruction.op:
         case Extract() as op:
-            leaves = copy.leaves[operands[0]][span(op, operands[0].type)]
+            leaves = copy.leaves[operands[0]][copy.spans.of(op, operands[0])]
             is_tensor = isinstance(instruction.result.type, TensorType)
             results = leaves if is_tensor else append_copy(copy.builder, instruction, operands)
         case Aggregate():

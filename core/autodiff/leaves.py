@@ -6,7 +6,8 @@ A leaf is named by its path (`0`, `#w`) and numbered by its position; sets of le
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TypeAlias
 
 from ..ir import Emitter, Value
@@ -79,6 +80,23 @@ def join(b: Emitter, type: Type, leaves: Sequence[Value]) -> Value:
     return made[0]
 
 
+@dataclass
+class Spans:
+    """Where parts of aggregates lie among their leaves; what was found for a value is remembered."""
+
+    _starts: dict[Value, list[int]] = field(default_factory=dict[Value, "list[int]"])
+
+    def of(self, op: Extract, x: Value) -> slice:
+        """The leaves of `x` that `op` takes out of it."""
+        if x not in self._starts:
+            self._starts[x] = _starts(x.type)
+        first, type = 0, x.type
+        for depth, position in enumerate(op.positions(type)):
+            first += (_starts(type) if depth else self._starts[x])[position]
+            type = (elements_of(type) or ())[position]
+        return slice(first, first + len(leaves_of(type)))
+
+
 def members(mask: int) -> Iterator[int]:
     """The positions of the bits set in `mask`, ascending."""
     while mask:
@@ -90,6 +108,11 @@ def members(mask: int) -> Iterator[int]:
 def mask_of(positions: Sequence[int]) -> int:
     """The mask with these bits set."""
     return sum(1 << position for position in set(positions))
+
+
+def _starts(type: Type) -> list[int]:
+    counts = (len(leaves_of(part)) for part in elements_of(type) or ())
+    return list(accumulate(counts, initial=0))
 
 
 def _items(type: Type) -> Iterator[tuple[Key, Type]]:

@@ -52,7 +52,7 @@ class Linearized:
         half: list[Instruction] = []
         for instruction in self.copy.builder.block.instructions:
             saving = self.calls.get(instruction)
-            if saving is None or used.isdisjoint(saving.saved):
+            if saving is None or saving.saved not in used:
                 half.append(instruction)
             else:
                 half.extend(saving.replace(instruction))
@@ -120,15 +120,11 @@ def _sweep_call(
         return
     pullback = yield Signature(op.callee, wanted, seeded, strong)
     assert pullback is not None
-    saving = call_forward(copy, instruction, pullback)
-    if saving.instructions:
-        work.calls[instruction] = saving
-    residuals = [
-        arguments[residual.position] if residual.source is Source.ARGUMENT
-        else copy.leaves[instruction.result][residual.position] if residual.source is Source.RESULT
-        else saving.saved[residual.position]
-        for residual in pullback.residuals
-    ]  # fmt: skip
+    leaves = {Source.ARGUMENT: arguments, Source.RESULT: copy.leaves[instruction.result]}
+    residuals = [leaves[residual.source][residual.position] for residual in pullback.residuals]
+    if pullback.forward:
+        work.calls[instruction] = call_forward(copy, instruction, pullback.forward)
+        residuals.append(work.calls[instruction].saved)
     seeds = {k: ct.value for k, ct in enumerate(found) if ct is not None}
     for position, derivative in call_backward(work.backward, pullback, residuals, seeds).items():
         adjoints.add(arguments[position], derivative, bool(pullback.strong >> position & 1))

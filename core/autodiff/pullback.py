@@ -1,13 +1,13 @@
 """How a call is differentiated: two functions made once, which all calls with the same needs share.
 
-    %t = apply @f_fwd(%x, %w)               the result of @f and what was saved on the way
-    %y = extract 0 from %t
+    %t = apply @f_fwd(%x, %w)               the result of @f, and what was saved on the way
+    %y, %s = extract 0, 1 from %t
     …
     %g = apply @f_bwd(%w, %s, %ȳ)           gradients of the arguments that want one
 
 A *residual* is a value of the forward half that the backward half uses.  Arguments and results of the
-call are at hand where it stands, so only the others are saved; when there are none, @f itself serves as
-the forward function.
+call are at hand where it stands, so only the others are saved, as one value, which may be a tuple; a
+caller that saves it in turn need not look inside.  When there is none, @f is its own forward function.
 """
 
 from __future__ import annotations
@@ -35,16 +35,15 @@ class Signature:
 
 
 class Source(enum.Enum):
-    """Where a caller finds a residual."""
+    """Where a caller has a residual that need not be saved."""
 
     ARGUMENT = "argument"
     RESULT = "result"
-    SAVED = "saved"
 
 
 @dataclass(frozen=True)
 class Residual:
-    """The leaf number `position` of the arguments or the result, or a saved value."""
+    """The leaf number `position` of the arguments or of the result."""
 
     source: Source
     position: int
@@ -54,9 +53,10 @@ class Residual:
 class Pullback:
     """The functions for a signature.
 
-    `backward` takes the residuals and the cotangents of the result leaves `seeds`; it returns those of
-    the argument leaves `gradients`, of which the mask `strong` has strong zeros.  None as `backward`
-    says that nothing flows back, None as `forward` that nothing is saved.
+    `forward` returns the result and what is saved; None says that nothing is.  `backward` takes the
+    residuals, what was saved, and the cotangents of the result leaves `seeds`; it returns those of the
+    argument leaves `gradients`, of which the mask `strong` has strong zeros.  None says that nothing
+    flows back.
     """
 
     forward: Function | None = None
@@ -69,10 +69,10 @@ class Pullback:
 
 @dataclass
 class SavingCall:
-    """Instructions that do what a call does and have the `saved` residuals as well."""
+    """Instructions that do what a call does and have what is `saved` as well."""
 
     instructions: list[Instruction]
-    saved: list[Value]
+    saved: Value
 
     def replace(self, call: Instruction) -> list[Instruction]:
         """Those instructions, the second of which now gives the result of `call`."""
@@ -83,19 +83,14 @@ class SavingCall:
         return self.instructions
 
 
-def call_forward(copy: Copy, call: Instruction, pullback: Pullback) -> SavingCall:
-    """What stands in for `call`, a call in `copy`; no instructions when nothing is saved."""
-    forward = pullback.forward
-    if forward is None:
-        return SavingCall([], [])
+def call_forward(copy: Copy, call: Instruction, forward: Function) -> SavingCall:
+    """What stands in for `call`, a call in `copy`, when its backward function wants something saved."""
     b = Builder(Block(), call.location)
     both = b.emit(Apply(forward.name, forward.type), *call.operands)
     b.emit(Extract((0,)), both)
-    count = sum(residual.source is Source.SAVED for residual in pullback.residuals)
-    saved = [b.emit(Extract((1 + position,)), both) for position in range(count)]
-    site = copy.origins[copy.leaves[call.result][0]][0]
-    for position, value in enumerate(saved):
-        copy.origins[value] = (site, forward.name, position)
+    saved = b.emit(Extract((1,)), both)
+    site, _ = copy.origins[copy.leaves[call.result][0]]
+    copy.origins[saved] = site, forward.name
     return SavingCall(b.block.instructions, saved)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
-from ..ops.aggregate import Aggregate
+from ..ops.aggregate import Aggregate, Extract
 from ..ops.terminators import Return
 from ..types import FunctionType, TupleType
 from .copy import Origin, append_copy
@@ -51,36 +51,46 @@ class Cutter:
         }
         free = _defined_before(work, used - set(seeds.values()))
         constants = [value for value in free if _is_constant(value)]
-        residuals = [value for value in free if not _is_constant(value)]
-        places, saved = _places(work, residuals)
+        places = _places(work)
+        needed = [value for value in free if not _is_constant(value)]
+        at_hand = [value for value in needed if value in places]
+        saved = [value for value in needed if value not in places]
         backward = self._backward(
-            signature.name, instructions, constants, [*residuals, *seeds.values()], outputs
+            signature.name,
+            _Backward(instructions, constants, at_hand, saved, [*seeds.values()], outputs),
         )
         forward = self._forward(signature.name, work, saved, used) if saved else None
-        strong = mask_of([k for k, ct in found.items() if ct.strong])
-        return Pullback(forward, backward, tuple(places), tuple(seeds), tuple(found), strong)
+        return Pullback(
+            forward,
+            backward,
+            tuple(places[value] for value in at_hand),
+            tuple(seeds),
+            tuple(found),
+            mask_of([k for k, ct in found.items() if ct.strong]),
+        )
 
-    def _backward(
-        self,
-        name: str,
-        instructions: Sequence[Instruction],
-        constants: Sequence[Value],
-        parameters: Sequence[Value],
-        outputs: Sequence[Value],
-    ) -> Function:
+    def _backward(self, name: str, half: _Backward) -> Function:
         b = Builder(Block(name="entry"))
-        new = {value: b.argument(value.type, value.name) for value in parameters}
-        for value in constants:
+        new = {value: b.argument(value.type, value.name) for value in half.at_hand}
+        if len(half.saved) == 1:
+            new[half.saved[0]] = b.argument(half.saved[0].type, half.saved[0].name)
+        elif half.saved:
+            together = b.argument(TupleType(tuple(value.type for value in half.saved)))
+            for position, value in enumerate(half.saved):
+                new[value] = b.emit(Extract((position,)), together)
+        new.update((seed, b.argument(seed.type)) for seed in half.seeds)
+        for value in half.constants:
             assert value.producer is not None
             b.location = value.producer.location
             new[value] = append_copy(b, value.producer, ())[value.index]
-        for instruction in instructions:
+        for instruction in half.instructions:
             instruction.operands = tuple(
                 new.get(operand, operand) for operand in instruction.operands
             )
-        b.block.instructions.extend(instructions)
+        b.block.instructions.extend(half.instructions)
         b.location = None
-        return self._finish(f"{name}_bwd", name, b, [new.get(output, output) for output in outputs])
+        outputs = [new.get(output, output) for output in half.outputs]
+        return self._finish(f"{name}_bwd", name, b, _together(b, outputs))
 
     def _forward(
         self, name: str, work: Linearized, saved: Sequence[Value], used: Set[Value]
@@ -90,39 +100,53 @@ class Cutter:
         if known is not None:
             return known
         assert work.copy.returned is not None
-        outputs = [work.copy.returned, *saved]
-        instructions, _ = live(work.forward(used), outputs)
+        instructions, _ = live(work.forward(used), [work.copy.returned, *saved])
         b = Builder(Block(work.copy.builder.block.arguments, instructions, "entry"))
-        forward = self._finish(f"{name}_fwd", name, b, outputs)
-        self._forwards[name, origins] = forward
+        result = _together(b, [work.copy.returned, _together(b, saved)])
+        forward = self._forwards[name, origins] = self._finish(f"{name}_fwd", name, b, result)
         return forward
 
-    def _finish(self, name: str, primal: str, b: Builder, outputs: Sequence[Value]) -> Function:
-        if len(outputs) > 1:
-            together = TupleType(tuple(output.type for output in outputs))
-            outputs = [b.emit(Aggregate(together), *outputs)]
-        b.emit_many(Return(), outputs)
-        result = outputs[0].type
+    def _finish(self, name: str, primal: str, b: Builder, result: Value) -> Function:
+        b.emit_many(Return(), [result])
         parameters = tuple(argument.type for argument in b.block.arguments)
         return self.module.add(
             Function(
                 self.module.fresh_name(name),
-                FunctionType(parameters, result),
+                FunctionType(parameters, result.type),
                 Region([b.block]),
                 attributes=self.module.functions[primal].attributes,
             )
         )
 
 
+@dataclass(frozen=True)
+class _Backward:
+    """Instructions that compute `outputs`, and the values they use that are defined elsewhere."""
+
+    instructions: Sequence[Instruction]
+    constants: Sequence[Value]
+    at_hand: Sequence[Value]
+    saved: Sequence[Value]
+    seeds: Sequence[Value]
+    outputs: Sequence[Value]
+
+
+def _together(b: Builder, values: Sequence[Value]) -> Value:
+    """One value as it is, several as a tuple."""
+    if len(values) == 1:
+        return values[0]
+    return b.emit(Aggregate(TupleType(tuple(value.type for value in values))), *values)
+
+
 def _defined_before(work: Linearized, used: Set[Value]) -> list[Value]:
     """The values of the forward half among `used`, in order of definition."""
     block = work.copy.builder.block
-    found = [argument for argument in block.arguments if argument in used]
+    found = list(block.arguments)
     for instruction in block.instructions:
-        found.extend(result for result in instruction.results if result in used)
+        found.extend(instruction.results)
         if instruction in work.calls:
-            found.extend(value for value in work.calls[instruction].saved if value in used)
-    return found
+            found.append(work.calls[instruction].saved)
+    return [value for value in found if value in used]
 
 
 def _is_constant(value: Value) -> bool:
@@ -130,15 +154,10 @@ def _is_constant(value: Value) -> bool:
     return value.producer is not None and not value.producer.operands
 
 
-def _places(work: Linearized, residuals: Sequence[Value]) -> tuple[list[Residual], list[Value]]:
-    """Where a caller finds each residual, and those that have to be saved for it."""
-    known: dict[Value, Residual] = {}
+def _places(work: Linearized) -> dict[Value, Residual]:
+    """What the caller has at hand: results, and arguments in preference to them."""
+    places: dict[Value, Residual] = {}
     sources = ((Source.RESULT, work.copy.results), (Source.ARGUMENT, work.copy.arguments))
     for source, leaves in sources:
-        known.update((leaf, Residual(source, position)) for position, leaf in enumerate(leaves))
-    saved: list[Value] = []
-    for value in residuals:
-        if value not in known:
-            known[value] = Residual(Source.SAVED, len(saved))
-            saved.append(value)
-    return [known[value] for value in residuals], saved
+        places.update((leaf, Residual(source, position)) for position, leaf in enumerate(leaves))
+    return places

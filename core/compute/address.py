@@ -78,7 +78,7 @@ def _translate(
     indices: Sequence[Index], cast: Shape, source: Shape, bounds: Bounds, extents: Shape
 ) -> Sequence[Index] | None:
     inside = [
-        extent == 1 and bounds is Bounds.INSIDE or is_inside(index, extent, extents)
+        (extent == 1 and bounds is Bounds.INSIDE) or is_inside(index, extent, extents)
         for index, extent in zip(indices, cast, strict=True)
     ]
     wide = [k for k, extent in enumerate(cast) if extent != 1]
@@ -110,7 +110,9 @@ def _common_factors(a: Shape, b: Shape) -> Iterator[tuple[range, range]]:
     i = j = 0
     while i < len(a) or j < len(b):
         first_i, first_j, product_a, product_b = i, j, 1, 1
-        while product_a != product_b or (i == first_i and i < len(a)) or (j == first_j and j < len(b)):
+        while (
+            product_a != product_b or (i == first_i and i < len(a)) or (j == first_j and j < len(b))
+        ):
             if i < len(a) and (product_a <= product_b or j == len(b)):
                 product_a, i = product_a * a[i], i + 1
             else:

@@ -49,7 +49,9 @@ class Cluster:
     """Whether something outside reads a result, so that the cluster may no longer move down."""
     location: HasLocation | None = None
 
-    def emit(self, b: Builder, values: Mapping[Value, Value], live: set[Value]) -> dict[Value, Value]:
+    def emit(
+        self, b: Builder, values: Mapping[Value, Value], live: set[Value]
+    ) -> dict[Value, Value]:
         """Write the nest that computes the results in `live`; their new values."""
         results = [written for written in self.results if written.value in live]
         roots = [written.root for written in results]

@@ -18,7 +18,6 @@ Source: XLA's multi-output fusion; Halide's inlining of pure stages (Ragan-Kelle
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -26,12 +25,14 @@ from ..errors import InternalError
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Stage, Value
 from ..ops.literal import Literal
 from ..ops.movement import ShapeCast
-from ..ops.nest import Affine, Bounds, Nest, coordinate
+from ..ops.nest import Affine, Bounds, Index, coordinate
 from ..types import Shape, scalar
+from .address import is_inside
 from .cluster import Cluster, Written
 from .cost import LOAD, STORE, cost_of
-from .lift import Lifted, Request, body_scalars, is_alias, is_constant, lift, place_of, source_of
-from .scalars import Computed, Coordinate, Place, Pool, Read, Scalar, Substitution, reachable
+from .lift import Lifted, Request, body_scalars, is_constant, place_of
+from .scalars import Coordinate, Place, Pool, Read, Scalar, Substitution, reachable
+from .survey import Survey, is_library, survey
 
 LARGEST_BODY = 200
 """Scalars in one nest, reads included: longer chains are cut, which bounds registers and compile time."""
@@ -51,54 +52,362 @@ def fuse(module: Module) -> None:
 
 def _fuse_function(function: Function) -> None:
     block = function.entry
-    program = _Program.of(block)
+    program = _Program(survey(block))
     for instruction in block.instructions:
         program.place(instruction)
     function.body = Region([program.emit(block)])
 
 
+@dataclass(frozen=True)
+class _Attempt:
+    """What a nest would compute in some cluster, whose coordinates are `axes` of the nest's."""
+
+    lifted: Lifted
+    axes: tuple[Affine, ...]
+    reads: list[Scalar]
+    roots: list[Scalar]
+    indices: list[tuple[Place, ...]]
+    """Of each result, in the cluster's coordinates."""
+    new: list[Scalar]
+    """The scalars that the cluster does not have yet."""
+
+
 @dataclass
 class _Program:
-    """Everything known about the block that is being fused."""
+    """The block that is being fused: its clusters and library ops so far."""
 
-    nests: dict[Instruction, Lifted]
-    behind: dict[Value, Value]
-    demand: dict[Value, float]
-    """How many times elements of a value are read, by all readers together."""
-    stored: set[Value]
-    """What must be in memory anyway: returned, or read by a library op."""
+    survey: Survey
     pool: Pool = field(default_factory=Pool)
     clusters: list[Cluster] = field(default_factory=list[Cluster])
+    libraries: list[tuple[int, Instruction]] = field(default_factory=list[tuple[int, Instruction]])
     written: dict[Value, tuple[Cluster, Written]] = field(
         default_factory=dict[Value, tuple[Cluster, Written]]
     )
+    made_at: dict[Value, int] = field(default_factory=dict[Value, int])
+    """The position of the library op that makes a value."""
     readers: dict[Value, list[tuple[Cluster, Read]]] = field(
         default_factory=dict[Value, list[tuple[Cluster, Read]]]
     )
-    libraries: list[tuple[int, Instruction]] = field(default_factory=list[tuple[int, Instruction]])
-    position: int = 0
     costs: dict[Scalar, float] = field(default_factory=dict[Scalar, float])
+    position: int = 0
 
-    @classmethod
-    def of(cls, block: Block) -> _Program:
-        nests: dict[Instruction, Lifted] = {}
-        behind: dict[Value, Value] = {}
-        demand: dict[Value, float] = {}
-        stored: set[Value] = set()
-        for instruction in block.instructions:
-            if not isinstance(instruction.op, Nest):
-                if not isinstance(instruction.op, ShapeCast):
-                    stored.update(source_of(operand, behind) for operand in instruction.operands)
+    def place(self, instruction: Instruction) -> None:
+        """Find the cluster for a nest; give a library op its position."""
+        lifted = self.survey.nests.get(instruction)
+        if lifted is not None:
+            self._place_nest(lifted)
+        elif is_library(instruction):
+            for operand in instruction.operands:
+                self._mark_read(self.survey.source(operand))
+            position = self._next()
+            self.libraries.append((position, instruction))
+            self.made_at.update((result, position) for result in instruction.results)
+
+    def _place_nest(self, lifted: Lifted) -> None:
+        for cluster, axes in self._candidates(lifted):
+            attempt = self._attempt(lifted, cluster, axes)
+            if attempt is not None and self._may_join(attempt, cluster):
+                self._add(attempt, cluster)
+                return
+        cluster = Cluster(lifted.extents, self._next(), lifted.is_plain)
+        self.clusters.append(cluster)
+        own = tuple(coordinate(axis) for axis in range(len(lifted.extents)))
+        attempt = self._attempt(lifted, cluster, own)
+        if attempt is None:
+            raise InternalError("a nest cannot be computed by itself")
+        self._add(attempt, cluster)
+
+    # Which cluster.
+
+    def _candidates(self, lifted: Lifted) -> list[tuple[Cluster, tuple[Affine, ...]]]:
+        """Clusters that compute or read an operand at the same points, the latest first."""
+        found: dict[tuple[Cluster, tuple[Affine, ...]], None] = {}
+        for request in lifted.requests if lifted.is_plain else ():
+            if request.bounds is not Bounds.INSIDE or request.axes is None:
                 continue
-            lifted = lift(instruction, instruction.op, behind)
-            if is_alias(lifted, instruction.op):
-                behind[instruction.result] = instruction.operands[0]
-                continue
-            nests[instruction] = lifted
-            for request in lifted.requests:
-                executions = math.prod(lifted.extents[: request.last_axis + 1])
-                demand[request.source] = demand.get(request.source, 0.0) + executions
-                stored.add(source_of(request.source, behind)) if isinstance(
-                    request.source.op, ShapeCast
-                ) else None
-        return cls(nests, behind, demand, stored)
+            known = self.written.get(request.source)
+            if known is not None and known[1].is_elementwise:
+                _match(found, lifted, request.axes, known[0], known[1].axes)
+            for cluster, read in self.readers.get(request.source, ()):
+                _match(found, lifted, request.axes, cluster, _plain_axes(read))
+        return sorted(found, key=lambda candidate: -candidate[0].sequence)
+
+    def _may_join(self, attempt: _Attempt, cluster: Cluster) -> bool:
+        """Whether the attempt fits `cluster`, and everything it reads comes before."""
+        summed = _mapped(attempt.lifted.summed, attempt.axes)
+        if summed is not None and cluster.summed not in (None, summed):
+            return False
+        if len(cluster.parts) + len(attempt.new) > LARGEST_BODY:
+            return False
+        for read in attempt.new:
+            if isinstance(read, Read):
+                owner = self._owner(read.source)
+                if owner is cluster or (cluster.is_read and self._made(read) > cluster.sequence):
+                    return False
+        return True
+
+    def _owner(self, value: Value) -> Cluster | None:
+        known = self.written.get(self.survey.source(value))
+        return known[0] if known is not None else None
+
+    def _made(self, read: Read) -> int:
+        """The position of what makes the tensor that is read; −1 for parameters and literals."""
+        owner = self._owner(read.source)
+        return owner.sequence if owner else self.made_at.get(self.survey.source(read.source), -1)
+
+    def _add(self, attempt: _Attempt, cluster: Cluster) -> None:
+        lifted = attempt.lifted
+        new_reads = [part for part in attempt.new if isinstance(part, Read)]
+        if any(self._made(read) > cluster.sequence for read in new_reads):
+            cluster.sequence = self._next()
+        cluster.parts.update(attempt.new)
+        cluster.location = lifted.instruction.location
+        cluster.summed = cluster.summed or _mapped(lifted.summed, attempt.axes)
+        for read in new_reads:
+            self._mark_read(self.survey.source(read.source))
+            if read.bounds is Bounds.INSIDE:
+                readers = self.readers.setdefault(read.source, [])
+                readers.append((cluster, read))
+                del readers[:-_READERS]
+        for result, root, indices in zip(
+            lifted.results, attempt.roots, attempt.indices, strict=True
+        ):
+            axes = (
+                None
+                if result.axes is None
+                else tuple(None if a is None else attempt.axes[a].axis for a in result.axes)
+            )
+            made = Written(result.value, root, indices, result.combinator, result.bounds, axes)
+            cluster.results.append(made)
+            self.written[result.value] = cluster, made
+
+    def _mark_read(self, value: Value) -> None:
+        known = self.written.get(value)
+        if known is not None:
+            known[0].is_read = True
+
+    def _next(self) -> int:
+        self.position += 1
+        return self.position
+
+    # What the nest computes there.
+
+    def _attempt(
+        self, lifted: Lifted, cluster: Cluster, axes: tuple[Affine, ...]
+    ) -> _Attempt | None:
+        """The nest in the coordinates of `cluster`; None when it needs results of it complete."""
+        reads: list[Scalar] = []
+        room, pinned = LARGEST_BODY - lifted.size, lifted.pinned
+        for number, request in enumerate(lifted.requests):
+            places = _places(request.indices, axes, reads)
+            found = self._shared(request, cluster, places)
+            if found is None:
+                found = self._inlined(request, cluster, places, room)
+                room -= 0 if found is None else len(reachable([found]))
+            if number in pinned and not isinstance(found, Read):
+                found = None
+            if found is None and self._owner(request.source) is cluster:
+                return None
+            reads.append(found or self.pool.read(request.source, places, request.bounds))
+        roots = body_scalars(self.pool, lifted, axes, reads)
+        indices = [_places(result.indices, axes, reads) for result in lifted.results]
+        needed = [*roots, *(i for each in indices for i in each if isinstance(i, Read))]
+        new = reachable(needed, stop=lambda part: part in cluster.parts)
+        return _Attempt(lifted, axes, reads, roots, indices, new)
+
+    def _shared(
+        self, request: Request, cluster: Cluster, places: tuple[Place, ...]
+    ) -> Scalar | None:
+        """What the cluster has computed itself at this very point, or a constant."""
+        if request.bounds is not Bounds.INSIDE:
+            return None
+        literal = is_constant(request.source)
+        if literal is not None:
+            one = Literal(scalar(literal.type.dtype), literal.data)
+            return self.pool.computed(one, ())
+        owner, made = self.written.get(request.source, (None, None))
+        if owner is not cluster or made is None or not made.is_elementwise:
+            return None
+        return made.root if places == _coordinates(made.axes or ()) else None
+
+    def _inlined(
+        self,
+        request: Request,
+        cluster: Cluster,
+        places: tuple[Place, ...],
+        room: int,
+    ) -> Scalar | None:
+        """The producer's own expression at `places`, if that is right and pays."""
+        owner, made = self.written.get(request.source, (None, None))
+        if owner is None or made is None or not made.is_elementwise:
+            return None
+        parts = reachable([made.root])
+        if len(parts) > room or not self._pays(request.source, made.root):
+            return None
+        found: list[Place] = [Affine()] * len(owner.extents)
+        unsafe: set[int] = set()
+        extents = request.source.tensor.shape
+        for place, axis, extent in zip(places, made.axes or (), extents, strict=True):
+            inside = request.bounds is Bounds.INSIDE or (
+                isinstance(place, Affine) and is_inside(place, extent, cluster.extents)
+            )
+            if axis is None and not inside:
+                return None
+            if axis is not None:
+                found[axis] = place
+                unsafe.update(() if inside else (axis,))
+        axes = Substitution(tuple(found), frozenset(unsafe), request.bounds)
+        if unsafe and not keeps_outside(made.root, parts, axes, owner.extents):
+            return None
+        return self.pool.substitute(made.root, axes)
+
+    def _pays(self, value: Value, root: Scalar) -> bool:
+        """Whether computing `root` wherever it is read costs no more than storing and loading it."""
+        if root not in self.costs:
+            self.costs[root] = cost_of(root)
+        cost, reads = self.costs[root], self.survey.demand.get(value, 0.0)
+        if value in self.survey.stored:
+            return cost <= LOAD
+        return cost * reads <= (cost + STORE) * value.tensor.size + LOAD * reads
+
+    # The fused block.
+
+    def emit(self, block: Block) -> Block:
+        """Write clusters and library ops in their order, without what nobody needs."""
+        b = Builder(Block(list(block.arguments), name=block.name))
+        values = {argument: argument for argument in block.arguments}
+        for item, live in self._live(block):
+            if isinstance(item, Cluster):
+                for read in _reads(item, live):
+                    self._materialize(b, read.source, values)
+                values.update(item.emit(b, values, live))
+            else:
+                b.location = item.location
+                operands = [self._materialize(b, operand, values) for operand in item.operands]
+                results = b.emit_many(item.op, operands)
+                values.update(zip(item.results, results, strict=True))
+        return b.block
+
+    def _live(self, block: Block) -> list[tuple[Cluster | Instruction, set[Value]]]:
+        """What has to run, in order, each with the results that somebody needs."""
+        items: list[tuple[int, Cluster | Instruction]] = [
+            *((cluster.sequence, cluster) for cluster in self.clusters),
+            *self.libraries,
+        ]
+        items.sort(key=lambda item: item[0])
+        ordered = [item for _, item in items] + self.survey.ending
+        needed: set[Value] = set()
+        kept: list[tuple[Cluster | Instruction, set[Value]]] = []
+        for item in reversed(ordered):
+            if isinstance(item, Cluster):
+                live = {written.value for written in item.results} & needed
+                sources = [read.source for read in _reads(item, live)]
+            else:
+                live = set(item.results) & needed
+                sources = list(item.operands)
+            if live or (isinstance(item, Instruction) and item in self.survey.ending):
+                needed.update(self.survey.source(source) for source in sources)
+                kept.append((item, live))
+        return kept[::-1]
+
+    def _materialize(self, b: Builder, value: Value, values: dict[Value, Value]) -> Value:
+        """The new value that holds the bytes of `value`, in its shape."""
+        if value not in values:
+            source = self.survey.source(value)
+            if source not in values and isinstance(source.op, Literal):
+                values[source] = b.emit(source.op)
+            if value.type != source.type:
+                values[value] = b.emit(ShapeCast(value.tensor.shape), values[source])
+            else:
+                values[value] = values[source]
+        return values[value]
+
+
+def keeps_outside(
+    root: Scalar, parts: Sequence[Scalar], axes: Substitution, extents: Shape
+) -> bool:
+    """Whether `root`, read where `axes` may leave its box, stays what its stored value would be.
+
+    Each unsafe coordinate must be nothing but an index into an axis of the same extent, so that the bounds
+    can be left to the reads: clipping happens there as well, a check must be made by some read, and
+    zero is right only for an expression that is a read.
+    """
+    tested: set[int] = set()
+    for part in parts:
+        match part:
+            case Coordinate(index=index) if not axes.unsafe.isdisjoint(a for a, _ in index.terms):
+                return False
+            case Read():
+                found = _tested(part, axes.unsafe, extents)
+                if found is None:
+                    return False
+                tested.update(found if axes.bounds is not Bounds.ZERO or part is root else ())
+            case _:
+                pass
+    if axes.bounds is Bounds.ZERO and not isinstance(root, Read):
+        return False
+    return axes.bounds is Bounds.CLIP or frozenset(tested) == axes.unsafe
+
+
+def _tested(read: Read, unsafe: frozenset[int], extents: Shape) -> set[int] | None:
+    """The unsafe coordinates that index an axis of their own extent; None if one is used otherwise."""
+    tested: set[int] = set()
+    for index, extent in zip(read.indices, read.source.tensor.shape, strict=True):
+        if not isinstance(index, Affine) or unsafe.isdisjoint(a for a, _ in index.terms):
+            continue
+        if read.bounds is not Bounds.INSIDE or index.axis is None or extents[index.axis] != extent:
+            return None
+        tested.add(index.axis)
+    return tested
+
+
+def _match(
+    found: dict[tuple[Cluster, tuple[Affine, ...]], None],
+    lifted: Lifted,
+    axes: tuple[int | None, ...],
+    cluster: Cluster,
+    others: tuple[int | None, ...] | None,
+) -> None:
+    """Note `cluster`, if both see a tensor with all their coordinates, each at an axis of its own."""
+    if not cluster.is_open or others is None or len(cluster.extents) != len(lifted.extents):
+        return
+    pairs = {a: other for a, other in zip(axes, others, strict=True) if a is not None}
+    if len(pairs) != len(lifted.extents) or set(pairs.values()) != set(range(len(pairs))):
+        return
+    mapped = [pairs[axis] for axis in range(len(pairs))]
+    if all(
+        other is not None and cluster.extents[other] == extent
+        for other, extent in zip(mapped, lifted.extents, strict=True)
+    ):
+        found[cluster, tuple(coordinate(other) for other in mapped if other is not None)] = None
+
+
+def _plain_axes(read: Read) -> tuple[int | None, ...] | None:
+    indices = tuple(index for index in read.indices if isinstance(index, Affine))
+    if len(indices) != len(read.indices):
+        return None
+    return Request(read.source, indices, read.bounds).axes
+
+
+def _mapped(axes: frozenset[int] | None, places: Sequence[Affine]) -> frozenset[int] | None:
+    if axes is None:
+        return None
+    return frozenset(found for axis in axes if (found := places[axis].axis) is not None)
+
+
+def _coordinates(axes: Iterable[int | None]) -> tuple[Affine, ...]:
+    return tuple(Affine() if axis is None else coordinate(axis) for axis in axes)
+
+
+def _places(
+    indices: Iterable[Index], axes: Sequence[Affine], reads: Sequence[Scalar]
+) -> tuple[Place, ...]:
+    return tuple(place_of(index, axes, reads) for index in indices)
+
+
+def _reads(cluster: Cluster, live: set[Value]) -> list[Read]:
+    """Everything that the live results of the cluster read."""
+    results = [written for written in cluster.results if written.value in live]
+    roots = [written.root for written in results]
+    indices = [i for written in results for i in written.indices if isinstance(i, Read)]
+    return [part for part in reachable([*roots, *indices]) if isinstance(part, Read)]

@@ -7,9 +7,11 @@ cover the result, and without a combinator they are all the coordinates.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..errors import InternalError
 from ..ir import Instruction, Value
 from ..ops.combinator import Combinator
 from ..ops.literal import Literal
@@ -40,10 +42,9 @@ class Request:
         return tuple(axes) if len(set(named)) == len(named) else None
 
     @property
-    def last_axis(self) -> int:
-        """The highest coordinate that decides what is read; −1 for none."""
-        terms = [t for index in self.indices if isinstance(index, Affine) for t in index.terms]
-        return max((axis for axis, _ in terms), default=-1)
+    def mentioned(self) -> set[int]:
+        """The coordinates that affine indices depend on."""
+        return {axis for i in self.indices if isinstance(i, Affine) for axis, _ in i.terms}
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,24 @@ class Lifted:
         return all(result.axes is not None for result in self.results)
 
     @property
+    def size(self) -> int:
+        """Scalars that the nest adds to a body at most, coordinates apart."""
+        return len(self.requests) + len(self.instruction.regions[0].entry.instructions)
+
+    def executions(self, request: Request) -> int:
+        """How often the element of `request` changes, with summed axes innermost."""
+        summed = self.summed or frozenset()
+        order = sorted(range(len(self.extents)), key=lambda axis: (axis in summed, axis))
+        deepest = max((order.index(axis) for axis in request.mentioned), default=-1)
+        if any(isinstance(index, Loaded) for index in request.indices):
+            deepest = len(order) - 1
+        return math.prod(self.extents[axis] for axis in order[: deepest + 1])
+
+    @property
     def pinned(self) -> frozenset[int]:
         """Requests that serve as indices, and so must stay reads."""
-        indices = [i for r in (*self.requests, *self.results) for i in r.indices]
+        indices = [i for request in self.requests for i in request.indices]
+        indices += [i for result in self.results for i in result.indices]
         return frozenset(i.operand for i in indices if isinstance(i, Loaded))
 
 
@@ -113,12 +129,14 @@ def body_scalars(
     return [known[operand] for operand in block.terminator.operands]
 
 
-def place_of(index: Index, axes: Sequence[Affine], reads: Sequence[Scalar]) -> Place | None:
-    """An index of a lifted nest in other coordinates; None when it would have to be computed."""
+def place_of(index: Index, axes: Sequence[Affine], reads: Sequence[Scalar]) -> Place:
+    """An index of a lifted nest in the coordinates of a cluster."""
     if isinstance(index, Affine):
         return index.substitute(axes)
     read = reads[index.operand]
-    return read if isinstance(read, Read) else None
+    if not isinstance(read, Read):
+        raise InternalError("an index must be read, not computed")
+    return read
 
 
 def is_alias(lifted: Lifted, nest: Nest) -> bool:

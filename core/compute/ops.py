@@ -82,5 +82,9 @@ def _access(shape: Shape, result: Shape, row: int, column: int, transposed: bool
         Affine() if extent == 1 else coordinate(axis + skipped)
         for axis, extent in enumerate(shape[:-2])
     ]
-    last = (coordinate(column), coordinate(row)) if transposed else (coordinate(row), coordinate(column))
+    last = (
+        (coordinate(column), coordinate(row))
+        if transposed
+        else (coordinate(row), coordinate(column))
+    )
     return Access((*batch, *last))

@@ -64,7 +64,9 @@ class Pool:
         key = (source, indices, bounds)
         known = self._made.get(key)
         if known is None:
-            known = self._add(key, Read(len(self._made), source.tensor.dtype, source, indices, bounds))
+            known = self._add(
+                key, Read(len(self._made), source.tensor.dtype, source, indices, bounds)
+            )
         assert isinstance(known, Read)
         return known
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import DTypeError, InternalError
 from ..ir.graph import Emitter, Value
 from ..types import BOOL, Array, DType, Kind, TensorType, broadcast_shapes, same_dtype
-from .forms import Elementwise, Partial
+from .forms import Elementwise, Partial, check_kind
 from .formulas import number
 
 
@@ -21,6 +21,10 @@ class Comparison(Elementwise):
     """A function of two operands to bool; false for a NaN, except that NaN is not equal to NaN."""
 
     not_differentiable: ClassVar[str] = "a comparison is constant between its jumps"
+
+    def infer(self, *xs: TensorType) -> TensorType:
+        same_dtype("compare", xs)
+        return super().infer(*xs)
 
     def result_dtype(self, *dtypes: DType) -> DType:
         return BOOL
@@ -34,6 +38,11 @@ class Logic(Comparison):
 
     accepts: ClassVar[tuple[Kind, ...]] = ("boolean",)
     not_differentiable: ClassVar[str] = "truth values have no derivative"
+
+    def infer(self, *xs: TensorType) -> TensorType:
+        for x in xs:
+            check_kind(self.name, x.dtype, self.accepts)
+        return super().infer(*xs)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..types import Array, Shape, TensorType, broadcast_shapes, same_dtype
 from .arithmetic import Multiply
 from .combinator import Combinator
 from .forms import Bilinear, check_kind
-from .movement import ShapeCast, Transpose
+from .movement import ShapeCast, Transpose, reshaped
 from .nest import Access, Affine, Output, build_nest, coordinate
 from .reduction import sum_to_shape
 
@@ -70,7 +70,7 @@ class Dot(Bilinear):
         if v.tensor.rank == 2:
             return b.emit(Dot(), v, ct)
         product = b.emit(Dot(), v, _new_axis(b, ct, ct.tensor.rank))
-        return sum_to_shape(b, _cast(b, product, product.tensor.shape[:-1]), u.tensor.shape)
+        return sum_to_shape(b, reshaped(b, product, product.tensor.shape[:-1]), u.tensor.shape)
 
     def _right(self, b: Emitter, u: Value, v: Value, ct: Value) -> Value:
         """v̄ = uᵀ · c̄; a batch of u against one v is one tall product."""
@@ -80,10 +80,10 @@ class Dot(Bilinear):
             column = b.emit(ShapeCast((*u.tensor.shape, 1)), u)
             return b.emit(Multiply(), column, _new_axis(b, ct, ct.tensor.rank - 1))
         if v.tensor.rank <= 2:
-            tall = _cast(b, u, (math.prod(u.tensor.shape[:-1]), u.tensor.shape[-1]))
+            tall = reshaped(b, u, (math.prod(u.tensor.shape[:-1]), u.tensor.shape[-1]))
             if v.tensor.rank == 1:
-                return b.emit(Dot(), _cast(b, ct, tall.tensor.shape[:1]), tall)
-            sides = _cast(b, ct, (tall.tensor.shape[0], v.tensor.shape[1]))
+                return b.emit(Dot(), reshaped(b, ct, tall.tensor.shape[:1]), tall)
+            sides = reshaped(b, ct, (tall.tensor.shape[0], v.tensor.shape[1]))
             return b.emit(Dot(), b.emit(Transpose(), tall), sides)
         return sum_to_shape(b, b.emit(Dot(), _flipped(b, u), ct), v.tensor.shape)
 
@@ -132,7 +132,3 @@ def _flipped(b: Emitter, x: Value) -> Value:
 def _new_axis(b: Emitter, x: Value, axis: int) -> Value:
     shape = x.tensor.shape
     return b.emit(ShapeCast((*shape[:axis], 1, *shape[axis:])), x)
-
-
-def _cast(b: Emitter, x: Value, shape: Shape) -> Value:
-    return x if x.tensor.shape == shape else b.emit(ShapeCast(shape), x)

@@ -14,9 +14,9 @@ import abc
 from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias
 
-from ..errors import DTypeError
+from ..errors import DTypeError, ShapeError
 from ..ir.graph import Emitter, Op, Value
-from ..types import DType, Kind, TensorType, broadcast_shapes, same_dtype
+from ..types import DType, Kind, Shape, TensorType, broadcast_shapes, same_dtype
 from .nest import Access, Output, broadcast_access, build_nest, identity_access
 
 Partial: TypeAlias = "Value | float | None"
@@ -42,7 +42,7 @@ class Elementwise(Op):
     def infer(self, *xs: TensorType) -> TensorType:
         dtype = same_dtype(self.name, xs)
         check_kind(self.name, dtype, self.accepts)
-        shape = broadcast_shapes([x.shape for x in xs])
+        shape = broadcast_operands(self.name, xs)
         return TensorType(shape, self.result_dtype(*(x.dtype for x in xs)))
 
     def nest(self, b: Emitter, *xs: Value) -> Value:
@@ -50,7 +50,11 @@ class Elementwise(Op):
         reads = [(x, broadcast_access(x.tensor.shape, inferred.shape)) for x in xs]
         output = Output(inferred, identity_access(inferred.shape))
         return build_nest(
-            b, inferred.shape, reads, [output], lambda inner, _, scalars: [inner.emit(self, *scalars)]
+            b,
+            inferred.shape,
+            reads,
+            [output],
+            lambda inner, _, scalars: [inner.emit(self, *scalars)],
         )[0]
 
 
@@ -60,7 +64,9 @@ class Linear(Op):
     linear_operands: ClassVar[tuple[int, ...] | None] = None
 
     @abc.abstractmethod
-    def transpose_rule(self, b: Emitter, xs: Sequence[Value], ct: Value) -> tuple[Value | None, ...]:
+    def transpose_rule(
+        self, b: Emitter, xs: Sequence[Value], ct: Value
+    ) -> tuple[Value | None, ...]:
         """The transposed map: one cotangent per operand, None for those it is not linear in.
 
         `xs` may be used for their types, and for the values of operands it is not linear in.
@@ -75,6 +81,16 @@ class Bilinear(Op):
         self, b: Emitter, xs: Sequence[Value], ct: Value
     ) -> tuple[Value | None, Value | None]:
         """Both cotangents; each uses the other operand."""
+
+
+def broadcast_operands(name: str, xs: Sequence[TensorType]) -> Shape:
+    """The common shape.  Raises: ShapeError naming the op and both operands where extents differ."""
+    try:
+        return broadcast_shapes([x.shape for x in xs])
+    except ShapeError as error:
+        reason = str(error).partition(": ")[2]
+        operands = " and ".join(x.words for x in xs)
+        raise ShapeError(f"cannot {name} {operands}: {reason}") from None
 
 
 def check_kind(name: str, dtype: DType, accepts: Sequence[Kind]) -> None:

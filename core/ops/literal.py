@@ -79,7 +79,9 @@ def check_range(dtype: DType, number: Any) -> None:
     if not dtype.is_integer:
         return
     if not isinstance(number, int | np.integer) and not (
-        isinstance(number, float | np.floating) and math.isfinite(number) and float(number).is_integer()
+        isinstance(number, float | np.floating)
+        and math.isfinite(number)
+        and float(number).is_integer()
     ):
         raise DTypeError(f"{number!r} is not an integer: cast explicitly to use it as {dtype}")
     info = np.iinfo(dtype.numpy)

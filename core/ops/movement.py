@@ -159,6 +159,11 @@ class Reverse(Linear):
         return _moved(b, x, indices, x.tensor)
 
 
+def reshaped(b: Emitter, x: Value, shape: Sequence[int]) -> Value:
+    """x under `shape`; x itself when that is the shape it has."""
+    return x if x.tensor.shape == tuple(shape) else b.emit(ShapeCast(tuple(shape)), x)
+
+
 def check_axes(name: str, axes: Sequence[int], x: TensorType) -> None:
     """Raises: RankError for an axis out of range, ShapeError for one named twice."""
     for axis in axes:

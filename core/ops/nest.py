@@ -61,7 +61,9 @@ class Affine:
     @property
     def axis(self) -> int | None:
         """The axis, when this is exactly one coordinate."""
-        return self.terms[0][0] if self.constant == 0 and [c for _, c in self.terms] == [1] else None
+        return (
+            self.terms[0][0] if self.constant == 0 and [c for _, c in self.terms] == [1] else None
+        )
 
     def coefficient(self, axis: int) -> int:
         return dict(self.terms).get(axis, 0)
@@ -176,16 +178,16 @@ class Nest(Op):
     """A loop nest over a box; see the module's text."""
 
     name: ClassVar[str] = "nest"
-    syntax: ClassVar[str] = (
-        "nest {extents} [of {operands*}] [reading {accesses}] writing {outputs}"
-    )
+    syntax: ClassVar[str] = "nest {extents} [of {operands*}] [reading {accesses}] writing {outputs}"
     extents: Shape
     accesses: tuple[Access, ...] = ()
     outputs: tuple[Output, ...] = ()
 
     def infer(self, *operands: TensorType) -> tuple[TensorType, ...]:
         if len(operands) != len(self.accesses):
-            raise InternalError(f"nest has {len(operands)} operands and {len(self.accesses)} accesses")
+            raise InternalError(
+                f"nest has {len(operands)} operands and {len(self.accesses)} accesses"
+            )
         for operand, access in zip(operands, self.accesses, strict=True):
             self._check(operand, access.indices, access.bounds)
         for output in self.outputs:
@@ -313,7 +315,9 @@ def _write(
     if kept is not None and tuple(extents[a] for a in kept) == output.type.shape:
         gone = tuple(axis for axis in range(len(extents)) if axis not in kept)
         if output.combinator is None:
-            value = value[tuple(-1 if axis in gone else slice(None) for axis in range(len(extents)))]
+            value = value[
+                tuple(-1 if axis in gone else slice(None) for axis in range(len(extents)))
+            ]
         else:
             value = _reduce(output.combinator, value, gone, output.type.dtype)
         remaining = [axis for axis in range(len(extents)) if axis in kept]
@@ -335,7 +339,8 @@ def _scatter(
 ) -> Array:
     result = np.full(output.type.shape, output.fill, output.type.dtype.numpy)
     where = [
-        np.broadcast_to(p, value.shape).ravel() for p in _positions(output.indices, coordinates, loaded)
+        np.broadcast_to(p, value.shape).ravel()
+        for p in _positions(output.indices, coordinates, loaded)
     ]
     values = value.ravel()
     if output.bounds is Bounds.CHECK:

@@ -20,7 +20,7 @@ from .forms import Linear, check_kind
 from .formulas import number
 from .indexing import check_axis
 from .literal import constant
-from .movement import ShapeCast, Transpose, check_axes
+from .movement import Transpose, check_axes, reshaped
 from .nest import Access, Output, broadcast_access, build_nest, identity_access
 from .scan import Scan, check_combinator, identity_of
 
@@ -125,19 +125,17 @@ class Reduce(Op):
         point = identity_access(shape)
         kept = tuple(point[axis] for axis in range(len(shape)) if axis not in self.axes)
         output = Output(self.infer(x.tensor), kept, self.combinator if self.axes else None)
-        return build_nest(
-            b, shape, [(x, Access(point))], [output], lambda _, __, read: read
-        )[0]  # fmt: skip
+        reads = [(x, Access(point))]
+        return build_nest(b, shape, reads, [output], lambda _, __, read: read)[0]
 
     def _sum(self, b: Emitter, x: Value) -> Value:
         return b.emit(Reduce(Combinator.ADD, self.axes), x)
 
     def _kept(self, b: Emitter, y: Value, shape: Shape) -> Value:
         """A reduced value in a shape that broadcasts against `shape`."""
-        leading = set(self.axes) == set(range(len(self.axes)))
-        return (
-            y if leading else _cast(b, y, [1 if a in self.axes else n for a, n in enumerate(shape)])
-        )
+        if set(self.axes) == set(range(len(self.axes))):
+            return y
+        return reshaped(b, y, [1 if a in self.axes else n for a, n in enumerate(shape)])
 
     def _spread(self, b: Emitter, y: Value, shape: Shape) -> Value:
         kept = self._kept(b, y, shape)
@@ -155,12 +153,13 @@ class Reduce(Op):
         shape = x.tensor.shape
         kept = [axis for axis in range(len(shape)) if axis not in self.axes]
         order = (*kept, *self.axes)
-        together = _cast(b, _permuted(b, x, order), [*(shape[axis] for axis in kept), -1])
+        count = math.prod(shape[axis] for axis in self.axes)
+        together = reshaped(b, _permuted(b, x, order), [*(shape[axis] for axis in kept), count])
         before, after = (
             b.emit(Scan(Combinator.MULTIPLY, len(kept), reverse=way, exclusive=True), together)
             for way in (False, True)
         )
-        others = _cast(b, b.emit(Multiply(), before, after), [shape[axis] for axis in order])
+        others = reshaped(b, b.emit(Multiply(), before, after), [shape[axis] for axis in order])
         return _permuted(b, others, tuple(order.index(axis) for axis in range(len(shape))))
 
 
@@ -231,15 +230,7 @@ def sum_to_shape(b: Emitter, x: Value, shape: Shape) -> Value:
         if axis < new or (shape[axis - new] == 1 and extent != 1)
     )
     total = b.emit(Reduce(Combinator.ADD, axes), x) if axes else x
-    return _cast(b, total, shape)
-
-
-def _cast(b: Emitter, x: Value, shape: Sequence[int]) -> Value:
-    """x under `shape`, of which one extent may be −1: what is left."""
-    known = math.prod(n for n in shape if n >= 0)
-    left = x.tensor.size // known if known else 0
-    wanted = tuple(left if n < 0 else n for n in shape)
-    return x if x.tensor.shape == wanted else b.emit(ShapeCast(wanted), x)
+    return reshaped(b, total, shape)
 
 
 def _permuted(b: Emitter, x: Value, order: tuple[int, ...]) -> Value:

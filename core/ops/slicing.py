@@ -56,16 +56,14 @@ class Slice(Linear):
                 )
             if stride < 1:
                 raise ShapeError(f"slice: the stride of axis {axis} is {stride}, not at least 1")
-        return x.with_shape(
-            len(range(start, stop, stride)) for start, stop, stride in self.ranges(x.rank, x.shape)
-        )
+        return x.with_shape(len(range(*triple)) for triple in self.ranges(x.shape))
 
     def _leading(self) -> list[tuple[int, int, int]]:
         return list(zip(self.start, self.stop, self.strides or (1,) * len(self.start), strict=True))
 
-    def ranges(self, rank: int, shape: Sequence[int]) -> list[tuple[int, int, int]]:
-        """(start, stop, stride) for every axis."""
-        return self._leading() + [(0, extent, 1) for extent in shape[len(self.start) : rank]]
+    def ranges(self, shape: Sequence[int]) -> list[tuple[int, int, int]]:
+        """(start, stop, stride) for every axis of an operand of `shape`."""
+        return self._leading() + [(0, extent, 1) for extent in shape[len(self.start) :]]
 
     def evaluate(self, x: Array) -> Array:
         return np.asarray(x[tuple(slice(*triple) for triple in self._leading())])
@@ -74,7 +72,7 @@ class Slice(Linear):
         self, b: Emitter, xs: Sequence[Value], ct: Value
     ) -> tuple[Value | None, ...]:
         shape = xs[0].tensor.shape
-        ranges = self.ranges(len(shape), shape)
+        ranges = self.ranges(shape)
         high = [
             extent - (start + (n - 1) * stride + 1 if n else start)
             for (start, _, stride), extent, n in zip(ranges, shape, ct.tensor.shape, strict=True)
@@ -86,7 +84,7 @@ class Slice(Linear):
         return (b.emit(pad, ct, number(b, ct, 0)),)
 
     def nest(self, b: Emitter, x: Value) -> Value:
-        ranges = self.ranges(x.tensor.rank, x.tensor.shape)
+        ranges = self.ranges(x.tensor.shape)
         indices = tuple(
             coordinate(axis) * stride + start for axis, (start, _, stride) in enumerate(ranges)
         )
@@ -120,15 +118,18 @@ class Pad(Linear):
         if min((*self.low, *self.high, *self.gaps), default=0) < 0:
             raise ShapeError(f"pad: an extent is negative in low {list(self.low)}, high "
                              f"{list(self.high)}, interior {list(self.gaps)}")  # fmt: skip
-        return x.with_shape(
-            low + n + max(n - 1, 0) * gap + high
-            for low, n, gap, high in zip(self.low, x.shape, self.gaps, self.high, strict=True)
-        )
+        return x.with_shape(self._padded(x.shape))
 
     @property
     def gaps(self) -> tuple[int, ...]:
         """`interior`, written out."""
         return self.interior or (0,) * len(self.low)
+
+    def _padded(self, shape: Sequence[int]) -> list[int]:
+        return [
+            low + n + max(n - 1, 0) * gap + high
+            for low, n, gap, high in zip(self.low, shape, self.gaps, self.high, strict=True)
+        ]
 
     def window(self, shape: Sequence[int]) -> Slice:
         """Where an x of `shape` lies in the result."""
@@ -139,11 +140,7 @@ class Pad(Linear):
         return Slice(self.low, tuple(stop), tuple(g + 1 for g in self.interior))
 
     def evaluate(self, x: Array, value: Array) -> Array:
-        extents = [
-            low + n + max(n - 1, 0) * gap + high
-            for low, n, gap, high in zip(self.low, x.shape, self.gaps, self.high, strict=True)
-        ]
-        result = np.full(extents, value, x.dtype)
+        result = np.full(self._padded(x.shape), value, x.dtype)
         window = self.window(x.shape)
         strides = window.strides or (1,) * x.ndim
         result[tuple(map(slice, window.start, window.stop, strides))] = x
@@ -299,8 +296,8 @@ def _is_zero(value: Value) -> bool:
     """Whether the value is the literal +0, which nests fill with."""
     if not isinstance(value.op, Literal):
         return False
-    number_ = value.op.splat_value()
-    return number_ == 0 and math.copysign(1, number_) > 0
+    element = value.op.splat_value()
+    return element == 0 and math.copysign(1, element) > 0
 
 
 def _read_nest(b: Emitter, x: Value, access: Access, result: TensorType) -> Value:

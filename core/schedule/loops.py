@@ -1,11 +1,35 @@
-"""Loop decisions of one nest: the order of its axes, the vector axis and lanes, accumulators."""
+"""Loop decisions of one nest: the order of its axes, the vector axis and lanes, accumulators.
+
+1. Reduced axes run inside kept ones, so that sums stay in registers; except where the data do not fit the
+   second level cache and the reduced axes come first in memory: then the loops follow memory and the sums
+   (a row of them) are accumulated there.
+2. The vector axis is the one that makes a point cheapest: accesses along it are contiguous or do not move;
+   others cost a scalar access per lane.  Elementwise it becomes the innermost loop; in a reduction it is the
+   innermost of the kept or of the reduced loops.
+3. A reduction in registers waits for its own last result: cheap bodies get several accumulators.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from ..ops.nest import Nest
+from ..compute.cost import LOAD, STORE, cost_of_op
+from ..ir import Instruction
+from ..ops.nest import Affine, Bounds, Index, Loaded, Nest
+from ..types import F32, I64, DType, TensorType
 from .target import Target
+
+_PER_LANE = 1.5
+"""A scalar access and moving its element into or out of a vector."""
+
+_PARTIAL = 2.0
+"""A contiguous access some of whose lanes may be outside."""
+
+_LATENCY = 8.0
+"""Cost units between a reduction's step and the next one that needs its result."""
+
+_MOST_ACCUMULATORS = 4
 
 
 @dataclass(frozen=True)
@@ -18,18 +42,164 @@ class LoopPlan:
     accumulators: int = 1
 
 
-def plan_loops(nest: Nest, target: Target) -> LoopPlan:
-    """The loops of `nest` on `target`."""
-    axes = range(len(nest.extents))
+@dataclass(frozen=True)
+class _Use:
+    """An operand or result of a nest as the loops see it."""
+
+    type: TensorType
+    indices: tuple[Index, ...]
+    bounds: Bounds
+    is_written: bool
+
+
+def plan_loops(instruction: Instruction, nest: Nest, target: Target) -> LoopPlan:
+    """The loops of `instruction`, which is a `nest`, on `target`."""
     summed = summed_axes(nest)
-    return LoopPlan((*(a for a in axes if a not in summed), *(a for a in axes if a in summed)))
+    lanes = _lanes(instruction, nest, target)
+    vector = _vector_axis(instruction, nest, lanes)
+    order = _order(nest, summed, vector, target)
+    lanes = min(lanes, _power_below(nest.extents[vector])) if vector >= 0 else 1
+    accumulators = 1
+    if order and order[-1] in summed:
+        steps = nest.extents[order[-1]] // (lanes if order[-1] == vector else 1)
+        accumulators = _accumulators(_body_cost(instruction), steps)
+    return LoopPlan(order, vector, lanes, accumulators)
 
 
 def summed_axes(nest: Nest) -> frozenset[int]:
     """Axes that some combining result does not keep."""
     summed: set[int] = set()
     for written in nest.outputs:
-        kept = written.kept_axes
-        if written.combinator is not None and kept is not None:
-            summed.update(set(range(len(nest.extents))) - set(kept))
-    return frozenset(summed)
+        if written.combinator is not None:
+            kept = {a for i in written.indices if isinstance(i, Affine) for a, _ in i.terms}
+            if not any(isinstance(index, Loaded) for index in written.indices):
+                summed.update(set(range(len(nest.extents))) - kept)
+    return frozenset(axis for axis in summed if nest.extents[axis] != 1)
+
+
+def depends_on(nest: Nest, index: Index, axis: int) -> bool:
+    """Whether the index differs between points that differ along `axis`."""
+    if isinstance(index, Affine):
+        return index.coefficient(axis) != 0
+    pending = [index.operand]
+    while pending:
+        for inner in nest.accesses[pending.pop()].indices:
+            if isinstance(inner, Loaded):
+                pending.append(inner.operand)
+            elif inner.coefficient(axis):
+                return True
+    return False
+
+
+def _lanes(instruction: Instruction, nest: Nest, target: Target) -> int:
+    """Elements of the widest type that a vector register holds.
+
+    Coordinates and other i64 that never meet memory do not count: they would halve the lanes of all else.
+    """
+    inner = instruction.regions[0].entry
+    dtypes = {operand.tensor.dtype for operand in instruction.operands}
+    dtypes |= {output.type.dtype for output in nest.outputs}
+    computed = {r.tensor.dtype for i in inner.instructions for r in i.results}
+    widest = max(map(_register_bytes, dtypes | (computed - {I64})), default=F32.bytes)
+    return target.lanes(widest)
+
+
+def _register_bytes(dtype: DType) -> int:
+    """The narrow floats are computed in 32 bits."""
+    return max(dtype.bytes, F32.bytes) if dtype.is_float else dtype.bytes
+
+
+def _vector_axis(instruction: Instruction, nest: Nest, lanes: int) -> int:
+    """The axis whose vectors make a point cheapest; −1 when no vectors are cheaper."""
+    if lanes == 1:
+        return -1
+    uses = _uses(instruction, nest)
+    computed = _computed_cost(instruction)
+    best, cheapest = -1, computed + LOAD * len(uses)
+    for axis in reversed(range(len(nest.extents))):
+        width = min(lanes, _power_below(nest.extents[axis]))
+        if width > 1 and not _is_checked(nest, axis):
+            accesses = sum(_access_cost(nest, use, axis, width) for use in uses)
+            extent = nest.extents[axis]
+            steps = extent // width + (extent % width != 0)
+            cost = (computed + accesses) * steps / extent
+            if cost < cheapest * 0.9:
+                best, cheapest = axis, cost
+    return best
+
+
+def _uses(instruction: Instruction, nest: Nest) -> list[_Use]:
+    operands = zip(instruction.operands, nest.accesses, strict=True)
+    return [
+        *(_Use(value.tensor, access.indices, access.bounds, False) for value, access in operands),
+        *(_Use(output.type, output.indices, output.bounds, True) for output in nest.outputs),
+    ]
+
+
+def _access_cost(nest: Nest, use: _Use, axis: int, lanes: int) -> float:
+    """The cost of one vector of accesses along `axis`."""
+    stride, per_element = 1, 0
+    is_loaded = is_partial = False
+    for index, extent in zip(reversed(use.indices), reversed(use.type.shape), strict=True):
+        if depends_on(nest, index, axis):
+            is_loaded |= isinstance(index, Loaded) or use.bounds is Bounds.CLIP
+            is_partial |= use.bounds is Bounds.ZERO
+            per_element += stride * (index.coefficient(axis) if isinstance(index, Affine) else 1)
+        stride *= extent
+    if per_element == 0 and not is_loaded:
+        return 0.0
+    if per_element != 1 or is_loaded:
+        return _PER_LANE * lanes * (2 if use.is_written else 1)
+    return _PARTIAL if is_partial else STORE if use.is_written else LOAD
+
+
+def _is_checked(nest: Nest, axis: int) -> bool:
+    """Whether a check depends on the coordinate, and so has to be made point by point."""
+    checked = [a.indices for a in nest.accesses if a.bounds is Bounds.CHECK]
+    checked += [o.indices for o in nest.outputs if o.bounds is Bounds.CHECK]
+    return any(
+        depends_on(nest, index, axis)
+        for indices in checked
+        for index in indices
+        if isinstance(index, Loaded)
+    )
+
+
+def _order(nest: Nest, summed: frozenset[int], vector: int, target: Target) -> tuple[int, ...]:
+    axes = range(len(nest.extents))
+    kept = [axis for axis in axes if axis not in summed]
+    inner = [axis for axis in axes if axis in summed]
+    for part in (kept, inner):
+        if vector in part:
+            part.remove(vector)
+            part.append(vector)
+    if kept and inner and max(inner) < max(kept) and kept[-1] == vector:
+        streamed = math.prod(nest.extents) * max(o.type.dtype.bytes for o in nest.outputs)
+        if streamed > target.l2_bytes:
+            others = [axis for axis in axes if axis != vector]
+            return (*others, vector)
+    return (*kept, *inner)
+
+
+def _accumulators(cost: float, steps: int) -> int:
+    """Independent partial results that hide the latency of combining, a power of two."""
+    wanted = _LATENCY / max(cost / 2, 1.0)
+    count = 1
+    while count < _MOST_ACCUMULATORS and count < wanted and steps >= 4 * count:
+        count *= 2
+    return count
+
+
+def _computed_cost(instruction: Instruction) -> float:
+    inner = instruction.regions[0].entry
+    return sum(cost_of_op(i.op) for i in inner.instructions if not i.op.is_terminator)
+
+
+def _body_cost(instruction: Instruction) -> float:
+    """What a point costs besides joining its result to the sums."""
+    return _computed_cost(instruction) + LOAD * (len(instruction.operands) - 1)
+
+
+def _power_below(extent: int) -> int:
+    """The greatest power of two that is at most `extent`, at least 1."""
+    return 1 << max(extent.bit_length() - 1, 0)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..compute.address import address
 from ..ir import Builder, Instruction, Value
 from ..ops.literal import Literal
 from ..ops.movement import ShapeCast
@@ -23,7 +24,6 @@ from ..ops.nest import (
     identity_access,
 )
 from ..types import TensorType
-from ..compute.address import address
 from .arena import Arena
 from .ops import Place, arena, output
 

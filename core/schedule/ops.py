@@ -72,9 +72,7 @@ class Gemm(Op):
     """
 
     name: ClassVar[str] = "gemm"
-    syntax: ClassVar[str] = (
-        "gemm {a}, {b} into {place} [transposed {transpose_a}, {transpose_b}]"
-    )
+    syntax: ClassVar[str] = "gemm {a}, {b} into {place} [transposed {transpose_a}, {transpose_b}]"
     place: Place
     transpose_a: bool = False
     transpose_b: bool = False

@@ -69,7 +69,7 @@ def returned_values(block: Block) -> tuple[Value, ...]:
 def _schedule_function(function: Function, target: Target) -> None:
     block = _with_own_outputs(function.entry, target)
     plans: list[LoopPlan | None] = [
-        plan_loops(i.op, target) if isinstance(i.op, Nest) else None for i in block.instructions
+        plan_loops(i, i.op, target) if isinstance(i.op, Nest) else None for i in block.instructions
     ]
     groups = [-1] * len(block.instructions)
     places = plan_memory(block.instructions, groups, returned_values(block))

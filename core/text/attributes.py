@@ -111,7 +111,9 @@ def parse_number(cursor: Cursor) -> Any:
         return float(token.text)
 
 
-def literal_of(cursor: Cursor, numbers: list[Any], shape: tuple[int, ...], start: int, type: TensorType) -> Literal:
+def literal_of(
+    cursor: Cursor, numbers: list[Any], shape: tuple[int, ...], start: int, type: TensorType
+) -> Literal:
     """The literal op; one number without brackets is a splat."""
     try:
         if not shape:

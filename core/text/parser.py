@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..compute.ops import MatrixProduct
 from ..errors import NNKitError, ParseError
 from ..ir import Block, Builder, Function, GradientOf, Module, Op, Region, Stage, Value
-from ..compute.ops import MatrixProduct
 from ..location import Location
 from ..ops import ALL, Aggregate, Apply, Extract, Nest, Return, Yield
 from ..schedule.ops import Gemm, Loops, ScheduledScan
@@ -313,7 +313,9 @@ class _Parser:
             operands.append(self.operand(b))
         cursor.expect(":")
         type = parse_type(cursor)
-        if not isinstance(type, TupleType | StructType) or isinstance(type, StructType) != (close == "}"):
+        if not isinstance(type, TupleType | StructType) or isinstance(type, StructType) != (
+            close == "}"
+        ):
             raise cursor.error(f"this literal is no {type}", start)
         if isinstance(type, StructType):
             order = [name for name, _ in type.fields]
@@ -360,7 +362,9 @@ def _attribute_names(pieces: Sequence[Piece]) -> list[str]:
 
 def _words(text: str) -> list[str]:
     """Words and punctuation of a template's text, as the lexer splits them."""
-    return text.replace(",", " , ").replace("(", " ( ").replace(")", " ) ").replace(":", " : ").split()
+    return (
+        text.replace(",", " , ").replace("(", " ( ").replace(")", " ) ").replace(":", " : ").split()
+    )
 
 
 def _kept(name: str) -> str | None:
@@ -376,4 +380,3 @@ def _unescaped(text: str) -> str:
     for piece in rest:
         result += escapes.get(piece[0], piece[0]) + piece[1:] if piece else "\\" + next(rest, "")
     return result
-

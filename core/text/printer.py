@@ -175,7 +175,8 @@ def _is_needed(instruction: Instruction, pieces: Sequence[Piece]) -> bool:
     if not attributes:
         return bool(instruction.operands)
     return any(
-        name not in defaults or getattr(instruction.op, name) != defaults[name] for name in attributes
+        name not in defaults or getattr(instruction.op, name) != defaults[name]
+        for name in attributes
     )
 
 

@@ -1,1 +1,1 @@
-"""LLVM IR as text: `values` (types, registers, constants), `instructions`, `writer`, and the `math` functions."""
+"""LLVM IR as text: `values` (types, registers, constants), `instructions`, `writer`, and `math`."""

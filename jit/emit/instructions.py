@@ -1,7 +1,7 @@
 """Straight-line LLVM instructions, one method each; results are numbered as they are written.
 
-Every method takes registers of equal type and works on any number of lanes. None of the text carries fast-math
-flags unless a method says so, so what is written is what is computed.
+Every method takes registers of equal type and works on any number of lanes. None of the text
+carries fast-math flags unless a method says so, so what is written is what is computed.
 """
 
 from collections.abc import MutableMapping, Sequence
@@ -103,7 +103,7 @@ class InstructionWriter:
         return self._binary("mul", x, y)
 
     def sdiv(self, x: Register, y: Register) -> Register:
-        """x / y truncated, signed; traps on 0 and on the least integer by -1 (see math.FUNCTIONS for safe ones)."""
+        """x / y truncated, signed; traps on 0 and on the least integer by -1 (`math` has a safe one)."""
         return self._binary("sdiv", x, y)
 
     def srem(self, x: Register, y: Register) -> Register:
@@ -147,7 +147,7 @@ class InstructionWriter:
         return self._binary("ashr", x, y)
 
     def ldexp(self, x: Register, exponent: Register) -> Register:
-        """x · 2ⁿ with one rounding, n an `i32` per lane. Only where `scalef` says that it is an instruction."""
+        """x · 2ⁿ with one rounding, n of `i32`; for targets with `scalef`, elsewhere a slow call."""
         name = f"llvm.ldexp.{x.type.suffix}.{exponent.type.suffix}"
         return self.call(name, x.type, [x, exponent])
 
@@ -262,7 +262,7 @@ class InstructionWriter:
         return self.fptrunc(self.cast(opcode, x, "double" if exact else "float"), scalar)
 
     def _bfloat_of_float(self, x: Register) -> Register:
-        """Add half a unit (and the odd bit, for ties) below the 16 bits that stay; a nan is made quiet instead."""
+        """Add half a unit below the bits that stay (and the odd bit, for ties); quiet a nan instead."""
         bits = self.bitcast(x, "i32")
         odd = self.and_(self.lshr(bits, constant(bits.type, 16)), constant(bits.type, 1))
         rounded = self.add(bits, self.add(odd, constant(bits.type, 0x7FFF)))
@@ -272,7 +272,7 @@ class InstructionWriter:
         return self.bitcast(high, "bfloat")
 
     def _round_to_odd_float(self, x: Register) -> Register:
-        """double to float so that a second rounding gives what one would: truncated, last bit set if inexact."""
+        """double to float for a second rounding to be right: truncated, last bit set if inexact."""
         nearest = self.cast("fptrunc", x, "float")
         back = self.cast("fpext", nearest, "double")
         bits = self.bitcast(nearest, "i32")
@@ -308,7 +308,7 @@ class InstructionWriter:
         align: int | None = None,
         nontemporal: bool = False,
     ) -> None:
-        """Write a value; `nontemporal` goes past the caches and needs `align` to be the size of the vector."""
+        """Write a value; `nontemporal` goes past the caches and needs `align` of the whole vector."""
         align = align or max(value.type.bits // 8, 1)
         hint = ", !nontemporal !0" if nontemporal else ""
         self.line(f"store {value.typed}, {pointer.typed}, align {align}{hint}")
@@ -321,7 +321,7 @@ class InstructionWriter:
         *,
         align: int | None = None,
     ) -> Register:
-        """Read only the lanes whose mask is set; the others come from `otherwise` and are not touched in memory."""
+        """Read only the lanes whose mask is set; the others are not touched, but `otherwise`."""
         type = otherwise.type
         aligned = f"ptr align {align or max(type.bits // 8, 1)} {pointer.text}"
         name = f"llvm.masked.load.{type.suffix}.p0"
@@ -355,7 +355,7 @@ class InstructionWriter:
         return self.call(name, type, [pointers, mask, otherwise])
 
     def scatter(self, value: Register, pointers: Register, *, mask: Register | None = None) -> None:
-        """Write each lane to its own address, where the mask is set; of equal addresses the last lane wins."""
+        """Write each lane to its own address, where the mask is set; the last of equal ones wins."""
         mask = mask or constant(value.type.with_scalar("i1"), 1)
         name = f"llvm.masked.scatter.{value.type.suffix}.{pointers.type.suffix}"
         self.call_void(name, [value, pointers, mask])

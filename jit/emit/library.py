@@ -129,7 +129,10 @@ class _Call:
     def gemm(self, name: str, product: Product, a: Register, b: Register, c: Register) -> None:
         """C = op(A) · op(B)."""
         m, n, k = product.m, product.n, product.k
-        order = [constant(I32, ROW_MAJOR), *map(_transposition, (product.transpose_a, product.transpose_b))]
+        order = [
+            constant(I32, ROW_MAJOR),
+            *map(_transposition, (product.transpose_a, product.transpose_b)),
+        ]
         sizes = [self._integer(size) for size in (m, n, k)]
         leading_a = self._integer(m if product.transpose_a else k)
         leading_b = self._integer(k if product.transpose_b else n)

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from ...core.ops.combinator import Combinator
@@ -38,14 +39,12 @@ class Lanes:
     @property
     def mask(self) -> Register | None:
         """The active lanes; None when all are."""
-        if self.active == self.count:
-            return None
-        return constants("i1", [lane < self.active for lane in range(self.count)])
+        return None if self.active == self.count else _lanes_from(0, self.active, self.count)
 
     @property
     def reversed_mask(self) -> Register:
         """The active lanes when they are counted from the last."""
-        return constants("i1", [lane >= self.count - self.active for lane in range(self.count)])
+        return _lanes_from(self.count - self.active, self.count, self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +187,7 @@ def _joined(
     return pack(w, combine(w, joined, dtype, unpack(w, stored, dtype), value), dtype)
 
 
-def _write_one(
-    w: FunctionWriter, spot: Spot, value: Register, joined: Combinator | None
-) -> None:
+def _write_one(w: FunctionWriter, spot: Spot, value: Register, joined: Combinator | None) -> None:
     if spot.condition is not None:
         with w.when(spot.condition):
             _write_at(w, spot, spot.pointer, value, joined)
@@ -257,6 +254,11 @@ def _mask(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register | None:
         return lanes.mask
     condition = w.splat(spot.condition, lanes.count)
     return condition if lanes.mask is None else w.and_(condition, lanes.mask)
+
+
+@cache
+def _lanes_from(first: int, end: int, count: int) -> Register:
+    return constants("i1", [first <= lane < end for lane in range(count)])
 
 
 def _offsets(spot: Spot, lanes: Lanes) -> Register:

@@ -34,9 +34,7 @@ def write_nests(
     Those of one group share their outermost loop if it has the same steps in all of them.
     """
     for group, members in groupby(nests, key=lambda nest: _group_of(nest[0])):
-        writers = [
-            NestWriter(w, instruction, bases, checks) for instruction, bases in members
-        ]
+        writers = [NestWriter(w, instruction, bases, checks) for instruction, bases in members]
         shapes = {writer.plan.loops[:1] for writer in writers}
         if group >= 0 and len(shapes) == 1 and all(writer.plan.loops for writer in writers):
             _write_together(w, writers)
@@ -107,9 +105,7 @@ class _LoopInside:
         return self.writer.write_step(self.level, step, totals)
 
     def start(self) -> list[Register]:
-        return [
-            total for level in range(self.level + 1) for total in self.writer.start_at(level)
-        ]
+        return [total for level in range(self.level + 1) for total in self.writer.start_at(level)]
 
     def join(self, totals: Sequence[Register], others: Sequence[Register]) -> list[Register]:
         return self.writer.join(self.level, totals, others)
@@ -151,9 +147,7 @@ class NestWriter:
         self.finish(level, carried[len(totals) :])
         return carried[: len(totals)]
 
-    def write_step(
-        self, level: int, step: LoopStep, totals: Sequence[Register]
-    ) -> list[Register]:
+    def write_step(self, level: int, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
         """One step of the loop at `level`."""
         outer = self.point.lanes
         self.point.enter(self.plan.axes[level], step)

@@ -96,7 +96,9 @@ class _Planner:
         self.body = instruction.regions[0].entry
         self.axes = tuple(axis for axis in op.order if op.extents[axis] > 1)
         if sorted(op.order) != list(range(len(op.extents))):
-            raise InternalError(f"the order {op.order} does not name every axis of {op.extents} once")
+            raise InternalError(
+                f"the order {op.order} does not name every axis of {op.extents} once"
+            )
         self.position = {axis: position for position, axis in enumerate(self.axes)}
         self.vector = self.position.get(op.vector, -1) if op.lanes > 1 else -1
         self.steps: list[list[Step]] = [[] for _ in range(len(self.axes) + 1)]
@@ -129,7 +131,9 @@ class _Planner:
         return NestPlan(
             self.axes,
             self._loop_shapes(targets),
-            tuple(tuple(self._with_spreads(steps, level)) for level, steps in enumerate(self.steps)),
+            tuple(
+                tuple(self._with_spreads(steps, level)) for level, steps in enumerate(self.steps)
+            ),
             targets,
             self.constants,
             filled,
@@ -170,7 +174,9 @@ class _Planner:
         address, mask = self._address(1 + number, type, access.indices, access.bounds, scalars)
         self.masks[value] = mask
         loaded = {i.operand for a in self.op.accesses for i in a.indices if isinstance(i, Loaded)}
-        loaded.update(i.operand for o in self.op.outputs for i in o.indices if isinstance(i, Loaded))
+        loaded.update(
+            i.operand for o in self.op.outputs for i in o.indices if isinstance(i, Loaded)
+        )
         if value in self.uses or number in loaded:
             self._put(mask, Load(value, address))
 
@@ -372,7 +378,8 @@ class _Planner:
         factors = None
         if value in fused and value.producer is not None:
             factors = value.producer.operands[0], value.producer.operands[-1]
-        varies = self._varies(self._mask_of(value))
+        is_reduced = written.combinator is not None and self.vector >= 0
+        varies = self._varies(self._mask_of(value)) or (is_reduced and not address.varies)
         if inside or varies:
             self._spread_uniform(factors or [value])
         elif begins is None and address.varies:
@@ -423,7 +430,7 @@ def _needs_fill(written: Output, op: Loops) -> bool:
         return False
     kept = axes_of(written.indices, op.extents)
     order = [axis for axis in op.order if op.extents[axis] > 1]
-    deepest = max((order.index(axis) for axis in kept), default=-1)
+    deepest = max((order.index(axis) for axis in kept), default=0)
     return any(axis not in kept for axis in order[:deepest])
 
 
@@ -455,4 +462,3 @@ def _made_by(step: Step) -> Value | None:
             return instruction.result
         case _:
             return None
-

@@ -113,17 +113,15 @@ class PointWriter:
 
     def _advance(self, item: Advance) -> Register:
         """In further copies of a round, a constant distance from the first copy's."""
+        if self.copy:
+            return self._moved(item, self.firsts[item.target], self.distance * item.coefficient)
         source, coordinate = self.slots[item.source], self.coordinates[item.axis]
-        first = self.firsts.get(item.target) if self.copy else None
-        if first is not None:
-            return self._moved(item, first, self.distance * item.coefficient)
         if coordinate.is_constant:
-            distance = (int(coordinate.text) + self.distance) * item.coefficient
-            return self._moved(item, source, distance)
-        scaled = self._scaled(coordinate, item.coefficient)
-        if item.element is None:
-            result = add(self.w, source, scaled)
+            result = self._moved(item, source, int(coordinate.text) * item.coefficient)
+        elif item.element is None:
+            result = add(self.w, source, self._scaled(coordinate, item.coefficient))
         else:
+            scaled = self._scaled(coordinate, item.coefficient)
             result = step(self.w, source, item.element, scaled)
         self.firsts[item.target] = result
         return result

@@ -77,7 +77,19 @@ from .writer import FloatPredicate, FunctionWriter, IntegerPredicate, Register, 
 Rule: TypeAlias = Callable[[FunctionWriter, Op, DType, DType, Sequence[Register]], Register]
 """(writer, op, element type of the first operand, of the result, operands) to the result."""
 
-_EXACT: Final = (Negate, Abs, Sign, Minimum, Maximum, Floor, Ceil, Round, Rint, Select, StopGradient)
+_EXACT: Final = (
+    Negate,
+    Abs,
+    Sign,
+    Minimum,
+    Maximum,
+    Floor,
+    Ceil,
+    Round,
+    Rint,
+    Select,
+    StopGradient,
+)
 """Ops whose result needs no rounding to f16 or bf16 when the operands have been."""
 
 

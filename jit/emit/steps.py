@@ -170,7 +170,7 @@ Step: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """How one result is made of a value, which `varies` from lane to lane or not.
+    """How one result is made of a value, which `varies` if every lane contributes one.
 
     `joins` says that elements may be visited again, so that what is stored is joined with what is there.
     A reduction in registers starts and ends at level `begins`, has all lanes of the vector loop when

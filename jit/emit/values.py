@@ -1,7 +1,8 @@
 """LLVM types, registers and constants, as small values that carry their text.
 
-A `Register` is anything an instruction can name: a parameter, a result, a global or a constant written in place.
-All vectors have a fixed number of lanes; a type with one lane is the scalar itself.
+A `Register` is anything an instruction can name: a parameter, a result, a global or a constant
+written in place. All vectors have a fixed number of lanes; a type with one lane is the scalar
+itself.
 """
 
 import struct
@@ -37,7 +38,7 @@ _BITS: dict[Scalar, int] = {
 
 @dataclass(frozen=True, slots=True)
 class LType:
-    """A first-class LLVM type: a scalar, or a vector of `lanes` scalars. Made by `ltype`, which shares them."""
+    """A scalar, or a vector of `lanes` scalars. Made by `ltype`, which shares them."""
 
     scalar: Scalar
     lanes: int
@@ -117,7 +118,7 @@ class Register:
 
 
 def constant(type: LType, value: float) -> Register:
-    """A literal, in every lane. Floats are exact (hex); a value that the type cannot hold is rounded to nearest.
+    """A literal, in every lane. Floats are written exactly, once rounded to the type.
 
     >>> constant(FLOAT, float("-inf")).typed
     'float 0xFFF0000000000000'

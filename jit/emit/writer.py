@@ -1,7 +1,7 @@
 """Functions and modules of LLVM IR as text: blocks, phis, structured loops, globals.
 
-llvmlite.ir would do the same with an object per instruction, which costs more time to import and to build than LLVM
-takes to parse the text.
+llvmlite.ir would do the same with an object per instruction, which costs more time to import and to
+build than LLVM takes to parse the text.
 
 >>> module = ModuleWriter()
 >>> w = module.function("twice", [Parameter(FLOAT)], FLOAT)
@@ -18,7 +18,7 @@ entry:
 <BLANKLINE>
 """
 
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Generator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -175,7 +175,7 @@ class FunctionWriter(InstructionWriter):
     def branch_if(
         self, condition: Register, then: str, otherwise: str, *, rarely: bool = False
     ) -> None:
-        """End the block by going to one of two; `rarely` keeps the first out of the way and its spills with it."""
+        """End the block by going to one of two; `rarely` keeps the first, and its spills, aside."""
         weights = ", !prof !1" if rarely else ""
         self.line(f"br i1 {condition.text}, label %{then}, label %{otherwise}{weights}")
 
@@ -210,11 +210,13 @@ class FunctionWriter(InstructionWriter):
         carried: Sequence[Register] = (),
         *,
         hint: str = "loop",
-    ) -> Iterator[Loop]:
-        """Write `for index in range(start, stop, step)`, step > 0, with values carried from round to round.
+    ) -> Generator[Loop]:
+        """Write `for index in range(start, stop, step)`, step > 0, with values carried from round
+        to round.
 
-        The test is at the bottom, behind a guard that is left out when the constants show it to hold. Inside, read
-        `index` and `values` and say `carry(...)`; after the `with`, read `results`.
+        The test is at the bottom, behind a guard that is left out when the constants show it to
+        hold. Inside, read `index` and `values` and say `carry(...)`; after the `with`, read
+        `results`.
         """
         body, done = self.new_label(hint), self.new_label(f"{hint}.done")
         before = self.block
@@ -257,7 +259,7 @@ class FunctionWriter(InstructionWriter):
     @contextmanager
     def when(
         self, condition: Register, *, rarely: bool = False, hint: str = "when"
-    ) -> Iterator[None]:
+    ) -> Generator[None]:
         """Write what runs only if the condition (an `i1`) holds."""
         body, done = self.new_label(hint), self.new_label(f"{hint}.done")
         self.branch_if(condition, body, done, rarely=rarely)
@@ -286,7 +288,7 @@ class FunctionWriter(InstructionWriter):
     def replace_rarely(
         self, rare: Register, usual: Register, compute: Callable[[], Register]
     ) -> Register:
-        """`compute()` where the mask `rare` holds, `usual` elsewhere; computed only if any lane asks for it."""
+        """`compute()` in the lanes where `rare` holds, if there are any, `usual` elsewhere."""
         slow, done = self.new_label("rare"), self.new_label("rare.done")
         before = self.block
         self.branch_if(self.reduce("or", rare), slow, done, rarely=True)
@@ -308,7 +310,8 @@ class FunctionWriter(InstructionWriter):
 class ModuleWriter:
     """Collects the functions, declarations and data that LLVM compiles together.
 
-    `scalef`: whether the target multiplies by powers of two in one instruction (`Target.scalef`); right code either way.
+    `scalef`: whether the target multiplies by powers of two in one instruction (`Target.scalef`);
+    right code either way.
     """
 
     __slots__ = ("_data", "_declarations", "_functions", "_scalef")

@@ -62,6 +62,7 @@ def entry_text(
     *,
     kept_bytes: int = KEPT_BYTES,
     native: bool | None = None,
+    module: ModuleWriter | None = None,
 ) -> EntryText:
     """The entry for the kernel `i64 @kernel_name(ptr inputs…, ptr outputs…, ptr arena)`.
 
@@ -72,18 +73,18 @@ def entry_text(
         return EntryText(kernel_name, "", {})
     if not re.fullmatch(r"[\w.$-]+", entry_name, re.ASCII):
         raise ValueError(f"{entry_name!r} is not a name of LLVM")
-    module = ModuleWriter()
+    text = ModuleWriter() if module is None else module
     in_place = len(signature.inputs) + len(signature.outputs) <= _MOST_IN_PLACE
-    w = module.function(
+    w = text.function(
         entry_name,
         [Parameter(type) for type in (PTR, PTR, I64, PTR)],
         PTR,
         attributes="nounwind" if in_place else QUICKLY_COMPILED,
     )
-    _write_entry(module, w, signature, kernel_name, kept_bytes, in_place=in_place)
-    _write_release(module, f"{entry_name}.release")
-    _write_explain(module, f"{entry_name}.explain", f"{entry_name}.release")
-    return EntryText(entry_name, module.text(), symbols())
+    _write_entry(text, w, signature, kernel_name, kept_bytes, in_place=in_place)
+    _write_release(text, f"{entry_name}.release")
+    _write_explain(text, f"{entry_name}.explain", f"{entry_name}.release")
+    return EntryText(entry_name, text.text() if module is None else "", symbols())
 
 
 def _write_entry(

@@ -1,5 +1,4 @@
-"""The part of an entry that turns filled arrays into the Python result: wrappers, records and
-tuples.
+"""The part of an entry that builds the Python result: wrappers, records and tuples around arrays.
 
 Every reference that is owned but not yet inside something else has a place in `pending`, so that
 one call frees all of it when a C function fails: first the arrays, one for each leaf, then the

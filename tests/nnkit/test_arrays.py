@@ -99,6 +99,12 @@ def test_another_element_type_is_an_error(dtype: DType) -> None:
                 adopted(np.zeros((1, 1), other.storage), dtype)
 
 
+def test_records_are_an_error() -> None:
+    for dtype in (None, BF16):
+        with pytest.raises(DTypeError, match="the element types are"):
+            adopted(np.zeros(2, [("a", "u2")]), dtype, rank=1)
+
+
 @pytest.mark.parametrize("code", ["u1", "u2", "c8", "O", "U3", "M8[s]", "g"])
 def test_what_no_tensor_holds_is_an_error(code: str) -> None:
     with pytest.raises(DTypeError, match="the element types are f16, bf16"):

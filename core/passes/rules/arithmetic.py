@@ -89,15 +89,13 @@ def simplify_add(b: Builder, instruction: Instruction) -> Value | None:
         return as_type(b, u, type)
     if _adds_nothing(number(u), type.dtype):
         return as_type(b, v, type)
-    match made_by(u, Negate), made_by(v, Negate):
-        # u + (−y) = u − y
-        case _, (y,):
-            return b.emit(Subtract(), u, y)
-        # (−x) + v = v − x
-        case (x,), _:
-            return b.emit(Subtract(), v, x)
-        case _:
-            return None
+    # u + (−y) = u − y
+    if operands := made_by(v, Negate):
+        return b.emit(Subtract(), u, *operands)
+    # (−x) + v = v − x
+    if operands := made_by(u, Negate):
+        return b.emit(Subtract(), v, *operands)
+    return None
 
 
 def simplify_subtract(b: Builder, instruction: Instruction) -> Value | None:
@@ -112,12 +110,9 @@ def simplify_subtract(b: Builder, instruction: Instruction) -> Value | None:
     # x − x = 0, of integers
     if u is v and type.dtype.is_integer:
         return filled(b, type, 0)
-    match made_by(v, Negate):
-        # u − (−y) = u + y
-        case (y,):
-            return b.emit(Add(), u, y)
-        case _:
-            return None
+    # u − (−y) = u + y
+    operands = made_by(v, Negate)
+    return b.emit(Add(), u, *operands) if operands else None
 
 
 def simplify_multiply(b: Builder, instruction: Instruction) -> Value | None:
@@ -131,7 +126,10 @@ def simplify_multiply(b: Builder, instruction: Instruction) -> Value | None:
 def _multiply_by_number(b: Builder, instruction: Instruction, u: Value, v: Value) -> Value | None:
     type = instruction.result.tensor
     for x, other in ((u, v), (v, u)):
-        match number(other):
+        n = number(other)
+        if n is None:
+            continue
+        match n:
             # x · 1 = x
             case 1:
                 return as_type(b, x, type)
@@ -142,7 +140,7 @@ def _multiply_by_number(b: Builder, instruction: Instruction, u: Value, v: Value
             case 0 if type.dtype.is_integer:
                 return filled(b, type, 0)
             # (−x) · n = x · (−n)
-            case float(n) if inner := made_by(x, Negate):
+            case float() if inner := made_by(x, Negate):
                 return b.emit(Multiply(), *inner, filled(b, other.tensor, -n))
             case _:
                 pass
@@ -150,12 +148,9 @@ def _multiply_by_number(b: Builder, instruction: Instruction, u: Value, v: Value
 
 
 def _multiply_negated(b: Builder, u: Value, v: Value) -> Value | None:
-    match made_by(u, Negate), made_by(v, Negate):
-        # (−x) · (−y) = x · y
-        case (x,), (y,):
-            return b.emit(Multiply(), x, y)
-        case _:
-            return None
+    # (−x) · (−y) = x · y
+    xs, ys = made_by(u, Negate), made_by(v, Negate)
+    return b.emit(Multiply(), *xs, *ys) if xs and ys else None
 
 
 def simplify_divide(b: Builder, instruction: Instruction) -> Value | None:
@@ -171,12 +166,9 @@ def simplify_divide(b: Builder, instruction: Instruction) -> Value | None:
     # x / 2ᵏ = x · 2⁻ᵏ
     if isinstance(divisor, float) and (inverse := exact_inverse(divisor, type.dtype)):
         return b.emit(Multiply(), u, filled(b, v.tensor, inverse))
-    match made_by(u, Negate), made_by(v, Negate):
-        # (−x) / (−y) = x / y
-        case (x,), (y,) if type.dtype.is_float:
-            return b.emit(Divide(), x, y)
-        case _:
-            return None
+    # (−x) / (−y) = x / y, unless integers wrap around
+    xs, ys = made_by(u, Negate), made_by(v, Negate)
+    return b.emit(Divide(), *xs, *ys) if xs and ys and type.dtype.is_float else None
 
 
 def simplify_integer_division(b: Builder, instruction: Instruction) -> Value | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ...ir import Builder, Instruction, Value
-from ...ops import Elementwise, Literal
+from ...ir import Builder, Instruction, Op, Value
+from ...ops import Broadcast, Elementwise, Literal, PadShape, ShapeCast, SqueezeShape
 from ...types import broadcast_shapes
 from ..rewrite import Laws
 from .movement import without_broadcast
@@ -15,10 +15,16 @@ from .patterns import as_type
 
 def simplify_elementwise(b: Builder, instruction: Instruction) -> Value | None:
     """Take the operands before their broadcast, and compute each different element once."""
-    operands, result = instruction.operands, instruction.result.tensor
+    operands = instruction.operands
+    for x in operands:
+        if x.producer is not None and x.producer.op.__class__ in _REPEATING:
+            break
+    else:
+        return None
     narrow = [_narrowed(x) for x in operands]
     if not any(narrow):
         return None
+    result = instruction.result.tensor
     shapes = [
         x.tensor.shape if n is None else n.type.shape if isinstance(n, Literal) else n.tensor.shape
         for x, n in zip(operands, narrow, strict=True)
@@ -42,5 +48,8 @@ def _narrowed(x: Value) -> Value | Literal | None:
         return replace(op, type=scalar) if op.type.shape and op.is_splat else None
     return without_broadcast(x)
 
+
+_REPEATING: frozenset[type[Op]] = frozenset({Literal, Broadcast, ShapeCast, PadShape, SqueezeShape})
+"""What `_narrowed` can see through, asked first because most operands are something else."""
 
 ELEMENTWISE: Laws = {Elementwise: (simplify_elementwise,)}

@@ -18,23 +18,25 @@ def inputs(x: Value) -> tuple[Value, ...]:
 
 
 def made_by(x: Value, op_class: type[Op]) -> tuple[Value, ...] | None:
-    """The operands of the instruction that computes `x` by an op of this class; None otherwise."""
+    """The operands of the instruction that computes `x` by an op of exactly this class; else None."""
     producer = x.producer
-    return producer.operands if producer is not None and isinstance(producer.op, op_class) else None
+    if producer is None or producer.op.__class__ is not op_class:
+        return None
+    return producer.operands
 
 
 def number(x: Value) -> Number | None:
     """The number that every element of `x` is known to be."""
-    producer = x.producer
-    if producer is None or not isinstance(producer.op, Literal):
+    op = x.producer.op if x.producer is not None else None
+    if op.__class__ is not Literal or not isinstance(op, Literal):  # the first half is quicker
         return None
-    value: Number | None = producer.op.splat_value()
+    value: Number | None = op.splat_value()
     return value
 
 
 def is_negative_zero(n: Number | None) -> bool:
     """Whether it is −0.0, which equals 0."""
-    return isinstance(n, float) and n == 0 and math.copysign(1, n) < 0
+    return n is not None and n == 0 and math.copysign(1, n) < 0
 
 
 def is_positive_zero(n: Number | None) -> bool:

@@ -1,7 +1,8 @@
 """The elementwise functions, vectorised, by the names that the ops have in the IR.
 
-All work on any number of lanes. The float functions take `float` and `double`; f16 and bf16 are computed as `float`.
-Read `floats`, then `exponential`; each file says how its functions work and how exact they are.
+All work on any number of lanes. The float functions take `float` and `double`; f16 and bf16 are
+computed as `float`. Read `floats`, then `exponential`; each file says how its functions work and
+how exact they are.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +21,7 @@ from .exponential import (
     emit_tanh,
 )
 from .floats import through_double
-from .gamma import emit_digamma, emit_lgamma
+from .gamma import emit_digamma, emit_lgamma, emit_trigamma
 from .inverse_trigonometric import emit_acos, emit_asin, emit_atan
 from .logarithm import emit_acosh, emit_asinh, emit_atanh, emit_log, emit_log1p
 from .power import emit_power
@@ -77,6 +78,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Register]]] = MappingProxyType(
         "erfc": emit_erfc,
         "lgamma": through_double(emit_lgamma),
         "digamma": through_double(emit_digamma),
+        "trigamma": through_double(emit_trigamma),
         "add": emit_add,
         "subtract": emit_subtract,
         "multiply": emit_multiply,

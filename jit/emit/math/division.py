@@ -1,7 +1,9 @@
-"""Quotients rounded to integers, and remainders, of integers and floats; no operand makes the process trap.
+"""Quotients rounded to integers, and remainders, of integers and floats; no operand makes the
+process trap.
 
-Integers: division by 0 gives 0, so does the remainder by 0, and the least integer divided by -1 wraps to itself.
-Floats: the remainder is exact and has the sign of the divisor, as Python's `%` and `numpy.remainder`.
+Integers: division by 0 gives 0, so does the remainder by 0, and the least integer divided by -1
+wraps to itself. Floats: the remainder is exact and has the sign of the divisor, as Python's `%` and
+`numpy.remainder`.
 """
 
 import math
@@ -46,7 +48,8 @@ def _integer_quotient(w: FunctionWriter, u: Register, v: Register) -> Register:
     zero = constant(u.type, 0)
     by_zero = w.icmp("eq", v, zero)
     if u.type.lanes > 1 and u.type.bits <= 32:
-        # There is no vector instruction for this; a double holds both, and its quotient is cut to the right integer.
+        # There is no vector instruction for this, but a double holds both, and its quotient is too
+        # close to the true one to be cut to another integer.
         divisor = w.sitofp(w.select(by_zero, constant(u.type, 1), v), "double")
         exact = w.fptosi_in_range(w.fdiv(w.sitofp(u, "double"), divisor), "i64")
         return w.select(by_zero, zero, w.trunc(exact, u.type.scalar))
@@ -65,10 +68,11 @@ def _must_turn(w: FunctionWriter, remainder: Register, v: Register) -> Register:
 
 
 def _float_modulo(w: FunctionWriter, u: Register, v: Register) -> Register:
-    """u - trunc(u / v) v by one fma, which is exact while the quotient is; else `fmod` of the C library.
+    """u - trunc(u / v) v by one fma, which is exact while the quotient is; else `fmod` of the C
+    library.
 
-    The quotient may round up to the next integer. Then the remainder comes out with the other sign, and is turned as
-    any other is.
+    The quotient may round up to the next integer. Then the remainder comes out with the other sign,
+    and is turned as any other is.
     """
     quotient = w.fdiv(u, v)
     largest = 2.0 ** format_of(u).mantissa_bits

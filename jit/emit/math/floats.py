@@ -1,6 +1,8 @@
-"""What the elementary functions share: the layout of float types, constants like an operand, polynomials.
+"""What the elementary functions share: the layout of float types, constants like an operand,
+polynomials.
 
-Everything is branch-free and works on any number of lanes; `select` repairs special values at the end.
+Everything is branch-free and works on any number of lanes; `select` repairs special values at the
+end.
 """
 
 import math

@@ -1,10 +1,12 @@
 """x to the power y, of floats and of integers.
 
-1. log |x| as an unevaluated sum of two doubles, good to 2⁻⁶⁴, since its error is multiplied by up to 745.
+1. log |x| as an unevaluated sum of two doubles, good to 2⁻⁶⁴, since its error is multiplied by up
+   to 745.
 2. times y, again as a sum of two, and the exponential of that.
 3. The sign, and the special values, as C's `pow` has them.
 
-Greatest errors measured: 1.2 ulp of double; float goes by way of double, with a plain logarithm: 0.501 ulp.
+Greatest errors measured: 1.2 ulp of double; float goes by way of double, with a plain logarithm:
+0.501 ulp.
 """
 
 import math
@@ -19,7 +21,7 @@ _LARGEST_EXPONENT = 745.2
 
 
 def emit_power(w: FunctionWriter, x: Register, y: Register) -> Register:
-    """xʸ; 1 where y is 0 or x is 1, even if the other is nan; nan for negative x and broken y. Integers wrap."""
+    """xʸ; 1 where y is 0 or x is 1, even by nan; nan for negative x and broken y. Integers wrap."""
     if x.type.is_integer:
         return _integer_power(w, x, y)
     if x.type.scalar == "float":
@@ -69,7 +71,7 @@ def _special_power(w: FunctionWriter, x: Register, y: Register, result: Register
 
 
 def _integer_power(w: FunctionWriter, x: Register, y: Register) -> Register:
-    """By squaring, over as many rounds as y has bits; a negative power is the reciprocal cut to an integer."""
+    """By squaring, a round for each bit of y; a negative power is the reciprocal cut to an integer."""
     one, zero = constant(x.type, 1), constant(x.type, 0)
     with w.loop(
         constant(I64, 0), constant(I64, x.type.bits), constant(I64, 1), [one, x, y], hint="power"

@@ -10,7 +10,7 @@ _PARITY = 0x1BD11BDA
 
 
 def emit_threefry(w: FunctionWriter, key: Register, counter: Register) -> Register:
-    """64 random bits. Of the `i64` operands and of the result, the high half is word 0, the low half word 1."""
+    """64 random bits. The high half of the operands and the result is word 0, the low half 1."""
     keys = _words(w, key)
     parity = w.xor(w.xor(*keys), constant(keys[0].type, _PARITY))
     schedule = (*keys, parity)

@@ -22,7 +22,7 @@ from nnkit.core.ir import (
     finish_function,
     start_function,
 )
-from nnkit.core.types import F64, DType, TensorType, Type, scalar
+from nnkit.core.types import F64, DType, TensorType, TupleType, Type, scalar
 
 Number = float | int
 
@@ -89,7 +89,7 @@ def define(module: Module, name: str, parameters: Sequence[Type], body: Body) ->
 def pack(*terms: Term, type: Any = None) -> Term:
     """A tuple, or the struct `type`, of the terms."""
     values = [term.value for term in terms]
-    made = type or ops.aggregate.TupleType(tuple(value.type for value in values))
+    made = type or TupleType(tuple(value.type for value in values))
     return Term(terms[0].b, terms[0].b.emit(ops.Aggregate(made), *values))
 
 
@@ -121,9 +121,7 @@ def count(function: Function) -> Counter[str]:
 
 def calls(function: Function) -> Counter[str]:
     """How often each function is called in the function."""
-    return Counter(
-        i.op.callee for i in function.entry.instructions if isinstance(i.op, ops.Apply)
-    )
+    return Counter(i.op.callee for i in function.entry.instructions if isinstance(i.op, ops.Apply))
 
 
 def size(function: Function) -> int:

@@ -20,13 +20,14 @@ from . import (
     test_scan,
     test_slicing,
     test_special,
+    test_stopping,
     test_transcendental,
 )
 from .samples import ErrorSample, Sample
 
 _FAMILIES = (
     test_arithmetic, test_transcendental, test_special, test_rounding, test_comparison, test_casting,
-    test_random, test_movement, test_indexing, test_slicing, test_scan, test_reduction,
+    test_stopping, test_random, test_movement, test_indexing, test_slicing, test_scan, test_reduction,
     test_contraction,
 )  # fmt: skip
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from nnkit.core.errors import NNKitError, ShapeError
 from nnkit.core.ir import Op
 from nnkit.core.types import BOOL, F32, F64, I32, I64, Array, DType, TensorType
+
+References: TypeAlias = list[tuple[Op, Callable[..., Any]]]
+"""Ops and the NumPy functions they must agree with."""
+
+SPECIAL = [0.0, -0.0, 1.5, -2.5, math.inf, -math.inf, math.nan]
+"""Floats that functions treat in different ways."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,8 @@ class Sample:
         """The concrete operands, the same ones every time."""
         if self.values is not None:
             pairs = zip(self.values, self.types, strict=True)
-            return [type.dtype.round(np.asarray(value)) for value, type in pairs]
+            with np.errstate(over="ignore"):
+                return [type.dtype.round(np.asarray(value)) for value, type in pairs]
         rng = np.random.default_rng(zlib.crc32(str(self).encode()))
         return [self._random(rng, type) for type in self.types]
 

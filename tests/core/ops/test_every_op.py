@@ -6,25 +6,25 @@
 4. The loop nest of an op computes what the reference does.
 5. The forward derivative is the limit of differences; the reverse one is its transpose; both again, once
    differentiated.
-6. Misuse raises the promised error with the promised message.
+6. What is printed is parsed back to the same op, and printed the same.
+7. Misuse raises the promised error with the promised message.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-import zlib
 
 import numpy as np
 import pytest
 
-from nnkit.core.autodiff.rules import jvp_of, vjp_of
-from nnkit.core.ir import Builder, Op, Value
-from nnkit.core.ops import ALL, Literal, Nest, Scan, ShapeCast
-from nnkit.core.types import BF16, F16, F32, F64, Array, DType, TensorType
+from nnkit.core.ir import Builder, Module, Op, finish_function, start_function
+from nnkit.core.ops import ALL, Literal, Nest, Return, Scan, ShapeCast
+from nnkit.core.text import parse_module, print_module
+from nnkit.core.types import BF16, F16, F32, F64, DType, TensorType
 
 from .catalogue import ERRORS, SAMPLES
-from .running import arguments, pushed_forward, result_of, run
+from .running import Tangents, arguments, pushed_forward, result_of, run
 from .samples import ErrorSample, Sample
 
 DIFFERENTIABLE = [sample for sample in SAMPLES if sample.has_derivative]
@@ -82,54 +82,6 @@ def test_nest_computes_what_the_reference_does(sample: Sample) -> None:
     np.testing.assert_array_equal(np.signbit(result), np.signbit(expected))
 
 
-class Tangents:
-    """A sample with random tangents of its float operands, and a random cotangent of its result."""
-
-    def __init__(self, sample: Sample) -> None:
-        rng = np.random.default_rng(zlib.crc32(str(sample).encode()) + 1)
-        self.sample, self.b = sample, Builder()
-        self.xs = arguments(self.b, sample.types)
-        self.active = [x for x in self.xs if x.tensor.dtype == F64]
-        self.dxs = dict(zip(self.active, self._fresh(), strict=True))
-        self.ddxs = dict(zip(self.active, self._fresh(), strict=True))
-        self.y = self.b.emit(sample.op, *self.xs)
-        self.ct = self.b.argument(self.y.tensor)
-        given = zip(self.xs, sample.operands(), strict=True)
-        random = (*self.dxs.values(), *self.ddxs.values(), self.ct)
-        self.given: dict[Value, Array] = dict(given) | {
-            value: np.asarray(rng.uniform(-1, 1, value.tensor.shape)) for value in random
-        }
-
-    def _fresh(self) -> list[Value]:
-        return [self.b.argument(x.tensor) for x in self.active]
-
-    def forward(self) -> Value | None:
-        dxs = [self.dxs.get(x) for x in self.xs]
-        [dy] = jvp_of(self.b, self.sample.op, [self.y], self.xs, dxs)
-        return dy
-
-    def reverse(self) -> list[Value | None]:
-        cts = vjp_of(self.b, self.sample.op, [self.y], self.xs, [self.ct])
-        return [ct for x, ct in zip(self.xs, cts, strict=True) if x in self.active]
-
-    def difference(self, wanted: list[Value], along: dict[Value, Value]) -> list[Array]:
-        """(f(x + h dx) − f(x − h dx)) / 2h of each value wanted, to the fourth order in h."""
-        step, sides = 2e-4, []
-        for factor in (1, -1, 2, -2):
-            moved = {x: self.given[x] + factor * step * self.given[dx] for x, dx in along.items()}
-            sides.append(run(self.b, self.given | moved, wanted))
-        return [
-            (8 * (near - far) - (further - furthest)) / (12 * step)
-            for near, far, further, furthest in zip(*sides, strict=True)
-        ]
-
-    def values(self, wanted: list[Value | None], like: list[Value]) -> list[Array]:
-        """The wanted values, zeros for None."""
-        found = iter(run(self.b, self.given, [value for value in wanted if value is not None]))
-        pairs = zip(wanted, like, strict=True)
-        return [np.zeros(x.tensor.shape) if v is None else next(found) for v, x in pairs]
-
-
 @pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=str)
 def test_forward_derivative_is_the_limit_of_differences(sample: Sample) -> None:
     program = Tangents(sample)
@@ -146,7 +98,9 @@ def test_reverse_derivative_is_the_transpose_of_the_forward_one(sample: Sample) 
     tangents = [program.given[program.dxs[x]] for x in program.active]
     assert [ct.shape for ct in cts] == [x.tensor.shape for x in program.active]
     pulled = sum(float(np.vdot(ct, dx)) for ct, dx in zip(cts, tangents, strict=True))
-    assert float(np.vdot(program.given[program.ct], dy)) == pytest.approx(pulled, rel=1e-9, abs=1e-9)
+    assert float(np.vdot(program.given[program.ct], dy)) == pytest.approx(
+        pulled, rel=1e-9, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
@@ -160,6 +114,17 @@ def test_second_derivatives_are_the_limits_of_differences(sample: Sample, mode: 
     found = program.values(second, wanted)
     for value, limit in zip(found, expected, strict=True):
         np.testing.assert_allclose(value, limit, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_text_is_read_back(sample: Sample) -> None:
+    b = start_function(sample.types)
+    y = b.emit(sample.op, *b.block.arguments)
+    b.emit_many(Return(), [y])
+    text = print_module(Module(functions={"f": finish_function("f", b, y.type)}))
+    parsed = parse_module(text)
+    assert parsed.functions["f"].entry.instructions[0].op == sample.op
+    assert print_module(parsed) == text
 
 
 @pytest.mark.parametrize("sample", ERRORS, ids=str)

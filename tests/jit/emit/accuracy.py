@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 
 from nnkit.jit.emit.writer import Scalar
@@ -31,7 +31,7 @@ def sample(scalar: Scalar, count: int, *ranges: tuple[float, float]) -> Array:
 
 
 def ulps(result: Array, reference: Array) -> Array:
-    """The distance in units in the last place; infinite where a nan, an infinity or the sign of 0 is wrong."""
+    """The distance in units in the last place; infinite where nan, infinity or the sign of 0 is wrong."""
     with np.errstate(all="ignore"):
         rounded = reference.astype(result.dtype)
         finite = np.isfinite(rounded) & np.isfinite(result)

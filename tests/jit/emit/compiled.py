@@ -2,7 +2,7 @@
 
 import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from nnkit.jit.emit.writer import (
     constant,
     ltype,
 )
-from nnkit.jit.llvm import compile_module, host_target
+from nnkit.jit.llvm import Engine, compile_module, host_engine, host_target
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -40,6 +40,7 @@ def elementwise(
     operands: int = 1,
     result: Scalar | None = None,
     scalef: bool = True,
+    engine: Engine | None = None,
 ) -> Callable[..., Array]:
     """`emit` in a loop over arrays whose length is a multiple of `lanes`. bfloat arrays are of uint16."""
     module = ModuleWriter(scalef=scalef and host_target().scalef)
@@ -53,7 +54,7 @@ def elementwise(
         ]
         w.store(emit(w, *values), w.gep(target, ltype(target_scalar), loop.index))
     w.ret()
-    compiled = compile_module(module.text())
+    compiled = (engine or host_engine()).compile_module(module.text())
     types = [ctypes.c_void_p] * (operands + 1) + [ctypes.c_int64]
     native = ctypes.CFUNCTYPE(None, *types)(compiled.address("f"))
 
@@ -68,12 +69,18 @@ def elementwise(
     return call
 
 
-def straight(emit: Callable[[FunctionWriter], Register], result: Scalar = "i64") -> int | float:
+def straight(
+    emit: Callable[[FunctionWriter], Register], result: Literal["i64", "float"] = "i64"
+) -> int | float:
     """The value of a function without parameters."""
     module = ModuleWriter()
     w = module.function("f", [], ltype(result))
     w.ret(emit(w))
     compiled = compile_module(module.text())
-    restype = {"i64": ctypes.c_int64, "double": ctypes.c_double, "float": ctypes.c_float}[result]
-    value: int | float = ctypes.CFUNCTYPE(restype)(compiled.address("f"))()
+    address = compiled.address("f")
+    value: int | float
+    if result == "i64":
+        value = ctypes.CFUNCTYPE(ctypes.c_int64)(address)()
+    else:
+        value = ctypes.CFUNCTYPE(ctypes.c_float)(address)()
     return value

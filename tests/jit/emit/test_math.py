@@ -1,14 +1,15 @@
 """The elementary functions: bounds on their errors, special values, the same bits on any number of lanes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
 from nnkit.jit.emit.math import FUNCTIONS
-from nnkit.jit.emit.writer import FunctionWriter, Register, Scalar
+from nnkit.jit.emit.writer import FunctionWriter, Register, Scalar, ltype
+from nnkit.jit.llvm import Engine, host_target
 
 from .accuracy import SPECIAL, exactly, sample, ulps
 from .compiled import NUMPY, Array, elementwise
@@ -18,7 +19,7 @@ FLOATS: list[Scalar] = ["float", "double"]
 INTEGERS: list[Scalar] = ["i8", "i32", "i64"]
 
 precise = pytest.mark.skipif(
-    np.finfo(np.longdouble).eps > 2e-19, reason="longdouble is no more precise than double"
+    bool(np.finfo(np.longdouble).eps > 2e-19), reason="longdouble is no more precise than double"
 )
 
 
@@ -27,9 +28,20 @@ class Row:
     """A function, its reference in longdouble, the bounds in ulp of float and double, where to look."""
 
     reference: Callable[[Array], Array]
-    float: float
+    single: float
     double: float
     ranges: tuple[tuple[float, float], ...] = ((-1, 1), (-20, 20), (-800, 800))
+
+
+def wrapped(value: int, bits: int) -> int:
+    """The two's complement number of so many bits."""
+    half: int = 2 ** (bits - 1)
+    return (value + half) % (2 * half) - half
+
+
+def integers(scalar: Scalar) -> Array:
+    half: int = 2 ** (ltype(scalar).bits - 1)
+    return np.array([-half, half - 1, 0, 1, -1, 5, -7], NUMPY[scalar])
 
 
 def logistic(x: Array) -> Array:
@@ -40,24 +52,24 @@ def logistic(x: Array) -> Array:
 
 ROWS = {
     "sqrt": Row(np.sqrt, 0.5001, 0.5001),
-    "rsqrt": Row(lambda x: 1 / np.sqrt(x), 1.01, 1.01),
+    "rsqrt": Row(lambda x: 1 / np.sqrt(x), 1.5, 1.5),
     "exp": Row(np.exp, 1.0, 1.0),
     "expm1": Row(np.expm1, 1.5, 1.85),
-    "log": Row(np.log, 0.86, 0.86, ((0, 2), (0.6, 1.5), (0, 1000))),
-    "log1p": Row(np.log1p, 1.5, 1.25, ((-1, 1), (-0.5, 1), (0, 1000))),
-    "sinh": Row(np.sinh, 1.6, 1.6),
+    "log": Row(np.log, 0.87, 0.9, ((0, 2), (0.6, 1.5), (0, 1000))),
+    "log1p": Row(np.log1p, 1.5, 1.4, ((-1, 1), (-0.5, 1), (0, 1000))),
+    "sinh": Row(np.sinh, 1.65, 1.65),
     "cosh": Row(np.cosh, 1.5, 1.5),
     "tanh": Row(np.tanh, 1.4, 1.4, ((-1, 1), (-10, 10), (-25, 25))),
     "logistic": Row(logistic, 2.3, 2.3),
     "asinh": Row(np.arcsinh, 0.501, 1.8, ((-1, 1), (-100, 100), (-1e10, 1e10))),
-    "acosh": Row(np.arccosh, 0.501, 2.1, ((0.9, 2), (1, 1.01), (1, 1e10))),
-    "atanh": Row(np.arctanh, 0.501, 1.8, ((-1, 1), (-0.2, 0.2), (0.99, 1.01))),
+    "acosh": Row(np.arccosh, 0.501, 1.85, ((0.9, 2), (1, 1.01), (1, 1e10))),
+    "atanh": Row(np.arctanh, 0.501, 1.4, ((-1, 1), (-0.2, 0.2), (0.99, 1.01))),
     "sin": Row(np.sin, 0.51, 0.8, ((-1, 1), (-10, 10), (-2e9, 2e9))),
     "cos": Row(np.cos, 0.51, 0.8, ((-1, 1), (-10, 10), (-2e9, 2e9))),
-    "tan": Row(np.tan, 0.51, 1.9, ((-1, 1), (-10, 10), (-2e9, 2e9))),
+    "tan": Row(np.tan, 0.51, 0.95, ((-1, 1), (-10, 10), (-2e9, 2e9))),
     "asin": Row(np.arcsin, 0.501, 0.65, ((-1, 1), (0.49, 0.51), (0.9999, 1.0001))),
     "acos": Row(np.arccos, 0.501, 0.65, ((-1, 1), (0.49, 0.51), (0.9999, 1.0001))),
-    "atan": Row(np.arctan, 0.501, 1.5, ((-1, 1), (-10, 10), (0.3, 0.5))),
+    "atan": Row(np.arctan, 0.501, 1.9, ((-1, 1), (-10, 10), (0.3, 0.5))),
 }  # fmt: skip
 
 
@@ -71,11 +83,14 @@ def test_error_in_ulps(name: str, scalar: Scalar) -> None:
         reference = row.reference(x.astype(np.longdouble))
     error = ulps(elementwise(FUNCTIONS[name], scalar, 16)(x), reference)
     worst = error.argmax()
-    assert error[worst] <= getattr(row, scalar), f"{name}({x[worst]!r})"
+    bound = row.single if scalar == "float" else row.double
+    assert error[worst] <= bound, f"{name}({x[worst]!r})"
 
 
 @pytest.mark.parametrize("scalar", FLOATS)
-@pytest.mark.parametrize("name", [*ROWS, "erf", "erfc", "digamma", "sign", "round", "rint"])
+@pytest.mark.parametrize(
+    "name", [*ROWS, "erf", "erfc", "digamma", "trigamma", "sign", "round", "rint"]
+)
 def test_same_bits_on_any_number_of_lanes(name: str, scalar: Scalar) -> None:
     x = sample(scalar, 500, (-2, 2), (-20, 20))
     first, *others = (
@@ -102,7 +117,9 @@ def test_error_functions(name: str, scalar: Scalar) -> None:
     x = sample(scalar, 700, (-1, 1), (-6, 6), (0.75, 1.2), (8, 28))
     x = x[~np.isfinite(x) | (np.abs(x) < 40)]
     regular = np.isfinite(x) & (x != 0)
-    reference = np.where(x == 0, x if name == "erf" else x + 1, np.nan).astype(np.longdouble)
+    at_zero = x if name == "erf" else np.ones_like(x)
+    with np.errstate(invalid="ignore"):
+        reference = np.where(x == 0, at_zero, np.nan).astype(np.longdouble)
     reference[regular] = exactly(function)(x[regular])
     for place, limit in limits.items():
         reference[x == place] = limit
@@ -113,25 +130,28 @@ def test_error_functions(name: str, scalar: Scalar) -> None:
 
 @precise
 @pytest.mark.parametrize("scalar", FLOATS)
-def test_digamma(scalar: Scalar) -> None:
+@pytest.mark.parametrize(("name", "order", "bound"), [("digamma", 0, 10), ("trigamma", 1, 9)])
+def test_polygamma(name: str, order: int, bound: float, scalar: Scalar) -> None:
     x = sample(scalar, 800, (-5, 20), (-60, 0), (0, 1000), (0, 1e-3))
-    x = x[np.isfinite(x) & (np.abs(x) > 1e-300) & (np.abs(x) < 1e12)]
-    result = elementwise(FUNCTIONS["digamma"], scalar, 8)(x)
-    poles = (x <= 0) & (x == np.rint(x))
-    assert np.isnan(result[poles]).all()
-    x, result = x[~poles], result[~poles]
-    reference = exactly(mpmath.digamma)(x)
+    x = x[np.isfinite(x) & (np.abs(x) > 1e-150) & (np.abs(x) < 1e12)]
+    x = x[(x > 0) | (x != np.rint(x))]
+    reference = exactly(lambda value: mpmath.polygamma(order, value))(x)
     with np.errstate(over="ignore"):
         unit = np.spacing(np.maximum(np.abs(reference), 1).astype(x.dtype))
-    fits = np.isfinite(unit)
-    error = np.abs(result[fits] - reference[fits]) / unit[fits]
-    assert error.max() <= (1 if scalar == "float" else 10), x[fits][error.argmax()]
+        fits = np.isfinite(unit)
+        result = elementwise(FUNCTIONS[name], scalar, 8)(x)
+        error = np.abs(result[fits] - reference[fits]) / unit[fits]
+    assert error.max() <= (0.51 if scalar == "float" else bound), x[fits][error.argmax()]
 
 
-def test_digamma_at_the_ends() -> None:
-    x = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, -1.0, -1e300])
-    expected = [np.inf, *[np.nan] * 6]
-    np.testing.assert_array_equal(elementwise(FUNCTIONS["digamma"], "double", 8)(x), expected)
+@pytest.mark.parametrize("scalar", FLOATS)
+def test_polygamma_at_the_ends(scalar: Scalar) -> None:
+    x = np.array([0.0, -0.0, -1.0, -7.0, np.inf, -np.inf, np.nan], NUMPY[scalar])
+    inf, nan = np.inf, np.nan
+    digamma = elementwise(FUNCTIONS["digamma"], scalar, 8)(x)
+    np.testing.assert_array_equal(digamma, [-inf, inf, nan, nan, inf, nan, nan])
+    trigamma = elementwise(FUNCTIONS["trigamma"], scalar, 8)(x)
+    np.testing.assert_array_equal(trigamma, [inf, inf, inf, inf, 0, nan, nan])
 
 
 @precise
@@ -187,7 +207,7 @@ def test_integer_power(scalar: Scalar, lanes: int) -> None:
     def power(base: int, exponent: int) -> int:
         if exponent < 0:
             return int(1 / base**-exponent) if base else 0
-        return (base**exponent + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+        return wrapped(base**exponent, bits)
 
     expected = [power(int(base), int(exponent)) for base, exponent in zip(x, y, strict=True)]
     result = elementwise(FUNCTIONS["power"], scalar, lanes, operands=2)(x, y)
@@ -212,32 +232,16 @@ INTEGER_DIVISIONS: dict[str, Callable[[int, int], int]] = {
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("name", INTEGER_DIVISIONS)
 def test_integer_division(name: str, lanes: int, scalar: Scalar) -> None:
-    info = np.iinfo(NUMPY[scalar])  # type: ignore[arg-type]
-    ends = [
-        info.min,
-        info.min + 1,
-        info.max,
-        info.max - 1,
-        0,
-        1,
-        -1,
-        2,
-        -2,
-        3,
-        -3,
-        7,
-        -7,
-        100,
-        -100,
-    ]
-    random = np.random.default_rng(5).integers(info.min, info.max, (2, 400), endpoint=True)
+    bits = ltype(scalar).bits
+    greatest: int = 2 ** (bits - 1) - 1
+    least = -greatest - 1
+    ends = [least, least + 1, greatest, greatest - 1, 0, 1, -1, 2, -2, 3, -3, 7, -7, 100, -100]
+    random = np.random.default_rng(5).integers(least, greatest, (2, 400), endpoint=True)
     u, v = (grid.ravel() for grid in np.meshgrid(ends, ends))
     u = np.concatenate([u, random[0], random[0]]).astype(NUMPY[scalar])
-    v = np.concatenate([v, random[1], random[1] >> info.bits // 2]).astype(NUMPY[scalar])
-    modulus = 2**info.bits
+    v = np.concatenate([v, random[1], random[1] >> bits // 2]).astype(NUMPY[scalar])
     expected = [
-        (INTEGER_DIVISIONS[name](int(a), int(b)) - info.min) % modulus + info.min
-        for a, b in zip(u, v, strict=True)
+        wrapped(INTEGER_DIVISIONS[name](int(a), int(b)), bits) for a, b in zip(u, v, strict=True)
     ]
     result = elementwise(FUNCTIONS[name], scalar, lanes, operands=2)(u, v)
     np.testing.assert_array_equal(result, np.array(expected, u.dtype))
@@ -270,7 +274,8 @@ def test_float_division(name: str, lanes: int, scalar: Scalar) -> None:
 
 def round_half_away(x: Array) -> Array:
     whole: Array = np.trunc(x)
-    return whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(1, x), 0).astype(x.dtype)
+    away: Array = np.where(np.abs(x - whole) >= 0.5, np.copysign(1, x), 0).astype(x.dtype)
+    return np.asarray(whole + away)
 
 
 ROUNDINGS: dict[str, Callable[[Array], Array]] = {
@@ -299,8 +304,7 @@ def test_rounding(name: str, lanes: int, scalar: Scalar) -> None:
 @pytest.mark.parametrize("scalar", INTEGERS)
 @pytest.mark.parametrize("name", ["sign", "abs", "negate", "square"])
 def test_integer_functions(name: str, scalar: Scalar) -> None:
-    info = np.iinfo(NUMPY[scalar])  # type: ignore[arg-type]
-    x = np.array([info.min, info.max, 0, 1, -1, 5, -7], NUMPY[scalar])
+    x = integers(scalar)
     expected = ROUNDINGS[name](x)
     np.testing.assert_array_equal(elementwise(FUNCTIONS[name], scalar, 4)(x), expected)
 
@@ -311,8 +315,7 @@ def test_binary(name: str, scalar: Scalar) -> None:
     if scalar in FLOATS:
         values = sample(scalar, 0)
     else:
-        info = np.iinfo(NUMPY[scalar])  # type: ignore[arg-type]
-        values = np.array([info.min, info.max, 0, 1, -1, 5, -7], NUMPY[scalar])
+        values = integers(scalar)
     u, v = (grid.ravel() for grid in np.meshgrid(values, values))
     reference = {"min": np.minimum, "max": np.maximum}.get(name) or getattr(np, name)
     with np.errstate(all="ignore"):
@@ -353,3 +356,18 @@ def test_scalars_and_vectors_share_a_function() -> None:
     np.testing.assert_allclose(
         elementwise(emit, "double", 8)(x), np.remainder(inner, np.cos(x)), rtol=1e-9
     )
+
+
+@precise
+@pytest.mark.skipif(not host_target().triple.startswith("x86_64"), reason="CPUs of x86-64")
+@pytest.mark.parametrize("cpu", ["haswell", "x86-64"])
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sin", "erf", "atan", "digamma"])
+def test_older_cpus_give_the_same_bits(name: str, cpu: str) -> None:
+    """Without AVX-512, and without fma, which is a call then."""
+    features = "-avx512f" if cpu == "haswell" else ""
+    engine = Engine(replace(host_target(), cpu=cpu, features=features, scalef=False))
+    for scalar in FLOATS:
+        x = sample(scalar, 300, (-2, 2), (-20, 20))
+        expected = elementwise(FUNCTIONS[name], scalar, 4)(x)
+        result = elementwise(FUNCTIONS[name], scalar, 4, scalef=False, engine=engine)(x)
+        np.testing.assert_array_equal(result, expected)

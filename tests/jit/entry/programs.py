@@ -116,6 +116,7 @@ class Compiler:
         explain: Callable[[int, int, int], object] = explain,
         kept_bytes: int = 1 << 20,
         keep_alive: object = None,
+        name: str = "program",
     ) -> Program:
         """The program with the kernel `@kernel`."""
         entry = entry_text(signature, "kernel", "entry", kept_bytes=kept_bytes, native=self.native)
@@ -128,6 +129,7 @@ class Compiler:
             fallback=fallback,
             explain=explain,
             keep_alive=(module, memory, keep_alive),
+            name=name,
             native=self.native,
         )
 

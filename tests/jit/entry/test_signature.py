@@ -2,7 +2,7 @@
 
 import pytest
 
-from nnkit.jit.entry import Leaf, Record, Several, Signature, entry_text
+from nnkit.jit.entry import Leaf, Record, Several, Signature
 
 from .programs import Layer, Tensor, Tensor2D
 
@@ -44,14 +44,3 @@ def test_classes_without_the_slots() -> None:
 def test_slots_may_have_other_names() -> None:
     with pytest.raises(TypeError, match="Tensor has no slot '_data'"):
         Signature((Leaf("f32", (), Tensor),), A, array_slot="_data")
-
-
-def test_text_depends_on_the_signature_alone() -> None:
-    signature = Signature((A, Record(Layer, (B, Leaf("f32", (2, 2), Tensor2D)))), Several((A, C)))
-    first, second = (entry_text(signature, "kernel", "entry", native=True) for _ in range(2))
-    assert first == second
-
-
-def test_names_that_llvm_does_not_take() -> None:
-    with pytest.raises(ValueError, match="not a name of LLVM"):
-        entry_text(Signature((A,), B), "kernel", "my entry", native=True)

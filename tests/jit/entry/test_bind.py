@@ -124,6 +124,11 @@ def test_a_program_that_refers_to_itself_is_collected(compiler: Compiler) -> Non
     assert reference() is None
 
 
+def test_the_callable_has_a_name(native: Compiler) -> None:
+    signature = Signature((MATRIX,), MATRIX)
+    assert native(signature, copying(signature, [0]), name="layer").__name__ == "layer"
+
+
 def test_an_argument_is_let_go(compiler: Compiler) -> None:
     signature = Signature((MATRIX,), MATRIX)
     program = compiler(signature, copying(signature, [0]))

@@ -1,4 +1,4 @@
-"""Exceptions: from the kernel's own checks, from the Python functions, and from lack of memory."""
+"""What an entry does when something fails: in the kernel, in Python, or for lack of memory."""
 
 import sys
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnkit.jit.entry import Leaf, Record, Several, Signature, bind
+from nnkit.jit.entry import Leaf, Record, Several, Signature, bind, entry_text
 
 from .programs import Array, Compiler, Layer, Tensor2D, copying, example, explain, failing, refuse
 
@@ -107,3 +107,14 @@ def test_every_allocation_may_fail(native: Compiler) -> None:
         assert fail_each_once() >= 7
         before = before or sys.getallocatedblocks()
     assert sys.getallocatedblocks() - before < 100
+
+
+def test_text_depends_on_the_signature_alone() -> None:
+    signature = Signature((CODE, Record(Layer, (CODE, MATRIX))), Several((MATRIX, CODE)))
+    first, second = (entry_text(signature, "kernel", "entry", native=True) for _ in range(2))
+    assert first == second
+
+
+def test_names_that_llvm_does_not_take() -> None:
+    with pytest.raises(ValueError, match="not a name of LLVM"):
+        entry_text(SIGNATURE, "kernel", "my entry", native=True)

@@ -1,0 +1,64 @@
+"""What fusion must know of a whole block before it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..ir import Block, Instruction, Value
+from ..ops.aggregate import Aggregate
+from ..ops.literal import Literal
+from ..ops.movement import ShapeCast
+from ..ops.nest import Nest
+from .lift import Lifted, is_alias, lift, source_of
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The nests of a block, and who reads what."""
+
+    nests: dict[Instruction, Lifted] = field(default_factory=dict[Instruction, Lifted])
+    behind: dict[Value, Value] = field(default_factory=dict[Value, Value])
+    """For the result of a nest that moves nothing: its operand."""
+    demand: dict[Value, float] = field(default_factory=dict[Value, float])
+    """How many elements of a value all its readers ask for together."""
+    stored: set[Value] = field(default_factory=set[Value])
+    """What must be in memory anyway: returned, or read by a library op or as another shape."""
+    ending: list[Instruction] = field(default_factory=list[Instruction])
+    """The return, and the aggregate before it."""
+
+    def source(self, value: Value) -> Value:
+        """The value whose bytes these are."""
+        return source_of(value, self.behind)
+
+
+def survey(block: Block) -> Survey:
+    """Look at every instruction once."""
+    found = Survey()
+    for instruction in block.instructions:
+        if isinstance(instruction.op, Nest):
+            _add_nest(found, instruction, instruction.op)
+        elif is_library(instruction) or not isinstance(instruction.op, ShapeCast | Literal):
+            found.stored.update(found.source(operand) for operand in instruction.operands)
+            if not is_library(instruction):
+                found.ending.append(instruction)
+    return found
+
+
+def is_library(instruction: Instruction) -> bool:
+    """Whether this stays an instruction of its own that computes."""
+    op = instruction.op
+    return not (op.is_terminator or isinstance(op, Nest | ShapeCast | Literal | Aggregate))
+
+
+def _add_nest(found: Survey, instruction: Instruction, nest: Nest) -> None:
+    lifted = lift(instruction, nest, found.behind)
+    if is_alias(lifted, nest):
+        found.behind[instruction.result] = instruction.operands[0]
+        return
+    found.nests[instruction] = lifted
+    for request in lifted.requests:
+        source = found.source(request.source)
+        if source is not request.source:
+            found.stored.add(source)
+        executions = lifted.executions(request)
+        found.demand[source] = found.demand.get(source, 0.0) + executions

@@ -1,0 +1,91 @@
+"""Types of gradient declarations, and what is wrong with wrong ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from nnkit.core.autodiff import gradient_type
+from nnkit.core.errors import DifferentiationError
+from nnkit.core.ir import GradientOf
+from nnkit.core.types import (
+    BOOL,
+    F32,
+    F64,
+    I32,
+    VOID,
+    FunctionType,
+    StructType,
+    TensorType,
+    TupleType,
+)
+
+X = TensorType((2, 3), F64)
+W = TensorType((3,), F32)
+N = TensorType((3,), I32)
+B = TensorType((), BOOL)
+PARAMS = StructType("Params", (("w", W), ("step", N)))
+STATE = StructType("State", (("step", N), ("done", B)))
+ONE = FunctionType((X, W, N, PARAMS), X)
+TWO = FunctionType((X, W), TupleType((X, N, W)))
+
+
+def test_derivatives_come_in_the_order_of_wrt_then_kept_results() -> None:
+    declared = gradient_type(TWO, GradientOf("f", source=2, wrt=(1, 0), keeping=(1, 0)))
+    assert declared == FunctionType((X, W), TupleType((W, X, N, X)))
+
+
+def test_one_result_is_not_a_tuple() -> None:
+    assert gradient_type(ONE, GradientOf("f", wrt=(1,))) == FunctionType(ONE.parameters, W)
+
+
+def test_all_parameters_without_wrt() -> None:
+    assert gradient_type(TWO, GradientOf("f")).result == TupleType((X, W))
+
+
+def test_the_first_of_several_results_without_from() -> None:
+    declared = gradient_type(TWO, GradientOf("f", wrt=(0,), seedable=True))
+    assert declared.parameters == (X, W, X)
+
+
+def test_the_seed_comes_last_and_has_the_type_of_the_result() -> None:
+    declared = gradient_type(TWO, GradientOf("f", source=2, wrt=(0,), seedable=True))
+    assert declared.parameters == (X, W, W)
+
+
+def test_the_gradient_of_a_struct_is_that_struct() -> None:
+    assert gradient_type(ONE, GradientOf("f", wrt=(3,))).result == PARAMS
+
+
+@pytest.mark.parametrize(
+    ("primal", "declaration", "message"),
+    [
+        (ONE, GradientOf("f", wrt=(4,)), "wrt=4 is out of range: @f has 4 parameters"),
+        (ONE, GradientOf("f", wrt=(-1,)), "wrt=-1 is out of range: @f has 4 parameters"),
+        (FunctionType((X,), X), GradientOf("f", wrt=(1,)), "@f has 1 parameter$"),
+        (ONE, GradientOf("f", wrt=(0, 1, 0)), "names parameter 0 twice"),
+        (ONE, GradientOf("f", wrt=()), "wrt of the gradient of @f is empty"),
+        (FunctionType((), X), GradientOf("f"), "wrt of the gradient of @f is empty"),
+        (ONE, GradientOf("f", wrt=(2,)), r"parameter 2 of @f is i32\[3\]: only floats"),
+        (ONE, GradientOf("f"), r"parameter 2 of @f is i32\[3\]: only floats"),
+        (
+            FunctionType((STATE,), X),
+            GradientOf("f"),
+            r"parameter 0 of @f is \$State \(#step: i32\[3\], #done: bool\[\]\): only floats",
+        ),
+        (FunctionType((TupleType((N,)),), X), GradientOf("f"), r"is a tuple \(0: i32\[3\]\)"),
+        (TWO, GradientOf("f", source=5), "from_=5 is out of range: @f has 3 results"),
+        (ONE, GradientOf("f", source=1, wrt=(0,)), "from_=1 is out of range: @f has 1 result$"),
+        (TWO, GradientOf("f", source=1), r"result 1 of @f is i32\[3\]: only floats"),
+        (FunctionType((X,), VOID), GradientOf("f"), "@f returns nothing"),
+        (TWO, GradientOf("f", keeping=(3,)), "keeping=3 is out of range: @f has 3 results"),
+        (TWO, GradientOf("f", keeping=(1, 1)), "keeping of @f names result 1 twice"),
+    ],
+)
+def test_wrong_declarations(primal: FunctionType, declaration: GradientOf, message: str) -> None:
+    with pytest.raises(DifferentiationError, match=message):
+        gradient_type(primal, declaration)
+
+
+def test_messages_name_the_parameter_when_its_name_is_known() -> None:
+    with pytest.raises(DifferentiationError, match=r"parameter 2 \(labels\) of @f is i32\[3\]"):
+        gradient_type(ONE, GradientOf("f", wrt=(2,)), ["x", "w", "labels", None])

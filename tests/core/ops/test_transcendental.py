@@ -1,0 +1,104 @@
+"""Transcendental functions: samples for the laws, then powers at their edges."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from nnkit.core.errors import DTypeError
+from nnkit.core.ops import (
+    Acos,
+    Acosh,
+    Asin,
+    Asinh,
+    Atan,
+    Atanh,
+    Cos,
+    Cosh,
+    Exp,
+    Expm1,
+    Log,
+    Log1p,
+    Power,
+    Rsqrt,
+    Sin,
+    Sinh,
+    Sqrt,
+    Tan,
+    Tanh,
+)
+
+from .running import gradient
+from .samples import SPECIAL, ErrorSample, References, Sample, f64, i32
+
+ANYWHERE: References = [
+    (Exp(), np.exp), (Expm1(), np.expm1), (Sin(), np.sin), (Cos(), np.cos), (Atan(), np.arctan),
+    (Sinh(), np.sinh), (Cosh(), np.cosh), (Tanh(), np.tanh), (Asinh(), np.arcsinh),
+]  # fmt: skip
+POSITIVE: References = [
+    (Sqrt(), np.sqrt),
+    (Rsqrt(), lambda x: 1 / np.sqrt(x)),
+    (Log(), np.log),
+    (Log1p(), np.log1p),
+]
+INSIDE: References = [
+    (Asin(), np.arcsin),
+    (Acos(), np.arccos),
+    (Atanh(), np.arctanh),
+    (Tan(), np.tan),
+]
+EVERY: References = [*ANYWHERE, *POSITIVE, *INSIDE, (Acosh(), np.arccosh)]
+SHAPES = (f64(), f64(3, 4), f64(0), f64(1))
+
+SAMPLES = [
+    *(Sample(op, (x,), numpy=f) for op, f in ANYWHERE for x in SHAPES),
+    *(Sample(op, (x,), low=0.5, high=3, numpy=f) for op, f in POSITIVE for x in SHAPES),
+    *(Sample(op, (x,), low=-0.9, high=0.9, numpy=f) for op, f in INSIDE for x in SHAPES),
+    *(Sample(Acosh(), (x,), low=1.2, high=4, numpy=np.arccosh) for x in SHAPES),
+    *(
+        Sample(Power(), types, low=0.3, high=3, numpy=np.power)
+        for types in (
+            (f64(), f64()), (f64(3, 4), f64(3, 4)), (f64(3, 4), f64()), (f64(2, 1), f64(3)),
+        )
+    ),
+    Sample(Power(), (f64(7, 1), f64(7)), (np.reshape(SPECIAL, (7, 1)), SPECIAL), numpy=np.power, smooth=False),
+    *(
+        Sample(op, (f64(7),), (SPECIAL,), numpy=f, smooth=False)
+        for op, f in EVERY
+    ),
+]  # fmt: skip
+ERRORS = [
+    ErrorSample(Exp(), (i32(2),), "exp takes float elements, not i32", DTypeError),
+    ErrorSample(Power(), (i32(2), i32(2)), "power takes float elements, not i32", DTypeError),
+]
+
+
+def test_derivatives_of_powers_at_zero() -> None:
+    assert gradient(Power(), 0.0, 2.0) == [0.0, 0.0]
+    assert gradient(Power(), 0.0, 1.0) == [1.0, 0.0]
+    assert gradient(Power(), 0.0, 0.0) == [0.0, 0.0]
+    assert gradient(Power(), 3.0, 0.0) == [0.0, pytest.approx(math.log(3.0))]
+
+
+def test_derivative_of_a_power_of_a_negative_number() -> None:
+    by_base, by_exponent = gradient(Power(), -2.0, 3.0)
+    assert by_base == pytest.approx(12.0)
+    assert math.isnan(by_exponent)
+
+
+def test_derivatives_at_the_ends_of_the_domain() -> None:
+    assert gradient(Sqrt(), 0.0) == [math.inf]
+    assert gradient(Log(), 0.0) == [math.inf]
+    assert gradient(Asin(), 1.0) == [math.inf]
+    assert gradient(Acos(), 1.0) == [-math.inf]
+    assert gradient(Atanh(), 1.0) == [math.inf]
+
+
+def test_derivatives_keep_their_digits() -> None:
+    assert gradient(Expm1(), -40.0) == [pytest.approx(math.exp(-40.0), rel=1e-14)]
+    near = 1 - 2.0**-40
+    assert gradient(Asin(), near) == [
+        pytest.approx(1 / math.sqrt((1 - near) * (1 + near)), rel=1e-14)
+    ]

@@ -1,0 +1,90 @@
+"""How a law is tested: on one instance and one near miss, over the numbers that careless laws break on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nnkit.core.evaluate import evaluate
+from nnkit.core.ir import Builder, Function, Module, Value, finish_function, start_function
+from nnkit.core.ops import Literal, Return, splat
+from nnkit.core.passes import DeadCode, FunctionPass, Simplify, apply_pass
+from nnkit.core.types import Array, TensorType, Type, elements_of
+from tests.programs import same_bits
+
+SPECIAL = (0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, 1e-45, 0.1, -7.25, 65504.0)
+INTEGERS = (0, 1, -1, 2, -5, 7, 127, -128, 100)
+
+
+@dataclass(frozen=True)
+class Law:
+    """A program, and the opcodes that remain of it in order, literals left out."""
+
+    title: str
+    parameters: Sequence[Type]
+    build: Callable[..., Value]
+    becomes: str
+
+    def __str__(self) -> str:
+        return self.title
+
+
+def rows(*laws: tuple[str, Sequence[Type], Callable[..., Value], str]) -> list[Any]:
+    """Laws as parameters of a test, each named by its title."""
+    return [pytest.param(Law(*law), id=law[0]) for law in laws]
+
+
+def check(law: Law, a_pass: FunctionPass | None = None, *, is_exact: bool = True) -> None:
+    """The pass leaves exactly what the law says, with the same bits, and is done after one run."""
+    a_pass = a_pass or Simplify()
+    module = module_of(law.parameters, law.build)
+    arguments = [special(type, shift) for shift, type in enumerate(law.parameters)]
+    expected = evaluate(module, "main", *arguments)
+    changed = apply_pass(a_pass, module)
+    apply_pass(DeadCode(), module)
+    assert opcodes(module.functions["main"]) == law.becomes
+    if is_exact:
+        assert same_bits(evaluate(module, "main", *arguments), expected)
+    assert changed or law.becomes == opcodes(module_of(law.parameters, law.build).functions["main"])
+    assert not apply_pass(a_pass, module)
+
+
+def module_of(parameters: Sequence[Type], build: Callable[..., Value]) -> Module:
+    """A module whose function `main` returns what `build(builder, *parameters)` makes."""
+    builder = start_function(parameters)
+    result = build(builder, *builder.block.arguments)
+    builder.emit_many(Return(), [result])
+    module = Module()
+    module.add(finish_function("main", builder, result.type))
+    return module
+
+
+def opcodes(function: Function) -> str:
+    """The names of the instructions, without literals and the return."""
+    instructions = function.entry.instructions[:-1]
+    return " ".join(i.op.name for i in instructions if not isinstance(i.op, Literal))
+
+
+def special(type: Type, shift: int = 0) -> Any:
+    """An argument of `type` with special numbers, in another order for each `shift`."""
+    elements = elements_of(type)
+    if elements is not None:
+        return tuple(special(element, shift + index) for index, element in enumerate(elements))
+    assert isinstance(type, TensorType)
+    numbers: Sequence[Any] = SPECIAL if type.dtype.is_float else INTEGERS
+    values: Array = np.resize(np.roll(np.array(numbers), 3 * shift), type.shape)
+    return type.dtype.round(values > 1 if type.dtype.kind == "boolean" else values)
+
+
+def number(b: Builder, like: Value, n: Any) -> Value:
+    """The scalar `n` of the element type of `like`."""
+    return b.emit(splat(like.tensor.with_shape(()), n))
+
+
+def full(b: Builder, like: Value, n: Any) -> Value:
+    """`n` in the shape of `like`."""
+    return b.emit(splat(like.tensor, n))

@@ -1,0 +1,148 @@
+"""Whole programs: random ones through every stage, and what a program brings besides its nests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nnkit.core.compute.generate import generate_compute
+from nnkit.core.evaluate import evaluate_instruction
+from nnkit.core.ir.builder import Builder, start_function
+from nnkit.core.ir.graph import Instruction, Op, Value
+from nnkit.core.ir.module import Function, Stage
+from nnkit.core.ops import ALL
+from nnkit.core.ops.arithmetic import Add, Divide, Maximum, Minimum, Sign
+from nnkit.core.ops.contraction import Dot
+from nnkit.core.ops.literal import Literal, dense, splat
+from nnkit.core.ops.movement import ShapeCast
+from nnkit.core.ops.nest import Nest
+from nnkit.core.ops.reduction import Reduce
+from nnkit.core.ops.scan import Scan
+from nnkit.core.ops.special import Digamma, Lgamma, Trigamma
+from nnkit.core.ops.transcendental import FloatFunction
+from nnkit.core.passes.pipeline import code_generation, run_pipeline
+from nnkit.core.schedule.ops import Gemm, Loops, ScheduledScan, output
+from nnkit.core.schedule.plan import schedule
+from nnkit.core.schedule.target import Target
+from nnkit.core.types import F32, Array, TensorType, TupleType
+from nnkit.jit.emit.program import INLINE_BYTES
+from tests.programs import Program, programs
+
+from .running import agree, expected, finish, run, sample, scheduled, tolerance
+
+INEXACT = (FloatFunction, Divide, Reduce, Dot, Scan, Minimum, Maximum, Sign)
+EXACT = tuple(op for op in ALL if not issubclass(op, INEXACT))
+"""Ops whose result has only one right answer, to the sign of zero."""
+
+UNSTABLE = (Lgamma, Digamma, Trigamma)
+"""Functions with zeros and poles where the error is not relative; their own tests know how to compare."""
+
+SEEDS = st.integers(0, 100)
+
+
+def scheduled_entry(program: Program, seed: int) -> tuple[Function, list[Array]]:
+    """The entry after every stage but differentiation, and its flat arguments.
+
+    Loops are as the schedule wants them for seed 0, else any that are allowed.
+    """
+    module = program.module
+    run_pipeline(module, code_generation(program.entry))
+    module.stage = Stage.OPTIMIZABLE
+    generate_compute(module)
+    schedule(module, Target(vector_bytes=64))
+    function = module.functions[program.entry]
+    choices = Random(seed)
+    for instruction in function.entry.instructions:
+        if isinstance(instruction.op, Loops) and seed:
+            instruction.op = shuffled(instruction.op, choices)
+    return function, flat(program.arguments)
+
+
+def shuffled(op: Loops, choices: Random) -> Loops:
+    """The same nest, looped in some way."""
+    axes = range(len(op.extents))
+    return replace(
+        op,
+        order=tuple(choices.sample(axes, len(axes))),
+        vector=choices.choice([-1, *axes]),
+        lanes=choices.choice([1, 2, 4, 8, 16]),
+        accumulators=choices.choice([1, 2, 3, 4]),
+    )
+
+
+def flat(data: object) -> list[Array]:
+    """The leaves of nested tuples of arrays."""
+    if isinstance(data, tuple):
+        return [leaf for element in data for leaf in flat(element)]
+    return [np.asarray(data)]
+
+
+@given(programs(ops=EXACT), SEEDS)
+def test_exact_programs_agree_bit_by_bit(program: Program, seed: int) -> None:
+    function, arrays = scheduled_entry(program, seed)
+    agree(function, arrays)
+
+
+@given(programs(ops=[op for op in ALL if op not in UNSTABLE], tame=True), SEEDS)
+def test_every_instruction_agrees(program: Program, seed: int) -> None:
+    """Each on what the evaluator computed before it, so that errors do not add up."""
+    function, arrays = scheduled_entry(program, seed)
+    values: dict[Value, Array] = dict(zip(function.parameters, arrays, strict=True))
+    for instruction in function.entry.instructions:
+        if instruction.op.is_terminator or not isinstance(instruction.result.type, TensorType):
+            continue
+        operands = [values[operand] for operand in instruction.operands]
+        values.update(
+            zip(instruction.results, evaluate_instruction(instruction, operands), strict=True)
+        )
+        if not isinstance(instruction.op, Literal | ShapeCast):
+            check_alone(instruction, operands)
+
+
+def check_alone(instruction: Instruction, operands: list[Array]) -> None:
+    """Assert that one instruction computes what the evaluator does."""
+    b = start_function([operand.type for operand in instruction.operands])
+    op = placed(instruction.op)
+    b.emit_many(op, b.block.arguments, instruction.regions)
+    function = finish(b, b.block.instructions[-1].results)
+    points = op.points if isinstance(op, Nest) else operands[0].size
+    for value, x, y in zip(
+        instruction.results, expected(function, operands), run(function, operands), strict=True
+    ):
+        dtype = value.tensor.dtype
+        if not dtype.is_float:
+            np.testing.assert_array_equal(y, x, strict=True)
+            continue
+        finite = [
+            float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a))) for a in (*operands, x)
+        ]
+        scale = max(1.0, *finite) ** 2 * points if isinstance(op, Loops) else 1.0
+        bound = tolerance(dtype)
+        np.testing.assert_allclose(y, x, rtol=bound * 4, atol=bound * min(scale, 1e30))
+
+
+def placed(op: Op) -> Op:
+    """The op with its results where a function of it alone returns them."""
+    match op:
+        case Loops():
+            return replace(op, places=tuple(map(output, range(len(op.places)))))
+        case Gemm() | ScheduledScan():
+            return replace(op, place=output(0))
+        case _:
+            return op
+
+
+@pytest.mark.parametrize("count", [3, INLINE_BYTES])
+def test_constants_small_and_large(count: int) -> None:
+    type = TensorType((count,), F32)
+
+    def build(b: Builder, x: Value) -> list[Value]:
+        values, ones = b.emit(dense(type, sample(type, 1))), b.emit(splat(type, 1.5))
+        return [Add().nest(b, Add().nest(b, x, values), ones)]
+
+    agree(scheduled([type], build), [sample(type)])
