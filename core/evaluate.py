@@ -83,11 +83,16 @@ def evaluate_instruction(instruction: Instruction, operands: Sequence[Any]) -> t
 
 
 def _rounded(type: Type, data: Any) -> Any:
-    return type.dtype.round(data) if isinstance(type, TensorType) else data
+    if not isinstance(type, TensorType):
+        return data
+    # row-major, as the order in which NumPy sums follows the layout in memory
+    return np.asarray(type.dtype.round(data), order="C")
 
 
 def _convert(data: Any) -> Any:
-    return tuple(map(_convert, data)) if isinstance(data, tuple | list) else np.asarray(data)
+    if isinstance(data, tuple | list):
+        return tuple(map(_convert, data))
+    return np.asarray(data, order="C")
 
 
 def _enter(function: Function, arguments: Sequence[Any], to: Value | None = None) -> _Frame:

@@ -23,7 +23,7 @@ from .staging.location import DefinitionLocation
 from .staging.primitive import located
 from .staging.rep import Rep as StagedRep
 from .staging.rep import constant_of, is_number, is_operand
-from .staging.spec import Spec, StructSpec, TupleSpec
+from .staging.spec import Spec, StructSpec, TupleSpec, as_tuple
 from .structs import Struct, fields
 
 
@@ -300,7 +300,7 @@ def _constant_expression(value: Any) -> Expression:
         struct = StructSpec(type(value), tuple((lens.name, part.type) for lens, part in named))
         return make(Build(struct), parts, struct)
     if isinstance(value, tuple):
-        parts = [_constant_expression(part) for part in value]
+        parts = [_constant_expression(part) for part in as_tuple(value)]
         several = TupleSpec(tuple(part.type for part in parts))
         return make(Build(several), parts, several)
     if is_number(value) or not is_operand(value):

@@ -13,12 +13,12 @@ LLVM.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from .core.autodiff import differentiate, gradient_type
-from .core.compute.generate import generate_compute
+from .core.compute import fuse, generate_compute
 from .core.errors import IndexOutOfRangeError, InternalError, StagingError
 from .core.ir import Function, Module
 from .core.passes.pipeline import (
@@ -28,7 +28,7 @@ from .core.passes.pipeline import (
     run_pipeline,
 )
 from .core.schedule.plan import schedule
-from .core.types import Type
+from .core.types import TensorType, Type, elements_of
 from .core.verify import verify
 from .staging.expression import Callee, at
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
@@ -75,7 +75,7 @@ def _advance(module: Module, entry: str, stage: str) -> None:
             run_pipeline(module, code_generation(entry), verifier=verify)
         case "compute":
             generate_compute(module)
-            # fuse(module)
+            fuse(module)
         case _:
             schedule(module, _jit().host())
 
@@ -139,8 +139,8 @@ def _node(spec: Spec, shapes: list[tuple[int, ...]]) -> Any:
 
 def _result_shapes(type: Type) -> list[tuple[int, ...]]:
     """Shapes of the leaves of a flat result: one tensor or a tuple of tensors."""
-    types: Sequence[Any] = getattr(type, "elements", (type,))
-    return [element.shape for element in types]
+    types = elements_of(type) or (type,)
+    return [element.shape for element in types if isinstance(element, TensorType)]
 
 
 def _explain(site: Any, index: int, bound: int) -> None:

@@ -7,15 +7,16 @@ and element types, its *leaves* are the arrays from left to right.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, get_args, get_origin
+from typing import Any, cast, get_args, get_origin
 
 import numpy as np
 
+from .core import types
 from .core.errors import DTypeError, RankError, ShapeError
 from .core.types import Array
 from .staging.primitive import MAX_RANK
 from .staging.rep import Rep
-from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
+from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple
 from .structs import Struct, fields
 from .tensors import DTYPES, RANKED, AnyTensor, DType
 
@@ -38,17 +39,17 @@ def spec(shape: Any, dtype: Any, /) -> ArraySpec:
     >>> spec((1, 784), f32)
     spec((1, 784), f32)
     """
-    if not isinstance(shape, tuple | list) or not all(hasattr(e, "__index__") for e in shape):
+    given = as_tuple(shape)
+    if not all(hasattr(extent, "__index__") for extent in given):
         raise ShapeError(f"a shape is a tuple of ints, not {shape!r}")
-    extents = tuple(extent.__index__() for extent in shape)
+    extents = tuple(int(extent.__index__()) for extent in given)
     if any(extent < 0 for extent in extents):
         raise ShapeError(f"a shape has no negative extents: {shape}")
     if len(extents) > MAX_RANK:
         raise RankError(f"tensors have at most {MAX_RANK} axes, not {len(extents)}")
-    if not (isinstance(dtype, type) and issubclass(dtype, DType) and hasattr(dtype, "core")):
-        raise DTypeError(
-            f"an element type is one of {', '.join(d.__name__ for d in DTYPES.values())}"
-        )
+    if dtype not in DTYPES.values():
+        names = ", ".join(known.__name__ for known in DTYPES.values())
+        raise DTypeError(f"an element type is one of {names}, not {dtype!r}")
     return ArraySpec(extents, dtype)
 
 
@@ -75,12 +76,13 @@ def argument(value: Any, declared: Spec | None, name: str) -> Argument:
         found: Spec = StructSpec(type(value), tuple((lens.name, part.spec) for lens, part in named))
         return Argument(found, [shape for part in parts for shape in part.shapes], value)
     if isinstance(value, tuple) and not isinstance(declared, TensorSpec):
-        inner = declared.elements if isinstance(declared, TupleSpec) else (None,) * len(value)
-        if len(inner) != len(value):
+        given = as_tuple(cast("object", value))
+        inner = declared.elements if isinstance(declared, TupleSpec) else (None,) * len(given)
+        if len(inner) != len(given):
             raise DTypeError(
-                f"argument {name} is a tuple of {len(inner)} values, not of {len(value)}"
+                f"argument {name} is a tuple of {len(inner)} values, not of {len(given)}"
             )
-        parts = [argument(part, want, name) for part, want in zip(value, inner, strict=True)]
+        parts = [argument(part, want, name) for part, want in zip(given, inner, strict=True)]
         return Argument(
             TupleSpec(tuple(part.spec for part in parts)),
             [shape for part in parts for shape in part.shapes],
@@ -102,7 +104,7 @@ def _tensor(value: Any, declared: Spec | None, name: str) -> AnyTensor:
             )
         return RANKED[0](value, DTYPES[wanted.dtype])
     if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
-        array = np.asarray(value)
+        array: Array = np.asarray(value)
         if array.ndim > MAX_RANK:
             raise RankError(
                 f"argument {name} has rank {array.ndim}; tensors have at most {MAX_RANK} axes"
@@ -144,20 +146,12 @@ def _declared(annotation: Any) -> Spec | None:
         return StructSpec(origin, known) if len(known) == len(parts) else None
     if origin is tuple:
         return _several([_declared(part) for part in get_args(annotation)])
-    dtype = next(iter(get_args(annotation)), None)
-    if origin in RANKED and isinstance(dtype, type) and hasattr(dtype, "core"):
-        return TensorSpec(RANKED.index(origin), dtype.core)
+    core = getattr(next(iter(get_args(annotation)), None), "core", None)
+    if origin in RANKED and isinstance(core, types.DType):
+        return TensorSpec(RANKED.index(origin), core)
     return None
 
 
 def _several(parts: list[Spec | None]) -> Spec | None:
     known = tuple(part for part in parts if part is not None)
     return TupleSpec(known) if len(known) == len(parts) else None
-
-
-def arrays_in(value: Any) -> list[Array]:
-    """The leaves of a concrete value, in storage form."""
-    if isinstance(value, AnyTensor):
-        return [value._array]
-    parts = value._fields if isinstance(value, Struct) else value
-    return [array for part in parts for array in arrays_in(part)]

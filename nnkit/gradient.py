@@ -14,7 +14,7 @@ from .callables import Rep, StagedFunction, declared_of
 from .core.errors import DifferentiationError, StagingError
 from .staging.expression import Callee
 from .staging.lambdas import Gradient, Lambda
-from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, leaves
+from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, leaves
 from .structs import Lens
 
 
@@ -207,15 +207,17 @@ def _selected(
     scalar: bool = False,
 ) -> StagedFunction:
     """The gradient with respect to what a selector returned, in its order."""
-    places = chosen if isinstance(chosen, tuple) else (chosen,)
-    for place in places:
-        if not isinstance(place, Place):
+    places: list[Place] = []
+    for place in as_tuple(chosen):
+        if isinstance(place, Place):
+            places.append(place)
+        else:
             raise DifferentiationError(
                 f"the selector returns {place!r}: it picks parameters or their fields"
             )
     if len(set(places)) != len(places):
         raise DifferentiationError("the selector names a parameter twice")
-    indices = tuple(sorted({place.index for place in places}))
+    indices: tuple[int, ...] = tuple(sorted({place.index for place in places}))
     inner = _declared(of, indices, from_, seedable, keeping, scalar=scalar)
     position = {index: k for k, index in enumerate(indices)}
 

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from ..core.errors import IndexOutOfRangeError, RankError, StagingError
 from ..core.ir import Builder, Value
@@ -20,7 +20,9 @@ from ..core.types import scalar
 from . import primitive
 from .expression import Expression
 from .primitive import located
-from .spec import TensorSpec
+from .spec import TensorSpec, as_tuple
+
+_WHOLE: Any = slice(None)
 
 
 def subscript(x: Expression, key: Any, staged: Callable[[Any], Expression | None]) -> Expression:
@@ -37,12 +39,14 @@ def subscript(x: Expression, key: Any, staged: Callable[[Any], Expression | None
                 )
             x = primitive.gather(x, wrap_negative(index, x, axis), axis, Bounds.CHECK)
     static = [entry for entry, index in zip(entries, indices, strict=True) if index is None]
-    if all(isinstance(entry, slice) and entry == slice(None) for entry in static):
+    if all(isinstance(entry, slice) and entry == _WHOLE for entry in static):
         return x
     rank = sum(isinstance(entry, slice) for entry in static)
-    return primitive.shaped(
-        "subscript", lambda b, value: _select(b, value, static), (x,), TensorSpec(rank, spec.dtype)
-    )
+
+    def build(b: Builder, value: Value) -> Value:
+        return _select(b, value, static)
+
+    return primitive.shaped("subscript", build, (x,), TensorSpec(rank, spec.dtype))
 
 
 def wrap_negative(index: Expression, x: Expression, axis: int) -> Expression:
@@ -59,13 +63,13 @@ def wrap_negative(index: Expression, x: Expression, axis: int) -> Expression:
 
 def _entries(key: Any, spec: TensorSpec) -> list[Any]:
     """One entry per axis."""
-    given = list(key) if isinstance(key, tuple) else [key]
+    given: list[Any] = list(as_tuple(key)) if isinstance(key, tuple) else [key]
     if sum(entry is Ellipsis for entry in given) > 1:
         raise located(StagingError("a subscript has at most one `...`"))
     missing = spec.rank - sum(entry is not Ellipsis for entry in given)
     if missing < 0:
         raise located(RankError(f"{len(given)} subscripts for a {spec.words}"))
-    whole = [slice(None)] * missing
+    whole: list[Any] = [_WHOLE] * missing
     if Ellipsis in [entry for entry in given if isinstance(entry, type(Ellipsis))]:
         at = next(k for k, entry in enumerate(given) if entry is Ellipsis)
         given[at : at + 1] = whole
@@ -76,15 +80,16 @@ def _entries(key: Any, spec: TensorSpec) -> list[Any]:
 
 def _entry(entry: Any) -> Any:
     if isinstance(entry, slice):
-        parts = (entry.start, entry.stop, entry.step)
+        bounds = cast("slice[Any, Any, Any]", entry)
+        parts = (bounds.start, bounds.stop, bounds.step)
         if not all(part is None or _is_int(part) for part in parts):
             raise located(
                 StagingError("the ends of a slice are Python ints: its extent must be static"),
                 "use `take` with staged indices",
             )
-        if entry.step == 0:
+        if bounds.step == 0:
             raise located(StagingError("the step of a slice cannot be 0"))
-        return entry
+        return bounds
     if _is_int(entry):
         return int(entry)
     if entry is None or isinstance(entry, bool):

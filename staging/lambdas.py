@@ -30,7 +30,7 @@ from .expression import (
 )
 from .primitive import located
 from .rep import Rep
-from .spec import Spec, TensorSpec, TupleSpec
+from .spec import Spec, TensorSpec, TupleSpec, as_tuple
 
 
 class FunctionResult(StagingError):
@@ -182,8 +182,8 @@ def result_of(returned: Any, name: str, location: HasLocation | None) -> Express
         raise FunctionResult(f"{name} returns a staged function")
     if isinstance(returned, Rep):
         return returned.expression
-    if isinstance(returned, tuple) and returned:
-        parts = [result_of(part, name, location) for part in returned]
+    if isinstance(returned, tuple) and as_tuple(returned):
+        parts = [result_of(part, name, location) for part in as_tuple(returned)]
         spec = TupleSpec(tuple(part.type for part in parts))
         return make(Build(spec), parts, spec)
     what = "nothing" if returned is None else f"a {type(returned).__name__}"

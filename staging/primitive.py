@@ -36,7 +36,7 @@ from ..core.ops.nest import Bounds
 from ..core.types import BOOL, I64, Array, DType, scalar
 from .expression import Constant, Expression, Primitive, Shaped, at, make
 from .location import here
-from .spec import TensorSpec
+from .spec import TensorSpec, as_tuple
 
 
 def tensor_of(expression: Expression, what: str) -> TensorSpec:
@@ -147,10 +147,10 @@ def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
     """`None` is all axes; several must be different."""
     if axis is None:
         return tuple(range(rank))
-    given = axis if isinstance(axis, tuple | list) else (axis,)
+    given = as_tuple(axis)
     axes = tuple(normalize_axis(a, rank) for a in given)
     if len(set(axes)) != len(axes):
-        raise located(RankError(f"axes {tuple(given)} name an axis twice"))
+        raise located(RankError(f"axes {given} name an axis twice"))
     return tuple(sorted(axes))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from ..core.types import DType
 
@@ -54,6 +55,13 @@ class StructSpec(Spec):
 
     def field(self, name: str) -> Spec | None:
         return dict(self.fields).get(name)
+
+
+def as_tuple(value: object) -> tuple[Any, ...]:
+    """What a tuple or list holds; anything else is the only element."""
+    if isinstance(value, tuple | list):
+        return tuple(cast("Sequence[Any]", value))
+    return (value,)
 
 
 def leaves(spec: Spec) -> list[TensorSpec]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..errors import DTypeError, InternalError
 from ..ir.graph import Emitter, Value
-from ..types import BOOL, Array, DType, Kind, TensorType, broadcast_shapes, same_dtype
-from .forms import Elementwise, Partial, check_kind
+from ..types import BOOL, Array, DType, Kind, TensorType, same_dtype
+from .forms import Elementwise, Partial, broadcast_operands, check_kind
 from .formulas import number
 
 
@@ -161,7 +161,7 @@ class Select(Elementwise):
         dtype = same_dtype("select from", (x, y))
         if condition.dtype != BOOL:
             raise DTypeError(f"the condition of select must be bool, not {condition.words}")
-        return TensorType(broadcast_shapes((x.shape, y.shape, condition.shape)), dtype)
+        return TensorType(broadcast_operands("select from", xs), dtype)
 
     def evaluate(self, x: Array, y: Array, condition: Array) -> Array:
         return np.where(condition, x, y)

@@ -76,6 +76,8 @@ class Reduce(Op):
         return x.with_shape(n for axis, n in enumerate(x.shape) if axis not in self.axes)
 
     def evaluate(self, x: Array) -> Array:
+        if not self.axes:
+            return x
         ufunc, dtype = self.combinator.ufunc, x.dtype
         with np.errstate(all="ignore"):
             if self.combinator in (Combinator.MIN, Combinator.MAX):

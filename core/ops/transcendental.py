@@ -121,7 +121,10 @@ class Power(FloatFunction):
     syntax: ClassVar[str] = "power {u}, {v}"
 
     def evaluate(self, u: Array, v: Array) -> Array:
-        return quietly(np.power, u, v)
+        """NumPy takes a shortcut for one exponent, where (−∞)^½ is NaN: each gets its own."""
+        shape = np.broadcast_shapes(u.shape, v.shape)
+        exponents = np.array(np.broadcast_to(v, shape or (1,)), copy=True, order="C")
+        return quietly(np.power, u, exponents).reshape(shape)
 
     def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
         zero = number(b, u, 0)

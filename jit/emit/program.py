@@ -34,7 +34,7 @@ from .memory import define_nothing
 from .nest import write_nests
 from .scan import write_scan
 from .steps import CheckSite
-from .writer import I64, PTR, FunctionWriter, ModuleWriter, Parameter, Register, constant
+from .writer import I64, PTR, ModuleWriter, Parameter, Register, constant
 
 INLINE_BYTES: Final = 4096
 """Constants up to this size stand in the text."""

@@ -68,7 +68,7 @@ from ...core.ops.transcendental import (
     Tan,
     Tanh,
 )
-from ...core.types import DType
+from ...core.types import F16, DType
 from .division import divide_by_constant, modulo_by_constant
 from .elements import register_type, rounded
 from .math import FUNCTIONS
@@ -127,30 +127,29 @@ def _comparison(floats: FloatPredicate, integers: IntegerPredicate) -> Rule:
 def _floor_divide(
     w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
 ) -> Register:
+    if dtype.is_float:
+        return w.intrinsic("floor", operands[0].type, [_quotient(w, dtype, operands)])
     return divide_by_constant(w, *operands) or _function(w, op, dtype, result, operands)
+
+
+def _truncate_divide(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    if dtype.is_float:
+        return w.intrinsic("trunc", operands[0].type, [_quotient(w, dtype, operands)])
+    return _function(w, op, dtype, result, operands)
+
+
+def _quotient(w: FunctionWriter, dtype: DType, operands: Sequence[Register]) -> Register:
+    """What is then cut to a whole number: the reference has f16 quotients, and float ones for bf16."""
+    quotient = w.fdiv(*operands)
+    return rounded(w, quotient, dtype) if dtype is F16 else quotient
 
 
 def _modulo(
     w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
 ) -> Register:
     return modulo_by_constant(w, *operands) or _function(w, op, dtype, result, operands)
-
-
-def _quotient(
-    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
-) -> Register:
-    """Of f16 and bf16 the quotient is rounded before it is cut to a whole number."""
-    if not dtype.is_float:
-        return _floor_divide(w, op, dtype, result, operands)
-    return w.intrinsic("floor", operands[0].type, [rounded(w, w.fdiv(*operands), result)])
-
-
-def _truncated_quotient(
-    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
-) -> Register:
-    if not dtype.is_float:
-        return _function(w, op, dtype, result, operands)
-    return w.intrinsic("trunc", operands[0].type, [rounded(w, w.fdiv(*operands), result)])
 
 
 def _and(
@@ -239,8 +238,8 @@ _FUNCTIONS_BY_NAME: Final[tuple[type[Op], ...]] = (
 EMIT: Final[Mapping[type[Op], Rule]] = MappingProxyType(
     {
         **dict.fromkeys(_FUNCTIONS_BY_NAME, _function),
-        FloorDivide: _quotient,
-        TruncateDivide: _truncated_quotient,
+        FloorDivide: _floor_divide,
+        TruncateDivide: _truncate_divide,
         Modulo: _modulo,
         LessThan: _comparison("olt", "slt"),
         LessThanOrEqual: _comparison("ole", "sle"),

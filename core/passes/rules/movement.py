@@ -77,7 +77,7 @@ def simplify_reverse(b: Builder, instruction: Instruction) -> Value | None:
         case Reverse(earlier), (y,):
             x, axes = y, axes ^ set(earlier)
         # reversing fewer than two elements does nothing
-        case _ if len(axes) == len(op.axes):
+        case _ if axes and len(axes) == len(op.axes):
             return None
         case _:
             pass
@@ -189,7 +189,7 @@ def _ranges(instruction: Instruction) -> list[range]:
     """What a slice takes, per axis."""
     assert isinstance(instruction.op, Slice)
     shape = instruction.operands[0].tensor.shape
-    return [range(*triple) for triple in instruction.op.ranges(len(shape), shape)]
+    return [range(*triple) for triple in instruction.op.ranges(shape)]
 
 
 def _composed(outer: range, inner: range) -> range:

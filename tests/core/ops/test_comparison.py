@@ -83,7 +83,7 @@ ERRORS = [
     ErrorSample(
         Select(), (f64(2), i32(2), boolean(2)), "element types f64 and i32 differ", DTypeError
     ),
-    ErrorSample(Select(), (f64(2), f64(2), boolean(3)), "cannot be broadcast"),
+    ErrorSample(Select(), (f64(2), f64(2), boolean(3)), "cannot select from f64[2]"),
 ]
 
 

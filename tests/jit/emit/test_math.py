@@ -133,7 +133,7 @@ def test_error_functions(name: str, scalar: Scalar) -> None:
 @pytest.mark.parametrize(("name", "order", "bound"), [("digamma", 0, 10), ("trigamma", 1, 9)])
 def test_polygamma(name: str, order: int, bound: float, scalar: Scalar) -> None:
     x = sample(scalar, 800, (-5, 20), (-60, 0), (0, 1000), (0, 1e-3))
-    x = x[np.isfinite(x) & (np.abs(x) > 1e-150) & (np.abs(x) < 1e12)]
+    x = x[np.isfinite(x) & (np.abs(x) > 1e-150) & (np.abs(x) < 1e4)]
     x = x[(x > 0) | (x != np.rint(x))]
     reference = exactly(lambda value: mpmath.polygamma(order, value))(x)
     with np.errstate(over="ignore"):

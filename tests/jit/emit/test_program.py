@@ -29,7 +29,7 @@ from nnkit.core.passes.pipeline import code_generation, run_pipeline
 from nnkit.core.schedule.ops import Gemm, Loops, ScheduledScan, output
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
-from nnkit.core.types import F32, Array, TensorType, TupleType
+from nnkit.core.types import F32, Array, TensorType
 from nnkit.jit.emit.program import INLINE_BYTES
 from tests.programs import Program, programs
 

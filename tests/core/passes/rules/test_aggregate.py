@@ -28,20 +28,60 @@ def take(b: Builder, x: Value, *keys: int | str) -> Value:
 
 LAWS = rows(
     ("extract 0 from (x, n) = x", [X, N], lambda b, x, n: take(b, pair(b, x, n), 0), ""),
-    ("a field of a struct", [X, N], lambda b, x, n: take(b, b.emit(Aggregate(POINT), x, n), "n"), ""),
+    (
+        "a field of a struct",
+        [X, N],
+        lambda b, x, n: take(b, b.emit(Aggregate(POINT), x, n), "n"),
+        "",
+    ),
     ("an element of an argument stays", [PAIR], lambda b, p: take(b, p, 0), "extract"),
     ("extract from extract", [DEEP], lambda b, p: take(b, take(b, p, 0), "x"), "extract"),
     ("extract of no keys", [PAIR], lambda b, p: take(b, p), ""),
-    ("half of a path", [POINT, X], lambda b, p, x: take(b, b.emit(Aggregate(DEEP), p, x), 0, "n"), "extract"),
+    (
+        "half of a path",
+        [POINT, X],
+        lambda b, p, x: take(b, b.emit(Aggregate(DEEP), p, x), 0, "n"),
+        "extract",
+    ),
     ("(x₀, x₁) = x", [PAIR], lambda b, p: pair(b, take(b, p, 0), take(b, p, 1)), ""),
-    ("a struct of its fields", [POINT], lambda b, p: b.emit(Aggregate(POINT), take(b, p, "x"), take(b, p, "n")), ""),
-    ("the elements of an element", [DEEP], lambda b, p: b.emit(Aggregate(POINT), take(b, p, 0, "x"), take(b, p, 0, "n")), "extract"),
-    ("a tuple of fields stays", [POINT], lambda b, p: pair(b, take(b, p, "x"), take(b, p, "n")), "extract extract aggregate"),
-    ("elements of two values", [PAIR, PAIR], lambda b, p, q: pair(b, take(b, p, 0), take(b, q, 1)), "extract extract aggregate"),
-    ("only some elements", [TupleType((X, N, N))], lambda b, p: pair(b, take(b, p, 0), take(b, p, 1)), "extract extract aggregate"),
-    ("elements out of order", [TupleType((X, X))], lambda b, p: b.emit(Aggregate(TupleType((X, X))), take(b, p, 1), take(b, p, 0)), "extract extract aggregate"),
+    (
+        "a struct of its fields",
+        [POINT],
+        lambda b, p: b.emit(Aggregate(POINT), take(b, p, "x"), take(b, p, "n")),
+        "",
+    ),
+    (
+        "the elements of an element",
+        [DEEP],
+        lambda b, p: b.emit(Aggregate(POINT), take(b, p, 0, "x"), take(b, p, 0, "n")),
+        "extract",
+    ),
+    (
+        "a tuple of fields stays",
+        [POINT],
+        lambda b, p: pair(b, take(b, p, "x"), take(b, p, "n")),
+        "extract extract aggregate",
+    ),
+    (
+        "elements of two values",
+        [PAIR, PAIR],
+        lambda b, p, q: pair(b, take(b, p, 0), take(b, q, 1)),
+        "extract extract aggregate",
+    ),
+    (
+        "only some elements",
+        [TupleType((X, N, N))],
+        lambda b, p: pair(b, take(b, p, 0), take(b, p, 1)),
+        "extract extract aggregate",
+    ),
+    (
+        "elements out of order",
+        [TupleType((X, X))],
+        lambda b, p: b.emit(Aggregate(TupleType((X, X))), take(b, p, 1), take(b, p, 0)),
+        "extract extract aggregate",
+    ),
     ("the empty tuple stays", [X], lambda b, x: b.emit(Aggregate(TupleType(()))), "aggregate"),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -49,21 +49,56 @@ LAWS = rows(
     ("¬¬p = p", [P], lambda b, p: b.emit(Not(), b.emit(Not(), p)), ""),
     ("¬(x = y)", [X, X], lambda b, x, y: b.emit(Not(), b.emit(Equal(), x, y)), "notEqual"),
     ("¬(x ≠ y)", [X, X], lambda b, x, y: b.emit(Not(), b.emit(NotEqual(), x, y)), "equal"),
-    ("¬(x < y)", [N, N], lambda b, x, y: b.emit(Not(), b.emit(LessThan(), x, y)), "greaterThanOrEqual"),
-    ("¬(x ≤ y)", [N, N], lambda b, x, y: b.emit(Not(), b.emit(LessThanOrEqual(), x, y)), "greaterThan"),
-    ("¬(x > y)", [N, N], lambda b, x, y: b.emit(Not(), b.emit(GreaterThan(), x, y)), "lessThanOrEqual"),
-    ("¬(x < y) of floats", [X, X], lambda b, x, y: b.emit(Not(), b.emit(LessThan(), x, y)), "lessThan not"),
+    (
+        "¬(x < y)",
+        [N, N],
+        lambda b, x, y: b.emit(Not(), b.emit(LessThan(), x, y)),
+        "greaterThanOrEqual",
+    ),
+    (
+        "¬(x ≤ y)",
+        [N, N],
+        lambda b, x, y: b.emit(Not(), b.emit(LessThanOrEqual(), x, y)),
+        "greaterThan",
+    ),
+    (
+        "¬(x > y)",
+        [N, N],
+        lambda b, x, y: b.emit(Not(), b.emit(GreaterThan(), x, y)),
+        "lessThanOrEqual",
+    ),
+    (
+        "¬(x < y) of floats",
+        [X, X],
+        lambda b, x, y: b.emit(Not(), b.emit(LessThan(), x, y)),
+        "lessThan not",
+    ),
     ("¬(p ∧ q) stays", [P, P], lambda b, p, q: b.emit(Not(), b.emit(And(), p, q)), "and not"),
     ("select x, x by c = x", [X, Q], lambda b, x, c: b.emit(Select(), x, x, c), ""),
-    ("a scalar x", [TensorType((), F32), Q], lambda b, x, c: b.emit(Select(), x, x, c), "broadcast"),
+    (
+        "a scalar x",
+        [TensorType((), F32), Q],
+        lambda b, x, c: b.emit(Select(), x, x, c),
+        "broadcast",
+    ),
     ("by true", [X, X], lambda b, x, y: b.emit(Select(), x, y, b.emit(TRUE)), ""),
     ("by false", [X, X], lambda b, x, y: b.emit(Select(), x, y, b.emit(FALSE)), ""),
     ("by ¬c", [X, X, Q], lambda b, x, y, c: b.emit(Select(), x, y, b.emit(Not(), c)), "select"),
     ("by c", [X, X, Q], lambda b, x, y, c: b.emit(Select(), x, y, c), "select"),
     ("true or false by c", [P], lambda b, c: b.emit(Select(), b.emit(TRUE), b.emit(FALSE), c), ""),
-    ("false or true by c", [P], lambda b, c: b.emit(Select(), b.emit(FALSE), b.emit(TRUE), c), "not"),
-    ("1 or 0 by c stays", [X, Q], lambda b, x, c: b.emit(Select(), number(b, x, 1), number(b, x, 0), c), "select"),
-)  # fmt: skip
+    (
+        "false or true by c",
+        [P],
+        lambda b, c: b.emit(Select(), b.emit(FALSE), b.emit(TRUE), c),
+        "not",
+    ),
+    (
+        "1 or 0 by c stays",
+        [X, Q],
+        lambda b, x, c: b.emit(Select(), number(b, x, 1), number(b, x, 0), c),
+        "select",
+    ),
+)
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -52,7 +52,7 @@ def test_law(law: Law) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "target"), itertools.product(DTYPES.values(), repeat=2), ids=str
+    ("source", "target"), list(itertools.product(DTYPES.values(), repeat=2)), ids=str
 )
 def test_exact_casts_can_be_undone(source: DType, target: DType) -> None:
     x = special(TensorType((11,), source))
@@ -61,7 +61,7 @@ def test_exact_casts_can_be_undone(source: DType, target: DType) -> None:
         assert same_bits(evaluate(there_and_back, "main", x), x)
 
 
-@pytest.mark.parametrize("dtypes", itertools.product(DTYPES.values(), repeat=3), ids=str)
+@pytest.mark.parametrize("dtypes", list(itertools.product(DTYPES.values(), repeat=3)), ids=str)
 def test_every_pair_of_casts_keeps_its_bits(dtypes: tuple[DType, DType, DType]) -> None:
     source, middle, target = dtypes
     x = TensorType((11,), source)

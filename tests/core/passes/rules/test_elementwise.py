@@ -15,16 +15,58 @@ COLUMN = TensorType((3, 1), F32)
 ONE = TensorType((), F32)
 
 LAWS = rows(
-    ("x + broadcast(y) = x + y", [X, ROW], lambda b, x, y: b.emit(Add(), x, b.emit(Broadcast((3, 4)), y)), "add"),
-    ("broadcast(x) + y = x + y", [COLUMN, ROW], lambda b, x, y: b.emit(Add(), b.emit(Broadcast((3, 4)), x), y), "add"),
-    ("exp(broadcast(x))", [ROW], lambda b, x: b.emit(Exp(), b.emit(Broadcast((3, 4)), x)), "exp broadcast"),
-    ("a product of broadcasts", [ROW, ONE], lambda b, x, y: b.emit(Multiply(), b.emit(Broadcast((3, 4)), x), b.emit(Broadcast((3, 1)), y)), "multiply broadcast"),
-    ("a leading axis of extent 1", [X, ROW], lambda b, x, y: b.emit(Add(), x, b.emit(PadShape(0), y)), "add"),
-    ("the axis is the only one", [ROW], lambda b, x: b.emit(Exp(), b.emit(PadShape(0), x)), "shapeCast exp"),
-    ("a trailing axis stays", [X, TensorType((3,), F32)], lambda b, x, y: b.emit(Add(), x, b.emit(PadShape(1), y)), "shapeCast add"),
-    ("a broadcast condition", [X, TensorType((4,), BOOL)], lambda b, x, c: b.emit(Select(), x, full(b, x, 0), b.emit(Broadcast((3, 4)), c)), "select"),
+    (
+        "x + broadcast(y) = x + y",
+        [X, ROW],
+        lambda b, x, y: b.emit(Add(), x, b.emit(Broadcast((3, 4)), y)),
+        "add",
+    ),
+    (
+        "broadcast(x) + y = x + y",
+        [COLUMN, ROW],
+        lambda b, x, y: b.emit(Add(), b.emit(Broadcast((3, 4)), x), y),
+        "add",
+    ),
+    (
+        "exp(broadcast(x))",
+        [ROW],
+        lambda b, x: b.emit(Exp(), b.emit(Broadcast((3, 4)), x)),
+        "exp broadcast",
+    ),
+    (
+        "a product of broadcasts",
+        [ROW, ONE],
+        lambda b, x, y: b.emit(
+            Multiply(), b.emit(Broadcast((3, 4)), x), b.emit(Broadcast((3, 1)), y)
+        ),
+        "multiply broadcast",
+    ),
+    (
+        "a leading axis of extent 1",
+        [X, ROW],
+        lambda b, x, y: b.emit(Add(), x, b.emit(PadShape(0), y)),
+        "add",
+    ),
+    (
+        "the axis is the only one",
+        [ROW],
+        lambda b, x: b.emit(Exp(), b.emit(PadShape(0), x)),
+        "shapeCast exp",
+    ),
+    (
+        "a trailing axis stays",
+        [X, TensorType((3,), F32)],
+        lambda b, x, y: b.emit(Add(), x, b.emit(PadShape(1), y)),
+        "shapeCast add",
+    ),
+    (
+        "a broadcast condition",
+        [X, TensorType((4,), BOOL)],
+        lambda b, x, c: b.emit(Select(), x, full(b, x, 0), b.emit(Broadcast((3, 4)), c)),
+        "select",
+    ),
     ("nothing is broadcast", [X, X], lambda b, x, y: b.emit(Add(), x, y), "add"),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("law", LAWS)

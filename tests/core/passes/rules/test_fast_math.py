@@ -33,13 +33,28 @@ ONE = TensorType((), F64)
 ADD = Combinator.ADD
 
 LAWS = rows(
-    ("−(x − y) = y − x", [X, X], lambda b, x, y: b.emit(Negate(), b.emit(Subtract(), x, y)), "subtract"),
+    (
+        "−(x − y) = y − x",
+        [X, X],
+        lambda b, x, y: b.emit(Negate(), b.emit(Subtract(), x, y)),
+        "subtract",
+    ),
     ("x + 0 = x", [X], lambda b, x: b.emit(Add(), x, number(b, x, 0)), ""),
-    ("(x + 1) + 2 = x + 3", [X], lambda b, x: b.emit(Add(), b.emit(Add(), x, number(b, x, 1)), number(b, x, 2)), "add"),
+    (
+        "(x + 1) + 2 = x + 3",
+        [X],
+        lambda b, x: b.emit(Add(), b.emit(Add(), x, number(b, x, 1)), number(b, x, 2)),
+        "add",
+    ),
     ("0 − x = −x", [X], lambda b, x: b.emit(Subtract(), number(b, x, 0), x), "negate"),
     ("x − x = 0", [X], lambda b, x: b.emit(Subtract(), x, x), ""),
     ("x · 0 = 0", [X], lambda b, x: b.emit(Multiply(), x, number(b, x, 0)), ""),
-    ("(x · 2) · 3 = x · 6", [X], lambda b, x: b.emit(Multiply(), number(b, x, 3), b.emit(Multiply(), x, number(b, x, 2))), "multiply"),
+    (
+        "(x · 2) · 3 = x · 6",
+        [X],
+        lambda b, x: b.emit(Multiply(), number(b, x, 3), b.emit(Multiply(), x, number(b, x, 2))),
+        "multiply",
+    ),
     ("x / x = 1", [X], lambda b, x: b.emit(Divide(), x, x), ""),
     ("x / 3 = x · ⅓", [X], lambda b, x: b.emit(Divide(), x, number(b, x, 3)), "multiply"),
     ("x / √y", [X, X], lambda b, x, y: b.emit(Divide(), x, b.emit(Sqrt(), y)), "rsqrt multiply"),
@@ -51,11 +66,31 @@ LAWS = rows(
     ("x⁻¹ = 1 / x", [X], lambda b, x: b.emit(Power(), x, number(b, x, -1)), "divide"),
     ("x³ = x² · x", [X], lambda b, x: b.emit(Power(), x, number(b, x, 3)), "square multiply"),
     ("x^0.3 stays", [X], lambda b, x: b.emit(Power(), x, number(b, x, 0.3)), "power"),
-    ("Σᵢ Σⱼ x", [X], lambda b, x: b.emit(Reduce(ADD, (0,)), b.emit(Reduce(ADD, (1,)), x)), "reduce"),
-    ("a sum of what is repeated", [ONE], lambda b, x: b.emit(Reduce(ADD, (0, 2)), b.emit(Broadcast((3, 4, 5)), x)), "multiply broadcast"),
-    ("Aᵀ · Bᵀ = (B · A)ᵀ", [Y, X], lambda b, x, y: b.emit(Dot(), b.emit(Transpose(), x), b.emit(Transpose(), y)), "dot transpose"),
-    ("A · Bᵀ stays", [X, X], lambda b, x, y: b.emit(Dot(), x, b.emit(Transpose(), y)), "transpose dot"),
-)  # fmt: skip
+    (
+        "Σᵢ Σⱼ x",
+        [X],
+        lambda b, x: b.emit(Reduce(ADD, (0,)), b.emit(Reduce(ADD, (1,)), x)),
+        "reduce",
+    ),
+    (
+        "a sum of what is repeated",
+        [ONE],
+        lambda b, x: b.emit(Reduce(ADD, (0, 2)), b.emit(Broadcast((3, 4, 5)), x)),
+        "multiply broadcast",
+    ),
+    (
+        "Aᵀ · Bᵀ = (B · A)ᵀ",
+        [Y, X],
+        lambda b, x, y: b.emit(Dot(), b.emit(Transpose(), x), b.emit(Transpose(), y)),
+        "dot transpose",
+    ),
+    (
+        "A · Bᵀ stays",
+        [X, X],
+        lambda b, x, y: b.emit(Dot(), x, b.emit(Transpose(), y)),
+        "transpose dot",
+    ),
+)
 
 
 @pytest.mark.parametrize("law", LAWS)

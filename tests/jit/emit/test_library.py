@@ -1,0 +1,115 @@
+"""Matrix products by the BLAS, and scans, against the evaluator."""
+
+from __future__ import annotations
+
+import pytest
+
+from nnkit.core.errors import InternalError
+from nnkit.core.ir.builder import start_function
+from nnkit.core.ir.module import Function
+from nnkit.core.ops.combinator import Combinator
+from nnkit.core.schedule.ops import Gemm, ScheduledScan, output
+from nnkit.core.types import BF16, BOOL, F16, F32, F64, I32, I64, DType, Shape, TensorType
+from nnkit.jit.emit import program
+from nnkit.jit.emit.program import emit_program
+from nnkit.jit.emit.writer import ModuleWriter
+from nnkit.jit.runtime.blas import Blas, find_blas
+
+from .running import agree, finish, sample
+
+SHAPES: list[tuple[Shape, Shape]] = [
+    ((3, 4), (4, 5)),
+    ((1, 7), (7, 5)),
+    ((6, 7), (7, 1)),
+    ((1, 7), (7, 1)),
+    ((1, 1), (1, 1)),
+    ((64, 33), (33, 17)),
+    ((2, 3, 4), (4, 5)),
+    ((2, 3, 4), (2, 4, 5)),
+    ((3, 4), (2, 4, 5)),
+    ((2, 1, 3, 4), (5, 4, 2)),
+    ((2, 1, 3, 4), (1, 5, 4, 2)),
+    ((2, 5, 3, 4), (1, 1, 4, 1)),
+    ((0, 4), (4, 5)),
+    ((3, 0), (0, 5)),
+    ((2, 3, 0), (0, 1)),
+    ((0, 3, 4), (4, 5)),
+]
+
+
+def product(a: Shape, b: Shape, transposed: tuple[bool, bool], dtype: DType) -> Function:
+    """A function of two operands, stored transposed where said."""
+    stored = [
+        TensorType((*shape[:-2], shape[-1], shape[-2]) if flip else shape, dtype)
+        for shape, flip in zip((a, b), transposed, strict=True)
+    ]
+    builder = start_function(stored)
+    return finish(builder, [builder.emit(Gemm(output(0), *transposed), *builder.block.arguments)])
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize(("a", "b"), SHAPES, ids=str)
+def test_gemm(a: Shape, b: Shape, dtype: DType) -> None:
+    for transpose_a in (False, True):
+        for transpose_b in (False, True):
+            function = product(a, b, (transpose_a, transpose_b), dtype)
+            arrays = [sample(p.tensor, seed) for seed, p in enumerate(function.parameters)]
+            agree(function, arrays, exact=False)
+
+
+def test_the_process_has_a_blas() -> None:
+    found = find_blas()
+    assert found is not None and found is find_blas()
+    assert found.integer_bits in (32, 64)
+
+
+def test_a_product_without_a_blas_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "find_blas", lambda: None)
+    with pytest.raises(InternalError, match="there is no BLAS"):
+        emit_program(ModuleWriter(), product((2, 3), (3, 2), (False, False), F32), "f")
+
+
+def test_a_product_of_integers_is_a_bug() -> None:
+    with pytest.raises(InternalError, match="the BLAS has no product of i32"):
+        emit_program(ModuleWriter(), product((2, 3), (3, 2), (False, False), I32), "f")
+
+
+def test_a_blas_of_32_bit_integers() -> None:
+    """The call is right for both widths: this one's functions read the low halves of their arguments."""
+    found = find_blas()
+    assert found is not None
+    module = ModuleWriter()
+    function = product((3, 4), (4, 5), (False, False), F32)
+    emit_program(module, function, "f", blas=Blas(found.addresses, 32))
+    assert "i32 3, i32 5, i32 4" in module.text()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((7,), 0), ((5, 19), 0), ((5, 19), 1), ((3, 4, 70), 1), ((2, 0), 1), ((0, 3), 1), ((4, 1), 1)],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    ("by", "dtype"),
+    [
+        (Combinator.ADD, F32),
+        (Combinator.ADD, F64),
+        (Combinator.ADD, BF16),
+        (Combinator.ADD, I32),
+        (Combinator.MULTIPLY, I64),
+        (Combinator.MAX, F16),
+        (Combinator.MIN, F32),
+        (Combinator.OR, BOOL),
+    ],
+    ids=str,
+)
+def test_scan(
+    by: Combinator, dtype: DType, shape: Shape, axis: int, reverse: bool, exclusive: bool
+) -> None:
+    type = TensorType(shape, dtype)
+    builder = start_function([type])
+    op = ScheduledScan(by, axis, reverse, exclusive, output(0))
+    function = finish(builder, [builder.emit(op, builder.block.arguments[0])])
+    agree(function, [sample(type)], exact=False)

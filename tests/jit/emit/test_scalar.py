@@ -1,0 +1,203 @@
+"""Every elementwise op means the same in LLVM as in the evaluator, for every element type and number of lanes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nnkit.core.errors import InternalError
+from nnkit.core.ir.builder import Builder
+from nnkit.core.ir.graph import Op, Value
+from nnkit.core.ops import ALL
+from nnkit.core.ops.arithmetic import Divide, FloorDivide, Modulo, TruncateDivide
+from nnkit.core.ops.casting import DataTypeCast
+from nnkit.core.ops.combinator import Combinator
+from nnkit.core.ops.comparison import Select
+from nnkit.core.ops.contraction import Dot
+from nnkit.core.ops.forms import Elementwise
+from nnkit.core.ops.literal import constant
+from nnkit.core.ops.nest import Access, Nest, Output, build_nest, identity_access
+from nnkit.core.ops.random import Threefry
+from nnkit.core.ops.reduction import Reduce
+from nnkit.core.ops.scan import Scan
+from nnkit.core.ops.special import Digamma, Lgamma, Trigamma
+from nnkit.core.ops.stopping import StopGradient
+from nnkit.core.ops.transcendental import FloatFunction
+from nnkit.core.types import BOOL, F16, F64, I32, I64, Array, DType, TensorType, scalar
+from nnkit.jit.emit.scalar import EMIT, write_scalar
+from nnkit.jit.emit.writer import ModuleWriter
+from tests.core.ops.catalogue import SAMPLES
+from tests.core.ops.samples import Sample
+
+from .running import ALL_DTYPES, Decisions, expected, run, sample, scheduled, tolerance
+
+ELEMENTWISE = [op for op in ALL if issubclass(op, Elementwise)]
+
+INTERESTING = [
+    0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, -7.0, 7.0, 100.0, 1e-3, 0.9999,
+    -0.9999, 12345.678, 65504.0, 1e-7, 1e-40, -1e-40, np.inf, -np.inf, np.nan,
+]  # fmt: skip
+FLOAT_LIMITS = [
+    3e38,
+    -3e38,
+    1e300,
+    -1e300,
+    2.0**31,
+    -(2.0**31),
+    2.0**63,
+    -(2.0**63),
+    2.0**62,
+    127.5,
+]
+INTEGERS = [0, 1, -1, 2, -2, 3, 7, -7, 10, 100, -100, 127, -128]
+
+UNSTABLE = (Lgamma, Digamma, Trigamma)
+"""Near their zeros and poles the error is not relative; the tests of the functions themselves look there."""
+
+
+def values_of(dtype: DType) -> Array:
+    """Numbers that careless code gets wrong."""
+    if dtype.kind == "boolean":
+        return np.array([False, True])
+    if dtype.is_integer:
+        info = np.iinfo(dtype.numpy)
+        return np.array([*INTEGERS, info.min, info.min + 1, info.max, info.max - 1], dtype.numpy)
+    with np.errstate(all="ignore"):
+        return dtype.round(np.array([*INTERESTING, *FLOAT_LIMITS]).astype(dtype.numpy))
+
+
+def pairs(values: Array) -> list[Array]:
+    """Every value with every other."""
+    x, y = np.meshgrid(values, values, indexing="ij")
+    return [np.ascontiguousarray(x.ravel()), np.ascontiguousarray(y.ravel())]
+
+
+def check(op: Op, types: list[TensorType], arrays: list[Array], *, ulps: float = 0.0) -> None:
+    """Assert that all numbers of lanes agree with the evaluator; the sign of a zero does not matter."""
+
+    def build(b: Builder, *xs: Value) -> list[Value]:
+        result = op.nest(b, *xs)
+        assert result is not None
+        return [result]
+
+    for lanes in (1, 4, 8, 16):
+        function = scheduled(types, build, Decisions(vector=0, lanes=lanes))
+        (wanted,), (found,) = expected(function, arrays), run(function, arrays)
+        if not ulps or wanted.dtype.kind != "f":
+            np.testing.assert_array_equal(found, wanted, strict=True, err_msg=str(lanes))
+        else:
+            np.testing.assert_allclose(found, wanted, rtol=ulps, atol=tiny(types[0].dtype))
+
+
+def tiny(dtype: DType) -> float:
+    """Results below the least normal number may differ by a few of the least."""
+    return {"f16": 1e-6, "f32": 1e-44, "f64": 1e-322, "bf16": 1e-39}.get(dtype.name, 0.0)
+
+
+def test_every_elementwise_op_has_a_rule() -> None:
+    assert set(EMIT) == {*ELEMENTWISE, DataTypeCast, StopGradient}
+
+
+@pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
+@pytest.mark.parametrize("op_class", ELEMENTWISE, ids=lambda op: op.name)
+def test_elementwise(op_class: type[Elementwise], dtype: DType) -> None:
+    op = op_class()
+    if dtype.kind not in op.accepts or isinstance(op, Select | Threefry):
+        pytest.skip(f"{op.name} does not take {dtype}")
+    values = values_of(dtype)
+    if isinstance(op, UNSTABLE):
+        values = dtype.round(np.array([0.3, 0.7, 3.0, 4.5, 30.0, 1e3], dtype.numpy))
+    count = op.syntax.count("{")
+    arrays = [values] if count == 1 else pairs(values)
+    types = [TensorType(arrays[0].shape, dtype)] * count
+    ulps = tolerance(dtype) if isinstance(op, FloatFunction) else 0.0
+    check(op, types, arrays, ulps=ulps)
+
+
+@pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
+def test_select(dtype: DType) -> None:
+    x, y = pairs(values_of(dtype))
+    condition = sample(TensorType(x.shape, BOOL))
+    types = [TensorType(x.shape, dtype), TensorType(x.shape, dtype), TensorType(x.shape, BOOL)]
+    check(Select(), types, [x, y, condition])
+
+
+def test_threefry() -> None:
+    type = TensorType((37,), I64)
+    bits = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, (2, 37), dtype=np.int64)
+    check(Threefry(), [type, type], list(bits))
+
+
+@pytest.mark.parametrize("to", ALL_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
+def test_casts(dtype: DType, to: DType) -> None:
+    values = values_of(dtype)
+    if dtype.is_float:
+        more = np.linspace(-300, 300, 1201).astype(dtype.numpy)
+        values = dtype.round(np.concatenate([values, more]))
+    check(DataTypeCast(to), [TensorType(values.shape, dtype)], [values])
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 3, 7, 64, 100, -1, -3, 0])
+@pytest.mark.parametrize(
+    "op", [FloorDivide(), Modulo(), TruncateDivide(), Divide()], ids=lambda op: op.name
+)
+@pytest.mark.parametrize("dtype", [I32, I64], ids=str)
+def test_integers_by_constants(op: Elementwise, divisor: int, dtype: DType) -> None:
+    values = values_of(dtype)
+    type = TensorType(values.shape, dtype)
+
+    def build(b: Builder, x: Value) -> list[Value]:
+        at = identity_access(type.shape)
+
+        def body(inner: Builder, _: object, read: list[Value]) -> list[Value]:
+            return [inner.emit(op, read[0], constant(inner, scalar(dtype), divisor))]
+
+        return list(build_nest(b, type.shape, [(x, Access(at))], [Output(type, at)], body))
+
+    for lanes in (1, 8):
+        function = scheduled([type], build, Decisions(vector=0, lanes=lanes))
+        np.testing.assert_array_equal(run(function, [values]), expected(function, [values]))
+
+
+def test_what_has_no_rule_is_a_bug() -> None:
+    w = ModuleWriter().function("f", [], None)
+    with pytest.raises(InternalError, match="dot cannot stand in the body of a nest"):
+        write_scalar(w, Dot(), [F64], F64, [])
+
+
+NESTS = [
+    sample
+    for sample in SAMPLES
+    if not isinstance(sample.op, Scan | Dot) and not isinstance(sample.op, UNSTABLE)
+]
+
+
+@pytest.mark.parametrize("given", NESTS, ids=str)
+def test_every_sample_of_every_op(given: Sample) -> None:
+    """The nests that ops become, on the operands of their own tests."""
+
+    def build(b: Builder, *xs: Value) -> list[Value]:
+        result = given.op.nest(b, *xs)
+        return [xs[0] if result is None else result]
+
+    arrays = given.operands()
+    for decided in (Decisions(), Decisions(vector=0, lanes=8), Decisions(accumulators=4)):
+        function = scheduled(list(given.types), build, decided)
+        if not any(isinstance(i.op, Nest) for i in function.entry.instructions):
+            continue
+        (wanted,), (found,) = expected(function, arrays), run(function, arrays)
+        exact = not isinstance(given.op, FloatFunction | Reduce) or wanted.dtype.kind != "f"
+        if exact:
+            np.testing.assert_array_equal(found, wanted, strict=True)
+        else:
+            np.testing.assert_allclose(found, wanted, rtol=1e-14, atol=1e-14)
+
+
+def test_sums_of_halves_are_rounded_once() -> None:
+    """4096 ones are 4096, where adding in f16 would stop at 2048."""
+    type = TensorType((4096,), F16)
+    op = Reduce(Combinator.ADD, (0,))
+    for decided in (Decisions(), Decisions(vector=0, lanes=16)):
+        function = scheduled([type], lambda b, x: [op.nest(b, x)], decided)
+        assert run(function, [np.ones(4096, np.float16)])[0] == 4096
