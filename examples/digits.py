@@ -107,18 +107,11 @@ def main() -> None:
     file.parent.mkdir(exist_ok=True)
     saved = {"w1": p.w1.numpy(), "b1": p.b1.numpy(), "w2": p.w2.numpy(), "b2": p.b2.numpy()}
     file.write_bytes(save(saved))
-    w = load(file.read_bytes())
-    w1, b1, w2, b2 = (
-        Tensor2D(w["w1"], f32),
-        Tensor1D(w["b1"], f32),
-        Tensor2D(w["w2"], f32),
-        Tensor1D(w["b2"], f32),
-    )
-    readings = read(Params(w1, b1, w2, b2), unseen).numpy()
-    assert all(np.array_equal(w[name], saved[name]) for name in saved)
+    loaded = load(file.read_bytes())
+    readings = read(p.replace(**loaded), unseen).numpy()
+    assert all(np.array_equal(loaded[name], saved[name]) for name in saved)
     assert np.equal(readings, answers).mean() == accuracies[-1]
-
-    draw(HERE / "out/digits.png", losses, accuracies, images, answers, readings)
+    draw(HERE / "out/digits.png", losses, accuracies, unseen.numpy(), answers, readings)
     if accuracies[-1] < 0.97:
         sys.exit(f"only {accuracies[-1]:.1%} of the held-out digits are read correctly")
 

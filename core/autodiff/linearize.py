@@ -101,7 +101,8 @@ def _sweep(work: Linearized, instruction: Instruction) -> None:
     except DifferentiationError as error:
         raise located(error, instruction.location) from None
     for operand, derivative in zip(instruction.operands, derivatives, strict=True):
-        adjoints.add(operand, derivative, is_strong(op, strong))
+        hands_on = is_strong(op, strong, operand, instruction.results[0])
+        adjoints.add(operand, derivative, hands_on)
 
 
 def _sweep_call(

@@ -4,21 +4,24 @@ The transpose of `select(x > 0, √x, 0)` writes zeros where x ≤ 0; the rule o
 1/(2√0) = inf.  A cotangent is *strong* when it may hold such zeros:
 
 1. It becomes strong where zeros are filled in: see `fills_zeros`.
-2. It stays so through elementwise ops, movements and sums, and when strong ones are added.
-3. It ceases where a contraction mixes it with other elements, or when one that is not strong is added.
+2. It stays so through elementwise ops, movements and the transpose of a sum, and when strong ones are
+   added.
+3. It ceases where elements are mixed, by a contraction or by the sum over an axis along which an operand
+   was broadcast, and when one that is not strong is added.  So networks, softmax and cross-entropy pay
+   nothing; what is lost is a scalar broadcast to elements of which a condition chooses none.
 
 Only products with a strong factor are guarded; see `core.autodiff.rules`.
 """
 
 from __future__ import annotations
 
-from ..ir import Op
+from ..ir import Op, Value
 from ..ops.arithmetic import Maximum, Minimum
 from ..ops.combinator import Combinator
 from ..ops.comparison import Select
-from ..ops.forms import Bilinear
+from ..ops.forms import Bilinear, Elementwise
 from ..ops.indexing import Gather
-from ..ops.reduction import Reduce
+from ..ops.reduction import Broadcast, Reduce
 from ..ops.scan import Scan
 from ..ops.slicing import Slice
 
@@ -34,6 +37,11 @@ def fills_zeros(op: Op) -> bool:
             return False
 
 
-def is_strong(op: Op, incoming: bool) -> bool:
-    """Whether the cotangents that `op` hands on are strong, given whether those of its results are."""
-    return not isinstance(op, Bilinear) and (incoming or fills_zeros(op))
+def is_strong(op: Op, incoming: bool, operand: Value, result: Value) -> bool:
+    """Whether what `op` hands on to `operand` is strong, given whether what it gets for `result` is."""
+    if isinstance(op, Bilinear):
+        return False
+    was_broadcast = isinstance(op, Elementwise | Broadcast) and operand.type != result.type
+    return (incoming or fills_zeros(op)) and (
+        not was_broadcast or operand.tensor.size == result.tensor.size
+    )
