@@ -19,7 +19,7 @@ run: $(STAMP)-run  ## train a typed classifier on handwritten digits, after mypy
 	@mkdir -p $(OUT)
 	@sed -E 's/^( *).*# mistake: (.*)$$/\1\2/' examples/digits.py > $(OUT)/mistake.py
 	@diff examples/digits.py $(OUT)/mistake.py && { echo "no line was changed" >&2; exit 1; } || true
-	@$(BIN)/mypy --strict $(OUT)/mistake.py && { echo "mypy missed it" >&2; exit 1; } || true
+	@MYPYPATH=examples $(BIN)/mypy --strict $(OUT)/mistake.py && { echo "mypy missed it" >&2; exit 1; } || true
 	@echo "== python examples/digits.py"
 	@$(BIN)/python examples/digits.py
 

@@ -97,8 +97,7 @@ def main() -> None:
     for _ in (progress := trange(EPOCHS, unit=" epochs")):
         order = rng.permutation(np.arange(HELD_OUT, len(table)))
         for batch in np.split(order, range(BATCH, len(order), BATCH))[:-1]:
-            x, y = Tensor2D(images[batch], f32), Tensor1D(labels[batch], i64)
-            state, value = train(state, x, y)
+            state, value = train(state, Tensor2D(images[batch], f32), Tensor1D(labels[batch], i64))
             losses.append(float(value))
         accuracies.append(float(np.equal(read(state.params, unseen).numpy(), answers).mean()))
         progress.set_postfix_str(f"held-out accuracy {accuracies[-1]:.1%}", refresh=False)
@@ -107,13 +106,12 @@ def main() -> None:
     file.parent.mkdir(exist_ok=True)
     saved = {"w1": p.w1.numpy(), "b1": p.b1.numpy(), "w2": p.w2.numpy(), "b2": p.b2.numpy()}
     file.write_bytes(save(saved))
-    loaded = load(file.read_bytes())
-    readings = read(p.replace(**loaded), unseen).numpy()
-    assert all(np.array_equal(loaded[name], saved[name]) for name in saved)
+    readings = read(p.replace(**load(file.read_bytes())), unseen).numpy()
+    assert all(np.array_equal(w, saved[name]) for name, w in load(file.read_bytes()).items())
     assert np.equal(readings, answers).mean() == accuracies[-1]
     draw(HERE / "out/digits.png", losses, accuracies, unseen.numpy(), answers, readings)
-    if accuracies[-1] < 0.97:
-        sys.exit(f"only {accuracies[-1]:.1%} of the held-out digits are read correctly")
+    print(f"{accuracies[-1]:.1%} of {HELD_OUT} held-out digits read right, see {file.parent}")
+    sys.exit(0 if accuracies[-1] >= 0.97 else "that is too few")
 
 
 if __name__ == "__main__":

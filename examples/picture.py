@@ -11,7 +11,6 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 Integers = npt.NDArray[np.int64]
-PLACES = (5, 6, 7, 8, 13, 14, 15, 16)  # the right half of a grid of 2 × 8
 
 
 def draw(
@@ -27,13 +26,15 @@ def draw(
     Shapes: one loss a step, one accuracy an epoch; images (n, 64), labels and readings (n).
     """
     figure = Figure(figsize=(12, 4), layout="constrained")
-    axes = figure.add_subplot(1, 2, 1, xlabel="epoch", title="Learning curve")
+    grid = figure.add_gridspec(2, 8)
+    axes = figure.add_subplot(grid[:, :4], xlabel="epoch", title="Learning curve")
     epochs = np.arange(1, len(losses) + 1) * len(accuracies) / len(losses)
+    errors = 1 - np.array(accuracies)
     axes.semilogy(epochs, losses, linewidth=0.5, label="training loss")
-    axes.semilogy(np.arange(1, len(accuracies) + 1), accuracies, label="held-out accuracy")
+    axes.semilogy(np.arange(1, len(errors) + 1), errors, label="held-out digits misread")
     axes.legend()
-    for place, i in zip(PLACES, np.flatnonzero(labels != readings), strict=False):
+    for k, i in enumerate(np.flatnonzero(labels != readings)[:8]):
         title = f"{labels[i]} read as {readings[i]}"
-        axes = figure.add_subplot(2, 8, place, title=title, xticks=[], yticks=[])
+        axes = figure.add_subplot(grid[k // 4, 4 + k % 4], title=title, xticks=[], yticks=[])
         axes.imshow(images[i].reshape(8, 8), cmap="gray_r")
     figure.savefig(file)

@@ -177,6 +177,13 @@ def same_bits(one: Any, other: Any) -> bool:
     return bool(np.all(same | (np.isnan(a) & np.isnan(b))))
 
 
+def flat(data: Any) -> tuple[Array, ...]:
+    """The arrays inside tuples, left to right."""
+    if not isinstance(data, tuple):
+        return (data,)
+    return tuple(leaf for element in data for leaf in flat(element))
+
+
 def describe(module: Module) -> str:
     """The module as text for people; it need not parse."""
     lines: list[str] = []

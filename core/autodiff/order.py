@@ -5,8 +5,6 @@ Source: depth-first search with an explicit stack; Cormen et al., Introduction t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ..errors import DifferentiationError, UnsupportedError
 from ..ir import Function, Module
 from ..ops.aggregate import Apply
@@ -30,22 +28,19 @@ def dependencies(module: Module, roots: list[str]) -> list[str]:
     """Everything reachable from `roots`, themselves included, callees before callers."""
     finished: dict[str, None] = {}
     for root in roots:
-        path: dict[str, Iterator[str]] = {}
-        pending = [root]
-        while pending:
-            name = pending.pop()
-            if name not in finished:
-                if name in path:
-                    _refuse_cycle([*list(path)[list(path).index(name) :], name])
-                path[name] = iter(_needs(module, name))
-            while path and not pending:
-                current = next(reversed(path))
-                following = next(path[current], None)
-                if following is not None:
-                    pending.append(following)
-                else:
-                    del path[current]
-                    finished[current] = None
+        path = [(root, iter(_needs(module, root)))] if root not in finished else []
+        entered = {root}
+        while path:
+            name, needs = path[-1]
+            following = next(needs, None)
+            if following is None:
+                path.pop()
+                finished[name] = None
+            elif following not in finished:
+                path.append((following, iter(_needs(module, following))))
+                if following in entered:
+                    _refuse_cycle([entry for entry, _ in path])
+                entered.add(following)
     return list(finished)
 
 
@@ -68,7 +63,8 @@ def _needs(module: Module, name: str) -> list[str]:
     return [*primal, *callees(function)]
 
 
-def _refuse_cycle(cycle: list[str]) -> None:
+def _refuse_cycle(path: list[str]) -> None:
+    cycle = path[path.index(path[-1]) :]
     chain = " → ".join(f"@{name}" for name in cycle)
     raise UnsupportedError(
         f"the gradient of a function that depends on itself ({chain}) is not supported: unroll the "

@@ -55,19 +55,19 @@ def plan_memory(
     instructions: Sequence[Instruction], groups: Sequence[int], returned: Sequence[Value]
 ) -> dict[Value, Place]:
     """Where each result of each nest and library op lies; `groups[i]` is −1 outside of groups."""
+    lives = _Lives.of(instructions, groups)
     plan = _Plan({base_of(value): output(k) for k, value in enumerate(returned)})
-    last_reads = _last_reads(instructions)
-    ends = _group_ends(groups)
+    for position in reversed(range(len(instructions))):
+        plan.share_outputs(lives, position)
     dying: dict[int, list[Value]] = {}
-    for base, position in last_reads.items():
-        dying.setdefault(ends[position], []).append(base)
+    for base, position in lives.last_reads.items():
+        dying.setdefault(lives.ends[position], []).append(base)
     for position, instruction in enumerate(instructions):
         if makes_buffers(instruction):
-            last = {v for v in dying.get(position, ()) if groups[position] < 0}
             for result in instruction.results:
-                plan.place(instruction, result, last)
-                if result not in last_reads:
-                    dying.setdefault(ends[position], []).append(result)
+                plan.place(lives, position, result)
+                if result not in lives.last_reads:
+                    dying.setdefault(lives.ends[position], []).append(result)
         for base in dying.get(position, ()):
             plan.release(base)
     return plan.places
@@ -100,6 +100,46 @@ def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bo
     )
 
 
+@dataclass(frozen=True)
+class _Lives:
+    """Who reads what when."""
+
+    instructions: Sequence[Instruction]
+    groups: Sequence[int]
+    ends: Sequence[int]
+    """For every position, the last position of its group; itself outside of groups."""
+    last_reads: dict[Value, int] = field(default_factory=dict[Value, int])
+    readers: dict[tuple[int, Value], int] = field(default_factory=dict[tuple[int, Value], int])
+    """How many members of a group read a base."""
+    makers: dict[Value, int] = field(default_factory=dict[Value, int])
+    """For every base, the group that makes it."""
+
+    @classmethod
+    def of(cls, instructions: Sequence[Instruction], groups: Sequence[int]) -> _Lives:
+        lives = cls(instructions, groups, _group_ends(groups))
+        for position, (instruction, group) in enumerate(zip(instructions, groups, strict=True)):
+            lives.makers.update((result, group) for result in instruction.results)
+            for base in {base_of(operand) for operand in instruction.operands}:
+                lives.readers[group, base] = lives.readers.get((group, base), 0) + 1
+                lives.last_reads[base] = position
+        return lives
+
+    def overwritten(self, position: int, result: Value) -> list[Value]:
+        """Operand buffers that `result` may be written over: none of them is read again.
+
+        Inside a group, where other members may be a row ahead or behind, only a buffer that the group has
+        made row by row, or that no other member reads.
+        """
+        instruction, group = self.instructions[position], self.groups[position]
+        return [
+            base
+            for base in dict.fromkeys(base_of(operand) for operand in instruction.operands)
+            if self.last_reads[base] == position
+            and may_overwrite(instruction, result, base)
+            and (group < 0 or self.makers.get(base) == group or self.readers[group, base] == 1)
+        ]
+
+
 @dataclass
 class _Plan:
     """Places so far, and the arena they come from."""
@@ -109,13 +149,23 @@ class _Plan:
     held: dict[Value, tuple[int, int]] = field(default_factory=dict[Value, tuple[int, int]])
     """Offset and size of the arena range that a base owns until it is released."""
 
-    def place(self, instruction: Instruction, result: Value, last: set[Value]) -> None:
-        """Find room for `result`; the bases in `last` die with the instruction."""
+    def share_outputs(self, lives: _Lives, position: int) -> None:
+        """Let an operand that an output would overwrite lie in the output from the start."""
+        for result in lives.instructions[position].results:
+            if result not in self.places:
+                continue
+            for base in lives.overwritten(position, result):
+                if base not in self.places and base.producer is not None:
+                    if makes_buffers(base.producer):
+                        self.places[base] = self.places[result]
+                        break
+
+    def place(self, lives: _Lives, position: int, result: Value) -> None:
+        """Find room for `result`."""
         if result in self.places:
             return
-        for operand in instruction.operands:
-            base = base_of(operand)
-            if base in last and base in self.held and may_overwrite(instruction, result, base):
+        for base in lives.overwritten(position, result):
+            if base in self.held:
                 self.held[result] = self.held.pop(base)
                 break
         else:
@@ -129,16 +179,7 @@ class _Plan:
             self.arena.release(*self.held.pop(base))
 
 
-def _last_reads(instructions: Sequence[Instruction]) -> dict[Value, int]:
-    last: dict[Value, int] = {}
-    for position, instruction in enumerate(instructions):
-        for operand in instruction.operands:
-            last[base_of(operand)] = position
-    return last
-
-
 def _group_ends(groups: Sequence[int]) -> list[int]:
-    """For every position, the last position of its group (itself outside of groups)."""
     ends = list(range(len(groups)))
     for position in range(len(groups) - 2, -1, -1):
         if groups[position] >= 0 and groups[position] == groups[position + 1]:

@@ -21,7 +21,8 @@ from ..ops.nest import Nest
 from ..ops.scan import Scan
 from ..ops.terminators import Return
 from .arena import RESERVED, aligned
-from .loops import LoopPlan, plan_loops
+from .group import Step, group_nests
+from .loops import plan_loops
 from .memory import own_outputs, plan_memory
 from .ops import Gemm, Loops, Place, ScheduledScan
 from .target import Target
@@ -68,12 +69,15 @@ def returned_values(block: Block) -> tuple[Value, ...]:
 
 def _schedule_function(function: Function, target: Target) -> None:
     block = _with_own_outputs(function.entry, target)
-    plans: list[LoopPlan | None] = [
-        plan_loops(i, i.op, target) if isinstance(i.op, Nest) else None for i in block.instructions
+    steps = [
+        Step(i, plan_loops(i, i.op, target) if isinstance(i.op, Nest) else None)
+        for i in block.instructions
     ]
-    groups = [-1] * len(block.instructions)
-    places = plan_memory(block.instructions, groups, returned_values(block))
-    function.body = Region([_write_down(block, plans, groups, places)])
+    steps = group_nests(steps, target)
+    instructions = [step.instruction for step in steps]
+    groups = [step.group for step in steps]
+    places = plan_memory(instructions, groups, returned_values(block))
+    function.body = Region([_write_down(block, steps, places)])
 
 
 def _with_own_outputs(block: Block, target: Target) -> Block:
@@ -104,28 +108,23 @@ def _return(b: Builder, instruction: Instruction, value: Value) -> None:
     b.emit_many(instruction.op, [value])
 
 
-def _write_down(
-    block: Block,
-    plans: Sequence[LoopPlan | None],
-    groups: Sequence[int],
-    places: dict[Value, Place],
-) -> Block:
+def _write_down(block: Block, steps: Sequence[Step], places: dict[Value, Place]) -> Block:
     b = Builder(Block(list(block.arguments), name=block.name))
     known = {argument: argument for argument in block.arguments}
-    for instruction, plan, group in zip(block.instructions, plans, groups, strict=True):
+    for step in steps:
+        instruction = step.instruction
         b.location = instruction.location
-        op = _scheduled(instruction, plan, group, [places.get(r) for r in instruction.results])
+        op = _scheduled(step, [places.get(result) for result in instruction.results])
         operands = [known[operand] for operand in instruction.operands]
         results = b.emit_many(op, operands, instruction.regions)
         known.update(zip(instruction.results, results, strict=True))
     return b.block
 
 
-def _scheduled(
-    instruction: Instruction, plan: LoopPlan | None, group: int, found: Sequence[Place | None]
-) -> Op:
+def _scheduled(step: Step, found: Sequence[Place | None]) -> Op:
     places = tuple(place for place in found if place is not None)
-    match instruction.op:
+    plan = step.plan
+    match step.instruction.op:
         case Nest(extents, accesses, outputs) if plan is not None:
             return Loops(
                 extents,
@@ -136,13 +135,13 @@ def _scheduled(
                 plan.vector,
                 plan.lanes,
                 plan.accumulators,
-                group,
+                step.group,
             )
         case MatrixProduct(transpose_a, transpose_b):
             return Gemm(places[0], transpose_a, transpose_b)
         case Scan(combinator, axis, reverse, exclusive):
             return ScheduledScan(combinator, axis, reverse, exclusive, places[0])
         case Literal() | ShapeCast() | Aggregate() | Return():
-            return instruction.op
+            return step.instruction.op
         case op:
             raise InternalError(f"{op.name} cannot stand in stage compute")

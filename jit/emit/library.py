@@ -6,7 +6,7 @@ batch, its matrices lie below each other, and the whole batch is one product.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -68,7 +68,7 @@ def write_gemm(
 
 
 @contextmanager
-def _loops(w: FunctionWriter, extents: Shape) -> Iterator[list[Register]]:
+def _loops(w: FunctionWriter, extents: Shape) -> Generator[list[Register]]:
     with ExitStack() as stack:
         yield [
             constant(I64, 0)

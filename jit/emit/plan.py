@@ -1,13 +1,10 @@
 """Plans a nest: what each loop level computes, before a line is written.
 
-1. Axes of one point have no loop; the others are numbered by `order`, outermost first.
-2. Every scalar of the body depends on a set of axes (a bit mask); its level is the deepest of them.
-3. Addresses are chains: each level adds its coordinate times the stride, chains share their heads, and
-   constants are added at the access.  Indices that must be checked, clipped or compared are made at
-   their own level, which for an index read from memory is that of the read.
-4. What does not vary along the vector axis stays scalar, and is copied to the lanes once, where it is made.
-5. A result that combines along inner loops is kept in registers over these; one whose elements come up
-   again in an outer loop is joined in memory.
+1. Every scalar of the body belongs to the level of the deepest loop that it depends on.
+2. Addresses are made level by level (`addresses`).
+3. What does not vary along the vector axis stays scalar, and is copied to the lanes once, where it is made.
+4. A result that combines along inner loops is kept in registers over these; one whose elements come up
+   again in an outer loop is joined in memory, which has been filled with the identity.
 """
 
 from __future__ import annotations
@@ -20,35 +17,23 @@ from ...core.ir.graph import Instruction, Value
 from ...core.ops.arithmetic import Multiply, Square
 from ...core.ops.combinator import Combinator
 from ...core.ops.literal import Literal
-from ...core.ops.nest import Access, Affine, Bounds, Index, Loaded, Output
+from ...core.ops.nest import Access, Bounds, Loaded, Output
 from ...core.schedule.ops import Loops
-from ...core.types import Shape, TensorType
-from .coverage import axes_of, covers, is_injective, is_inside
-from .elements import element, memory_type
+from .addresses import AddressPlanner, Levels, level
+from .coverage import axes_of, covers, is_injective
+from .elements import element
 from .steps import (
-    Address,
-    Advance,
-    AdvanceBy,
-    Check,
     CheckSite,
-    Clip,
     Compute,
     Coordinate,
-    Inside,
     Load,
     LoopShape,
-    MakeIndex,
-    Slot,
     Spread,
     Step,
-    TakeIndex,
     Target,
     Write,
 )
-from .writer import LType, Register
-
-ZERO: Slot = 0
-"""The slot of the index 0; the base addresses of operands, then of results, follow."""
+from .writer import Register
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,96 +76,73 @@ class _Planner:
 
     def __init__(self, instruction: Instruction, op: Loops, sites: list[CheckSite]) -> None:
         self.op = op
-        self.instruction = instruction
-        self.sites = sites
-        self.body = instruction.regions[0].entry
-        self.axes = tuple(axis for axis in op.order if op.extents[axis] > 1)
-        if sorted(op.order) != list(range(len(op.extents))):
-            raise InternalError(
-                f"the order {op.order} does not name every axis of {op.extents} once"
-            )
-        self.position = {axis: position for position, axis in enumerate(self.axes)}
-        self.vector = self.position.get(op.vector, -1) if op.lanes > 1 else -1
-        self.steps: list[list[Step]] = [[] for _ in range(len(self.axes) + 1)]
+        self.operands = instruction.operands
+        body = instruction.regions[0].entry
+        rank = len(op.extents)
+        self.coordinates, self.scalars = body.arguments[:rank], body.arguments[rank:]
+        self.instructions, self.results = body.instructions[:-1], body.terminator.operands
+        self.levels = Levels(op)
+        self.addresses = AddressPlanner(op, self.levels, instruction.location, sites)
         self.masks: dict[Value, int] = {}
-        self.slot_masks: dict[Slot, int] = {}
         self.constants: dict[Value, Register] = {}
-        self.known: dict[tuple[object, ...], Slot] = {}
-        self.slots = 1 + len(op.accesses) + len(op.outputs)
-        self.spread: set[Value] = set()
-        self.uses = _uses(self.body.instructions)
-
-    # Levels.
+        self.copied: set[Value] = set()
+        self.uses = _uses(body.instructions)
+        self.indexing = _indexing(op)
 
     def plan(self, filled: tuple[int, ...]) -> NestPlan:
-        rank = len(self.op.extents)
-        for axis, value in enumerate(self.body.arguments[:rank]):
+        for axis, value in enumerate(self.coordinates):
             self._plan_coordinate(axis, value)
-        scalars = self.body.arguments[rank:]
-        for number, (value, access) in enumerate(zip(scalars, self.op.accesses, strict=True)):
-            self._plan_read(number, value, access, scalars)
-        results = self.body.terminator.operands
-        fused = self._fused(results)
-        for instruction in self.body.instructions[:-1]:
-            self._plan_compute(instruction, fused)
+        for number, (value, access) in enumerate(zip(self.scalars, self.op.accesses, strict=True)):
+            self._plan_read(number, value, access)
+        for instruction in self.instructions:
+            self._plan_mask(instruction)
+        fused = self._fused()
+        for instruction in self.instructions:
+            if instruction.result in self.masks and instruction.result not in fused:
+                self._plan_compute(instruction)
         targets = tuple(
-            self._plan_result(number, value, scalars, fused) for number, value in enumerate(results)
+            self._plan_result(number, value, value in fused)
+            for number, value in enumerate(self.results)
         )
-        for number, target in enumerate(targets):
-            self._plan_write(number, target)
-        return NestPlan(
-            self.axes,
-            self._loop_shapes(targets),
-            tuple(
-                tuple(self._with_spreads(steps, level)) for level, steps in enumerate(self.steps)
-            ),
-            targets,
-            self.constants,
-            filled,
-        )
-
-    def _level(self, mask: int) -> int:
-        """Deepest loop of the axes in the mask, whose bit n is loop n."""
-        return mask.bit_length()
-
-    def _varies(self, mask: int) -> bool:
-        return self.vector >= 0 and bool(mask >> self.vector & 1)
-
-    def _mask(self, axes: frozenset[int]) -> int:
-        return sum(1 << self.position[axis] for axis in axes)
-
-    def _fresh(self, mask: int) -> Slot:
-        self.slots += 1
-        self.slot_masks[self.slots - 1] = mask
-        return self.slots - 1
-
-    def _put(self, mask: int, step: Step) -> None:
-        self.steps[self._level(mask)].append(step)
+        for written, number, target in zip(
+            self.op.outputs, range(len(targets)), targets, strict=True
+        ):
+            if target.begins is None:
+                mask = self._written_mask(written) | self._mask(target.value)
+                self.levels.put(mask, Write(number))
+        steps = (self._with_copies(steps, level) for level, steps in enumerate(self.levels.steps))
+        shapes = self._loop_shapes(targets)
+        return NestPlan(self.levels.axes, shapes, tuple(steps), targets, self.constants, filled)
 
     # The body.
 
+    def _mask(self, value: Value) -> int:
+        return self.masks.get(value, 0)
+
     def _plan_coordinate(self, axis: int, value: Value) -> None:
-        if axis not in self.position:
+        mask = self.levels.mask([axis])
+        if not mask:
             self.constants[value] = element(value.tensor.dtype, 0)
-            return
-        self.masks[value] = 1 << self.position[axis]
-        if value in self.uses:
-            self._put(self.masks[value], Coordinate(value, axis))
-
-    def _plan_read(
-        self, number: int, value: Value, access: Access, scalars: Sequence[Value]
-    ) -> None:
-        type = self.instruction.operands[number].tensor
-        address, mask = self._address(1 + number, type, access.indices, access.bounds, scalars)
+        elif value in self.uses:
+            self.levels.put(mask, Coordinate(value, axis))
         self.masks[value] = mask
-        loaded = {i.operand for a in self.op.accesses for i in a.indices if isinstance(i, Loaded)}
-        loaded.update(
-            i.operand for o in self.op.outputs for i in o.indices if isinstance(i, Loaded)
-        )
-        if value in self.uses or number in loaded:
-            self._put(mask, Load(value, address))
 
-    def _plan_compute(self, instruction: Instruction, fused: frozenset[Value]) -> None:
+    def _plan_read(self, number: int, value: Value, access: Access) -> None:
+        literal = splat_read(self.operands[number], access)
+        if literal is not None and number not in self.indexing:
+            self.constants[value] = element(value.tensor.dtype, literal.splat_value())
+            self.addresses.loaded.append((value, 0))
+            return
+        type = self.operands[number].tensor
+        base = 1 + self.operands.index(self.operands[number])
+        address, mask = self.addresses.plan(base, type, access.indices, access.bounds)
+        self.masks[value] = mask
+        self.addresses.loaded.append((value, mask))
+        if value in self.uses or number in self.indexing:
+            self.levels.put(mask, Load(value, address))
+
+    def _plan_mask(self, instruction: Instruction) -> None:
+        """What the result depends on, if anything needs it."""
         result = instruction.result
         if result not in self.uses:
             return
@@ -190,236 +152,117 @@ class _Planner:
             return
         mask = 0
         for operand in instruction.operands:
-            mask |= self.masks.get(operand, 0)
+            mask |= self._mask(operand)
         self.masks[result] = mask
-        if result in fused:
-            return
-        if self._varies(mask):
-            self._spread_uniform(instruction.operands)
-        self._put(mask, Compute(instruction))
 
-    def _fused(self, results: Sequence[Value]) -> frozenset[Value]:
-        """Products that only a sum uses: they are joined by fused multiply-add where that is in registers."""
+    def _plan_compute(self, instruction: Instruction) -> None:
+        mask = self._mask(instruction.result)
+        if self.levels.varies(mask):
+            self._copy_uniform(instruction.operands)
+        self.levels.put(mask, Compute(instruction))
+
+    def _fused(self) -> frozenset[Value]:
+        """Products that only a sum in registers uses: both are one fused multiply-add."""
+        innermost = len(self.levels.axes)
         return frozenset(
             value
-            for value, written in zip(results, self.op.outputs, strict=True)
+            for value, written in zip(self.results, self.op.outputs, strict=True)
             if isinstance(value.op, Multiply | Square)
             and value.tensor.dtype.name in ("f32", "f64")
             and written.combinator is Combinator.ADD
             and self.uses[value] == 1
             and self._begins(written) is not None
-            and self._is_innermost(value)
+            and level(self._mask(value)) == innermost
         )
 
-    def _is_innermost(self, value: Value) -> bool:
-        """Whether a product reads something of the innermost loop directly or by what it is made of."""
-        return self._level(self._mask_of(value)) == len(self.axes)
-
-    def _mask_of(self, value: Value) -> int:
-        """The mask of a value of the body whose plan has not been made yet."""
-        pending, seen, mask = [value], set[Value](), 0
-        while pending:
-            current = pending.pop()
-            if current in seen:
-                continue
-            seen.add(current)
-            mask |= self.masks.get(current, 0)
-            if current.producer is not None:
-                pending.extend(current.producer.operands)
-        return mask
-
-    def _spread_uniform(self, values: Sequence[Value]) -> None:
-        self.spread.update(
-            v for v in values if v not in self.constants and not self._varies(self.masks[v])
+    def _copy_uniform(self, values: Sequence[Value]) -> None:
+        """Say that lanes need these values."""
+        self.copied.update(
+            value
+            for value in values
+            if value not in self.constants and not self.levels.varies(self._mask(value))
         )
 
-    def _with_spreads(self, steps: Sequence[Step], level: int) -> list[Step]:
+    def _with_copies(self, steps: Sequence[Step], level: int) -> tuple[Step, ...]:
         result: list[Step] = []
         for step in steps:
             result.append(step)
             made = _made_by(step)
-            if made is not None and made in self.spread:
+            if made is not None and made in self.copied:
                 result.append(Spread(made, level))
-        return result
-
-    # Addresses.
-
-    def _address(
-        self,
-        base: Slot,
-        type: TensorType,
-        indices: Sequence[Index],
-        bounds: Bounds,
-        scalars: Sequence[Value],
-    ) -> tuple[Address, int]:
-        """How to reach the element, and the mask of all that it depends on."""
-        linear, uniform, offsets = Affine(), list[tuple[Slot, int]](), list[tuple[Slot, int]]()
-        conditions: list[Slot] = []
-        for index, extent, stride in zip(indices, type.shape, _strides(type.shape), strict=True):
-            inside = bounds is Bounds.INSIDE or is_inside(index, extent, self.op.extents)
-            if isinstance(index, Affine) and (inside or bounds is not Bounds.CLIP):
-                linear = linear + index * stride
-            if isinstance(index, Affine) and inside:
-                continue
-            slot = self._index(index, scalars)
-            if bounds is Bounds.CHECK:
-                self._check(slot, extent)
-            elif bounds is Bounds.ZERO:
-                conditions.append(self._bounded(Inside, slot, extent))
-            elif bounds is Bounds.CLIP:
-                slot = self._bounded(Clip, slot, extent)
-            if isinstance(index, Loaded) or bounds is Bounds.CLIP:
-                varying = self._varies(self.slot_masks[slot])
-                (offsets if varying else uniform).append((slot, stride))
-        terms = [(a, c) for a, c in linear.terms if a in self.position]
-        element_type = memory_type(type.dtype)
-        pointer = self._chain(base, terms, uniform, element_type)
-        mask = self._mask(frozenset(axis for axis, _ in terms))
-        for slot in (*conditions, *(s for s, _ in (*offsets, *uniform))):
-            mask |= self.slot_masks[slot]
-        vector_axis = self.axes[self.vector] if self.vector >= 0 else -1
-        address = Address(
-            type.dtype,
-            pointer,
-            linear.constant,
-            linear.coefficient(vector_axis),
-            tuple(offsets),
-            tuple(conditions),
-            self._varies(mask),
-            type.size == 0,
-        )
-        return address, mask
-
-    def _check(self, index: Slot, extent: int) -> None:
-        key = (Check, index, extent)
-        if key not in self.known:
-            self.sites.append(CheckSite(self.instruction.location))
-            self.known[key] = index
-            self._put(self.slot_masks[index], Check(index, extent, len(self.sites)))
-
-    def _index(self, index: Index, scalars: Sequence[Value]) -> Slot:
-        """The slot of an index as an `i64`, one per lane if it varies."""
-        known = self.known.get((index,))
-        if known is not None:
-            return known
-        if isinstance(index, Loaded):
-            value = scalars[index.operand]
-            slot = self._fresh(self.masks[value])
-            self._put(self.masks[value], TakeIndex(slot, value))
-        else:
-            terms = [(axis, c) for axis, c in index.terms if axis in self.position]
-            mask = self._mask(frozenset(axis for axis, _ in terms))
-            source = self._chain(ZERO, terms, [], None)
-            slot = self._fresh(mask)
-            stride = index.coefficient(self.axes[self.vector]) if self._varies(mask) else 0
-            self._put(mask, MakeIndex(slot, source, index.constant, stride))
-        self.known[(index,)] = slot
-        return slot
-
-    def _bounded(self, kind: type[Clip] | type[Inside], index: Slot, extent: int) -> Slot:
-        key = (kind, index, extent)
-        if key not in self.known:
-            mask = self.slot_masks[index]
-            self.known[key] = self._fresh(mask)
-            self._put(mask, kind(self.known[key], index, extent))
-        return self.known[key]
-
-    def _chain(
-        self,
-        base: Slot,
-        terms: Sequence[tuple[int, int]],
-        uniform: Sequence[tuple[Slot, int]],
-        element_type: LType | None,
-    ) -> Slot:
-        """`base` plus all terms, each added at its level; equal heads are made once."""
-        links = [(1 << self.position[axis], 0, axis, c) for axis, c in terms]
-        links += [(self.slot_masks[slot], 1, slot, stride) for slot, stride in uniform]
-        current, reached = base, 0
-        for mask, kind, source, coefficient in sorted(
-            links, key=lambda link: (self._level(link[0]), link[1], link[2])
-        ):
-            reached |= mask
-            key = (current, kind, source, coefficient, element_type)
-            if key not in self.known:
-                self.known[key] = target = self._fresh(reached)
-                if kind == 0:
-                    step: Step = Advance(target, current, source, coefficient, element_type)
-                else:
-                    assert element_type is not None
-                    step = AdvanceBy(target, current, source, coefficient, element_type)
-                self._put(reached, step)
-            current = self.known[key]
-        return current
+        return tuple(result)
 
     # Results.
 
-    def _begins(self, written: Output) -> int | None:
-        """The level where a reduction in registers begins; None when nothing is reduced inside it."""
-        level = self._level(self._written_mask(written))
-        return level if written.combinator is not None and level < len(self.axes) else None
-
     def _written_mask(self, written: Output) -> int:
-        mask = self._mask(axes_of(written.indices, self.op.extents))
-        scalars = self.body.arguments[len(self.op.extents) :]
+        """The loops that decide which element is written."""
+        mask = self.levels.mask(axes_of(written.indices, self.op.extents))
         for index in written.indices:
             if isinstance(index, Loaded):
-                mask |= self.masks[scalars[index.operand]]
+                mask |= self._mask(self.scalars[index.operand])
         return mask
 
-    def _plan_result(
-        self, number: int, value: Value, scalars: Sequence[Value], fused: frozenset[Value]
-    ) -> Target:
+    def _begins(self, written: Output) -> int | None:
+        """The level where a reduction in registers begins; None when nothing is reduced inside it."""
+        first = level(self._written_mask(written))
+        if written.combinator is None or first == len(self.levels.axes):
+            return None
+        return first
+
+    def _plan_result(self, number: int, value: Value, is_fused: bool) -> Target:
         written = self.op.outputs[number]
         base = 1 + len(self.op.accesses) + number
-        address, _ = self._address(base, written.type, written.indices, written.bounds, scalars)
+        address, _ = self.addresses.plan(base, written.type, written.indices, written.bounds)
         begins = self._begins(written)
-        inside = begins is not None and self.vector >= begins
+        inside = begins is not None and self.levels.vector >= begins
         joins = written.combinator is not None and not self._writes_once(written)
         factors = None
-        if value in fused and value.producer is not None:
+        if is_fused and value.producer is not None:
             factors = value.producer.operands[0], value.producer.operands[-1]
-        is_reduced = written.combinator is not None and self.vector >= 0
-        varies = self._varies(self._mask_of(value)) or (is_reduced and not address.varies)
-        if inside or varies:
-            self._spread_uniform(factors or [value])
-        elif begins is None and address.varies:
-            self._spread_uniform([value])
+        is_reduced = written.combinator is not None and self.levels.vector >= 0
+        varies = self.levels.varies(self._mask(value)) or (is_reduced and not address.varies)
+        if inside or varies or (begins is None and address.varies):
+            self._copy_uniform(factors or [value])
         return Target(value, varies, address, written.combinator, joins, begins, inside, factors)
-
-    def _plan_write(self, number: int, target: Target) -> None:
-        """A result that is not reduced is stored as soon as it and its place are known."""
-        if target.begins is not None:
-            return
-        mask = self._written_mask(self.op.outputs[number])
-        self._put(mask | self.masks.get(target.value, 0), Write(number))
 
     def _writes_once(self, written: Output) -> bool:
         """Whether no element is stored twice, reductions in registers being stored at their end."""
+        mask = self._written_mask(written)
+        reduced_outside = mask != (1 << level(mask)) - 1
         return (
             written.bounds is not Bounds.CLIP
             and is_injective(written.indices, self.op.extents)
-            and not self._reduced_outside(written)
+            and not reduced_outside
         )
 
-    def _reduced_outside(self, written: Output) -> bool:
-        mask = self._written_mask(written)
-        return mask != (1 << self._level(mask)) - 1
-
-    # Loops.
-
     def _loop_shapes(self, targets: Sequence[Target]) -> tuple[LoopShape, ...]:
+        """Lanes that are reduced are all kept to the end; else the tail is as narrow as can be."""
+        all_lanes = any(target.inside for target in targets)
+        reduces = any(target.begins is not None for target in targets)
         shapes: list[LoopShape] = []
-        for position, axis in enumerate(self.axes):
-            extent, is_vector = self.op.extents[axis], position == self.vector
+        for position, axis in enumerate(self.levels.axes):
+            extent, is_vector = self.op.extents[axis], position == self.levels.vector
             lanes = self.op.lanes if is_vector else 1
-            tail = extent % lanes
-            whole = any(target.inside for target in targets)
-            tail_lanes = lanes if whole else 1 << max(tail - 1, 0).bit_length()
-            is_innermost = position == len(self.axes) - 1
-            reduces = any(target.begins is not None for target in targets)
+            narrow = 1 << max(extent % lanes - 1, 0).bit_length()
+            is_innermost = position == len(self.levels.axes) - 1
             copies = self.op.accumulators if is_innermost and reduces else 1
+            tail_lanes = lanes if all_lanes else narrow
             shapes.append(LoopShape(extent, lanes, tail_lanes, copies, is_vector))
         return tuple(shapes)
+
+
+def splat_read(operand: Value, access: Access) -> Literal | None:
+    """The literal whose one element is read wherever the access goes; it needs no memory."""
+    is_element = access.bounds in (Bounds.INSIDE, Bounds.CLIP) and operand.tensor.size > 0
+    literal = operand.op
+    return literal if is_element and isinstance(literal, Literal) and literal.is_splat else None
+
+
+def _indexing(op: Loops) -> frozenset[int]:
+    """The operands that are indices of others."""
+    everywhere = [index for access in op.accesses for index in access.indices]
+    everywhere += [index for written in op.outputs for index in written.indices]
+    return frozenset(index.operand for index in everywhere if isinstance(index, Loaded))
 
 
 def _needs_fill(written: Output, op: Loops) -> bool:
@@ -442,16 +285,6 @@ def _uses(instructions: Sequence[Instruction]) -> dict[Value, int]:
             for operand in instruction.operands:
                 uses[operand] = uses.get(operand, 0) + 1
     return uses
-
-
-def _strides(shape: Shape) -> tuple[int, ...]:
-    """Elements from one index to the next, per axis, row-major."""
-    strides: list[int] = []
-    stride = 1
-    for extent in reversed(shape):
-        strides.append(stride)
-        stride *= extent
-    return tuple(reversed(strides))
 
 
 def _made_by(step: Step) -> Value | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...core.ir.graph import Instruction, Value
+from .addresses import ZERO
 from .checks import Checks
 from .elements import memory_type, register_type
 from .indices import add, add_constant, clip, is_inside, multiply_constant
 from .loops import LoopStep
 from .memory import Lanes, Spot, read, shift, step, write
-from .plan import ZERO, NestPlan
+from .plan import NestPlan
 from .scalar import write_scalar
 from .steps import (
     Address,

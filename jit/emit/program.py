@@ -30,8 +30,9 @@ from ...core.types import Array
 from ..runtime.blas import Blas, find_blas
 from .checks import Checks
 from .library import SYMBOL, write_gemm
-from .memory import define_nothing
+from .memory import NOTHING, define_nothing
 from .nest import write_nests
+from .plan import splat_read
 from .scan import write_scan
 from .steps import CheckSite
 from .writer import I64, PTR, ModuleWriter, Parameter, Register, constant
@@ -118,16 +119,14 @@ class _ProgramWriter:
 
     def _write(self, instruction: Instruction) -> None:
         match instruction.op:
-            case Literal() as literal:
-                self.addresses[instruction.result] = self._constant(literal)
             case ShapeCast():
-                self.addresses[instruction.result] = self.addresses[instruction.operands[0]]
+                self.addresses[instruction.result] = self._address(instruction.operands[0])
             case Gemm() as op:
                 self._write_gemm(instruction, op)
             case ScheduledScan() as op:
                 bases = self._bases(instruction)
                 write_scan(self.w, op, instruction.operands[0].tensor, bases)
-            case Aggregate() | Return():
+            case Literal() | Aggregate() | Return():
                 pass
             case op:
                 raise InternalError(f"{op.name} cannot stand in stage schedule")
@@ -146,7 +145,24 @@ class _ProgramWriter:
         places = places_of(instruction.op)
         for result, place in zip(instruction.results, places, strict=True):
             self.addresses[result] = self._place(place)
-        return [self.addresses[value] for value in (*instruction.operands, *instruction.results)]
+        return [
+            *(self._operand(instruction, number) for number in range(len(instruction.operands))),
+            *(self.addresses[result] for result in instruction.results),
+        ]
+
+    def _operand(self, instruction: Instruction, number: int) -> Register:
+        """The address of an operand; any for a splat whose one element stands in the text of the nest."""
+        op, value = instruction.op, instruction.operands[number]
+        if isinstance(op, Loops) and splat_read(value, op.accesses[number]):
+            return NOTHING
+        return self._address(value)
+
+    def _address(self, value: Value) -> Register:
+        if value not in self.addresses:
+            if not isinstance(value.op, Literal):
+                raise InternalError(f"a value of type {value.type} is used before it is made")
+            self.addresses[value] = self._constant(value.op)
+        return self.addresses[value]
 
     def _place(self, place: Place) -> Register:
         if place.space == "output":

@@ -165,9 +165,9 @@ def test_low_precision_stays_low() -> None:
     assert kinds == {F32}
 
 
-SMOOTH = tuple(
-    op for op in ops.ALL if op not in (ops.Trigamma, ops.Digamma, ops.Lgamma, ops.Erf, ops.Erfc)
-)
+RARE = (ops.Trigamma, ops.Digamma, ops.Lgamma, ops.Erf, ops.Erfc, ops.Power)
+"""Special functions, some without a second derivative; and powers, NaN beside zeros of chance."""
+SMOOTH = tuple(op for op in ops.ALL if op not in RARE)
 
 
 @given(programs(ops=SMOOTH, dtypes=(F64, I64), tame=True))
@@ -188,16 +188,24 @@ def agree(module: Module, name: str, arguments: Sequence[Any]) -> None:
     floats = [k for k, type in enumerate(results) if has_float(type)]
     wrt = tuple(k for k, type in enumerate(primal.type.parameters) if has_float(type))
     assume(floats and wrt)
+    with np.errstate(all="ignore"):
+        left, right = both_sides(module, name, arguments, floats[0], wrt)
+    assume(np.isfinite(left) and abs(left) < 1e12)
+    np.testing.assert_allclose(right, left, rtol=1e-8, atol=1e-8)
+
+
+def both_sides(
+    module: Module, name: str, arguments: Sequence[Any], source: int, wrt: tuple[int, ...]
+) -> tuple[float, float]:
+    primal = module.functions[name]
     tangents = [spread(*pair) for pair in zip(primal.type.parameters, arguments, strict=True)]
     moved = forward(module, name, arguments, tangents)
-    left = total(moved[floats[0]] if isinstance(primal.type.result, TupleType) else moved)
-    declare(module, f"d_{name}", name, source=floats[0], wrt=wrt)
+    left = total(moved[source] if isinstance(primal.type.result, TupleType) else moved)
+    declare(module, f"d_{name}", name, source=source, wrt=wrt)
     differentiate(module)
-    assume(np.isfinite(left) and abs(left) < 1e12)
     found = evaluate(module, f"d_{name}", *arguments)
     gradients = found if len(wrt) > 1 else (found,)
-    right = sum(inner(g, tangents[k]) for g, k in zip(gradients, wrt, strict=True))
-    np.testing.assert_allclose(right, left, rtol=1e-8, atol=1e-8)
+    return left, sum(inner(g, tangents[k]) for g, k in zip(gradients, wrt, strict=True))
 
 
 def spread(type: Any, data: Any) -> Any:

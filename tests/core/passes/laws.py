@@ -11,9 +11,9 @@ import pytest
 
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Function, Module, Value, finish_function, start_function
-from nnkit.core.ops import Literal, Return, splat
+from nnkit.core.ops import Apply, Literal, Return, splat
 from nnkit.core.passes import DeadCode, FunctionPass, Simplify, apply_pass
-from nnkit.core.types import Array, TensorType, Type, elements_of
+from nnkit.core.types import VOID, Array, TensorType, Type, elements_of
 from tests.programs import same_bits
 
 SPECIAL = (0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, 1e-45, 0.1, -7.25, 65504.0)
@@ -55,12 +55,24 @@ def check(law: Law, a_pass: FunctionPass | None = None, *, is_exact: bool = True
 
 def module_of(parameters: Sequence[Type], build: Callable[..., Value]) -> Module:
     """A module whose function `main` returns what `build(builder, *parameters)` makes."""
+    module = Module()
+    define(module, "main", parameters, build)
+    return module
+
+
+def define(
+    module: Module, name: str, parameters: Sequence[Type], build: Callable[..., Value | None]
+) -> Function:
+    """Add a function that returns what `build(builder, *parameters)` makes; None is void."""
     builder = start_function(parameters)
     result = build(builder, *builder.block.arguments)
-    builder.emit_many(Return(), [result])
-    module = Module()
-    module.add(finish_function("main", builder, result.type))
-    return module
+    builder.emit_many(Return(), [] if result is None else [result])
+    return module.add(finish_function(name, builder, result.type if result else VOID))
+
+
+def call(b: Builder, callee: Function, *arguments: Value) -> Value:
+    """Call `callee`."""
+    return b.emit(Apply(callee.name, callee.type), *arguments)
 
 
 def opcodes(function: Function) -> str:

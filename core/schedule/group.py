@@ -1,0 +1,183 @@
+"""Groups: nests that run side by side in one outermost loop, so that a row stays in the nearest cache.
+
+Softmax is three nests over the rows of a matrix.  One after the other, each walks through all of memory;
+in one loop over the rows, the second and third find their row where the first has left it.
+
+1. A nest whose outermost loop is over the rows opens a group; later ones over as many rows join it when they
+   touch one of its tensors, and read what the group makes only in the row that all are at.
+2. Instructions in between that do not need the group go before it, others go after it and are looked at again.
+3. A group that fits the caches anyway, or whose rows do not, is given up.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ..ir import Instruction, Value
+from ..ops.literal import Literal
+from ..ops.movement import ShapeCast
+from ..ops.nest import Affine, Index, Nest
+from ..types import TensorType
+from .loops import LoopPlan, summed_axes
+from .memory import base_of
+from .target import Target
+
+_MOST_MEMBERS = 12
+_MOST_DEFERRED = 16
+_LEAST_ROW = 32
+"""Points per row below which a shared loop gains nothing."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """An instruction in its final place, with its loops if it is a nest, and its group."""
+
+    instruction: Instruction
+    plan: LoopPlan | None
+    group: int = -1
+
+
+def group_nests(steps: Sequence[Step], target: Target) -> list[Step]:
+    """The same steps with groups, in an order that makes each group consecutive."""
+    grouping = _Grouping(target, deque(steps))
+    while grouping.pending:
+        grouping.take(grouping.pending.popleft())
+    grouping.close()
+    return grouping.done
+
+
+@dataclass
+class _Grouping:
+    """Steps that are done, and the group that is open, if `members` is not empty."""
+
+    target: Target
+    pending: deque[Step]
+    done: list[Step] = field(default_factory=list[Step])
+    rows: int = 0
+    members: list[Step] = field(default_factory=list[Step])
+    inside: list[Step] = field(default_factory=list[Step])
+    """Members and the aliases between them."""
+    deferred: list[Step] = field(default_factory=list[Step])
+    touched: dict[Value, int] = field(default_factory=dict[Value, int])
+    """Tensors that members touch, and by how many."""
+    made: dict[Value, bool] = field(default_factory=dict[Value, bool])
+    """What members make, and whether row by row."""
+    late: set[Value] = field(default_factory=set[Value])
+    count: int = 0
+
+    def take(self, step: Step) -> None:
+        """Put one step where it belongs."""
+        bases = {base_of(operand) for operand in step.instruction.operands}
+        is_alias = isinstance(step.instruction.op, ShapeCast | Literal)
+        if not self.members:
+            if self._may_open(step):
+                self._join(step)
+            else:
+                self.done.append(step)
+        elif not bases.isdisjoint(self.late):
+            self._defer(step)
+        elif self._may_join(step, bases):
+            self._join(step)
+        elif bases.isdisjoint(self.made):
+            self.done.append(step)
+        elif is_alias:
+            self.inside.append(step)
+        else:
+            self._defer(step)
+
+    def close(self) -> None:
+        """Finish the open group; what it deferred comes next."""
+        if len(self.members) > 1 and self._is_worthwhile():
+            for step in self.inside:
+                plan = step.plan and _without_outer_vector(step.instruction, step.plan)
+                group = self.count if plan is not None else -1
+                self.done.append(replace(step, plan=plan, group=group))
+            self.count += 1
+        else:
+            self.done.extend(self.inside)
+        self.pending.extendleft(reversed(self.deferred))
+        self.rows, self.members, self.inside, self.deferred = 0, [], [], []
+        self.touched, self.made, self.late = {}, {}, set()
+        while self.pending and not self._may_open(self.pending[0]):
+            self.done.append(self.pending.popleft())
+
+    def _may_open(self, step: Step) -> bool:
+        nest, plan = step.instruction.op, step.plan
+        if not isinstance(nest, Nest) or plan is None or _outer_axis(nest, plan) is None:
+            return False
+        outer = plan.order[0]
+        return outer != plan.vector and nest.points >= _LEAST_ROW * nest.extents[outer]
+
+    def _may_join(self, step: Step, bases: set[Value]) -> bool:
+        nest, plan = step.instruction.op, step.plan
+        if not isinstance(nest, Nest) or plan is None or len(self.members) == _MOST_MEMBERS:
+            return False
+        outer = _outer_axis(nest, plan)
+        if outer is None or nest.extents[outer] != self.rows:
+            return False
+        if bases.isdisjoint(self.touched):
+            return False
+        return all(
+            base_of(operand) not in self.made
+            or (
+                self.made[base_of(operand)]
+                and is_row(operand.tensor, access.indices, outer, self.rows)
+            )
+            for operand, access in zip(step.instruction.operands, nest.accesses, strict=True)
+        )
+
+    def _join(self, step: Step) -> None:
+        nest, plan = step.instruction.op, step.plan
+        assert isinstance(nest, Nest) and plan is not None
+        outer = plan.order[0]
+        self.rows = nest.extents[outer]
+        self.members.append(step)
+        self.inside.append(step)
+        for base in {base_of(operand) for operand in step.instruction.operands}:
+            self.touched[base] = self.touched.get(base, 0) + 1
+        for result, written in zip(step.instruction.results, nest.outputs, strict=True):
+            self.touched[result] = 1
+            self.made[result] = is_row(written.type, written.indices, outer, self.rows)
+
+    def _defer(self, step: Step) -> None:
+        self.deferred.append(step)
+        self.late.update(step.instruction.results)
+        is_nest = isinstance(step.instruction.op, Nest | ShapeCast)
+        if not is_nest or len(self.deferred) > _MOST_DEFERRED:
+            self.close()
+
+    def _is_worthwhile(self) -> bool:
+        """Whether the rows, but not all that the members share, fit the nearer caches."""
+        shared = sum(v.tensor.bytes for v, count in self.touched.items() if count > 1)
+        row = sum(v.tensor.bytes for v in self.touched) // self.rows
+        return shared > self.target.l1_bytes and row <= self.target.l2_bytes // 2
+
+
+def is_row(type: TensorType, indices: Sequence[Index], outer: int, rows: int) -> bool:
+    """Whether the first index (of an axis longer than 1) is just the coordinate of axis `outer`.
+
+    The tensor then falls into `rows` equal parts, and the access stays in the part the loop is at.
+    """
+    for index, extent in zip(indices, type.shape, strict=True):
+        if extent != 1:
+            return isinstance(index, Affine) and index.axis == outer and extent == rows
+    return False
+
+
+def _outer_axis(nest: Nest, plan: LoopPlan) -> int | None:
+    """The axis of the outermost loop, when it is longer than 1, not reduced, and can be without vectors."""
+    if not plan.order or 0 in nest.extents:
+        return None
+    outer = plan.order[0]
+    wide = sum(extent != 1 for extent in nest.extents)
+    if nest.extents[outer] == 1 or outer in summed_axes(nest):
+        return None
+    return outer if outer != plan.vector or wide == 1 else None
+
+
+def _without_outer_vector(instruction: Instruction, plan: LoopPlan) -> LoopPlan:
+    """A nest of one axis has no vectors once that axis is the loop of the group."""
+    assert isinstance(instruction.op, Nest)
+    return replace(plan, vector=-1, lanes=1) if plan.order[0] == plan.vector else plan

@@ -1,0 +1,128 @@
+"""Inlining."""
+
+from __future__ import annotations
+
+from nnkit.core.evaluate import evaluate
+from nnkit.core.ir import Builder, Function, GradientOf, Module, Value
+from nnkit.core.ops import Add, Apply, Exp, Multiply, Negate
+from nnkit.core.passes import DeadFunctions, Inline, apply_pass
+from nnkit.core.types import F32, VOID, FunctionType, TensorType
+from tests.core.passes.laws import call, define, opcodes, special
+from tests.programs import same_bits
+
+X = TensorType((11,), F32)
+UNARY = FunctionType((X,), X)
+
+
+def tower(height: int) -> Module:
+    """f0 is exp; each further function calls the one before twice."""
+    module = Module()
+    below = define(module, "f0", [X], lambda b, x: b.emit(Exp(), x))
+    for level in range(1, height):
+        below = define(
+            module,
+            f"f{level}",
+            [X],
+            lambda b, x, callee=below: b.emit(Add(), call(b, callee, x), call(b, callee, x)),
+        )
+    return module
+
+
+def test_calls_of_calls_go_in_one_run() -> None:
+    module = tower(4)
+    expected = evaluate(module, "f3", special(X))
+    assert apply_pass(Inline(), module)
+    assert opcodes(module.functions["f3"]).split().count("exp") == 8
+    assert "apply" not in opcodes(module.functions["f3"])
+    assert opcodes(module.functions["f0"]) == "exp"
+    assert same_bits(evaluate(module, "f3", special(X)), expected)
+    assert not apply_pass(Inline(), module)
+
+
+def test_the_order_of_definition_does_not_matter() -> None:
+    module = tower(4)
+    module.functions = dict(reversed(module.functions.items()))
+    apply_pass(Inline(), module)
+    assert "apply" not in opcodes(module.functions["f3"])
+
+
+def test_small_functions_only() -> None:
+    module = tower(4)
+    apply_pass(Inline(small=2), module)
+    assert opcodes(module.functions["f1"]) == "exp exp add"
+    assert opcodes(module.functions["f2"]) == "apply apply add"
+
+
+def test_a_function_called_once() -> None:
+    module = Module()
+    once = define(module, "once", [X], lambda b, x: b.emit(Exp(), b.emit(Negate(), x)))
+    define(module, "main", [X], lambda b, x: call(b, once, x))
+    assert apply_pass(Inline(small=0), module)
+    assert opcodes(module.functions["main"]) == "negate exp"
+
+
+def test_marked_functions() -> None:
+    module = tower(2)
+    assert not apply_pass(Inline(small=0), module)
+    module.functions["f0"].attributes = ("inline",)
+    assert apply_pass(Inline(small=0), module)
+
+
+def test_recursion_stays() -> None:
+    module = Module()
+    define(module, "even", [X], lambda b, x: b.emit(Apply("odd", UNARY), x))
+    define(module, "odd", [X], lambda b, x: b.emit(Apply("even", UNARY), b.emit(Negate(), x)))
+    define(module, "loop", [X], lambda b, x: b.emit(Apply("loop", UNARY), x))
+    define(module, "main", [X], lambda b, x: b.emit(Apply("even", UNARY), x))
+    assert not apply_pass(Inline(small=0), module)
+    assert apply_pass(Inline(), module)
+    assert opcodes(module.functions["loop"]) == "apply"
+    assert opcodes(module.functions["even"]) == "apply"
+    assert opcodes(module.functions["odd"]) == "negate apply"
+
+
+def test_declarations_stay() -> None:
+    module = tower(1)
+    type = FunctionType((X,), X)
+    module.add(Function("gradient", type, declaration=GradientOf("f0")))
+    define(module, "main", [X], lambda b, x: b.emit(Apply("gradient", type), x))
+    assert not apply_pass(Inline(), module)
+    assert not apply_pass(DeadFunctions(("main",)), module)
+
+
+def test_void() -> None:
+    module = Module()
+    nothing = define(module, "nothing", [X], lambda b, x: None)
+    define(module, "main", [X], lambda b, x: call(b, nothing, x))
+    assert apply_pass(Inline(), module)
+    assert module.functions["main"].entry.instructions[0].result.type == VOID
+    assert evaluate(module, "main", special(X)) == ()
+
+
+def test_arguments_that_were_calls() -> None:
+    module = tower(1)
+    f = module.functions["f0"]
+
+    def build(b: Builder, x: Value) -> Value:
+        return b.emit(Multiply(), call(b, f, call(b, f, call(b, f, x))), x)
+
+    define(module, "main", [X], build)
+    apply_pass(Inline(), module)
+    assert opcodes(module.functions["main"]) == "exp exp exp multiply"
+
+
+def test_a_body_that_is_its_parameter() -> None:
+    module = Module()
+    same = define(module, "same", [X], lambda b, x: x)
+    define(module, "main", [X], lambda b, x: call(b, same, call(b, same, x)))
+    apply_pass(Inline(), module)
+    assert opcodes(module.functions["main"]) == ""
+
+
+def test_deep_calls() -> None:
+    module = Module()
+    below = define(module, "f0", [X], lambda b, x: b.emit(Negate(), x))
+    for level in range(1, 3000):
+        below = define(module, f"f{level}", [X], lambda b, x, f=below: call(b, f, x))
+    apply_pass(Inline(), module)
+    assert opcodes(module.functions["f2999"]) == "negate"

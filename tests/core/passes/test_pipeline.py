@@ -1,0 +1,102 @@
+"""The pipelines: what runs, how long it took, and who is blamed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+from nnkit.core.errors import InternalError, VerifyError
+from nnkit.core.ir import Function, Module
+from nnkit.core.ops import Add, Dot, Exp, Negate
+from nnkit.core.passes import (
+    AFTER_DIFFERENTIATION,
+    ALL,
+    BEFORE_DIFFERENTIATION,
+    PIPELINES,
+    CommonSubexpressions,
+    FunctionPass,
+    code_generation,
+    run_pipeline,
+)
+from nnkit.core.types import F32, TensorType, TupleType
+from tests.core.passes.laws import call, define, module_of, opcodes
+
+X = TensorType((3,), F32)
+
+
+@dataclass(frozen=True)
+class Break(FunctionPass):
+    """Makes a mess."""
+
+    name: ClassVar[str] = "break"
+
+    def run(self, function: Function, module: Module) -> bool:
+        function.entry.instructions.clear()
+        return True
+
+
+def verifier(module: Module) -> None:
+    """Complains about functions without instructions."""
+    for function in module.functions.values():
+        if not function.entry.instructions:
+            raise VerifyError(f"@{function.name} is empty")
+
+
+def test_the_pass_is_named_that_broke_the_rules() -> None:
+    module = module_of([X], lambda b, x: b.emit(Exp(), x))
+    with pytest.raises(InternalError, match=r"after pass 'break': @main is empty"):
+        run_pipeline(module, [CommonSubexpressions(), Break()], verifier=verifier, verify=True)
+
+
+def test_the_environment_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = module_of([X], lambda b, x: b.emit(Exp(), x))
+    monkeypatch.setenv("NNKIT_VERIFY", "1")
+    with pytest.raises(InternalError, match="after pass 'break'"):
+        run_pipeline(module, [Break()], verifier=verifier)
+    monkeypatch.delenv("NNKIT_VERIFY")
+    run_pipeline(module, [Break()], verifier=verifier)
+
+
+def test_what_ran() -> None:
+    module = module_of([X], lambda b, x: b.emit(Negate(), b.emit(Negate(), x)))
+    runs = run_pipeline(module, BEFORE_DIFFERENTIATION)
+    assert [(run.name, run.changed) for run in runs] == [("canonicalize", True), ("dce", True)]
+    assert all(0 <= run.seconds < 1 for run in runs)
+    assert not any(run.changed for run in run_pipeline(module, BEFORE_DIFFERENTIATION))
+
+
+def test_calls_stay_until_code_is_generated() -> None:
+    module = Module()
+    leaf = define(module, "leaf", [X], lambda b, x: b.emit(Exp(), x))
+    define(module, "main", [X], lambda b, x: b.emit(Add(), call(b, leaf, x), x))
+    define(module, "other", [X], lambda b, x: x)
+    run_pipeline(module, [*BEFORE_DIFFERENTIATION, *AFTER_DIFFERENTIATION])
+    assert opcodes(module.functions["main"]) == "apply add"
+    run_pipeline(module, code_generation("main"))
+    assert list(module.functions) == ["main"]
+    assert opcodes(module.functions["main"]) == "exp add aggregate"
+    assert module.functions["main"].type.result == TupleType((X,))
+
+
+def test_products_are_expanded_after_differentiation_only() -> None:
+    column, row = TensorType((3, 1), F32), TensorType((1, 2), F32)
+    module = module_of([column, row], lambda b, x, y: b.emit(Dot(), x, y))
+    run_pipeline(module, BEFORE_DIFFERENTIATION)
+    assert opcodes(module.functions["main"]) == "dot"
+    run_pipeline(module, AFTER_DIFFERENTIATION)
+    assert opcodes(module.functions["main"]) == "multiply add"
+
+
+def test_levels() -> None:
+    assert sorted(PIPELINES) == [0, 1, 2, 3]
+    assert PIPELINES[2] == (BEFORE_DIFFERENTIATION, AFTER_DIFFERENTIATION)
+
+
+@pytest.mark.parametrize("pass_class", ALL, ids=lambda pass_class: pass_class.name)
+def test_every_pass_says_what_it_does(pass_class: type) -> None:
+    text = pass_class.__doc__ or ""
+    assert all(word in text for word in ("Requires:", "Preserves:", "Cost:"))
+    assert pass_class() == pass_class()
+    assert len({a_pass.name for a_pass in ALL}) == len(ALL)

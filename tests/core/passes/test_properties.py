@@ -1,0 +1,80 @@
+"""What holds for every pass on every program: same results, same bits, done after one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+
+from nnkit.core.evaluate import evaluate
+from nnkit.core.ir.surgery import clone_module
+from nnkit.core.ops import ALL, Power
+from nnkit.core.passes import (
+    PIPELINES,
+    Canonicalize,
+    CommonSubexpressions,
+    DeadCode,
+    Fold,
+    Inline,
+    Pass,
+    Scalarize,
+    Simplify,
+    code_generation,
+    run_pipeline,
+)
+from tests.programs import Program, describe, flat, programs, same_bits
+
+EXAMPLES = max(60, settings().max_examples // 4)
+"""Fifteen pipelines share the time; the profile `fuzz` runs many more."""
+
+OPS = [op for op in ALL if op is not Power]
+"""x² is rounded better than a power: the laws of powers have tests of their own."""
+
+PIPELINES_BY_NAME: dict[str, Sequence[Pass]] = {
+    "fold": [Fold()],
+    "simplify": [Simplify()],
+    "cse": [CommonSubexpressions()],
+    "dce": [DeadCode()],
+    "inline": [Inline()],
+    "inline small": [Inline(small=2)],
+    "scalarize": [Scalarize()],
+    "canonicalize": [Canonicalize()],
+    "canonicalize differentiated": [Canonicalize(differentiated=True)],
+    **{f"before -O{number}": level.before_differentiation for number, level in PIPELINES.items()},
+    **{f"after -O{number}": level.after_differentiation for number, level in PIPELINES.items()},
+}
+
+
+@pytest.mark.parametrize("name", PIPELINES_BY_NAME)
+@settings(max_examples=EXAMPLES)
+@given(program=programs(ops=OPS))
+def test_results_keep_every_bit(name: str, program: Program) -> None:
+    pipeline = PIPELINES_BY_NAME[name]
+    expected = evaluate(program.module, program.entry, *program.arguments)
+    run_pipeline(program.module, pipeline)
+    actual = evaluate(program.module, program.entry, *program.arguments)
+    assert same_bits(actual, expected), f"became\n{describe(program.module)}"
+    again = run_pipeline(program.module, pipeline)
+    assert not [run.name for run in again if run.changed], f"became\n{describe(program.module)}"
+
+
+@settings(max_examples=EXAMPLES)
+@given(program=programs(ops=OPS))
+def test_code_generation_flattens_and_keeps_every_bit(program: Program) -> None:
+    expected = evaluate(program.module, program.entry, *program.arguments)
+    run_pipeline(program.module, code_generation(program.entry))
+    actual = evaluate(program.module, program.entry, *flat(program.arguments))
+    assert same_bits(actual, flat(expected)), f"became\n{describe(program.module)}"
+    assert list(program.module.functions) == [program.entry]
+    again = run_pipeline(program.module, code_generation(program.entry))
+    assert not [run.name for run in again if run.changed], f"became\n{describe(program.module)}"
+
+
+@settings(max_examples=EXAMPLES)
+@given(program=programs(ops=OPS))
+def test_equal_programs_become_equal_programs(program: Program) -> None:
+    copy = clone_module(program.module)
+    for module in (program.module, copy):
+        run_pipeline(module, code_generation(program.entry))
+    assert describe(program.module) == describe(copy)

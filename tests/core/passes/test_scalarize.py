@@ -1,0 +1,105 @@
+"""Tuples and structs become their tensors."""
+
+from __future__ import annotations
+
+from nnkit.core.evaluate import evaluate
+from nnkit.core.ir import Builder, Module, Value
+from nnkit.core.ops import Add, Aggregate, Exp, Extract
+from nnkit.core.passes import Inline, Scalarize, apply_pass
+from nnkit.core.passes.scalarize import flat_type
+from nnkit.core.types import F32, I32, VOID, FunctionType, StructType, TensorType, TupleType
+from tests.core.passes.laws import call, define, module_of, opcodes, special
+from tests.programs import same_bits
+
+X = TensorType((11,), F32)
+N = TensorType((9,), I32)
+PAIR = TupleType((X, X))
+POINT = StructType("Point", (("x", X), ("n", N)))
+DEEP = TupleType((POINT, VOID, TupleType((X, POINT))))
+
+
+def swap(b: Builder, pair: Value) -> Value:
+    """(x, y) to (y, x)."""
+    x, y = (b.emit(Extract((index,)), pair) for index in (0, 1))
+    return b.emit(Aggregate(PAIR), y, x)
+
+
+def test_inside_a_function() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        pair = swap(b, swap(b, b.emit(Aggregate(PAIR), x, b.emit(Exp(), x))))
+        return b.emit(Add(), b.emit(Extract((0,)), pair), b.emit(Extract((1,)), pair))
+
+    module = module_of([X], build)
+    assert apply_pass(Scalarize(), module)
+    assert opcodes(module.functions["main"]) == "exp add"
+    assert not apply_pass(Scalarize(), module)
+
+
+def test_the_signature_stays() -> None:
+    module = module_of([PAIR], swap)
+    type = module.functions["main"].type
+    apply_pass(Scalarize(), module)
+    assert module.functions["main"].type == type
+    assert opcodes(module.functions["main"]) == "extract extract aggregate"
+
+
+def test_flat_signatures() -> None:
+    flat = TupleType((X, N, X, X, N))
+    assert flat_type(FunctionType((DEEP, N), DEEP)) == FunctionType((*flat.elements, N), flat)
+    assert flat_type(FunctionType((), X)) == FunctionType((), TupleType((X,)))
+    assert flat_type(FunctionType((), VOID)) == FunctionType((), VOID)
+
+
+def test_flatten_parameters_and_result() -> None:
+    module = module_of([DEEP, X], lambda b, deep, x: b.emit(Extract((0,)), deep))
+    argument = special(DEEP)
+    expected = evaluate(module, "main", argument, special(X))
+    assert apply_pass(Scalarize(flatten=True), module)
+    main = module.functions["main"]
+    assert opcodes(main) == "aggregate"
+    assert main.type == FunctionType((X, N, X, X, N, X), TupleType((X, N)))
+    assert main.type.parameters == tuple(p.type for p in main.parameters)
+    (px, pn), _, (y, (qx, qn)) = argument
+    assert same_bits(evaluate(module, "main", px, pn, y, qx, qn, special(X)), expected)
+    assert not apply_pass(Scalarize(flatten=True), module)
+
+
+def test_one_result_becomes_a_tuple() -> None:
+    module = module_of([X], lambda b, x: b.emit(Exp(), x))
+    expected = evaluate(module, "main", special(X))
+    apply_pass(Scalarize(flatten=True), module)
+    assert same_bits(evaluate(module, "main", special(X)), (expected,))
+
+
+def test_no_result_stays_none() -> None:
+    module = Module()
+    define(module, "main", [X], lambda b, x: None)
+    assert not apply_pass(Scalarize(flatten=True), module)
+    assert evaluate(module, "main", special(X)) == ()
+
+
+def test_leaves_are_named_after_their_parameter() -> None:
+    module = module_of([POINT], lambda b, p: p)
+    module.functions["main"].parameters[0].name = "p"
+    apply_pass(Scalarize(flatten=True), module)
+    assert [p.name for p in module.functions["main"].parameters] == ["p_x", "p_n"]
+
+
+def test_calls_follow() -> None:
+    module = Module()
+    callee = define(module, "swap", [PAIR], swap)
+    point = define(module, "exp", [X], lambda b, x: b.emit(Exp(), x))
+
+    def build(b: Builder, pair: Value) -> Value:
+        swapped = call(b, callee, call(b, callee, pair))
+        return call(b, point, b.emit(Extract((0,)), swapped))
+
+    define(module, "main", [PAIR], build)
+    x, y = special(X, 1), special(X, 2)
+    expected = evaluate(module, "main", (x, y))
+    apply_pass(Scalarize(flatten=True), module)
+    assert same_bits(evaluate(module, "main", x, y), (expected,))
+    assert "extract extract apply" in opcodes(module.functions["main"])
+    apply_pass(Inline(), module)
+    apply_pass(Scalarize(flatten=True), module)
+    assert opcodes(module.functions["main"]) == "exp aggregate"
