@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -91,7 +91,7 @@ def _rounded(type: Type, data: Any) -> Any:
 
 def _convert(data: Any) -> Any:
     if isinstance(data, tuple | list):
-        return tuple(map(_convert, data))
+        return tuple(map(_convert, cast("Sequence[Any]", data)))
     return np.asarray(data, order="C")
 
 

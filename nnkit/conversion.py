@@ -1,24 +1,29 @@
 """Between concrete values and what the compiler knows of them.
 
-A value is a tree of tensors: a tensor, a struct, or a tuple of values.  Its *spec* is the tree of ranks
-and element types, its *leaves* are the arrays from left to right.
+A value is a tree of tensors: a tensor, a struct, or a tuple of values.  A call asks three things of it:
+1. `concrete` makes it what compiled code reads: arrays become tensors, numbers scalars.
+2. `signature_of` is a key that two values share exactly if the same code fits both.
+3. `spec_of` and `shapes_of` say what staging and specialisation need to know; only a new key asks.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, cast, get_args, get_origin
 
 import numpy as np
 
 from .core import types
-from .core.errors import DTypeError, RankError, ShapeError
-from .core.types import Array
-from .staging.primitive import MAX_RANK
-from .staging.rep import Rep
+from .core.errors import DTypeError, NNKitError, RankError, ShapeError
+from .staging import primitive
+from .staging.expression import Build, Expression, make
+from .staging.primitive import MAX_RANK, is_index
+from .staging.rep import LANGUAGE, Rep, is_number
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple
-from .structs import Struct, fields
-from .tensors import DTYPES, RANKED, AnyTensor, DType
+from .structs import Struct, assemble, fields
+from .tensors import DTYPES, RANKED, AnyTensor, DType, wrap
 
 
 @dataclass(frozen=True)
@@ -35,99 +40,177 @@ class ArraySpec:
 def spec(shape: Any, dtype: Any, /) -> ArraySpec:
     """An argument for `f.ir`, `f.compile` and the like: no data, only shape and element type.
 
+    Raises: ShapeError, RankError or DTypeError for what no tensor can have.
+
     >>> from nnkit import f32
     >>> spec((1, 784), f32)
     spec((1, 784), f32)
     """
     given = as_tuple(shape)
-    if not all(hasattr(extent, "__index__") for extent in given):
+    if not all(map(is_index, given)):
         raise ShapeError(f"a shape is a tuple of ints, not {shape!r}")
-    extents = tuple(int(extent.__index__()) for extent in given)
-    if any(extent < 0 for extent in extents):
-        raise ShapeError(f"a shape has no negative extents: {shape}")
+    extents = tuple(map(int, given))
     if len(extents) > MAX_RANK:
         raise RankError(f"tensors have at most {MAX_RANK} axes, not {len(extents)}")
     if dtype not in DTYPES.values():
-        names = ", ".join(known.__name__ for known in DTYPES.values())
-        raise DTypeError(f"an element type is one of {names}, not {dtype!r}")
+        raise DTypeError(f"an element type is one of {LANGUAGE}, not {dtype!r}")
+    types.TensorType(extents, dtype.core)  # refuses negative and impossible extents
     return ArraySpec(extents, dtype)
 
 
-@dataclass
-class Argument:
-    """A concrete argument, taken apart."""
+def concrete(value: Any, declared: Spec | None, place: str, *, specs: bool = False) -> Any:
+    """`value` in the form that compiled code reads; `place` names it in messages.
 
-    spec: Spec
-    shapes: list[tuple[int, ...]]
-    value: Any
-    """The value in the form the compiled code reads: tensors, structs, tuples."""
-
-
-def argument(value: Any, declared: Spec | None, name: str) -> Argument:
-    """What `value` is; arrays become tensors, Python numbers scalars of the declared element type.
-
-    Raises: RankError, DTypeError for what is no tensor, naming the argument.
+    Numbers take the declared element type, arrays must have it.  With `specs` an `ArraySpec` may stand for
+    an array.
+    Raises: RankError, DTypeError for what is no tensor, or another one than declared.
     """
-    if isinstance(value, ArraySpec):
-        return Argument(TensorSpec(len(value.shape), value.dtype.core), [value.shape], value)
+    if isinstance(value, AnyTensor):
+        return _sound(value)
     if isinstance(value, Struct):
-        parts = [argument(part, None, name) for part in value._fields]
-        named = zip(fields(type(value)), parts, strict=True)
-        found: Spec = StructSpec(type(value), tuple((lens.name, part.spec) for lens, part in named))
-        return Argument(found, [shape for part in parts for shape in part.shapes], value)
+        parts = tuple(concrete(part, None, place) for part in value._fields)
+        unchanged = all(new is old for new, old in zip(parts, value._fields, strict=True))
+        return value if unchanged else assemble(type(value), parts)
+    if isinstance(value, ArraySpec) and specs:
+        return value
     if isinstance(value, tuple) and not isinstance(declared, TensorSpec):
         given = as_tuple(cast("object", value))
         inner = declared.elements if isinstance(declared, TupleSpec) else (None,) * len(given)
         if len(inner) != len(given):
-            raise DTypeError(
-                f"argument {name} is a tuple of {len(inner)} values, not of {len(given)}"
-            )
-        parts = [argument(part, want, name) for part, want in zip(given, inner, strict=True)]
-        return Argument(
-            TupleSpec(tuple(part.spec for part in parts)),
-            [shape for part in parts for shape in part.shapes],
-            tuple(part.value for part in parts),
-        )
-    tensor = _tensor(value, declared, name)
-    return Argument(TensorSpec(tensor.rank, tensor.dtype.core), [tensor.shape], tensor)
-
-
-def _tensor(value: Any, declared: Spec | None, name: str) -> AnyTensor:
-    if isinstance(value, AnyTensor):
-        return value
+            raise DTypeError(f"{place} is a tuple of {len(inner)} values, not of {len(given)}")
+        paired = zip(given, inner, strict=True)
+        return tuple(concrete(one, want, place, specs=specs) for one, want in paired)
     wanted = declared if isinstance(declared, TensorSpec) else None
-    if isinstance(value, bool | int | float):
-        if wanted is None or wanted.rank:
-            raise DTypeError(
-                f"argument {name} is the Python number {value!r}, which has no element type of its own\n"
-                "  help: say which, for example f32(0.1)"
-            )
-        return RANKED[0](value, DTYPES[wanted.dtype])
-    if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
-        array: Array = np.asarray(value)
-        if array.ndim > MAX_RANK:
-            raise RankError(
-                f"argument {name} has rank {array.ndim}; tensors have at most {MAX_RANK} axes"
-            )
-        if wanted is not None and wanted.rank != array.ndim:
-            raise RankError(
-                f"argument {name} is a {wanted.words}, not an array of shape {list(array.shape)}"
-            )
-        try:
-            return RANKED[array.ndim](array, DTYPES[wanted.dtype] if wanted else None)
-        except DTypeError as error:
-            raise DTypeError(f"argument {name}: {error}") from None
-    shown = wanted.words if wanted else "tensor, a struct or an array"
-    raise DTypeError(
-        f"argument {name} is a {shown}, not a {type(value).__name__}\n"
-        "  help: wrap it, for example Tensor2D([[0.0, 1.0]], f32)"
-    )
+    if is_number(value) and not (wanted is None and isinstance(value, np.generic)):
+        return _scalar(value, wanted, place)
+    return _tensor(value, wanted, declared, place)
+
+
+def signature_of(value: Any) -> Hashable:
+    """What decides which code fits: shapes, element types, classes of structs."""
+    if isinstance(value, AnyTensor):
+        array = value._array
+        return array.shape, array.dtype.char
+    if isinstance(value, Struct):
+        return (type(value), *map(signature_of, value._fields))
+    if isinstance(value, tuple):
+        return (tuple, *map(signature_of, as_tuple(cast("object", value))))
+    return value.shape, value.dtype.core.storage.char
+
+
+def spec_of(value: Any) -> Spec:
+    """Its staging-time type."""
+    if isinstance(value, Struct):
+        named = zip(fields(type(value)), value._fields, strict=True)
+        return StructSpec(type(value), tuple((lens.name, spec_of(part)) for lens, part in named))
+    if isinstance(value, tuple):
+        return TupleSpec(tuple(map(spec_of, as_tuple(cast("object", value)))))
+    return TensorSpec(len(value.shape), value.dtype.core)
+
+
+def shapes_of(value: Any) -> list[tuple[int, ...]]:
+    """The shapes of its tensors, from left to right."""
+    inside = value._fields if isinstance(value, Struct) else value
+    if isinstance(inside, tuple):
+        return [shape for part in as_tuple(cast("object", inside)) for shape in shapes_of(part)]
+    return [value.shape]
+
+
+def tensor_from(array: Any, place: str) -> AnyTensor:
+    """The tensor around an array (or what NumPy can read as one) of the language's element types.
+
+    Raises: RankError, DTypeError when no tensor can hold it.
+    """
+    rank = array.ndim if hasattr(array, "ndim") else np.asarray(array).ndim
+    if rank > MAX_RANK:
+        raise RankError(f"{place} has rank {rank}: tensors have at most {MAX_RANK} axes")
+    try:
+        return RANKED[rank](array)
+    except NNKitError as error:
+        raise type(error)(f"{place}: {error}") from None
+
+
+def constant_expression(value: Any) -> Expression:
+    """A concrete value (as `concrete` gives it) as a constant; the data is copied."""
+    if isinstance(value, AnyTensor):
+        stored = np.array(value._array, order="C")
+        return primitive.array_constant(value.dtype.core, stored)
+    inside = value._fields if isinstance(value, Struct) else value
+    parts = [constant_expression(part) for part in inside]
+    made = spec_of(value)
+    assert isinstance(made, StructSpec | TupleSpec)
+    return make(Build(made), parts, made)
+
+
+def is_arraylike(value: object) -> bool:
+    """Whether NumPy can read it as an array with an element type of its own."""
+    return isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__")
+
+
+def _sound(tensor: AnyTensor) -> AnyTensor:
+    """The tensor, made anew when it is of a class of the user's or its array has been changed."""
+    array = tensor._array
+    if type(tensor) is RANKED[array.ndim] and array.flags.c_contiguous:
+        return tensor
+    return wrap(np.ascontiguousarray(array))
+
+
+def _scalar(number: float, wanted: TensorSpec | None, place: str) -> AnyTensor:
+    if wanted is None or wanted.rank:
+        shown = f"a {wanted.words}" if wanted else "a tensor, a struct or an array"
+        raise DTypeError(
+            f"{place} is {shown}, not the Python number {number!r}, which has no element type of "
+            "its own\n  help: say which, for example f32(0.1)"
+        )
+    if type(number) is float and wanted.dtype in _EXACTLY and not math.fabs(number) > _ORDINARY:
+        return wrap(np.array(number, wanted.dtype.storage))
+    try:
+        return RANKED[0](number, DTYPES[wanted.dtype])
+    except NNKitError as error:
+        raise type(error)(f"{place}: {error}") from None
+
+
+_EXACTLY = (types.F32, types.F64)
+_ORDINARY = 1e38
+"""Up to here no float is out of range of an f32."""
+
+
+def _tensor(value: Any, wanted: TensorSpec | None, declared: Spec | None, place: str) -> AnyTensor:
+    if isinstance(value, ArraySpec):
+        raise DTypeError(
+            f"{place} is {value}, which has no data\n"
+            "  help: f.compile, f.ir, f.llvm and f.asm take specs"
+        )
+    if not is_arraylike(value) or (declared is not None and wanted is None):
+        shown = f"a {declared.words}" if declared else "a tensor, a struct or an array"
+        raise DTypeError(
+            f"{place} is {shown}, not {_described(value)}\n"
+            "  help: wrap it, for example Tensor2D([[0.0, 1.0]], f32)"
+        )
+    if wanted is None:
+        return tensor_from(value, place)
+    rank = np.ndim(value)
+    if wanted.rank != rank:
+        raise RankError(
+            f"{place} is a {wanted.words}, not an array of shape {list(np.shape(value))}"
+        )
+    try:
+        return RANKED[rank](value, DTYPES[wanted.dtype])
+    except NNKitError as error:
+        raise type(error)(f"{place}: {error}") from None
+
+
+def _described(value: object) -> str:
+    if isinstance(value, Rep):
+        return "a Rep: concrete values are needed here"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def annotated(annotation: Any) -> Spec | None:
     """What `Rep[...]` in a signature promises; None when it leaves rank or element type open."""
     if isinstance(get_origin(annotation), type) and issubclass(get_origin(annotation), Rep):
-        return _declared(get_args(annotation)[0])
+        return declared_type(get_args(annotation)[0])
     if get_origin(annotation) is tuple:
         return _several([annotated(part) for part in get_args(annotation)])
     return None
@@ -135,17 +218,13 @@ def annotated(annotation: Any) -> Spec | None:
 
 def declared_type(annotation: Any) -> Spec | None:
     """What a concrete type such as `Tensor2D[f32]` or a struct class says."""
-    return _declared(annotation)
-
-
-def _declared(annotation: Any) -> Spec | None:
     origin = get_origin(annotation) or annotation
     if isinstance(origin, type) and issubclass(origin, Struct):
-        parts = [(lens.name, _declared(lens.type)) for lens in fields(origin)]
+        parts = [(lens.name, declared_type(lens.type)) for lens in fields(origin)]
         known = tuple((name, part) for name, part in parts if part is not None)
         return StructSpec(origin, known) if len(known) == len(parts) else None
     if origin is tuple:
-        return _several([_declared(part) for part in get_args(annotation)])
+        return _several([declared_type(part) for part in get_args(annotation)])
     core = getattr(next(iter(get_args(annotation)), None), "core", None)
     if origin in RANKED and isinstance(core, types.DType):
         return TensorSpec(RANKED.index(origin), core)

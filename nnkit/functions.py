@@ -23,7 +23,6 @@ from .staging.expression import Primitive, make
 from .staging.indexing import wrap_negative
 from .staging.primitive import MAX_RANK, located
 from .staging.rep import core_dtype, is_number, static_shape
-from .staging.rep import lift as lift_beside
 from .staging.spec import TensorSpec
 
 
@@ -38,11 +37,12 @@ def _map(op: Elementwise, x: Any) -> Rep:
 def _pair(op: Elementwise, x: Any, y: Any) -> Rep:
     """`op` of two tensors, or of a tensor and a Python number on either side."""
     if is_number(x) and is_number(y):
-        raise located(DTypeError(f"{op.name} of two Python numbers: one operand must be a tensor"))
+        raise located(
+            DTypeError(f"cannot {op.verb or op.name} two Python numbers: one must be a tensor")
+        )
     known = _rep(y if is_number(x) else x)
-    dtype = primitive.tensor_of(known.expression, op.name).dtype
-    left, right = lift_beside(x, dtype), lift_beside(y, dtype)
-    return Rep(primitive.elementwise(op, left, right))
+    verb = op.verb or op.name
+    return Rep(primitive.elementwise(op, known.lift(x, verb), known.lift(y, verb)))
 
 
 def negate(x: Any, /) -> Rep:
@@ -250,8 +250,7 @@ def select(pred: Any, a: Any, b: Any, /) -> Rep:
     if is_number(a) and is_number(b):
         raise located(DTypeError("select between two Python numbers: one of them must be a tensor"))
     known = _rep(b if is_number(a) else a)
-    dtype = primitive.tensor_of(known.expression, "select").dtype
-    chosen = [lift_beside(value, dtype) for value in (a, b)]
+    chosen = [known.lift(value, "select") for value in (a, b)]
     return Rep(primitive.elementwise(ops.Select(), *chosen, _rep(pred).expression))
 
 

@@ -6,14 +6,17 @@ of `wrt` that the declaration does not know (a field, a selector) become a small
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from .callables import Rep, StagedFunction, declared_of
+from .callables import Rep, StagedFunction, declared_result
 from .core.errors import DifferentiationError, StagingError
+from .core.types import F32
 from .staging.expression import Callee
 from .staging.lambdas import Gradient, Lambda
+from .staging.primitive import located
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, leaves
 from .structs import Lens
 
@@ -35,15 +38,14 @@ def gradient(
     Raises: DifferentiationError for an index out of range or given twice, or a parameter without floats.
     """
     _check_staged(of, "gradient")
-    if isinstance(wrt, Lens):
-        first = _place(of, 0)
-        return _selected(of, getattr(first, wrt.name), from_, seedable, tuple(keeping))
-    if callable(wrt) and not isinstance(wrt, int):
-        return _selected(of, wrt(*_places(of)), from_, seedable, tuple(keeping))
-    if isinstance(wrt, int):
-        return _declared(of, (wrt,), from_, seedable, tuple(keeping))
-    inner = _declared(of, tuple(wrt), from_, seedable, tuple(keeping))
-    return _tuple_of_one(inner) if len(tuple(wrt)) + len(tuple(keeping)) == 1 else inner
+    kept = _indices(keeping, "keeping")
+    chosen = _chosen(of, wrt)
+    if not _are_indices(chosen):
+        return _selected(of, chosen, from_, seedable, kept)
+    if not isinstance(chosen, tuple):
+        return _declared(of, (chosen,), from_, seedable, kept)
+    inner = _declared(of, chosen, from_, seedable, kept)
+    return _tuple_of_one(inner) if len(chosen) + len(kept) == 1 else inner
 
 
 def gradient_dynamic(
@@ -55,7 +57,8 @@ def gradient_dynamic(
     keeping: Sequence[int] = (),
 ) -> StagedFunction:
     """`gradient` for indices that the type checker cannot follow; the result is always a tuple."""
-    return gradient(of=of, wrt=tuple(wrt), from_=from_, seedable=seedable, keeping=keeping)
+    indices = _indices(wrt, "wrt")
+    return gradient(of=of, wrt=indices, from_=from_, seedable=seedable, keeping=keeping)
 
 
 def value_and_gradient(*, of: StagedFunction, wrt: Any) -> StagedFunction:
@@ -64,14 +67,69 @@ def value_and_gradient(*, of: StagedFunction, wrt: Any) -> StagedFunction:
     Raises: DifferentiationError when the result is not a scalar.
     """
     _check_staged(of, "value_and_gradient")
-    single = isinstance(wrt, int)
-    if callable(wrt) and not single:
-        chosen = wrt(*_places(of))
+    chosen = _chosen(of, wrt)
+    single = not isinstance(chosen, tuple)
+    if not _are_indices(chosen):
         inner = _selected(of, chosen, 0, False, (0,), scalar=True)
-        return _wrapped(inner, _value_first(inner, isinstance(chosen, Place)))
-    indices = (wrt,) if single else tuple(wrt)
-    inner = _declared(of, indices, 0, False, (0,), scalar=True)
+    else:
+        inner = _declared(of, as_tuple(chosen), 0, False, (0,), scalar=True)
     return _wrapped(inner, _value_first(inner, single))
+
+
+def _chosen(of: StagedFunction, wrt: Any) -> Any:
+    """What `wrt` says: an index, a place, or a tuple of indices or of places."""
+    if isinstance(wrt, Lens):
+        return _lens_place(of, wrt)
+    if isinstance(wrt, StagedFunction) or not callable(wrt):
+        return wrt if isinstance(wrt, int | tuple) else _indices(wrt, "wrt")
+    names = of.stageable.parameter_names
+    places = [Place(index, (), spec) for index, spec in enumerate(of.declared)]
+    try:
+        inspect.signature(wrt).bind(*places)
+    except TypeError:
+        raise located(
+            DifferentiationError(
+                f"the selector takes other arguments than {of.stageable.name}: it gets "
+                f"{len(names)} ({', '.join(names)})"
+            )
+        ) from None
+    found = wrt(*places)
+    return tuple(as_tuple(found)) if isinstance(found, tuple | list) else found
+
+
+def _are_indices(chosen: Any) -> bool:
+    return not any(isinstance(one, Place) for one in as_tuple(chosen)) and (
+        not isinstance(chosen, tuple) or all(isinstance(one, int) for one in as_tuple(chosen))
+    )
+
+
+def _indices(given: Any, what: str) -> tuple[int, ...]:
+    """A sequence of indices as a tuple."""
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        return tuple(cast("Sequence[Any]", given))
+    raise located(
+        DifferentiationError(f"{what} is a tuple of indices, not {given!r}"),
+        f"{what}=(0,)" if what == "keeping" else "an index, a tuple of them, a field or a selector",
+    )
+
+
+def _lens_place(of: StagedFunction, lens: Lens) -> Place:
+    """The field of the first parameter."""
+    names = of.stageable.parameter_names
+    if not names:
+        raise located(
+            DifferentiationError(f"{of.stageable.name} has no parameters to differentiate")
+        )
+    first = of.declared[0]
+    if not isinstance(first, StructSpec) or not issubclass(first.cls, lens.owner):
+        held = f"a {first.words}" if first else "of no declared type"
+        raise located(
+            DifferentiationError(
+                f"wrt={lens!r} is a field of parameter 0, and {names[0]} of {of.stageable.name} is {held}"
+            ),
+            f"declare it, {names[0]}: Rep[{lens.owner.__name__}], or use a selector",
+        )
+    return getattr(Place(0, (), first), lens.name)
 
 
 @dataclass(frozen=True)
@@ -84,8 +142,11 @@ class Place:
 
     def __getattr__(self, name: str) -> Place:
         if not isinstance(self.spec, StructSpec) or self.spec.field(name) is None:
-            raise DifferentiationError(
-                f"the selector asks parameter {self.index} for {name!r}, which it has not"
+            held = f"a {self.spec.words}" if self.spec else "of no declared type"
+            raise located(
+                DifferentiationError(
+                    f"the selector asks parameter {self.index} for the field {name!r}, and it is {held}"
+                )
             )
         return Place(self.index, (*self.path, name), self.spec.field(name))
 
@@ -101,16 +162,7 @@ def _declared(
 ) -> StagedFunction:
     names = of.stageable.parameter_names
     _check_indices(of.stageable.name, wrt, len(names), names)
-    if (
-        not isinstance(from_, int)
-        or from_ < 0
-        or any(not isinstance(k, int) or k < 0 for k in keeping)
-    ):
-        raise DifferentiationError(
-            f"from_={from_} and keeping={keeping} are indices of results, from 0"
-        )
-    if len(set(keeping)) != len(keeping):
-        raise DifferentiationError(f"keeping={keeping} names a result twice")
+    _check_results(from_, keeping)
 
     def check(callee: Callee, request: Gradient) -> None:
         _check_callee(callee, request, scalar)
@@ -125,76 +177,103 @@ def _declared(
         (*names, "seed") if seedable else names,
         check,
     )
+    _check_promised(made, of, scalar)
     return StagedFunction(made)
+
+
+def _check_promised(request: Gradient, of: StagedFunction, scalar: bool) -> None:
+    """The same check as later, already now, of what the annotations say."""
+    result = declared_result(of.stageable)
+    if result is not None:
+        anything = TensorSpec(0, F32)
+        parameters = tuple(spec or anything for spec in of.declared)
+        names = of.stageable.parameter_names
+        promised = Callee(of.stageable.name, parameters, result, parameter_names=names)
+        _check_callee(promised, request, scalar)
+
+
+def _check_results(from_: Any, keeping: tuple[Any, ...]) -> None:
+    for what, index in (("from_", from_), *(("keeping", index) for index in keeping)):
+        if isinstance(index, bool) or not isinstance(index, int) or index < 0:
+            raise located(
+                DifferentiationError(f"{what}={index!r} is no index of a result: they count from 0")
+            )
+    if len(set(keeping)) != len(keeping):
+        raise located(DifferentiationError(f"keeping={keeping} names a result twice"))
 
 
 def _check_staged(of: object, what: str) -> None:
     if not isinstance(of, StagedFunction):
-        raise StagingError(
-            f"{what} takes a staged function, not a {type(of).__name__}\n  help: `@staged`"
+        raise located(
+            StagingError(f"{what} takes a staged function, not a {type(of).__name__}"),
+            "decorate it with @staged",
         )
 
 
 def _check_indices(name: str, wrt: tuple[Any, ...], count: int, names: Sequence[str]) -> None:
     if not wrt:
-        raise DifferentiationError(f"wrt is empty: name at least one parameter of {name}")
+        raise located(DifferentiationError(f"wrt is empty: name at least one parameter of {name}"))
     for index in wrt:
         if isinstance(index, bool) or not isinstance(index, int):
-            raise DifferentiationError(
-                f"wrt holds {index!r}: it takes indices of parameters of {name}"
+            raise located(
+                DifferentiationError(
+                    f"wrt holds {index!r}: it takes indices of parameters of {name}"
+                )
             )
         if not 0 <= index < count:
             shown = ", ".join(f"{k} {parameter}" for k, parameter in enumerate(names))
-            raise DifferentiationError(
-                f"wrt={index} is out of range: {name} has {count} parameter{'s' * (count != 1)} ({shown})"
+            raise located(
+                DifferentiationError(
+                    f"wrt={index} is out of range: {name} has {count} parameter{'s' * (count != 1)}"
+                    f"{f' ({shown})' * bool(shown)}"
+                )
             )
     if len(set(wrt)) != len(wrt):
-        raise DifferentiationError(f"wrt={wrt} names a parameter of {name} twice")
+        raise located(DifferentiationError(f"wrt={wrt} names a parameter of {name} twice"))
 
 
 def _check_callee(callee: Callee, request: Gradient, scalar: bool) -> None:
-    """What can only be checked once the types of the arguments are known."""
+    """What can only be checked once the types of the arguments and results are known."""
     several = isinstance(callee.result, TupleSpec)
     results = callee.result.elements if isinstance(callee.result, TupleSpec) else (callee.result,)
-    name = callee.name
-    for index in (request.source or 0, *request.keeping):
+    name, source = callee.name, request.source or 0
+    for what, index in (("from_", source), *(("keeping", index) for index in request.keeping)):
         if index >= len(results):
-            what = "from_" if index == request.source else "keeping"
-            raise DifferentiationError(
-                f"{what}={index} is out of range: {name} has {len(results)} result{'s' * (len(results) != 1)}"
+            raise located(
+                DifferentiationError(
+                    f"{what}={index} is out of range: {name} has {len(results)} "
+                    f"result{'s' * (len(results) != 1)}"
+                )
             )
-    source = results[request.source or 0]
-    if not _has_floats(source):
-        raise DifferentiationError(
-            f"result {request.source or 0} of {name} is a {source.words}: only floats have derivatives"
+    found = results[source]
+    if not _has_floats(found):
+        raise located(
+            DifferentiationError(
+                f"result {source} of {name} is a {found.words}: only floats have derivatives"
+            ),
+            "cast it to a float type inside the function",
         )
-    if scalar and (several or not isinstance(source, TensorSpec) or source.rank):
-        raise DifferentiationError(
-            f"value_and_gradient needs a scalar result and {name} returns a {callee.result.words}\n"
-            "  help: reduce it, for example `.sum()` or `.mean()`"
+    if scalar and (several or not isinstance(found, TensorSpec) or found.rank):
+        raise located(
+            DifferentiationError(
+                f"value_and_gradient needs a scalar result and {name} returns a {callee.result.words}"
+            ),
+            "reduce it, for example `.sum()` or `.mean()`",
         )
     for index in request.wrt:
         if not _has_floats(callee.parameters[index]):
             parameter = callee.parameter_names[index] if callee.parameter_names else str(index)
-            raise DifferentiationError(
-                f"parameter {parameter} of {name} is a {callee.parameters[index].words}: only floats have "
-                "derivatives\n  help: leave it out of wrt, or cast it to a float type inside"
+            raise located(
+                DifferentiationError(
+                    f"parameter {parameter} of {name} is a {callee.parameters[index].words}: only "
+                    "floats have derivatives"
+                ),
+                "leave it out of wrt, or cast it to a float type inside the function",
             )
 
 
 def _has_floats(spec: Spec) -> bool:
     return any(leaf.dtype.is_float for leaf in leaves(spec))
-
-
-def _place(of: StagedFunction, index: int) -> Place:
-    declared = declared_of(of.stageable)
-    if not declared:
-        raise DifferentiationError(f"{of.stageable.name} has no parameters to differentiate")
-    return Place(index, (), declared[index])
-
-
-def _places(of: StagedFunction) -> list[Place]:
-    return [_place(of, index) for index in range(len(of.stageable.parameter_names))]
 
 
 def _selected(
@@ -209,15 +288,17 @@ def _selected(
     """The gradient with respect to what a selector returned, in its order."""
     places: list[Place] = []
     for place in as_tuple(chosen):
-        if isinstance(place, Place):
-            places.append(place)
-        else:
-            raise DifferentiationError(
-                f"the selector returns {place!r}: it picks parameters or their fields"
+        if not isinstance(place, Place):
+            raise located(
+                DifferentiationError(
+                    f"the selector returns {place!r}: it picks parameters or their fields"
+                )
             )
-    if len(set(places)) != len(places):
-        raise DifferentiationError("the selector names a parameter twice")
+        places.append(place)
+        if places.count(place) > 1:
+            raise located(DifferentiationError("the selector names a parameter twice"))
     indices: tuple[int, ...] = tuple(sorted({place.index for place in places}))
+    _check_places(of, places)
     inner = _declared(of, indices, from_, seedable, keeping, scalar=scalar)
     position = {index: k for k, index in enumerate(indices)}
 
@@ -230,6 +311,19 @@ def _selected(
         return picked[0]
 
     return _wrapped(inner, pick)
+
+
+def _check_places(of: StagedFunction, places: Sequence[Place]) -> None:
+    """A struct may have floats, and the chosen field none."""
+    for place in places:
+        if place.path and place.spec is not None and not _has_floats(place.spec):
+            name = ".".join((of.stageable.parameter_names[place.index], *place.path))
+            raise located(
+                DifferentiationError(
+                    f"{name} of {of.stageable.name} is a {place.spec.words}: only floats have derivatives"
+                ),
+                "leave it out of wrt",
+            )
 
 
 def _follow(rep: Rep, path: tuple[str, ...]) -> Rep:
@@ -262,7 +356,5 @@ def _wrapped(inner: StagedFunction, function: Callable[..., Any]) -> StagedFunct
     """A staged function of the parameters of `inner`."""
     stageable = inner.stageable
     return StagedFunction(
-        Lambda(
-            function, stageable.name, stageable.parameter_names, declared_of(stageable), None, Rep
-        )
+        Lambda(function, stageable.name, stageable.parameter_names, inner.declared, None, Rep)
     )

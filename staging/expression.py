@@ -8,7 +8,7 @@ computed once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -135,7 +135,7 @@ _active = _Active()
 
 
 @contextmanager
-def tracing(trace: Trace) -> Iterator[None]:
+def tracing(trace: Trace) -> Generator[None]:
     """While this lasts, new expressions belong to `trace`."""
     _active.traces.append(trace)
     try:
@@ -145,11 +145,12 @@ def tracing(trace: Trace) -> Iterator[None]:
 
 
 def current_trace() -> Trace | None:
+    """The function being staged on this thread, the innermost one."""
     return _active.traces[-1] if _active.traces else None
 
 
 def active_traces() -> Sequence[Trace]:
-    """Outermost first."""
+    """All functions being staged on this thread, the outermost first."""
     return _active.traces
 
 
@@ -174,6 +175,20 @@ def make(rule: Rule, operands: Sequence[Expression], type: Spec) -> Expression:
     return Expression(rule, tuple(operands), type, location, traces[-1] if traces else None)
 
 
+def depends_on_parameters(root: Expression) -> bool:
+    """Whether the value of `root` waits for an argument of a staged function."""
+    seen: set[Expression] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node.rule, Parameter):
+            return True
+        if node not in seen:
+            seen.add(node)
+            stack.extend(node.operands)
+    return False
+
+
 def free_expressions(root: Expression, trace: Trace) -> tuple[Expression, ...]:
     """The nodes of enclosing traces that `root` uses, in order of first use."""
     found: dict[Expression, None] = {}
@@ -192,7 +207,13 @@ def free_expressions(root: Expression, trace: Trace) -> tuple[Expression, ...]:
 
 
 def at(error: Any, location: HasLocation | None, help: str = "") -> Any:
-    """`error` with the user's line and caret in its message, and a note that helps."""
+    """`error` with the user's line and caret in its message, and a note that helps.
+
+    A help that the message ends with becomes that note.
+    """
+    message, _, told = str(error.args[0]).partition(_HELP)
+    help = help or told
+    error.args = (message, *error.args[1:])
     place = location.resolve() if location else None
     if place is not None:
         excerpt = place.excerpt().replace("\n", "\n  ")
@@ -202,8 +223,11 @@ def at(error: Any, location: HasLocation | None, help: str = "") -> Any:
     return error
 
 
+_HELP = "\n  help: "
+
+
 __all__ = [
     "Build", "Builder", "Call", "Callee", "Constant", "Element", "Expression", "GradientCallee",
     "Parameter", "Primitive", "Rule", "Shaped", "Trace", "active_traces", "at", "current_trace",
-    "free_expressions", "make", "tracing",
+    "depends_on_parameters", "free_expressions", "make", "tracing",
 ]  # fmt: skip

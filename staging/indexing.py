@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from ..core.errors import IndexOutOfRangeError, RankError, StagingError
+from ..core.errors import DTypeError, IndexOutOfRangeError, RankError, StagingError
 from ..core.ir import Builder, Value
-from ..core.ops import Add, LessThan, Reverse, Select, ShapeCast, Slice
+from ..core.ops import Add, And, LessThan, LessThanOrEqual, Reverse, Select, ShapeCast, Slice
 from ..core.ops.literal import constant
 from ..core.ops.nest import Bounds
-from ..core.types import scalar
+from ..core.types import BOOL, I8, I64, scalar
 from . import primitive
 from .expression import Expression
-from .primitive import located
-from .spec import TensorSpec, as_tuple
+from .primitive import is_index, located
+from .spec import TensorSpec
 
 _WHOLE: Any = slice(None)
 
@@ -33,10 +33,7 @@ def subscript(x: Expression, key: Any, staged: Callable[[Any], Expression | None
     for axis in reversed(range(len(entries))):
         index = indices[axis]
         if index is not None:
-            if primitive.tensor_of(index, "a subscript").rank != 0:
-                raise located(
-                    StagingError("an index is a scalar"), "use `take` for several indices"
-                )
+            _check_index(index)
             x = primitive.gather(x, wrap_negative(index, x, axis), axis, Bounds.CHECK)
     static = [entry for entry, index in zip(entries, indices, strict=True) if index is None]
     if all(isinstance(entry, slice) and entry == _WHOLE for entry in static):
@@ -49,29 +46,56 @@ def subscript(x: Expression, key: Any, staged: Callable[[Any], Expression | None
     return primitive.shaped("subscript", build, (x,), TensorSpec(rank, spec.dtype))
 
 
+def _check_index(index: Expression) -> None:
+    spec = primitive.tensor_of(index, "a subscript")
+    if spec.dtype is BOOL:
+        raise located(
+            DTypeError(f"a subscript is an integer, not a {spec.words}"),
+            "`select(mask, x, 0.0)` keeps the shape, which must be static",
+        )
+    if spec.rank != 0:
+        raise located(
+            RankError(f"a subscript is a scalar, not a {spec.words}"),
+            "use `take(x, indices, axis)` for several indices",
+        )
+
+
 def wrap_negative(index: Expression, x: Expression, axis: int) -> Expression:
-    """Indices that count from the end when negative, as the IR's gather wants them."""
+    """Indices that count from the end when negative, as the IR's gather wants them.
+
+    One too far below 0 stays as it is, so that the check names it.
+    """
     spec = primitive.tensor_of(index, "an index")
+    if not spec.dtype.is_integer:
+        raise located(
+            DTypeError(f"indices are integers, not a {spec.words}"), "cast them, `i.cast(i64)`"
+        )
+    if spec.dtype is I8:  # it cannot hold the extent of a long axis
+        index = primitive.cast(index, I64)
+        spec = TensorSpec(spec.rank, I64)
 
     def build(b: Builder, i: Value, value: Value) -> Value:
-        extent = constant(b, scalar(spec.dtype), value.tensor.shape[axis])
-        zero = constant(b, scalar(spec.dtype), 0)
-        return b.emit(Select(), b.emit(Add(), i, extent), i, b.emit(LessThan(), i, zero))
+        count = value.tensor.shape[axis]
+        extent, zero, least = (constant(b, scalar(spec.dtype), n) for n in (count, 0, -count))
+        counts_back = b.emit(
+            And(), b.emit(LessThan(), i, zero), b.emit(LessThanOrEqual(), least, i)
+        )
+        return b.emit(Select(), b.emit(Add(), i, extent), i, counts_back)
 
     return primitive.shaped("index", build, (index, x), spec)
 
 
 def _entries(key: Any, spec: TensorSpec) -> list[Any]:
     """One entry per axis."""
-    given: list[Any] = list(as_tuple(key)) if isinstance(key, tuple) else [key]
+    given: list[Any] = [*key] if isinstance(key, tuple) else [key]
     if sum(entry is Ellipsis for entry in given) > 1:
         raise located(StagingError("a subscript has at most one `...`"))
     missing = spec.rank - sum(entry is not Ellipsis for entry in given)
     if missing < 0:
-        raise located(RankError(f"{len(given)} subscripts for a {spec.words}"))
+        raise located(RankError(f"{len(given)} subscripts are too many for a {spec.words}"))
     whole: list[Any] = [_WHOLE] * missing
-    if Ellipsis in [entry for entry in given if isinstance(entry, type(Ellipsis))]:
-        at = next(k for k, entry in enumerate(given) if entry is Ellipsis)
+    at = next((k for k, entry in enumerate(given) if entry is Ellipsis), None)
+    if at is not None:
         given[at : at + 1] = whole
     else:
         given += whole
@@ -82,7 +106,7 @@ def _entry(entry: Any) -> Any:
     if isinstance(entry, slice):
         bounds = cast("slice[Any, Any, Any]", entry)
         parts = (bounds.start, bounds.stop, bounds.step)
-        if not all(part is None or _is_int(part) for part in parts):
+        if not all(part is None or is_index(part) for part in parts):
             raise located(
                 StagingError("the ends of a slice are Python ints: its extent must be static"),
                 "use `take` with staged indices",
@@ -90,7 +114,7 @@ def _entry(entry: Any) -> Any:
         if bounds.step == 0:
             raise located(StagingError("the step of a slice cannot be 0"))
         return bounds
-    if _is_int(entry):
+    if is_index(entry):
         return int(entry)
     if entry is None or isinstance(entry, bool):
         raise located(
@@ -102,14 +126,6 @@ def _entry(entry: Any) -> Any:
             "use `take` for several indices",
         )
     return entry
-
-
-def _is_int(value: Any) -> bool:
-    return (
-        not isinstance(value, bool)
-        and hasattr(value, "__index__")
-        and not hasattr(value, "expression")
-    )
 
 
 def _select(b: Builder, value: Value, entries: list[Any]) -> Value:

@@ -8,9 +8,10 @@ for all its calls.
 from __future__ import annotations
 
 import abc
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from ..core.errors import DTypeError, NNKitError, RankError, StagingError
 from ..core.location import HasLocation
@@ -33,6 +34,10 @@ from .rep import Rep
 from .spec import Spec, TensorSpec, TupleSpec, as_tuple
 
 
+_STAGING = threading.RLock()
+"""Held while a Python function is run: it may stage others, so that one lock each could deadlock."""
+
+
 class FunctionResult(StagingError):
     """A staged function returns another one: calls of it are expanded, they have no IR of their own."""
 
@@ -42,6 +47,8 @@ class Stageable(abc.ABC):
 
     name: str
     parameter_names: tuple[str, ...]
+    location: HasLocation | None = None
+    """Where the Python function is defined."""
 
     @abc.abstractmethod
     def callee(self, specs: tuple[Spec, ...]) -> Callee:
@@ -71,27 +78,42 @@ class Lambda(Stageable):
 
     def callee(self, specs: tuple[Spec, ...]) -> Trace:
         known = self.traces.get(specs)
-        if known is None:
-            self.check(specs)
-            known = self._trace(specs)
-            self.traces[specs] = known
-        return known
+        if known is not None:
+            return known
+        self.check(specs)
+        with _STAGING:
+            known = self.traces.get(specs)
+            if known is None:
+                known = self.traces[specs] = self._trace(specs)
+            return known
 
     def check(self, specs: tuple[Spec, ...]) -> None:
         """Raises: StagingError, RankError or DTypeError when the arguments are not those declared."""
         if len(specs) != len(self.parameter_names):
-            raise located(arity_error(self.name, len(self.parameter_names), len(specs)))
+            raise arity_error(self, len(specs))
         for name, wanted, given in zip(self.parameter_names, self.declared, specs, strict=True):
             if wanted is not None and wanted != given:
-                raise located(_argument_error(self.name, name, wanted, given))
+                raise _argument_error(self, name, wanted, given)
+
+    def run(self, reps: Sequence[Rep]) -> Any:
+        """What the Python function returns for these arguments.
+
+        Raises: StagingError when it calls itself, or others, without end.
+        """
+        try:
+            return self.function(*reps)
+        except RecursionError:
+            raise located(
+                StagingError(f"staging {self.name} calls functions too deeply for Python"),
+                _RECURSION,
+            ) from None
 
     def _trace(self, specs: tuple[Spec, ...]) -> Trace:
         for outer in active_traces():
             if outer.origin is self and outer.parameters == specs:
                 raise located(
                     StagingError(f"{self.name} calls itself while it is staged, without end"),
-                    "a staged function runs once at staging, so recursion needs a Python condition "
-                    "that ends it; use a Python loop for a known number of steps",
+                    _RECURSION,
                 )
         trace = Trace(
             self.name,
@@ -105,21 +127,23 @@ class Lambda(Stageable):
                 Expression(Parameter(index, name), (), spec, self.location, trace)
                 for index, (name, spec) in enumerate(zip(self.parameter_names, specs, strict=True))
             )
-            try:
-                returned = self.function(*map(self.wrap, trace.inputs))
-            except RecursionError:
-                raise StagingError(
-                    f"staging {self.name} calls functions too deeply for Python"
-                ) from None
+            returned = self.run([self.wrap(one) for one in trace.inputs])
             trace.output = result_of(returned, self.name, self.location)
         trace.result = trace.output.type
         if self.declared_result not in (None, trace.result):
             assert self.declared_result is not None
-            raise at(
+            error = at(
                 _result_error(self.name, self.declared_result, trace.result), trace.output.location
             )
+            raise defined_here(error, self)
         trace.captures = free_expressions(trace.output, trace)
         return trace
+
+
+_RECURSION = (
+    "a staged function runs once, at staging: recursion needs a Python condition that ends it; "
+    "use a Python loop for a known number of steps"
+)
 
 
 @dataclass(eq=False)
@@ -146,15 +170,15 @@ class Gradient(Stageable):
         return known
 
     def _make(self, specs: tuple[Spec, ...]) -> GradientCallee:
-        if self.seedable and not specs:
-            raise located(arity_error(self.name, len(self.parameter_names), 0))
+        if len(specs) != len(self.parameter_names):
+            raise arity_error(self, len(specs))
         primal = self.of.callee(specs[:-1] if self.seedable else specs)
         self.check(primal, self)
         results = (
             primal.result.elements if isinstance(primal.result, TupleSpec) else (primal.result,)
         )
         if self.seedable and specs[-1] != results[self.source or 0]:
-            raise located(_argument_error(self.name, "seed", results[self.source or 0], specs[-1]))
+            raise _argument_error(self, "seed", results[self.source or 0], specs[-1])
         parts = [primal.parameters[i] for i in self.wrt] + [results[i] for i in self.keeping]
         return GradientCallee(
             self.name,
@@ -165,7 +189,7 @@ class Gradient(Stageable):
             parameter_names=self.parameter_names,
             primal=primal,
             wrt=self.wrt,
-            source=self.source,
+            source=self.source if isinstance(primal.result, TupleSpec) else None,
             keeping=self.keeping,
             seedable=self.seedable,
         )
@@ -182,25 +206,52 @@ def result_of(returned: Any, name: str, location: HasLocation | None) -> Express
         raise FunctionResult(f"{name} returns a staged function")
     if isinstance(returned, Rep):
         return returned.expression
-    if isinstance(returned, tuple) and as_tuple(returned):
-        parts = [result_of(part, name, location) for part in as_tuple(returned)]
+    if isinstance(returned, tuple) and returned:
+        parts = [result_of(part, name, location) for part in as_tuple(cast("object", returned))]
         spec = TupleSpec(tuple(part.type for part in parts))
         return make(Build(spec), parts, spec)
-    what = "nothing" if returned is None else f"a {type(returned).__name__}"
     raise at(
-        StagingError(f"{name} returns {what}: a staged function returns a Rep or a tuple of Reps"),
+        StagingError(f"{name} returns {_kind(returned)}, not a Rep or a tuple of Reps"),
         location,
         "return the Rep; a concrete value becomes one by `const(value)`",
     )
 
 
-def arity_error(name: str, wanted: int, given: int) -> NNKitError:
-    return StagingError(f"{name} takes {wanted} argument{'s' * (wanted != 1)}, not {given}")
+def _kind(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if value == ():
+        return "an empty tuple"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def _argument_error(function: str, name: str, wanted: Spec, given: Spec) -> NNKitError:
-    message = f"argument {name} of {function} is a {wanted.words}, not a {given.words}"
-    return mismatch(wanted, given)(message)
+def arity_error(stageable: Stageable, given: int) -> NNKitError:
+    """`stageable` is called with a wrong number of arguments."""
+    names = stageable.parameter_names
+    wanted = f"{len(names)} argument{'s' * (len(names) != 1)} ({', '.join(names)})"
+    error = StagingError(
+        f"{stageable.name} takes {wanted if names else 'no arguments'}, not {given}"
+    )
+    help = "stage the bound method, staged(instance.method)" if names[:1] == ("self",) else ""
+    return defined_here(located(error, help), stageable)
+
+
+def defined_here(error: NNKitError, stageable: Stageable) -> NNKitError:
+    """`error` with a note that shows the `def`."""
+    place = stageable.location.resolve() if stageable.location else None
+    if place is not None:
+        notes = getattr(error, "__notes__", [])
+        notes.insert(
+            0, f"  note: {stageable.name} is defined here  {place.excerpt().splitlines()[0]}"
+        )
+        error.__notes__ = notes
+    return error
+
+
+def _argument_error(stageable: Stageable, name: str, wanted: Spec, given: Spec) -> NNKitError:
+    message = f"argument {name} of {stageable.name} is a {wanted.words}, not a {given.words}"
+    return defined_here(located(mismatch(wanted, given)(message)), stageable)
 
 
 def _result_error(function: str, wanted: Spec, given: Spec) -> NNKitError:
@@ -210,6 +261,7 @@ def _result_error(function: str, wanted: Spec, given: Spec) -> NNKitError:
 
 
 def mismatch(wanted: Spec, given: Spec) -> type[NNKitError]:
+    """The class of error for one type in the place of another."""
     if (
         isinstance(wanted, TensorSpec)
         and isinstance(given, TensorSpec)

@@ -6,6 +6,7 @@ Frames of NNKit's own packages are skipped, so that the place is the user's.
 from __future__ import annotations
 
 import linecache
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -16,12 +17,10 @@ from types import CodeType, FrameType
 
 from ..core.location import Location
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent)
-_OWN = tuple(
-    f"{root}/{name}/"
-    for root in {_PACKAGE, str(Path(_PACKAGE) / "nnkit")}
-    for name in ("nnkit", "staging", "core", "jit")
-)
+_PACKAGE = str(Path(__file__).parent.parent) + os.sep
+"""The folder of the package as it is imported: a link to this one lies in it."""
+_LIBRARY = f"{_PACKAGE}nn{os.sep}"
+"""Written in the language itself, as a user's program is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +32,23 @@ class SourceLocation:
 
     def resolve(self) -> Location | None:
         """The place in the source text; None for code without positions."""
-        start, _, column, end_column = next(
+        start, end, column, end_column = next(
             islice(self.code.co_positions(), self.offset // 2, None), (None, None, None, None)
         )
-        if start is None:
-            return None
-        file = self.code.co_filename
-        line = linecache.getline(file, start).encode()
-        # columns of byte code count bytes
-        first = len(line[: column or 0].decode(errors="ignore"))
-        return Location(file, start, first, len(line[: end_column or 0].decode(errors="ignore")))
+        return None if start is None else _place(self.code, start, end, column, end_column)
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionLocation:
-    """Where a function is defined: its `def` line, not that of its decorators."""
+    """Where a function is defined: the name after `def`, or the body of a lambda."""
 
     code: CodeType
 
     def resolve(self) -> Location | None:
-        """The line, with the function's name marked."""
+        """The line, with the function's name marked; not that of its decorators."""
         file, number = self.code.co_filename, self.code.co_firstlineno
+        if self.code.co_name == "<lambda>":
+            return self._body()
         for line in range(number, number + _MOST_DECORATORS):
             match = re.search(
                 rf"\bdef\s+({re.escape(self.code.co_name)})\b", linecache.getline(file, line)
@@ -61,6 +56,27 @@ class DefinitionLocation:
             if match:
                 return Location(file, line, *match.span(1))
         return Location(file, number)
+
+    def _body(self) -> Location | None:
+        """From the first to the last column of the first line of the code that has any."""
+        spans = [span for span in self.code.co_positions() if span[3] and span[2] != span[3]]
+        if not spans:
+            return Location(self.code.co_filename, self.code.co_firstlineno)
+        line = min(start for start, *_ in spans if start is not None)
+        first = [span for span in spans if span[0] == line]
+        column = min(column or 0 for _, _, column, _ in first)
+        last = max(end or 0 for start, stop, _, end in first if stop == start)
+        return _place(self.code, line, line, column, last)
+
+
+def _place(
+    code: CodeType, start: int, end: int | None, column: int | None, end_column: int | None
+) -> Location:
+    """Columns of byte code count bytes; what goes on over several lines is marked on the first."""
+    line = linecache.getline(code.co_filename, start).encode()
+    last = end_column or 0 if end == start else len(line.rstrip())
+    first = len(line[: column or 0].decode(errors="ignore"))
+    return Location(code.co_filename, start, first, len(line[:last].decode(errors="ignore")))
 
 
 _MOST_DECORATORS = 20
@@ -80,4 +96,4 @@ def here() -> SourceLocation | None:
 @cache
 def is_own_file(name: str) -> bool:
     """Whether source file `name` belongs to NNKit (its `nn` library is written as a user's)."""
-    return name.startswith(_OWN) and "/nnkit/nn/" not in name
+    return name.startswith(_PACKAGE) and not name.startswith(_LIBRARY)

@@ -33,7 +33,7 @@ from ..core.ops import (
 )
 from ..core.ops.literal import check_range, constant
 from ..core.ops.nest import Bounds
-from ..core.types import BOOL, I64, Array, DType, scalar
+from ..core.types import BF16, BOOL, F16, F32, F64, I64, Array, DType, scalar
 from .expression import Constant, Expression, Primitive, Shaped, at, make
 from .location import here
 from .spec import TensorSpec, as_tuple
@@ -57,20 +57,42 @@ def literal(number: Any, dtype: DType) -> Expression:
 
     Raises: DTypeError when `dtype` cannot hold it.
     """
-    if isinstance(number, bool) and dtype.is_numeric:
+    if isinstance(number, bool) is dtype.is_numeric:
+        kind = "a bool" if dtype.is_numeric else "a number"
         raise located(
-            DTypeError(f"{number} is a bool, not {dtype}"), "cast the boolean tensor instead"
+            DTypeError(f"{number} is {kind}, not {dtype_words(dtype)}"),
+            "cast the tensor, `x.cast(dtype)`",
         )
     try:
         check_range(dtype, number)
+        with np.errstate(over="ignore"):
+            array = np.asarray(number, dtype.numpy)
     except DTypeError as error:
-        raise located(error) from None
-    with np.errstate(over="ignore"):
-        array = np.asarray(number, dtype.numpy)
-        held = dtype.round(array)
-    if dtype.is_float and math.isfinite(number) and not np.isfinite(held):
-        raise located(DTypeError(f"{number} is out of range for {dtype}"))
+        raise located(error, "cast the tensor, `x.cast(dtype)`") from None
+    except OverflowError:
+        raise located(_out_of_range(number, dtype)) from None
+    held = dtype.round(array)
+    if dtype.is_float and not np.isfinite(held) and abs(number) != math.inf and number == number:
+        raise located(_out_of_range(number, dtype))
     return make(Constant(dtype, dtype.store(array)), (), TensorSpec(0, dtype))
+
+
+def _out_of_range(number: Any, dtype: DType) -> DTypeError:
+    shown = f"an integer of {number.bit_length()} bits" if isinstance(number, int) else f"{number}"
+    largest = dtype.round(np.asarray(LARGEST[dtype], dtype.numpy))
+    return DTypeError(f"{shown} is out of range for {dtype}: at most {float(largest):.5g}")
+
+
+LARGEST = {
+    dtype: float(np.finfo(dtype.numpy).max) if dtype is not BF16 else 2.0**128 - 2.0**120
+    for dtype in (F16, BF16, F32, F64)
+}
+"""The largest finite number of each float type."""
+
+
+def dtype_words(dtype: DType) -> str:
+    """An element type as the language calls it."""
+    return "boolean" if dtype is BOOL else dtype.name
 
 
 def array_constant(dtype: DType, stored: Array) -> Expression:
@@ -96,11 +118,12 @@ def _mixed(op: Elementwise, specs: Sequence[TensorSpec]) -> DTypeError:
     if isinstance(op, Select) and specs[2].dtype is not BOOL:
         return DTypeError(f"the condition of a select is boolean, not {specs[2].words}")
     if len(dtypes) > 1:
-        names = " and ".join(spec.dtype.name for spec in compared)
-        return DTypeError(f"cannot {op.name} {operands}: element types {names} differ")
-    return DTypeError(
-        f"cannot {op.name} {operands}: {op.name} takes {' or '.join(op.accepts)} elements"
-    )
+        names = " and ".join(dtype_words(spec.dtype) for spec in compared)
+        verb = "select from" if isinstance(op, Select) else op.verb or op.name
+        operands = " and ".join(spec.words for spec in compared)
+        return DTypeError(f"cannot {verb} {operands}: element types {names} differ")
+    verb = op.verb or op.name
+    return DTypeError(f"cannot {verb} {operands}: it takes {' or '.join(op.accepts)} elements")
 
 
 def cast(x: Expression, dtype: DType) -> Expression:
@@ -122,25 +145,33 @@ def dot(x: Expression, y: Expression) -> Expression:
     if a.dtype is not b.dtype:
         raise located(
             DTypeError(
-                f"cannot multiply {a.words} by {b.words}: element types {a.dtype} and {b.dtype} differ"
+                f"cannot multiply {a.words} by {b.words}: element types {dtype_words(a.dtype)} "
+                f"and {dtype_words(b.dtype)} differ"
             ),
             "cast one of them, `x.cast(dtype)`",
         )
     if not a.dtype.is_numeric:
-        raise located(DTypeError("cannot multiply boolean matrices"), "cast them, `x.cast(f32)`")
+        raise located(
+            DTypeError(f"cannot multiply {a.words} by {b.words}: truth values have no product"),
+            "cast them, `x.cast(f32)`",
+        )
     rank = max(a.rank, b.rank, 2) - (a.rank == 1) - (b.rank == 1)
     return make(Primitive(Dot()), (x, y), TensorSpec(rank, a.dtype))
 
 
 def normalize_axis(axis: Any, rank: int) -> int:
     """A non-negative axis.  Raises: RankError when there is none of that number."""
-    try:
-        position = axis.__index__()
-    except AttributeError:
-        raise located(RankError(f"an axis is an int, not {axis!r}")) from None
+    if not is_index(axis):
+        raise located(RankError(f"an axis is an int, not {axis!r}"))
+    position = int(axis)
     if not -rank <= position < rank:
         raise located(RankError(f"axis {position} does not exist: the tensor has rank {rank}"))
     return int(position % rank)
+
+
+def is_index(value: Any) -> bool:
+    """Whether it is an int, Python's or NumPy's; a bool or a staged value is none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
@@ -156,14 +187,28 @@ def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
 
 def reduce(x: Expression, combinator: Combinator, axis: Any, keepdims: bool) -> Expression:
     """Combine along the axes; `keepdims` leaves them with extent 1."""
-    spec = tensor_of(x, "a reduction")
+    spec = tensor_of(x, _REDUCTIONS[combinator])
     if combinator.is_logical != (spec.dtype is BOOL):
         wanted = "boolean" if combinator.is_logical else "numeric"
-        raise located(DTypeError(f"this reduction takes {wanted} elements, not {spec.words}"))
+        raise located(
+            DTypeError(f"{_REDUCTIONS[combinator]} takes {wanted} elements, not a {spec.words}"),
+            "compare first, `(x != 0).any()`" if combinator.is_logical else "`x.cast(i64)` counts",
+        )
     axes = normalize_axes(axis, spec.rank)
     rank = spec.rank - len(axes)
     result = make(Primitive(Reduce(combinator, axes)), (x,), TensorSpec(rank, spec.dtype))
     return keep_axes(result, axes) if keepdims else result
+
+
+_REDUCTIONS = {
+    Combinator.ADD: "sum",
+    Combinator.MULTIPLY: "prod",
+    Combinator.MIN: "min",
+    Combinator.MAX: "max",
+    Combinator.AND: "all",
+    Combinator.OR: "any",
+}
+"""What each reduction is called in the language."""
 
 
 def keep_axes(x: Expression, axes: tuple[int, ...]) -> Expression:
@@ -201,11 +246,24 @@ MAX_RANK = 4
 
 def arg_extremum(x: Expression, op: type[ArgMax] | type[ArgMin], axis: Any) -> Expression:
     """Index of the first extremum along `axis` (None: in row-major order)."""
-    spec = tensor_of(x, "argmax")
-    if axis is None:
-        return make(Primitive(op(0)), (reshape(x, (-1,)),), TensorSpec(0, I64))
-    position = normalize_axis(axis, spec.rank)
-    return make(Primitive(op(position)), (x,), TensorSpec(spec.rank - 1, I64))
+    name = op.name.lower()
+    spec = tensor_of(x, name)
+    if not spec.dtype.is_numeric:
+        raise located(
+            DTypeError(f"{name} takes numeric elements, not a {spec.words}"),
+            "cast it, `x.cast(i8)`",
+        )
+    position = 0 if axis is None else normalize_axis(axis, spec.rank)
+    flat = reshape(x, (-1,)) if axis is None else x
+
+    def build(b: Builder, value: Value) -> Value:
+        if value.tensor.shape[position] == 0:
+            where = "it" if axis is None else f"axis {position}"
+            raise ShapeError(f"{name} of {value.tensor.words}: {where} is empty")
+        return b.emit(op(position), value)
+
+    rank = 0 if axis is None else spec.rank - 1
+    return shaped(name, build, (flat,), TensorSpec(rank, I64))
 
 
 def count(x: Expression, axis: Any, dtype: DType) -> Expression:
@@ -232,7 +290,11 @@ def reshape(x: Expression, shape: tuple[int, ...]) -> Expression:
     """The same elements in row-major order; one extent may be −1."""
     spec = tensor_of(x, "reshape")
     if sum(extent == -1 for extent in shape) > 1 or any(extent < -1 for extent in shape):
-        raise located(ShapeError(f"cannot reshape to {list(shape)}: at most one extent may be -1"))
+        raise located(
+            ShapeError(
+                f"cannot reshape {spec.words} to {list(shape)}: at most one extent may be -1"
+            )
+        )
 
     def build(b: Builder, value: Value) -> Value:
         size, known = value.tensor.size, math.prod(e for e in shape if e != -1)
@@ -270,7 +332,12 @@ def concatenate(xs: Sequence[Expression], axis: Any) -> Expression:
 
 def scan(x: Expression, combinator: Combinator, axis: Any) -> Expression:
     """Running combination along one axis."""
-    spec = tensor_of(x, "a cumulative operation")
+    spec = tensor_of(x, "cumsum")
+    if not spec.dtype.is_numeric:
+        raise located(
+            DTypeError(f"cumsum takes numeric elements, not a {spec.words}"),
+            "cast it, `x.cast(i64)`",
+        )
     return make(Primitive(Scan(combinator, normalize_axis(axis, spec.rank))), (x,), spec)
 
 

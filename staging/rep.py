@@ -6,13 +6,13 @@ take the element type of the tensor beside them; concrete tensors and arrays bec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from types import GenericAlias
 from typing import Any, ClassVar, NoReturn, Protocol, TypeVar, cast
 
 import numpy as np
 
-from ..core.errors import DTypeError, RankError, StagingError
+from ..core.errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError, StagingError
 from ..core.ops import (
     Abs,
     Add,
@@ -38,7 +38,7 @@ from ..core.ops import (
     Square,
     Subtract,
 )
-from ..core.types import DTYPES, F32, DType
+from ..core.types import F32, DType
 from . import primitive
 from .expression import Build, Element, Expression, make
 from .indexing import subscript
@@ -60,8 +60,7 @@ class Rep:
     """A staged value; `Rep[Tensor2D[f32]]` is its annotation."""
 
     __slots__ = ("expression",)
-    __array_ufunc__ = None  # `array + rep` asks the Rep
-    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
+    __class_getitem__: ClassVar[Any] = cast("Any", classmethod(GenericAlias))
     is_function: ClassVar[bool] = False
 
     def __init__(self, expression: Expression) -> None:
@@ -72,9 +71,18 @@ class Rep:
         """What is known of the value: rank and element type."""
         return self.expression.type
 
-    def lift(self, other: object) -> Expression:
-        """`other` as an operand beside this tensor."""
-        return lift(other, primitive.tensor_of(self.expression, "an operator").dtype)
+    @classmethod
+    def constant(cls, value: Any) -> Expression:
+        """A concrete tensor or array as a constant; which of them there are, a subclass knows."""
+        raise located(DTypeError(f"a {type(value).__name__} cannot be used in a staged function"))
+
+    def lift(self, other: object, what: str = "an operator") -> Expression:
+        """`other` as an operand beside this tensor, whose element type a Python number takes."""
+        if isinstance(other, Rep):
+            return other.expression
+        if is_number(other):
+            return primitive.literal(other, primitive.tensor_of(self.expression, what).dtype)
+        return self.constant(other)
 
     def _unary(self: _Rep, op: Elementwise) -> _Rep:
         return type(self)(primitive.elementwise(op, self.expression))
@@ -132,13 +140,13 @@ class Rep:
         return self._reflected(Power(), other)
 
     def __matmul__(self: _Rep, other: object, /) -> _Rep:
-        if not is_operand(other) or is_number(other):
-            return NotImplemented
+        if not is_operand(other):
+            return cast("_Rep", NotImplemented)
         return type(self)(primitive.dot(self.expression, self.lift(other)))
 
     def __rmatmul__(self: _Rep, other: object, /) -> _Rep:
-        if not is_operand(other) or is_number(other):
-            return NotImplemented
+        if not is_operand(other):
+            return cast("_Rep", NotImplemented)
         return type(self)(primitive.dot(self.lift(other), self.expression))
 
     def __neg__(self: _Rep) -> _Rep:
@@ -191,6 +199,17 @@ class Rep:
 
     __hash__ = object.__hash__
 
+    def __copy__(self: _Rep) -> _Rep:
+        return self
+
+    def __deepcopy__(self: _Rep, memo: dict[int, Any]) -> _Rep:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise located(
+            StagingError("a Rep cannot be pickled: it means something only while staging")
+        )
+
     def __getitem__(self: _Rep, key: Any, /) -> _Rep:
         """A field of a struct, an element of a tuple, or elements and slices of a tensor."""
         match self.spec:
@@ -198,23 +217,29 @@ class Rep:
                 return type(self)(field_of(self.expression, key))
             case TupleSpec(elements):
                 return type(self)(_element_of(self.expression, key, len(elements)))
+            case spec if hasattr(key, "owner"):
+                raise located(
+                    StagingError(f"{key!r} is a field of a struct, and this is a {spec.words}")
+                )
             case _:
                 return type(self)(subscript(self.expression, key, _index_expression))
 
     def set(self: _Rep, lens: FieldLens, value: object, /) -> _Rep:
         """The struct with one field replaced."""
         spec = self.spec
-        old = field_of(self.expression, lens)  # checks the lens
-        assert isinstance(spec, StructSpec)
+        if not isinstance(spec, StructSpec):
+            raise located(StagingError(f"only a struct has fields to set, not a {spec.words}"))
+        position = _position(spec, lens)
+        held = spec.fields[position][1]
         new = value.expression if isinstance(value, Rep) else None
-        if new is None or new.type != old.type:
-            found = new.type.words if new else f"a {type(value).__name__}"
+        if new is None or new.type != held:
+            found = new.type.words if new else type(value).__name__
             raise located(
-                DTypeError(f"field {lens.name} of {spec.words} holds {old.type.words}, not {found}")
+                DTypeError(f"field {lens.name} of {spec.words} holds a {held.words}, not a {found}")
             )
         parts = [
-            new if position == lens.index else make(Element(position), (self.expression,), element)
-            for position, (_, element) in enumerate(spec.fields)
+            new if k == position else _part(self.expression, k, element)
+            for k, (_, element) in enumerate(spec.fields)
         ]
         return type(self)(make(Build(spec), parts, spec))
 
@@ -260,10 +285,10 @@ class Rep:
 
     def var(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
         """Population variance: the mean of squared distances from the mean."""
-        _float_dtype(self.expression, "var")
-        return (
-            (self - self.mean(axis, keepdims=True))._unary(Square()).mean(axis, keepdims=keepdims)
-        )
+        dtype = _float_dtype(self.expression, "var")
+        wide = self.cast(F32) if dtype.bits == 16 else self
+        distance = wide - wide.mean(axis, keepdims=True)
+        return distance._unary(Square()).mean(axis, keepdims=keepdims).cast(dtype)
 
     def argmax(self: _Rep, axis: Any = None) -> _Rep:
         """Index (i64) of the first largest element."""
@@ -294,7 +319,7 @@ class Rep:
     def reshape(self: _Rep, *dims: int) -> _Rep:
         """The same elements in row-major order; one extent may be −1."""
         return type(self)(
-            primitive.reshape(self.expression, static_shape(dims, "reshape", allow=-1))
+            primitive.reshape(self.expression, static_shape(dims, "reshape", least=-1))
         )
 
     def expand_dims(self: _Rep, axis: int) -> _Rep:
@@ -352,14 +377,50 @@ class Rep:
     def __index__(self) -> NoReturn:
         raise _not_there("an index or range()")
 
+    def __complex__(self) -> NoReturn:
+        raise _not_there("complex()")
+
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise _not_there("a NumPy function")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """`array + rep` is a ufunc of NumPy; others have no value to work on."""
+        operator = _REFLECTED.get(ufunc) if method == "__call__" and not options else None
+        if operator is None or isinstance(inputs[0], Rep):
+            raise _not_there(f"np.{ufunc.__name__}")
+        return getattr(inputs[1], operator)(inputs[0])
+
+    def __array_function__(self, function: Any, *_: Any) -> NoReturn:
+        raise _not_there(f"np.{function.__name__}")
 
     def __repr__(self) -> str:
         return f"<Rep of {self.spec.words}>"
 
 
+_REFLECTED: Mapping[Any, str] = {
+    np.add: "__radd__",
+    np.subtract: "__rsub__",
+    np.multiply: "__rmul__",
+    np.true_divide: "__rtruediv__",
+    np.floor_divide: "__rfloordiv__",
+    np.remainder: "__rmod__",
+    np.power: "__rpow__",
+    np.matmul: "__rmatmul__",
+    np.bitwise_and: "__rand__",
+    np.bitwise_or: "__ror__",
+    np.bitwise_xor: "__rxor__",
+    np.less: "__gt__",
+    np.less_equal: "__ge__",
+    np.greater: "__lt__",
+    np.greater_equal: "__le__",
+    np.equal: "__eq__",
+    np.not_equal: "__ne__",
+}
+"""What an operator of NumPy with an array on its left asks the Rep on its right."""
+
+
 def is_number(value: object) -> bool:
+    """Whether it is a Python number, which has no element type of its own."""
     return isinstance(value, bool | int | float)
 
 
@@ -372,49 +433,30 @@ def is_operand(value: object) -> bool:
     )
 
 
-def lift(value: object, dtype: DType) -> Expression:
-    """An operand: a Python number takes `dtype`, everything else has its own element type."""
-    if isinstance(value, Rep):
-        return value.expression
-    if is_number(value):
-        return primitive.literal(value, dtype)
-    return constant_of(value)
-
-
-def constant_of(value: Any) -> Expression:
-    """A concrete tensor, array or NumPy scalar as a constant (copied, so later writes do not matter)."""
-    stored = getattr(value, "_array", None)
-    if stored is None:
-        stored = np.asarray(value)
-        native = stored.dtype.newbyteorder("=")
-        found = next(
-            (d for d in DTYPES.values() if d.storage == native and d.numpy == native), None
-        )
-        if found is None:
-            raise located(
-                DTypeError(f"an array of {stored.dtype} cannot be used in a staged function")
-            )
-        return primitive.array_constant(found, np.array(stored, found.storage, order="C"))
-    return primitive.array_constant(core_dtype(value.dtype), np.array(stored, order="C"))
-
-
 def core_dtype(dtype: Any) -> DType:
     """The compiler's element type for one of the language's."""
     core = dtype if isinstance(dtype, DType) else getattr(dtype, "core", None)
     if not isinstance(core, DType):
-        raise located(DTypeError(f"an element type is one of {', '.join(DTYPES)}, not {dtype!r}"))
+        raise located(DTypeError(f"an element type is one of {LANGUAGE}, not {dtype!r}"))
     return core
 
 
-def static_shape(dims: Any, what: str, *, allow: int = 0) -> tuple[int, ...]:
+LANGUAGE = "f16, bf16, f32, f64, i8, i32, i64, boolean"
+"""The element types a user can name."""
+
+
+def static_shape(dims: Any, what: str, *, least: int = 0) -> tuple[int, ...]:
     """A shape made of Python ints.  Raises: DTypeError for anything else, such as a Rep."""
+    if not isinstance(dims, tuple | list):
+        raise located(DTypeError(f"{what} takes a shape, a tuple of ints, not {dims!r}"))
     extents: list[int] = []
-    for dim in dims:
-        if isinstance(dim, Rep) or not hasattr(dim, "__index__"):
-            raise located(DTypeError(f"{what} takes a shape of Python ints, not {dim!r}"))
-        extent = int(dim.__index__())
-        if extent < min(allow, 0):
-            raise located(RankError(f"{what}: an axis cannot have {extent} elements"))
+    for dim in cast("Sequence[Any]", dims):
+        if not primitive.is_index(dim):
+            help = "spread it, `*shape`" if isinstance(dim, tuple | list) else ""
+            raise located(DTypeError(f"{what} takes Python ints, not {dim!r}"), help)
+        extent = int(dim)
+        if extent < least:
+            raise located(ShapeError(f"{what} takes numbers of at least {least}, not {extent}"))
         extents.append(extent)
     return tuple(extents)
 
@@ -423,28 +465,38 @@ def field_of(struct: Expression, lens: Any) -> Expression:
     """The field a lens names."""
     spec = struct.type
     assert isinstance(spec, StructSpec)
+    position = _position(spec, lens)
+    return _part(struct, position, spec.fields[position][1])
+
+
+def _position(spec: StructSpec, lens: Any) -> int:
+    """Where the struct has the field; a subclass may have it elsewhere than its base."""
     owner, name = getattr(lens, "owner", None), getattr(lens, "name", None)
     if not (isinstance(owner, type) and issubclass(spec.cls, owner)) or name is None:
         raise located(
             StagingError(f"{lens!r} is not a field of {spec.words}"),
             f"its fields are {', '.join(f'{spec.words}.{field}' for field, _ in spec.fields)}",
         )
-    position = [field for field, _ in spec.fields].index(name)
-    if struct.operands and isinstance(struct.rule, Build):
-        return struct.operands[position]
-    return make(Element(position), (struct,), spec.fields[position][1])
+    return [field for field, _ in spec.fields].index(name)
+
+
+def _part(whole: Expression, position: int, spec: Spec) -> Expression:
+    """An element of a tuple or struct; what it was made of, where that is known."""
+    if isinstance(whole.rule, Build):
+        return whole.operands[position]
+    return make(Element(position), (whole,), spec)
 
 
 def _element_of(value: Expression, key: Any, count: int) -> Expression:
     spec = value.type
     assert isinstance(spec, TupleSpec)
-    if not isinstance(key, int):
+    if not primitive.is_index(key):
         raise located(StagingError(f"an element of a tuple is chosen by an int, not {key!r}"))
     if not -count <= key < count:
-        raise located(StagingError(f"element {key} does not exist: the tuple has {count} elements"))
-    if isinstance(value.rule, Build):
-        return value.operands[key % count]
-    return make(Element(key % count), (value,), spec.elements[key % count])
+        raise located(
+            IndexOutOfRangeError(f"element {key} does not exist: the tuple has {count} elements")
+        )
+    return _part(value, key % count, spec.elements[key % count])
 
 
 def _index_expression(key: Any) -> Expression | None:
@@ -455,7 +507,8 @@ def _float_dtype(x: Expression, what: str) -> DType:
     dtype = primitive.tensor_of(x, what).dtype
     if not dtype.is_float:
         raise located(
-            DTypeError(f"{what} takes float elements, not {dtype}"), "cast it first, `x.cast(f32)`"
+            DTypeError(f"{what} takes float elements, not {primitive.dtype_words(dtype)}"),
+            "cast it first, `x.cast(f32)`",
         )
     return dtype
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -79,6 +80,9 @@ class Specializer:
             except StopIteration as finished:
                 stack.pop()
                 answer = self.functions[key] = finished.value
+            except NNKitError as error:
+                _tell_callers(error, [caller for _, caller in stack[:-1]])
+                raise
         return self.functions[wanted]
 
     def _steps(self, callee: Callee, types: tuple[Type, ...]) -> _Steps:
@@ -163,6 +167,8 @@ def identifier(name: str) -> str:
 
 def explained(error: NNKitError, node: Expression, operands: Sequence[Value]) -> NNKitError:
     """`error` with the user's line, and where each operand came from."""
+    if isinstance(node.rule, Call):
+        return _called_here(error, node)
     if getattr(error, "__notes__", None) or "\n" in str(error):
         return error  # it has its place already
     result: NNKitError = at(error, node.location)
@@ -171,13 +177,35 @@ def explained(error: NNKitError, node: Expression, operands: Sequence[Value]) ->
     return result
 
 
+def _called_here(error: NNKitError, node: Expression) -> NNKitError:
+    assert isinstance(node.rule, Call)
+    place = node.location.resolve() if node.location else None
+    if place is not None:
+        error.add_note(
+            f"  note: {node.rule.callee.name} is called here  {place.excerpt().splitlines()[0]}"
+        )
+    return error
+
+
+def _tell_callers(error: NNKitError, callers: Sequence[_Steps]) -> None:
+    """Have the calls that led to an error noted, the innermost ones."""
+    for caller in callers[: -_CALLS_SHOWN - 1 : -1]:
+        with suppress(NNKitError):
+            caller.throw(error)
+
+
+_CALLS_SHOWN = 3
+"""How many of the calls that led to an error it names."""
+
+
 def _origin(expression: Expression, value: Value, position: int, count: int) -> str:
     shown = value.type.words if isinstance(value.type, TensorType) else str(value.type)
     place = expression.location.resolve() if expression.location else None
     where = f"  {place.excerpt().splitlines()[0]}" if place else ""
     if isinstance(expression.rule, Parameter) and expression.trace is not None:
         parameter = expression.rule
-        return f"{parameter.name} is argument {parameter.index} of {expression.trace.name}: {shown}{where}"
+        name = expression.trace.name
+        return f"{parameter.name} is argument {parameter.index} of {name}: {shown}{where}"
     side = (
         ("the left operand", "the right operand")[position] if count == 2 else f"operand {position}"
     )

@@ -90,8 +90,10 @@ def only_floats(type: Type, masks: Sequence[int]) -> Masks:
 
 
 def straight_line(function: Function) -> Block:
-    """The one block of `function`.  Raises: UnsupportedError when there are several."""
-    if function.body is None or len(function.body.blocks) != 1:
+    """The one block of `function`.  Raises: UnsupportedError when there is none, or several."""
+    if function.body is None:
+        raise UnsupportedError(f"@{function.name} has no body, so it cannot be differentiated")
+    if len(function.body.blocks) != 1:
         raise UnsupportedError(
             f"@{function.name} branches between blocks, which cannot be differentiated: "
             "use structured control flow"

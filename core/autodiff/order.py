@@ -44,6 +44,16 @@ def dependencies(module: Module, roots: list[str]) -> list[str]:
     return list(finished)
 
 
+def reachable(module: Module, roots: list[str]) -> set[str]:
+    """The names of `roots` and of everything they call, directly or not."""
+    reached, pending = set(roots), list(roots)
+    while pending:
+        new = [name for name in callees(module.functions[pending.pop()]) if name not in reached]
+        reached.update(new)
+        pending.extend(new)
+    return reached
+
+
 def callees(function: Function) -> list[str]:
     """Names of the functions that `function` calls, without repetition."""
     if function.body is None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
-from ..ops.aggregate import Aggregate, Extract
+from ..ops.aggregate import Aggregate, Apply, Extract
 from ..ops.terminators import Return
 from ..types import FunctionType, TupleType
 from .copy import Origin, append_copy
@@ -150,8 +150,9 @@ def _defined_before(work: Linearized, used: Set[Value]) -> list[Value]:
 
 
 def _is_constant(value: Value) -> bool:
-    """Whether `value` depends on nothing, so that making it anew costs no more than saving it."""
-    return value.producer is not None and not value.producer.operands
+    """Whether `value` is made from nothing by one op, so that making it anew costs no more than saving."""
+    producer = value.producer
+    return producer is not None and not producer.operands and not isinstance(producer.op, Apply)
 
 
 def _places(work: Linearized) -> dict[Value, Residual]:

@@ -23,13 +23,13 @@ from ..ops.literal import constant
 from ..ops.stopping import StopGradient
 from ..ops.terminators import Return
 from ..types import TupleType, Type
-from .activity import Activity
+from .activity import Activity, straight_line
 from .adjoints import Cotangent
 from .declaration import Request, gradient_type, resolve
 from .leaves import elements, join, leaf_count, leaves_of, mask_of, members, split
 from .linearize import Linearized, Linearizing, Seeds, linearize
 from .live import live
-from .order import declarations_in_order, dependencies
+from .order import declarations_in_order, reachable
 from .pullback import Pullback, Signature
 from .residuals import Cutter
 
@@ -49,8 +49,7 @@ def differentiate(module: Module) -> None:
         work.define(function)
     for function in module.functions.values():
         _erase_stops(function)
-    reached = set(dependencies(module, given)) if len(given) < len(module.functions) else set(given)
-    for name in [name for name in module.functions if name not in reached]:
+    for name in set(module.functions) - reachable(module, given):
         del module.functions[name]
     module.stage = Stage.OPTIMIZABLE
 
@@ -70,6 +69,7 @@ class _Differentiator:
         """Give the declaration `function` its body."""
         assert function.declaration is not None
         primal = self.module.functions[function.declaration.primal]
+        straight_line(primal)
         request = resolve(primal.type, function.declaration, [p.name for p in primal.parameters])
         expected = gradient_type(primal.type, function.declaration)
         if function.type != expected:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ..errors import InternalError
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Stage, Value
@@ -39,6 +40,9 @@ LARGEST_BODY = 200
 
 _READERS = 4
 """How many of the clusters that read a value are considered for joining."""
+
+Axes: TypeAlias = tuple[int | None, ...]
+"""For each axis of a tensor the coordinate that is its index; None for constant 0."""
 
 
 def fuse(module: Module) -> None:
@@ -85,9 +89,10 @@ class _Program:
     )
     made_at: dict[Value, int] = field(default_factory=dict[Value, int])
     """The position of the library op that makes a value."""
-    readers: dict[Value, list[tuple[Cluster, Read]]] = field(
-        default_factory=dict[Value, list[tuple[Cluster, Read]]]
+    readers: dict[Value, list[tuple[Cluster, Axes]]] = field(
+        default_factory=dict[Value, list[tuple[Cluster, Axes]]]
     )
+    """Clusters that read a value all over, and the coordinate that each of its axes has there."""
     costs: dict[Scalar, float] = field(default_factory=dict[Scalar, float])
     position: int = 0
 
@@ -128,8 +133,8 @@ class _Program:
             known = self.written.get(request.source)
             if known is not None and known[1].is_elementwise:
                 _match(found, lifted, request.axes, known[0], known[1].axes)
-            for cluster, read in self.readers.get(request.source, ()):
-                _match(found, lifted, request.axes, cluster, _plain_axes(read))
+            for cluster, axes in self.readers.get(request.source, ()):
+                _match(found, lifted, request.axes, cluster, axes)
         return sorted(found, key=lambda candidate: -candidate[0].sequence)
 
     def _may_join(self, attempt: _Attempt, cluster: Cluster) -> bool:
@@ -165,9 +170,10 @@ class _Program:
         cluster.summed = cluster.summed or _mapped(lifted.summed, attempt.axes)
         for read in new_reads:
             self._mark_read(self.survey.source(read.source))
-            if read.bounds is Bounds.INSIDE:
+            axes = _plain_axes(read) if cluster.is_open else None
+            if axes is not None:
                 readers = self.readers.setdefault(read.source, [])
-                readers.append((cluster, read))
+                readers.append((cluster, axes))
                 del readers[:-_READERS]
         for result, root, indices in zip(
             lifted.results, attempt.roots, attempt.indices, strict=True
@@ -364,12 +370,14 @@ def _tested(read: Read, unsafe: frozenset[int], extents: Shape) -> set[int] | No
 def _match(
     found: dict[tuple[Cluster, tuple[Affine, ...]], None],
     lifted: Lifted,
-    axes: tuple[int | None, ...],
+    axes: Axes,
     cluster: Cluster,
-    others: tuple[int | None, ...] | None,
+    others: Axes | None,
 ) -> None:
     """Note `cluster`, if both see a tensor with all their coordinates, each at an axis of its own."""
-    if not cluster.is_open or others is None or len(cluster.extents) != len(lifted.extents):
+    if others is None or len(others) != len(axes) or len(cluster.extents) != len(lifted.extents):
+        return
+    if not cluster.is_open or len(cluster.parts) >= LARGEST_BODY:
         return
     pairs = {a: other for a, other in zip(axes, others, strict=True) if a is not None}
     if len(pairs) != len(lifted.extents) or set(pairs.values()) != set(range(len(pairs))):
@@ -382,9 +390,9 @@ def _match(
         found[cluster, tuple(coordinate(other) for other in mapped if other is not None)] = None
 
 
-def _plain_axes(read: Read) -> tuple[int | None, ...] | None:
+def _plain_axes(read: Read) -> Axes | None:
     indices = tuple(index for index in read.indices if isinstance(index, Affine))
-    if len(indices) != len(read.indices):
+    if len(indices) != len(read.indices) or read.bounds is not Bounds.INSIDE:
         return None
     return Request(read.source, indices, read.bounds).axes
 

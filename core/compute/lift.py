@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ..errors import InternalError
 from ..ir import Instruction, Value
@@ -30,7 +31,7 @@ class Request:
     indices: tuple[Index, ...]
     bounds: Bounds
 
-    @property
+    @cached_property
     def axes(self) -> tuple[int | None, ...] | None:
         """The coordinate at each axis, None for constant 0; None when an index is anything else."""
         axes: list[int | None] = []
@@ -88,7 +89,7 @@ class Lifted:
             deepest = len(order) - 1
         return math.prod(self.extents[axis] for axis in order[: deepest + 1])
 
-    @property
+    @cached_property
     def pinned(self) -> frozenset[int]:
         """Requests that serve as indices, and so must stay reads."""
         indices = [i for request in self.requests for i in request.indices]

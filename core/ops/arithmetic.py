@@ -139,6 +139,7 @@ class TruncateDivide(Elementwise):
     """
 
     name: ClassVar[str] = "truncateDivide"
+    verb: ClassVar[str] = "divide"
     syntax: ClassVar[str] = "truncateDivide {u}, {v}"
 
     def evaluate(self, u: Array, v: Array) -> Array:
@@ -159,6 +160,7 @@ class FloorDivide(Elementwise):
     """
 
     name: ClassVar[str] = "floorDivide"
+    verb: ClassVar[str] = "divide"
     syntax: ClassVar[str] = "floorDivide {u}, {v}"
 
     def evaluate(self, u: Array, v: Array) -> Array:
@@ -178,6 +180,7 @@ class Modulo(Elementwise):
     """
 
     name: ClassVar[str] = "modulo"
+    verb: ClassVar[str] = "take the remainder of"
     syntax: ClassVar[str] = "modulo {u}, {v}"
 
     def evaluate(self, u: Array, v: Array) -> Array:
@@ -195,6 +198,7 @@ class Minimum(Elementwise):
     """The lesser of u and v; NaN when either is.  At a tie each has the derivative 1/2."""
 
     name: ClassVar[str] = "min"
+    verb: ClassVar[str] = "take the minimum of"
     syntax: ClassVar[str] = "min {u}, {v}"
 
     def evaluate(self, u: Array, v: Array) -> Array:
@@ -209,6 +213,7 @@ class Maximum(Elementwise):
     """The greater of u and v; NaN when either is.  At a tie each has the derivative 1/2."""
 
     name: ClassVar[str] = "max"
+    verb: ClassVar[str] = "take the maximum of"
     syntax: ClassVar[str] = "max {u}, {v}"
 
     def evaluate(self, u: Array, v: Array) -> Array:

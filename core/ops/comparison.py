@@ -20,11 +20,8 @@ from .formulas import number
 class Comparison(Elementwise):
     """A function of two operands to bool; false for a NaN, except that NaN is not equal to NaN."""
 
+    verb: ClassVar[str] = "compare"
     not_differentiable: ClassVar[str] = "a comparison is constant between its jumps"
-
-    def infer(self, *xs: TensorType) -> TensorType:
-        same_dtype("compare", xs)
-        return super().infer(*xs)
 
     def result_dtype(self, *dtypes: DType) -> DType:
         return BOOL
@@ -37,6 +34,7 @@ class Logic(Comparison):
     """A function of truth values."""
 
     accepts: ClassVar[tuple[Kind, ...]] = ("boolean",)
+    verb: ClassVar[str] = "combine"
     not_differentiable: ClassVar[str] = "truth values have no derivative"
 
     def infer(self, *xs: TensorType) -> TensorType:

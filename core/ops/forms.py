@@ -30,6 +30,8 @@ class Elementwise(Op):
     """
 
     accepts: ClassVar[tuple[Kind, ...]] = ("float", "integer")
+    verb: ClassVar[str] = ""
+    """What a message says that it does to its operands; its name, unless that is no verb."""
 
     @abc.abstractmethod
     def partials(self, b: Emitter, y: Value, *xs: Any, **_: Any) -> tuple[Partial, ...]:
@@ -40,9 +42,10 @@ class Elementwise(Op):
         return dtypes[0]
 
     def infer(self, *xs: TensorType) -> TensorType:
-        dtype = same_dtype(self.name, xs)
+        verb = self.verb or self.name
+        dtype = same_dtype(verb, xs)
         check_kind(self.name, dtype, self.accepts)
-        shape = broadcast_operands(self.name, xs)
+        shape = broadcast_operands(verb, xs)
         return TensorType(shape, self.result_dtype(*(x.dtype for x in xs)))
 
     def nest(self, b: Emitter, *xs: Value) -> Value:

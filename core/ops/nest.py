@@ -61,15 +61,17 @@ class Affine:
     @property
     def axis(self) -> int | None:
         """The axis, when this is exactly one coordinate."""
-        return (
-            self.terms[0][0] if self.constant == 0 and [c for _, c in self.terms] == [1] else None
-        )
+        if self.constant or len(self.terms) != 1 or self.terms[0][1] != 1:
+            return None
+        return self.terms[0][0]
 
     def coefficient(self, axis: int) -> int:
         return dict(self.terms).get(axis, 0)
 
     def substitute(self, replacements: Sequence[Affine]) -> Affine:
         """This map after each coordinate `d_k` is replaced by `replacements[k]`."""
+        if self.axis is not None:
+            return replacements[self.axis]
         result = Affine(self.constant)
         for axis, coefficient in self.terms:
             result = result + replacements[axis] * coefficient
@@ -77,6 +79,8 @@ class Affine:
 
     def bounds(self, extents: Sequence[int]) -> tuple[int, int]:
         """Smallest and largest value over the (non-empty) box."""
+        if self.axis is not None:
+            return 0, extents[self.axis] - 1
         ends = [c * (extents[axis] - 1) for axis, c in self.terms]
         low = self.constant + sum(e for e in ends if e < 0)
         return low, self.constant + sum(e for e in ends if e > 0)

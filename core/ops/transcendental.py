@@ -118,6 +118,7 @@ class Power(FloatFunction):
     """
 
     name: ClassVar[str] = "power"
+    verb: ClassVar[str] = "take the power of"
     syntax: ClassVar[str] = "power {u}, {v}"
 
     def evaluate(self, u: Array, v: Array) -> Array:

@@ -9,14 +9,14 @@ from ..ir import Function, Module
 from .base import FunctionPass
 from .fold import FOLDING
 from .rewrite import Laws, combine_laws, rewrite
-from .rules import DIFFERENTIATED, FAST_MATH, STRICT
+from .rules import FAST_MATH, FINAL, STRICT
 
 
 @dataclass(frozen=True)
 class Canonicalize(FunctionPass):
     """`fold`, `simplify` and `cse` on each instruction in turn, so that each finds what the others left.
 
-    `differentiated` adds the laws for programs that will not be differentiated any more.
+    `final` adds the laws for programs of which no derivative will be taken any more.
 
     Requires: nothing.
     Preserves: what `fold`, `simplify` and `cse` do.
@@ -25,24 +25,24 @@ class Canonicalize(FunctionPass):
 
     name: ClassVar[str] = "canonicalize"
     fast_math: bool = False
-    differentiated: bool = False
+    final: bool = False
 
     def run(self, function: Function, module: Module) -> bool:
-        laws = _LAWS[self.fast_math, self.differentiated]
+        laws = _LAWS[self.fast_math, self.final]
         return rewrite(function.body, laws, merge=True) if function.body else False
 
 
-def _laws(*, fast_math: bool, differentiated: bool) -> Laws:
+def _laws(*, fast_math: bool, final: bool) -> Laws:
     return combine_laws(
         FOLDING,
         STRICT,
         FAST_MATH if fast_math else {},
-        DIFFERENTIATED if differentiated else {},
+        FINAL if final else {},
     )
 
 
 _LAWS = {
-    (fast, late): _laws(fast_math=fast, differentiated=late)
+    (fast, late): _laws(fast_math=fast, final=late)
     for fast in (False, True)
     for late in (False, True)
 }

@@ -31,8 +31,8 @@ BEFORE_DIFFERENTIATION: Pipeline = (
 )
 
 AFTER_DIFFERENTIATION: Pipeline = (
-    # seeds of one, sums of nothing and broadcasts of derivatives disappear here
-    Canonicalize(differentiated=True),
+    # seeds of one, sums over one element and broadcasts of derivatives disappear here
+    Canonicalize(),
     # removes the primal values that no derivative needs
     DeadCode(),
 )
@@ -57,9 +57,12 @@ PIPELINES: Mapping[int, Level] = {
 """By the number after -O; 2 is the default."""
 
 
-def code_generation(*entries: str, level: int = 2) -> Pipeline:
-    """Brings `entries` into the form that loop nests are generated from: flat signatures, no calls."""
-    improved: Pipeline = (Canonicalize(differentiated=True),) if level else ()
+def code_generation(*entries: str, level: int = 2, fast_math: bool = False) -> Pipeline:
+    """Brings `entries` into the form that loop nests are generated from: flat signatures, no calls.
+
+    `level` 0 improves nothing on the way; `fast_math` allows the laws of real numbers.
+    """
+    improved: Pipeline = (Canonicalize(fast_math=fast_math, final=True),) if level else ()
     return (
         # callees are part of their callers now, unless they are recursive
         Inline(),

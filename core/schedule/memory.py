@@ -155,10 +155,10 @@ class _Plan:
             if result not in self.places:
                 continue
             for base in lives.overwritten(position, result):
-                if base not in self.places and base.producer is not None:
-                    if makes_buffers(base.producer):
-                        self.places[base] = self.places[result]
-                        break
+                maker = base.producer
+                if base not in self.places and maker is not None and makes_buffers(maker):
+                    self.places[base] = self.places[result]
+                    break
 
     def place(self, lives: _Lives, position: int, result: Value) -> None:
         """Find room for `result`."""

@@ -1,67 +1,114 @@
 """Text to tokens: words, numbers, names with their sigils, strings and punctuation.
 
-Line breaks and `// comments` separate tokens and mean nothing else.
+Line breaks and `// comments` separate tokens and mean nothing else.  A name is a sigil and a word, or a
+sigil and a string: `%x`, `@"any name"`.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from ..errors import ParseError
 
-Kind: TypeAlias = Literal["word", "number", "name", "string", "punctuation", "end"]
+Kind: TypeAlias = Literal[
+    "integer", "float", "name", "string", "punctuation", "word", "wrong", "end"
+]
+"""`wrong` is what begins no token."""
+
+_LETTER = r"(?:[^\W\d]|[^\x00-\x7f\s])"
+_WORD = rf"{_LETTER}(?:[\w.]|[^\x00-\x7f\s])*"
+_STRING = r'"(?:[^"\\\r\n]|\\.)*"'
+_FLOAT = r"-?[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)(?![\w.])|-?(?:inf|nan)(?![\w.])"
+_ANONYMOUS = r"%[0-9]+(?:[.^][0-9]+)*(?:_[0-9]+)?"
+_GROUPS: tuple[tuple[Kind, str], ...] = (
+    ("integer", r"-?[0-9]+(?![\w.])"),
+    ("name", rf"{_ANONYMOUS}|[@%'$\#?!](?:{_WORD}|[0-9]+(?!\w)|{_STRING})"),
+    ("punctuation", r"->|[()\[\]<>{}:=,*+]"),
+    ("float", _FLOAT),
+    ("word", _WORD),
+    ("string", _STRING),
+    ("end", r"\Z"),
+    ("wrong", r"[0-9][\w.]*|."),
+)
+_KINDS = ("wrong", *(kind for kind, _ in _GROUPS))
+_TOKEN = re.compile(
+    r"(?:[ \t\r\n\f\v\ufeff]+|//[^\r\n]*)*(?:" + "|".join(f"({p})" for _, p in _GROUPS) + ")",
+    re.DOTALL,
+)
+_PLAIN = re.compile(rf"{_WORD}|[0-9]+")
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_ESCAPED = {written: character for character, written in _ESCAPES.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """`text` as written, at `start` characters from the beginning."""
 
     kind: Kind
     text: str
     start: int
 
-
-_WORD = r"[^\W\d][\w.]*"
-_TOKEN = re.compile(
-    rf"""
-    (?P<skip>(?:[ \t\r\n]|//[^\n]*)+)
-  | (?P<number>-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?![\w.])|-?(?:inf|nan)(?![\w.]))
-  | (?P<name>%[0-9]+(?:[.^][0-9]+)*(?:_[0-9]+)?|[@%'$\#?!](?:{_WORD}|[0-9]+))
-  | (?P<string>"(?:[^"\\\n]|\\["\\ntr])*")
-  | (?P<punctuation>->|[()\[\]<>{{}}:=,*+])
-  | (?P<word>{_WORD})
-    """,
-    re.VERBOSE,
-)
+    @property
+    def shown(self) -> str:
+        """For messages."""
+        if self.kind == "end":
+            return "the end of the text"
+        return repr(self.text if len(self.text) <= 40 else f"{self.text[:40]}…")
 
 
-def tokenize(text: str) -> list[Token]:
+def tokenize(text: str, file: str = "") -> list[Token]:
     """All tokens, then one of kind `end`.  Raises: ParseError at a character that begins none."""
     tokens: list[Token] = []
-    position = 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            shown = text[position]
-            hint = "a string that does not end" if shown == '"' else f"the character {shown!r}"
-            raise parse_error(text, position, f"{hint} begins no token")
-        kind = match.lastgroup
-        if kind != "skip":
-            tokens.append(Token(kind, match.group(), position))  # type: ignore[arg-type]
-        position = match.end()
-    tokens.append(Token("end", "", len(text)))
+    append = tokens.append
+    for match in _TOKEN.finditer(text):
+        index = match.lastindex or 0
+        append(Token(_KINDS[index], match[index], match.start(index)))
+        if _KINDS[index] == "wrong":
+            raise parse_error(text, match.start(index), _explained(match[index]), file)
     return tokens
 
 
-def parse_error(text: str, position: int, message: str) -> ParseError:
+def quoted(text: str) -> str:
+    """`text` as a string token."""
+    return f'"{"".join(_ESCAPES.get(c, c) for c in text)}"'
+
+
+def unquoted(token: str) -> str | None:
+    """What a string token says; None when it has an escape that does not exist."""
+    try:
+        return re.sub(r"\\.", lambda escape: _ESCAPED[escape[0]], token[1:-1])
+    except KeyError:
+        return None
+
+
+def written(sigil: str, name: str) -> str:
+    """`name` as a token: in quotes where it is not a word."""
+    return f"{sigil}{name if _PLAIN.fullmatch(name) else quoted(name)}"
+
+
+def is_counted(name: str) -> bool:
+    """Whether a name only counts, as `0.1` does: it is not kept."""
+    return "0" <= name[:1] <= "9"
+
+
+def parse_error(text: str, position: int, message: str, file: str = "") -> ParseError:
     """The error with line, column, the line itself and a caret; both count from 1."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     line = text[start : end if end >= 0 else len(text)].rstrip("\r")
-    number, column = text.count("\n", 0, position) + 1, position - start + 1
+    number, column = text.count("\n", 0, position) + 1, position - start
     first = max(0, column - 60)
-    shown = line[first : first + 100]
-    caret = " " * (column - 1 - first) + "^"
-    return ParseError(f"line {number}, column {column}: {message}\n  {shown}\n  {caret}")
+    shown = "".join(c if c.isprintable() or c == "\t" else "�" for c in line[first : first + 100])
+    caret = "".join("\t" if c == "\t" else " " for c in line[first:column])
+    place = f"{file}, line" if file else "line"
+    return ParseError(f"{place} {number}, column {column + 1}: {message}\n  {shown}\n  {caret}^")
+
+
+def _explained(text: str) -> str:
+    if text == '"':
+        return "this string does not end on its line, or has a wrong escape"
+    if text[0].isdigit():
+        return f"{text!r} is not a number; extents are written with spaces, 784 x 10"
+    if text in "@%'$#?!":
+        return f"a name was expected after {text!r}"
+    return f"the character {text!r} begins no token"

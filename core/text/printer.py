@@ -6,50 +6,65 @@ B, counted through the function), arguments `%B^A`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..ir import Block, Function, GradientOf, Instruction, Module, Region, Value
+from ..ir import Block, Function, GradientOf, Instruction, Module, Region, Value, structs_in
+from ..ir.surgery import walk
 from ..ops import Aggregate, Apply, Literal
-from ..types import StructType
-from .attributes import print_attribute, print_elements
-from .template import Attribute, Operand, Optional, Piece, Words, defaults_of, template_of
+from ..types import StructType, Type
+from .attributes import print_attribute
+from .lexer import is_counted, quoted, written
+from .literals import print_elements
+from .template import (
+    Attribute,
+    Operand,
+    Optional,
+    Piece,
+    Words,
+    attributes_in,
+    defaults_of,
+    template_of,
+)
+
+_BLOCK = "'"
 
 
 def print_module(module: Module) -> str:
-    """The text of a module."""
-    head = f'module "{_escaped(module.name)}"\nstage {module.stage.value}\n'
-    structs = [print_struct(struct) for struct in module.structs.values()]
+    """The text of a module; the structs it defines and those it uses come first."""
+    head = f"module {quoted(module.name)}\nstage {module.stage.value}\n"
+    structs: dict[StructType, None] = {}
+    for type in dict.fromkeys(_types_of(module)):
+        structs.update(dict.fromkeys(structs_in(type)))
     functions = [print_function(function) for function in module.functions.values()]
-    return "\n".join([head, *structs, *functions])
+    return "\n".join([head, *map(print_struct, structs), *functions])
 
 
 def print_struct(struct: StructType) -> str:
     """The definition of a struct."""
-    fields = ", ".join(f"#{name}: {type}" for name, type in struct.fields)
+    fields = ", ".join(f"{written('#', name)}: {type}" for name, type in struct.fields)
     return f"struct {struct} {{ {fields} }}\n" if fields else f"struct {struct} {{ }}\n"
 
 
 def print_function(function: Function) -> str:
     """The text of a function or declaration."""
-    lines = [f"!{attribute}" for attribute in function.attributes]
+    lines = [written("!", attribute) for attribute in function.attributes]
     if function.declaration is not None:
         lines.append(f"[{print_declaration(function.declaration)}]")
-    header = f"func @{function.name}: {function.type}"
+    header = f"func {written('@', function.name)}: {function.type}"
     if function.body is None:
         return "\n".join([*lines, header, ""])
-    printer = _Printer()
-    body = printer.region(function.body, "")
+    body = _Printer().region(function.body, "")
     return "\n".join([*lines, f"{header} {{", *body, "}", ""])
 
 
 def print_declaration(gradient: GradientOf) -> str:
     """`gradient @f from 0 wrt 1, 2 keeping 0 seedable`."""
-    parts = [f"gradient @{gradient.primal}"]
+    parts = [f"gradient {written('@', gradient.primal)}"]
     if gradient.source is not None:
         parts.append(f"from {gradient.source}")
     if gradient.wrt is not None:
-        parts.append(f"wrt {', '.join(map(str, gradient.wrt))}")
+        parts.append(f"wrt {', '.join(map(str, gradient.wrt)) or '()'}")
     if gradient.keeping:
         parts.append(f"keeping {', '.join(map(str, gradient.keeping))}")
     if gradient.seedable:
@@ -57,34 +72,54 @@ def print_declaration(gradient: GradientOf) -> str:
     return " ".join(parts)
 
 
-def print_instruction(instruction: Instruction) -> str:
-    """One instruction by itself, for messages; values without names are `%?`."""
-    return "\n".join(_Printer(loose=True).instruction(instruction, 0, 0, ""))
+def print_instruction(instruction: Instruction, names: Mapping[Value, str] | None = None) -> str:
+    """One instruction by itself, for messages; values that have no name are `%?`."""
+    printer = _Printer(names=dict(names or {}), is_loose=True)
+    return "\n".join(printer.instruction(instruction, 0, 0, ""))
+
+
+def value_names(function: Function) -> Mapping[Value, str]:
+    """What `print_function` calls the values of `function`."""
+    printer = _Printer()
+    if function.body is not None:
+        printer.region(function.body, "")
+    return printer.names
 
 
 @dataclass
 class _Printer:
-    """Names of the values printed so far, and a count of blocks."""
+    """Names of the values printed so far, and a count of blocks.
 
-    loose: bool = False
+    `taken` are the names in scope in order, `numbers` the last one appended to a name that was taken.
+    """
+
     names: dict[Value, str] = field(default_factory=dict[Value, str])
-    scopes: list[set[str]] = field(default_factory=list[set[str]])
+    is_loose: bool = False
+    taken: dict[str, None] = field(default_factory=dict[str, None])
+    numbers: dict[str, int] = field(default_factory=dict[str, int])
     blocks: int = 0
 
     def region(self, region: Region, indent: str) -> list[str]:
-        self.scopes.append(set())
-        lines = [line for block in region.blocks for line in self.block(block, indent)]
-        self.scopes.pop()
+        outside = len(self.taken)
+        labels: set[str] = set()
+        lines: list[str] = []
+        for block in region.blocks:
+            lines += self.block(block, labels, indent)
+        while len(self.taken) > outside:
+            self.taken.popitem()
         return lines
 
-    def block(self, block: Block, indent: str) -> Iterator[str]:
+    def block(self, block: Block, labels: set[str], indent: str) -> Iterator[str]:
         number = self.blocks
         self.blocks += 1
         for position, argument in enumerate(block.arguments):
             self._name(argument, f"{number}^{position}")
-        label = f"'{block.name or number}"
+        label = block.name if block.name and not is_counted(block.name) else str(number)
+        while label in labels:
+            label = f"{label}_{number}"
+        labels.add(label)
         shown = ", ".join(self.typed(argument) for argument in block.arguments)
-        yield f"{indent}{label}({shown}):"
+        yield f"{indent}{written(_BLOCK, label)}({shown}):"
         for position, instruction in enumerate(block.instructions):
             yield from self.instruction(instruction, number, position, f"{indent}    ")
 
@@ -111,14 +146,15 @@ class _Printer:
                 return f"literal {print_elements(op)}: {op.type}"
             case Aggregate(type=StructType(fields=fields) as made):
                 inside = ", ".join(
-                    f"#{name} = {self.typed(operand)}"
-                    for (name, _), operand in zip(fields, operands, strict=True)
+                    f"{written('#', name)} = {self.typed(operand)}"
+                    for (name, _), operand in zip(fields, operands, strict=False)
                 )
                 return f"literal {{{inside}}}: {made}"
             case Aggregate(type=made):
                 return f"literal ({', '.join(map(self.typed, operands))}): {made}"
             case Apply(callee, called):
-                return f"apply @{callee}({', '.join(map(self.bare, operands))}): {called}"
+                arguments = ", ".join(map(self.bare, operands))
+                return f"apply {written('@', callee)}({arguments}): {called}"
             case _:
                 rest = self._pieces(instruction, template_of(type(op)), iter(operands))
                 return " ".join([op.name, *rest])
@@ -130,16 +166,18 @@ class _Printer:
         parts: list[str] = []
         for piece in pieces:
             match piece:
-                case Words(text):
-                    if text.startswith(",") and parts:
-                        parts[-1] += ","
-                        text = text[1:].strip()
-                    parts += [text] if text else []
+                case Words(tokens):
+                    for token in tokens:
+                        if token == ",":
+                            parts[-1] += ","
+                        else:
+                            parts.append(token)
                 case Operand(is_variadic=True):
                     rest = ", ".join(map(self.typed, operands))
                     parts += [rest] if rest else []
                 case Operand():
-                    parts.append(self.typed(next(operands)))
+                    operand = next(operands, None)
+                    parts.append(self.typed(operand) if operand else "%?")
                 case Attribute(name, kind):
                     parts.append(print_attribute(kind, getattr(op, name)))
                 case Optional(inner):
@@ -149,29 +187,29 @@ class _Printer:
 
     def bare(self, value: Value) -> str:
         """`%x`."""
-        return self.names.get(value, f"%{value.name or '?'}")
+        return self.names.get(value) or (written("%", value.name) if value.name else "%?")
 
     def typed(self, value: Value) -> str:
         """`%x: T`."""
         return f"{self.bare(value)}: {value.type}"
 
     def _name(self, value: Value, anonymous: str) -> None:
-        name = value.name if value.name and not value.name[0].isdigit() else anonymous
-        if self.scopes:
-            taken = any(name in scope for scope in self.scopes)
-            number = 0
-            wanted = name
-            while taken:
-                number += 1
-                name = f"{wanted}_{number}"
-                taken = any(name in scope for scope in self.scopes)
-            self.scopes[-1].add(name)
-        self.names[value] = f"%{name}"
+        if self.is_loose:
+            self.names.setdefault(value, self.bare(value))
+            return
+        wanted = value.name if value.name and not is_counted(value.name) else anonymous
+        name = wanted
+        while name in self.taken:
+            number = self.numbers[wanted] = self.numbers.get(wanted, 0) + 1
+            name = f"{wanted}_{number}"
+        self.taken[name] = None
+        self.names[value] = f"%{name}" if wanted is anonymous else written("%", name)
 
 
-def _is_needed(instruction: Instruction, pieces: Sequence[Piece]) -> bool:
+def _is_needed(instruction: Instruction, pieces: tuple[Piece, ...]) -> bool:
+    """Whether a part that can be left out says something."""
     defaults = defaults_of(type(instruction.op))
-    attributes = [piece.name for piece in pieces if isinstance(piece, Attribute)]
+    attributes = [attribute.name for attribute in attributes_in(pieces)]
     if not attributes:
         return bool(instruction.operands)
     return any(
@@ -180,6 +218,14 @@ def _is_needed(instruction: Instruction, pieces: Sequence[Piece]) -> bool:
     )
 
 
-def _escaped(text: str) -> str:
-    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-    return "".join(escapes.get(c, c) for c in text)
+def _types_of(module: Module) -> Iterator[Type]:
+    """Every type that the text of the module names, some of them often."""
+    yield from module.structs.values()
+    for function in module.functions.values():
+        yield function.type
+        if function.body is None:
+            continue
+        for instruction in walk(function.body):
+            if isinstance(instruction.op, Apply):
+                yield instruction.op.type
+            yield from (result.type for result in instruction.results)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
@@ -13,9 +14,9 @@ from ..ir import Op
 
 @dataclass(frozen=True)
 class Words:
-    """Text that stands as it is."""
+    """Text that stands as it is, as the lexer splits it."""
 
-    text: str
+    tokens: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,23 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Optional:
-    """Pieces that are left out when their attributes have their defaults, or they have no operands."""
+    """Pieces that are left out when their attributes have their defaults, or they have no operands.
+
+    The first piece is the word they are known by.
+    """
 
     pieces: tuple[Piece, ...]
+
+    @property
+    def word(self) -> str:
+        first = self.pieces[0]
+        return first.tokens[0] if isinstance(first, Words) else ""
 
 
 Piece: TypeAlias = Words | Operand | Attribute | Optional
 
-_TOKEN = re.compile(r"\{(\w+)(\*?)\}|(\[)|(\])|([^{}\[\]]+)")
+_PIECE = re.compile(r"\{(\w+)(\*?)\}|(\[)|(\])|([^{}\[\]]+)")
+_SPLIT = re.compile(r"\w+|[^\w\s]")
 
 
 @cache
@@ -51,7 +61,7 @@ def template_of(op: type[Op]) -> tuple[Piece, ...]:
     """The pieces of `op.syntax` after the opcode."""
     kinds = {field.name: str(field.type) for field in dataclasses.fields(op)}  # type: ignore[arg-type]
     stack: list[list[Piece]] = [[]]
-    for match in _TOKEN.finditer(op.syntax.removeprefix(op.name)):
+    for match in _PIECE.finditer(op.syntax.removeprefix(op.name)):
         name, star, opens, closes, text = match.groups()
         if opens:
             stack.append([])
@@ -60,7 +70,7 @@ def template_of(op: type[Op]) -> tuple[Piece, ...]:
             stack[-1].append(Optional(inner))
         elif text:
             if text.strip():
-                stack[-1].append(Words(text.strip()))
+                stack[-1].append(Words(tuple(_SPLIT.findall(text))))
         elif name in kinds:
             stack[-1].append(Attribute(name, kinds[name]))
         else:
@@ -73,3 +83,14 @@ def defaults_of(op: type[Op]) -> dict[str, object]:
     """The attributes that have a default."""
     fields = dataclasses.fields(op)  # type: ignore[arg-type]
     return {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
+
+
+@cache
+def option_words(op: type[Op]) -> tuple[str, ...]:
+    """The words that begin the parts that can be left out."""
+    return tuple(piece.word for piece in template_of(op) if isinstance(piece, Optional))
+
+
+def attributes_in(pieces: tuple[Piece, ...]) -> Iterator[Attribute]:
+    """The attributes among the pieces themselves."""
+    return (piece for piece in pieces if isinstance(piece, Attribute))

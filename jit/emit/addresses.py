@@ -79,8 +79,8 @@ class AddressPlanner:
         self.known: dict[tuple[object, ...], Slot] = {}
         self.masks: dict[Slot, int] = {}
         self.slots = 1 + len(op.accesses) + len(op.outputs)
-        self.loaded: list[tuple[Value, int]] = []
-        """The scalars read so far, and what they depend on."""
+        self.loaded: list[tuple[Value, int] | int] = []
+        """The scalars read so far, and what they depend on; or a number that is known."""
 
     def plan(
         self, base: Slot, type: TensorType, indices: Sequence[Index], bounds: Bounds
@@ -88,7 +88,8 @@ class AddressPlanner:
         """How to reach the element, and the mask of all that it depends on."""
         linear, conditions = Affine(), list[Slot]()
         added: list[tuple[Slot, int]] = []
-        for index, extent, stride in zip(indices, type.shape, strides(type.shape), strict=True):
+        known = map(self._simplified, indices)
+        for index, extent, stride in zip(known, type.shape, strides(type.shape), strict=True):
             is_known = bounds is Bounds.INSIDE or is_inside(index, extent, self.extents)
             if isinstance(index, Affine) and (is_known or bounds is not Bounds.CLIP):
                 linear = linear + index * stride
@@ -104,6 +105,11 @@ class AddressPlanner:
             if isinstance(index, Loaded) or bounds is Bounds.CLIP:
                 added.append((slot, stride))
         return self._address(base, type, linear, added, conditions)
+
+    def _simplified(self, index: Index) -> Index:
+        """A number that is known, where it is read as an index."""
+        loaded = self.loaded[index.operand] if isinstance(index, Loaded) else None
+        return Affine(loaded) if isinstance(loaded, int) else index
 
     def _address(
         self,
@@ -153,7 +159,9 @@ class AddressPlanner:
         if key in self.known:
             return self.known[key]
         if isinstance(index, Loaded):
-            value, mask = self.loaded[index.operand]
+            loaded = self.loaded[index.operand]
+            assert not isinstance(loaded, int)
+            value, mask = loaded
             slot = self._fresh(mask)
             self.levels.put(mask, TakeIndex(slot, value))
         else:

@@ -31,7 +31,10 @@ class LoopStep:
 
 
 class Inside(Protocol):
-    """What runs in the loop.  `totals` are the registers carried from step to step."""
+    """What runs in the loop.  `totals` are the registers carried from step to step.
+
+    `start` and `join` are only called for loops of several copies.
+    """
 
     def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
         """Write one step; the totals after it."""
@@ -39,11 +42,11 @@ class Inside(Protocol):
 
     def start(self) -> list[Register]:
         """Totals of nothing, for further copies."""
-        ...
+        return []
 
     def join(self, totals: Sequence[Register], others: Sequence[Register]) -> list[Register]:
         """Totals of both."""
-        ...
+        return list(totals)
 
 
 def write_loop(

@@ -17,10 +17,10 @@ from ...core.schedule.ops import Loops
 from .checks import Checks
 from .elements import combine, horizontal, identity
 from .fill import write_fill
-from .loops import LoopStep, write_loop
+from .loops import Inside, LoopStep, write_loop
 from .plan import plan_nest
 from .point import PointWriter
-from .steps import Target
+from .steps import LoopShape, Target
 from .writer import FunctionWriter, Register
 
 
@@ -35,8 +35,8 @@ def write_nests(
     """
     for group, members in groupby(nests, key=lambda nest: _group_of(nest[0])):
         writers = [NestWriter(w, instruction, bases, checks) for instruction, bases in members]
-        shapes = {writer.plan.loops[:1] for writer in writers}
-        if group >= 0 and len(shapes) == 1 and all(writer.plan.loops for writer in writers):
+        shapes = {writer.outermost for writer in writers}
+        if group >= 0 and len(shapes) == 1 and None not in shapes:
             _write_together(w, writers)
         else:
             for writer in writers:
@@ -64,7 +64,7 @@ def _write_together(w: FunctionWriter, writers: Sequence[NestWriter]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Together:
+class _Together(Inside):
     """The inside of an outermost loop that several nests share."""
 
     writers: Sequence[NestWriter]
@@ -95,7 +95,7 @@ class _Together:
 
 
 @dataclass(frozen=True, slots=True)
-class _LoopInside:
+class _LoopInside(Inside):
     """The inside of loop `level` of one nest."""
 
     writer: NestWriter
@@ -126,6 +126,13 @@ class NestWriter:
         self.bases = bases
         self.plan = plan_nest(instruction, checks.sites)
         self.point = PointWriter(w, self.plan, bases, checks)
+
+    @property
+    def outermost(self) -> LoopShape | None:
+        """The loop over the outermost axis; None when there is none, or that axis has one point."""
+        op, plan = self.instruction.op, self.plan
+        assert isinstance(op, Loops)
+        return plan.loops[0] if plan.axes and plan.axes[0] == op.order[0] else None
 
     # Levels.
 

@@ -129,9 +129,10 @@ class _Planner:
 
     def _plan_read(self, number: int, value: Value, access: Access) -> None:
         literal = splat_read(self.operands[number], access)
-        if literal is not None and number not in self.indexing:
-            self.constants[value] = element(value.tensor.dtype, literal.splat_value())
-            self.addresses.loaded.append((value, 0))
+        if literal is not None:
+            constant = literal.splat_value()
+            self.constants[value] = element(value.tensor.dtype, constant)
+            self.addresses.loaded.append(int(constant) if value.tensor.dtype.is_integer else 0)
             return
         type = self.operands[number].tensor
         base = 1 + self.operands.index(self.operands[number])

@@ -80,13 +80,11 @@ class _ProgramWriter:
         self.module = module
         define_nothing(self.module)
         inputs = [
-            Parameter(PTR, f"noalias nocapture readonly align {p.tensor.dtype.bytes}")
+            Parameter(PTR, f"noalias readonly align {p.tensor.dtype.bytes}")
             for p in function.parameters
         ]
-        outputs = [
-            Parameter(PTR, f"noalias nocapture align {r.tensor.dtype.bytes}") for r in self.returned
-        ]
-        arena = Parameter(PTR, f"noalias nocapture align {_ALIGNMENT}")
+        outputs = [Parameter(PTR, f"noalias align {r.tensor.dtype.bytes}") for r in self.returned]
+        arena = Parameter(PTR, f"noalias align {_ALIGNMENT}")
         self.w = self.module.function(name, [*inputs, *outputs, arena], I64)
         self.addresses: dict[Value, Register] = dict(
             zip(function.parameters, self.w.parameters, strict=False)

@@ -105,7 +105,7 @@ def write_scalar(
     if rule is None:
         raise InternalError(f"{op.name} cannot stand in the body of a nest")
     value = rule(w, op, dtypes[0], result, operands)
-    return value if isinstance(op, _EXACT) else rounded(w, value, result)
+    return value if type(op) in _EXACT else rounded(w, value, result)
 
 
 def _function(

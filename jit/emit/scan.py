@@ -10,7 +10,7 @@ from ...core.schedule.ops import ScheduledScan
 from ...core.types import TensorType
 from .elements import combine, identity, memory_type
 from .indices import multiply_constant
-from .loops import LoopStep, write_loop
+from .loops import Inside, LoopStep, write_loop
 from .memory import Lanes, Spot, read, shift, step, write
 from .steps import LoopShape
 from .writer import FunctionWriter, Register
@@ -36,7 +36,7 @@ def write_scan(
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _Rows(Inside):
     """The loop over what comes before the axis."""
 
     w: FunctionWriter
@@ -51,15 +51,9 @@ class _Rows:
         bases = [_moved(self.w, base, self.type, step.index, size) for base in self.bases]
         return write_loop(self.w, self.columns, _Columns(self, bases), totals)
 
-    def start(self) -> list[Register]:
-        return []
-
-    def join(self, totals: Sequence[Register], others: Sequence[Register]) -> list[Register]:
-        return []
-
 
 @dataclass(frozen=True, slots=True)
-class _Columns:
+class _Columns(Inside):
     """The loop over what comes after the axis, with the loop along the axis inside."""
 
     rows: _Rows
@@ -83,15 +77,9 @@ class _Columns:
         )
         return list(totals)
 
-    def start(self) -> list[Register]:
-        return []
-
-    def join(self, totals: Sequence[Register], others: Sequence[Register]) -> list[Register]:
-        return []
-
 
 @dataclass(frozen=True, slots=True)
-class _Along:
+class _Along(Inside):
     """The loop along the axis, which carries the total."""
 
     rows: _Rows
@@ -109,12 +97,6 @@ class _Along:
         joined = combine(w, op.combinator, dtype, total, read(w, source, self.lanes))
         write(w, target, total if op.exclusive else joined, self.lanes, None, False)
         return [joined]
-
-    def start(self) -> list[Register]:
-        return []
-
-    def join(self, totals: Sequence[Register], others: Sequence[Register]) -> list[Register]:
-        return []
 
 
 def _moved(

@@ -12,9 +12,9 @@ from .arithmetic import ARITHMETIC
 from .choice import CHOICE
 from .contraction import CONTRACTION
 from .conversion import CONVERSION
-from .differentiated import DIFFERENTIATED
 from .elementwise import ELEMENTWISE
 from .fast_math import FAST_MATH
+from .final import FINAL
 from .movement import MOVEMENT
 from .reduction import REDUCTION
 
@@ -23,4 +23,4 @@ STRICT: Laws = combine_laws(
 )
 """Laws that hold for every bit, and before differentiation as well as after."""
 
-__all__ = ["AGGREGATE", "DIFFERENTIATED", "FAST_MATH", "STRICT"]
+__all__ = ["AGGREGATE", "FAST_MATH", "FINAL", "STRICT"]

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nnkit.core import ops
-from nnkit.core.autodiff import differentiate, gradient_type
+from nnkit.core import autodiff, ops
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import (
     Builder,
@@ -23,6 +22,7 @@ from nnkit.core.ir import (
     start_function,
 )
 from nnkit.core.types import F64, DType, TensorType, TupleType, Type, scalar
+from nnkit.core.verify import verify
 
 Number = float | int
 
@@ -101,8 +101,14 @@ def call(function: Function, *arguments: Term) -> Term:
 def declare(module: Module, name: str, primal: str, **options: Any) -> Function:
     """Add a gradient declaration: options are those of `GradientOf`."""
     declaration = GradientOf(primal, **options)
-    type = gradient_type(module.functions[primal].type, declaration)
+    type = autodiff.gradient_type(module.functions[primal].type, declaration)
     return module.add(Function(name, type, declaration=declaration))
+
+
+def differentiate(module: Module) -> None:
+    """The pass, and whether what it makes keeps the rules of the IR."""
+    autodiff.differentiate(module)
+    verify(module)
 
 
 def gradient_of(parameters: Sequence[Type], body: Body, **options: Any) -> Module:

@@ -5,13 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from nnkit.core import ops
-from nnkit.core.autodiff import differentiate
 from nnkit.core.autodiff.activity import Activity
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module
 from nnkit.core.types import F64, I32, DType, StructType
 
-from .building import Term, call, calls, count, declare, define, gradient_of, pack, tensor
+from .building import (
+    Term,
+    call,
+    calls,
+    count,
+    declare,
+    define,
+    differentiate,
+    gradient_of,
+    pack,
+    tensor,
+)
 
 MIXED = StructType("Mixed", (("x", tensor()), ("n", tensor(dtype=I32)), ("y", tensor())))
 

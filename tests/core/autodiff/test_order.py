@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from nnkit.core.autodiff import differentiate
 from nnkit.core.autodiff.order import declarations_in_order
 from nnkit.core.errors import DifferentiationError, UnsupportedError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Function, GradientOf, Module
 from nnkit.core.types import FunctionType
 
-from .building import Term, call, declare, define, tensor
+from .building import Term, call, declare, define, differentiate, tensor
 
 SCALARS = FunctionType((tensor(),), tensor())
 
@@ -53,6 +52,26 @@ def test_recursion_elsewhere_in_the_module_does_no_harm() -> None:
     declare(module, "df", "f")
     differentiate(module)
     assert evaluate(module, "df", 3.0) == 6.0
+
+
+def test_recursion_elsewhere_does_no_harm_beside_generated_functions() -> None:
+    module = Module()
+    itself = Function("loop", SCALARS)
+    define(module, "loop", [tensor()], lambda x: call(itself, x))
+    f = define(module, "f", [tensor()], lambda x: x * x)
+    define(module, "g", [tensor()], lambda x: call(f, x) * 2.0)
+    declare(module, "dg", "g")
+    differentiate(module)
+    assert evaluate(module, "dg", 3.0) == 12.0
+    assert set(module.functions) == {"loop", "f", "g", "dg", "f_bwd"}
+
+
+def test_a_primal_without_body() -> None:
+    module = Module()
+    module.add(Function("f", SCALARS))
+    declare(module, "df", "f")
+    with pytest.raises(UnsupportedError, match="@f has no body, so it cannot be differentiated"):
+        differentiate(module)
 
 
 def test_a_primal_that_is_not_there() -> None:

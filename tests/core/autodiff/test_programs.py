@@ -10,7 +10,6 @@ import pytest
 from hypothesis import assume, given
 
 from nnkit.core import ops
-from nnkit.core.autodiff import differentiate
 from nnkit.core.autodiff.declaration import has_float
 from nnkit.core.autodiff.leaves import elements
 from nnkit.core.evaluate import evaluate
@@ -19,7 +18,7 @@ from nnkit.core.ops.combinator import Combinator
 from nnkit.core.types import F32, F64, I64, TensorType, TupleType, elements_of
 from tests.programs import Program, programs
 
-from .building import Term, count, declare, finite_differences, gradient_of, tensor
+from .building import Term, count, declare, differentiate, finite_differences, gradient_of, tensor
 from .forward import forward
 
 RNG = np.random.default_rng(7)
@@ -165,9 +164,8 @@ def test_low_precision_stays_low() -> None:
     assert kinds == {F32}
 
 
-RARE = (ops.Trigamma, ops.Digamma, ops.Lgamma, ops.Erf, ops.Erfc, ops.Power)
-"""Special functions, some without a second derivative; and powers, NaN beside zeros of chance."""
-SMOOTH = tuple(op for op in ops.ALL if op not in RARE)
+SPECIAL = (ops.Trigamma, ops.Digamma, ops.Lgamma, ops.Erf, ops.Erfc)
+SMOOTH = tuple(op for op in ops.ALL if op not in SPECIAL)
 
 
 @given(programs(ops=SMOOTH, dtypes=(F64, I64), tame=True))
@@ -187,10 +185,11 @@ def agree(module: Module, name: str, arguments: Sequence[Any]) -> None:
     results = elements(primal.type.result)
     floats = [k for k, type in enumerate(results) if has_float(type)]
     wrt = tuple(k for k, type in enumerate(primal.type.parameters) if has_float(type))
-    assume(floats and wrt)
+    assume(bool(floats and wrt))
     with np.errstate(all="ignore"):
         left, right = both_sides(module, name, arguments, floats[0], wrt)
-    assume(np.isfinite(left) and abs(left) < 1e12)
+    assume(bool(np.isfinite(left + right)))  # else an infinite factor met a zero of chance
+    assume(abs(left) < 1e12)
     np.testing.assert_allclose(right, left, rtol=1e-8, atol=1e-8)
 
 

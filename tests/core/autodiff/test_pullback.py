@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from nnkit.core import ops
-from nnkit.core.autodiff import differentiate
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Function, Module
 from nnkit.core.types import F64, I32, VOID, StructType
@@ -18,6 +17,7 @@ from .building import (
     count,
     declare,
     define,
+    differentiate,
     finite_differences,
     pack,
     size,
@@ -111,6 +111,18 @@ def test_a_callee_computes_gradients_only_for_what_the_caller_wants() -> None:
     assert evaluate(module, "by_y", 3.0, 0.0) == 6.0
     (backward,) = [name for name in calls(module.functions["by_x"]) if name.startswith("f_bwd")]
     assert count(module.functions[backward]) == {"multiply": 1, "return": 1}
+
+
+def test_callers_that_save_the_same_share_the_forward_function() -> None:
+    """`by_x` and `by_y` want other gradients of @f, but need the same values of it."""
+    module = Module()
+    f = define(module, "f", [tensor(), tensor()], lambda x, y: wave(x + y) * 3.0)
+    define(module, "g", [tensor(), tensor()], lambda x, y: call(f, x, y) * 2.0)
+    declare(module, "by_x", "g", wrt=(0,))
+    declare(module, "by_y", "g", wrt=(1,))
+    differentiate(module)
+    assert calls(module.functions["by_x"]) == {"f_fwd": 1, "f_bwd": 1}
+    assert calls(module.functions["by_y"]) == {"f_fwd": 1, "f_bwd_1": 1}
 
 
 def test_results_that_are_not_used_need_no_cotangent() -> None:

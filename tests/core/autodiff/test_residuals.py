@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nnkit.core import ops
-from nnkit.core.autodiff import differentiate
 from nnkit.core.evaluate import evaluate
-from nnkit.core.ir import Module
+from nnkit.core.ir import Module, finish_function, start_function
 from nnkit.core.types import TensorType, TupleType, Type
 
-from .building import Term, call, count, declare, define, tensor
+from .building import Term, call, count, declare, define, differentiate, tensor
 
 X = tensor(4)
 
@@ -57,6 +56,22 @@ def test_constants_are_made_anew() -> None:
     module, parameters = backward_of(lambda x: x * 3.0 + 1.0, X)
     assert parameters == (X,)
     assert count(module.functions["f_bwd"]) == {"literal": 1, "multiply": 1, "return": 1}
+
+
+def test_a_call_without_arguments_is_run_once() -> None:
+    module = Module()
+    b = start_function([])
+    value = b.emit(ops.Sin(), ops.constant(b, tensor(), 0.5))
+    b.emit_many(ops.Return(), [value])
+    half = module.add(finish_function("half", b, tensor()))
+    f = define(
+        module, "f", [tensor()], lambda x: x * Term(x.b, x.b.emit(ops.Apply("half", half.type)))
+    )
+    define(module, "g", [tensor()], lambda x: call(f, x) * 2.0)
+    declare(module, "dg", "g")
+    differentiate(module)
+    assert "apply" not in count(module.functions["f_bwd"])
+    assert evaluate(module, "dg", 1.0) == 2 * np.sin(0.5)
 
 
 def test_only_the_fields_that_are_used_are_handed_over() -> None:

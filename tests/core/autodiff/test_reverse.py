@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from nnkit.core import ops
-from nnkit.core.autodiff import differentiate
 from nnkit.core.errors import DifferentiationError, UnsupportedError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Block, Builder, Function, GradientOf, Module, Stage
@@ -22,6 +21,7 @@ from .building import (
     count,
     declare,
     define,
+    differentiate,
     gradient_of,
     pack,
     size,
@@ -122,6 +122,18 @@ def test_a_struct_as_the_result() -> None:
     np.testing.assert_array_equal(found_w, np.full((3, 2), 10.0))
     np.testing.assert_array_equal(found_b, [6.0, 8.0])
     assert found_step == 0
+
+
+def test_a_struct_result_without_seed_is_the_sum_of_its_floats() -> None:
+    pair = StructType("Pair", (("x", tensor(2)), ("y", tensor())))
+    module = gradient_of(
+        [tensor(2)], lambda x: (x, pack(x * x, x.sum() * 3.0, type=pair)), source=1, keeping=(1, 0)
+    )
+    slope, (squares, total), same = evaluate(module, "df", np.array([2.0, 5.0]))
+    np.testing.assert_array_equal(slope, [7.0, 13.0])
+    np.testing.assert_array_equal(squares, [4.0, 25.0])
+    np.testing.assert_array_equal(same, [2.0, 5.0])
+    assert total == 21.0
 
 
 def test_several_gradients_of_one_function_in_one_module() -> None:

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from nnkit.core import ops
-from nnkit.core.autodiff import differentiate
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module
 from nnkit.core.types import I64, TensorType
 
-from .building import Term, call, count, declare, define, gradient_of, tensor
+from .building import Term, call, count, declare, define, differentiate, gradient_of, tensor
 
 
 def where_positive(x: Term, chosen: Term) -> Term:

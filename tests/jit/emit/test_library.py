@@ -57,12 +57,6 @@ def test_gemm(a: Shape, b: Shape, dtype: DType) -> None:
             agree(function, arrays, exact=False)
 
 
-def test_the_process_has_a_blas() -> None:
-    found = find_blas()
-    assert found is not None and found is find_blas()
-    assert found.integer_bits in (32, 64)
-
-
 def test_a_product_without_a_blas_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "find_blas", lambda: None)
     with pytest.raises(InternalError, match="there is no BLAS"):

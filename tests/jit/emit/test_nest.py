@@ -428,6 +428,18 @@ def test_a_group_with_different_steps_is_written_one_by_one() -> None:
     agree(function, [sample(f32(21))])
 
 
+def test_a_group_over_an_axis_of_one_point_does_not_share_the_next() -> None:
+    def build(b: Builder, x: Value) -> Sequence[Value]:
+        def double(inner: Builder, at: Sequence[Value], read: Sequence[Value]) -> Sequence[Value]:
+            return [inner.emit(Add(), read[0], read[0])]
+
+        result = written((1, 21), D0, D1)
+        (y,) = build_nest(b, (1, 21), [(x, access(D0, D1))], [result], double)
+        return build_nest(b, (1, 21), [(y, access(D0, D1 * -1 + 20))], [result], double)
+
+    agree(scheduled([f32(1, 21)], build, Decisions(group=0)), [sample(f32(1, 21))])
+
+
 # What does not vary stays out of the loops.
 
 

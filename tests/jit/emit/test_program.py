@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnkit.core.compute.generate import generate_compute
+from nnkit.core.compute import fuse, generate_compute
 from nnkit.core.evaluate import evaluate_instruction
 from nnkit.core.ir.builder import Builder, start_function
 from nnkit.core.ir.graph import Instruction, Op, Value
@@ -45,7 +45,9 @@ UNSTABLE = (Lgamma, Digamma, Trigamma)
 SEEDS = st.integers(0, 100)
 
 
-def scheduled_entry(program: Program, seed: int) -> tuple[Function, list[Array]]:
+def scheduled_entry(
+    program: Program, seed: int, *, fused: bool = False
+) -> tuple[Function, list[Array]]:
     """The entry after every stage but differentiation, and its flat arguments.
 
     Loops are as the schedule wants them for seed 0, else any that are allowed.
@@ -54,6 +56,8 @@ def scheduled_entry(program: Program, seed: int) -> tuple[Function, list[Array]]
     run_pipeline(module, code_generation(program.entry))
     module.stage = Stage.OPTIMIZABLE
     generate_compute(module)
+    if fused:
+        fuse(module)
     schedule(module, Target(vector_bytes=64))
     function = module.functions[program.entry]
     choices = Random(seed)
@@ -82,9 +86,9 @@ def flat(data: object) -> list[Array]:
     return [np.asarray(data)]
 
 
-@given(programs(ops=EXACT), SEEDS)
-def test_exact_programs_agree_bit_by_bit(program: Program, seed: int) -> None:
-    function, arrays = scheduled_entry(program, seed)
+@given(programs(ops=EXACT), SEEDS, st.booleans())
+def test_exact_programs_agree_bit_by_bit(program: Program, seed: int, fused: bool) -> None:
+    function, arrays = scheduled_entry(program, seed, fused=fused)
     agree(function, arrays)
 
 

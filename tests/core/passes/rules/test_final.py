@@ -1,4 +1,4 @@
-"""Laws for programs that are differentiated already."""
+"""Laws for programs of which no derivative will be taken."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LAWS = rows(
 
 @pytest.mark.parametrize("law", LAWS)
 def test_law(law: Law) -> None:
-    check(law, Canonicalize(differentiated=True))
+    check(law, Canonicalize(final=True))
 
 
 def test_the_stop_stays_before() -> None:

@@ -1,4 +1,4 @@
-"""Laws for programs that are differentiated already: they keep the value, not what derivatives follow."""
+"""Laws for programs of which no derivative will be taken: they keep values, not what rules follow."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def expand_outer_product(b: Builder, instruction: Instruction) -> Value | None:
     result = instruction.result.tensor
     if u.tensor.shape[-1] != 1:
         return None
-    # Σₖ uᵢₖ · vₖⱼ = uᵢ · vⱼ + 0 for one k, as the sum begins with +0: that fuses with its neighbours,
-    # but the derivatives of a product are products, which are worth more than sums of elements
+    # Σₖ uᵢₖ · vₖⱼ = uᵢ · vⱼ + 0 for one k, as the sum begins with +0; it fuses with its neighbours, but
+    # the derivatives of a product are products, which are worth more than sums of elements
     product = b.emit(Multiply(), u, v)
     if result.dtype.is_float:
         product = b.emit(Add(), product, filled(b, result.with_shape(()), 0))
@@ -28,4 +28,4 @@ def expand_outer_product(b: Builder, instruction: Instruction) -> Value | None:
     return product if same else b.emit(ShapeCast(result.shape), product)
 
 
-DIFFERENTIATED: Laws = {StopGradient: (drop_stop,), Dot: (expand_outer_product,)}
+FINAL: Laws = {StopGradient: (drop_stop,), Dot: (expand_outer_product,)}

@@ -1,0 +1,71 @@
+"""What a program pays once: the time to import and to compile, and its peak of memory, each in a new process.
+
+`python -m benchmarks.process nnkit NNKit` is such a process; it prints its measurements as JSON.  It imports
+nothing but the standard library before the library it measures.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+STEPS = 20
+MEASURED = {
+    "import": "import",
+    "compile": "compile the training step: build and first call, libraries loaded as needed",
+    "memory": f"peak memory of {STEPS} training steps, whole process",
+}
+FAILED = "failed in a new process"
+
+
+def measure(package: str, mode: str) -> dict[str, float]:
+    """Measure in a new process, with no compiled code left from before.
+
+    Units: import and compile in seconds, memory in bytes.  Raises: RuntimeError with what it said last.
+    """
+    with tempfile.TemporaryDirectory() as empty:
+        fresh = {"TORCHINDUCTOR_CACHE_DIR": empty, "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
+        run = subprocess.run(
+            [sys.executable, "-m", "benchmarks.process", package, mode],
+            capture_output=True,
+            text=True,
+            env=os.environ | fresh,
+            check=False,
+        )
+    if run.returncode:
+        raise RuntimeError((run.stderr.strip().splitlines() or [FAILED])[-1])
+    measured: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
+    return measured
+
+
+def main(package: str, mode: str) -> None:
+    begin = time.perf_counter()
+    importlib.import_module(package)
+    imported = time.perf_counter()
+    problems = importlib.import_module("benchmarks.problems")
+    workloads = importlib.import_module(f"benchmarks.workloads_{package}")
+    (step,) = (problem for problem in problems.PROBLEMS if problem.name == "step")
+    arrays = step.arrays()
+    building = time.perf_counter()
+    call = workloads.BUILD["step"](arrays, mode)
+    call()
+    built = time.perf_counter()
+    for _ in range(STEPS - 1):
+        call()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    kibibytes = peak / 1024 if sys.platform == "darwin" else peak
+    print(
+        json.dumps(
+            {"import": imported - begin, "compile": built - building, "memory": kibibytes * 1024}
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,173 @@
+"""The elements of literals as text: `1.5`, `<<1, 2>, <3, 4>>`, and with types as DLVM has them, `<1: f32>`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..errors import DTypeError
+from ..ops import Literal, dense
+from ..ops.literal import check_range
+from ..types import Array, DType, TensorType
+from .cursor import MAX_DEPTH, Cursor
+from .lexer import Token
+from .types import parse_tensor
+
+Number: TypeAlias = int | float | bool
+
+_MOST_DIGITS = 400
+"""No element type holds an integer with more; Python refuses to convert thousands."""
+
+
+@dataclass
+class Elements:
+    """Numbers in row-major order, the lengths of the rows they are nested in, and where they begin.
+
+    `claims` are the types written at elements and rows: how deep inside, the type, and where.
+    """
+
+    start: int
+    numbers: list[Number] = field(default_factory=list[Number])
+    extents: dict[int, int] = field(default_factory=dict[int, int])
+    claims: list[tuple[int, TensorType, int]] = field(
+        default_factory=list[tuple[int, TensorType, int]]
+    )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.extents[depth] for depth in range(len(self.extents)))
+
+
+def print_elements(literal: Literal) -> str:
+    """The shortest text that reads back as the same elements; one number where all are equal."""
+    shape = literal.type.shape
+    texts = _texts(literal.elements().ravel(), literal.type.dtype)
+    if len(set(texts)) == 1:
+        return texts[0]
+    if not texts:
+        return "false" if literal.type.dtype.kind == "boolean" else "0"
+    for extent in reversed(shape):
+        rows = range(0, len(texts), extent)
+        texts = [f"<{', '.join(texts[row : row + extent])}>" for row in rows]
+    return texts[0]
+
+
+def parse_elements(cursor: Cursor) -> Elements:
+    """A number, or rows of them in angle brackets, nested to any rank."""
+    elements = Elements(cursor.position)
+    counts: list[int] = []  # of the elements so far, for each row that is open
+    rank = None
+    while True:
+        while cursor.accept("<"):
+            counts.append(0)
+            if len(counts) > MAX_DEPTH:
+                raise cursor.error(f"nested more than {MAX_DEPTH} levels deep")
+        if rank not in (None, len(counts)):
+            raise cursor.error("the rows of this literal are not nested equally deep")
+        rank = len(counts)
+        elements.numbers.append(parse_number(cursor))
+        _close_rows(cursor, counts, elements)
+        if not counts:
+            return elements
+        if not cursor.accept(","):
+            raise cursor.error(f"',' or '>' was expected, not {cursor.token.shown}")
+
+
+def _close_rows(cursor: Cursor, counts: list[int], elements: Elements) -> None:
+    """What may follow an element: its type, and the ends of rows, which are elements again."""
+    while counts:
+        if cursor.accept(":"):
+            position = cursor.position
+            elements.claims.append((len(counts), parse_tensor(cursor), position))
+        counts[-1] += 1
+        position = cursor.position
+        if not cursor.accept(">"):
+            return
+        extent = counts.pop()
+        if elements.extents.setdefault(len(counts), extent) != extent:
+            before = elements.extents[len(counts)]
+            raise cursor.error(f"a row of {extent} stands beside rows of {before}", position)
+
+
+def parse_number(cursor: Cursor) -> Number:
+    """A number, `true`, `false` or `zero`."""
+    token = cursor.next()
+    match token:
+        case Token("integer", text):
+            if len(text) > _MOST_DIGITS:
+                raise cursor.error_at(token, "the number has too many digits")
+            return int(text)
+        case Token("float", text):
+            number = float(text)
+            if math.isinf(number) and text[-1] != "f":
+                raise cursor.error_at(token, f"{text} is beyond every element type; infinity is inf")
+            return number
+        case Token("word", "true" | "false" as text):
+            return text == "true"
+        case Token("word", "zero"):
+            return 0
+        case _:
+            raise cursor.error_at(token, f"a number was expected, not {token.shown}")
+
+
+def literal_of(cursor: Cursor, elements: Elements, type: TensorType) -> Literal:
+    """The literal op; one number without brackets stands for every element.
+
+    Raises: ParseError when the rows are not those of the type, or a number does not fit.
+    """
+    shape = elements.shape
+    if shape not in ((), type.shape):
+        message = f"rows of shape {list(shape)} are no {type}"
+        raise cursor.error(message, elements.start)
+    for depth, claimed, position in elements.claims:
+        expected = type.with_shape(type.shape[depth:])
+        if claimed != expected:
+            raise cursor.error(f"an element here is a {expected}, not a {claimed}", position)
+    try:
+        values = _values(elements.numbers, type.dtype)
+    except DTypeError as error:
+        raise cursor.error(str(error), elements.start) from None
+    if shape:
+        return dense(type, values.reshape(shape))
+    return Literal(type, type.dtype.store(values).tobytes())
+
+
+def _values(numbers: Sequence[Number], dtype: DType) -> Array:
+    """The numbers in the type to compute with.  Raises: DTypeError when one does not fit."""
+    if dtype.kind == "boolean":
+        for number in numbers:
+            if number not in (0, 1):
+                raise DTypeError(f"{number} is not a bool: write true or false")
+        return np.array(numbers, np.bool_)
+    if any(isinstance(number, bool) for number in numbers):
+        raise DTypeError(f"a bool is not an element of {dtype}")
+    if dtype.is_integer:
+        for number in numbers:
+            check_range(dtype, number)
+        return np.array(list(map(int, numbers)), dtype.numpy)
+    return _floats(numbers, dtype)
+
+
+def _floats(numbers: Sequence[Number], dtype: DType) -> Array:
+    try:
+        exact = np.array(list(map(float, numbers)), np.float64)
+    except OverflowError:
+        raise DTypeError(f"a number is too large for {dtype}; infinity is inf") from None
+    with np.errstate(over="ignore"):
+        rounded = dtype.round(exact)
+    beyond = exact[np.isinf(rounded) & np.isfinite(exact)]
+    if beyond.size:
+        raise DTypeError(f"{beyond[0]} is too large for {dtype}; infinity is inf")
+    return rounded
+
+
+def _texts(elements: Array, dtype: DType) -> list[str]:
+    """Of each element, the shortest text that reads back as the same."""
+    if dtype.kind == "boolean":
+        return ["true" if element else "false" for element in elements]
+    numbers: list[Any] = elements.tolist() if dtype.is_integer or dtype.bits == 64 else [*elements]
+    return list(map(str, numbers))

@@ -1,0 +1,94 @@
+"""What a Python function says of itself: its parameters, their types, its name and its place.
+
+Anything callable can be staged: functions, lambdas, bound methods, partials, objects with `__call__`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, get_type_hints
+
+from .core.errors import StagingError
+from .staging.location import DefinitionLocation
+from .staging.primitive import located
+
+
+def bearer(function: Callable[..., Any]) -> Any:
+    """The function whose `def` it is: behind a partial, a method, an object that can be called."""
+    while isinstance(function, partial):
+        function = function.func
+    if inspect.isfunction(function) or inspect.isbuiltin(function):
+        return function
+    if inspect.ismethod(function):
+        return function.__func__
+    return getattr(type(function), "__call__", function)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """What messages and the IR call it."""
+    while isinstance(function, partial):
+        function = function.func
+    name = getattr(function, "__name__", None)
+    return name if isinstance(name, str) else type(function).__name__
+
+
+def location_of(function: Callable[..., Any]) -> DefinitionLocation | None:
+    """Where it is defined; None for what is not written in Python."""
+    code = getattr(bearer(function), "__code__", None)
+    return DefinitionLocation(code) if code is not None else None
+
+
+def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The parameters to stage: those without a default, which is a constant of the function.
+
+    Raises: StagingError when there is one that cannot be staged, or no signature at all.
+    """
+    if not callable(function):
+        raise located(
+            StagingError(f"only a function can be staged, not a {type(function).__name__}")
+        )
+    try:
+        given = inspect.signature(function).parameters.values()
+    except ValueError:
+        raise located(
+            StagingError(f"{name_of(function)} does not say what its parameters are"),
+            "wrap it, `lambda x: ...`",
+        ) from None
+    staged = [parameter for parameter in given if parameter.default is parameter.empty]
+    for parameter in staged:
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            raise located(
+                StagingError(
+                    f"parameter {parameter} of {name_of(function)} cannot be staged: a staged "
+                    "function has a fixed number of positional parameters"
+                ),
+                "give it a default, or pass a tuple",
+            )
+    return tuple(parameter.name for parameter in staged)
+
+
+def hints_of(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str, Any]:
+    """The annotations, those written as text resolved where the function is defined.
+
+    Raises: StagingError when one names something that is not there.
+    """
+    written = bearer(function)
+    if not getattr(written, "__annotations__", None):
+        return {}
+    enclosed = inspect.getclosurevars(written).nonlocals if inspect.isfunction(written) else {}
+    try:
+        return get_type_hints(written, localns=dict(ChainMap(dict(scope), dict(enclosed))))
+    except NameError as error:
+        raise located(
+            StagingError(
+                f"the annotations of {name_of(function)} name {error.name}, which is not defined here"
+            ),
+            "define or import it before the function, not only for typing",
+        ) from None
+    except (SyntaxError, TypeError, AttributeError) as error:
+        raise located(
+            StagingError(f"the annotations of {name_of(function)} cannot be read: {error}")
+        ) from None

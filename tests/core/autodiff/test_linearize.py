@@ -1,0 +1,58 @@
+"""The reverse sweep over one function."""
+
+from __future__ import annotations
+
+import pytest
+
+from nnkit.core import ops
+from nnkit.core.autodiff.activity import Activity
+from nnkit.core.autodiff.adjoints import Cotangent
+from nnkit.core.autodiff.linearize import Linearized, linearize
+from nnkit.core.autodiff.pullback import Signature
+from nnkit.core.ir import Builder, Function, Module
+
+from .building import call, define, tensor
+
+
+def sweep(module: Module, function: Function, wanted: int, strong: bool = False) -> Linearized:
+    """The sweep over a function without calls, seeded by a parameter."""
+
+    def seed(b: Builder) -> dict[int, Cotangent]:
+        return {0: Cotangent(b.argument(tensor()), strong)}
+
+    with pytest.raises(StopIteration) as finished:
+        linearize(function, wanted, seed, Activity(module)).send(None)
+    found = finished.value.value
+    assert isinstance(found, Linearized)
+    return found
+
+
+def test_the_two_halves() -> None:
+    module = Module()
+    f = define(module, "f", [tensor()], lambda x: x.apply(ops.Sin()) * x)
+    work = sweep(module, f, 0b1)
+    forward = [i.op.name for i in work.forward(set())]
+    backward = [i.op.name for i in work.backward.block.instructions]
+    assert forward == ["sin", "multiply"]
+    assert backward == ["multiply", "multiply", "cos", "multiply", "add"]
+    assert work.adjoints[work.copy.arguments[0]] is not None
+
+
+def test_instructions_that_nothing_wanted_reaches_are_not_visited() -> None:
+    module = Module()
+    f = define(
+        module, "f", [tensor(), tensor()], lambda x, y: x * y.apply(ops.Exp()).apply(ops.Sin())
+    )
+    work = sweep(module, f, 0b01)
+    assert "cos" not in [i.op.name for i in work.backward.block.instructions]
+    assert work.adjoints[work.copy.arguments[1]] is None
+
+
+def test_a_call_asks_for_the_pullback_it_needs() -> None:
+    module = Module()
+    f = define(module, "f", [tensor(), tensor()], lambda x, y: (x * y, x))
+    g = define(module, "g", [tensor(), tensor()], lambda x, y: call(f, x, y.apply(ops.Floor()))[0])
+    asking = linearize(
+        g, 0b01, lambda b: {0: Cotangent(b.argument(tensor()), strong=True)}, Activity(module)
+    )
+    assert asking.send(None) == Signature("f", wanted=0b01, seeded=0b01, strong=0b01)

@@ -1,0 +1,187 @@
+"""Ties, kinks and edges: the rows of `docs/semantics.md`, which names these tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnkit.core import ops
+from nnkit.core.evaluate import evaluate
+from nnkit.core.ir import Op
+from nnkit.core.ops.combinator import Combinator
+from nnkit.core.types import F64, I32
+
+from .building import Term, gradient_of, tensor
+from .forward import forward
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "semantics.md"
+inf, nan = np.inf, np.nan
+
+
+def both_ways(body: Callable[..., Term], *at: float) -> tuple[float, ...]:
+    """The gradient by each scalar parameter, found in reverse and confirmed forward."""
+    module = gradient_of([tensor()] * len(at), body)
+    found = evaluate(module, "df", *at)
+    gradients = tuple(map(float, found if len(at) > 1 else [found]))
+    for position, gradient in enumerate(gradients):
+        tangents = [np.ones(()) if k == position else None for k in range(len(at))]
+        moved = forward(module, "f", [np.asarray(x) for x in at], tangents)
+        np.testing.assert_array_equal(0.0 if moved is None else moved, gradient)
+    return gradients
+
+
+@pytest.mark.parametrize("op", [ops.Maximum(), ops.Minimum()])
+def test_a_tie_of_two_splits_evenly(op: Op) -> None:
+    assert both_ways(lambda x, y: x.apply(op, y), 2.0, 2.0) == (0.5, 0.5)
+    assert both_ways(lambda x, y: x.apply(op, y), 0.0, -0.0) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("combinator", [Combinator.MAX, Combinator.MIN])
+def test_a_tie_in_a_reduction_splits_evenly(combinator: Combinator) -> None:
+    x = np.array([1.0, 1.0, 1.0, 1.0])
+    module = gradient_of([tensor(4)], lambda x: x.reduce(combinator))
+    np.testing.assert_array_equal(evaluate(module, "df", x), np.full(4, 0.25))
+    assert forward(module, "f", [x], [np.array([4.0, 0.0, 0.0, 0.0])]) == 1.0
+
+
+def test_a_tie_in_a_running_maximum_splits_evenly() -> None:
+    module = gradient_of([tensor(2)], lambda x: x.apply(ops.Scan(Combinator.MAX, 0)))
+    found = evaluate(module, "df", np.array([1.0, 1.0]))
+    np.testing.assert_array_equal(found, [1.5, 0.5])
+
+
+def test_relu_has_derivative_zero_at_zero() -> None:
+    def relu(x: Term) -> Term:
+        return x.apply(ops.Select(), x * 0.0, x.apply(ops.GreaterThan(), 0.0))
+
+    assert both_ways(relu, 0.0) == (0.0,)
+    assert both_ways(relu, -0.0) == (0.0,)
+    assert both_ways(relu, 1.0) == (1.0,)
+
+
+def test_the_absolute_value_has_derivative_zero_at_zero() -> None:
+    assert both_ways(lambda x: x.apply(ops.Abs()), 0.0) == (0.0,)
+    assert both_ways(lambda x: x.apply(ops.Abs()), -3.0) == (-1.0,)
+
+
+@pytest.mark.parametrize("op", [ops.Floor(), ops.Ceil(), ops.Round(), ops.Rint(), ops.Sign()])
+def test_steps_have_derivative_zero_everywhere(op: Op) -> None:
+    for at in (-0.5, 0.0, 1.0, 1.3):
+        assert both_ways(lambda x: x.apply(op), at) == (0.0,)
+
+
+def test_whole_quotients_have_derivative_zero_and_remainders_are_lines() -> None:
+    assert both_ways(lambda x, y: x.apply(ops.FloorDivide(), y), 7.5, 2.0) == (0.0, 0.0)
+    assert both_ways(lambda x, y: x.apply(ops.TruncateDivide(), y), 7.5, 2.0) == (0.0, 0.0)
+    assert both_ways(lambda x, y: x.apply(ops.Modulo(), y), 7.5, 2.0) == (1.0, -3.0)
+    assert both_ways(lambda x, y: x.apply(ops.Modulo(), y), -7.5, 2.0) == (1.0, 4.0)
+
+
+def test_integers_and_truth_values_carry_no_derivative() -> None:
+    def body(x: Term) -> Term:
+        whole = x.apply(ops.DataTypeCast(I32)).apply(ops.DataTypeCast(F64))
+        return x * whole
+
+    assert both_ways(body, 2.5) == (2.0,)
+
+
+def test_the_root_has_an_infinite_derivative_at_zero() -> None:
+    assert both_ways(lambda x: x.apply(ops.Sqrt()), 0.0) == (inf,)
+    assert both_ways(lambda x: x.apply(ops.Log()), 0.0) == (inf,)
+    assert both_ways(lambda x: x.apply(ops.Rsqrt()), 0.0) == (-inf,)
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent", "expected"),
+    [
+        (0.0, 0.0, (0.0, 0.0)),
+        (2.0, 0.0, (0.0, np.log(2.0))),
+        (0.0, 1.0, (1.0, 0.0)),
+        (0.0, 2.0, (0.0, 0.0)),
+        (0.0, 0.5, (inf, 0.0)),
+        (-2.0, 3.0, (12.0, nan)),
+        (-2.0, 0.0, (0.0, nan)),
+    ],
+)
+def test_powers_at_zero_and_below(
+    base: float, exponent: float, expected: tuple[float, ...]
+) -> None:
+    np.testing.assert_array_equal(
+        both_ways(lambda x, y: x.apply(ops.Power(), y), base, exponent), expected
+    )
+
+
+def test_a_product_with_zeros_has_the_products_of_the_others() -> None:
+    module = gradient_of([tensor(3)], lambda x: x.reduce(Combinator.MULTIPLY))
+    for given, expected in (([0, 2, 3], [6, 0, 0]), ([0, 0, 3], [0, 0, 0]), ([1, 2, 3], [6, 3, 2])):
+        np.testing.assert_array_equal(evaluate(module, "df", np.array(given, float)), expected)
+
+
+def norm(x: Term) -> Term:
+    """√Σx², composed as users find it in the library."""
+    total = x.apply(ops.Square()).sum()
+    zero = total.apply(ops.Equal(), 0.0)
+    one = Term(x.b, ops.constant(x.b, tensor(), 1.0))
+    root = one.apply(ops.Select(), total, zero).apply(ops.Sqrt())
+    return Term(x.b, ops.constant(x.b, tensor(), 0.0)).apply(ops.Select(), root, zero)
+
+
+def test_the_norm_has_derivative_zero_at_zero() -> None:
+    module = gradient_of([tensor(2)], norm)
+    np.testing.assert_array_equal(evaluate(module, "df", np.zeros(2)), [0.0, 0.0])
+    np.testing.assert_allclose(evaluate(module, "df", np.array([3.0, 4.0])), [0.6, 0.8])
+
+
+def test_a_norm_without_a_choice_is_nan_at_zero() -> None:
+    module = gradient_of([tensor(2)], lambda x: x.apply(ops.Square()).sum().apply(ops.Sqrt()))
+    np.testing.assert_array_equal(evaluate(module, "df", np.zeros(2)), [nan, nan])
+
+
+def logsumexp(x: Term) -> Term:
+    """Shifted by the maximum where that is finite, and −∞ where all elements are."""
+    top = x.max().apply(ops.stopping.StopGradient())
+    zero = Term(x.b, ops.constant(x.b, tensor(), 0.0))
+    finite = top.apply(ops.Select(), zero, (top - top).apply(ops.Equal(), 0.0))
+    total = (x - finite).apply(ops.Exp()).sum()
+    some = total.apply(ops.GreaterThan(), 0.0)
+    safe = total.apply(ops.Select(), zero + 1.0, some)
+    return (safe.apply(ops.Log()) + finite).apply(ops.Select(), zero - inf, some)
+
+
+def test_logsumexp_of_nothing_but_minus_infinity_has_derivative_zero() -> None:
+    module = gradient_of([tensor(2)], logsumexp)
+    assert evaluate(module, "f", np.array([-inf, -inf])) == -inf
+    np.testing.assert_array_equal(evaluate(module, "df", np.array([-inf, -inf])), [0.0, 0.0])
+    np.testing.assert_array_equal(evaluate(module, "df", np.array([-inf, 5.0])), [0.0, 1.0])
+
+
+def test_a_choice_passes_its_derivative_to_what_is_chosen_alone() -> None:
+    def body(x: Term, y: Term) -> Term:
+        return x.apply(ops.Select(), y, x.apply(ops.LessThan(), y))
+
+    assert both_ways(body, 1.0, 2.0) == (1.0, 0.0)
+    assert both_ways(body, 2.0, 2.0) == (0.0, 1.0)
+
+
+def test_an_empty_axis_has_an_empty_gradient() -> None:
+    module = gradient_of([tensor(3, 0), tensor(3, 1)], lambda x, y: (x * y).sum())
+    by_x, by_y = evaluate(module, "df", np.zeros((3, 0)), np.ones((3, 1)))
+    assert by_x.shape == (3, 0)
+    np.testing.assert_array_equal(by_y, np.zeros((3, 1)))
+
+
+def test_the_derivative_at_nan_is_nan_where_the_function_is_not_a_step() -> None:
+    for op in (ops.Sqrt(), ops.Exp(), ops.Tanh(), ops.Square()):
+        assert np.isnan(both_ways(lambda x, op=op: x.apply(op), nan)[0])
+
+
+def test_the_document_names_only_tests_that_exist() -> None:
+    named = re.findall(r"`(test_\w+)`", DOCUMENT.read_text())
+    here = Path(__file__).parent
+    known = "".join(path.read_text() for path in here.glob("test_*.py"))
+    assert named
+    assert [name for name in named if f"def {name}(" not in known] == []

@@ -1,0 +1,145 @@
+"""Every op becomes nests that compute the same; products go to the library where that pays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from nnkit.core.compute import MatrixProduct, generate_compute
+from nnkit.core.compute.generate import BLAS_WORK, uses_blas
+from nnkit.core.errors import InternalError
+from nnkit.core.ir import Builder, Stage, Value
+from nnkit.core.ops import (
+    Add,
+    Aggregate,
+    Apply,
+    Combinator,
+    Dot,
+    Literal,
+    Nest,
+    Reduce,
+    Return,
+    Scan,
+    ShapeCast,
+    Transpose,
+    splat,
+)
+from nnkit.core.passes.pipeline import code_generation, run_pipeline
+from nnkit.core.types import F16, F64, I32, FunctionType, TensorType
+from nnkit.core.verify import verify
+from tests.programs import Program, programs
+from tests.values import flat
+
+from .building import arguments_for, assert_close, f32, module_of, nests, results
+
+LEGAL = (Nest, MatrixProduct, Scan, Literal, ShapeCast, Aggregate, Return)
+
+
+@given(programs(tame=True))
+def test_stage_compute_keeps_the_results(program: Program) -> None:
+    run_pipeline(program.module, code_generation(program.entry))
+    arguments = flat(program.arguments)
+    expected = results(program.module, arguments, program.entry)
+    generate_compute(program.module)
+    verify(program.module)
+    for instruction in program.module.functions[program.entry].entry.instructions:
+        assert isinstance(instruction.op, LEGAL)
+    assert_close(expected, results(program.module, arguments, program.entry))
+
+
+@pytest.mark.parametrize("flip_u", [False, True])
+@pytest.mark.parametrize("flip_v", [False, True])
+@pytest.mark.parametrize("flip_result", [False, True])
+def test_transposes_fold_into_a_product(flip_u: bool, flip_v: bool, flip_result: bool) -> None:
+    def build(b: Builder, u: Value, v: Value) -> Value:
+        left = b.emit(Transpose(), u) if flip_u else u
+        right = b.emit(Transpose((1, 0)), v) if flip_v else v
+        product = b.emit(Dot(), left, right)
+        return b.emit(Transpose(), product) if flip_result else product
+
+    m, k, n = 40, 30, 50
+    module = module_of(
+        build, f32(*((k, m) if flip_u else (m, k))), f32(*((n, k) if flip_v else (k, n)))
+    )
+    arguments = arguments_for(module)
+    expected = results(module, arguments)
+    generate_compute(module)
+    names = [i.op.name for i in module.functions["main"].entry.instructions]
+    assert names == ["matrixProduct", "return"]
+    assert_close(expected, results(module, arguments))
+
+
+def test_a_product_that_others_use_is_not_transposed_twice() -> None:
+    def build(b: Builder, u: Value, v: Value) -> list[Value]:
+        product = b.emit(Dot(), u, v)
+        return [product, b.emit(Transpose(), product)]
+
+    module = module_of(build, f32(40, 40), f32(40, 40))
+    generate_compute(module)
+    names = [i.op.name for i in module.functions["main"].entry.instructions]
+    assert names == ["matrixProduct", "nest", "aggregate", "return"]
+
+
+def test_batches_broadcast_in_a_product() -> None:
+    module = module_of(
+        lambda b, u, v: b.emit(Dot(), u, b.emit(Transpose((0, 2, 1)), v)),
+        f32(2, 1, 30, 30),
+        f32(3, 30, 30),
+    )
+    arguments = arguments_for(module)
+    expected = results(module, arguments)
+    generate_compute(module)
+    assert not nests(module)
+    assert_close(expected, results(module, arguments))
+
+
+@pytest.mark.parametrize(
+    ("u", "v", "expected"),
+    [
+        (f32(16, 64), f32(64, 16), True),
+        (f32(16, 64), f32(64, 15), False),
+        (f32(100, 16, 8), f32(8, 16), False),
+        (f32(BLAS_WORK), f32(BLAS_WORK), False),
+        (TensorType((64, 64), F64), TensorType((64, 64), F64), True),
+        (TensorType((64, 64), F16), TensorType((64, 64), F16), False),
+        (TensorType((64, 64), I32), TensorType((64, 64), I32), False),
+        (f32(0, 64), f32(64, 64), False),
+    ],
+    ids=str,
+)
+def test_which_products_use_the_library(u: TensorType, v: TensorType, expected: bool) -> None:
+    assert uses_blas(u, v) is expected
+
+
+def test_repeated_elements_are_written_by_a_nest() -> None:
+    module = module_of(lambda b: b.emit(splat(f32(1000, 1000), 2.5)))
+    generate_compute(module)
+    (nest,) = nests(module)
+    assert nest.operands == ()
+    assert np.all(results(module, [])[0] == 2.5)
+
+
+def test_what_nobody_reads_is_dropped() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        b.emit(Reduce(Combinator.ADD, (0,)), b.emit(Add(), x, x))
+        return b.emit(Add(), x, x)
+
+    module = module_of(build, f32(3))
+    generate_compute(module)
+    assert len(nests(module)) == 1
+
+
+def test_calls_are_refused() -> None:
+    type = FunctionType((f32(2),), f32(2))
+    module = module_of(lambda b, x: b.emit(Apply("main", type), x), f32(2))
+    with pytest.raises(InternalError, match="apply cannot be brought to stage compute"):
+        generate_compute(module)
+
+
+def test_the_stage_is_checked() -> None:
+    module = module_of(lambda b, x: b.emit(Add(), x, x), f32(2))
+    generate_compute(module)
+    assert module.stage is Stage.COMPUTE
+    with pytest.raises(InternalError, match="has its nests already"):
+        generate_compute(module)

@@ -1,0 +1,123 @@
+"""Nests over the same rows share their loop, when that keeps rows in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from nnkit.core.compute import fuse, generate_compute
+from nnkit.core.ir import Builder, Instruction, Module, Value
+from nnkit.core.ops import (
+    Add,
+    Combinator,
+    Exp,
+    Gather,
+    Multiply,
+    PadShape,
+    Reduce,
+    Reverse,
+    Subtract,
+    Transpose,
+)
+from nnkit.core.schedule.ops import Loops
+from nnkit.core.schedule.plan import schedule
+from nnkit.core.schedule.target import Target
+from nnkit.core.types import I32, TensorType
+from nnkit.core.verify import verify
+from tests.core.compute.building import (
+    arguments_for,
+    assert_close,
+    cross_entropy_gradient,
+    f32,
+    module_of,
+    results,
+    softmax,
+)
+
+TARGET = Target(vector_bytes=64, l1_bytes=32 << 10, l2_bytes=1 << 20)
+
+
+def scheduled(
+    build: Callable[..., Value | Sequence[Value]], *types: TensorType
+) -> list[Instruction]:
+    """The scheduled nests of a program, which must keep its results."""
+    module = module_of(build, *types)
+    arguments = arguments_for(module)
+    expected = results(module, arguments)
+    for step in (generate_compute, fuse, lambda m: schedule(m, TARGET)):
+        step(module)
+        verify(module)
+    assert_close(expected, results(module, arguments))
+    return loops_in(module)
+
+
+def loops_in(module: Module) -> list[Instruction]:
+    return [i for i in module.functions["main"].entry.instructions if isinstance(i.op, Loops)]
+
+
+def groups(nests: Sequence[Instruction]) -> list[int]:
+    return [nest.op.group for nest in nests if isinstance(nest.op, Loops)]
+
+
+def test_the_nests_of_softmax_share_the_loop_over_rows() -> None:
+    assert groups(scheduled(softmax, f32(256, 512))) == [0, 0, 0]
+
+
+def test_what_fits_the_cache_needs_no_group() -> None:
+    assert groups(scheduled(softmax, f32(8, 64))) == [-1, -1, -1]
+
+
+def test_rows_that_do_not_fit_are_not_grouped() -> None:
+    assert groups(scheduled(softmax, f32(4, 200_000))) == [-1, -1, -1]
+
+
+def test_cross_entropy_and_its_gradient_are_one_walk_over_the_rows() -> None:
+    nests = scheduled(cross_entropy_gradient, f32(256, 300), TensorType((256,), I32))
+    wide = [nest.op for nest in nests if isinstance(nest.op, Loops) and len(nest.op.extents) == 2]
+    assert len(wide) >= 3
+    assert {op.group for op in wide} == {0}
+    assert all(op.vector != op.order[0] for op in wide)
+
+
+def test_reading_other_rows_ends_the_group() -> None:
+    def build(b: Builder, x: Value) -> list[Value]:
+        e = b.emit(Exp(), x)
+        row = b.emit(PadShape(1), b.emit(Reduce(Combinator.ADD, (1,)), e))
+        return [b.emit(Subtract(), e, b.emit(Reverse((0,)), row))]
+
+    assert groups(scheduled(build, f32(256, 512))) == [-1, -1]
+
+
+def test_what_lies_between_is_moved_out() -> None:
+    def build(b: Builder, x: Value, y: Value) -> list[Value]:
+        soft = softmax(b, x)
+        other = b.emit(Reduce(Combinator.MAX, (0, 1)), y)
+        total = b.emit(Reduce(Combinator.ADD, (0, 1)), b.emit(Transpose(), soft))
+        again = softmax(b, b.emit(Multiply(), soft, x))
+        return [b.emit(Add(), other, total), again]
+
+    nests = scheduled(build, f32(256, 512), f32(100, 100))
+    found = groups(nests)
+    assert found.count(0) >= 5
+    positions = [index for index, group in enumerate(found) if group == 0]
+    assert positions == list(range(positions[0], positions[0] + len(positions)))
+
+
+def test_an_index_within_the_row_keeps_the_group() -> None:
+    def build(b: Builder, x: Value, columns: Value) -> list[Value]:
+        soft = softmax(b, x)
+        return [soft, b.emit(Gather(1), soft, columns)]
+
+    nests = scheduled(build, f32(256, 512), TensorType((64,), I32))
+    assert groups(nests) == [0, 0, 0, 0]
+
+
+def test_groups_are_numbered_apart() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        turned = b.emit(Transpose(), softmax(b, x))
+        return softmax(b, b.emit(Multiply(), turned, turned))
+
+    found = groups(scheduled(build, f32(256, 512)))
+    assert len({group for group in found if group >= 0}) == 2
+    assert np.all(np.diff([group for group in found if group >= 0]) >= 0)

@@ -1,0 +1,137 @@
+"""Which axis becomes the vector, how many lanes, and in which order loops run."""
+
+from __future__ import annotations
+
+import pytest
+
+from nnkit.core.compute import fuse, generate_compute
+from nnkit.core.ir import Builder, Module, Value
+from nnkit.core.ops import (
+    Add,
+    Combinator,
+    DataTypeCast,
+    Dot,
+    Exp,
+    Gather,
+    Iota,
+    Multiply,
+    Reduce,
+    Tanh,
+    Transpose,
+)
+from nnkit.core.schedule.ops import Loops
+from nnkit.core.schedule.plan import schedule
+from nnkit.core.schedule.target import Target
+from nnkit.core.types import BF16, F32, F64, I32, I64, TensorType
+from tests.core.compute.building import f32, module_of
+
+TARGET = Target(vector_bytes=64, l2_bytes=1 << 20)
+
+
+def loops_of(module: Module, target: Target = TARGET) -> list[Loops]:
+    """The scheduled nests of the module."""
+    generate_compute(module)
+    fuse(module)
+    schedule(module, target)
+    ops = [i.op for i in module.functions["main"].entry.instructions]
+    return [op for op in ops if isinstance(op, Loops)]
+
+
+def test_elementwise_runs_along_memory() -> None:
+    (op,) = loops_of(module_of(lambda b, x: b.emit(Exp(), x), f32(8, 100)))
+    assert (op.order, op.vector, op.lanes, op.accumulators) == ((0, 1), 1, 16, 1)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lanes"), [(F64, 8), (F32, 16), (BF16, 16), (I64, 8), (I32, 16)], ids=str
+)
+def test_lanes_follow_the_element_type(dtype: object, lanes: int) -> None:
+    assert isinstance(dtype, type(F32))
+    (op,) = loops_of(module_of(lambda b, x: b.emit(Add(), x, x), TensorType((100,), dtype)))
+    assert op.lanes == lanes
+
+
+def test_coordinates_do_not_narrow_the_vector() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        return b.emit(Add(), x, b.emit(Iota((100,), 0, F32)))
+
+    (op,) = loops_of(module_of(build, f32(100)))
+    assert op.lanes == 16
+
+
+def test_short_axes_get_fewer_lanes() -> None:
+    (op,) = loops_of(module_of(lambda b, x: b.emit(Exp(), x), f32(4, 10)))
+    assert (op.vector, op.lanes) == (1, 8)
+
+
+def test_no_vectors_without_vector_registers() -> None:
+    module = module_of(lambda b, x: b.emit(Exp(), x), f32(100))
+    (op,) = loops_of(module, Target(vector_bytes=4))
+    assert (op.vector, op.lanes) == (-1, 1)
+
+
+def test_a_row_sum_is_a_vector_of_partial_sums() -> None:
+    (op,) = loops_of(module_of(lambda b, x: b.emit(Reduce(Combinator.ADD, (1,)), x), f32(8, 1000)))
+    assert (op.order, op.vector, op.lanes) == ((0, 1), 1, 16)
+    assert op.accumulators == 4
+
+
+def test_an_expensive_reduction_needs_one_accumulator() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        return b.emit(Reduce(Combinator.ADD, (1,)), b.emit(Tanh(), x))
+
+    (op,) = loops_of(module_of(build, f32(8, 1000)))
+    assert op.accumulators == 1
+
+
+def test_a_column_sum_keeps_a_vector_of_columns() -> None:
+    (op,) = loops_of(module_of(lambda b, x: b.emit(Reduce(Combinator.ADD, (0,)), x), f32(64, 48)))
+    assert (op.order, op.vector, op.lanes) == ((1, 0), 1, 16)
+
+
+def test_a_large_column_sum_follows_memory() -> None:
+    shape = (4096, 512)
+    (op,) = loops_of(module_of(lambda b, x: b.emit(Reduce(Combinator.ADD, (0,)), x), f32(*shape)))
+    assert (op.order, op.vector) == ((0, 1), 1)
+
+
+def test_a_small_product_runs_along_its_columns() -> None:
+    (op,) = loops_of(module_of(lambda b, x, w: b.emit(Dot(), x, w), f32(4, 20), f32(20, 32)))
+    assert (op.order, op.vector, op.lanes) == ((0, 1, 2), 1, 16)
+
+
+def test_a_product_with_a_transposed_matrix_runs_along_the_sum() -> None:
+    def build(b: Builder, x: Value, w: Value) -> Value:
+        return b.emit(Dot(), x, b.emit(Transpose(), w))
+
+    (op,) = loops_of(module_of(build, f32(4, 32), f32(20, 32)))
+    assert (op.order, op.vector, op.lanes) == ((0, 1, 2), 2, 16)
+
+
+def test_a_copy_across_memory_is_not_vectorized() -> None:
+    (op,) = loops_of(module_of(lambda b, x: b.emit(Transpose(), x), f32(64, 64)))
+    assert op.vector == -1
+
+
+def test_a_check_per_row_allows_vectors_and_one_per_element_does_not() -> None:
+    rows = module_of(lambda b, x, i: b.emit(Gather(0), x, i), f32(9, 64), TensorType((32,), I64))
+    (op,) = loops_of(rows)
+    assert op.vector == 1
+    elements = module_of(
+        lambda b, x, i: b.emit(Gather(1), x, i), f32(9, 64), TensorType((32,), I64)
+    )
+    (op,) = loops_of(elements)
+    assert op.vector != 1
+
+
+def test_rank_zero_has_no_loops() -> None:
+    (op,) = loops_of(module_of(lambda b, x: b.emit(Exp(), x), f32()))
+    assert (op.order, op.vector, op.lanes) == ((), -1, 1)
+
+
+def test_mixed_types_take_the_widest() -> None:
+    def build(b: Builder, x: Value, y: Value) -> Value:
+        return b.emit(Multiply(), b.emit(DataTypeCast(F64), x), y)
+
+    (op,) = loops_of(module_of(build, f32(100), TensorType((100,), F64)))
+    assert op.lanes == 8

@@ -1,0 +1,87 @@
+"""The scheduled program computes the same, holds only what can be emitted, and prints and parses."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nnkit.core.compute import fuse, generate_compute
+from nnkit.core.errors import InternalError
+from nnkit.core.ir import Builder, Stage, Value
+from nnkit.core.ops import Add, Aggregate, Combinator, Dot, Literal, Return, Scan, ShapeCast
+from nnkit.core.passes.pipeline import code_generation, run_pipeline
+from nnkit.core.schedule.ops import Gemm, Loops, ScheduledScan
+from nnkit.core.schedule.plan import schedule
+from nnkit.core.schedule.target import Target
+from nnkit.core.text import parse_module, print_module
+from nnkit.core.verify import verify
+from tests.core.compute.building import arguments_for, assert_close, f32, module_of, results
+from tests.programs import Program, programs
+from tests.values import flat
+
+TARGETS = [
+    Target(),
+    Target(vector_bytes=64, l1_bytes=16),
+    Target(vector_bytes=4, has_blas=False),
+    Target(vector_bytes=64, l2_bytes=64),
+]
+LEGAL = (Literal, ShapeCast, Loops, Gemm, ScheduledScan, Aggregate, Return)
+
+
+@settings(max_examples=200)
+@given(programs(tame=True, max_instructions=20), st.sampled_from(TARGETS), st.booleans())
+def test_stage_schedule_keeps_the_results(program: Program, target: Target, is_fused: bool) -> None:
+    module = program.module
+    run_pipeline(module, code_generation(program.entry))
+    arguments = flat(program.arguments)
+    expected = results(module, arguments, program.entry)
+    generate_compute(module)
+    if is_fused:
+        fuse(module)
+    schedule(module, target)
+    verify(module)
+    assert all(isinstance(i.op, LEGAL) for i in module.functions[program.entry].entry.instructions)
+    assert_close(expected, results(module, arguments, program.entry))
+    text = print_module(module)
+    assert print_module(parse_module(text)) == text
+
+
+@pytest.mark.parametrize("has_blas", [True, False])
+def test_products_without_a_blas_are_loops(has_blas: bool) -> None:
+    def build(b: Builder, x: Value, w: Value) -> Value:
+        return b.emit(Scan(Combinator.ADD, 0), b.emit(Dot(), x, w))
+
+    module = module_of(build, f32(2, 30, 40), f32(40, 30))
+    arguments = arguments_for(module)
+    expected = results(module, arguments)
+    generate_compute(module)
+    schedule(module, Target(has_blas=has_blas))
+    ops = [type(i.op) for i in module.functions["main"].entry.instructions]
+    assert ops == [Gemm if has_blas else Loops, ScheduledScan, Return]
+    assert_close(expected, results(module, arguments))
+
+
+def test_the_stage_is_checked() -> None:
+    module = module_of(lambda b, x: b.emit(Add(), x, x), f32(2))
+    with pytest.raises(InternalError, match="cannot be scheduled"):
+        schedule(module, Target())
+    generate_compute(module)
+    schedule(module, Target())
+    assert module.stage is Stage.SCHEDULE
+
+
+def test_scheduling_is_linear() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        for _ in range(4000):
+            x = b.emit(Scan(Combinator.ADD, 0), b.emit(Add(), x, x))
+        return x
+
+    module = module_of(build, f32(4))
+    generate_compute(module)
+    fuse(module)
+    start = time.process_time()
+    schedule(module, Target())
+    assert time.process_time() - start < 6

@@ -1,0 +1,111 @@
+"""The examples do what they promise, and the README tells the truth: its code runs, its messages are real."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.M | re.S)
+"""Kind and text of every block of code, in order; what a `python` block prints is the `text` after it."""
+TOUR = BLOCKS[[kind for kind, _ in BLOCKS].index("python")][1]
+
+
+def run(*command: str | Path, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(EXAMPLES)])}
+    return subprocess.run(
+        [sys.executable, *map(str, command)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment,
+    )
+
+
+def check_types(program: str, folder: Path) -> str:
+    """What mypy --strict says about a program named model.py."""
+    (folder / "model.py").write_text(program)
+    (folder / "mypy.ini").write_text(f"[mypy]\nstrict = true\nmypy_path = {ROOT}:{EXAMPLES}\n")
+    return run("-m", "mypy", "--cache-dir", ROOT / ".mypy_cache", "model.py", folder=folder).stdout
+
+
+def test_the_example_is_short() -> None:
+    assert len((EXAMPLES / "digits.py").read_text().splitlines()) <= 120
+
+
+@pytest.mark.slow
+def test_digits_are_learned_twice_the_same() -> None:
+    out = EXAMPLES / "out"
+    weights: list[bytes] = []
+    for _ in range(2):
+        for file in out.glob("digits.*"):
+            file.unlink()
+        finished = run(EXAMPLES / "digits.py")
+        assert finished.returncode == 0, finished.stderr
+        read_right = re.search(r"^([\d.]+)% of 360 held-out digits read right", finished.stdout, re.M)
+        assert read_right and float(read_right[1]) >= 97
+        weights.append((out / "digits.safetensors").read_bytes())
+        assert (out / "digits.png").read_bytes().startswith(b"\x89PNG")
+    assert weights[0] == weights[1]
+    assert struct.unpack("<Q", weights[0][:8])[0] < len(weights[0])
+
+
+@pytest.mark.slow
+def test_the_checker_finds_the_mistake_that_is_shown(tmp_path: Path) -> None:
+    program = (EXAMPLES / "digits.py").read_text()
+    mistaken = re.sub(r"^( *).*# mistake: (.*)$", r"\1\2", program, flags=re.M)
+    assert mistaken != program
+    assert check_types(program, tmp_path).startswith("Success")
+    assert 'got "Rep[Tensor0D[i64]]", expected "Rep[Tensor1D[i64, Batch]]"' in check_types(
+        mistaken, tmp_path
+    )
+
+
+def test_the_slides() -> None:
+    finished = run(EXAMPLES / "slides.py")
+    assert finished.returncode == 0, finished.stderr
+    staged, differentiated, optimized, numbers = re.split(r"^==== .*$", finished.stdout, flags=re.M)[1:]
+    for line in ("apply @f(%x, %w, %b)", "tanh %0.0", "[gradient @g from 0 wrt 1, 2 keeping 0 seedable]"):
+        assert line in staged
+    assert "[gradient" not in differentiated and "func @f_bwd" in differentiated
+    assert "apply" not in optimized and optimized.count("func @") == 1
+    assert len(re.findall(r"differs from NumPy by at most \d\.\de-0[67]", numbers)) == 3
+
+
+def test_the_tour_is_short() -> None:
+    assert len(TOUR.splitlines()) <= 40
+
+
+def test_the_code_of_the_readme_prints_what_it_says(tmp_path: Path) -> None:
+    """Each later block continues the tour; an error it ends in is shown without the traceback."""
+    program = ""
+    for (kind, text), (_, printed) in zip(BLOCKS, BLOCKS[1:], strict=False):
+        if kind == "python":
+            file = tmp_path / "model.py"
+            file.write_text((program or TOUR) + text * bool(program))
+            program = program or TOUR
+            finished = run(file)
+            said = finished.stdout + finished.stderr.replace("nnkit.core.errors.", "")
+            assert said.endswith(printed) or printed in said, said
+            assert (finished.returncode == 0) == ("Traceback" not in finished.stderr)
+
+
+@pytest.mark.slow
+def test_the_mistakes_of_the_readme_are_found(tmp_path: Path) -> None:
+    assert check_types(TOUR, tmp_path).startswith("Success")
+    changes = 0
+    for (kind, text), (_, said) in zip(BLOCKS, BLOCKS[1:], strict=False):
+        if kind == "diff":
+            removed, added = (re.search(rf"^{sign} (.*\n)", text, re.M) for sign in (r"-", r"\+"))
+            assert removed and added and removed[1] in TOUR
+            assert said.strip() in check_types(TOUR.replace(removed[1], added[1]), tmp_path)
+            changes += 1
+    assert changes
