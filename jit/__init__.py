@@ -1,4 +1,5 @@
-"""From scheduled IR to machine code: LLVM text is written by `emit`, compiled and loaded by `llvm`.
+"""From scheduled IR to machine code that Python calls.
 
-Read `emit.writer`, then `llvm`.
+Read `program` (the whole way), then `emit` (a scheduled function as LLVM text), `llvm` (compiled and loaded),
+`runtime` (what programs find in the process) and `entry` (how Python calls them).
 """

@@ -132,8 +132,8 @@ class StagedFunction(Rep):
     def __reduce__(self) -> Any:
         """By name, as Python functions are.  Raises: StagingError for one without."""
         function = self.stageable.function if isinstance(self.stageable, Lambda) else None
-        name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-        if None in name or _named(*name) is not self:
+        name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
+        if not all(name) or _named(*name) is not self:
             raise located(
                 StagingError(
                     f"{self.stageable.name} cannot be pickled: it is not found by name in a module"

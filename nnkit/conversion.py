@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, cast, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from .core.errors import DTypeError, NNKitError, RankError, ShapeError
 from .staging import primitive
 from .staging.expression import Build, Expression, make
 from .staging.primitive import MAX_RANK, is_index
-from .staging.rep import LANGUAGE, Rep, is_number
-from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple
+from .staging.rep import LANGUAGE, Rep
+from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple
 from .structs import Struct, assemble, fields
 from .tensors import DTYPES, RANKED, AnyTensor, DType, wrap
 
@@ -73,15 +73,14 @@ def concrete(value: Any, declared: Spec | None, place: str, *, specs: bool = Fal
         return value if unchanged else assemble(type(value), parts)
     if isinstance(value, ArraySpec) and specs:
         return value
-    if isinstance(value, tuple) and not isinstance(declared, TensorSpec):
-        given = as_tuple(cast("object", value))
-        inner = declared.elements if isinstance(declared, TupleSpec) else (None,) * len(given)
-        if len(inner) != len(given):
-            raise DTypeError(f"{place} is a tuple of {len(inner)} values, not of {len(given)}")
-        paired = zip(given, inner, strict=True)
+    if is_tuple(value) and not isinstance(declared, TensorSpec):
+        inner = declared.elements if isinstance(declared, TupleSpec) else (None,) * len(value)
+        if len(inner) != len(value):
+            raise DTypeError(f"{place} is a tuple of {len(inner)} values, not of {len(value)}")
+        paired = zip(value, inner, strict=True)
         return tuple(concrete(one, want, place, specs=specs) for one, want in paired)
     wanted = declared if isinstance(declared, TensorSpec) else None
-    if is_number(value) and not (wanted is None and isinstance(value, np.generic)):
+    if isinstance(value, bool | int | float) and not (wanted is None and is_arraylike(value)):
         return _scalar(value, wanted, place)
     return _tensor(value, wanted, declared, place)
 
@@ -93,8 +92,8 @@ def signature_of(value: Any) -> Hashable:
         return array.shape, array.dtype.char
     if isinstance(value, Struct):
         return (type(value), *map(signature_of, value._fields))
-    if isinstance(value, tuple):
-        return (tuple, *map(signature_of, as_tuple(cast("object", value))))
+    if is_tuple(value):
+        return (tuple, *map(signature_of, value))
     return value.shape, value.dtype.core.storage.char
 
 
@@ -103,17 +102,17 @@ def spec_of(value: Any) -> Spec:
     if isinstance(value, Struct):
         named = zip(fields(type(value)), value._fields, strict=True)
         return StructSpec(type(value), tuple((lens.name, spec_of(part)) for lens, part in named))
-    if isinstance(value, tuple):
-        return TupleSpec(tuple(map(spec_of, as_tuple(cast("object", value)))))
+    if is_tuple(value):
+        return TupleSpec(tuple(map(spec_of, value)))
     return TensorSpec(len(value.shape), value.dtype.core)
 
 
 def shapes_of(value: Any) -> list[tuple[int, ...]]:
     """The shapes of its tensors, from left to right."""
-    inside = value._fields if isinstance(value, Struct) else value
-    if isinstance(inside, tuple):
-        return [shape for part in as_tuple(cast("object", inside)) for shape in shapes_of(part)]
-    return [value.shape]
+    inside: Any = value._fields if isinstance(value, Struct) else value
+    if is_tuple(inside):
+        return [shape for part in inside for shape in shapes_of(part)]
+    return [inside.shape]
 
 
 def tensor_from(array: Any, place: str) -> AnyTensor:

@@ -24,7 +24,7 @@ def bearer(function: Callable[..., Any]) -> Any:
         return function
     if inspect.ismethod(function):
         return function.__func__
-    return getattr(type(function), "__call__", function)
+    return type(function).__call__
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -78,7 +78,9 @@ def hints_of(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str
     written = bearer(function)
     if not getattr(written, "__annotations__", None):
         return {}
-    enclosed = inspect.getclosurevars(written).nonlocals if inspect.isfunction(written) else {}
+    enclosed: Mapping[str, Any] = {}
+    if inspect.isfunction(written):
+        enclosed = inspect.getclosurevars(written).nonlocals
     try:
         return get_type_hints(written, localns=dict(ChainMap(dict(scope), dict(enclosed))))
     except NameError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from .callables import Rep, StagedFunction, declared_result
 from .core.errors import DifferentiationError, StagingError
@@ -17,7 +17,7 @@ from .core.types import F32
 from .staging.expression import Callee
 from .staging.lambdas import Gradient, Lambda
 from .staging.primitive import located
-from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, leaves
+from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple, leaves
 from .structs import Lens
 
 
@@ -42,7 +42,7 @@ def gradient(
     chosen = _chosen(of, wrt)
     if not _are_indices(chosen):
         return _selected(of, chosen, from_, seedable, kept)
-    if not isinstance(chosen, tuple):
+    if not is_tuple(chosen):
         return _declared(of, (chosen,), from_, seedable, kept)
     inner = _declared(of, chosen, from_, seedable, kept)
     return _tuple_of_one(inner) if len(chosen) + len(kept) == 1 else inner
@@ -68,7 +68,7 @@ def value_and_gradient(*, of: StagedFunction, wrt: Any) -> StagedFunction:
     """
     _check_staged(of, "value_and_gradient")
     chosen = _chosen(of, wrt)
-    single = not isinstance(chosen, tuple)
+    single = not is_tuple(chosen)
     if not _are_indices(chosen):
         inner = _selected(of, chosen, 0, False, (0,), scalar=True)
     else:
@@ -81,7 +81,7 @@ def _chosen(of: StagedFunction, wrt: Any) -> Any:
     if isinstance(wrt, Lens):
         return _lens_place(of, wrt)
     if isinstance(wrt, StagedFunction) or not callable(wrt):
-        return wrt if isinstance(wrt, int | tuple) else _indices(wrt, "wrt")
+        return wrt if isinstance(wrt, int) or is_tuple(wrt) else _indices(wrt, "wrt")
     names = of.stageable.parameter_names
     places = [Place(index, (), spec) for index, spec in enumerate(of.declared)]
     try:
@@ -94,19 +94,19 @@ def _chosen(of: StagedFunction, wrt: Any) -> Any:
             )
         ) from None
     found = wrt(*places)
-    return tuple(as_tuple(found)) if isinstance(found, tuple | list) else found
+    return _indices(found, "wrt") if isinstance(found, list) else found
 
 
 def _are_indices(chosen: Any) -> bool:
     return not any(isinstance(one, Place) for one in as_tuple(chosen)) and (
-        not isinstance(chosen, tuple) or all(isinstance(one, int) for one in as_tuple(chosen))
+        not is_tuple(chosen) or all(isinstance(one, int) for one in as_tuple(chosen))
     )
 
 
 def _indices(given: Any, what: str) -> tuple[int, ...]:
     """A sequence of indices as a tuple."""
-    if isinstance(given, Sequence) and not isinstance(given, str):
-        return tuple(cast("Sequence[Any]", given))
+    if hasattr(given, "__len__") and not isinstance(given, str):
+        return tuple(given)
     raise located(
         DifferentiationError(f"{what} is a tuple of indices, not {given!r}"),
         f"{what}=(0,)" if what == "keeping" else "an index, a tuple of them, a field or a selector",
@@ -129,7 +129,7 @@ def _lens_place(of: StagedFunction, lens: Lens) -> Place:
             ),
             f"declare it, {names[0]}: Rep[{lens.owner.__name__}], or use a selector",
         )
-    return getattr(Place(0, (), first), lens.name)
+    return Place(0, (lens.name,), first.field(lens.name))
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,7 @@ def _selected(
         results = _results(inner(*arguments), len(indices) + len(keeping))
         picked = [_follow(results[position[place.index]], place.path) for place in places]
         kept = results[len(indices) :]
-        if isinstance(chosen, tuple) or kept:
+        if is_tuple(chosen) or kept:
             return (*picked, *kept)
         return picked[0]
 

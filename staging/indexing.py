@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from ..core.errors import DTypeError, IndexOutOfRangeError, RankError, StagingError
 from ..core.ir import Builder, Value
@@ -104,16 +104,15 @@ def _entries(key: Any, spec: TensorSpec) -> list[Any]:
 
 def _entry(entry: Any) -> Any:
     if isinstance(entry, slice):
-        bounds = cast("slice[Any, Any, Any]", entry)
-        parts = (bounds.start, bounds.stop, bounds.step)
-        if not all(part is None or is_index(part) for part in parts):
+        ends: list[Any] = [entry.start, entry.stop, entry.step]
+        if not all(end is None or is_index(end) for end in ends):
             raise located(
                 StagingError("the ends of a slice are Python ints: its extent must be static"),
                 "use `take` with staged indices",
             )
-        if bounds.step == 0:
+        if ends[2] == 0:
             raise located(StagingError("the step of a slice cannot be 0"))
-        return bounds
+        return slice(*ends)
     if is_index(entry):
         return int(entry)
     if entry is None or isinstance(entry, bool):

@@ -11,7 +11,7 @@ import abc
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from ..core.errors import DTypeError, NNKitError, RankError, StagingError
 from ..core.location import HasLocation
@@ -31,8 +31,7 @@ from .expression import (
 )
 from .primitive import located
 from .rep import Rep
-from .spec import Spec, TensorSpec, TupleSpec, as_tuple
-
+from .spec import Spec, TensorSpec, TupleSpec, is_tuple
 
 _STAGING = threading.RLock()
 """Held while a Python function is run: it may stage others, so that one lock each could deadlock."""
@@ -206,8 +205,8 @@ def result_of(returned: Any, name: str, location: HasLocation | None) -> Express
         raise FunctionResult(f"{name} returns a staged function")
     if isinstance(returned, Rep):
         return returned.expression
-    if isinstance(returned, tuple) and returned:
-        parts = [result_of(part, name, location) for part in as_tuple(cast("object", returned))]
+    if is_tuple(returned) and returned:
+        parts = [result_of(part, name, location) for part in returned]
         spec = TupleSpec(tuple(part.type for part in parts))
         return make(Build(spec), parts, spec)
     raise at(

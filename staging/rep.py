@@ -496,7 +496,8 @@ def _element_of(value: Expression, key: Any, count: int) -> Expression:
         raise located(
             IndexOutOfRangeError(f"element {key} does not exist: the tuple has {count} elements")
         )
-    return _part(value, key % count, spec.elements[key % count])
+    position = int(key) % count
+    return _part(value, position, spec.elements[position])
 
 
 def _index_expression(key: Any) -> Expression | None:

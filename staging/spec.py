@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from typing_extensions import TypeIs
+
 from ..core.types import DType
 
 
@@ -55,6 +57,11 @@ class StructSpec(Spec):
 
     def field(self, name: str) -> Spec | None:
         return dict(self.fields).get(name)
+
+
+def is_tuple(value: object) -> TypeIs[tuple[Any, ...]]:
+    """Whether it is a tuple, of anything."""
+    return isinstance(value, tuple)
 
 
 def as_tuple(value: object) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ import re
 import struct
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -30,11 +31,15 @@ def run(*command: str | Path, folder: Path = ROOT) -> subprocess.CompletedProces
     )
 
 
-def check_types(program: str, folder: Path) -> str:
-    """What mypy --strict says about a program named model.py."""
-    (folder / "model.py").write_text(program)
+def check_types(folder: Path, **programs: str) -> str:
+    """What mypy --strict says about programs, each shown as model.py."""
+    for name, program in programs.items():
+        (folder / f"{name}.py").write_text(program)
     (folder / "mypy.ini").write_text(f"[mypy]\nstrict = true\nmypy_path = {ROOT}:{EXAMPLES}\n")
-    return run("-m", "mypy", "--cache-dir", ROOT / ".mypy_cache", "model.py", folder=folder).stdout
+    files = [f"{name}.py" for name in programs]
+    said = run("-m", "mypy", "--cache-dir", folder / "cache", *files, folder=folder)
+    assert not said.stderr, said.stderr
+    return re.sub(r"^\w+\.py:", "model.py:", said.stdout, flags=re.M)
 
 
 def test_the_example_is_short() -> None:
@@ -50,7 +55,9 @@ def test_digits_are_learned_twice_the_same() -> None:
             file.unlink()
         finished = run(EXAMPLES / "digits.py")
         assert finished.returncode == 0, finished.stderr
-        read_right = re.search(r"^([\d.]+)% of 360 held-out digits read right", finished.stdout, re.M)
+        read_right = re.search(
+            r"^([\d.]+)% of 360 held-out digits read right", finished.stdout, re.M
+        )
         assert read_right and float(read_right[1]) >= 97
         weights.append((out / "digits.safetensors").read_bytes())
         assert (out / "digits.png").read_bytes().startswith(b"\x89PNG")
@@ -63,17 +70,22 @@ def test_the_checker_finds_the_mistake_that_is_shown(tmp_path: Path) -> None:
     program = (EXAMPLES / "digits.py").read_text()
     mistaken = re.sub(r"^( *).*# mistake: (.*)$", r"\1\2", program, flags=re.M)
     assert mistaken != program
-    assert check_types(program, tmp_path).startswith("Success")
-    assert 'got "Rep[Tensor0D[i64]]", expected "Rep[Tensor1D[i64, Batch]]"' in check_types(
-        mistaken, tmp_path
-    )
+    errors = check_types(tmp_path, right=program, wrong=mistaken).splitlines()
+    assert len(errors) == 2 and errors[1].startswith("Found 1 error")
+    assert 'got "Rep[Tensor0D[i64]]", expected "Rep[Tensor1D[i64, Batch]]"' in errors[0]
 
 
 def test_the_slides() -> None:
     finished = run(EXAMPLES / "slides.py")
     assert finished.returncode == 0, finished.stderr
-    staged, differentiated, optimized, numbers = re.split(r"^==== .*$", finished.stdout, flags=re.M)[1:]
-    for line in ("apply @f(%x, %w, %b)", "tanh %0.0", "[gradient @g from 0 wrt 1, 2 keeping 0 seedable]"):
+    staged, differentiated, optimized, numbers = re.split(
+        r"^==== .*$", finished.stdout, flags=re.M
+    )[1:]
+    for line in (
+        "apply @f(%x, %w, %b)",
+        "tanh %0.0",
+        "[gradient @g from 0 wrt 1, 2 keeping 0 seedable]",
+    ):
         assert line in staged
     assert "[gradient" not in differentiated and "func @f_bwd" in differentiated
     assert "apply" not in optimized and optimized.count("func @") == 1
@@ -87,7 +99,7 @@ def test_the_tour_is_short() -> None:
 def test_the_code_of_the_readme_prints_what_it_says(tmp_path: Path) -> None:
     """Each later block continues the tour; an error it ends in is shown without the traceback."""
     program = ""
-    for (kind, text), (_, printed) in zip(BLOCKS, BLOCKS[1:], strict=False):
+    for (kind, text), (_, printed) in pairwise(BLOCKS):
         if kind == "python":
             file = tmp_path / "model.py"
             file.write_text((program or TOUR) + text * bool(program))
@@ -100,12 +112,14 @@ def test_the_code_of_the_readme_prints_what_it_says(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_mistakes_of_the_readme_are_found(tmp_path: Path) -> None:
-    assert check_types(TOUR, tmp_path).startswith("Success")
-    changes = 0
-    for (kind, text), (_, said) in zip(BLOCKS, BLOCKS[1:], strict=False):
+    mistakes: dict[str, str] = {}
+    messages: list[str] = []
+    for (kind, text), (_, said) in pairwise(BLOCKS):
         if kind == "diff":
-            removed, added = (re.search(rf"^{sign} (.*\n)", text, re.M) for sign in (r"-", r"\+"))
+            removed, added = (re.search(rf"^{sign}(.*\n)", text, re.M) for sign in (r"-", r"\+"))
             assert removed and added and removed[1] in TOUR
-            assert said.strip() in check_types(TOUR.replace(removed[1], added[1]), tmp_path)
-            changes += 1
-    assert changes
+            mistakes[f"mistake{len(messages)}"] = TOUR.replace(removed[1], added[1])
+            messages.append(said.strip())
+    assert mistakes and check_types(tmp_path, right=TOUR).startswith("Success")
+    found = check_types(tmp_path, **mistakes)
+    assert [message for message in messages if message not in found] == [], found

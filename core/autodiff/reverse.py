@@ -78,7 +78,8 @@ class _Differentiator:
                 f"is {expected}"
             )
         source = elements(primal.type.result)[request.source]
-        seed = Value(source, "seed") if request.seedable else None
+        is_taken = any(parameter.name == "seed" for parameter in primal.parameters)
+        seed = Value(source, None if is_taken else "seed") if request.seedable else None
         first = leaf_count(elements(primal.type.result)[: request.source])
         wanted = [
             leaf_count(primal.type.parameters[:index]) + position

@@ -5,6 +5,8 @@ Units: one add or multiply of a vector whose operands are in registers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..ir import Op
 from ..ops.arithmetic import Divide, FloorDivide, Modulo, TruncateDivide
 from ..ops.literal import Literal
@@ -31,7 +33,7 @@ from ..ops.transcendental import (
     Tan,
     Tanh,
 )
-from .scalars import Computed, Read, Scalar, reachable
+from .scalars import Computed, Read, Scalar
 
 LOAD = 1.0
 """A load from the nearest cache."""
@@ -65,9 +67,8 @@ def cost_of_op(op: Op) -> float:
             return 1.0
 
 
-def cost_of(root: Scalar) -> float:
-    """The cost of everything that `root` is made of; its first load counts as the one that it replaces."""
-    parts = reachable([root])
+def cost_of(parts: Sequence[Scalar]) -> float:
+    """The cost of computing all parts of an expression; its first load counts as the one it replaces."""
     loads = sum(isinstance(part, Read) for part in parts)
     computed = sum(cost_of_op(part.op) for part in parts if isinstance(part, Computed))
     return computed + LOAD * max(loads - 1, 0)

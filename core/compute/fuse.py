@@ -93,6 +93,8 @@ class _Program:
         default_factory=dict[Value, list[tuple[Cluster, Axes]]]
     )
     """Clusters that read a value all over, and the coordinate that each of its axes has there."""
+    read: set[Value] = field(default_factory=set[Value])
+    """What some cluster or library op reads from memory so far."""
     costs: dict[Scalar, float] = field(default_factory=dict[Scalar, float])
     position: int = 0
 
@@ -188,6 +190,7 @@ class _Program:
             self.written[result.value] = cluster, made
 
     def _mark_read(self, value: Value) -> None:
+        self.read.add(value)
         known = self.written.get(value)
         if known is not None:
             known[0].is_read = True
@@ -248,7 +251,7 @@ class _Program:
         if owner is None or made is None or not made.is_elementwise:
             return None
         parts = reachable([made.root])
-        if len(parts) > room or not self._pays(request.source, made.root):
+        if len(parts) > room or not self._pays(request.source, owner, made.root):
             return None
         found: list[Place] = [Affine()] * len(owner.extents)
         unsafe: set[int] = set()
@@ -267,14 +270,29 @@ class _Program:
             return None
         return self.pool.substitute(made.root, axes)
 
-    def _pays(self, value: Value, root: Scalar) -> bool:
-        """Whether computing `root` wherever it is read costs no more than storing and loading it."""
+    def _pays(self, value: Value, owner: Cluster, root: Scalar) -> bool:
+        """Whether computing `root` wherever it is read costs no more than storing and loading it.
+
+        What the producer has to compute anyway, for results that are in memory, is not saved.
+        """
         if root not in self.costs:
-            self.costs[root] = cost_of(root)
+            self.costs[root] = cost_of(reachable([root]))
         cost, reads = self.costs[root], self.survey.demand.get(value, 0.0)
-        if value in self.survey.stored:
+        if self._is_stored(value):
             return cost <= LOAD
-        return cost * reads <= (cost + STORE) * value.tensor.size + LOAD * reads
+        if cost * reads > (cost + STORE) * value.tensor.size + LOAD * reads:
+            return False
+        others = [
+            w.root for w in owner.results if w.value is not value and self._is_stored(w.value)
+        ]
+        if not others or cost <= LOAD:
+            return True
+        computed = set(reachable(others))
+        saved = cost_of([part for part in reachable([root]) if part not in computed])
+        return cost * reads <= (saved + STORE) * value.tensor.size + LOAD * reads
+
+    def _is_stored(self, value: Value) -> bool:
+        return value in self.survey.stored or value in self.read
 
     # The fused block.
 

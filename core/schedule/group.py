@@ -4,7 +4,8 @@ Softmax is three nests over the rows of a matrix.  One after the other, each wal
 in one loop over the rows, the second and third find their row where the first has left it.
 
 1. A nest whose outermost loop is over the rows opens a group; later ones over as many rows join it when they
-   touch one of its tensors, and read what the group makes only in the row that all are at.
+   touch one of its tensors, and read what the group makes only in the row that all are at.  What sums over
+   the rows may join, but nobody in the group may read it.
 2. Instructions in between that do not need the group go before it, others go after it and are looked at again.
 3. A group that fits the caches anyway, or whose rows do not, is given up.
 """
@@ -20,7 +21,7 @@ from ..ops.literal import Literal
 from ..ops.movement import ShapeCast
 from ..ops.nest import Affine, Index, Nest
 from ..types import TensorType
-from .loops import LoopPlan, summed_axes
+from .loops import LoopPlan
 from .memory import base_of
 from .target import Target
 
@@ -167,14 +168,11 @@ def is_row(type: TensorType, indices: Sequence[Index], outer: int, rows: int) ->
 
 
 def _outer_axis(nest: Nest, plan: LoopPlan) -> int | None:
-    """The axis of the outermost loop, when it is longer than 1, not reduced, and can be without vectors."""
-    if not plan.order or 0 in nest.extents:
+    """The axis of the outermost loop, when it is longer than 1 and can be without vectors."""
+    if not plan.order or 0 in nest.extents or nest.extents[plan.order[0]] == 1:
         return None
     outer = plan.order[0]
-    wide = sum(extent != 1 for extent in nest.extents)
-    if nest.extents[outer] == 1 or outer in summed_axes(nest):
-        return None
-    return outer if outer != plan.vector or wide == 1 else None
+    return outer if outer != plan.vector or nest.points == nest.extents[outer] else None
 
 
 def _without_outer_vector(instruction: Instruction, plan: LoopPlan) -> LoopPlan:

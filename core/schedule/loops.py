@@ -20,7 +20,7 @@ from ..ops.nest import Affine, Bounds, Index, Loaded, Nest
 from ..types import F32, I64, DType, TensorType
 from .target import Target
 
-_PER_LANE = 1.5
+_PER_LANE = 2.0
 """A scalar access and moving its element into or out of a vector."""
 
 _PARTIAL = 2.0
@@ -185,7 +185,7 @@ def _accumulators(cost: float, steps: int) -> int:
     """Independent partial results that hide the latency of combining, a power of two."""
     wanted = _LATENCY / max(cost / 2, 1.0)
     count = 1
-    while count < _MOST_ACCUMULATORS and count < wanted and steps >= 4 * count:
+    while count < _MOST_ACCUMULATORS and 1.25 * count < wanted and steps >= 4 * count:
         count *= 2
     return count
 

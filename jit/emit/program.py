@@ -169,7 +169,7 @@ class _ProgramWriter:
 
     def _constant(self, literal: Literal) -> Register:
         """The address of all elements, a splat written out."""
-        name = f"constant.{len(self.addresses)}"
+        name = f"{self.name}.constant.{len(self.addresses)}"
         count = literal.type.size if literal.is_splat else 1
         if literal.type.bytes <= INLINE_BYTES:
             return self.module.data(name, literal.data * count)

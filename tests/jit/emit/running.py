@@ -98,16 +98,28 @@ def expected(function: Function, arrays: Sequence[Array]) -> list[Array]:
 
 def run(function: Function, arrays: Sequence[Array]) -> list[Array]:
     """What compiled code returns, with the arrays given as the evaluator takes them."""
+    return run_all([function], arrays)[0]
+
+
+def run_all(functions: Sequence[Function], arrays: Sequence[Array]) -> list[list[Array]]:
+    """The same for several functions of the same parameters, compiled together."""
     module = ModuleWriter(scalef=host_target().scalef)
-    program = emit_program(module, function, "kernel")
-    return run_program(module.text(), program, function, arrays)
+    programs = [
+        emit_program(module, function, f"kernel.{number}")
+        for number, function in enumerate(functions)
+    ]
+    symbols = {name: at for program in programs for name, at in program.symbols.items()}
+    compiled = compile_module(module.text(), symbols)
+    return [
+        call(compiled.address(program.name), program, function, arrays)
+        for program, function in zip(programs, functions, strict=True)
+    ]
 
 
-def run_program(
-    text: str, program: Program, function: Function, arrays: Sequence[Array]
+def call(
+    address: int, program: Program, function: Function, arrays: Sequence[Array]
 ) -> list[Array]:
-    """The same for a program that has been written; its memory starts as garbage."""
-    compiled = compile_module(text, program.symbols)
+    """The results of a kernel, whose memory starts as garbage.  Raises: CheckFailed."""
     types = [parameter.tensor for parameter in function.parameters]
     inputs = [
         misaligned(type.dtype.store(np.asarray(array)).astype(type.dtype.storage))
@@ -116,8 +128,8 @@ def run_program(
     outputs = [garbage(value.tensor.bytes) for value in returned_values(function.entry)]
     memory = garbage(program.arena_bytes)
     pointers = [array.ctypes.data for array in (*inputs, *outputs, memory)]
-    kernel = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * len(pointers))
-    site = kernel(compiled.address(program.name))(*pointers)
+    kernel = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * len(pointers))(address)
+    site = kernel(*pointers)
     if site:
         index, extent = memory[:16].view(np.int64).tolist()
         raise CheckFailed(site, index, extent)
@@ -165,8 +177,13 @@ def tolerance(dtype: DType) -> float:
 
 def agree(function: Function, arrays: Sequence[Array], *, exact: bool = True) -> None:
     """Assert that compiled code and the evaluator return the same; sums up to rounding unless `exact`."""
-    wanted = expected(function, arrays)
-    found = run(function, arrays)
+    compare(function, expected(function, arrays), run(function, arrays), exact=exact)
+
+
+def compare(
+    function: Function, wanted: Sequence[Array], found: Sequence[Array], *, exact: bool = True
+) -> None:
+    """Assert that results are the same."""
     for value, x, y in zip(returned_values(function.entry), wanted, found, strict=True):
         dtype = value.tensor.dtype
         if exact or not dtype.is_float:

@@ -41,7 +41,18 @@ from nnkit.core.types import (
     scalar,
 )
 
-from .running import ALL_DTYPES, CheckFailed, Decisions, agree, run, sample, scheduled
+from .running import (
+    ALL_DTYPES,
+    CheckFailed,
+    Decisions,
+    agree,
+    compare,
+    expected,
+    run,
+    run_all,
+    sample,
+    scheduled,
+)
 
 Build: TypeAlias = Callable[..., Sequence[Value]]
 
@@ -68,9 +79,14 @@ def check(
 ) -> None:
     """Assert that all ways agree with the evaluator."""
     given = arrays or [sample(type, seed) for seed, type in enumerate(types)]
-    for decided in ways(extents):
+    decisions = list(ways(extents))
+    functions = [scheduled(types, build, decided) for decided in decisions]
+    wanted = expected(functions[0], given)
+    for decided, function, found in zip(
+        decisions, functions, run_all(functions, given), strict=True
+    ):
         try:
-            agree(scheduled(types, build, decided), given, exact=exact)
+            compare(function, wanted, found, exact=exact)
         except AssertionError as error:
             error.add_note(str(decided))
             raise
@@ -325,7 +341,7 @@ def test_a_failed_check_says_index_and_extent(wrong: int) -> None:
     for place in (0, 5, 20):
         picked = np.zeros(21, np.int32)
         picked[place] = wrong
-        for decided in ways((21,)):
+        for decided in (Decisions(), Decisions(vector=0, lanes=4), Decisions(vector=0, lanes=16)):
             function = scheduled(types, build, decided)
             with pytest.raises(CheckFailed) as caught:
                 run(function, [picked, sample(types[1])])

@@ -89,7 +89,7 @@ def test_splats_take_no_memory() -> None:
         return mapped((64,), [access(D0), access(D0)], written((64,), D0), product)(b, x, ones)
 
     function = scheduled([type], build, Decisions(vector=0, lanes=16))
-    assert "@constant" not in "".join(blocks(function))
+    assert "constant" not in "".join(blocks(function))
     agree(function, [sample(type)])
 
 

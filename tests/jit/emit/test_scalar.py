@@ -29,7 +29,7 @@ from nnkit.jit.emit.writer import ModuleWriter
 from tests.core.ops.catalogue import SAMPLES
 from tests.core.ops.samples import Sample
 
-from .running import ALL_DTYPES, Decisions, expected, run, sample, scheduled, tolerance
+from .running import ALL_DTYPES, Decisions, expected, run, run_all, sample, scheduled, tolerance
 
 ELEMENTWISE = [op for op in ALL if issubclass(op, Elementwise)]
 
@@ -80,9 +80,11 @@ def check(op: Op, types: list[TensorType], arrays: list[Array], *, ulps: float =
         assert result is not None
         return [result]
 
-    for lanes in (1, 4, 8, 16):
-        function = scheduled(types, build, Decisions(vector=0, lanes=lanes))
-        (wanted,), (found,) = expected(function, arrays), run(function, arrays)
+    functions = [
+        scheduled(types, build, Decisions(vector=0, lanes=lanes)) for lanes in (1, 4, 8, 16)
+    ]
+    (wanted,) = expected(functions[0], arrays)
+    for lanes, (found,) in zip((1, 4, 8, 16), run_all(functions, arrays), strict=True):
         if not ulps or wanted.dtype.kind != "f":
             np.testing.assert_array_equal(found, wanted, strict=True, err_msg=str(lanes))
         else:
@@ -182,11 +184,12 @@ def test_every_sample_of_every_op(given: Sample) -> None:
         return [xs[0] if result is None else result]
 
     arrays = given.operands()
-    for decided in (Decisions(), Decisions(vector=0, lanes=8), Decisions(accumulators=4)):
-        function = scheduled(list(given.types), build, decided)
-        if not any(isinstance(i.op, Nest) for i in function.entry.instructions):
-            continue
-        (wanted,), (found,) = expected(function, arrays), run(function, arrays)
+    ways = (Decisions(), Decisions(vector=0, lanes=8), Decisions(accumulators=4))
+    functions = [scheduled(list(given.types), build, decided) for decided in ways]
+    if not any(isinstance(i.op, Nest) for i in functions[0].entry.instructions):
+        return
+    (wanted,) = expected(functions[0], arrays)
+    for (found,) in run_all(functions, arrays):
         exact = not isinstance(given.op, FloatFunction | Reduce) or wanted.dtype.kind != "f"
         if exact:
             np.testing.assert_array_equal(found, wanted, strict=True)
