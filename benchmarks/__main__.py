@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,15 @@ import numpy as np
 from .problems import PROBLEMS, Problem
 from .process import MEASURED, measure
 from .report import Cell, Row, header, mebibytes, seconds, table
-from .timing import Spread, alternate
+from .timing import Batch, Spread, alternate, other_load
+from .worker import Failure, Worker
 
-PACKAGES = ("nnkit", "jax", "torch")
+PACKAGES = {
+    "nnkit": ("NNKit",),
+    "jax": ("JAX jit",),
+    "torch": ("PyTorch eager", "PyTorch compile"),
+}
+"""The modes of every library."""
 TIMES = 3
 """How often a new process is measured; the slow compilers take half a minute each time."""
 
@@ -28,19 +34,22 @@ class Contestant:
 
     name: str
     package: str
-    workloads: Any
 
 
 def main(arguments: Sequence[str]) -> None:
     options = parse(arguments)
-    contestants, absent = load()
-    rows = [compare(problem, contestants, options.rounds) for problem in chosen(options.only)]
+    busy = other_load()
+    contestants, absent = find()
+    names = [contestant.name for contestant in contestants]
+    workers = {one.name: Worker(one.package, one.name) for one in contestants}
+    rows = [compare(problem, workers, options.rounds) for problem in chosen(options.only)]
+    for worker in workers.values():
+        worker.close()
     once = [name for name in MEASURED if not options.only or name in options.only]
     if once:
         rows += in_new_processes(once, contestants)
     command = " ".join(["python -m benchmarks", *arguments])
-    names = [contestant.name for contestant in contestants]
-    text = header(command, options.rounds) + "\n" + table(rows, names, absent) + "\n"
+    text = header(command, options.rounds, busy) + "\n" + table(rows, names, absent) + "\n"
     if options.output:
         options.output.write_text(text)
     print(text)
@@ -61,41 +70,36 @@ def chosen(only: Sequence[str]) -> list[Problem]:
     return [problem for problem in PROBLEMS if not only or problem.name in only]
 
 
-def load() -> tuple[list[Contestant], dict[str, str]]:
-    """Every library that can be imported, and why the others cannot."""
+def find() -> tuple[list[Contestant], dict[str, str]]:
+    """The libraries that are installed, and why the others take no part."""
     contestants: list[Contestant] = []
     absent: dict[str, str] = {}
-    for package in PACKAGES:
-        try:
-            workloads = importlib.import_module(f"{__package__}.workloads_{package}")
-        except ImportError as error:
-            absent[package] = str(error)
+    for package, modes in PACKAGES.items():
+        if find_spec(package) is None:
+            absent[package] = "it is not installed"
         else:
-            contestants += [Contestant(mode, package, workloads) for mode in workloads.MODES]
+            contestants += [Contestant(mode, package) for mode in modes]
     return contestants, absent
 
 
-def compare(problem: Problem, contestants: Sequence[Contestant], rounds: int) -> Row:
+def compare(problem: Problem, workers: Mapping[str, Worker], rounds: int) -> Row:
     """Check that all get the same results, then time them."""
     progress(problem.title)
-    calls: dict[str, Callable[[], object]] = {}
+    batches: dict[str, Batch] = {}
     cells: dict[str, Cell] = {}
     expected: list[np.ndarray[Any, Any]] = []
-    for contestant in contestants:
-        name = contestant.name
+    for name, worker in workers.items():
         try:
-            call = contestant.workloads.BUILD[problem.name](problem.arrays(), name)
-            results = contestant.workloads.to_numpy(call())
-        except Exception as error:  # a compiler of another library that fails here
-            cells[name] = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+            results = worker.first(problem.name)
+        except Failure as failure:
+            cells[name] = str(failure)
             continue
         expected = expected or results
         for found, wanted in zip(results, expected, strict=True):
-            np.testing.assert_allclose(
-                found, wanted, rtol=2e-4, atol=2e-5, err_msg=f"{name} {problem.name}"
-            )
-        calls[name] = call
-    return Row(problem.title, cells | alternate(calls, rounds), seconds)
+            where = f"{name}, {problem.title}"
+            np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-5, err_msg=where)
+        batches[name] = worker.batch
+    return Row(problem.title, cells | alternate(batches, rounds), seconds)
 
 
 def in_new_processes(once: Sequence[str], contestants: Sequence[Contestant]) -> list[Row]:

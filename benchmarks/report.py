@@ -40,15 +40,16 @@ def table(rows: Sequence[Row], columns: Sequence[str], absent: Mapping[str, str]
     return "\n".join(lines + [""] * bool(reasons) + reasons)
 
 
-def header(command: str, rounds: int) -> str:
-    """Machine, versions and how it was measured."""
+def header(command: str, rounds: int, load: float) -> str:
+    """Machine, versions and how it was measured; `load` is the share of the cores in use before."""
     names = ("numpy", "llvmlite", "jax", "torch")
     versions = [f"{name} {version}" for name in names if (version := _version(name))]
     return (
         f"Machine: {_processor()}, {len(os.sched_getaffinity(0))} cores, {platform.platform()}.\n"
         f"Versions: nnkit {_version('nnkit') or 'from this folder'}, Python "
         f"{platform.python_version()}, {', '.join(versions)}.\n"
-        f"Measured by `{command}`: {rounds} rounds, the libraries in turns; median (10% – 90%).\n"
+        f"Measured by `{command}`: {rounds} rounds, the libraries in turns; median (10% – 90%). "
+        f"Other load at the beginning: {load:.0%} of the cores.\n"
     )
 
 

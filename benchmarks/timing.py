@@ -12,8 +12,10 @@ import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-Call = Callable[[], object]
+Batch = Callable[[int], float]
+"""Does something so many times, and gives the seconds each time took."""
 BATCH_SECONDS = 0.01
 PAUSE_SECONDS = 0.003
 
@@ -34,28 +36,28 @@ class Spread:
         return Spread(median, low, high)
 
 
-def alternate(calls: Mapping[str, Call], rounds: int) -> dict[str, Spread]:
+def alternate(batches: Mapping[str, Batch], rounds: int) -> dict[str, Spread]:
     """Seconds per call of each contestant."""
-    counts = {name: calibrate(call) for name, call in calls.items()}
-    measured: dict[str, list[float]] = {name: [] for name in calls}
-    names = list(calls)
+    counts = {name: calibrate(batch) for name, batch in batches.items()}
+    measured: dict[str, list[float]] = {name: [] for name in batches}
+    names = list(batches)
     for turn in range(rounds):
         first = turn % len(names)
         for name in names[first:] + names[:first]:
             time.sleep(PAUSE_SECONDS)
-            measured[name].append(batch(calls[name], counts[name]))
+            measured[name].append(batches[name](counts[name]))
     return {name: Spread.of(seconds) for name, seconds in measured.items()}
 
 
-def calibrate(call: Call) -> int:
+def calibrate(batch: Batch) -> int:
     """How many calls a batch has, at least one."""
     count = 1
-    while (seconds := batch(call, count) * count) < BATCH_SECONDS / 2:
+    while (seconds := batch(count) * count) < BATCH_SECONDS / 2:
         count *= 2
     return max(1, round(count * BATCH_SECONDS / seconds))
 
 
-def batch(call: Call, count: int) -> float:
+def batch(call: Callable[[], object], count: int) -> float:
     """Seconds per call, of `count` calls after one that is not counted."""
     call()
     gc.collect()
@@ -67,3 +69,28 @@ def batch(call: Call, count: int) -> float:
         return (time.perf_counter() - begin) / count
     finally:
         gc.enable()
+
+
+def other_load() -> float:
+    """The share of the cores that other programs use, over a second; 0 where it is not known.
+
+    Threads that wait for each other by spinning suffer most from it, by factors of a hundred.
+    """
+    before = _busy()
+    if before is None:
+        return 0.0
+    time.sleep(1)
+    after = _busy() or before
+    return (after[0] - before[0]) / max(1, after[1] - before[1])
+
+
+def _busy() -> tuple[int, int] | None:
+    """Ticks that all cores were busy, and all ticks, since the start of the machine."""
+    if not _TICKS.exists():
+        return None
+    ticks = [int(count) for count in _TICKS.read_text().split("\n", 1)[0].split()[1:9]]
+    idle = ticks[3] + ticks[4]
+    return sum(ticks) - idle, sum(ticks)
+
+
+_TICKS = Path("/proc/stat")

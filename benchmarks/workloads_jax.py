@@ -11,7 +11,6 @@ import numpy as np
 
 from .problems import RATE, Arrays
 
-MODES = ("JAX jit",)
 Call = Callable[[], tuple[Any, ...]]
 
 

@@ -12,7 +12,6 @@ from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f32, i64
 
 from .problems import RATE, Arrays
 
-MODES = ("NNKit",)
 Call = Callable[[], tuple[Any, ...]]
 
 

@@ -15,7 +15,6 @@ from torch.nn import functional
 
 from .problems import RATE, Arrays
 
-MODES = ("PyTorch eager", "PyTorch compile")
 Call = Callable[[], tuple[Any, ...]]
 
 
@@ -107,7 +106,7 @@ def without_gradient(mode: str, function: Callable[..., Any], *arguments: Any) -
 
 
 def is_eager(mode: str) -> bool:
-    return mode == MODES[0]
+    return mode == "PyTorch eager"
 
 
 def logits(p: list[torch.Tensor], x: torch.Tensor) -> torch.Tensor:

@@ -9,6 +9,7 @@ A call with concrete values goes straight to native code:
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
@@ -96,13 +97,15 @@ class StagedFunction(Rep):
     """A staged function.  `f(x)` and `f[x]` are the same."""
 
     __slots__ = (
-        "__weakref__", "_chained", "_entry", "_expands", "_lock", "_programs", "declared", "stageable",
+        "__weakref__", "_chained", "_entry", "_expands", "_lock", "_places", "_programs", "declared",
+        "stageable",
     )  # fmt: skip
     is_function: ClassVar[bool] = True
 
     def __init__(self, stageable: Stageable) -> None:
         self.stageable = stageable
         self.declared = declared_of(stageable)
+        self._places = [f"argument {name} of {stageable.name}" for name in stageable.parameter_names]
         self._programs: dict[Hashable, Callable[..., Any]] = {}
         self._entry: Callable[..., Any] = self._dispatch
         self._chained = 0
@@ -182,6 +185,8 @@ class StagedFunction(Rep):
         values = self._values(arguments)
         if self._expands:
             return self._expand([Rep(constant_expression(value)) for value in values])
+        if self._programs and any(map(operator.is_not, values, arguments)):
+            return self._entry(*values)  # where they fit now, or come back as they are
         key = tuple(map(signature_of, values))
         program = self._programs.get(key)
         if program is None:
@@ -201,8 +206,8 @@ class StagedFunction(Rep):
             raise lambdas.arity_error(self.stageable, len(arguments))
         try:
             return [
-                concrete(value, declared, f"argument {name} of {self.stageable.name}", specs=specs)
-                for value, declared, name in zip(arguments, self.declared, names, strict=True)
+                concrete(value, declared, place, specs)
+                for value, declared, place in zip(arguments, self.declared, self._places, strict=True)
             ]
         except NNKitError as error:
             raise lambdas.defined_here(located(error), self.stageable) from None

@@ -9,6 +9,7 @@ A value is a tree of tensors: a tensor, a struct, or a tuple of values.  A call 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
@@ -58,7 +59,7 @@ def spec(shape: Any, dtype: Any, /) -> ArraySpec:
     return ArraySpec(extents, dtype)
 
 
-def concrete(value: Any, declared: Spec | None, place: str, *, specs: bool = False) -> Any:
+def concrete(value: Any, declared: Spec | None, place: str, specs: bool = False) -> Any:
     """`value` in the form that compiled code reads; `place` names it in messages.
 
     Numbers take the declared element type, arrays must have it.  With `specs` an `ArraySpec` may stand for
@@ -68,9 +69,9 @@ def concrete(value: Any, declared: Spec | None, place: str, *, specs: bool = Fal
     if isinstance(value, AnyTensor):
         return _sound(value)
     if isinstance(value, Struct):
-        parts = tuple(concrete(part, None, place) for part in value._fields)
-        unchanged = all(new is old for new, old in zip(parts, value._fields, strict=True))
-        return value if unchanged else assemble(type(value), parts)
+        parts = [concrete(part, None, place) for part in value._fields]
+        changed = any(map(operator.is_not, parts, value._fields))
+        return assemble(type(value), parts) if changed else value
     if isinstance(value, ArraySpec) and specs:
         return value
     if is_tuple(value) and not isinstance(declared, TensorSpec):
@@ -78,10 +79,11 @@ def concrete(value: Any, declared: Spec | None, place: str, *, specs: bool = Fal
         if len(inner) != len(value):
             raise DTypeError(f"{place} is a tuple of {len(inner)} values, not of {len(value)}")
         paired = zip(value, inner, strict=True)
-        return tuple(concrete(one, want, place, specs=specs) for one, want in paired)
+        return tuple(concrete(one, want, place, specs) for one, want in paired)
     wanted = declared if isinstance(declared, TensorSpec) else None
     if isinstance(value, bool | int | float) and not (wanted is None and is_arraylike(value)):
-        return _scalar(value, wanted, place)
+        plain = value.item() if isinstance(value, np.generic) else value  # np.float64 is a float
+        return _scalar(plain, wanted, place)
     return _tensor(value, wanted, declared, place)
 
 

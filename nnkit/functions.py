@@ -17,7 +17,7 @@ from .core.ir import Builder, Value
 from .core.ops import Combinator, Elementwise
 from .core.ops.literal import constant
 from .core.ops.nest import Bounds
-from .core.types import BOOL, TensorType
+from .core.types import BOOL, I8, I64, TensorType
 from .staging import primitive
 from .staging.expression import Primitive, make
 from .staging.indexing import wrap_negative
@@ -342,7 +342,11 @@ def iota(shape: Sequence[int], dtype: Any, /, axis: int = 0) -> Rep:
     """0, 1, 2, … along `axis`."""
     extents = _shape(shape, "iota")
     core = core_dtype(dtype)
+    if not core.is_numeric:
+        raise located(DTypeError("iota counts in numbers, not in boolean"))
     position = primitive.normalize_axis(axis, len(extents))
+    if extents[position] > 0:
+        primitive.literal(extents[position] - 1, core)  # the last number must exist
     rule = Primitive(ops.Iota(extents, position, core))
     return Rep(make(rule, (), TensorSpec(len(extents), core)))
 
@@ -466,6 +470,8 @@ def cross_entropy(logits: Any, labels: Any, /) -> Rep:
         raise located(
             RankError(f"labels for a {spec.words} have rank {spec.rank - 1}, not {given.rank}")
         )
+    if given.dtype is I8:  # it cannot count more than 128 classes
+        target = Rep(primitive.cast(target.expression, I64))
     logs = log_softmax(rep)
     chosen = Rep(
         primitive.shaped(
@@ -494,6 +500,11 @@ def layer_norm(x: Any, /, *parameters: Any, epsilon: float = 1e-5) -> Rep:
     if not parameters:
         return normal
     scale, offset = map(_rep, parameters)
+    for parameter in (scale, offset):
+        if primitive.tensor_of(parameter.expression, "layer_norm").rank != 1:
+            raise located(
+                RankError(f"scale and offset of layer_norm are vectors, not a {parameter.spec.words}")
+            )
     return normal * scale + offset
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from typing_extensions import TypeIs
+
 from ..core.errors import DTypeError, IndexOutOfRangeError, RankError, StagingError
 from ..core.ir import Builder, Value
 from ..core.ops import Add, And, LessThan, LessThanOrEqual, Reverse, Select, ShapeCast, Slice
@@ -102,8 +104,12 @@ def _entries(key: Any, spec: TensorSpec) -> list[Any]:
     return [_entry(entry) for entry in given]
 
 
+def _is_slice(entry: object) -> TypeIs[slice[Any, Any, Any]]:
+    return isinstance(entry, slice)
+
+
 def _entry(entry: Any) -> Any:
-    if isinstance(entry, slice):
+    if _is_slice(entry):
         ends: list[Any] = [entry.start, entry.stop, entry.step]
         if not all(end is None or is_index(end) for end in ends):
             raise located(

@@ -254,16 +254,17 @@ def arg_extremum(x: Expression, op: type[ArgMax] | type[ArgMin], axis: Any) -> E
             "cast it, `x.cast(i8)`",
         )
     position = 0 if axis is None else normalize_axis(axis, spec.rank)
-    flat = reshape(x, (-1,)) if axis is None else x
 
     def build(b: Builder, value: Value) -> Value:
+        if axis is None:
+            value = b.emit(ShapeCast((value.tensor.size,)), value)
         if value.tensor.shape[position] == 0:
             where = "it" if axis is None else f"axis {position}"
             raise ShapeError(f"{name} of {value.tensor.words}: {where} is empty")
         return b.emit(op(position), value)
 
     rank = 0 if axis is None else spec.rank - 1
-    return shaped(name, build, (flat,), TensorSpec(rank, I64))
+    return shaped(name, build, (x,), TensorSpec(rank, I64))
 
 
 def count(x: Expression, axis: Any, dtype: DType) -> Expression:

@@ -81,12 +81,8 @@ def test_the_slides() -> None:
     staged, differentiated, optimized, numbers = re.split(
         r"^==== .*$", finished.stdout, flags=re.M
     )[1:]
-    for line in (
-        "apply @f(%x, %w, %b)",
-        "tanh %0.0",
-        "[gradient @g from 0 wrt 1, 2 keeping 0 seedable]",
-    ):
-        assert line in staged
+    assert "apply @f(%x, %w, %b)" in staged and "tanh %0.0" in staged
+    assert re.search(r"^\[gradient @g .*wrt 1, 2 .*seedable.*\]$", staged, re.M)
     assert "[gradient" not in differentiated and "func @f_bwd" in differentiated
     assert "apply" not in optimized and optimized.count("func @") == 1
     assert len(re.findall(r"differs from NumPy by at most \d\.\de-0[67]", numbers)) == 3

@@ -1,8 +1,8 @@
 """Fusion: producers go into their consumers, and nests over the same points become one.
 
 In program order, each nest
-1. joins the latest cluster that computes an operand of it point by point, or reads the same operand at the
-   same points: what both compute is computed once, and nothing is computed twice;
+1. joins a cluster that computes an operand of it point by point, or reads the same operand at the same
+   points, the one to which it adds least: what both compute is computed once;
 2. else starts a cluster of its own;
 3. and computes an operand itself, in place of reading it, where the producer writes every element from a
    point of its own and this costs no more than storing and loading (`cost`): slices, transposes, and
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from ..errors import InternalError
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Stage, Value
@@ -30,7 +30,7 @@ from ..ops.nest import Affine, Bounds, Index, coordinate
 from ..types import Shape, scalar
 from .address import is_inside
 from .cluster import Cluster, Written
-from .cost import LOAD, STORE, cost_of
+from .cost import STORE, cost_of, traffic
 from .lift import Lifted, Request, body_scalars, is_constant, place_of
 from .scalars import Coordinate, Place, Pool, Read, Scalar, Substitution, reachable
 from .survey import Survey, is_library, survey
@@ -39,7 +39,10 @@ LARGEST_BODY = 200
 """Scalars in one nest, reads included: longer chains are cut, which bounds registers and compile time."""
 
 _READERS = 4
-"""How many of the clusters that read a value are considered for joining."""
+_CANDIDATES = 4
+"""How many of the clusters that read a value, and in all, are considered for joining."""
+
+_Known = TypeVar("_Known")
 
 Axes: TypeAlias = tuple[int | None, ...]
 """For each axis of a tensor the coordinate that is its index; None for constant 0."""
@@ -93,6 +96,8 @@ class _Program:
         default_factory=dict[Value, list[tuple[Cluster, Axes]]]
     )
     """Clusters that read a value all over, and the coordinate that each of its axes has there."""
+    homes: dict[Scalar, list[Cluster]] = field(default_factory=dict[Scalar, list[Cluster]])
+    """Clusters that compute what is written elementwise: that of the result, and those it is inlined to."""
     read: set[Value] = field(default_factory=set[Value])
     """What some cluster or library op reads from memory so far."""
     costs: dict[Scalar, float] = field(default_factory=dict[Scalar, float])
@@ -111,18 +116,23 @@ class _Program:
             self.made_at.update((result, position) for result in instruction.results)
 
     def _place_nest(self, lifted: Lifted) -> None:
-        for cluster, axes in self._candidates(lifted):
-            attempt = self._attempt(lifted, cluster, axes)
-            if attempt is not None and self._may_join(attempt, cluster):
-                self._add(attempt, cluster)
-                return
+        found = [
+            (cluster, attempt)
+            for cluster, axes in self._candidates(lifted)
+            if (attempt := self._attempt(lifted, cluster, axes)) is not None
+            and self._may_join(attempt, cluster)
+        ]
+        if found:
+            cluster, attempt = min(found, key=lambda pair: self._burden(pair[1]))
+            self._add(attempt, cluster)
+            return
         cluster = Cluster(lifted.extents, self._next(), lifted.is_plain)
         self.clusters.append(cluster)
         own = tuple(coordinate(axis) for axis in range(len(lifted.extents)))
-        attempt = self._attempt(lifted, cluster, own)
-        if attempt is None:
+        alone = self._attempt(lifted, cluster, own)
+        if alone is None:
             raise InternalError("a nest cannot be computed by itself")
-        self._add(attempt, cluster)
+        self._add(alone, cluster)
 
     # Which cluster.
 
@@ -134,10 +144,17 @@ class _Program:
                 continue
             known = self.written.get(request.source)
             if known is not None and known[1].is_elementwise:
-                _match(found, lifted, request.axes, known[0], known[1].axes)
+                for cluster in self.homes.get(known[1].root, ()):
+                    _match(found, lifted, request.axes, cluster, known[1].axes)
             for cluster, axes in self.readers.get(request.source, ()):
                 _match(found, lifted, request.axes, cluster, axes)
-        return sorted(found, key=lambda candidate: -candidate[0].sequence)
+        return sorted(found, key=lambda candidate: -candidate[0].sequence)[:_CANDIDATES]
+
+    def _burden(self, attempt: _Attempt) -> float:
+        """What joining adds: scalars to the cluster, and tensors that other clusters must store."""
+        reads = [part for part in attempt.new if isinstance(part, Read)]
+        stored = sum(self._owner(read.source) is not None for read in reads)
+        return len(attempt.new) + STORE * stored
 
     def _may_join(self, attempt: _Attempt, cluster: Cluster) -> bool:
         """Whether the attempt fits `cluster`, and everything it reads comes before."""
@@ -170,13 +187,14 @@ class _Program:
         cluster.parts.update(attempt.new)
         cluster.location = lifted.instruction.location
         cluster.summed = cluster.summed or _mapped(lifted.summed, attempt.axes)
+        for part in attempt.new:
+            if part in self.homes:
+                _keep_last(self.homes[part], cluster)
         for read in new_reads:
             self._mark_read(self.survey.source(read.source))
             axes = _plain_axes(read) if cluster.is_open else None
             if axes is not None:
-                readers = self.readers.setdefault(read.source, [])
-                readers.append((cluster, axes))
-                del readers[:-_READERS]
+                _keep_last(self.readers.setdefault(read.source, []), (cluster, axes))
         for result, root, indices in zip(
             lifted.results, attempt.roots, attempt.indices, strict=True
         ):
@@ -188,6 +206,8 @@ class _Program:
             made = Written(result.value, root, indices, result.combinator, result.bounds, axes)
             cluster.results.append(made)
             self.written[result.value] = cluster, made
+            if made.is_elementwise:
+                self.homes.setdefault(root, [cluster])
 
     def _mark_read(self, value: Value) -> None:
         self.read.add(value)
@@ -234,8 +254,8 @@ class _Program:
         if literal is not None:
             one = Literal(scalar(literal.type.dtype), literal.data)
             return self.pool.computed(one, ())
-        owner, made = self.written.get(request.source, (None, None))
-        if owner is not cluster or made is None or not made.is_elementwise:
+        _, made = self.written.get(request.source, (None, None))
+        if made is None or not made.is_elementwise or made.root not in cluster.parts:
             return None
         return made.root if places == _coordinates(made.axes or ()) else None
 
@@ -276,20 +296,22 @@ class _Program:
         What the producer has to compute anyway, for results that are in memory, is not saved.
         """
         if root not in self.costs:
-            self.costs[root] = cost_of(reachable([root]))
+            self.costs[root] = cost_of(reachable([root]), owner.extents)
         cost, reads = self.costs[root], self.survey.demand.get(value, 0.0)
+        load, store = traffic(value.tensor.bytes)
         if self._is_stored(value):
-            return cost <= LOAD
-        if cost * reads > (cost + STORE) * value.tensor.size + LOAD * reads:
+            return cost <= load
+        if cost * reads > (cost + store) * value.tensor.size + load * reads:
             return False
         others = [
             w.root for w in owner.results if w.value is not value and self._is_stored(w.value)
         ]
-        if not others or cost <= LOAD:
+        if not others or cost <= load:
             return True
         computed = set(reachable(others))
-        saved = cost_of([part for part in reachable([root]) if part not in computed])
-        return cost * reads <= (saved + STORE) * value.tensor.size + LOAD * reads
+        rest = [part for part in reachable([root]) if part not in computed]
+        saved = cost_of(rest, owner.extents)
+        return cost * reads <= (saved + store) * value.tensor.size + load * reads
 
     def _is_stored(self, value: Value) -> bool:
         return value in self.survey.stored or value in self.read
@@ -406,6 +428,11 @@ def _match(
         for other, extent in zip(mapped, lifted.extents, strict=True)
     ):
         found[cluster, tuple(coordinate(other) for other in mapped if other is not None)] = None
+
+
+def _keep_last(known: list[_Known], new: _Known) -> None:
+    known.append(new)
+    del known[:-_READERS]
 
 
 def _plain_axes(read: Read) -> Axes | None:

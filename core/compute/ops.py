@@ -10,7 +10,7 @@ from ..ir.graph import Emitter, Op, Value
 from ..ops.arithmetic import Multiply
 from ..ops.combinator import Combinator
 from ..ops.nest import Access, Affine, Output, build_nest, coordinate
-from ..types import Array, Shape, TensorType, broadcast_shapes
+from ..types import Array, Shape, TensorType, broadcast_shapes, same_dtype
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class MatrixProduct(Op):
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         shape = product_shape(a.shape, b.shape, self.transpose_a, self.transpose_b)
-        return TensorType(shape, a.dtype)
+        return TensorType(shape, same_dtype("multiply", (a, b)))
 
     def evaluate(self, a: Array, b: Array) -> Array:
         left = a.swapaxes(-1, -2) if self.transpose_a else a

@@ -166,3 +166,14 @@ def operands_of(part: Scalar) -> Sequence[Scalar]:
             return [index for index in indices if isinstance(index, Read)]
         case _:
             return ()
+
+
+def axes_of(part: Scalar) -> set[int]:
+    """The coordinates that `part` mentions itself, not those of its operands."""
+    match part:
+        case Coordinate(index=index):
+            return {axis for axis, _ in index.terms}
+        case Read(indices=indices):
+            return {axis for i in indices if isinstance(i, Affine) for axis, _ in i.terms}
+        case _:
+            return set()

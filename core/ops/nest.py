@@ -201,6 +201,9 @@ class Nest(Op):
     def _check(self, type: TensorType, indices: tuple[Index, ...], bounds: Bounds) -> None:
         if len(indices) != type.rank:
             raise InternalError(f"nest: {len(indices)} indices for {type}")
+        for index in indices:
+            if isinstance(index, Affine) and index.terms and index.terms[-1][0] >= len(self.extents):
+                raise InternalError(f"nest: index {index} leaves the {len(self.extents)} axes")
         if bounds is not Bounds.INSIDE or 0 in self.extents:
             return
         for index, extent in zip(indices, type.shape, strict=True):

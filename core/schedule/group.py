@@ -92,7 +92,7 @@ class _Grouping:
         """Finish the open group; what it deferred comes next."""
         if len(self.members) > 1 and self._is_worthwhile():
             for step in self.inside:
-                plan = step.plan and _without_outer_vector(step.instruction, step.plan)
+                plan = step.plan and _shared(step.instruction, step.plan)
                 group = self.count if plan is not None else -1
                 self.done.append(replace(step, plan=plan, group=group))
             self.count += 1
@@ -175,7 +175,9 @@ def _outer_axis(nest: Nest, plan: LoopPlan) -> int | None:
     return outer if outer != plan.vector or nest.points == nest.extents[outer] else None
 
 
-def _without_outer_vector(instruction: Instruction, plan: LoopPlan) -> LoopPlan:
-    """A nest of one axis has no vectors once that axis is the loop of the group."""
-    assert isinstance(instruction.op, Nest)
-    return replace(plan, vector=-1, lanes=1) if plan.order[0] == plan.vector else plan
+def _shared(instruction: Instruction, plan: LoopPlan) -> LoopPlan:
+    """A nest of one axis takes single steps once that axis is the loop of the group."""
+    nest = instruction.op
+    assert isinstance(nest, Nest)
+    is_alone = nest.points == nest.extents[plan.order[0]]
+    return replace(plan, vector=-1, lanes=1, accumulators=1) if is_alone else plan

@@ -173,12 +173,18 @@ def _order(nest: Nest, summed: frozenset[int], vector: int, target: Target) -> t
         if vector in part:
             part.remove(vector)
             part.append(vector)
-    if kept and inner and max(inner) < max(kept) and kept[-1] == vector:
+    follows_memory = kept and inner and max(inner) < max(kept) and kept[-1] == vector
+    if follows_memory and not _rounds_each_step(nest):
         streamed = math.prod(nest.extents) * max(o.type.dtype.bytes for o in nest.outputs)
         if streamed > target.l2_bytes:
             others = [axis for axis in axes if axis != vector]
             return (*others, vector)
     return (*kept, *inner)
+
+
+def _rounds_each_step(nest: Nest) -> bool:
+    """Whether sums kept in memory lose what registers keep: those of f16 and bf16 are f32 in registers."""
+    return any(o.type.dtype.is_float and o.type.dtype.bits < 32 for o in nest.outputs)
 
 
 def _accumulators(cost: float, steps: int) -> int:

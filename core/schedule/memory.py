@@ -38,7 +38,8 @@ def own_outputs(b: Builder, returned: Sequence[Value]) -> list[Value]:
     for value in returned:
         base = base_of(value)
         if base.producer is None or isinstance(base.op, Literal) or base in taken:
-            value = base = _copy(b, value)
+            value = _copy(b, value)
+            base = base_of(value)
         taken.add(base)
         owned.append(value)
     return owned
@@ -198,7 +199,14 @@ def _writes_each_once(nest: Nest, written: Output) -> bool:
 
 
 def _copy(b: Builder, value: Value) -> Value:
-    type = value.tensor
-    written = Output(type, identity_access(type.shape))
-    read = (value, Access(identity_access(type.shape)))
-    return build_nest(b, type.shape, [read], [written], lambda _, __, scalars: scalars)[0]
+    shape = value.tensor.shape
+    flat = value if len(shape) == 1 else b.emit(ShapeCast((value.tensor.size,)), value)
+    point = identity_access(flat.tensor.shape)
+    copied = build_nest(
+        b,
+        flat.tensor.shape,
+        [(flat, Access(point))],
+        [Output(flat.tensor, point)],
+        lambda _, __, scalars: scalars,
+    )[0]
+    return copied if len(shape) == 1 else b.emit(ShapeCast(shape), copied)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..compute.ops import MatrixProduct, product_shape
+from ..compute.ops import MatrixProduct
 from ..ir.graph import Op
 from ..ops.nest import Nest
 from ..ops.scan import Scan
@@ -78,8 +78,7 @@ class Gemm(Op):
     transpose_b: bool = False
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
-        shape = product_shape(a.shape, b.shape, self.transpose_a, self.transpose_b)
-        return TensorType(shape, a.dtype)
+        return MatrixProduct(self.transpose_a, self.transpose_b).infer(a, b)
 
     def evaluate(self, a: Array, b: Array) -> Array:
         return MatrixProduct(self.transpose_a, self.transpose_b).evaluate(a, b)

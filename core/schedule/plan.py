@@ -1,6 +1,6 @@
 """From stage compute to stage schedule: every loop, group and buffer decided.
 
-1. Give every output a buffer of its own.
+1. Give every output a buffer of its own, and join axes that are walked through as one (`collapse`).
 2. Decide the loops of each nest (`loops`).
 3. Let neighbouring nests share their outermost loop (`group`).
 4. Find a place for every buffer (`memory`).
@@ -21,6 +21,7 @@ from ..ops.nest import Nest
 from ..ops.scan import Scan
 from ..ops.terminators import Return
 from .arena import RESERVED, aligned
+from .collapse import emit_collapsed
 from .group import Step, group_nests
 from .loops import plan_loops
 from .memory import own_outputs, plan_memory
@@ -93,7 +94,10 @@ def _with_own_outputs(block: Block, target: Target) -> Block:
             case MatrixProduct() as product if not target.has_blas:
                 known[instruction.result] = product.nest(b, *operands)
             case op:
-                results = b.emit_many(op, operands, instruction.regions)
+                if isinstance(op, Nest):
+                    results = emit_collapsed(b, instruction, op, operands)
+                else:
+                    results = b.emit_many(op, operands)
                 known.update(zip(instruction.results, results, strict=True))
     return b.block
 

@@ -31,7 +31,7 @@ _GROUPS: tuple[tuple[Kind, str], ...] = (
     ("end", r"\Z"),
     ("wrong", r"[0-9][\w.]*|."),
 )
-_KINDS = ("wrong", *(kind for kind, _ in _GROUPS))
+_KINDS: tuple[Kind, ...] = ("wrong", *(kind for kind, _ in _GROUPS))
 _TOKEN = re.compile(
     r"(?:[ \t\r\n\f\v\ufeff]+|//[^\r\n]*)*(?:" + "|".join(f"({p})" for _, p in _GROUPS) + ")",
     re.DOTALL,

@@ -44,13 +44,12 @@ class Elements:
 
 def print_elements(literal: Literal) -> str:
     """The shortest text that reads back as the same elements; one number where all are equal."""
-    shape = literal.type.shape
+    if literal.type.size == 0:
+        return "zero"
     texts = _texts(literal.elements().ravel(), literal.type.dtype)
     if len(set(texts)) == 1:
         return texts[0]
-    if not texts:
-        return "false" if literal.type.dtype.kind == "boolean" else "0"
-    for extent in reversed(shape):
+    for extent in reversed(literal.type.shape):
         rows = range(0, len(texts), extent)
         texts = [f"<{', '.join(texts[row : row + extent])}>" for row in rows]
     return texts[0]
@@ -104,7 +103,9 @@ def parse_number(cursor: Cursor) -> Number:
         case Token("float", text):
             number = float(text)
             if math.isinf(number) and text[-1] != "f":
-                raise cursor.error_at(token, f"{text} is beyond every element type; infinity is inf")
+                raise cursor.error_at(
+                    token, f"{text} is beyond every element type; infinity is inf"
+                )
             return number
         case Token("word", "true" | "false" as text):
             return text == "true"

@@ -76,10 +76,12 @@ class Operations:
                 raise cursor.error_at(token, f"{token.text} is a {value.type}, not a {type}")
             return value
         if token.text in ("(", "{"):
-            return b.emit(*self._aggregate(b))
+            op, operands = self._aggregate(b)
+            return b.emit(op, *operands)
         if token.kind not in ("integer", "float") and token.text not in _LITERAL_WORDS:
             raise cursor.error(f"a value %… or a literal was expected, not {token.shown}")
-        return b.emit(*self._tensor_literal())
+        literal, _ = self._tensor_literal()
+        return b.emit(literal)
 
     def _by_template(self, b: Builder, opcode: str) -> Operation:
         op = OPS.get(ALIASES.get(opcode, opcode))
@@ -150,8 +152,7 @@ class Operations:
         cursor.ascend()
         cursor.expect(":")
         type = parse_type(cursor)
-        wanted = TupleType if close == ")" else StructType
-        if not isinstance(type, TupleType | StructType) or not isinstance(type, wanted):
+        if not isinstance(type, TupleType if close == ")" else StructType):
             what = "a tuple" if close == ")" else "a struct"
             raise cursor.error(f"this literal is {what}, not a {type}", start)
         if isinstance(type, StructType):

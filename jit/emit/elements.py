@@ -3,8 +3,11 @@
 | dtype    | memory         | register                                              |
 |----------|----------------|-------------------------------------------------------|
 | bool     | i8, 0 or 1     | i1                                                    |
-| f16 bf16 | half, bfloat   | float, always a value that the narrow type can hold   |
+| f16 bf16 | i16            | float, always a value that the narrow type can hold   |
 | others   | themselves     | themselves                                            |
+
+Memory of f16 and bf16 is never read as half or bfloat: where a machine lacks them, LLVM would take vectors of
+them apart, and call functions that the process need not have.
 """
 
 from __future__ import annotations
@@ -30,9 +33,10 @@ _REGISTERS: Final[MappingProxyType[str, Scalar]] = MappingProxyType(
         "f64": "double",
     }
 )
-_NARROW: Final[MappingProxyType[str, Scalar]] = MappingProxyType(
-    {"bool": "i8", "f16": "half", "bf16": "bfloat"}
+_MEMORY: Final[MappingProxyType[str, Scalar]] = MappingProxyType(
+    {"bool": "i8", "f16": "i16", "bf16": "i16"}
 )
+_NARROW: Final[MappingProxyType[str, Scalar]] = MappingProxyType({"f16": "half", "bf16": "bfloat"})
 
 _REDUCTIONS: Final[MappingProxyType[tuple[Combinator, Kind], Reduction]] = MappingProxyType(
     {
@@ -61,37 +65,35 @@ def register_type(dtype: DType, lanes: int = 1) -> LType:
 
 def memory_type(dtype: DType, lanes: int = 1) -> LType:
     """What holds `lanes` consecutive elements in memory."""
-    return ltype(_NARROW.get(dtype.name, _REGISTERS[dtype.name]), lanes)
+    return ltype(_MEMORY.get(dtype.name, _REGISTERS[dtype.name]), lanes)
 
 
 def element(dtype: DType, value: float, lanes: int = 1) -> Register:
     """A constant in a register, rounded to the element type."""
-    if dtype.name in _NARROW and dtype.is_float:
+    if dtype.name in _NARROW:
         value = float(dtype.round(dtype.numpy.type(value)))
     return constant(register_type(dtype, lanes), value)
 
 
 def unpack(w: FunctionWriter, stored: Register, dtype: DType) -> Register:
     """What was loaded, to compute with."""
-    if dtype.name not in _NARROW:
-        return stored
-    if dtype.name == "bool":
+    if dtype.name in _NARROW:
+        return w.fpext(w.bitcast(stored, _NARROW[dtype.name]), "float")
+    if dtype.kind == "boolean":
         return w.icmp("ne", stored, constant(stored.type, 0))
-    return w.fpext(stored, "float")
+    return stored
 
 
 def pack(w: FunctionWriter, value: Register, dtype: DType) -> Register:
     """What is to be stored."""
-    if dtype.name not in _NARROW:
-        return value
-    if dtype.name == "bool":
-        return w.zext(value, "i8")
-    return w.fptrunc(value, _NARROW[dtype.name])
+    if dtype.name in _NARROW:
+        return w.bitcast(w.fptrunc(value, _NARROW[dtype.name]), "i16")
+    return w.zext(value, "i8") if dtype.kind == "boolean" else value
 
 
 def rounded(w: FunctionWriter, value: Register, dtype: DType) -> Register:
     """A float in a register, rounded to f16 or bf16; other types are already right."""
-    if dtype.name not in ("f16", "bf16"):
+    if dtype.name not in _NARROW:
         return value
     return w.fpext(w.fptrunc(value, _NARROW[dtype.name]), "float")
 

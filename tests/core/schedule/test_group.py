@@ -77,7 +77,9 @@ def test_cross_entropy_and_its_gradient_are_one_walk_over_the_rows() -> None:
     wide = [nest.op for nest in nests if isinstance(nest.op, Loops) and len(nest.op.extents) == 2]
     assert len(wide) >= 3
     assert {op.group for op in wide} == {0}
-    assert all(op.vector != op.order[0] for op in wide)
+    together = [nest.op for nest in nests if isinstance(nest.op, Loops) and nest.op.group == 0]
+    assert all(op.extents[op.order[0]] == 256 and op.vector != op.order[0] for op in together)
+    assert all(op.accumulators == 1 for op in together if len(op.order) == 1)
 
 
 def test_reading_other_rows_ends_the_group() -> None:

@@ -38,7 +38,7 @@ def loops_of(module: Module, target: Target = TARGET) -> list[Loops]:
 
 
 def test_elementwise_runs_along_memory() -> None:
-    (op,) = loops_of(module_of(lambda b, x: b.emit(Exp(), x), f32(8, 100)))
+    (op,) = loops_of(module_of(lambda b, x: b.emit(Exp(), x), f32(8, 200)))
     assert (op.order, op.vector, op.lanes, op.accumulators) == ((0, 1), 1, 16, 1)
 
 
@@ -60,7 +60,7 @@ def test_coordinates_do_not_narrow_the_vector() -> None:
 
 
 def test_short_axes_get_fewer_lanes() -> None:
-    (op,) = loops_of(module_of(lambda b, x: b.emit(Exp(), x), f32(4, 10)))
+    (op,) = loops_of(module_of(lambda b, x, y: b.emit(Add(), x, y), f32(4, 10), f32(10)))
     assert (op.vector, op.lanes) == (1, 8)
 
 
@@ -135,3 +135,26 @@ def test_mixed_types_take_the_widest() -> None:
 
     (op,) = loops_of(module_of(build, f32(100), TensorType((100,), F64)))
     assert op.lanes == 8
+
+
+def test_short_rows_become_one_axis() -> None:
+    (op,) = loops_of(module_of(lambda b, x, y: b.emit(Add(), x, y), f32(128, 10), f32(128, 10)))
+    assert (op.extents, op.vector, op.lanes) == ((1280,), 0, 16)
+
+
+def test_short_rows_with_a_bias_stay() -> None:
+    (op,) = loops_of(module_of(lambda b, x, y: b.emit(Add(), x, y), f32(128, 10), f32(10)))
+    assert op.extents == (128, 10)
+
+
+def test_rows_and_columns_of_a_batch_become_one_axis() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        return b.emit(Reduce(Combinator.ADD, (1, 2)), x)
+
+    (op,) = loops_of(module_of(build, f32(9, 5, 6)))
+    assert (op.extents, op.order, op.vector) == ((9, 30), (0, 1), 1)
+
+
+def test_a_copy_is_one_walk() -> None:
+    (op,) = loops_of(module_of(lambda b, x: x, f32(30, 3)))
+    assert op.extents == (90,)

@@ -20,7 +20,7 @@ from nnkit.core.schedule.plan import returned_values
 from nnkit.core.types import DTYPES, Array, DType, TensorType, TupleType, Type
 from nnkit.jit.emit.program import Program, emit_program
 from nnkit.jit.emit.writer import ModuleWriter
-from nnkit.jit.llvm import compile_module, host_target
+from nnkit.jit.llvm import Engine, host_engine
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,18 @@ def run(function: Function, arrays: Sequence[Array]) -> list[Array]:
     return run_all([function], arrays)[0]
 
 
-def run_all(functions: Sequence[Function], arrays: Sequence[Array]) -> list[list[Array]]:
-    """The same for several functions of the same parameters, compiled together."""
-    module = ModuleWriter(scalef=host_target().scalef)
+def run_all(
+    functions: Sequence[Function], arrays: Sequence[Array], engine: Engine | None = None
+) -> list[list[Array]]:
+    """The same for several functions of the same parameters, compiled together, for this machine or a lesser one."""
+    engine = engine or host_engine()
+    module = ModuleWriter(scalef=engine.target.scalef)
     programs = [
         emit_program(module, function, f"kernel.{number}")
         for number, function in enumerate(functions)
     ]
     symbols = {name: at for program in programs for name, at in program.symbols.items()}
-    compiled = compile_module(module.text(), symbols)
+    compiled = engine.compile_module(module.text(), symbols)
     return [
         call(compiled.address(program.name), program, function, arrays)
         for program, function in zip(programs, functions, strict=True)

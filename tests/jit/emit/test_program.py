@@ -14,9 +14,10 @@ from nnkit.core.compute import fuse, generate_compute
 from nnkit.core.evaluate import evaluate_instruction
 from nnkit.core.ir.builder import Builder, start_function
 from nnkit.core.ir.graph import Instruction, Op, Value
-from nnkit.core.ir.module import Function, Stage
+from nnkit.core.ir.module import Function, Module, Stage
 from nnkit.core.ops import ALL
 from nnkit.core.ops.arithmetic import Add, Divide, Maximum, Minimum, Sign
+from nnkit.core.ops.combinator import Combinator
 from nnkit.core.ops.contraction import Dot
 from nnkit.core.ops.literal import Literal, dense, splat
 from nnkit.core.ops.movement import ShapeCast
@@ -29,7 +30,7 @@ from nnkit.core.passes.pipeline import code_generation, run_pipeline
 from nnkit.core.schedule.ops import Gemm, Loops, ScheduledScan, output
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
-from nnkit.core.types import F32, Array, TensorType
+from nnkit.core.types import BF16, F16, F32, Array, DType, TensorType
 from nnkit.jit.emit.program import INLINE_BYTES
 from tests.programs import Program, programs
 
@@ -150,3 +151,15 @@ def test_constants_small_and_large(count: int) -> None:
         return [Add().nest(b, Add().nest(b, x, values), ones)]
 
     agree(scheduled([type], build), [sample(type)])
+
+
+@pytest.mark.parametrize("dtype", [F16, BF16], ids=str)
+def test_sums_of_narrow_floats_are_rounded_once(dtype: DType) -> None:
+    """In f16, 2048 + 1 is 2048, in bf16 256 + 1 is 256: sums of many rows must not be kept so."""
+    type = TensorType((4096, 200), dtype)
+    b = start_function([type])
+    total = Reduce(Combinator.ADD, (0,)).nest(b, b.block.arguments[0])
+    module = Module(stage=Stage.COMPUTE)
+    function = module.add(finish(b, [total]))
+    schedule(module, Target(vector_bytes=64))
+    assert (run(function, [np.ones((4096, 200), dtype.numpy)])[0] == 4096).all()

@@ -1,0 +1,137 @@
+"""Neighbouring axes that every tensor walks through as one become one axis, so that short rows fill vectors.
+
+An update of a 128 × 10 matrix is one loop over 1,280 elements, not 128 loops over 10.  Two axes become one
+when each access either mentions neither, or has both as neighbouring indices, the inner one over the whole of
+the tensor's axis.  Long rows stay: they fill vectors by themselves, and can be grouped (`group`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..ir import Block, Builder, Instruction, Region, Value
+from ..ops.movement import ShapeCast
+from ..ops.nest import Access, Affine, Bounds, Index, Nest, Output, coordinate
+from ..types import Shape
+
+_SHORT = 128
+"""Axes shorter than this join their outer neighbour."""
+
+
+def emit_collapsed(
+    b: Builder, instruction: Instruction, nest: Nest, operands: Sequence[Value]
+) -> tuple[Value, ...]:
+    """Emit the nest on `operands`, with axes joined where that is possible; results as they were."""
+    joined = _joined_axes(instruction, nest)
+    if not joined:
+        return b.emit_many(nest, operands, instruction.regions)
+    axes = _renumbered(nest.extents, joined)
+    extents: list[int] = []
+    for axis, extent in enumerate(nest.extents):
+        if axis in joined:
+            extents[-1] *= extent
+        else:
+            extents.append(extent)
+    reads = [
+        _narrowed(value.tensor.shape, access.indices, joined, axes)
+        for value, access in zip(operands, nest.accesses, strict=True)
+    ]
+    writes = [_narrowed(o.type.shape, o.indices, joined, axes) for o in nest.outputs]
+    op = Nest(
+        tuple(extents),
+        tuple(
+            Access(indices, access.bounds)
+            for access, (_, indices) in zip(nest.accesses, reads, strict=True)
+        ),
+        tuple(
+            replace(written, type=written.type.with_shape(shape), indices=indices)
+            for written, (shape, indices) in zip(nest.outputs, writes, strict=True)
+        ),
+    )
+    values = [_cast(b, value, shape) for value, (shape, _) in zip(operands, reads, strict=True)]
+    made = b.emit_many(op, values, [_without(instruction.regions[0], joined)])
+    return tuple(
+        _cast(b, value, written.type.shape)
+        for value, written in zip(made, nest.outputs, strict=True)
+    )
+
+
+def _joined_axes(instruction: Instruction, nest: Nest) -> frozenset[int]:
+    """The axes that join the one before them."""
+    inner = instruction.regions[0].entry
+    used = {operand for i in inner.instructions for operand in i.operands}
+    uses: list[tuple[Shape, Access | Output]] = [
+        *((v.tensor.shape, a) for v, a in zip(instruction.operands, nest.accesses, strict=True)),
+        *((output.type.shape, output) for output in nest.outputs),
+    ]
+    joined: set[int] = set()
+    width = 1
+    for axis in reversed(range(1, len(nest.extents))):
+        width *= nest.extents[axis]
+        coordinates = inner.arguments[axis - 1 : axis + 1]
+        if (
+            width < _SHORT
+            and used.isdisjoint(coordinates)
+            and all(_walks_as_one(shape, use, axis, nest) for shape, use in uses)
+        ):
+            joined.add(axis)
+        else:
+            width = 1
+    return frozenset(joined)
+
+
+def _walks_as_one(shape: Shape, use: Access | Output, axis: int, nest: Nest) -> bool:
+    """Whether axes `axis` − 1 and `axis` are one walk through the tensor, or not mentioned."""
+    indices = use.indices
+    places = [
+        place
+        for place, index in enumerate(indices)
+        if isinstance(index, Affine) and (index.coefficient(axis - 1) or index.coefficient(axis))
+    ]
+    if not places:
+        return True
+    return (
+        use.bounds is Bounds.INSIDE
+        and len(places) == 2
+        and places[1] == places[0] + 1
+        and indices[places[0]] == coordinate(axis - 1)
+        and indices[places[1]] == coordinate(axis)
+        and shape[places[1]] == nest.extents[axis]
+    )
+
+
+def _renumbered(extents: Shape, joined: frozenset[int]) -> list[Affine]:
+    """The new coordinate of each old axis; joined axes have none of their own."""
+    axes: list[Affine] = []
+    count = 0
+    for axis in range(len(extents)):
+        axes.append(Affine() if axis in joined else coordinate(count))
+        count += axis not in joined
+    return axes
+
+
+def _narrowed(
+    shape: Shape, indices: Sequence[Index], joined: frozenset[int], axes: Sequence[Affine]
+) -> tuple[Shape, tuple[Index, ...]]:
+    """The tensor's shape and the indices with joined axes as one."""
+    extents: list[int] = []
+    kept: list[Index] = []
+    for extent, index in zip(shape, indices, strict=True):
+        if isinstance(index, Affine) and index.axis in joined:
+            extents[-1] *= extent
+        else:
+            extents.append(extent)
+            kept.append(index.substitute(axes) if isinstance(index, Affine) else index)
+    return tuple(extents), tuple(kept)
+
+
+def _without(body: Region, joined: frozenset[int]) -> Region:
+    """The body without the coordinates of joined axes, which it does not use."""
+    block = body.entry
+    arguments = [a for number, a in enumerate(block.arguments) if number not in joined]
+    return Region([Block(arguments, list(block.instructions), block.name)])
+
+
+def _cast(b: Builder, value: Value, shape: Shape) -> Value:
+    return value if value.tensor.shape == shape else b.emit(ShapeCast(shape), value)

@@ -1,0 +1,125 @@
+"""Rules 17 to 22: nests, and what the schedule decides about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..ir import Block, Instruction
+from ..ops import Elementwise, Linear, Literal, Nest, Yield
+from ..ops.nest import Affine, Index
+from ..schedule.ops import Gemm, Loops, Place, ScheduledScan
+from ..types import F32, F64, I64, TensorType, Type, elements_of, scalar
+
+UNIT = 64
+"""Buffers in the arena begin at multiples of this, behind a head of as many bytes."""
+
+
+def nest_violations(instruction: Instruction, op: Nest) -> Iterator[str]:
+    """What is wrong with a nest's body and indices, definitions in the body aside."""
+    if not op.outputs:
+        yield f"a {op.name} writes nothing"
+    yield from _index_violations(instruction, op)
+    if len(instruction.regions) == 1 and len(instruction.regions[0].blocks) == 1:
+        body = instruction.regions[0].entry
+        expected: list[Type] = [scalar(I64)] * len(op.extents)
+        expected += [
+            scalar(operand.type.dtype)
+            for operand in instruction.operands
+            if isinstance(operand.type, TensorType)
+        ]
+        given = [argument.type for argument in body.arguments]
+        if given != expected:
+            yield f"the body takes ({_listed(given)}); it should take ({_listed(expected)})"
+        yield from _body_violations(body, op)
+
+
+def _body_violations(body: Block, op: Nest) -> Iterator[str]:
+    for instruction in body.instructions[:-1]:
+        if not isinstance(instruction.op, Elementwise | Linear | Literal):
+            yield f"{instruction.op.name} cannot stand in the body of a nest"
+        elif any(result.type != _as_scalar(result.type) for result in instruction.results):
+            yield f"{instruction.op.name} makes more than a scalar in the body of a nest"
+    if not body.instructions or not isinstance(body.instructions[-1].op, Yield):
+        yield "the body of a nest ends with yield"
+        return
+    given = [operand.type for operand in body.instructions[-1].operands]
+    expected: list[Type] = [scalar(output.type.dtype) for output in op.outputs]
+    if given != expected:
+        yield f"the body yields ({_listed(given)}); the outputs hold ({_listed(expected)})"
+
+
+def _as_scalar(type: Type) -> Type | None:
+    return scalar(type.dtype) if isinstance(type, TensorType) else None
+
+
+def _index_violations(instruction: Instruction, op: Nest) -> Iterator[str]:
+    count = len(instruction.operands)
+    for position, access in enumerate(op.accesses):
+        for index in access.indices:
+            yield from _check_index(instruction, index, min(position, count))
+    for output in op.outputs:
+        for index in output.indices:
+            yield from _check_index(instruction, index, count)
+
+
+def _check_index(instruction: Instruction, index: Index, before: int) -> Iterator[str]:
+    """`before` is the number of operands that have been read."""
+    if isinstance(index, Affine):
+        return  # the type rule looks at these
+    if not 0 <= index.operand < before:
+        yield f"the index {index} is read from an operand that does not stand before"
+    else:
+        type = instruction.operands[index.operand].type
+        if isinstance(type, TensorType) and not type.dtype.is_integer:
+            yield f"the index {index} is read from {type.words}, which holds no integers"
+
+
+def schedule_violations(instruction: Instruction, returned: Type) -> Iterator[str]:
+    """Rules 20 to 22; `returned` is what the function returns."""
+    match instruction.op:
+        case Loops() as op:
+            yield from _loop_violations(op)
+            if len(op.places) != len(op.outputs):
+                yield f"{len(op.places)} places for {len(op.outputs)} outputs"
+            places = op.places
+        case Gemm(place=place):
+            if any(x.type != _in_blas(x.type) for x in instruction.operands):
+                yield "the BLAS multiplies f32 and f64 only"
+            places = (place,)
+        case ScheduledScan(place=place):
+            places = (place,)
+        case _:
+            return
+    results = elements_of(returned)
+    count = 1 if results is None else len(results)
+    for place in places:
+        if not _is_place(place, count):
+            yield f"{place} is no place for a buffer"
+
+
+def _loop_violations(op: Loops) -> Iterator[str]:
+    axes = range(len(op.extents))
+    if sorted(op.order) != list(axes):
+        yield f"the order of loops {list(op.order)} does not visit each of {len(axes)} axes once"
+    if op.vector not in (-1, *axes):
+        yield f"the vector axis {op.vector} is not one of {len(axes)} axes"
+    if op.lanes < 1 or op.accumulators < 1 or (op.vector == -1 and op.lanes != 1):
+        yield f"a vector of {op.lanes} lanes with {op.accumulators} accumulators does not exist"
+
+
+def _in_blas(type: Type) -> Type | None:
+    return type if isinstance(type, TensorType) and type.dtype in (F32, F64) else None
+
+
+def _is_place(place: Place, results: int) -> bool:
+    match place:
+        case Place("arena", offset):
+            return offset >= UNIT and offset % UNIT == 0
+        case Place("output", number):
+            return 0 <= number < results
+        case _:
+            return False
+
+
+def _listed(types: list[Type]) -> str:
+    return ", ".join(map(str, types))

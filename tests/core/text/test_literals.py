@@ -1,0 +1,202 @@
+"""Elements of literals: every number of every element type reads back as itself."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nnkit.core.evaluate import evaluate
+from nnkit.core.ir import Module, finish_function, start_function
+from nnkit.core.ops import Literal, Return, dense, splat
+from nnkit.core.text import parse_module, print_module
+from nnkit.core.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I64, Array, DType, TensorType
+from tests.programs import same_bits
+
+from .laws import error_of, in_function, last_value, parsed, reread
+
+
+def module_of(literal: Literal) -> Module:
+    b = start_function([])
+    b.emit_many(Return(), [b.emit(literal)])
+    module = Module()
+    module.add(finish_function("f", b, literal.type))
+    return module
+
+
+def written(literal: Literal) -> str:
+    """Between `literal` and the type."""
+    line = print_module(module_of(literal)).splitlines()[5]
+    return line.split("literal ")[1].rsplit(": ", 1)[0]
+
+
+def read(text: str) -> Array:
+    """The value of `literal text`."""
+    type = text.rsplit(": ", 1)[1]
+    body = f"    %y = literal {text}\n    return %y: {type}"
+    found = evaluate(parsed(body, parameters="", result=type), "f")
+    return np.asarray(found)
+
+
+def refused(text: str) -> str:
+    """Why `literal text` is an error."""
+    return error_of(in_function(f"    %y = literal {text}")).splitlines()[0].split(": ", 1)[1]
+
+
+@st.composite
+def literals(draw: st.DrawFn) -> Literal:
+    """Any bits of any element type, one element or all of them."""
+    dtype = draw(st.sampled_from(list(DTYPES.values())))
+    shape = tuple(draw(st.lists(st.integers(0, 3), max_size=3)))
+    type = TensorType(shape, dtype)
+    count = draw(st.sampled_from((1, type.size)))
+    data = draw(st.binary(min_size=count * dtype.bytes, max_size=count * dtype.bytes))
+    if dtype == BOOL:
+        data = bytes(byte & 1 for byte in data)
+    return Literal(type, data)
+
+
+@given(literal=literals())
+def test_any_bits_read_back(literal: Literal) -> None:
+    module = module_of(literal)
+    again = reread(module)
+    if literal.type.size:
+        assert same_bits(evaluate(again, "f"), evaluate(module, "f"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number", "text"),
+    [
+        (F64, 0.1, "0.1"),
+        (F32, 0.1, "0.1"),
+        (F16, 0.1, "0.1"),
+        (BF16, 1.5, "1.5"),
+        (F64, -0.0, "-0.0"),
+        (F32, math.inf, "inf"),
+        (F32, -math.inf, "-inf"),
+        (F64, math.nan, "nan"),
+        (F64, 5e-324, "5e-324"),
+        (F32, 2.0**-149, "1e-45"),
+        (F16, 6e-8, "6e-08"),
+        (F16, 65504.0, "65500.0"),
+        (F64, 1.7976931348623157e308, "1.7976931348623157e+308"),
+        (I64, -(2**63), "-9223372036854775808"),
+        (I64, 2**63 - 1, "9223372036854775807"),
+        (I8, -128, "-128"),
+        (BOOL, True, "true"),
+        (BOOL, False, "false"),
+    ],
+)
+def test_a_number_is_written_as_short_as_it_can_be(dtype: DType, number: Any, text: str) -> None:
+    literal = splat(TensorType((), dtype), number)
+    assert written(literal) == text
+    assert reread(module_of(literal)).functions["f"].entry.instructions[0].op == literal
+
+
+def test_equal_elements_are_written_once() -> None:
+    three = TensorType((3,), F32)
+    assert written(splat(three, 2)) == "2.0"
+    assert written(dense(three, np.full(3, 2.0))) == "2.0"
+    assert written(Literal(three, np.full(3, 2.0, np.float32).tobytes())) == "2.0"
+    assert written(dense(three, np.array([0.0, -0.0, 0.0]))) == "<0.0, -0.0, 0.0>"
+
+
+def test_rows_are_nested_by_axis() -> None:
+    literal = dense(TensorType((2, 1, 2), I64), np.arange(4).reshape(2, 1, 2))
+    assert written(literal) == "<<<0, 1>>, <<2, 3>>>"
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+def test_an_empty_literal_reads_back(dtype: DType) -> None:
+    for type in (TensorType((0,), dtype), TensorType((2, 0, 3), dtype)):
+        for literal in (splat(type, 0), Literal(type, b"")):
+            assert evaluate(reread(module_of(literal)), "f").shape == type.shape
+
+
+def test_a_large_dense_literal_reads_back() -> None:
+    values = np.random.default_rng(0).standard_normal((100, 50)).astype(np.float32)
+    module = module_of(dense(TensorType((100, 50), F32), values))
+    assert same_bits(evaluate(reread(module), "f"), values)
+
+
+def test_many_literals_do_not_count_as_nesting() -> None:
+    line = "    %{} = literal <<1, 2>, <3, 4>>: <2 x 2 x f32>"
+    body = "\n".join([*(line.format(f"a{i}") for i in range(300)), "    return"])
+    assert len(parsed(body).functions["f"].entry.instructions) == 301
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("zero: <2 x f32>", np.zeros(2, np.float32)),
+        ("zero: bool", np.array(False)),
+        ("1: <2 x f32>", np.ones(2, np.float32)),
+        ("2.0: i64", np.array(2)),
+        ("1e3: f32", np.array(1000, np.float32)),
+        ("-2.5E-1: f64", np.array(-0.25)),
+        ("1e2: i8", np.array(100, np.int8)),
+        ("<1: f32, 2: f32>: <2 x f32>", np.array([1, 2], np.float32)),
+        (
+            "<<1: i64, 2: i64>: <2 x i64>, <3: i64, 4: i64>: <2 x i64>>: <2 x 2 x i64>",
+            np.array([[1, 2], [3, 4]]),
+        ),
+        ("<9007199254740993, 1.0>: <2 x i64>", np.array([2**53 + 1, 1])),
+        ("<true, false>: <2 x bool>", np.array([True, False])),
+        ("<-inf, nan>: <2 x f64>", np.array([-math.inf, math.nan])),
+        ("18446744073709551616: f64", np.array(2.0**64)),
+    ],
+)
+def test_what_dlvm_writes_is_read(text: str, expected: Array) -> None:
+    assert same_bits(read(text), expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("300: i8", "300 is out of range for i8: -128 to 127"),
+        ("9223372036854775808: i64", "9223372036854775808 is out of range for i64"),
+        ("0.5: i32", "0.5 is not an integer"),
+        ("nan: i32", "nan is not an integer"),
+        ("inf: bool", "inf is not a bool: write true or false"),
+        ("2: bool", "2 is not a bool: write true or false"),
+        ("true: f32", "a bool is not an element of f32"),
+        ("<1, true>: <2 x i64>", "a bool is not an element of i64"),
+        ("1e400: f64", "1e400 is beyond every element type; infinity is inf"),
+        ("1e39: f32", "1e+39 is too large for f32; infinity is inf"),
+        ("70000: f16", "70000.0 is too large for f16; infinity is inf"),
+        ("3.4e38: bf16", "3.4e+38 is too large for bf16; infinity is inf"),
+        (f"{'9' * 350}: f64", "a number is too large for f64; infinity is inf"),
+        (f"{'9' * 5000}: f64", "the number has too many digits"),
+        ("<1, 2>: <3 x f32>", "rows of shape [2] are no <3 x f32>"),
+        ("<1>: f32", "rows of shape [1] are no f32"),
+        ("<<1>, <2, 3>>: <2 x 1 x f32>", "a row of 2 stands beside rows of 1"),
+        ("<1, <2>>: <2 x f32>", "the rows of this literal are not nested equally deep"),
+        ("<<1>, 2>: <2 x f32>", "the rows of this literal are not nested equally deep"),
+        ("<1: f32, 2: f64>: <2 x f32>", "an element here is a f32, not a f64"),
+        ("<<1>: <2 x f32>>: <1 x 1 x f32>", "an element here is a <1 x f32>, not a <2 x f32>"),
+        ("<>: <0 x f32>", "a number was expected, not '>'"),
+        ("<1; 2>: <2 x f32>", "the character ';' begins no token"),
+        ("<1 2>: <2 x f32>", "',' or '>' was expected, not '2'"),
+        ("<1, 2: <2 x f32>", "an element here is"),
+        ("x: f32", "a number was expected, not 'x'"),
+        (": f32", "a number was expected, not ':'"),
+        ("1", "':' was expected, not '}'"),
+        ("1: <f32>", "a tensor type has at least one extent, <2 x f32>; a scalar is f32"),
+        ("<" * 10_000, "nested more than 100 levels deep"),
+    ],
+)
+def test_what_fits_no_type_is_refused(text: str, message: str) -> None:
+    assert message in refused(text)
+
+
+def test_a_splat_keeps_its_one_element() -> None:
+    module = parse_module(
+        in_function("    %y = literal 1.5: <1000 x 1000 x f32>\n    return %y: <1000 x 1000 x f32>")
+    )
+    producer = last_value(module).producer
+    assert producer is not None and isinstance(producer.op, Literal)
+    assert len(producer.op.data) == 4
