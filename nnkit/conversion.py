@@ -64,6 +64,7 @@ def concrete(value: Any, declared: Spec | None, place: str, specs: bool = False)
 
     Numbers take the declared element type, arrays must have it.  With `specs` an `ArraySpec` may stand for
     an array.
+    What is in that form already is returned itself.
     Raises: RankError, DTypeError for what is no tensor, or another one than declared.
     """
     if isinstance(value, AnyTensor):
@@ -79,7 +80,9 @@ def concrete(value: Any, declared: Spec | None, place: str, specs: bool = False)
         if len(inner) != len(value):
             raise DTypeError(f"{place} is a tuple of {len(inner)} values, not of {len(value)}")
         paired = zip(value, inner, strict=True)
-        return tuple(concrete(one, want, place, specs) for one, want in paired)
+        elements = tuple(concrete(one, want, place, specs) for one, want in paired)
+        changed = type(value) is not tuple or any(map(operator.is_not, elements, value))
+        return elements if changed else value
     wanted = declared if isinstance(declared, TensorSpec) else None
     if isinstance(value, bool | int | float) and not (wanted is None and is_arraylike(value)):
         plain = value.item() if isinstance(value, np.generic) else value  # np.float64 is a float

@@ -11,9 +11,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import InternalError
 from ..ir import Block, Builder, Function, Instruction, Module, Op, Region, Stage, Value
@@ -24,14 +23,9 @@ from ..ops.movement import ShapeCast, Transpose
 from ..ops.nest import Nest, Output, build_nest, identity_access
 from ..ops.scan import Scan
 from ..ops.terminators import Return
-from ..types import F32, F64, TensorType, scalar
-from .ops import MatrixProduct, flipped
-
-BLAS_WORK = 16 * 1024
-"""Multiplications from which a product goes to the BLAS: below, its call costs more than a nest takes.
-
-A product of two 25 × 25 matrices is just below.  Batches do not count: the BLAS is called per product.
-"""
+from ..types import scalar
+from .ops import MatrixProduct
+from .products import Side, emit_product, library_product, transposed_product
 
 _ROUNDS = 8
 """How deep rules may build on each other's ops before we suspect that they go round in circles."""
@@ -50,16 +44,6 @@ def generate_compute(module: Module) -> None:
     module.stage = Stage.COMPUTE
 
 
-def uses_blas(a: TensorType, b: TensorType) -> bool:
-    """Whether `dot` of these operands is better left to the BLAS.
-
-    Vectors are not: such products are bound by memory, and as nests they fuse.
-    """
-    if a.dtype not in (F32, F64) or a.rank < 2 or b.rank < 2:
-        return False
-    return math.prod((*a.shape[-2:], b.shape[-1])) >= BLAS_WORK
-
-
 def live_instructions(block: Block) -> list[Instruction]:
     """The instructions that the terminator depends on, in order."""
     needed: set[Value] = set()
@@ -74,10 +58,9 @@ def live_instructions(block: Block) -> list[Instruction]:
 def _generate_function(function: Function) -> None:
     block = function.entry
     for _ in range(_ROUNDS):
-        round_ = _Round.over(block)
-        block = round_.b.block
+        block = _Round.over(block).b.block
         block.instructions = live_instructions(block)
-        if not round_.changed:
+        if all(_is_compute(instruction.op) for instruction in block.instructions):
             break
     else:
         raise InternalError(f"@{function.name}: the nest rules of its ops go round in circles")
@@ -91,7 +74,6 @@ class _Round:
     b: Builder
     known: dict[Value, Value]
     uses: Counter[Value]
-    changed: bool = False
 
     @classmethod
     def over(cls, block: Block) -> _Round:
@@ -106,12 +88,12 @@ class _Round:
     def visit(self, instruction: Instruction) -> None:
         operands = [self.known[operand] for operand in instruction.operands]
         match instruction.op:
-            case Literal() as literal if literal.is_splat and literal.type.size != 1:
+            case Literal() as literal if _is_repeated(literal):
                 self.replace(instruction, _fill(self.b, literal))
-            case Dot() if uses_blas(*(operand.tensor for operand in instruction.operands)):
-                self.replace(instruction, self.product(instruction))
-            case Transpose() if (dot := self.transposed_product(instruction)) is not None:
-                self.replace(instruction, self.product(dot, transposed=True))
+            case Dot() if (sides := library_product(instruction)) is not None:
+                self.product(instruction, *sides)
+            case Transpose() if (sides := self.transposed(instruction)) is not None:
+                self.product(instruction, *sides)
             case op if _is_compute(op):
                 results = self.b.emit_many(op, operands, instruction.regions)
                 self.known.update(zip(instruction.results, results, strict=True))
@@ -127,43 +109,28 @@ class _Round:
                 f"the nest of {instruction.op.name} makes {value.type}, not {instruction.result.type}"
             )
         self.known[instruction.result] = value
-        self.changed = True
 
-    def transposed_product(self, transpose: Instruction) -> Instruction | None:
-        """The library product that this transposes, if nobody else uses it."""
-        dot = transpose.operands[0].producer
-        if dot is None or not isinstance(dot.op, Dot) or self.uses[dot.result] != 1:
+    def product(self, instruction: Instruction, a: Side, b: Side) -> None:
+        """Replace `instruction` by a library product."""
+        a, b = (replace(side, value=self.known[side.value]) for side in (a, b))
+        shape = instruction.result.tensor.shape
+        self.replace(instruction, emit_product(self.b, a, b, shape))
+
+    def transposed(self, transpose: Instruction) -> tuple[Side, Side] | None:
+        """The operands of the library product that is this transpose of one that nobody else uses."""
+        (x,) = transpose.operands
+        if not isinstance(x.op, Dot) or self.uses[x] != 1:
             return None
-        library = uses_blas(*(operand.tensor for operand in dot.operands))
-        return dot if library and _swaps_last(transpose) else None
-
-    def product(self, dot: Instruction, *, transposed: bool = False) -> Value:
-        """The library product of `dot`, transposed as (A·B)ᵀ = Bᵀ·Aᵀ if asked."""
-        sides = [_behind_transpose(operand) for operand in dot.operands]
-        if transposed:
-            sides = [(value, not flag) for value, flag in reversed(sides)]
-        (a, flip_a), (b, flip_b) = sides
-        return self.b.emit(MatrixProduct(flip_a, flip_b), self.known[a], self.known[b])
+        return transposed_product(transpose)
 
 
 def _is_compute(op: Op) -> bool:
-    return isinstance(op, Nest | MatrixProduct | Scan | Literal | ShapeCast | Aggregate | Return)
+    legal = isinstance(op, Nest | MatrixProduct | Scan | Literal | ShapeCast | Aggregate | Return)
+    return legal and not (isinstance(op, Literal) and _is_repeated(op))
 
 
-def _behind_transpose(value: Value) -> tuple[Value, bool]:
-    """The matrix that `value` transposes and true, or itself and false."""
-    producer = value.producer
-    if producer is not None and _swaps_last(producer):
-        return producer.operands[0], True
-    return value, False
-
-
-def _swaps_last(instruction: Instruction) -> bool:
-    """Whether this is a transpose that exchanges the last two axes and leaves the others."""
-    if not isinstance(instruction.op, Transpose):
-        return False
-    rank = instruction.operands[0].tensor.rank
-    return rank >= 2 and instruction.op.order(rank) == flipped(tuple(range(rank)), True)
+def _is_repeated(literal: Literal) -> bool:
+    return literal.is_splat and literal.type.size != 1
 
 
 def _fill(b: Builder, literal: Literal) -> Value:

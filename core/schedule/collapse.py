@@ -14,6 +14,7 @@ from ..ir import Block, Builder, Instruction, Region, Value
 from ..ops.movement import ShapeCast
 from ..ops.nest import Access, Affine, Bounds, Index, Nest, Output, coordinate
 from ..types import Shape
+from .memory import base_of
 
 _SHORT = 128
 """Axes shorter than this join their outer neighbour."""
@@ -134,4 +135,6 @@ def _without(body: Region, joined: frozenset[int]) -> Region:
 
 
 def _cast(b: Builder, value: Value, shape: Shape) -> Value:
-    return value if value.tensor.shape == shape else b.emit(ShapeCast(shape), value)
+    """The bytes of `value` as a tensor of `shape`."""
+    source = base_of(value) if value.tensor.shape != shape else value
+    return source if source.tensor.shape == shape else b.emit(ShapeCast(shape), source)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..compute.generate import live_instructions
 from ..compute.ops import MatrixProduct
 from ..errors import InternalError
 from ..ir import Block, Builder, Function, Instruction, Module, Op, Region, Stage, Value
@@ -99,6 +100,7 @@ def _with_own_outputs(block: Block, target: Target) -> Block:
                 else:
                     results = b.emit_many(op, operands)
                 known.update(zip(instruction.results, results, strict=True))
+    b.block.instructions = live_instructions(b.block)
     return b.block
 
 

@@ -34,7 +34,7 @@ ALIASES: Mapping[str, str] = {"matrixMultiply": "dot"}
 """Opcodes of DLVM that have another name here."""
 
 _OPCODES = (*OPS, "literal", "apply")
-_LITERAL_WORDS = frozenset(("true", "false", "zero", "<"))
+_LITERAL_WORDS = frozenset(("true", "false", "zero", "<", "("))
 
 Operation: TypeAlias = tuple[Op, Sequence[Value]]
 
@@ -214,5 +214,9 @@ class Operations:
 
     def _unknown(self, opcode: str) -> str:
         near = difflib.get_close_matches(opcode, [*_OPCODES, *self.options], 3)
-        hint = f": did you mean {' or '.join(near)}?" if near else ""
+        hint = (
+            f": did you mean {', '.join(near[:-1])}{' or ' * (len(near) > 1)}{near[-1]}?"
+            if near
+            else ""
+        )
         return f"there is no instruction {opcode!r}{hint}"

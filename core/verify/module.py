@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 from ..autodiff.declaration import gradient_type
 from ..errors import NNKitError, VerifyError
@@ -15,6 +16,9 @@ from ..text.printer import print_instruction, value_names
 from ..types import VOID, StructType, TensorType, Type
 from .instruction import has_all_elements, instruction_violations, stage_violations
 from .nest import nest_violations, schedule_violations
+
+_Structs: TypeAlias = dict[str, set[StructType]]
+"""The structs met so far, by name: one each, unless rule 1 is broken."""
 
 
 def verify(module: Module) -> None:
@@ -27,7 +31,7 @@ def verify(module: Module) -> None:
 
 def violations(module: Module) -> list[str]:
     """Every violation, in order of the text."""
-    structs: dict[str, StructType] = {}
+    structs: _Structs = {}
     found = [f"  {message}" for message in _struct_violations(module, structs)]
     for name, function in module.functions.items():
         if name != function.name:
@@ -37,7 +41,7 @@ def violations(module: Module) -> list[str]:
     return found
 
 
-def _struct_violations(module: Module, structs: dict[str, StructType]) -> Iterator[str]:
+def _struct_violations(module: Module, structs: _Structs) -> Iterator[str]:
     for name, defined in module.structs.items():
         if name != defined.name:
             yield f"the struct {defined} stands in the module as ${name}"
@@ -45,18 +49,19 @@ def _struct_violations(module: Module, structs: dict[str, StructType]) -> Iterat
             yield from _check_struct(struct, structs)
 
 
-def _check_struct(struct: StructType, structs: dict[str, StructType]) -> Iterator[str]:
-    """Rule 1; `structs` are those met so far."""
-    known = structs.get(struct.name)
-    if known is None:
-        structs[struct.name] = struct
-        names = [name for name, _ in struct.fields]
-        if written("$", struct.name) != f"${struct.name}":
-            yield f"the name of the struct {struct} is not a word"
-        if len(set(names)) != len(names):
-            yield f"two fields of the struct {struct} have the same name"
-    elif known != struct:
+def _check_struct(struct: StructType, structs: _Structs) -> Iterator[str]:
+    """Rule 1, once for every struct."""
+    known = structs.setdefault(struct.name, set())
+    if struct in known:
+        return
+    known.add(struct)
+    names = [name for name, _ in struct.fields]
+    if len(known) > 1:
         yield f"two different structs are called {struct}"
+    if written("$", struct.name) != f"${struct.name}":
+        yield f"the name of the struct {struct} is not a word"
+    if len(set(names)) != len(names):
+        yield f"two fields of the struct {struct} have the same name"
 
 
 @dataclass(eq=False)
@@ -68,7 +73,7 @@ class _Checker:
 
     module: Module
     function: Function
-    structs: dict[str, StructType]
+    structs: _Structs
     defined: set[Value] = field(default_factory=set[Value])
     visible: set[Value] = field(default_factory=set[Value])
     nesting: int = 0
@@ -204,8 +209,8 @@ class _Checker:
             text = print_instruction(instruction, self.names).splitlines()[0].rstrip(" {")
         text = text if len(text) <= 200 else f"{text[:200]} …"
         location = instruction.location.resolve() if instruction.location else None
-        where = f"\n    at: {location.excerpt()}".replace("\n", "\n    ") if location else ""
-        return f"    in: {text}{where}"
+        where = location.excerpt().replace("\n", f"\n{' ' * 8}") if location else ""
+        return f"    in: {text}" + (f"\n    at: {where}" if where else "")
 
 
 def listed(types: tuple[Type, ...]) -> str:

@@ -24,6 +24,14 @@ SYMBOL: Final = "nnkit.blas."
 """Before the name of a function of the BLAS, its name in our modules."""
 
 
+THREADED_WORK: Final = 64 * 1024 * 1024
+"""Multiplications from which a product may use several threads.
+
+Below, threads that spin for each other gain little on an idle machine, and cost a hundredfold when another
+process wants one of the cores.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Product:
     """One matrix product: m x k by k x n, each operand perhaps stored transposed."""
@@ -100,11 +108,36 @@ def _moved(
 def _write_product(
     w: FunctionWriter, product: Product, result: TensorType, bases: Sequence[Register], blas: Blas
 ) -> None:
-    a, b, c = bases
     letter = {"f32": "s", "f64": "d"}.get(result.dtype.name)
     if letter is None:
         raise InternalError(f"the BLAS has no product of {result.dtype}")
     call = _Call(w, register_type(result.dtype), ltype("i64" if blas.integer_bits == 64 else "i32"))
+    m, n, k = product.m, product.n, product.k
+    with _one_thread(w, blas, m * n * k < THREADED_WORK):
+        _write_call(w, call, letter, product, result, bases)
+
+
+@contextmanager
+def _one_thread(w: FunctionWriter, blas: Blas, wanted: bool) -> Generator[None]:
+    """What is written inside runs with one thread of the BLAS, where that can be said."""
+    if not wanted or "set_num_threads" not in blas.addresses:
+        yield
+        return
+    threads = w.call(f"{SYMBOL}get_num_threads", I32, [])
+    w.call_void(f"{SYMBOL}set_num_threads", [constant(I32, 1)])
+    yield
+    w.call_void(f"{SYMBOL}set_num_threads", [threads])
+
+
+def _write_call(
+    w: FunctionWriter,
+    call: _Call,
+    letter: str,
+    product: Product,
+    result: TensorType,
+    bases: Sequence[Register],
+) -> None:
+    a, b, c = bases
     m, n, k = product.m, product.n, product.k
     if n == 1:
         rows, columns = (k, m) if product.transpose_a else (m, k)

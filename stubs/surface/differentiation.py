@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from .expressions import (
     MAX_INDEX,
-    MAX_PARAMETERS,
+    MAX_SELECTED,
     commas,
     define,
     function,
@@ -96,7 +96,7 @@ def _by_lens() -> str:
 
 def _by_selector() -> Iterator[str]:
     """Any order, and fields of structs."""
-    for n in range(1, MAX_PARAMETERS + 1):
+    for n in range(1, MAX_SELECTED + 1):
         parameters = names("A", n)
         given = f"of: {rep(function(parameters, 'FT'))}, wrt: {function(parameters, 'G')}"
         yield f"(*, {given}) -> {rep(function(parameters, 'G'))}"
@@ -111,7 +111,7 @@ def _value_by_index() -> Iterator[str]:
 
 
 def _value_by_selector() -> Iterator[str]:
-    for n in range(1, MAX_PARAMETERS + 1):
+    for n in range(1, MAX_SELECTED + 1):
         parameters = names("A", n)
         given = f"of: {rep(function(parameters, 'Tensor0D[F]'))}, wrt: {function(parameters, 'G')}"
         yield f"(*, {given}) -> {rep(function(parameters, 'tuple[Tensor0D[F], G]'))}"

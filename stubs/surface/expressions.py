@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 MAX_RANK = 4
-MAX_ARITY = 8
-"""Of application, f(...) and f[...]."""
-MAX_PARAMETERS = 6
-"""Of staged, fn and the selector form of wrt."""
+MAX_PARAMETERS = 8
+"""Of staged and fn."""
+MAX_ARITY = MAX_PARAMETERS + 1
+"""Of application, f(...) and f[...]: a gradient may take a seed besides."""
+MAX_SELECTED = 6
+"""Of the selector form of wrt."""
 MAX_INDEX = 3
 """The highest literal index of gradient(wrt=, from_=)."""
 MAX_RESULTS = 4

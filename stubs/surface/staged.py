@@ -138,7 +138,7 @@ def _projections() -> Iterator[str]:
     yield "(self: Rep[S], field: Lens[S, Y], /) -> Rep[Y]"
     for n in range(2, MAX_RESULTS + 1):
         for i in range(n):
-            yield f"(self: {rep(tup(names('A', n)))}, i: Literal[{i}], /) -> Rep[A{i}]"
+            yield f"(self: {rep(tup(names('A', n)))}, i: {axis_literal(i, n)}, /) -> Rep[A{i}]"
 
 
 def _indexing() -> Iterator[str]:
@@ -175,7 +175,12 @@ def _arithmetic() -> Iterator[str]:
         ]
         yield from method(f"__{operator}__", [same, *other])
         yield from method(f"__r{operator}__", other)
-    for operator, family in {"neg": "Number", "abs": "Number", "invert": "Logical"}.items():
+    for operator, family in {
+        "pos": "Number",
+        "neg": "Number",
+        "abs": "Number",
+        "invert": "Logical",
+    }.items():
         yield from method(f"__{operator}__", [f"(self: View[AnyTensor[{family}]]) -> Rep[X]"])
     for operator in ("and", "or", "xor"):
         signature = "(self: View[AnyTensor[Logical]], o: Rep[X], /) -> Rep[X]"
@@ -229,24 +234,25 @@ def _reductions() -> Iterator[str]:
             for r in RANKS
             for i in range(r)
         ]
-        whole = "(self: View[AnyTensor[Number]]) -> Rep[Tensor0D[i64]]"
+        whole = "(self: View[AnyTensor[Number]], axis: None = None) -> Rep[Tensor0D[i64]]"
         yield from method(name, [whole, *along])
 
 
 def _reduce_cases(me: str, dtype: str) -> Iterator[str]:
     """Over all axes, or any of them in increasing order; kept ones lose their name."""
-    keep = "*, keepdims: Literal[True]"
-    for r in RANKS:
-        yield f"({me.format(tensor(r, None, dtype))}) -> {rep(tensor(0, None, dtype))}"
+    keep, drop = "*, keepdims: Literal[True]", "*, keepdims: Literal[False] = False"
     for r in RANKS:
         whole = me.format(tensor(r, None, dtype))
-        yield f"({whole}, {keep}) -> {rep(plain(r, dtype))}"
+        yield f"({whole}, axis: None = None, {drop}) -> {rep(tensor(0, None, dtype))}"
+    for r in RANKS:
+        whole = me.format(tensor(r, None, dtype))
+        yield f"({whole}, axis: None = None, {keep}) -> {rep(plain(r, dtype))}"
         for count in range(1, r + 1):
             for axes in itertools.combinations(range(r), count):
                 literals = [axis_literal(axis, r) for axis in axes]
-                axis = literals[0] if count == 1 else tup(literals)
+                axis = tup(literals) if count > 1 else f"{literals[0]} | {tup(literals)}"
                 kept = ["Any" if i in axes else d for i, d in enumerate(dims(r))]
-                yield f"({whole}, axis: {axis}) -> {rep(without(r, *axes, dtype=dtype))}"
+                yield f"({whole}, axis: {axis}, {drop}) -> {rep(without(r, *axes, dtype=dtype))}"
                 yield f"({whole}, axis: {axis}, {keep}) -> {rep(tensor(r, kept, dtype))}"
 
 

@@ -8,6 +8,7 @@ import pickle
 import sys
 import threading
 import time
+from collections import namedtuple
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, TypeVar
@@ -287,6 +288,10 @@ def test_tuples_in_and_out() -> None:
 
     second, first = swap((ones(2), ones(1, 1)))
     assert (values(second), values(first)) == ([[2.0]], [3.0, 3.0])
+    for extent in (1, 2, 1, 2):  # also of arrays that must become tensors first
+        swap((np.ones(2 * extent, np.float32)[::2], np.ones((extent, 1), ">f4")))
+    Pair = namedtuple("Pair", ["first", "second"])
+    assert values(swap(Pair(ones(2), ones(1, 1)))[0]) == [[2.0]]
     nested = staged(lambda x: (x, (x * 2.0, (x * 3.0,))))
     a, (b, (c,)) = nested(ones(1))
     assert (values(a), values(b), values(c)) == ([1.0], [2.0], [3.0])

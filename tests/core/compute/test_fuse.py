@@ -21,6 +21,7 @@ from nnkit.core.ops import (
     Cos,
     Divide,
     Dot,
+    Equal,
     Exp,
     Gather,
     Iota,
@@ -34,8 +35,10 @@ from nnkit.core.ops import (
     Reverse,
     Scan,
     ScatterAdd,
+    Select,
     ShapeCast,
     Slice,
+    Square,
     SqueezeShape,
     Subtract,
     Tanh,
@@ -337,3 +340,29 @@ def test_results_have_the_types_they_had() -> None:
     fused(module)
     assert results(module, arguments)[0].shape == (4, 1)
     assert not nests(module)
+
+
+def test_an_optimizer_step_is_one_nest_per_parameter() -> None:
+    def build(b: Builder, p: Value, g: Value, m: Value, v: Value) -> list[Value]:
+        keep, new = (constant(b, scalar(F32), n) for n in (0.9, 0.1))
+        m = b.emit(Add(), b.emit(Multiply(), keep, m), b.emit(Multiply(), new, g))
+        change = b.emit(Multiply(), new, m)
+        v = b.emit(Add(), b.emit(Multiply(), keep, v), b.emit(Multiply(), new, b.emit(Square(), g)))
+        step = b.emit(Divide(), change, b.emit(Add(), b.emit(Exp(), v), new))
+        return [b.emit(Subtract(), p, step), m, v]
+
+    (nest,) = nests(fused(module_of(build, *(f32(4, 5) for _ in range(4)))))
+    assert len(nest.results) == 3
+    assert body_names(nest).count("square") == 1
+
+
+def test_what_two_nests_have_inlined_brings_them_together() -> None:
+    def build(b: Builder, x: Value, labels: Value) -> list[Value]:
+        hot = b.emit(Equal(), b.emit(Iota((7,), 0, I64)), b.emit(PadShape(1), labels))
+        zero, one = (constant(b, scalar(F32), n) for n in (0, 1))
+        chosen = b.emit(Select(), b.emit(Multiply(), x, x), zero, hot)
+        picked = b.emit(Select(), one, zero, hot)
+        return [b.emit(Reduce(Combinator.ADD, (1,)), y) for y in (chosen, picked)]
+
+    (nest,) = nests(fused(module_of(build, f32(5, 7), TensorType((5,), I64))))
+    assert body_names(nest).count("equal") == 1

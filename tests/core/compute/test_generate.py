@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from nnkit.core.compute import MatrixProduct, generate_compute
-from nnkit.core.compute.generate import BLAS_WORK, uses_blas
+from nnkit.core.compute.products import BLAS_WORK
 from nnkit.core.errors import InternalError
 from nnkit.core.ir import Builder, Stage, Value
 from nnkit.core.ops import (
@@ -99,8 +99,12 @@ def test_batches_broadcast_in_a_product() -> None:
     [
         (f32(16, 64), f32(64, 16), True),
         (f32(16, 64), f32(64, 15), False),
-        (f32(100, 16, 8), f32(8, 16), False),
+        (f32(100, 16, 8), f32(8, 16), True),
+        (f32(100, 16, 8), f32(100, 8, 16), False),
         (f32(BLAS_WORK), f32(BLAS_WORK), False),
+        (f32(200), f32(200, 100), True),
+        (f32(3, 200, 100), f32(100), True),
+        (f32(20), f32(20, 100), False),
         (TensorType((64, 64), F64), TensorType((64, 64), F64), True),
         (TensorType((64, 64), F16), TensorType((64, 64), F16), False),
         (TensorType((64, 64), I32), TensorType((64, 64), I32), False),
@@ -109,7 +113,33 @@ def test_batches_broadcast_in_a_product() -> None:
     ids=str,
 )
 def test_which_products_use_the_library(u: TensorType, v: TensorType, expected: bool) -> None:
-    assert uses_blas(u, v) is expected
+    module = module_of(lambda b, x, y: b.emit(Dot(), x, y), u, v)
+    arguments = arguments_for(module)
+    before = results(module, arguments)
+    generate_compute(module)
+    assert bool(nests(module)) is not expected
+    assert_close(before, results(module, arguments))
+
+
+def test_a_batch_against_one_matrix_is_one_tall_product() -> None:
+    module = module_of(lambda b, x, y: b.emit(Dot(), x, y), f32(2, 5, 30, 40), f32(40, 50))
+    generate_compute(module)
+    (product,) = [i for i in module.functions["main"].entry.instructions if i.op == MatrixProduct()]
+    assert product.operands[0].tensor.shape == (300, 40)
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_a_transposed_batch_stays_a_batch(flip: bool) -> None:
+    def build(b: Builder, x: Value, y: Value) -> Value:
+        product = b.emit(Dot(), b.emit(Transpose((0, 2, 1)), x), y)
+        return b.emit(Transpose((0, 2, 1)), product) if flip else product
+
+    module = module_of(build, f32(3, 40, 30), f32(40, 50))
+    arguments = arguments_for(module)
+    before = results(module, arguments)
+    generate_compute(module)
+    assert not nests(module)
+    assert_close(before, results(module, arguments))
 
 
 def test_repeated_elements_are_written_by_a_nest() -> None:

@@ -51,7 +51,18 @@ def test_values_without_a_name_are_counted() -> None:
 
 
 def test_names_are_kept() -> None:
-    names: list[str | None] = ["x", "hidden", "größe", "层", "हिन्दी", "_", "a.b.c", "x1", "e5", "inf"]
+    names: list[str | None] = [
+        "x",
+        "hidden",
+        "größe",
+        "层",
+        "हिन्दी",
+        "_",
+        "a.b.c",
+        "x1",
+        "e5",
+        "inf",
+    ]
     assert names_in(reread(chain(names))) == names
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import threadpoolctl
 
 from nnkit.core.errors import InternalError
 from nnkit.core.ir.builder import start_function
@@ -55,6 +56,22 @@ def test_gemm(a: Shape, b: Shape, dtype: DType) -> None:
             function = product(a, b, (transpose_a, transpose_b), dtype)
             arrays = [sample(p.tensor, seed) for seed, p in enumerate(function.parameters)]
             agree(function, arrays, exact=False)
+
+
+def test_small_products_take_one_thread_and_leave_the_number_as_it_was() -> None:
+    found = find_blas()
+    assert found is not None
+    if "set_num_threads" not in found.addresses:
+        return  # not an OpenBLAS: its threads are its own affair
+    for size, spells in ((64, True), (512, False)):
+        function = product((size, size), (size, size), (False, False), F32)
+        writer = ModuleWriter()
+        emit_program(writer, function, "kernel")
+        assert ("set_num_threads" in writer.text()) is spells
+    threads = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+    function = product((64, 64), (64, 64), (False, False), F32)
+    agree(function, [sample(p.tensor) for p in function.parameters], exact=False)
+    assert threads == [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
 
 
 def test_a_product_without_a_blas_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:

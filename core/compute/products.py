@@ -1,0 +1,91 @@
+"""Which matrix products the BLAS computes, and how they are put to it.
+
+Transposes of the operands, and one of the result, fold into the flags of `matrixProduct`.  Vectors become
+matrices of one row or column, and a batch of matrices against one matrix becomes one tall product.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..ir import Builder, Instruction, Value
+from ..ops.movement import ShapeCast, Transpose
+from ..types import F32, F64, Shape
+from .ops import MatrixProduct, flipped
+
+BLAS_WORK = 16 * 1024
+"""Multiplications of one product from which the BLAS computes it: below, a call costs more than it saves.
+
+A product of two 25 × 25 matrices is just below.
+"""
+
+
+@dataclass(frozen=True)
+class Side:
+    """An operand of a product: a tensor of the program, read as its transpose if `flip`."""
+
+    value: Value
+    flip: bool = False
+
+    @property
+    def shape(self) -> Shape:
+        """As the product sees it."""
+        return flipped(self.value.tensor.shape, self.flip)
+
+
+def library_product(dot: Instruction) -> tuple[Side, Side] | None:
+    """The operands of a `dot` for the BLAS; None when it is better left to a nest."""
+    a, b = (_behind_transpose(operand) for operand in dot.operands)
+    if a.value.tensor.dtype not in (F32, F64) or len(a.shape) == len(b.shape) == 1:
+        return None
+    rows = a.shape[:-1] if _is_tall(a, b) else a.shape[-2:-1]
+    columns = b.shape[-1:] if len(b.shape) > 1 else ()
+    work = math.prod((*rows, a.shape[-1], *columns))
+    return (a, b) if work >= BLAS_WORK else None
+
+
+def transposed_product(transpose: Instruction) -> tuple[Side, Side] | None:
+    """The operands of the product that is the transpose of one, as (A·B)ᵀ = Bᵀ·Aᵀ, if the BLAS computes it."""
+    dot = transpose.operands[0].producer
+    sides = library_product(dot) if dot is not None and _swaps_last(transpose) else None
+    if sides is None or len(sides[0].shape) < 2 or len(sides[1].shape) < 2 or _is_tall(*sides):
+        return None
+    a, b = sides
+    return Side(b.value, not b.flip), Side(a.value, not a.flip)
+
+
+def emit_product(b: Builder, left: Side, right: Side, shape: Shape) -> Value:
+    """The library product of two operands, of the `shape` that `dot` gives it."""
+    x, y = left.value, right.value
+    if len(left.shape) == 1:
+        x = _cast(b, x, (1, *left.shape))
+    elif _is_tall(left, right):
+        x = _cast(b, x, (math.prod(left.shape[:-1]), left.shape[-1]))
+    if len(right.shape) == 1:
+        y = _cast(b, y, (*right.shape, 1))
+    return _cast(b, b.emit(MatrixProduct(left.flip, right.flip), x, y), shape)
+
+
+def _is_tall(a: Side, b: Side) -> bool:
+    """Whether the batch axes of `a` are so many rows of one product."""
+    return len(a.shape) > 2 and len(b.shape) <= 2 and not a.flip
+
+
+def _behind_transpose(value: Value) -> Side:
+    producer = value.producer
+    if producer is not None and _swaps_last(producer):
+        return Side(producer.operands[0], True)
+    return Side(value)
+
+
+def _swaps_last(instruction: Instruction) -> bool:
+    """Whether this is a transpose that exchanges the last two axes and leaves the others."""
+    if not isinstance(instruction.op, Transpose):
+        return False
+    rank = instruction.operands[0].tensor.rank
+    return rank >= 2 and instruction.op.order(rank) == flipped(tuple(range(rank)), True)
+
+
+def _cast(b: Builder, value: Value, shape: Shape) -> Value:
+    return value if value.tensor.shape == shape else b.emit(ShapeCast(shape), value)
