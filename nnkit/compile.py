@@ -31,6 +31,7 @@ from .core.schedule.plan import schedule
 from .core.types import TensorType, Type, elements_of
 from .core.verify import verify
 from .staging.expression import Callee, at
+from .staging.primitive import located
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
 from .staging.specialize import Specializer
 from .tensors import RANKED
@@ -52,7 +53,9 @@ class Specialization:
         Raises: StagingError when there is no such stage.
         """
         if stage not in STAGES:
-            raise StagingError(f"there is no stage {stage!r}; the stages are {', '.join(STAGES)}")
+            raise located(
+                StagingError(f"there is no stage {stage!r}; the stages are {', '.join(STAGES)}")
+            )
         specializer = Specializer(gradient_type, Module(self.callee.name))
         shapes = list(self.shapes)
         types = tuple(specializer.type_of(spec, shapes) for spec in self.specs)

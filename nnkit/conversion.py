@@ -85,8 +85,7 @@ def concrete(value: Any, declared: Spec | None, place: str, specs: bool = False)
         return elements if changed else value
     wanted = declared if isinstance(declared, TensorSpec) else None
     if isinstance(value, bool | int | float) and not (wanted is None and is_arraylike(value)):
-        plain = value.item() if isinstance(value, np.generic) else value  # np.float64 is a float
-        return _scalar(plain, wanted, place)
+        return _scalar(value, wanted, place)
     return _tensor(value, wanted, declared, place)
 
 
@@ -148,7 +147,7 @@ def constant_expression(value: Any) -> Expression:
 
 def is_arraylike(value: object) -> bool:
     """Whether NumPy can read it as an array with an element type of its own."""
-    return isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__")
+    return hasattr(value, "__array__") and not isinstance(value, type)
 
 
 def _sound(tensor: AnyTensor) -> AnyTensor:
@@ -166,6 +165,7 @@ def _scalar(number: float, wanted: TensorSpec | None, place: str) -> AnyTensor:
             f"{place} is {shown}, not the Python number {number!r}, which has no element type of "
             "its own\n  help: say which, for example f32(0.1)"
         )
+    number = number if type(number) in (bool, int) else float(number)  # np.float64 is a float
     if type(number) is float and wanted.dtype in _EXACTLY and not math.fabs(number) > _ORDINARY:
         return wrap(np.array(number, wanted.dtype.storage))
     try:
@@ -185,7 +185,7 @@ def _tensor(value: Any, wanted: TensorSpec | None, declared: Spec | None, place:
             f"{place} is {value}, which has no data\n"
             "  help: f.compile, f.ir, f.llvm and f.asm take specs"
         )
-    if not is_arraylike(value) or (declared is not None and wanted is None):
+    if isinstance(value, Rep) or not is_arraylike(value) or (declared is not None and wanted is None):
         shown = f"a {declared.words}" if declared else "a tensor, a struct or an array"
         raise DTypeError(
             f"{place} is {shown}, not {_described(value)}\n"

@@ -6,9 +6,9 @@ Anything callable can be staged: functions, lambdas, bound methods, partials, ob
 from __future__ import annotations
 
 import inspect
-from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import CellType
 from typing import Any, get_type_hints
 
 from .core.errors import StagingError
@@ -70,6 +70,18 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(parameter.name for parameter in staged)
 
 
+def _enclosed(function: Any) -> dict[str, Any]:
+    """The variables of enclosing functions that it mentions, as far as they are set."""
+    cells = getattr(function, "__closure__", None) or ()
+    names = function.__code__.co_freevars if cells else ()
+    found = zip(names, cells, strict=True)
+    return {name: cell.cell_contents for name, cell in found if cell != _EMPTY}
+
+
+_EMPTY = CellType()
+"""A variable not yet set, such as the function being defined."""
+
+
 def hints_of(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str, Any]:
     """The annotations, those written as text resolved where the function is defined.
 
@@ -78,11 +90,8 @@ def hints_of(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str
     written = bearer(function)
     if not getattr(written, "__annotations__", None):
         return {}
-    enclosed: Mapping[str, Any] = {}
-    if inspect.isfunction(written):
-        enclosed = inspect.getclosurevars(written).nonlocals
     try:
-        return get_type_hints(written, localns=dict(ChainMap(dict(scope), dict(enclosed))))
+        return get_type_hints(written, localns={**_enclosed(written), **scope})
     except NameError as error:
         raise located(
             StagingError(

@@ -17,7 +17,7 @@ from .core.ir import Builder, Value
 from .core.ops import Combinator, Elementwise
 from .core.ops.literal import constant
 from .core.ops.nest import Bounds
-from .core.types import BOOL, I8, I64, TensorType
+from .core.types import BOOL, I8, I64, DType, TensorType
 from .staging import primitive
 from .staging.expression import Primitive, make
 from .staging.indexing import wrap_negative
@@ -319,9 +319,7 @@ def take(x: Any, indices: Any, /, axis: int = 0, *, mode: str = "error") -> Rep:
     spec = primitive.tensor_of(rep.expression, "take")
     position = primitive.normalize_axis(axis, spec.rank)
     bounds = Bounds.CLIP if mode == "clip" else Bounds.CHECK
-    index = at.expression
-    if primitive.tensor_of(index, "take").dtype.is_integer:
-        index = wrap_negative(index, rep.expression, position)
+    index = wrap_negative(at.expression, rep.expression, position)
     return Rep(primitive.gather(rep.expression, index, position, bounds))
 
 
@@ -371,18 +369,17 @@ def broadcast_to(x: Any, shape: Sequence[int], /) -> Rep:
 
 def full(shape: Sequence[int], value: float, dtype: Any, /) -> Rep:
     """A tensor whose elements are all `value`."""
-    core = core_dtype(dtype)
-    return broadcast_to(Rep(primitive.literal(value, core)), shape)
+    return _full(shape, value, core_dtype(dtype), "full")
 
 
 def zeros(shape: Sequence[int], dtype: Any, /) -> Rep:
     """A tensor of zeros."""
-    return full(shape, *_unit(0, dtype))
+    return _full(shape, 0, core_dtype(dtype), "zeros")
 
 
 def ones(shape: Sequence[int], dtype: Any, /) -> Rep:
     """A tensor of ones."""
-    return full(shape, *_unit(1, dtype))
+    return _full(shape, 1, core_dtype(dtype), "ones")
 
 
 def zeros_like(x: Any, /) -> Rep:
@@ -525,8 +522,10 @@ def _shape(shape: Any, what: str) -> tuple[int, ...]:
     return extents
 
 
-def _unit(number: int, dtype: Any) -> tuple[int | bool, Any]:
-    return (bool(number) if core_dtype(dtype) is BOOL else number), dtype
+def _full(shape: Sequence[int], value: float, dtype: DType, what: str) -> Rep:
+    extents = _shape(shape, what)
+    filler = bool(value) if dtype is BOOL and what != "full" else value
+    return broadcast_to(Rep(primitive.literal(filler, dtype)), extents)
 
 
 def _filled_like(x: Any, number: int) -> Rep:

@@ -94,18 +94,23 @@ def _chosen(of: StagedFunction, wrt: Any) -> Any:
             )
         ) from None
     found = wrt(*places)
+    for place in as_tuple(found):
+        if not isinstance(place, Place):
+            raise located(
+                DifferentiationError(
+                    f"the selector returns {place!r}: it picks parameters or their fields"
+                )
+            )
     return _indices(found, "wrt") if isinstance(found, list) else found
 
 
 def _are_indices(chosen: Any) -> bool:
-    return not any(isinstance(one, Place) for one in as_tuple(chosen)) and (
-        not is_tuple(chosen) or all(isinstance(one, int) for one in as_tuple(chosen))
-    )
+    return not any(isinstance(one, Place) for one in as_tuple(chosen))
 
 
 def _indices(given: Any, what: str) -> tuple[int, ...]:
     """A sequence of indices as a tuple."""
-    if hasattr(given, "__len__") and not isinstance(given, str):
+    if hasattr(given, "__len__") and not isinstance(given, str | Rep):
         return tuple(given)
     raise located(
         DifferentiationError(f"{what} is a tuple of indices, not {given!r}"),
@@ -129,7 +134,7 @@ def _lens_place(of: StagedFunction, lens: Lens) -> Place:
             ),
             f"declare it, {names[0]}: Rep[{lens.owner.__name__}], or use a selector",
         )
-    return Place(0, (lens.name,), first.field(lens.name))
+    return Place(0, (lens.name,), first.find(lens.name))
 
 
 @dataclass(frozen=True)
@@ -141,14 +146,14 @@ class Place:
     spec: Spec | None
 
     def __getattr__(self, name: str) -> Place:
-        if not isinstance(self.spec, StructSpec) or self.spec.field(name) is None:
+        if not isinstance(self.spec, StructSpec) or self.spec.find(name) is None:
             held = f"a {self.spec.words}" if self.spec else "of no declared type"
             raise located(
                 DifferentiationError(
                     f"the selector asks parameter {self.index} for the field {name!r}, and it is {held}"
                 )
             )
-        return Place(self.index, (*self.path, name), self.spec.field(name))
+        return Place(self.index, (*self.path, name), self.spec.find(name))
 
 
 def _declared(
@@ -288,12 +293,7 @@ def _selected(
     """The gradient with respect to what a selector returned, in its order."""
     places: list[Place] = []
     for place in as_tuple(chosen):
-        if not isinstance(place, Place):
-            raise located(
-                DifferentiationError(
-                    f"the selector returns {place!r}: it picks parameters or their fields"
-                )
-            )
+        assert isinstance(place, Place)
         places.append(place)
         if places.count(place) > 1:
             raise located(DifferentiationError("the selector names a parameter twice"))

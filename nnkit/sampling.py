@@ -15,7 +15,7 @@ from typing import Any
 
 from .callables import Rep, StagedFunction, fn, tup
 from .core import ops
-from .core.errors import DTypeError, RankError
+from .core.errors import DTypeError
 from .core.types import BF16, F16, F32, F64, DType, Shape
 from .functions import cos, floor_divide, iota, log, sqrt
 from .staging import primitive
@@ -37,9 +37,7 @@ def key(seed: int, /) -> Any:
 
 def split(key: Any, /, count: int = 2) -> Any:
     """A tuple of `count` new keys; do not use the old one again."""
-    (number,) = static_shape([count], "split")
-    if number == 0:
-        raise located(RankError("split makes at least one key"))
+    (number,) = static_shape([count], "split", least=1)
     return _splitter(number)(key)
 
 

@@ -76,7 +76,7 @@ class Call:
 Rule: TypeAlias = Parameter | Constant | Primitive | Shaped | Element | Build | Call
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Expression:
     """One node of the DAG."""
 
@@ -86,8 +86,12 @@ class Expression:
     location: HasLocation | None
     trace: Trace | None
 
+    def __repr__(self) -> str:
+        """Only the node itself: what it is made of may be the whole program."""
+        return f"<{type(self.rule).__name__} of {len(self.operands)} operands: {self.type.words}>"
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, repr=False)
 class Callee:
     """What can be called in the IR: a traced function, or the gradient of another callee.
 
@@ -104,8 +108,11 @@ class Callee:
     origin: object = None
     """The staged function this came from."""
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, repr=False)
 class Trace(Callee):
     """One run of a Python function on symbolic parameters."""
 
@@ -113,7 +120,7 @@ class Trace(Callee):
     output: Expression | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class GradientCallee(Callee):
     """The gradient of `primal`, as the IR declares it (indices are those of the primal's parameters)."""
 
@@ -160,10 +167,16 @@ def make(rule: Rule, operands: Sequence[Expression], type: Spec) -> Expression:
     Raises: StagingError when an operand belongs to a trace that is over.
     """
     location = here()
-    traces = _active.traces
-    for operand in operands:
-        owner = operand.trace
-        if owner is not None and owner not in traces:
+    check_alive(operands, location)
+    trace = current_trace()
+    return Expression(rule, tuple(operands), type, location, trace)
+
+
+def check_alive(expressions: Sequence[Expression], location: HasLocation | None) -> None:
+    """Raises: StagingError when one belongs to a trace that is over, or goes on in another thread."""
+    for expression in expressions:
+        owner = expression.trace
+        if owner is not None and owner not in _active.traces:
             raise at(
                 StagingError(
                     f"a Rep of {owner.name} is used outside of it: it was made while {owner.name} was "
@@ -172,7 +185,6 @@ def make(rule: Rule, operands: Sequence[Expression], type: Spec) -> Expression:
                 location,
                 "return the value from the staged function, or pass it as an argument",
             )
-    return Expression(rule, tuple(operands), type, location, traces[-1] if traces else None)
 
 
 def depends_on_parameters(root: Expression) -> bool:
@@ -228,6 +240,6 @@ _HELP = "\n  help: "
 
 __all__ = [
     "Build", "Builder", "Call", "Callee", "Constant", "Element", "Expression", "GradientCallee",
-    "Parameter", "Primitive", "Rule", "Shaped", "Trace", "active_traces", "at", "current_trace",
+    "Parameter", "Primitive", "Rule", "Shaped", "Trace", "active_traces", "at", "check_alive", "current_trace",
     "depends_on_parameters", "free_expressions", "make", "tracing",
 ]  # fmt: skip

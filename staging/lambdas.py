@@ -25,6 +25,7 @@ from .expression import (
     Trace,
     active_traces,
     at,
+    check_alive,
     free_expressions,
     make,
     tracing,
@@ -128,6 +129,7 @@ class Lambda(Stageable):
             )
             returned = self.run([self.wrap(one) for one in trace.inputs])
             trace.output = result_of(returned, self.name, self.location)
+            check_alive([trace.output], self.location)
         trace.result = trace.output.type
         if self.declared_result not in (None, trace.result):
             assert self.declared_result is not None
@@ -219,7 +221,7 @@ def result_of(returned: Any, name: str, location: HasLocation | None) -> Express
 def _kind(value: object) -> str:
     if value is None:
         return "nothing"
-    if value == ():
+    if is_tuple(value):
         return "an empty tuple"
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

@@ -20,8 +20,10 @@ from ..core.ops import (
     Combinator,
     Concatenate,
     DataTypeCast,
+    Divide,
     Dot,
     Elementwise,
+    FloorDivide,
     Gather,
     PadShape,
     Reduce,
@@ -30,6 +32,7 @@ from ..core.ops import (
     ShapeCast,
     SqueezeShape,
     Transpose,
+    TruncateDivide,
 )
 from ..core.ops.literal import check_range, constant
 from ..core.ops.nest import Bounds
@@ -102,13 +105,22 @@ def array_constant(dtype: DType, stored: Array) -> Expression:
 
 def elementwise(op: Elementwise, *xs: Expression) -> Expression:
     """`op` on tensors that broadcast; all of one element type (a select's condition is boolean)."""
-    specs = [tensor_of(x, op.name) for x in xs]
+    specs = [tensor_of(x, op.verb or op.name) for x in xs]
+    if specs[0].dtype.kind not in _accepted(op) and not isinstance(op, Select):
+        raise located(_mixed(op, specs), "cast it, `x.cast(dtype)`")
     typed = [scalar(spec.dtype) for spec in specs]
     try:
         inferred = op.infer(*typed)
     except DTypeError:
         raise located(_mixed(op, specs), "cast one of them, `x.cast(dtype)`") from None
     return make(Primitive(op), xs, TensorSpec(max(s.rank for s in specs), inferred.dtype))
+
+
+def _accepted(op: Elementwise) -> tuple[str, ...]:
+    """The kinds of elements that the language has `op` for; the IR may have it for more."""
+    if isinstance(op, Divide):
+        return ("float",)
+    return ("integer",) if isinstance(op, FloorDivide | TruncateDivide) else op.accepts
 
 
 def _mixed(op: Elementwise, specs: Sequence[TensorSpec]) -> DTypeError:
@@ -123,7 +135,7 @@ def _mixed(op: Elementwise, specs: Sequence[TensorSpec]) -> DTypeError:
         operands = " and ".join(spec.words for spec in compared)
         return DTypeError(f"cannot {verb} {operands}: element types {names} differ")
     verb = op.verb or op.name
-    return DTypeError(f"cannot {verb} {operands}: it takes {' or '.join(op.accepts)} elements")
+    return DTypeError(f"cannot {verb} {operands}: it takes {' or '.join(_accepted(op))} elements")
 
 
 def cast(x: Expression, dtype: DType) -> Expression:

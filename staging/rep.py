@@ -363,6 +363,12 @@ class Rep:
             "use whole-tensor operations, or a Python loop over indices `x[i]` of a known range",
         )
 
+    def __contains__(self, _: object) -> NoReturn:
+        raise located(
+            StagingError("a Rep cannot be searched: its elements are not known while staging"),
+            "`(x == value).any()`",
+        )
+
     def __len__(self) -> int:
         if isinstance(self.spec, TupleSpec):
             return len(self.spec.elements)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from typing_extensions import TypeIs
@@ -38,6 +38,14 @@ class TupleSpec(Spec):
     """Several values."""
 
     elements: tuple[Spec, ...]
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash(self.elements))
+
+    def __hash__(self) -> int:
+        """Kept, as a tuple of tuples of … may mention a part exponentially often."""
+        return self._hash
 
     @property
     def words(self) -> str:
@@ -50,12 +58,20 @@ class StructSpec(Spec):
 
     cls: type[Any]
     fields: tuple[tuple[str, Spec], ...]
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.cls, self.fields)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def words(self) -> str:
         return self.cls.__name__
 
-    def field(self, name: str) -> Spec | None:
+    def find(self, name: str) -> Spec | None:
+        """The type of a field; None when there is none of that name."""
         return dict(self.fields).get(name)
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ..core.errors import InternalError, NNKitError
+from ..core.errors import InternalError, NNKitError, ShapeError
 from ..core.ir import Builder, Function, GradientOf, Module, Value, finish_function, start_function
 from ..core.ops import Aggregate, Apply, Extract, Return
 from ..core.ops.literal import dense
@@ -32,6 +32,7 @@ from .expression import (
     Trace,
     at,
 )
+from .primitive import located
 from .spec import Spec, StructSpec, TensorSpec, TupleSpec
 
 _Key: TypeAlias = tuple[Callee, tuple[Type, ...]]
@@ -82,7 +83,7 @@ class Specializer:
                 answer = self.functions[key] = finished.value
             except NNKitError as error:
                 _tell_callers(error, [caller for _, caller in stack[:-1]])
-                raise
+                raise error if "\n" in str(error) else located(error) from None
         return self.functions[wanted]
 
     def _steps(self, callee: Callee, types: tuple[Type, ...]) -> _Steps:
@@ -99,6 +100,7 @@ class Specializer:
         )
         name = self.module.fresh_name(f"{primal.name}_grad")
         type = self.gradient_type(primal.type, gradient)
+        _check_seed(callee, type.parameters, types)
         return self.module.add(Function(name, type, declaration=gradient))
 
     def _define(self, trace: Trace, types: tuple[Type, ...]) -> _Steps:
@@ -177,8 +179,19 @@ def explained(error: NNKitError, node: Expression, operands: Sequence[Value]) ->
     return result
 
 
+def _check_seed(callee: GradientCallee, wanted: Sequence[Type], given: Sequence[Type]) -> None:
+    """Raises: ShapeError when the seed is not of the shape of the result that is differentiated."""
+    seed, found = wanted[-1:], given[-1:]
+    if callee.seedable and seed != found:
+        shapes = [type.words if isinstance(type, TensorType) else str(type) for type in (*seed, *found)]
+        raise ShapeError(f"the seed of {callee.name} is {shapes[0]}, like the result, not {shapes[1]}")
+
+
 def _called_here(error: NNKitError, node: Expression) -> NNKitError:
     assert isinstance(node.rule, Call)
+    if "\n" not in str(error):
+        result: NNKitError = at(error, node.location)
+        return result
     place = node.location.resolve() if node.location else None
     if place is not None:
         error.add_note(

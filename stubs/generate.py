@@ -24,8 +24,8 @@ from surface.tensors import dtypes, errors, header, structs, tensors
 
 NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
-    "View Forbidden Reduce ReduceFloat RankTooHigh Fn1 Fn2 Fn3 Fn4 Fn5 Fn6 "
-    "Index IndexMode Stage Argument From"
+    "View Forbidden UnknownDType UnknownScalar Reduce ReduceFloat RankTooHigh Fn1 Fn2 Fn3 Fn4 Fn5 Fn6 "
+    "Function1 Function2 Function3 Function4 Function5 Function6 Index IndexMode Stage Argument From"
 ).split()
 Section = Callable[[], Iterator[str]]
 FILES: dict[str, list[Section]] = {

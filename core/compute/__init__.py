@@ -1,7 +1,7 @@
 """Stage compute: tensor ops become loop nests, and nests that belong together become one.
 
-Read `generate`, `ops` (the one library op of this stage), then `fuse` with `scalars`, `lift`, `cluster`,
-`survey` and `cost`.
+Read `generate` with `products`, and `ops` (the one library op of this stage).  Fusion: `scalars` (what it works on),
+`lift`, `survey`, `cluster`, `cost`, `outside`, then `fuse` itself and `rebuild`; `address` serves all.
 """
 
 from .fuse import fuse

@@ -49,21 +49,29 @@ class Cluster:
     """Whether something outside reads a result, so that the cluster may no longer move down."""
     location: HasLocation | None = None
 
+    def sources(self, live: set[Value]) -> list[Value]:
+        """Everything that the results in `live` are read from."""
+        parts = reachable(self._needed(live))
+        return [part.source for part in parts if isinstance(part, Read)]
+
     def emit(
         self, b: Builder, values: Mapping[Value, Value], live: set[Value]
     ) -> dict[Value, Value]:
         """Write the nest that computes the results in `live`; their new values."""
         results = [written for written in self.results if written.value in live]
-        roots = [written.root for written in results]
-        indices = [i for written in results for i in written.indices if isinstance(i, Read)]
-        body = _Body(self.extents, reachable([*roots, *indices]))
-        yielded = [body.values[root] for root in roots]
-        body.b.emit_many(Yield(), yielded)
+        body = _Body(self.extents, reachable(self._needed(live)))
+        body.b.emit_many(Yield(), [body.values[written.root] for written in results])
         op = Nest(self.extents, body.accesses(), tuple(body.output(w) for w in results))
         b.location = self.location
         operands = [values[read.source] for read in body.reads]
         made = b.emit_many(op, operands, [Region([body.b.block])])
         return {w.value: _reshaped(b, v, w.value) for w, v in zip(results, made, strict=True)}
+
+    def _needed(self, live: set[Value]) -> list[Scalar]:
+        """What the results in `live` refer to directly."""
+        results = [written for written in self.results if written.value in live]
+        indices = [i for written in results for i in written.indices if isinstance(i, Read)]
+        return [*(written.root for written in results), *indices]
 
 
 class _Body:

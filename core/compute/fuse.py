@@ -20,19 +20,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from ..errors import InternalError
-from ..ir import Block, Builder, Function, Instruction, Module, Region, Stage, Value
+from ..ir import Function, Instruction, Module, Region, Stage, Value
 from ..ops.literal import Literal
-from ..ops.movement import ShapeCast
 from ..ops.nest import Affine, Bounds, Index, coordinate
-from ..types import Shape, scalar
+from ..types import scalar
 from .address import is_inside
 from .cluster import Cluster, Written
 from .cost import STORE, cost_of, traffic
-from .lift import Lifted, Request, body_scalars, is_constant, place_of
-from .scalars import Coordinate, Place, Pool, Read, Scalar, Substitution, reachable
+from .lift import Axes, Lifted, Request, body_scalars, is_constant, place_of
+from .outside import keeps_outside
+from .rebuild import rebuild
+from .scalars import Place, Pool, Read, Scalar, Substitution, reachable
 from .survey import Survey, is_library, survey
 
 LARGEST_BODY = 200
@@ -43,9 +44,6 @@ _CANDIDATES = 4
 """How many of the clusters that read a value, and in all, are considered for joining."""
 
 _Known = TypeVar("_Known")
-
-Axes: TypeAlias = tuple[int | None, ...]
-"""For each axis of a tensor the coordinate that is its index; None for constant 0."""
 
 
 def fuse(module: Module) -> None:
@@ -62,7 +60,8 @@ def _fuse_function(function: Function) -> None:
     program = _Program(survey(block))
     for instruction in block.instructions:
         program.place(instruction)
-    function.body = Region([program.emit(block)])
+    fused = rebuild(block, program.survey, program.clusters, program.libraries)
+    function.body = Region([fused])
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,6 @@ class _Attempt:
 
     lifted: Lifted
     axes: tuple[Affine, ...]
-    reads: list[Scalar]
     roots: list[Scalar]
     indices: list[tuple[Place, ...]]
     """Of each result, in the cluster's coordinates."""
@@ -198,10 +196,8 @@ class _Program:
         for result, root, indices in zip(
             lifted.results, attempt.roots, attempt.indices, strict=True
         ):
-            axes = (
-                None
-                if result.axes is None
-                else tuple(None if a is None else attempt.axes[a].axis for a in result.axes)
+            axes = result.axes and tuple(
+                None if axis is None else attempt.axes[axis].axis for axis in result.axes
             )
             made = Written(result.value, root, indices, result.combinator, result.bounds, axes)
             cluster.results.append(made)
@@ -242,7 +238,7 @@ class _Program:
         indices = [_places(result.indices, axes, reads) for result in lifted.results]
         needed = [*roots, *(i for each in indices for i in each if isinstance(i, Read))]
         new = reachable(needed, stop=lambda part: part in cluster.parts)
-        return _Attempt(lifted, axes, reads, roots, indices, new)
+        return _Attempt(lifted, axes, roots, indices, new)
 
     def _shared(
         self, request: Request, cluster: Cluster, places: tuple[Place, ...]
@@ -316,96 +312,6 @@ class _Program:
     def _is_stored(self, value: Value) -> bool:
         return value in self.survey.stored or value in self.read
 
-    # The fused block.
-
-    def emit(self, block: Block) -> Block:
-        """Write clusters and library ops in their order, without what nobody needs."""
-        b = Builder(Block(list(block.arguments), name=block.name))
-        values = {argument: argument for argument in block.arguments}
-        for item, live in self._live(block):
-            if isinstance(item, Cluster):
-                for read in _reads(item, live):
-                    self._materialize(b, read.source, values)
-                values.update(item.emit(b, values, live))
-            else:
-                b.location = item.location
-                operands = [self._materialize(b, operand, values) for operand in item.operands]
-                results = b.emit_many(item.op, operands)
-                values.update(zip(item.results, results, strict=True))
-        return b.block
-
-    def _live(self, block: Block) -> list[tuple[Cluster | Instruction, set[Value]]]:
-        """What has to run, in order, each with the results that somebody needs."""
-        items: list[tuple[int, Cluster | Instruction]] = [
-            *((cluster.sequence, cluster) for cluster in self.clusters),
-            *self.libraries,
-        ]
-        items.sort(key=lambda item: item[0])
-        ordered = [item for _, item in items] + self.survey.ending
-        needed: set[Value] = set()
-        kept: list[tuple[Cluster | Instruction, set[Value]]] = []
-        for item in reversed(ordered):
-            if isinstance(item, Cluster):
-                live = {written.value for written in item.results} & needed
-                sources = [read.source for read in _reads(item, live)]
-            else:
-                live = set(item.results) & needed
-                sources = list(item.operands)
-            if live or (isinstance(item, Instruction) and item in self.survey.ending):
-                needed.update(self.survey.source(source) for source in sources)
-                kept.append((item, live))
-        return kept[::-1]
-
-    def _materialize(self, b: Builder, value: Value, values: dict[Value, Value]) -> Value:
-        """The new value that holds the bytes of `value`, in its shape."""
-        if value not in values:
-            source = self.survey.source(value)
-            if source not in values and isinstance(source.op, Literal):
-                values[source] = b.emit(source.op)
-            if value.type != source.type:
-                values[value] = b.emit(ShapeCast(value.tensor.shape), values[source])
-            else:
-                values[value] = values[source]
-        return values[value]
-
-
-def keeps_outside(
-    root: Scalar, parts: Sequence[Scalar], axes: Substitution, extents: Shape
-) -> bool:
-    """Whether `root`, read where `axes` may leave its box, stays what its stored value would be.
-
-    Each unsafe coordinate must be nothing but an index into an axis of the same extent, so that the bounds
-    can be left to the reads: clipping happens there as well, a check must be made by some read, and
-    zero is right only for an expression that is a read.
-    """
-    tested: set[int] = set()
-    for part in parts:
-        match part:
-            case Coordinate(index=index) if not axes.unsafe.isdisjoint(a for a, _ in index.terms):
-                return False
-            case Read():
-                found = _tested(part, axes.unsafe, extents)
-                if found is None:
-                    return False
-                tested.update(found if axes.bounds is not Bounds.ZERO or part is root else ())
-            case _:
-                pass
-    if axes.bounds is Bounds.ZERO and not isinstance(root, Read):
-        return False
-    return axes.bounds is Bounds.CLIP or frozenset(tested) == axes.unsafe
-
-
-def _tested(read: Read, unsafe: frozenset[int], extents: Shape) -> set[int] | None:
-    """The unsafe coordinates that index an axis of their own extent; None if one is used otherwise."""
-    tested: set[int] = set()
-    for index, extent in zip(read.indices, read.source.tensor.shape, strict=True):
-        if not isinstance(index, Affine) or unsafe.isdisjoint(a for a, _ in index.terms):
-            continue
-        if read.bounds is not Bounds.INSIDE or index.axis is None or extents[index.axis] != extent:
-            return None
-        tested.add(index.axis)
-    return tested
-
 
 def _match(
     found: dict[tuple[Cluster, tuple[Affine, ...]], None],
@@ -456,11 +362,3 @@ def _places(
     indices: Iterable[Index], axes: Sequence[Affine], reads: Sequence[Scalar]
 ) -> tuple[Place, ...]:
     return tuple(place_of(index, axes, reads) for index in indices)
-
-
-def _reads(cluster: Cluster, live: set[Value]) -> list[Read]:
-    """Everything that the live results of the cluster read."""
-    results = [written for written in cluster.results if written.value in live]
-    roots = [written.root for written in results]
-    indices = [i for written in results for i in written.indices if isinstance(i, Read)]
-    return [part for part in reachable([*roots, *indices]) if isinstance(part, Read)]

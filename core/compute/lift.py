@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 from ..errors import InternalError
 from ..ir import Instruction, Value
@@ -22,6 +23,9 @@ from ..types import Shape
 from .address import address, is_inside, through_cast
 from .scalars import Place, Pool, Read, Scalar
 
+Axes: TypeAlias = tuple[int | None, ...]
+"""For each axis of a tensor the coordinate that is its index; None for constant 0."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -32,7 +36,7 @@ class Request:
     bounds: Bounds
 
     @cached_property
-    def axes(self) -> tuple[int | None, ...] | None:
+    def axes(self) -> Axes | None:
         """The coordinate at each axis, None for constant 0; None when an index is anything else."""
         axes: list[int | None] = []
         for index in self.indices:
@@ -56,7 +60,7 @@ class Result:
     indices: tuple[Index, ...]
     combinator: Combinator | None
     bounds: Bounds
-    axes: tuple[int | None, ...] | None
+    axes: Axes | None
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from ..location import HasLocation
 from ..types import Array, TensorType, Type
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Value:
     """What an instruction computes, or an argument of a block.  Identity is the object's.
 
@@ -40,6 +40,10 @@ class Value:
     name: str | None = None
     producer: Instruction | None = None
     index: int = 0
+
+    def __repr__(self) -> str:
+        """Only the value itself: what it is made of may be the whole program."""
+        return f"<%{self.name or '?'}: {self.type}>"
 
     @property
     def tensor(self) -> TensorType:
@@ -109,7 +113,7 @@ class Op(abc.ABC):
         return None
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Instruction:
     """`op` applied to `operands`; `regions` are the bodies of a structured op."""
 
@@ -119,6 +123,9 @@ class Instruction:
     regions: tuple[Region, ...] = ()
     location: HasLocation | None = None
 
+    def __repr__(self) -> str:
+        return f"<{self.op.name} of {len(self.operands)} operands>"
+
     @property
     def result(self) -> Value:
         """The one result."""
@@ -127,13 +134,16 @@ class Instruction:
         return self.results[0]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Block:
     """Arguments and instructions, the last one a terminator once the block is complete."""
 
     arguments: list[Value] = field(default_factory=list[Value])
     instructions: list[Instruction] = field(default_factory=list[Instruction])
     name: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<block '{self.name or '?'} of {len(self.instructions)} instructions>"
 
     @property
     def terminator(self) -> Instruction:
@@ -143,11 +153,14 @@ class Block:
         return self.instructions[-1]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Region:
     """Blocks, the first one the entry."""
 
     blocks: list[Block] = field(default_factory=list[Block])
+
+    def __repr__(self) -> str:
+        return f"<region of {len(self.blocks)} blocks>"
 
     @property
     def entry(self) -> Block:

@@ -34,7 +34,7 @@ class GradientOf:
     seedable: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Function:
     """A name, a type and a body; a declaration has no body."""
 
@@ -43,6 +43,9 @@ class Function:
     body: Region | None = None
     declaration: GradientOf | None = None
     attributes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<func @{self.name}: {self.type}>"
 
     @property
     def entry(self) -> Block:
@@ -56,7 +59,7 @@ class Function:
         return self.entry.arguments
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Module:
     """Named functions and the structs they speak of, in order of definition."""
 
@@ -64,6 +67,9 @@ class Module:
     stage: Stage = Stage.RAW
     structs: dict[str, StructType] = field(default_factory=dict[str, StructType])
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
+
+    def __repr__(self) -> str:
+        return f"<module {self.name!r} of {len(self.functions)} functions>"
 
     def add(self, function: Function) -> Function:
         """Put `function` into the module.  Its name must be new."""

@@ -21,9 +21,9 @@ class Cursor:
     """
 
     def __init__(self, text: str, file: str = "") -> None:
-        self.text = text
+        self.text = text.replace("\r\n", "\n").replace("\r", "\n")
         self.file = file
-        self.tokens = tokenize(text, file)
+        self.tokens = tokenize(self.text, file)
         self.position = 0
         self.token = self.tokens[0]
         self.depth = 0

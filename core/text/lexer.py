@@ -18,7 +18,7 @@ Kind: TypeAlias = Literal[
 
 _LETTER = r"(?:[^\W\d]|[^\x00-\x7f\s])"
 _WORD = rf"{_LETTER}(?:[\w.]|[^\x00-\x7f\s])*"
-_STRING = r'"(?:[^"\\\r\n]|\\.)*"'
+_STRING = r'"(?:[^"\\\n]|\\.)*"'
 _FLOAT = r"-?[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)(?![\w.])|-?(?:inf|nan)(?![\w.])"
 _ANONYMOUS = r"%[0-9]+(?:[.^][0-9]+)*(?:_[0-9]+)?"
 _GROUPS: tuple[tuple[Kind, str], ...] = (
@@ -33,7 +33,7 @@ _GROUPS: tuple[tuple[Kind, str], ...] = (
 )
 _KINDS: tuple[Kind, ...] = ("wrong", *(kind for kind, _ in _GROUPS))
 _TOKEN = re.compile(
-    r"(?:[ \t\r\n\f\v\ufeff]+|//[^\r\n]*)*(?:" + "|".join(f"({p})" for _, p in _GROUPS) + ")",
+    r"(?:[ \t\n\f\v\ufeff]+|//[^\n]*)*(?:" + "|".join(f"({p})" for _, p in _GROUPS) + ")",
     re.DOTALL,
 )
 _PLAIN = re.compile(rf"{_WORD}|[0-9]+")
@@ -95,7 +95,7 @@ def parse_error(text: str, position: int, message: str, file: str = "") -> Parse
     """The error with line, column, the line itself and a caret; both count from 1."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
-    line = text[start : end if end >= 0 else len(text)].rstrip("\r")
+    line = text[start : end if end >= 0 else len(text)]
     number, column = text.count("\n", 0, position) + 1, position - start
     first = max(0, column - 60)
     shown = "".join(c if c.isprintable() or c == "\t" else "�" for c in line[first : first + 100])

@@ -15,6 +15,7 @@ from .expressions import (
     commas,
     define,
     function,
+    method,
     names,
     rep,
     template,
@@ -26,6 +27,7 @@ from .expressions import (
 def differentiation() -> Iterator[str]:
     yield title("differentiation")
     yield "From: TypeAlias = Literal[" + commas(map(str, range(MAX_INDEX + 1))) + "]"
+    yield from _functions()
     yield from define("gradient", [*_by_index(), _by_lens(), *_by_selector()])
     yield from define("value_and_gradient", [*_value_by_index(), *_value_by_selector()])
     yield from template("differentiation")
@@ -94,11 +96,28 @@ def _by_lens() -> str:
     return f"(*, of: {of}, wrt: Lens[S, Y]) -> {rep(function(['S', 'Unpack[Ts]'], 'Y'))}"
 
 
+def _functions() -> Iterator[str]:
+    """Callables as protocols.
+
+    mypy infers an argument whose parameter mentions Callable together with the lambdas, and knows
+    nothing of the lambda's parameters then.
+    """
+    for n in range(1, MAX_SELECTED + 1):
+        yield f"class Function{n}(Protocol[{commas([*names('C', n), 'X_co'])}]):"
+        listed = commas(f"a{i}: C{i}" for i in range(n))
+        yield from method("__call__", [f"(self, {listed}, /) -> X_co"])
+
+
+def _selecting(n: int, result: str) -> str:
+    parameters = names("A", n)
+    of = f"View[Function{n}[{commas([*parameters, result])}]]"
+    return f"of: {of}, wrt: {function(parameters, 'G')}"
+
+
 def _by_selector() -> Iterator[str]:
     """Any order, and fields of structs."""
     for n in range(1, MAX_SELECTED + 1):
-        parameters = names("A", n)
-        given = f"of: {rep(function(parameters, 'FT'))}, wrt: {function(parameters, 'G')}"
+        parameters, given = names("A", n), _selecting(n, "FT")
         yield f"(*, {given}) -> {rep(function(parameters, 'G'))}"
         yield f"(*, {given}, seedable: Literal[True]) -> {rep(function([*parameters, 'FT'], 'G'))}"
 
@@ -112,6 +131,5 @@ def _value_by_index() -> Iterator[str]:
 
 def _value_by_selector() -> Iterator[str]:
     for n in range(1, MAX_SELECTED + 1):
-        parameters = names("A", n)
-        given = f"of: {rep(function(parameters, 'Tensor0D[F]'))}, wrt: {function(parameters, 'G')}"
+        parameters, given = names("A", n), _selecting(n, "Tensor0D[F]")
         yield f"(*, {given}) -> {rep(function(parameters, 'tuple[Tensor0D[F], G]'))}"

@@ -30,6 +30,8 @@ DTYPES: dict[str, tuple[str, str | None]] = {
 """Family and NumPy scalar type of each element type: a new one costs this line."""
 LITERALS = {"Float": "float", "Integer": "int"}
 """The Python number that may stand for a scalar of the family."""
+PYTHON = {"float": "F", "int": "Z", "bool": "B"}
+"""The type variable for the element types that a Python value can have."""
 VARIABLES = {"Number": "NT", "Float": "FT", "Integer": "ZT"}
 """The type variable for a tensor of the family."""
 
@@ -129,3 +131,8 @@ def batched(element: str, depth: int = 1, dtype: str = "Any") -> str:
 def axis_literal(axis: int, rank: int) -> str:
     """The axis counted from either end."""
     return f"Literal[{axis}, {axis - rank}]"
+
+
+def any_axis(rank: int) -> str:
+    """Any axis of a tensor of that rank, counted from either end."""
+    return f"Literal[{commas(map(str, range(-rank, rank)))}]"

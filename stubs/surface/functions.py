@@ -8,8 +8,10 @@ from .expressions import (
     LITERALS,
     MAX_RANK,
     MAX_RESULTS,
+    PYTHON,
     RANKS,
     VARIABLES,
+    any_axis,
     axis_literal,
     commas,
     define,
@@ -48,6 +50,7 @@ def functions() -> Iterator[str]:
         for name in listed.split():
             yield from define(name, _binary(family))
     yield from define("select", _select())
+    yield from _along_an_axis()
     yield from _joins()
     yield from _lookups()
     yield from _makers()
@@ -89,12 +92,22 @@ def _select() -> Iterator[str]:
             yield f"({mask}, a: {literal}, b: {value}, /) -> {value}"
 
 
+def _along_an_axis() -> Iterator[str]:
+    """The result is like the argument; one default also serves functions generic in the rank."""
+    for name, dtype in {"softmax": "F", "log_softmax": "F", "cumsum": "N", "flip": "D"}.items():
+        along = [
+            f"(x: {rep(tensor(r, None, dtype))}, /, axis: {any_axis(r)}) -> {rep(tensor(r, None, dtype))}"
+            for r in RANKS[1:]
+        ]
+        last = ["(x: Rep[FT], /) -> Rep[FT]"] if dtype == "F" else []
+        yield from define(name, [*last, *along])
+
+
 def _joins() -> Iterator[str]:
     yield from define(
         "concat",
         [
-            f"(xs: Sequence[{rep(plain(r))}], /, axis: Literal[{commas(map(str, range(-r, r)))}] = 0)"
-            f" -> {rep(plain(r))}"
+            f"(xs: Sequence[{rep(plain(r))}], /, axis: {any_axis(r)} = 0) -> {rep(plain(r))}"
             for r in RANKS[1:]
         ],
     )
@@ -110,9 +123,10 @@ def _joins() -> Iterator[str]:
     yield from define(
         "pad",
         [
-            f"(x: {rep(plain(r, 'N'))}, widths: {tup(['tuple[int, int]'] * r)}, /, *,"
-            f" value: float = 0) -> {rep(plain(r, 'N'))}"
+            f"(x: {rep(plain(r, variable))}, widths: {tup(['tuple[int, int]'] * r)}, /, *,"
+            f" value: {number} = 0) -> {rep(plain(r, variable))}"
             for r in RANKS[1:]
+            for number, variable in (("float", "F"), ("int", "Z"))
         ],
     )
 
@@ -148,8 +162,7 @@ def _makers() -> Iterator[str]:
     yield from define(
         "iota",
         [
-            f"(shape: {ints(r)}, dtype: type[N], /, axis: {axis_literal(0, r)[:-1]}"
-            f"{''.join(f', {i}, {i - r}' for i in range(1, r))}] = 0) -> {rep(plain(r, 'N'))}"
+            f"(shape: {ints(r)}, dtype: type[N], /, axis: {any_axis(r)} = 0) -> {rep(plain(r, 'N'))}"
             for r in RANKS[1:]
         ],
     )
@@ -161,8 +174,10 @@ def _makers() -> Iterator[str]:
     yield from define(
         "full",
         [
-            f"(shape: {ints(r)}, value: float, dtype: type[E], /) -> {rep(plain(r, 'E'))}"
+            f"(shape: {ints(r)}, value: {number}, dtype: type[{variable}], /)"
+            f" -> {rep(plain(r, variable))}"
             for r in RANKS
+            for number, variable in PYTHON.items()
         ],
     )
     yield from define(

@@ -8,6 +8,8 @@ from .expressions import (
     DTYPES,
     MAX_ARITY,
     MAX_RANK,
+    MAX_SELECTED,
+    PYTHON,
     RANKS,
     commas,
     define,
@@ -36,6 +38,8 @@ def header() -> Iterator[str]:
             yield f'np_{name} = TypeVar("np_{name}", bound=np.{scalar})'
     for i in range(MAX_ARITY):
         yield f'A{i} = TypeVar("A{i}")'
+    for i in range(MAX_SELECTED):
+        yield f'C{i} = TypeVar("C{i}", contravariant=True)'
     for i in range(MAX_RANK):
         yield f'R{i} = TypeVar("R{i}")'
         yield f'D{i} = TypeVar("D{i}", bound=AnyTensor[Float] | Struct)   # differentiable'
@@ -97,12 +101,19 @@ def _related(rank: int) -> str:
 
 
 def _constructors(rank: int, array: str) -> Iterator[str]:
-    """From an array of a known element type, or from anything else and the element type."""
+    """From an array of a known element type; from any array, or nested lists, and the element type.
+
+    An array of element type Any, as `np.array([1.0])` is for checkers, fits every overload: the first
+    one, which no other array fits, makes a tensor that no function takes.
+    """
+    unknown = array.format("np_unknown")
+    yield f"(self: {plain(rank, 'UnknownDType')}, x: {unknown}, /) -> None"
     for name, (_, scalar) in DTYPES.items():
         if scalar:
             yield f"(self: {plain(rank, name)}, x: {array.format('np_' + name)}, /) -> None"
-    numbers = "float"
-    for _ in range(rank):
-        numbers = f"Sequence[{numbers}]"
-    data = f"{array.format('Any')} | {numbers}"
-    yield f"(self: {plain(rank, 'E')}, x: {data}, dtype: type[E], /) -> None"
+    yield f"(self: {plain(rank, 'E')}, x: {array.format('Any')}, dtype: type[E], /) -> None"
+    for number, variable in PYTHON.items():
+        data = number
+        for _ in range(rank):
+            data = f"Sequence[{data}]"
+        yield f"(self: {plain(rank, variable)}, x: {data}, dtype: type[{variable}], /) -> None"

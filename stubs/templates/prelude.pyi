@@ -3,7 +3,7 @@
 # mypy: ignore-errors
 # (mypy then skips its quadratic overlap check of overloads; a test checks this file without the line)
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Literal, Self, TypeAlias, overload
+from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, overload
 
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, Unpack, dataclass_transform
@@ -16,15 +16,17 @@ E = TypeVar("E", bound=DType)
 N = TypeVar("N", bound=Number)
 F = TypeVar("F", bound=Float)
 Z = TypeVar("Z", bound=Integer)
+B = TypeVar("B", bound=Logical)
 NP = TypeVar("NP", bound=np.generic)
+np_unknown = TypeVar("np_unknown", bound=UnknownScalar)
 NP_co = TypeVar("NP_co", bound=np.generic, covariant=True)
 X = TypeVar("X")
 X_co = TypeVar("X_co", covariant=True)
 Y = TypeVar("Y")
-C = TypeVar("C", bound=AnyTensor[Any] | Struct | tuple[Any, ...])
+VALUE = TypeVar("VALUE", bound=AnyTensor[Any] | Struct | tuple[Any, ...])
 M = TypeVar("M")
 R = TypeVar("R")
-G = TypeVar("G")
+G = TypeVar("G", bound=AnyTensor[Float] | Struct | tuple[AnyTensor[Float] | Struct, ...])
 S = TypeVar("S", bound=Struct)
 TT = TypeVar("TT", bound=AnyTensor[Any])
 NT = TypeVar("NT", bound=AnyTensor[Number])

@@ -529,7 +529,7 @@ def test_a_pass_that_breaks_a_module_is_named(monkeypatch: pytest.MonkeyPatch) -
         run_pipeline(broken(), [DeadCode()], verifier=verify)
     with pytest.raises(InternalError, match="after stage 'raw': module 'm' has 1 violation:"):
         check(broken(), "raw")
-    with pytest.raises(InternalError, match="after pass '.*': module 'm' has"):
+    with pytest.raises(InternalError, match=r"after pass '.*': module 'm' has"):
         _advance(broken(), "f", "optimizable")
 
 

@@ -9,6 +9,7 @@ import re
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -279,7 +280,7 @@ row("index", IndexOutOfRangeError, "index 5 is out of range for axis 0 of f32[2,
 row("index -4", IndexOutOfRangeError, "index -4 is out of range for axis 1 of f32[2, 3]", "x[:, -4]")(
     on(lambda x: x[:, -4], M))
 row("index at run time", IndexOutOfRangeError, "index 7 is out of range for an axis of extent 3", "nk.take(x, n)")(
-    on(lambda x, n: nk.take(x, n), V, N + 5))
+    on(lambda x, n: nk.take(x, n), V, N[:1] + 7))
 row("negative index at run time", IndexOutOfRangeError, "index -4 is out of range for an axis of extent 3", "x[n[0]]")(
     on(lambda x, n: x[n[0]], V, N - 4))
 row("label at run time", IndexOutOfRangeError, "index 3 is out of range for an axis of extent 3",
@@ -349,12 +350,12 @@ row("np.concatenate", StagingError, f"np.concatenate {NO_VALUE}", "np.concatenat
     on(lambda x: np.concatenate([x, x]), V))
 row("np.asarray", StagingError, f"a NumPy function {NO_VALUE}", "np.asarray(x)")(on(lambda x: np.asarray(x), V))
 row("np.add.reduce", StagingError, f"np.add {NO_VALUE}", "np.add.reduce(x)")(on(lambda x: np.add.reduce(x), V))
-row("and", StagingError, "a Rep has no truth value", "x > 0.0", "help: choose with `select(condition, a, b)`")(
+row("and", StagingError, "a Rep has no truth value", "x > 0.0 and x < 1.0", "help: choose with `select(condition, a, b)`")(
     on(lambda x: x > 0.0 and x < 1.0, V))
 row("not", StagingError, "a Rep has no truth value", "not x")(on(lambda x: not x, V))
 row("conditional", StagingError, "a Rep has no truth value", "x.sum() > 0.0")(on(lambda x: x if x.sum() > 0.0 else -x, V))
-row("for", StagingError, "a Rep cannot be iterated", "x", "help: use whole-tensor operations")(on(lambda x: [y for y in x], V))
-row("in", StagingError, "a Rep cannot be iterated", "1.0 in x")(on(lambda x: 1.0 in x, V))
+row("for", StagingError, "a Rep cannot be iterated", "[y for y in x]", "help: use whole-tensor operations")(on(lambda x: [y for y in x], V))
+row("in", StagingError, "a Rep cannot be searched", "1.0 in x", "help: `(x == value).any()`")(on(lambda x: 1.0 in x, V))
 row("call of a tensor", StagingError, "a Tensor1D[f32] cannot be called: it is no staged function", "x(1)")(
     on(lambda x: x(1), V))
 row("ir of a tensor", StagingError, "a Tensor1D[f32] is no staged function: it has no IR", "x.ir()")(on(lambda x: x.ir(), V))
@@ -630,7 +631,7 @@ row("selector twice", DifferentiationError, "the selector names a parameter twic
     lambda: gradient(of=loss, wrt=lambda p, x: (p.w, p.w)))
 row("selector arity", DifferentiationError, "the selector takes other arguments than loss: it gets 2 (p, x)", "gradient(of=loss, wrt=lambda p: p)")(
     lambda: gradient(of=loss, wrt=lambda p: p))
-row("selector of nothing", DifferentiationError, "wrt is a tuple of indices, not None", "gradient(of=loss, wrt=lambda p, x: None)")(
+row("selector of nothing", DifferentiationError, "the selector returns None: it picks", "gradient(of=loss, wrt=lambda p, x: None)")(
     lambda: gradient(of=loss, wrt=lambda p, x: None))
 row("selector of something else", DifferentiationError, "the selector returns 3: it picks parameters or their fields",
     "gradient(of=loss, wrt=lambda p, x: (p, 3))")(lambda: gradient(of=loss, wrt=lambda p, x: (p, 3)))
@@ -640,7 +641,7 @@ row("seed", DTypeError, "argument seed of f_grad is a Tensor2D[f32], not a Tenso
     on(lambda x: gradient(of=f, wrt=0, seedable=True)(x, x, x, x.cast(f64)), M))
 row("seed missing", StagingError, "f_grad takes 4 arguments (x, w, b, seed), not 3")(
     on(lambda x: gradient(of=f, wrt=0, seedable=True)(x, x, x), M))
-row("shape of the seed", ShapeError, "f32[2, 2]")(
+row("shape of the seed", ShapeError, "the seed of f_grad is f32[2, 3], like the result, not f32[2, 2]")(
     lambda: gradient(of=f, wrt=0, seedable=True)(ones(2, 4), ones(4, 3), ones(1, 3), ones(2, 2)))
 row("gradient of a function of functions", StagingError, "takes or returns staged functions")(
     on(lambda x: gradient(of=staged(lambda g, y: g(y)), wrt=1)(staged(lambda z: z), x), V))
@@ -687,7 +688,7 @@ def test_a_message_reads_as_promised() -> None:
     with pytest.raises(ShapeError) as caught:
         f(ones(1, 784), ones(785, 10), ones(1, 10))
     shown = "".join(traceback.format_exception_only(caught.value)).splitlines()
-    number = next(k for k, line in enumerate(open(__file__), 1) if "return x @ w + b" in line)
+    number = next(k for k, line in enumerate(Path(__file__).read_text().splitlines(), 1) if "return x @ w + b" in line)
     assert shown == [
         "nnkit.core.errors.ShapeError: cannot multiply f32[1, 784] by f32[785, 10]: inner dimensions 784 and 785 differ",
         f"  test_errors.py:{number}  return x @ w + b",

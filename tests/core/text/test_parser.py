@@ -33,7 +33,8 @@ func @g: (<1 x 784 x f32>, <784 x 10 x f32>, <1 x 10 x f32>) -> <1 x 10 x f32> {
 }
 
 [gradient @g wrt 1, 2 keeping 0 seedable]
-func @g_grad: (<1 x 784 x f32>, <784 x 10 x f32>, <1 x 10 x f32>, <1 x 10 x f32>) -> (<784 x 10 x f32>, <1 x 10 x f32>, <1 x 10 x f32>)
+func @g_grad: (<1 x 784 x f32>, <784 x 10 x f32>, <1 x 10 x f32>, <1 x 10 x f32>) \
+-> (<784 x 10 x f32>, <1 x 10 x f32>, <1 x 10 x f32>)
 """
 
 SQUARE = """module "m"
@@ -187,6 +188,12 @@ def test_an_error_shows_its_line_with_a_caret() -> None:
         "      %z = \tmultiple %x: f32, %y: f32\n"
         "           \t^"
     )
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_are_counted_however_they_end(end: str) -> None:
+    text = SQUARE.replace("multiply", "multiple").replace("\n", end)
+    assert error_of(text).startswith("line 4, column 10: ")
 
 
 def test_an_error_names_the_file() -> None:

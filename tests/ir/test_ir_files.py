@@ -1,0 +1,167 @@
+"""The programs in `tests/ir/*.dl`: each `// run:` line goes through the evaluator and the compiler.
+
+    // run: @f(1.0, [2.0, 3.0]) == [3.0, 4.0]       equal (a NaN to a NaN)
+    // run: @f(1.0) ~ 0.8414710                     equal to five digits, or two in f16 and bf16
+    // run: @f([1.0], 3) error: index 3             an IndexOutOfRangeError that says so
+
+Tensors are lists, tuples and structs are in parentheses.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nnkit.compile import STAGES, _advance
+from nnkit.core.autodiff import differentiate
+from nnkit.core.errors import IndexOutOfRangeError
+from nnkit.core.evaluate import evaluate
+from nnkit.core.ir import Module, Stage
+from nnkit.core.text import parse_module, print_module
+from nnkit.core.types import Array, TensorType, Type, elements_of
+from nnkit.core.verify import verify
+from tests.jit.emit.running import CheckFailed
+from tests.jit.emit.running import run as run_compiled
+from tests.programs import flat
+
+FILES = sorted(Path(__file__).parent.glob("*.dl"))
+NAMES = {"inf": np.inf, "nan": np.nan, "true": True, "false": False}
+DONE = {Stage.RAW: 1, Stage.OPTIMIZABLE: 1, Stage.COMPUTE: 4, Stage.SCHEDULE: 5}
+"""How many of the stages of a compilation a text of a stage has behind it."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A call and what it must give: a value, or part of an error's message."""
+
+    path: Path
+    line: int
+    name: str
+    arguments: tuple[Any, ...]
+    relation: str
+    expected: Any
+
+    def __str__(self) -> str:
+        return f"{self.path.stem}:{self.line}"
+
+
+def value_of(node: ast.expr) -> Any:
+    """A number, a list for a tensor, a tuple for a tuple."""
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return number
+        case ast.Name(id=name):
+            return NAMES[name]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -value_of(operand)
+        case ast.List(elts=elements):
+            return [value_of(element) for element in elements]
+        case ast.Tuple(elts=elements):
+            return tuple(value_of(element) for element in elements)
+        case _:
+            raise ValueError(f"{ast.unparse(node)} is no value")
+
+
+RUN = re.compile(r"// run: @(\w+)(\(.*\)) (==|~|error:) (.*)")
+
+
+def runs_in(path: Path) -> list[Run]:
+    found: list[Run] = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if line.startswith("// run:"):
+            match = RUN.fullmatch(line)
+            assert match is not None, f"{path.name}:{number}: {line}"
+            name, arguments, relation, expected = match.groups()
+            call = ast.parse(f"f{arguments}", mode="eval").body
+            assert isinstance(call, ast.Call)
+            wanted = expected
+            if relation != "error:":
+                wanted = value_of(ast.parse(expected, mode="eval").body)
+            given = tuple(map(value_of, call.args))
+            found.append(Run(path, number, name, given, relation, wanted))
+    return found
+
+
+RUNS = [run for path in FILES for run in runs_in(path)]
+
+
+def as_data(type: Type, value: Any) -> Any:
+    """What the evaluator takes for `value`."""
+    elements = elements_of(type)
+    if elements is not None:
+        return tuple(map(as_data, elements, value))
+    assert isinstance(type, TensorType)
+    return type.dtype.round(np.asarray(value)).reshape(type.shape)
+
+
+def leaves_of(type: Type) -> list[TensorType]:
+    elements = elements_of(type)
+    if elements is None:
+        assert isinstance(type, TensorType)
+        return [type]
+    return [leaf for element in elements for leaf in leaves_of(element)]
+
+
+def compare(run: Run, type: Type, found: list[Array]) -> None:
+    wanted = flat(as_data(type, run.expected))
+    for leaf, one, other in zip(leaves_of(type), found, wanted, strict=True):
+        assert one.dtype == leaf.dtype.numpy and one.shape == leaf.shape
+        if not leaf.dtype.is_float:
+            np.testing.assert_array_equal(one, other)
+            continue
+        digits = 0.0 if run.relation == "==" else 1e-2 if leaf.dtype.bytes == 2 else 2e-5
+        np.testing.assert_allclose(
+            one.astype(np.float64), other.astype(np.float64), rtol=digits, atol=digits
+        )
+
+
+def module_of(run: Run) -> Module:
+    module = parse_module(run.path.read_text(), str(run.path))
+    verify(module)
+    return module
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_files_are_valid_and_read_back(path: Path) -> None:
+    module = parse_module(path.read_text(), str(path))
+    verify(module)
+    text = print_module(module)
+    assert print_module(parse_module(text)) == text
+    assert runs_in(path), "a file without runs tests little"
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_evaluated(run: Run) -> None:
+    module = module_of(run)
+    function = module.functions[run.name]
+    if any(f.body is None for f in module.functions.values()):
+        differentiate(module)
+        verify(module)
+    data = [as_data(*pair) for pair in zip(function.type.parameters, run.arguments, strict=True)]
+    if run.relation == "error:":
+        with pytest.raises(IndexOutOfRangeError, match=run.expected):
+            evaluate(module, run.name, *data)
+    else:
+        compare(run, function.type.result, list(flat(evaluate(module, run.name, *data))))
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_compiled(run: Run) -> None:
+    module = module_of(run)
+    type = module.functions[run.name].type
+    for stage in STAGES[DONE[module.stage] :]:
+        _advance(module, run.name, stage)
+        verify(module)
+    pairs = zip(type.parameters, run.arguments, strict=True)
+    arrays = [leaf for pair in pairs for leaf in flat(as_data(*pair))]
+    if run.relation == "error:":
+        with pytest.raises(CheckFailed):
+            run_compiled(module.functions[run.name], arrays)
+    else:
+        compare(run, type.result, run_compiled(module.functions[run.name], arrays))
