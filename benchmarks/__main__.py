@@ -42,7 +42,10 @@ def main(arguments: Sequence[str]) -> None:
     contestants, absent = find()
     names = [contestant.name for contestant in contestants]
     workers = {one.name: Worker(one.package, one.name) for one in contestants}
-    rows = [compare(problem, workers, options.rounds) for problem in chosen(options.only)]
+    rows = [
+        compare(problem, workers, options.rounds, options.patience)
+        for problem in chosen(options.only)
+    ]
     for worker in workers.values():
         worker.close()
     once = [name for name in MEASURED if not options.only or name in options.only]
@@ -62,6 +65,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--only", nargs="+", choices=names, default=[], metavar="NAME", help=", ".join(names)
     )
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=60,
+        help="seconds that each comparison may wait for other programs to be quiet",
+    )
     parser.add_argument("--output", type=Path)
     return parser.parse_args(arguments)
 
@@ -82,7 +91,7 @@ def find() -> tuple[list[Contestant], dict[str, str]]:
     return contestants, absent
 
 
-def compare(problem: Problem, workers: Mapping[str, Worker], rounds: int) -> Row:
+def compare(problem: Problem, workers: Mapping[str, Worker], rounds: int, patience: float) -> Row:
     """Check that all get the same results, then time them."""
     progress(problem.title)
     batches: dict[str, Batch] = {}
@@ -99,7 +108,7 @@ def compare(problem: Problem, workers: Mapping[str, Worker], rounds: int) -> Row
             where = f"{name}, {problem.title}"
             np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-5, err_msg=where)
         batches[name] = worker.batch
-    return Row(problem.title, cells | alternate(batches, rounds), seconds)
+    return Row(problem.title, cells | alternate(batches, rounds, patience), seconds)
 
 
 def in_new_processes(once: Sequence[str], contestants: Sequence[Contestant]) -> list[Row]:

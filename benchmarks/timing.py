@@ -4,6 +4,7 @@
 2. In every round each contestant runs one such batch, after one call that is not counted; who begins
    changes from round to round.
 3. A pause before each batch lets the threads of the one before stop waiting for work.
+4. A round begins when other programs leave the machine alone, if they do so soon.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ Batch = Callable[[int], float]
 """Does something so many times, and gives the seconds each time took."""
 BATCH_SECONDS = 0.01
 PAUSE_SECONDS = 0.003
+QUIET = 0.1
+"""The share of the cores that other programs may use in the meantime."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,16 @@ class Spread:
         return Spread(median, low, high)
 
 
-def alternate(batches: Mapping[str, Batch], rounds: int) -> dict[str, Spread]:
-    """Seconds per call of each contestant."""
+def alternate(batches: Mapping[str, Batch], rounds: int, patience: float) -> dict[str, Spread]:
+    """Seconds per call of each contestant.
+
+    Units: `patience` is the seconds to wait for other programs, in all rounds together.
+    """
     counts = {name: calibrate(batch) for name, batch in batches.items()}
     measured: dict[str, list[float]] = {name: [] for name in batches}
     names = list(batches)
     for turn in range(rounds):
+        patience -= settle(patience)
         first = turn % len(names)
         for name in names[first:] + names[:first]:
             time.sleep(PAUSE_SECONDS)
@@ -71,15 +78,23 @@ def batch(call: Callable[[], object], count: int) -> float:
         gc.enable()
 
 
-def other_load() -> float:
-    """The share of the cores that other programs use, over a second; 0 where it is not known.
+def settle(patience: float) -> float:
+    """Wait until other programs are quiet, but no longer than `patience`; the seconds it took."""
+    begin = time.perf_counter()
+    while time.perf_counter() - begin < patience and other_load(0.2) > QUIET:
+        pass
+    return time.perf_counter() - begin
+
+
+def other_load(seconds: float = 1.0) -> float:
+    """The share of the cores that other programs use now; 0 where it is not known.
 
     Threads that wait for each other by spinning suffer most from it, by factors of a hundred.
     """
     before = _busy()
     if before is None:
         return 0.0
-    time.sleep(1)
+    time.sleep(seconds)
     after = _busy() or before
     return (after[0] - before[0]) / max(1, after[1] - before[1])
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from .errors import InternalError, UnsupportedError
+from .errors import InternalError, UnsupportedError, VerifyError
 from .ir import Function, Instruction, Module, Region, Value, evaluates_to
 from .ops.aggregate import Aggregate, Apply, Extract
 from .ops.nest import Nest
@@ -38,9 +38,12 @@ def evaluate(module: Module, name: str, *arguments: Any) -> Any:
     """The result of `@name(arguments)`.
 
     Arguments are arrays (bf16 as float32), or tuples of them for tuples and structs.
-    Raises: UnsupportedError when a gradient declaration is called that has no body yet.
+    Raises: VerifyError when there is no such function, UnsupportedError when a gradient declaration is
+        called that has no body yet.
     """
-    function = module.functions[name]
+    function = module.functions.get(name)
+    if function is None:
+        raise VerifyError(f"the module {module.name!r} has no function @{name}")
     with np.errstate(all="ignore"):
         return _run(module, _enter(function, [_convert(a) for a in arguments]))
 

@@ -18,7 +18,7 @@ _F = TypeVar("_F", bound=Float)
 _Z = TypeVar("_Z", bound=Integer)
 _B = TypeVar("_B", bound=Logical)
 _NP = TypeVar("_NP", bound=np.generic)
-_np_unknown = TypeVar("_np_unknown", bound=_UnknownScalar)
+_np_unknown = TypeVar("_np_unknown", bound=np.void)
 _NP_co = TypeVar("_NP_co", bound=np.generic, covariant=True)
 _X = TypeVar("_X")
 _X_co = TypeVar("_X_co", covariant=True)
@@ -90,7 +90,6 @@ class Logical(DType):
     def __new__(cls: type[_D], x: bool, /) -> Tensor0D[_D]: ...  # type: ignore[misc]
 class Numpy(DType, Generic[_NP_co]): ...   # has a numpy scalar type
 class _UnknownDType(DType): ...   # of a tensor made from an array of element type Any, without saying which
-class _UnknownScalar(np.generic): ...   # no array has it
 class Dim(int):
     """A named dimension: class Batch(Dim): ..."""
 class f16(Float, Numpy[np.float16]): ...
@@ -2049,9 +2048,9 @@ class _Fn5(Generic[_A0, _A1, _A2, _A3, _A4]):
     def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...
 class _Fn6(Generic[_A0, _A1, _A2, _A3, _A4, _A5]):
     def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...
-class Fn7(Generic[_A0, _A1, _A2, _A3, _A4, _A5, _A6]):
+class _Fn7(Generic[_A0, _A1, _A2, _A3, _A4, _A5, _A6]):
     def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...
-class Fn8(Generic[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7]):
+class _Fn8(Generic[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7]):
     def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...
 @overload
 def fn(t0: type[_A0], /) -> _Fn1[_A0]: ...
@@ -2066,9 +2065,9 @@ def fn(t0: type[_A0], t1: type[_A1], t2: type[_A2], t3: type[_A3], t4: type[_A4]
 @overload
 def fn(t0: type[_A0], t1: type[_A1], t2: type[_A2], t3: type[_A3], t4: type[_A4], t5: type[_A5], /) -> _Fn6[_A0, _A1, _A2, _A3, _A4, _A5]: ...
 @overload
-def fn(t0: type[_A0], t1: type[_A1], t2: type[_A2], t3: type[_A3], t4: type[_A4], t5: type[_A5], t6: type[_A6], /) -> Fn7[_A0, _A1, _A2, _A3, _A4, _A5, _A6]: ...
+def fn(t0: type[_A0], t1: type[_A1], t2: type[_A2], t3: type[_A3], t4: type[_A4], t5: type[_A5], t6: type[_A6], /) -> _Fn7[_A0, _A1, _A2, _A3, _A4, _A5, _A6]: ...
 @overload
-def fn(t0: type[_A0], t1: type[_A1], t2: type[_A2], t3: type[_A3], t4: type[_A4], t5: type[_A5], t6: type[_A6], t7: type[_A7], /) -> Fn8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7]: ...
+def fn(t0: type[_A0], t1: type[_A1], t2: type[_A2], t3: type[_A3], t4: type[_A4], t5: type[_A5], t6: type[_A6], t7: type[_A7], /) -> _Fn8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7]: ...
 # ---------------------------------------- differentiation
 _From: TypeAlias = Literal[0, 1, 2, 3]
 class _Function1(Protocol[_C0, _X_co]):

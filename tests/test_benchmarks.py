@@ -44,7 +44,7 @@ def test_contestants_take_turns() -> None:
     def second(count: int) -> float:
         return contestant("second")
 
-    found = alternate({"first": first, "second": second}, rounds=4)
+    found = alternate({"first": first, "second": second}, rounds=4, patience=0.0)
     assert found == {"first": Spread(1.0, 1.0, 1.0), "second": Spread(1.0, 1.0, 1.0)}
     assert calls[2:] == ["first", "second", "second", "first"] * 2
 
@@ -77,7 +77,8 @@ def test_every_problem_gives_the_same_twice(problem: Problem) -> None:
 
 @pytest.mark.slow
 def test_a_run() -> None:
-    command = [sys.executable, "-m", "benchmarks", "--only", "call", *MEASURED, "--rounds", "2"]
+    options = ["--only", "call", *MEASURED, "--rounds", "2", "--patience", "0"]
+    command = [sys.executable, "-m", "benchmarks", *options]
     finished = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
     assert "Machine: " in finished.stdout and "numpy " in finished.stdout
     rows = [line for line in finished.stdout.splitlines() if line.startswith("| ")][1:]

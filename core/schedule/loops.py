@@ -118,7 +118,7 @@ def _vector_axis(instruction: Instruction, nest: Nest, lanes: int) -> int:
     best, cheapest = -1, computed + LOAD * len(uses)
     for axis in reversed(range(len(nest.extents))):
         width = min(lanes, _power_below(nest.extents[axis]))
-        if width > 1 and not _is_checked(nest, axis):
+        if width > 1 and not _needs_single_points(nest, axis):
             accesses = sum(_access_cost(nest, use, axis, width) for use in uses)
             extent = nest.extents[axis]
             steps = extent // width + (extent % width != 0)
@@ -153,13 +153,13 @@ def _access_cost(nest: Nest, use: _Use, axis: int, lanes: int) -> float:
     return _PARTIAL if is_partial else STORE if use.is_written else LOAD
 
 
-def _is_checked(nest: Nest, axis: int) -> bool:
-    """Whether a check depends on the coordinate, and so has to be made point by point."""
-    checked = [a.indices for a in nest.accesses if a.bounds is Bounds.CHECK]
-    checked += [o.indices for o in nest.outputs if o.bounds is Bounds.CHECK]
+def _needs_single_points(nest: Nest, axis: int) -> bool:
+    """Whether a check, or which element is written, hangs on an index read at each point along `axis`."""
+    found = [a.indices for a in nest.accesses if a.bounds is Bounds.CHECK]
+    found += [output.indices for output in nest.outputs]
     return any(
         depends_on(nest, index, axis)
-        for indices in checked
+        for indices in found
         for index in indices
         if isinstance(index, Loaded)
     )

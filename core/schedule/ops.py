@@ -46,8 +46,9 @@ class Loops(Nest):
 
     `order` lists the axes, outermost loop first.  `vector` is the axis whose loop steps by `lanes`
     elements (−1 and 1 for none; it need not be innermost when reduction loops run inside it).
-    Reductions keep `accumulators` independent partial results.  Consecutive instructions of the same
-    `group` (≥ 0) share the loop over their outermost axis.
+    Reductions keep `accumulators` independent partial results in registers; where a reduced loop runs
+    outside of a kept one, the result is accumulated in memory.  Consecutive instructions of the same
+    `group` (≥ 0) share their outermost loop, which has the same extent and single steps in all of them.
     """
 
     name: ClassVar[str] = "loops"

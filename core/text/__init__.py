@@ -1,6 +1,7 @@
 """The text form of the IR: printing and parsing.
 
-Read `printer`, then `lexer`, `cursor`, `parser`; `template` and `attributes` serve both directions.
+The form itself is in `docs/ir.md`.  Read `template` and `attributes` (with `types`, `literals`, `indices`), which
+serve both directions; then `printer`; then `lexer`, `cursor`, `operations` and `parser`.
 """
 
 from .parser import parse_module

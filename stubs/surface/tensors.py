@@ -104,7 +104,7 @@ def _constructors(rank: int, array: str) -> Iterator[str]:
     """From an array of a known element type; from any array, or nested lists, and the element type.
 
     An array of element type Any, as `np.array([1.0])` is for checkers, fits every overload: the first
-    one, which no other array fits, makes a tensor that no function takes.
+    one, which only structured arrays fit besides, makes a tensor that no function takes.
     """
     unknown = array.format("np_unknown")
     yield f"(self: {plain(rank, 'UnknownDType')}, x: {unknown}, /) -> None"

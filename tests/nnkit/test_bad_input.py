@@ -11,8 +11,30 @@ import pytest
 
 import nnkit as nk
 from nnkit import (
-    DifferentiationError, DTypeError, Field, IndexOutOfRangeError, RankError, Rep, Scalar, ShapeError, StagingError, Struct,
-    Tensor0D, Tensor1D, Tensor2D, boolean, const, f16, f32, f64, gradient, i8, i32, spec, staged, value_and_gradient,
+    DifferentiationError,
+    DTypeError,
+    Field,
+    IndexOutOfRangeError,
+    RankError,
+    Rep,
+    Scalar,
+    ShapeError,
+    StagingError,
+    Struct,
+    Tensor0D,
+    Tensor1D,
+    Tensor2D,
+    boolean,
+    const,
+    f16,
+    f32,
+    f64,
+    gradient,
+    i8,
+    i32,
+    spec,
+    staged,
+    value_and_gradient,
 )  # fmt: skip
 
 F1, F2 = Tensor1D[f32], Tensor2D[f32]
@@ -79,14 +101,28 @@ def test_wrong_element_type(name: str) -> None:
 
 
 def test_other_things_than_arrays() -> None:
-    for thing in ("text", b"bytes", None, object(), {1: 2}, {1.0}, [1.0], 1j, range(3), print, np.float32):
+    for thing in (
+        "text",
+        b"bytes",
+        None,
+        object(),
+        {1: 2},
+        {1.0},
+        [1.0],
+        1j,
+        range(3),
+        print,
+        np.float32,
+    ):
         with pytest.raises(DTypeError, match="argument x of double is a Tensor2D"):
             double(thing)
 
 
 def test_wrong_number_of_arguments() -> None:
     for arguments in ((), (ones(1, 1),) * 2, (ones(1, 1),) * 9):
-        with pytest.raises(StagingError, match=rf"double takes 1 argument \(x\), not {len(arguments)}"):
+        with pytest.raises(
+            StagingError, match=rf"double takes 1 argument \(x\), not {len(arguments)}"
+        ):
             double(*arguments)
 
 
@@ -133,7 +169,19 @@ def test_empty_axes_in_every_kind_of_function() -> None:
         )  # fmt: skip
 
     shapes = [tuple(result.shape) for result in many(ones(0, 3))]
-    assert shapes == [(0, 3), (0, 3), (0, 3), (1, 3), (3, 0), (0, 0), (0, 3), (2, 0, 3), (0,), (0, 3, 2), (3, 0)]
+    assert shapes == [
+        (0, 3),
+        (0, 3),
+        (0, 3),
+        (1, 3),
+        (3, 0),
+        (0, 0),
+        (0, 3),
+        (2, 0, 3),
+        (0,),
+        (0, 3, 2),
+        (3, 0),
+    ]
     taken = staged(nk.take)(ones(3), np.zeros(0, np.int64))
     assert taken.shape == (0,)
 
@@ -157,7 +205,12 @@ def test_arrays_of_every_layout() -> None:
 
 def test_arrays_of_rank_zero() -> None:
     f = staged(lambda x: x + 1.0)
-    for zero in (np.array(1.0, np.float32), np.float32(1.0), f32(1.0), Tensor0D(np.array(1.0, np.float32))):
+    for zero in (
+        np.array(1.0, np.float32),
+        np.float32(1.0),
+        f32(1.0),
+        Tensor0D(np.array(1.0, np.float32)),
+    ):
         assert float(f(zero)) == 2.0
     assert float(f(np.array(1.0, ">f4"))) == 2.0
 
@@ -213,7 +266,9 @@ def test_the_gradient_of_a_function_of_integers() -> None:
     with pytest.raises(DifferentiationError, match="only floats have derivatives"):
         gradient(of=staged(lambda n: n.sum()), wrt=0)(np.arange(3))
     with pytest.raises(DifferentiationError, match="only floats have derivatives"):
-        gradient(of=staged(lambda b: nk.select(b, 1.0, nk.zeros((2,), f32))), wrt=0)(np.array([True, False]))
+        gradient(of=staged(lambda b: nk.select(b, 1.0, nk.zeros((2,), f32))), wrt=0)(
+            np.array([True, False])
+        )
 
 
 def test_what_has_no_derivative_has_none_silently_only_where_it_is_zero() -> None:
@@ -224,7 +279,9 @@ def test_what_has_no_derivative_has_none_silently_only_where_it_is_zero() -> Non
 def test_a_seed_of_another_shape_is_refused() -> None:
     seeded = gradient(of=double, wrt=0, seedable=True)
     for shape in ((2, 2), (3, 2), (2, 4), (0, 3)):
-        with pytest.raises(ShapeError, match=r"the seed of double_grad is f32\[2, 3\], like the result"):
+        with pytest.raises(
+            ShapeError, match=r"the seed of double_grad is f32\[2, 3\], like the result"
+        ):
             seeded(ones(2, 3), ones(*shape))
     with pytest.raises(ShapeError, match="the seed of double_grad") as caught:
         staged(lambda x, s: seeded(x, s))(ones(2, 3), ones(2, 2))
@@ -249,7 +306,12 @@ def test_reps_of_two_traces() -> None:
         return x
 
     first(ones(2))
-    for use in (lambda x: x + kept[0], lambda x: kept[0], lambda x: (x, kept[0]), lambda x: first(kept[0])):
+    for use in (
+        lambda x: x + kept[0],
+        lambda x: kept[0],
+        lambda x: (x, kept[0]),
+        lambda x: first(kept[0]),
+    ):
         with pytest.raises(StagingError, match="a Rep of first is used outside of it"):
             staged(use)(ones(2))
     with pytest.raises(StagingError, match="a Rep of first is used outside of it"):
@@ -353,7 +415,9 @@ def test_reps_and_concrete_values_in_one_call() -> None:
 def test_an_index_out_of_range_at_run_time() -> None:
     take = staged(lambda x, i: nk.take(x, i))
     for index in (3, -4, 2**31 - 1, -(2**31)):
-        with pytest.raises(IndexOutOfRangeError, match=f"index {index} is out of range for an axis of extent 3"):
+        with pytest.raises(
+            IndexOutOfRangeError, match=f"index {index} is out of range for an axis of extent 3"
+        ):
             take(ones(3), np.array([0, index], np.int32))
     with pytest.raises(IndexError):
         take(ones(3), np.array([3], np.int32))
@@ -388,7 +452,14 @@ def test_logic_of_numbers_and_arithmetic_of_truth_values() -> None:
     for body in (lambda x: x & x, lambda x: ~x, lambda x: x ^ x, lambda x: x.any()):
         with pytest.raises(DTypeError):
             staged(body)(ones(2))
-    for body in (lambda b: b + b, lambda b: -b, lambda b: b.sum(), lambda b: b < b, lambda b: nk.exp(b), lambda b: b @ b):
+    for body in (
+        lambda b: b + b,
+        lambda b: -b,
+        lambda b: b.sum(),
+        lambda b: b < b,
+        lambda b: nk.exp(b),
+        lambda b: b @ b,
+    ):
         with pytest.raises(DTypeError):
             staged(body)(np.array([True]))
     assert staged(lambda b: b == b)(np.array([True])).dtype is boolean

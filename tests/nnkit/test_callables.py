@@ -18,7 +18,21 @@ import pytest
 
 import nnkit as nk
 from nnkit import (
-    Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, build, const, f32, f64, fn, i32, spec, staged, tup,
+    Field,
+    Rep,
+    Scalar,
+    Struct,
+    Tensor1D,
+    Tensor2D,
+    build,
+    const,
+    f32,
+    f64,
+    fn,
+    i32,
+    spec,
+    staged,
+    tup,
 )  # fmt: skip
 
 F1, F2 = Tensor1D[f32], Tensor2D[f32]
@@ -509,7 +523,12 @@ def test_scalars_of_python_and_numpy() -> None:
 
     want = values(f(ones(1), f32(0.5), i32(2)))
     assert want == [2.5]
-    for rate, n in [(0.5, 2), (np.float32(0.5), np.int32(2)), (np.array(0.5, np.float32), 2), (np.float64(0.5), 2)]:
+    for rate, n in [
+        (0.5, 2),
+        (np.float32(0.5), np.int32(2)),
+        (np.array(0.5, np.float32), 2),
+        (np.float64(0.5), 2),
+    ]:
         assert values(f(ones(1), rate, n)) == want
     assert len(f._programs) == 1
     assert values(f(ones(1), 1, 2)) == [3.0]
@@ -559,7 +578,10 @@ def test_every_stage_can_be_printed() -> None:
         return nk.tanh(x @ p[Layer.w] + p[Layer.b])
 
     arguments = (spec((4, 2), f32), layer())
-    stages = {stage: f.ir(*arguments, stage=stage) for stage in ("raw", "optimizable", "optimized", "compute", "schedule")}
+    stages = {
+        stage: f.ir(*arguments, stage=stage)
+        for stage in ("raw", "optimizable", "optimized", "compute", "schedule")
+    }
     assert len(set(stages.values())) == 5
     assert "tanh" in stages["raw"] and "$Layer" in stages["raw"]
     assert stages["optimized"].count("$Layer") <= 1 and "nest" in stages["compute"]
@@ -639,7 +661,9 @@ def test_copies_are_the_function_itself() -> None:
 
 
 def test_pickling_goes_by_name() -> None:
-    sys.modules[__name__] = sys.modules.get(__name__) or sys.modules[importable.stageable.function.__module__]
+    sys.modules[__name__] = (
+        sys.modules.get(__name__) or sys.modules[importable.stageable.function.__module__]
+    )
     assert pickle.loads(pickle.dumps(importable)) is importable
     with pytest.raises(nk.StagingError, match="<lambda> cannot be pickled"):
         pickle.dumps(staged(lambda x: x))

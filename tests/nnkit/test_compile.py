@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -43,7 +45,11 @@ def plain(value: Any) -> Any:
 
 def leaves(value: Any) -> list[Any]:
     parts = value._fields if isinstance(value, Struct) else value
-    return [leaf for part in parts for leaf in leaves(part)] if isinstance(parts, tuple) else [np.asarray(value)]
+    return (
+        [leaf for part in parts for leaf in leaves(part)]
+        if isinstance(parts, tuple)
+        else [np.asarray(value)]
+    )
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -100,9 +106,6 @@ def test_every_module_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_importing_loads_no_compiler() -> None:
-    import subprocess
-    import sys
-
     code = "import sys, nnkit; print([m for m in ('llvmlite', 'nnkit.jit') if m in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"

@@ -8,7 +8,21 @@ import numpy as np
 import pytest
 
 import nnkit as nk
-from nnkit import Field, Rep, Scalar, Struct, Tensor0D, Tensor1D, Tensor2D, bf16, boolean, f32, f64, i8, spec
+from nnkit import (
+    Field,
+    Rep,
+    Scalar,
+    Struct,
+    Tensor0D,
+    Tensor1D,
+    Tensor2D,
+    bf16,
+    boolean,
+    f32,
+    f64,
+    i8,
+    spec,
+)
 from nnkit.conversion import annotated, concrete, declared_type, shapes_of, signature_of, spec_of
 from nnkit.core.types import BF16, BOOL, F32, I8
 from nnkit.staging.spec import StructSpec, TensorSpec, TupleSpec
@@ -55,7 +69,11 @@ def test_signatures_tell_apart_what_needs_other_code() -> None:
         Pair(np.ones(4, np.float32), 2), Tensor1D([True] * 3, boolean),
     ]  # fmt: skip
     assert len({signature_of(value) for value in distinct}) == len(distinct)
-    assert signature_of(VECTOR) == signature_of(Tensor1D(np.zeros(3, np.float32))) == signature_of(spec((3,), f32))
+    assert (
+        signature_of(VECTOR)
+        == signature_of(Tensor1D(np.zeros(3, np.float32)))
+        == signature_of(spec((3,), f32))
+    )
     assert signature_of(spec((3,), bf16)) == signature_of(Tensor1D([1, 1, 1], bf16))
 
 
@@ -77,7 +95,15 @@ def test_annotations() -> None:
     assert annotated(tuple[Rep[Tensor1D[f32]], Rep[Scalar[i8]]]) == both
     assert annotated(Rep[tuple[Tensor1D[f32], Scalar[i8]]]) == both
     assert annotated(Rep[Outer]) == spec_of(Outer(PAIR))
-    for open_type in (None, Any, Rep[Any], Rep[Tensor1D], int, tuple[Rep[Any], Rep[Scalar[i8]]], Rep[tuple[Any, ...]]):
+    for open_type in (
+        None,
+        Any,
+        Rep[Any],
+        Rep[Tensor1D],
+        int,
+        tuple[Rep[Any], Rep[Scalar[i8]]],
+        Rep[tuple[Any, ...]],
+    ):
         assert annotated(open_type) is None
 
 

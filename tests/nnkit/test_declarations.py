@@ -49,7 +49,11 @@ def test_everything_callable_says_what_it_is(name: str) -> None:
 def test_what_is_not_written_in_python_has_no_place() -> None:
     assert location_of(len) is None and parameters_of(len) == ("obj",)
     for function in (np.tanh, max):
-        with pytest.raises(nk.StagingError) if function is max else pytest.raises((nk.StagingError, AssertionError)):
+        with (
+            pytest.raises(nk.StagingError)
+            if function is max
+            else pytest.raises((nk.StagingError, AssertionError))
+        ):
             assert parameters_of(function) == ()
 
 

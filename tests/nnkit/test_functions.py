@@ -109,7 +109,9 @@ def results_of(rows: Mapping[str, Any], *arguments: Any) -> dict[str, Any]:
     """Each row's function of the arguments, all computed by one staged function."""
     functions = [row[0] if isinstance(row, tuple) else row for row in rows.values()]
     names = [f"x{k}" for k in range(len(arguments))]
-    body = eval(f"lambda {', '.join(names)}: tuple(f({', '.join(names)}) for f in fs)", {"fs": functions})
+    body = eval(
+        f"lambda {', '.join(names)}: tuple(f({', '.join(names)}) for f in fs)", {"fs": functions}
+    )
     found = staged(body)(*arguments)
     return dict(zip(rows, found, strict=True))
 
@@ -137,10 +139,14 @@ def test_functions_of_one_integer(dtype: Any) -> None:
         agree(name, got, UNARY[name][0](values), dtype)
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (0,), (2, 0, 3), (5, 2), (2, 3, 4), (2, 1, 3, 2)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(), (1,), (0,), (2, 0, 3), (5, 2), (2, 3, 4), (2, 1, 3, 2)], ids=str
+)
 def test_functions_keep_every_shape(shape: tuple[int, ...]) -> None:
     x, values = numbers(shape, 0.2, 0.8, f32)
-    rows = {name: getattr(nk, name) for name in ("exp", "negate", "relu", "sigmoid", "erf", "floor")}
+    rows = {
+        name: getattr(nk, name) for name in ("exp", "negate", "relu", "sigmoid", "erf", "floor")
+    }
     for name, got in results_of(rows, x).items():
         agree(name, got, UNARY[name][0](values.astype(np.float64)), f32)
 
@@ -257,7 +263,12 @@ def test_numbers_beside_a_tensor_take_its_element_type() -> None:
     for name, got in results_of(rows, x).items():
         agree(name, got, rows[name](values), f32)
     n, integers = numbers((4,), 1, 5, i32)
-    rows = {"//": lambda x: 7 // x, "%": lambda x: 7 % x, "// 2": lambda x: x // 2, "% 3": lambda x: x % 3}
+    rows = {
+        "//": lambda x: 7 // x,
+        "%": lambda x: 7 % x,
+        "// 2": lambda x: x // 2,
+        "% 3": lambda x: x % 3,
+    }
     for name, got in results_of(rows, n).items():
         agree(name, got, rows[name](integers), i32)
 
@@ -475,7 +486,10 @@ def test_movement() -> None:
         "expand": (lambda x: x.expand_dims(1), v[:, None]),
         "expand -1": (lambda x: x.expand_dims(-1), v[..., None]),
         "squeeze": (lambda x: x[:1].squeeze(0), v[0]),
-        "concat": (lambda x: nk.concat([x, x * 2.0, x[:1]], axis=0), np.concatenate([v, v * 2, v[:1]])),
+        "concat": (
+            lambda x: nk.concat([x, x * 2.0, x[:1]], axis=0),
+            np.concatenate([v, v * 2, v[:1]]),
+        ),
         "concat -1": (lambda x: nk.concat((x, x), axis=-1), np.concatenate([v, v], -1)),
         "stack": (lambda x: nk.stack([x, -x], axis=2), np.stack([v, -v], 2)),
         "stack -1": (lambda x: nk.stack([x[0], x[1]], axis=-1), np.stack([v[0], v[1]], -1)),
@@ -485,7 +499,10 @@ def test_movement() -> None:
             lambda x: nk.pad(x, [(1, 0), (0, 2), (1, 1)], value=-1.5),
             np.pad(v, [(1, 0), (0, 2), (1, 1)], constant_values=-1.5),
         ),
-        "broadcast_to": (lambda x: nk.broadcast_to(x[0, 0], (2, 2, 4)), np.broadcast_to(v[0, 0], (2, 2, 4))),
+        "broadcast_to": (
+            lambda x: nk.broadcast_to(x[0, 0], (2, 2, 4)),
+            np.broadcast_to(v[0, 0], (2, 2, 4)),
+        ),
         "zeros_like": (nk.zeros_like, np.zeros_like(v)),
         "ones_like": (nk.ones_like, np.ones_like(v)),
         "named": (lambda x: x.named(nk.Dim, nk.Dim, nk.Dim), v),
@@ -526,7 +543,10 @@ def test_staged_indices(dtype: Any) -> None:
         "mixed": (lambda x, i: x[1:3, i[1]], values[1:3, -1]),
         "take": (lambda x, i: nk.take(x, i), values[indices]),
         "take 1": (lambda x, i: nk.take(x, i, axis=1), values[:, indices]),
-        "take matrix": (lambda x, i: nk.take(x, i.reshape(2, 2), axis=-1), values[:, indices.reshape(2, 2)]),
+        "take matrix": (
+            lambda x, i: nk.take(x, i.reshape(2, 2), axis=-1),
+            values[:, indices.reshape(2, 2)],
+        ),
         "take one": (lambda x, i: nk.take(x, i[1], axis=1), values[:, -1]),
         "clip": (lambda x, i: nk.take(x, i * 9, mode="clip"), values[[3, 0, 0, 0]]),
     }
@@ -546,9 +566,21 @@ def test_fillers() -> None:
     rows: dict[str, Any] = {}
     for dtype in (*FLOATS, *INTEGERS):
         kind, name = dtype.core.numpy, dtype.__name__
-        rows[f"arange {name}"] = (lambda _, d=dtype: nk.arange(5, d), np.arange(5, dtype=kind), dtype)
-        rows[f"zeros {name}"] = (lambda _, d=dtype: nk.zeros((2, 0, 1), d), np.zeros((2, 0, 1), kind), dtype)
-        rows[f"full {name}"] = (lambda _, d=dtype: nk.full((2, 2), 3, d), np.full((2, 2), 3, kind), dtype)
+        rows[f"arange {name}"] = (
+            lambda _, d=dtype: nk.arange(5, d),
+            np.arange(5, dtype=kind),
+            dtype,
+        )
+        rows[f"zeros {name}"] = (
+            lambda _, d=dtype: nk.zeros((2, 0, 1), d),
+            np.zeros((2, 0, 1), kind),
+            dtype,
+        )
+        rows[f"full {name}"] = (
+            lambda _, d=dtype: nk.full((2, 2), 3, d),
+            np.full((2, 2), 3, kind),
+            dtype,
+        )
     rows["iota"] = (lambda _: nk.iota((2, 3), i32, axis=1), np.indices((2, 3))[1], i32)
     rows["iota -2"] = (lambda _: nk.iota((2, 3), f32, axis=-2), np.indices((2, 3))[0], f32)
     rows["ones"] = (lambda _: nk.ones((), boolean), np.True_, boolean)

@@ -14,7 +14,20 @@ import pytest
 
 import nnkit as nk
 from nnkit import (
-    Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f32, f64, fn, gradient, gradient_dynamic, i32, spec, staged,
+    Field,
+    Rep,
+    Scalar,
+    Struct,
+    Tensor1D,
+    Tensor2D,
+    f32,
+    f64,
+    fn,
+    gradient,
+    gradient_dynamic,
+    i32,
+    spec,
+    staged,
     value_and_gradient,
 )  # fmt: skip
 
@@ -155,7 +168,10 @@ def test_integers_inside_a_struct_have_zero_derivative() -> None:
     ds = gradient(of=advance, wrt=0)(State(np.int32(3), P), X)
     assert type(ds) is State and ds.step.dtype is i32 and int(ds.step) == 0
     close(ds.inner.w, 3 * loss_gradients()[0])
-    close(gradient(of=advance, wrt=lambda s, x: s.inner.b)(State(np.int32(2), P), X), 2 * loss_gradients()[1])
+    close(
+        gradient(of=advance, wrt=lambda s, x: s.inner.b)(State(np.int32(2), P), X),
+        2 * loss_gradients()[1],
+    )
 
 
 def test_from_and_keeping_of_several_results() -> None:
@@ -166,7 +182,9 @@ def test_from_and_keeping_of_several_results() -> None:
     close(d, math.cos(0.5))
     close(kept2, math.sin(0.5))
     assert float(kept0) == 1.0
-    d, sine = gradient_dynamic(of=three, wrt=[1], from_=1, seedable=True, keeping=(2,))(x, y, np.array(10.0))
+    d, sine = gradient_dynamic(of=three, wrt=[1], from_=1, seedable=True, keeping=(2,))(
+        x, y, np.array(10.0)
+    )
     assert float(d) == 30.0
     (alone,) = gradient_dynamic(of=three, wrt=[1])(x, y)
     assert float(alone) == 0.5
@@ -202,7 +220,10 @@ def test_a_gradient_of_a_polynomial() -> None:
     polynomial = fn(Scalar[f64])(lambda x: 4.0 * x * x + x + 4.0)
     assert float(gradient(of=polynomial, wrt=0)(0.3)) == pytest.approx(3.4, abs=1e-12)
     h = fn(Scalar[f64], Scalar[f64])(lambda a, b: a * a * b)
-    assert (float(gradient(of=h, wrt=0)(2.0, 3.0)), float(gradient(of=h, wrt=1)(2.0, 3.0))) == (12.0, 4.0)
+    assert (float(gradient(of=h, wrt=0)(2.0, 3.0)), float(gradient(of=h, wrt=1)(2.0, 3.0))) == (
+        12.0,
+        4.0,
+    )
 
 
 def test_gradients_of_gradients() -> None:
@@ -258,7 +279,9 @@ def test_a_tree_of_calls_differentiates_each_function_once() -> None:
 
         return leaf(x) + leaf(2 * x) + leaf(leaf(x))
 
-    assert float(d(np.array(0.7))) == pytest.approx((plain(0.7 + 1e-6) - plain(0.7 - 1e-6)) / 2e-6, rel=1e-7)
+    assert float(d(np.array(0.7))) == pytest.approx(
+        (plain(0.7 + 1e-6) - plain(0.7 - 1e-6)) / 2e-6, rel=1e-7
+    )
     text = d.ir(spec((), f64), stage="optimizable")
     assert text.count("cos %") == 1  # one backward function for the four calls
     assert text.count("sin %") <= 2  # and one forward function, beside the primal
@@ -307,7 +330,9 @@ def test_the_forward_pass_runs_once() -> None:
 
 def test_no_transposed_copy_of_a_matrix_is_needed_by_its_product() -> None:
     batched = staged(lambda x, y: x @ y)
-    text = gradient(of=batched, wrt=(0, 1)).ir(spec((5, 2, 3), f64), spec((5, 3, 4), f64), stage="optimized")
+    text = gradient(of=batched, wrt=(0, 1)).ir(
+        spec((5, 2, 3), f64), spec((5, 3, 4), f64), stage="optimized"
+    )
     assert text.count("dot %") == 2
 
 
@@ -380,7 +405,10 @@ def test_large_logits_have_finite_gradients() -> None:
 
 def test_power_by_its_exponent() -> None:
     d = gradient(of=staged(lambda x, y: x**y), wrt=1)
-    close(d(np.array([2.0, 3.0, 0.0]), np.array([3.0, 2.0, 2.0])), [8 * math.log(2), 9 * math.log(3), 0.0])
+    close(
+        d(np.array([2.0, 3.0, 0.0]), np.array([3.0, 2.0, 2.0])),
+        [8 * math.log(2), 9 * math.log(3), 0.0],
+    )
 
 
 def test_random_numbers_are_the_same_in_a_gradient() -> None:

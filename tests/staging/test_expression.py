@@ -10,7 +10,16 @@ from nnkit.core.errors import ShapeError, StagingError
 from nnkit.core.ops import Add
 from nnkit.core.types import F32
 from nnkit.staging.expression import (
-    Expression, Parameter, Primitive, Trace, at, check_alive, current_trace, depends_on_parameters, free_expressions, make,
+    Expression,
+    Parameter,
+    Primitive,
+    Trace,
+    at,
+    check_alive,
+    current_trace,
+    depends_on_parameters,
+    free_expressions,
+    make,
     tracing,
 )  # fmt: skip
 from nnkit.staging.spec import TensorSpec

@@ -37,7 +37,10 @@ def test_the_columns_are_those_of_characters() -> None:
         return marked
 
     mark("ééé", "wider than ASCII: 数"), mark(1, 2)
-    assert [p.excerpt().splitlines()[1].count("^") for p in caught] == [len('mark("ééé", "wider than ASCII: 数")'), len("mark(1, 2)")]
+    assert [p.excerpt().splitlines()[1].count("^") for p in caught] == [
+        len('mark("ééé", "wider than ASCII: 数")'),
+        len("mark(1, 2)"),
+    ]
 
 
 def test_what_spans_lines_is_marked_on_the_first() -> None:

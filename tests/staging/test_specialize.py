@@ -21,7 +21,9 @@ def test_names_that_the_text_form_can_write() -> None:
 def test_functions_of_one_name_are_numbered() -> None:
     first, second = staged(lambda x: x + 1.0), staged(lambda x: x + 2.0)
     text = staged(lambda x: first(second(x))).ir(spec((2,), f32))
-    assert [name in text for name in ("func @lambda:", "func @lambda_1:", "func @lambda_2:")] == [True] * 3
+    assert [name in text for name in ("func @lambda:", "func @lambda_1:", "func @lambda_2:")] == [
+        True
+    ] * 3
 
 
 def test_one_function_for_each_shape() -> None:

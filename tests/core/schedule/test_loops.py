@@ -8,6 +8,7 @@ from nnkit.core.compute import fuse, generate_compute
 from nnkit.core.ir import Builder, Module, Value
 from nnkit.core.ops import (
     Add,
+    Bounds,
     Combinator,
     DataTypeCast,
     Dot,
@@ -16,6 +17,7 @@ from nnkit.core.ops import (
     Iota,
     Multiply,
     Reduce,
+    ScatterAdd,
     Tanh,
     Transpose,
 )
@@ -158,3 +160,17 @@ def test_rows_and_columns_of_a_batch_become_one_axis() -> None:
 def test_a_copy_is_one_walk() -> None:
     (op,) = loops_of(module_of(lambda b, x: x, f32(30, 3)))
     assert op.extents == (90,)
+
+
+def test_a_scatter_writes_rows_by_vectors_and_elements_one_by_one() -> None:
+    def build(b: Builder, x: Value, i: Value) -> Value:
+        return b.emit(ScatterAdd((9, 64), 0, Bounds.CLIP), b.emit(Tanh(), x), i)
+
+    (op,) = loops_of(module_of(build, f32(32, 64), TensorType((32,), I64)))
+    assert op.vector == 1
+
+    def single(b: Builder, x: Value, i: Value) -> Value:
+        return b.emit(ScatterAdd((9,), 0, Bounds.CLIP), b.emit(Tanh(), x), i)
+
+    (op,) = loops_of(module_of(single, f32(64), TensorType((64,), I64)))
+    assert op.vector == -1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nnkit.core.compute import fuse, generate_compute
@@ -103,7 +103,6 @@ def check_in_place(members: Sequence[Instruction], first: Value, second: Value) 
     assert len(readers) == 1 or first.producer in members
 
 
-@settings(max_examples=300)
 @given(programs(max_instructions=25), st.sampled_from([Target(), SMALL_CACHE]))
 def test_no_two_live_buffers_overlap(program: Program, target: Target) -> None:
     run_pipeline(program.module, code_generation(program.entry))
@@ -113,7 +112,6 @@ def test_no_two_live_buffers_overlap(program: Program, target: Target) -> None:
     check_memory(program.module.functions[program.entry])
 
 
-@settings(max_examples=100)
 @given(programs(max_instructions=25))
 def test_the_same_without_fusion(program: Program) -> None:
     run_pipeline(program.module, code_generation(program.entry))

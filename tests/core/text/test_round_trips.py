@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 import nnkit as nk
 from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f32, f64, i32, i64
-from nnkit.compile import STAGES
+from nnkit.compile import STAGES, _advance
 from nnkit.core.autodiff import differentiate
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module, finish_function, start_function
@@ -151,6 +151,17 @@ def test_every_sample_of_an_op_reads_back(sample: Sample) -> None:
 @given(program=programs())
 def test_random_programs_read_back(program: Program) -> None:
     check_meaning(program.module, program.entry, program.arguments)
+
+
+@settings(max_examples=max(30, settings().max_examples // 10))
+@given(program=programs(max_instructions=6))
+def test_random_programs_read_back_at_every_stage(program: Program) -> None:
+    module, arguments = program.module, program.arguments
+    for stage in STAGES[1:]:
+        _advance(module, program.entry, stage)
+        if stage == "optimized":
+            arguments = tuple(leaf for argument in arguments for leaf in flat(argument))
+        check_meaning(module, program.entry, arguments)
 
 
 def with_locations(text: str) -> Callable[[int], str]:

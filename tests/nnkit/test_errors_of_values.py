@@ -1,0 +1,136 @@
+"""Messages about subscripts, structs, and what Python cannot do with a Rep."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nnkit as nk
+from nnkit import (
+    DTypeError,
+    IndexOutOfRangeError,
+    RankError,
+    ShapeError,
+    StagingError,
+    build,
+    const,
+    f64,
+    tup,
+)
+
+from .messages import Layer, M, N, Other, Table, V, f, layer, on
+
+ROWS = Table()
+row = ROWS.row
+
+# fmt: off
+
+# ------------------------------------------------------------------------------------------ subscripts
+row("index", IndexOutOfRangeError, "index 5 is out of range for axis 0 of f32[2, 3]", "x[5]",
+    "note: x is argument 0")(on(lambda x: x[5], M))
+row("index -4", IndexOutOfRangeError, "index -4 is out of range for axis 1 of f32[2, 3]", "x[:, -4]")(
+    on(lambda x: x[:, -4], M))
+row("index at run time", IndexOutOfRangeError, "index 7 is out of range for an axis of extent 3",
+    "nk.take(x, n)")(on(lambda x, n: nk.take(x, n), V, N[:1] + 7))
+row("negative index at run time", IndexOutOfRangeError, "index -4 is out of range for an axis of extent 3",
+    "x[n[0]]")(on(lambda x, n: x[n[0]], V, N - 4))
+row("label at run time", IndexOutOfRangeError, "index 3 is out of range for an axis of extent 3",
+    "nk.cross_entropy(x, n)")(on(lambda x, n: nk.cross_entropy(x, n), M, np.array([0, 3])))
+row("staged slice", StagingError, "the ends of a slice are Python ints: its extent must be static", "x[: n[0]]",
+    "help: use `take`")(on(lambda x, n: x[: n[0]], V, N))
+row("step 0", StagingError, "the step of a slice cannot be 0", "x[::0]")(on(lambda x: x[::0], V))
+row("two ellipses", StagingError, "a subscript has at most one `...`", "x[..., ...]")(on(lambda x: x[..., ...], M))
+row("newaxis", StagingError, "None is not a subscript", "x[None]", "help: `x.expand_dims(axis)`")(
+    on(lambda x: x[None], V))
+row("list subscript", StagingError, "a subscript is an int, a slice or a Rep, not a list", "x[[0, 1]]")(
+    on(lambda x: x[[0, 1]], V))
+row("float constant subscript", StagingError, "a subscript is an int, a slice or a Rep, not a float", "x[1.0]")(
+    on(lambda x: x[1.0], V))
+row("array subscript", StagingError, "a subscript is an int, a slice or a Rep, not a ndarray", "x[N]")(
+    on(lambda x: x[N], V))
+row("mode", ShapeError, "mode is 'error' or 'clip', not 'wrap'", 'nk.take(x, n, mode="wrap")')(
+    on(lambda x, n: nk.take(x, n, mode="wrap"), V, N))
+row("concat nothing", ShapeError, "cannot concatenate nothing", "nk.concat([])")(on(lambda x: nk.concat([]), V))
+row("split", ShapeError, "split takes numbers of at least 1, not 0", "nk.random.split(k, 0)")(
+    on(lambda k: nk.random.split(k, 0)[0], np.int64(0)))
+
+# ----------------------------------------------------------------------------- structs, tuples, lenses
+row("another struct's field", StagingError, "Other.w is not a field of Layer", "p[Other.w]",
+    "help: its fields are Layer.w, Layer.b")(on(lambda p: p[Other.w], layer()))
+row("a field of a tensor", StagingError, "Layer.w is a field of a struct, and this is a Tensor1D[f32]",
+    "x[Layer.w]")(on(lambda x: x[Layer.w], V))
+row("a struct's subscript", StagingError, "0 is not a field of Layer", "p[0]")(on(lambda p: p[0], layer()))
+row("set of another type", DTypeError, "field w of Layer holds a Tensor2D[f32], not a Tensor1D[f32]",
+    "p.set(Layer.w, p[Layer.b])")(on(lambda p: p.set(Layer.w, p[Layer.b]), layer()))
+row("set of no Rep", DTypeError, "field b of Layer holds a Tensor1D[f32], not a ndarray", "p.set(Layer.b, V)")(
+    on(lambda p: p.set(Layer.b, V), layer()))
+row("set in a tensor", StagingError, "only a struct has fields to set, not a Tensor1D[f32]",
+    "x.set(Layer.b, x)")(on(lambda x: x.set(Layer.b, x), V))
+row("arithmetic of structs", DTypeError, "add takes tensors, not a Layer", "p + p")(on(lambda p: p + p, layer()))
+row("method of structs", DTypeError, "sum takes tensors, not a Layer", "p.sum()")(on(lambda p: p.sum(), layer()))
+row("build without a field", StagingError, "field w of Layer is missing", "build(Layer, Layer.b << x)")(
+    on(lambda x: build(Layer, Layer.b << x), V))
+row("build with a field twice", StagingError, "field b of Layer is given twice",
+    "build(Layer, Layer.b << x, Layer.b << x)")(on(lambda x: build(Layer, Layer.b << x, Layer.b << x), V))
+row("build with another's field", StagingError, "Other.w is not a field of Layer", "build(Layer, Other.w << x)",
+    "help: its fields are w, b")(on(lambda x: build(Layer, Other.w << x), M))
+row("build of another type", DTypeError, "field w of Layer holds a Tensor2D[f32], not a Tensor2D[f64]",
+    "build(Layer, Layer.w << x.cast(f64), Layer.b << x[0])")(
+    on(lambda x: build(Layer, Layer.w << x.cast(f64), Layer.b << x[0]), M))
+row("build of another rank", RankError, "field b of Layer holds a Tensor1D[f32], not a Tensor2D[f32]",
+    "build(Layer, Layer.w << x, Layer.b << x)")(on(lambda x: build(Layer, Layer.w << x, Layer.b << x), M))
+row("build of no fields", StagingError, "build takes fields with their values, not a Rep", "build(Layer, x)",
+    "help: for example Layer.w << value")(on(lambda x: build(Layer, x), M))
+row("element", IndexOutOfRangeError, "element 2 does not exist: the tuple has 2 elements", "tup(x, x)[2]")(
+    on(lambda x: tup(x, x)[2], V))
+row("element by name", StagingError, "an element of a tuple is chosen by an int, not 'a'", 'tup(x, x)["a"]')(
+    on(lambda x: tup(x, x)["a"], V))
+row("unpack", StagingError, "only a tuple can be unpacked, not a Tensor1D[f32]", "x.unpack()")(
+    on(lambda x: x.unpack(), V))
+row("tup of nothing", StagingError, "tup takes at least one value", "tup()")(on(lambda x: tup(), V))
+
+# ------------------------------------------------------------------------------- what Python cannot do
+
+NO_VALUE = "needs a value, and a Rep has none while staging"
+row("float()", StagingError, f"float() {NO_VALUE}", "float(x)", "help: keep computing with Reps")(
+    on(lambda x: float(x), V))
+row("int()", StagingError, f"int() {NO_VALUE}", "int(x)")(on(lambda x: int(x), V))
+row("complex()", StagingError, f"complex() {NO_VALUE}", "complex(x)")(on(lambda x: complex(x), V))
+row("len()", StagingError, f"len() {NO_VALUE}", "len(x)")(on(lambda x: len(x), V))
+row("range()", StagingError, f"an index or range() {NO_VALUE}", "range(x)")(on(lambda x: range(x), V))
+row("np.tanh", StagingError, f"np.tanh {NO_VALUE}", "np.tanh(x)")(on(lambda x: np.tanh(x), V))
+row("np.sum", StagingError, f"np.sum {NO_VALUE}", "np.sum(x)")(on(lambda x: np.sum(x), V))
+row("np.concatenate", StagingError, f"np.concatenate {NO_VALUE}", "np.concatenate([x, x])")(
+    on(lambda x: np.concatenate([x, x]), V))
+row("np.asarray", StagingError, f"a NumPy function {NO_VALUE}", "np.asarray(x)")(on(lambda x: np.asarray(x), V))
+row("np.add.reduce", StagingError, f"np.add {NO_VALUE}", "np.add.reduce(x)")(on(lambda x: np.add.reduce(x), V))
+row("and", StagingError, "a Rep has no truth value", "x > 0.0 and x < 1.0",
+    "help: choose with `select(condition, a, b)`")(on(lambda x: x > 0.0 and x < 1.0, V))
+row("not", StagingError, "a Rep has no truth value", "not x")(on(lambda x: not x, V))
+row("conditional", StagingError, "a Rep has no truth value", "x.sum() > 0.0")(
+    on(lambda x: x if x.sum() > 0.0 else -x, V))
+row("for", StagingError, "a Rep cannot be iterated", "[y for y in x]", "help: use whole-tensor operations")(
+    on(lambda x: [y for y in x], V))
+row("in", StagingError, "a Rep cannot be searched", "1.0 in x", "help: `(x == value).any()`")(
+    on(lambda x: 1.0 in x, V))
+row("call of a tensor", StagingError, "a Tensor1D[f32] cannot be called: it is no staged function", "x(1)")(
+    on(lambda x: x(1), V))
+row("ir of a tensor", StagingError, "a Tensor1D[f32] is no staged function: it has no IR", "x.ir()")(
+    on(lambda x: x.ir(), V))
+row("code of a tensor", StagingError, "a Tensor1D[f32] is no staged function: it has no code",
+    "const(V).compile()")(lambda: const(V).compile())
+row("llvm of a tensor", StagingError, "it has no code", "const(V).llvm()")(lambda: const(V).llvm())
+row("asm of a tensor", StagingError, "it has no code", "const(V).asm()")(lambda: const(V).asm())
+row("function + tensor", StagingError, "f is a staged function, not a tensor", "f + x",
+    "help: call it, f(...)")(on(lambda x: f + x, V))
+row("tensor + function", StagingError, "f is a staged function, not a tensor", "x + f")(on(lambda x: x + f, V))
+row("value of a function", StagingError, "f is a staged function, not a tensor", "f.eval()")(lambda: f.eval())
+row("eval while staging", StagingError, "this Rep has no value: it depends on parameters of a staged function",
+    "x.eval()", "help: return it from the function")(on(lambda x: x.eval(), V))
+
+# fmt: on
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_message(name: str) -> None:
+    ROWS[name].check("test_errors_of_values.py")
