@@ -64,14 +64,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--only", nargs="+", choices=names, default=[], metavar="NAME", help=", ".join(names)
     )
-    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--rounds", type=int, default=30, help="batches per library, default 30")
     parser.add_argument(
         "--patience",
         type=float,
         default=60,
         help="seconds that each comparison may wait for other programs to be quiet",
     )
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, help="also write the table to this file")
     return parser.parse_args(arguments)
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 from ..errors import InternalError
 from ..location import HasLocation
@@ -169,4 +169,4 @@ class Region:
 
 def evaluates_to(values: Any) -> tuple[Array, ...]:
     """What `Op.evaluate` returned, always as a tuple."""
-    return values if isinstance(values, tuple) else (values,)
+    return cast("tuple[Array, ...]", values) if isinstance(values, tuple) else (values,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -78,12 +78,12 @@ def check_range(dtype: DType, number: Any) -> None:
         raise DTypeError(f"{number!r} is not a bool")
     if not dtype.is_integer:
         return
-    if not isinstance(number, int | np.integer) and not (
-        isinstance(number, float | np.floating)
-        and math.isfinite(number)
-        and float(number).is_integer()
-    ):
+    is_whole = isinstance(number, int | np.integer)
+    if isinstance(number, float | np.floating):
+        value = float(cast("float", number))
+        is_whole = math.isfinite(value) and value.is_integer()
+    if not is_whole:
         raise DTypeError(f"{number!r} is not an integer: cast explicitly to use it as {dtype}")
     info = np.iinfo(dtype.numpy)
-    if not info.min <= int(number) <= info.max:
+    if not info.min <= int(cast("int", number)) <= info.max:
         raise DTypeError(f"{number} is out of range for {dtype}: {info.min} to {info.max}")

@@ -17,6 +17,8 @@ MAX_INDEX = 3
 MAX_RESULTS = 4
 """Of a staged function."""
 RANKS = range(MAX_RANK + 1)
+COMMON_FIRST = (2, 1, 3, 4, 0)
+"""The ranks, in the order for functions: where no overload fits, mypy speaks of the first."""
 DTYPES: dict[str, tuple[str, str | None]] = {
     "f16": ("Float", "float16"),
     "bf16": ("Float", None),

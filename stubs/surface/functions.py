@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .expressions import (
+    COMMON_FIRST,
     LITERALS,
     MAX_RANK,
     MAX_RESULTS,
@@ -83,7 +84,7 @@ def _binary(family: str) -> Iterator[str]:
 
 
 def _select() -> Iterator[str]:
-    for r in RANKS:
+    for r in COMMON_FIRST:
         mask = f"pred: {rep(tensor(r, None, 'boolean'))}"
         yield f"({mask}, a: {rep(tensor(r))}, b: {rep(tensor(r))}, /) -> {rep(tensor(r))}"
         for dtype, literal in (("F", "float"), ("Z", "int")):
@@ -97,7 +98,7 @@ def _along_an_axis() -> Iterator[str]:
     for name, dtype in {"softmax": "F", "log_softmax": "F", "cumsum": "N", "flip": "D"}.items():
         along = [
             f"(x: {rep(tensor(r, None, dtype))}, /, axis: {any_axis(r)}) -> {rep(tensor(r, None, dtype))}"
-            for r in RANKS[1:]
+            for r in COMMON_FIRST[:-1]
         ]
         last = ["(x: Rep[FT], /) -> Rep[FT]"] if dtype == "F" else []
         yield from define(name, [*last, *along])
@@ -108,7 +109,7 @@ def _joins() -> Iterator[str]:
         "concat",
         [
             f"(xs: Sequence[{rep(plain(r))}], /, axis: {any_axis(r)} = 0) -> {rep(plain(r))}"
-            for r in RANKS[1:]
+            for r in COMMON_FIRST[:-1]
         ],
     )
     yield from define(
@@ -116,7 +117,8 @@ def _joins() -> Iterator[str]:
         [
             f"(xs: Sequence[{rep(tensor(r))}], /, axis: {axis_literal(i, r + 1)}{'' if i else ' = 0'})"
             f" -> {rep(tensor(r + 1, [*dims(r)[:i], 'Any', *dims(r)[i:]]))}"
-            for r in RANKS[:-1]
+            for r in COMMON_FIRST
+            if r < MAX_RANK
             for i in range(r + 1)
         ],
     )
@@ -125,7 +127,7 @@ def _joins() -> Iterator[str]:
         [
             f"(x: {rep(plain(r, variable))}, widths: {tup(['tuple[int, int]'] * r)}, /, *,"
             f" value: {number} = 0) -> {rep(plain(r, variable))}"
-            for r in RANKS[1:]
+            for r in COMMON_FIRST[:-1]
             for number, variable in (("float", "F"), ("int", "Z"))
         ],
     )
@@ -138,14 +140,15 @@ def _lookups() -> Iterator[str]:
         [
             f"(indices: {rep(tensor(r, None, 'Z'))}, count: int, dtype: type[E], /)"
             f" -> {rep(tensor(r + 1, [*dims(r), 'Any'], 'E'))}"
-            for r in RANKS[:-1]
+            for r in COMMON_FIRST
+            if r < MAX_RANK
         ],
     )
 
 
 def _take() -> Iterator[str]:
     """The axis is replaced by the axes of the indices."""
-    for r in RANKS[1:]:
+    for r in COMMON_FIRST[:-1]:
         for axis in range(r):
             for s in range(MAX_RANK - r + 2):
                 looked_up = dims(s, "PQUV")
@@ -163,12 +166,12 @@ def _makers() -> Iterator[str]:
         "iota",
         [
             f"(shape: {ints(r)}, dtype: type[N], /, axis: {any_axis(r)} = 0) -> {rep(plain(r, 'N'))}"
-            for r in RANKS[1:]
+            for r in COMMON_FIRST[:-1]
         ],
     )
     for name in ("zeros", "ones"):
         signatures = [
-            f"(shape: {ints(r)}, dtype: type[E], /) -> {rep(plain(r, 'E'))}" for r in RANKS
+            f"(shape: {ints(r)}, dtype: type[E], /) -> {rep(plain(r, 'E'))}" for r in COMMON_FIRST
         ]
         yield from define(name, signatures)
     yield from define(
@@ -176,7 +179,7 @@ def _makers() -> Iterator[str]:
         [
             f"(shape: {ints(r)}, value: {number}, dtype: type[{variable}], /)"
             f" -> {rep(plain(r, variable))}"
-            for r in RANKS
+            for r in COMMON_FIRST
             for number, variable in PYTHON.items()
         ],
     )
@@ -196,12 +199,12 @@ def _losses() -> Iterator[str]:
     classes = [
         f"(logits: {rep(tensor(r, None, 'F'))}, labels: {rep(without(r, r - 1, dtype='Z'))}, /)"
         " -> Rep[Tensor0D[F]]"
-        for r in (1, 2)
+        for r in (2, 1)
     ]
     probabilities = [
         f"(logits: {rep(tensor(r, None, 'F'))}, labels: {rep(tensor(r, None, 'F'))}, /)"
         " -> Rep[Tensor0D[F]]"
-        for r in (1, 2)
+        for r in (2, 1)
     ]
     yield from define("cross_entropy", classes + probabilities)
     option = "*, epsilon: float = 1e-5"
@@ -209,7 +212,7 @@ def _losses() -> Iterator[str]:
     scaled = [
         f"(x: {rep(tensor(r, None, 'F'))}, scale: {last}, offset: {last}, /, {option})"
         f" -> {rep(tensor(r, None, 'F'))}"
-        for r in RANKS[1:]
+        for r in COMMON_FIRST[:-1]
         for last in [rep(tensor(1, dims(r)[-1:], "F"))]
     ]
     yield from define("layer_norm", [plain_norm, *scaled])

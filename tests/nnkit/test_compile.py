@@ -1,4 +1,4 @@
-"""The stages from a staged function to native code: what each gives, that all compute the same, that errors are told."""
+"""The stages from a staged function to native code: that all compute the same, and the code."""
 
 from __future__ import annotations
 

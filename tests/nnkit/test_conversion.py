@@ -65,7 +65,8 @@ def test_arrays_and_numbers_become_tensors() -> None:
 def test_signatures_tell_apart_what_needs_other_code() -> None:
     distinct = [
         VECTOR, Tensor1D(np.ones(4, np.float32)), Tensor1D(np.ones(3)), Tensor2D(np.ones((3, 1), np.float32)), PAIR,
-        Outer(PAIR), (VECTOR,), (VECTOR, VECTOR), ((VECTOR, VECTOR),), Tensor1D([1, 1, 1], bf16), Tensor1D([1, 1, 1], i8),
+        Outer(PAIR), (VECTOR,), (VECTOR, VECTOR), ((VECTOR, VECTOR),), Tensor1D([1, 1, 1], bf16), Tensor1D([1,
+        1, 1], i8),
         Pair(np.ones(4, np.float32), 2), Tensor1D([True] * 3, boolean),
     ]  # fmt: skip
     assert len({signature_of(value) for value in distinct}) == len(distinct)

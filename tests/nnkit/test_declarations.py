@@ -27,7 +27,8 @@ class Callable_:
 MANY = {
     "function": (plain, "plain", ("x", "y"), int), "method": (Callable_().method, "method", ("x",), str),
     "object": (Callable_(), "Callable_", ("x",), int), "static": (Callable_.static, "static", ("x",), bytes),
-    "partial": (functools.partial(plain, 1), "plain", ("y",), int), "bound": (functools.partial(Callable_().method), "method", ("x",), str),
+    "partial": (functools.partial(plain, 1), "plain", ("y",), int),
+    "bound": (functools.partial(Callable_().method), "method", ("x",), str),
     "named": (functools.partial(plain, y=1), "plain", ("x",), int),
 }  # fmt: skip
 

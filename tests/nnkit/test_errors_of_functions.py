@@ -143,7 +143,8 @@ class Holder:
         return x
 
 
-@row("annotation", StagingError, "the annotations of bad name Missing, which is not defined here", "", "help: define or import it")
+@row("annotation", StagingError, "the annotations of bad name Missing, which is not defined here", "",
+    "help: define or import it")
 def _annotation() -> None:
     @staged
     def bad(x: Rep[Missing]) -> Rep[F1]:  # noqa: F821
@@ -159,7 +160,8 @@ def _unreadable() -> None:
     staged(bad)
 
 
-@row("out of its function", StagingError, "a Rep of keep is used outside of it", "x + kept[0]", "help: return the value")
+@row("out of its function", StagingError, "a Rep of keep is used outside of it", "x + kept[0]",
+    "help: return the value")
 def _outside() -> None:
     kept: list[Any] = []
 
@@ -185,7 +187,8 @@ def _after() -> None:
     kept[0] + 1.0
 
 
-@row("a closure run elsewhere", StagingError, "inner uses Reps of the staged function it was made in: it runs only there",
+@row("a closure run elsewhere", StagingError,
+    "inner uses Reps of the staged function it was made in: it runs only there",
      "made[0](V)", "help: call it with Reps, inside that function")
 def _closure() -> None:
     made: list[Any] = []
@@ -202,7 +205,8 @@ def _closure() -> None:
     made[0](V)
 
 
-@row("recursion", StagingError, "endless calls itself while it is staged, without end", "endless(x)", "help: a staged function runs once")
+@row("recursion", StagingError, "endless calls itself while it is staged, without end", "endless(x)",
+    "help: a staged function runs once")
 def _recursion() -> None:
     @staged
     def endless(x: Any) -> Any:

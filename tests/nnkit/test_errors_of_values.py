@@ -109,8 +109,8 @@ row("and", StagingError, "a Rep has no truth value", "x > 0.0 and x < 1.0",
 row("not", StagingError, "a Rep has no truth value", "not x")(on(lambda x: not x, V))
 row("conditional", StagingError, "a Rep has no truth value", "x.sum() > 0.0")(
     on(lambda x: x if x.sum() > 0.0 else -x, V))
-row("for", StagingError, "a Rep cannot be iterated", "[y for y in x]", "help: use whole-tensor operations")(
-    on(lambda x: [y for y in x], V))
+row("for", StagingError, "a Rep cannot be iterated", "[-y for y in x]", "help: use whole-tensor operations")(
+    on(lambda x: [-y for y in x], V))
 row("in", StagingError, "a Rep cannot be searched", "1.0 in x", "help: `(x == value).any()`")(
     on(lambda x: 1.0 in x, V))
 row("call of a tensor", StagingError, "a Tensor1D[f32] cannot be called: it is no staged function", "x(1)")(

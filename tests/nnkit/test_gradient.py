@@ -119,6 +119,7 @@ def test_an_index_gives_one_derivative_and_a_tuple_a_tuple() -> None:
     close(y, Y)
     dx, dw, db = gradient(of=g, wrt=(0, 1, 2))(X, W, B)
     close(dx, ONES["x"])
+    close(db, ONES["b"])
 
 
 def test_results_are_in_the_order_of_wrt() -> None:
@@ -186,6 +187,7 @@ def test_from_and_keeping_of_several_results() -> None:
         x, y, np.array(10.0)
     )
     assert float(d) == 30.0
+    close(sine, math.sin(0.5))
     (alone,) = gradient_dynamic(of=three, wrt=[1])(x, y)
     assert float(alone) == 0.5
 

@@ -1,0 +1,291 @@
+"""Calls: the forms of data they take, what they give back, how programs are shown, threads, copies and cost."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnkit as nk
+from nnkit import (
+    Field,
+    Rep,
+    Scalar,
+    Struct,
+    Tensor1D,
+    Tensor2D,
+    const,
+    f32,
+    i32,
+    spec,
+    staged,
+)
+
+F1, F2 = Tensor1D[f32], Tensor2D[f32]
+
+
+class Layer(Struct):
+    w: Field[Tensor2D[f32]]
+    b: Field[Tensor1D[f32]]
+
+
+def ones(*shape: int) -> Any:
+    return np.ones(shape, np.float32)
+
+
+def values(result: Any) -> Any:
+    return np.asarray(result).tolist()
+
+
+def layer() -> Layer:
+    return Layer(ones(2, 3), np.arange(3, dtype=np.float32))
+
+
+@staged
+def importable(x: Rep[F1]) -> Rep[F1]:
+    return x + 1.0
+
+
+# ------------------------------------------------------------------------------------------- what is accepted
+
+
+def test_every_form_of_an_array_is_accepted() -> None:
+    f = staged(lambda x: x * 2.0 + 1.0)
+    base = np.arange(6, dtype=np.float32)
+    want = (base * 2 + 1).tolist()
+    read_only = base.copy()
+    read_only.setflags(write=False)
+    misaligned = np.zeros(25, np.uint8)[1:].view(np.float32)
+    misaligned[:] = base
+    strided = np.zeros(12, np.float32)[::2]
+    strided[:] = base
+    forms = {
+        "array": base, "tensor": Tensor1D(base), "read-only": read_only, "misaligned": misaligned, "strided": strided,
+        "byte-swapped": base.astype(">f4"), "reversed": base[::-1].copy()[::-1],
+        "memoryview": np.asarray(memoryview(base)),
+    }  # fmt: skip
+    for name, array in forms.items():
+        for _ in range(2):
+            assert values(f(array)) == want, name
+    assert len(f._programs) == 1
+    square = np.arange(6, dtype=np.float32).reshape(2, 3)
+    matrix = staged(lambda x: x * 2.0)
+    with pytest.warns(PendingDeprecationWarning):
+        deprecated = np.matrix(square)
+    for other in (np.asfortranarray(square), square.T.copy().T, deprecated):
+        np.testing.assert_array_equal(np.asarray(matrix(other)), square * 2)
+    assert len(matrix._programs) == 1
+
+
+def test_a_mapped_file_is_accepted(tmp_path: Any) -> None:
+    mapped = np.memmap(tmp_path / "data", np.float32, "w+", shape=(3,))
+    mapped[:] = [1, 2, 3]
+    assert values(importable(mapped)) == [2.0, 3.0, 4.0]
+
+
+def test_scalars_of_python_and_numpy() -> None:
+    @staged
+    def f(x: Rep[F1], rate: Rep[Scalar[f32]], n: Rep[Scalar[i32]]) -> Rep[F1]:
+        return x * rate + n.cast(f32)
+
+    want = values(f(ones(1), f32(0.5), i32(2)))
+    assert want == [2.5]
+    for rate, n in [
+        (0.5, 2),
+        (np.float32(0.5), np.int32(2)),
+        (np.array(0.5, np.float32), 2),
+        (np.float64(0.5), 2),
+    ]:
+        assert values(f(ones(1), rate, n)) == want
+    assert len(f._programs) == 1
+    assert values(f(ones(1), 1, 2)) == [3.0]
+    assert np.isinf(values(f(ones(1), float("inf"), 0)))
+    inside = staged(lambda x: f(x, 0.25, 1))
+    assert values(inside(ones(1))) == [1.25]
+
+
+def test_tensors_of_a_user_s_subclass_and_arrays_changed_in_place() -> None:
+    class Mine(Tensor1D):
+        pass
+
+    assert values(importable(Mine(ones(2)))) == [2.0, 2.0]
+    array = np.arange(4, dtype=np.float32)
+    tensor = Tensor1D(array)
+    with pytest.warns(DeprecationWarning) if sys.version_info >= (3, 14) else nullcontext():
+        array.resize((2, 2), refcheck=False)
+    with pytest.raises(nk.RankError):
+        importable(tensor)
+
+
+def test_results_are_not_overwritten_by_later_calls() -> None:
+    kept = [importable(ones(3) * k) for k in range(6)]
+    assert [values(result)[0] for result in kept] == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_argument_can_be_returned_and_stays_apart() -> None:
+    f = staged(lambda x: (x, x))
+    array = ones(2)
+    first, second = f(array)
+    array[:] = 5.0
+    assert values(first) == values(second) == [1.0, 1.0]
+
+
+def test_mixed_calls_make_constants() -> None:
+    f = staged(lambda x, y: x + y)
+    g = staged(lambda x: f(x, np.array([10.0], np.float32)) + f(Tensor1D(ones(1)), x))
+    assert values(g(ones(1))) == [13.0]
+
+
+# -------------------------------------------------------------------------------------- looking at the program
+
+
+def test_every_stage_can_be_printed() -> None:
+    @staged
+    def f(x: Rep[F2], p: Rep[Layer]) -> Rep[F2]:
+        return nk.tanh(x @ p[Layer.w] + p[Layer.b])
+
+    arguments = (spec((4, 2), f32), layer())
+    stages = {
+        stage: f.ir(*arguments, stage=stage)
+        for stage in ("raw", "optimizable", "optimized", "compute", "schedule")
+    }
+    assert len(set(stages.values())) == 5
+    assert "tanh" in stages["raw"] and "$Layer" in stages["raw"]
+    assert stages["optimized"].count("$Layer") <= 1 and "nest" in stages["compute"]
+    assert "define" in f.llvm(*arguments)
+    assert "ret" in f.asm(*arguments)
+    assert f.ir(*arguments) == f.ir(*arguments)
+    assert f.ir(ones(4, 2), layer()) == stages["raw"]
+
+
+def test_tuples_of_specs_stand_for_tuples_of_arrays() -> None:
+    f = staged(lambda pair: pair[0] + pair[1])
+    text = f.ir((spec((3,), f32), spec((3,), f32)))
+    assert "<3 x f32>" in text
+
+
+def test_a_staged_function_shows_its_name() -> None:
+    assert repr(importable) == "<staged function importable(x)>"
+    assert repr(const(ones(1))) == "<Rep of Tensor1D[f32]>"
+
+
+# --------------------------------------------------------------------------------- threads, copies, pickles
+
+
+def test_eight_threads_call_a_new_function_at_once() -> None:
+    runs: list[int] = []
+
+    @staged
+    def inner(x: Any) -> Any:
+        runs.append(1)
+        time.sleep(0.02)
+        return x * 2.0
+
+    @staged
+    def outer(x: Any) -> Any:
+        runs.append(2)
+        return inner(x) + inner(x)
+
+    barrier = threading.Barrier(8)
+    found: list[Any] = []
+
+    def work(k: int) -> None:
+        barrier.wait()
+        called = outer if k % 2 else inner
+        found.append((k, values(called(ones(3) * k))))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(runs) == [1, 2]
+    assert sorted(found) == [(k, [k * (4.0 if k % 2 else 2.0)] * 3) for k in range(8)]
+
+
+def test_threads_with_different_shapes() -> None:
+    f = staged(lambda x: nk.exp(x).sum() * x)
+    failures: list[Any] = []
+
+    def work(extent: int) -> None:
+        for _ in range(200):
+            got = values(f(np.zeros(extent, np.float32) + 1))
+            if not np.allclose(got, extent * np.e):
+                failures.append(got)
+
+    threads = [threading.Thread(target=work, args=(extent,)) for extent in range(1, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not failures
+
+
+def test_copies_are_the_function_itself() -> None:
+    assert copy.copy(importable) is importable and copy.deepcopy(importable) is importable
+    x = const(ones(1))
+    assert copy.deepcopy(x) is x
+
+
+def test_pickling_goes_by_name() -> None:
+    assert pickle.loads(pickle.dumps(importable)) is importable
+    with pytest.raises(nk.StagingError, match="<lambda> cannot be pickled"):
+        pickle.dumps(staged(lambda x: x))
+    with pytest.raises(nk.StagingError, match="a Rep cannot be pickled"):
+        pickle.dumps(const(ones(1)))
+
+
+# --------------------------------------------------------------------------------------------- cost of a call
+
+
+def microseconds(call: Callable[[], Any], count: int = 2000) -> float:
+    """The best of a few rounds, per call."""
+    best = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        for _ in range(count):
+            call()
+        best = min(best, time.perf_counter() - start)
+    return best / count * 1e6
+
+
+def test_a_call_is_cheap_in_every_form() -> None:
+    @staged
+    def f(p: Rep[Layer], x: Rep[F2], rate: Rep[Scalar[f32]]) -> Rep[Layer]:
+        return p.set(Layer.b, p[Layer.b] - (x @ p[Layer.w])[0] * rate)
+
+    p, x, rate = layer(), Tensor2D(ones(1, 2)), f32(0.5)
+    wide = Tensor2D(ones(2, 2))
+    f(p, wide, rate)
+    f(p, x, rate)
+    array = ones(1, 2)
+
+    def alternating() -> None:
+        f(p, x, rate)
+        f(p, wide, rate)
+
+    assert microseconds(lambda: f(p, x, rate)) < 5
+    assert microseconds(lambda: f(p, array, rate)) < 5
+    assert microseconds(alternating) / 2 < 5
+    assert microseconds(lambda: f(p, x, 0.5)) < 20
+
+
+def test_more_shapes_than_are_chained_stay_cheap() -> None:
+    f = staged(lambda x: x + 1.0)
+    tensors = [Tensor1D(ones(extent)) for extent in range(1, 15)]
+    for tensor in tensors:
+        f(tensor)
+
+    def all_of_them() -> None:
+        for tensor in tensors:
+            f(tensor)
+
+    assert microseconds(all_of_them, 200) / len(tensors) < 10
