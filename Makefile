@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --root-user-action=ignore
 STAMP := $(VENV)/stamp
 OUT := examples/out
+MISTAKE := build/mistake.py
 
 .DEFAULT_GOAL := help
 .PHONY: run test check fmt bench fuzz clean help
@@ -16,10 +17,10 @@ run: $(STAMP)-run  ## train a typed classifier on handwritten digits, after mypy
 	@echo "== mypy --strict examples/digits.py"
 	@$(BIN)/mypy --strict examples/digits.py
 	@echo "== the same with a rank mistake"
-	@mkdir -p $(OUT)
-	@sed -E 's/^( *).*# mistake: (.*)$$/\1\2/' examples/digits.py > $(OUT)/mistake.py
-	@diff examples/digits.py $(OUT)/mistake.py && { echo "no line was changed" >&2; exit 1; } || true
-	@MYPYPATH=examples $(BIN)/mypy --strict $(OUT)/mistake.py && { echo "mypy missed it" >&2; exit 1; } || true
+	@mkdir -p $(dir $(MISTAKE))
+	@sed -E 's/^( *).*# mistake: (.*)$$/\1\2/' examples/digits.py > $(MISTAKE)
+	@diff examples/digits.py $(MISTAKE) && { echo "no line was changed" >&2; exit 1; } || true
+	@MYPYPATH=examples $(BIN)/mypy --strict $(MISTAKE) && { echo "mypy missed it" >&2; exit 1; } || true
 	@echo "== python examples/digits.py"
 	@$(BIN)/python examples/digits.py
 

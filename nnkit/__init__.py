@@ -2,6 +2,17 @@
 
 from . import random
 from .callables import Rep, build, const, fn, staged, tup
+from .composed import (
+    cross_entropy,
+    gelu,
+    layer_norm,
+    log_softmax,
+    logsumexp,
+    norm,
+    relu,
+    sigmoid,
+    softmax,
+)
 from .conversion import ArraySpec as Spec
 from .conversion import spec
 from .core.errors import (
@@ -32,7 +43,6 @@ from .functions import (
     concat,
     cos,
     cosh,
-    cross_entropy,
     cumsum,
     digamma,
     div,
@@ -44,36 +54,28 @@ from .functions import (
     floor,
     floor_divide,
     full,
-    gelu,
     iota,
-    layer_norm,
     lgamma,
     log,
     log1p,
-    log_softmax,
-    logsumexp,
     maximum,
     mean,
     minimum,
     modulo,
     mul,
     negate,
-    norm,
     one_hot,
     ones,
     ones_like,
     pad,
     power,
-    relu,
     rint,
     round,
     rsqrt,
     select,
-    sigmoid,
     sign,
     sin,
     sinh,
-    softmax,
     sqrt,
     square,
     stack,
@@ -117,8 +119,6 @@ from .tensors import (
     i64,
     named,
 )
-
-__version__ = "0.1.0"
 
 __version__ = "0.1.0"
 

@@ -105,7 +105,9 @@ class StagedFunction(Rep):
     def __init__(self, stageable: Stageable) -> None:
         self.stageable = stageable
         self.declared = declared_of(stageable)
-        self._places = [f"argument {name} of {stageable.name}" for name in stageable.parameter_names]
+        self._places = [
+            f"argument {name} of {stageable.name}" for name in stageable.parameter_names
+        ]
         self._programs: dict[Hashable, Callable[..., Any]] = {}
         self._entry: Callable[..., Any] = self._dispatch
         self._chained = 0
@@ -207,7 +209,9 @@ class StagedFunction(Rep):
         try:
             return [
                 concrete(value, declared, place, specs)
-                for value, declared, place in zip(arguments, self.declared, self._places, strict=True)
+                for value, declared, place in zip(
+                    arguments, self.declared, self._places, strict=True
+                )
             ]
         except NNKitError as error:
             raise lambdas.defined_here(located(error), self.stageable) from None

@@ -21,8 +21,9 @@ from .core.errors import DTypeError, NNKitError, RankError, ShapeError
 from .staging import primitive
 from .staging.expression import Build, Expression, make
 from .staging.primitive import MAX_RANK, is_index
-from .staging.rep import LANGUAGE, Rep
+from .staging.rep import Rep
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple
+from .staging.static import LANGUAGE
 from .structs import Struct, assemble, fields
 from .tensors import DTYPES, RANKED, AnyTensor, DType, wrap
 
@@ -185,7 +186,11 @@ def _tensor(value: Any, wanted: TensorSpec | None, declared: Spec | None, place:
             f"{place} is {value}, which has no data\n"
             "  help: f.compile, f.ir, f.llvm and f.asm take specs"
         )
-    if isinstance(value, Rep) or not is_arraylike(value) or (declared is not None and wanted is None):
+    if (
+        isinstance(value, Rep)
+        or not is_arraylike(value)
+        or (declared is not None and wanted is None)
+    ):
         shown = f"a {declared.words}" if declared else "a tensor, a struct or an array"
         raise DTypeError(
             f"{place} is {shown}, not {_described(value)}\n"

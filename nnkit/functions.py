@@ -1,12 +1,10 @@
-"""The typed functions of the language on Reps.
+"""The elementary functions of the language on Reps: those that are ops of the IR.
 
-Elementary ones are ops of the IR; activations, losses and norms are composed of them, and their gradients
-follow.  All broadcast as NumPy does.  Concrete tensors among the arguments count as constants.
+All broadcast as NumPy does.  Concrete tensors among the arguments count as constants.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,21 +15,23 @@ from .core.ir import Builder, Value
 from .core.ops import Combinator, Elementwise
 from .core.ops.literal import constant
 from .core.ops.nest import Bounds
-from .core.types import BOOL, I8, I64, DType, TensorType
+from .core.types import BOOL, DType, TensorType
 from .staging import primitive
 from .staging.expression import Primitive, make
 from .staging.indexing import wrap_negative
 from .staging.primitive import MAX_RANK, located
-from .staging.rep import core_dtype, is_number, static_shape
+from .staging.rep import is_number
 from .staging.spec import TensorSpec
+from .staging.static import core_dtype, static_shape
 
 
-def _rep(x: Any) -> Rep:
+def as_rep(x: Any) -> Rep:
+    """x as a Rep: what is concrete becomes a constant."""
     return x if isinstance(x, Rep) else const(x)
 
 
 def _map(op: Elementwise, x: Any) -> Rep:
-    return Rep(primitive.elementwise(op, _rep(x).expression))
+    return Rep(primitive.elementwise(op, as_rep(x).expression))
 
 
 def _pair(op: Elementwise, x: Any, y: Any) -> Rep:
@@ -40,7 +40,7 @@ def _pair(op: Elementwise, x: Any, y: Any) -> Rep:
         raise located(
             DTypeError(f"cannot {op.verb or op.name} two Python numbers: one must be a tensor")
         )
-    known = _rep(y if is_number(x) else x)
+    known = as_rep(y if is_number(x) else x)
     verb = op.verb or op.name
     return Rep(primitive.elementwise(op, known.lift(x, verb), known.lift(y, verb)))
 
@@ -249,9 +249,9 @@ def select(pred: Any, a: Any, b: Any, /) -> Rep:
     """a where pred is true, else b; the branch not taken has no derivative, whatever it is."""
     if is_number(a) and is_number(b):
         raise located(DTypeError("select between two Python numbers: one of them must be a tensor"))
-    known = _rep(b if is_number(a) else a)
+    known = as_rep(b if is_number(a) else a)
     chosen = [known.lift(value, "select") for value in (a, b)]
-    return Rep(primitive.elementwise(ops.Select(), *chosen, _rep(pred).expression))
+    return Rep(primitive.elementwise(ops.Select(), *chosen, as_rep(pred).expression))
 
 
 def stop_gradient(x: Any, /) -> Rep:
@@ -261,33 +261,33 @@ def stop_gradient(x: Any, /) -> Rep:
 
 def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
     """Arithmetic mean along the axes (all by default)."""
-    return _rep(x).mean(axis, keepdims=keepdims)
+    return as_rep(x).mean(axis, keepdims=keepdims)
 
 
 def var(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
     """Population variance along the axes (all by default)."""
-    return _rep(x).var(axis, keepdims=keepdims)
+    return as_rep(x).var(axis, keepdims=keepdims)
 
 
 def cumsum(x: Any, /, axis: int) -> Rep:
     """Running sums along one axis."""
-    return Rep(primitive.scan(_rep(x).expression, Combinator.ADD, axis))
+    return Rep(primitive.scan(as_rep(x).expression, Combinator.ADD, axis))
 
 
 def concat(xs: Sequence[Any], /, axis: int = 0) -> Rep:
     """Tensors one after the other along an existing axis."""
-    return Rep(primitive.concatenate([_rep(x).expression for x in xs], axis))
+    return Rep(primitive.concatenate([as_rep(x).expression for x in xs], axis))
 
 
 def stack(xs: Sequence[Any], /, axis: int = 0) -> Rep:
     """Tensors of one shape along a new axis."""
-    reps = [_rep(x) for x in xs]
+    reps = [as_rep(x) for x in xs]
     return concat([rep.expand_dims(axis) for rep in reps], axis)
 
 
 def flip(x: Any, /, axis: int) -> Rep:
     """The elements along one axis in reverse order."""
-    rep = _rep(x)
+    rep = as_rep(x)
     spec = primitive.tensor_of(rep.expression, "flip")
     op = ops.Reverse((primitive.normalize_axis(axis, spec.rank),))
     return Rep(make(Primitive(op), (rep.expression,), spec))
@@ -295,7 +295,7 @@ def flip(x: Any, /, axis: int) -> Rep:
 
 def pad(x: Any, widths: Sequence[tuple[int, int]], /, *, value: float = 0) -> Rep:
     """`widths[k] = (before, after)` elements `value` around axis k."""
-    rep = _rep(x)
+    rep = as_rep(x)
     spec = primitive.tensor_of(rep.expression, "pad")
     if len(widths) != spec.rank or any(len(pair) != 2 for pair in widths):
         raise located(
@@ -315,7 +315,7 @@ def take(x: Any, indices: Any, /, axis: int = 0, *, mode: str = "error") -> Rep:
     """
     if mode not in ("error", "clip"):
         raise located(ShapeError(f"mode is 'error' or 'clip', not {mode!r}"))
-    rep, at = _rep(x), _rep(indices)
+    rep, at = as_rep(x), as_rep(indices)
     spec = primitive.tensor_of(rep.expression, "take")
     position = primitive.normalize_axis(axis, spec.rank)
     bounds = Bounds.CLIP if mode == "clip" else Bounds.CHECK
@@ -325,7 +325,7 @@ def take(x: Any, indices: Any, /, axis: int = 0, *, mode: str = "error") -> Rep:
 
 def one_hot(indices: Any, count: int, dtype: Any, /) -> Rep:
     """1 at position `indices` of a new last axis of `count` elements, 0 elsewhere (all 0 outside)."""
-    rep = _rep(indices)
+    rep = as_rep(indices)
     spec = primitive.tensor_of(rep.expression, "one_hot")
     if not spec.dtype.is_integer:
         raise located(DTypeError(f"one_hot takes integer indices, not {spec.words}"))
@@ -356,7 +356,7 @@ def arange(count: int, dtype: Any, /) -> Rep:
 
 def broadcast_to(x: Any, shape: Sequence[int], /) -> Rep:
     """x repeated along axes of extent 1 and new leading axes."""
-    rep = _rep(x)
+    rep = as_rep(x)
     spec = primitive.tensor_of(rep.expression, "broadcast_to")
     extents = _shape(shape, "broadcast_to")
     if len(extents) < spec.rank:
@@ -392,127 +392,6 @@ def ones_like(x: Any, /) -> Rep:
     return _filled_like(x, 1)
 
 
-def sigmoid(x: Any, /) -> Rep:
-    """1 / (1 + e⁻ˣ), without overflow on either side."""
-    rep = _rep(x)
-    negative = rep < 0.0
-    small = exp(select(negative, rep, -rep))
-    part = 1.0 / (small + 1.0)
-    return select(negative, small * part, part)
-
-
-def relu(x: Any, /) -> Rep:
-    """max(x, 0); derivative 0 at 0; NaN stays NaN."""
-    rep = _rep(x)
-    return select(rep <= 0.0, 0.0, rep)
-
-
-def gelu(x: Any, /) -> Rep:
-    """x · Φ(x) with Φ of the normal distribution (by erf)."""
-    rep = _rep(x)
-    return rep * 0.5 * (erf(rep * math.sqrt(0.5)) + 1.0)
-
-
-def softmax(x: Any, /, axis: int = -1) -> Rep:
-    """exp(x) / Σ exp(x) along `axis`, without overflow."""
-    rep = _rep(x)
-    powers = exp(rep - stop_gradient(rep.max(axis, keepdims=True)))
-    return powers / powers.sum(axis, keepdims=True)
-
-
-def log_softmax(x: Any, /, axis: int = -1) -> Rep:
-    """log softmax(x) along `axis`, without overflow."""
-    rep = _rep(x)
-    shifted = rep - stop_gradient(rep.max(axis, keepdims=True))
-    return shifted - log(exp(shifted).sum(axis, keepdims=True))
-
-
-def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
-    """log Σ exp(x) along the axes; −∞ (with derivative 0) where all elements are −∞."""
-    rep = _rep(x)
-    top = stop_gradient(rep.max(axis, keepdims=True))
-    finite = select(top - top == 0.0, top, 0.0)  # ±∞ and NaN cannot be subtracted
-    total = exp(rep - finite).sum(axis, keepdims=True)
-    some = total > 0.0
-    value = select(some, log(select(some, total, 1.0)) + finite, -math.inf)
-    value = select(total == total, value, total)  # NaN stays NaN
-    return value if keepdims else _without(value, axis)
-
-
-def norm(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
-    """√Σx² along the axes; derivative 0 at the zero vector."""
-    total = square(_rep(x)).sum(axis, keepdims=keepdims)
-    zero = total == 0.0
-    return select(zero, 0.0, sqrt(select(zero, 1.0, total)))
-
-
-def cross_entropy(logits: Any, labels: Any, /) -> Rep:
-    """Mean over the batch of −Σ p log softmax(logits); labels are class numbers or probabilities p.
-
-    Shapes: logits (b, c) or (c), labels (b) or () of integers, or of the shape of the logits.
-    Raises: IndexOutOfRangeError when run with a class number outside 0 … c − 1.
-    """
-    rep, target = _rep(logits), _rep(labels)
-    spec = primitive.tensor_of(rep.expression, "cross_entropy")
-    given = primitive.tensor_of(target.expression, "cross_entropy")
-    if spec.rank not in (1, 2):
-        raise located(RankError(f"cross_entropy takes logits of rank 1 or 2, not a {spec.words}"))
-    if not given.dtype.is_integer:
-        if given != spec:
-            raise located(
-                DTypeError(f"labels are class numbers or a {spec.words}, not a {given.words}")
-            )
-        return -(target * log_softmax(rep)).sum(-1).mean()
-    if given.rank != spec.rank - 1:
-        raise located(
-            RankError(f"labels for a {spec.words} have rank {spec.rank - 1}, not {given.rank}")
-        )
-    if given.dtype is I8:  # it cannot count more than 128 classes
-        target = Rep(primitive.cast(target.expression, I64))
-    logs = log_softmax(rep)
-    chosen = Rep(
-        primitive.shaped(
-            "labels", _is_label, (logs.expression, target.expression), TensorSpec(spec.rank, BOOL)
-        )
-    )
-    return -select(chosen, logs, 0.0).sum(-1).mean()
-
-
-def _is_label(b: Builder, logits: Value, labels: Value) -> Value:
-    """Where the class is the label; a label that is no class is found by the gather's check."""
-    classes = b.emit(ops.Iota((logits.tensor.shape[-1],), 0, labels.tensor.dtype))
-    checked = b.emit(ops.Gather(0, Bounds.CHECK), classes, labels)
-    column = b.emit(ops.PadShape(labels.tensor.rank), checked)
-    return b.emit(ops.Equal(), classes, column)
-
-
-def layer_norm(x: Any, /, *parameters: Any, epsilon: float = 1e-5) -> Rep:
-    """(x − mean) / √(var + ε) over the last axis, then · scale + offset if these are given."""
-    if len(parameters) not in (0, 2):
-        raise located(RankError("layer_norm takes x alone, or x, scale and offset"))
-    rep = _rep(x)
-    centered = rep - rep.mean(-1, keepdims=True)
-    variance = square(centered).mean(-1, keepdims=True)
-    normal = centered * rsqrt(variance + epsilon)
-    if not parameters:
-        return normal
-    scale, offset = map(_rep, parameters)
-    for parameter in (scale, offset):
-        if primitive.tensor_of(parameter.expression, "layer_norm").rank != 1:
-            raise located(
-                RankError(f"scale and offset of layer_norm are vectors, not a {parameter.spec.words}")
-            )
-    return normal * scale + offset
-
-
-def _without(x: Rep, axis: Any) -> Rep:
-    """x without the axes of extent 1 that a reduction kept."""
-    axes = primitive.normalize_axes(axis, primitive.tensor_of(x.expression, "a reduction").rank)
-    for position in reversed(axes):
-        x = x.squeeze(position)
-    return x
-
-
 def _shape(shape: Any, what: str) -> tuple[int, ...]:
     extents = static_shape(shape, what)
     if len(extents) > MAX_RANK:
@@ -529,7 +408,7 @@ def _full(shape: Sequence[int], value: float, dtype: DType, what: str) -> Rep:
 
 
 def _filled_like(x: Any, number: int) -> Rep:
-    rep = _rep(x)
+    rep = as_rep(x)
     spec = primitive.tensor_of(rep.expression, "zeros_like")
 
     def build(b: Builder, value: Value) -> Value:

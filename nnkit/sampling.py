@@ -20,7 +20,7 @@ from .core.types import BF16, F16, F32, F64, DType, Shape
 from .functions import cos, floor_divide, iota, log, sqrt
 from .staging import primitive
 from .staging.primitive import located
-from .staging.rep import core_dtype, static_shape
+from .staging.static import core_dtype, static_shape
 from .tensors import DTYPES, Tensor0D, f32, i64
 
 _PRECISION = {F16: 11, BF16: 8, F32: 24, F64: 53}

@@ -6,13 +6,13 @@ take the element type of the tensor beside them; concrete tensors and arrays bec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import GenericAlias
-from typing import Any, ClassVar, NoReturn, Protocol, TypeVar, cast
+from typing import Any, ClassVar, NoReturn, TypeVar, cast
 
 import numpy as np
 
-from ..core.errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError, StagingError
+from ..core.errors import DTypeError, RankError, StagingError
 from ..core.ops import (
     Abs,
     Add,
@@ -40,20 +40,14 @@ from ..core.ops import (
 )
 from ..core.types import F32, DType
 from . import primitive
-from .expression import Build, Element, Expression, make
+from .aggregates import FieldLens, element_of, field_of, set_field
+from .expression import Expression
 from .indexing import subscript
 from .primitive import located
 from .spec import Spec, StructSpec, TupleSpec
+from .static import core_dtype, static_shape
 
 _Rep = TypeVar("_Rep", bound="Rep")
-
-
-class FieldLens(Protocol):
-    """A field of a struct class."""
-
-    owner: Any
-    name: str
-    index: int
 
 
 class Rep:
@@ -215,8 +209,8 @@ class Rep:
         match self.spec:
             case StructSpec():
                 return type(self)(field_of(self.expression, key))
-            case TupleSpec(elements):
-                return type(self)(_element_of(self.expression, key, len(elements)))
+            case TupleSpec():
+                return type(self)(element_of(self.expression, key))
             case spec if hasattr(key, "owner"):
                 raise located(
                     StagingError(f"{key!r} is a field of a struct, and this is a {spec.words}")
@@ -224,24 +218,22 @@ class Rep:
             case _:
                 return type(self)(subscript(self.expression, key, _index_expression))
 
+    def __setitem__(self, key: object, value: object, /) -> NoReturn:
+        raise located(
+            StagingError("a Rep cannot be written to: it is a value, as a number is"),
+            "`select(where, new, x)` or `concat` make a new one; a struct has `set`",
+        )
+
+    def __delitem__(self, key: object, /) -> NoReturn:
+        raise located(StagingError("elements of a Rep cannot be deleted"), "take a slice")
+
+    def __getattr__(self, name: str) -> Any:
+        reason = ": it is not known while staging" if name in _UNKNOWN else ""
+        raise AttributeError(f"a Rep has no {name!r}{reason}", name=name, obj=self)
+
     def set(self: _Rep, lens: FieldLens, value: object, /) -> _Rep:
         """The struct with one field replaced."""
-        spec = self.spec
-        if not isinstance(spec, StructSpec):
-            raise located(StagingError(f"only a struct has fields to set, not a {spec.words}"))
-        position = _position(spec, lens)
-        held = spec.fields[position][1]
-        new = value.expression if isinstance(value, Rep) else None
-        if new is None or new.type != held:
-            found = new.type.words if new else type(value).__name__
-            raise located(
-                DTypeError(f"field {lens.name} of {spec.words} holds a {held.words}, not a {found}")
-            )
-        parts = [
-            new if k == position else _part(self.expression, k, element)
-            for k, (_, element) in enumerate(spec.fields)
-        ]
-        return type(self)(make(Build(spec), parts, spec))
+        return type(self)(set_field(self.expression, lens, value))
 
     def unpack(self: _Rep) -> tuple[_Rep, ...]:
         """The elements of a tuple."""
@@ -403,6 +395,8 @@ class Rep:
         return f"<Rep of {self.spec.words}>"
 
 
+_UNKNOWN = ("shape", "size", "numpy", "item", "tolist")
+"""What only a concrete tensor has."""
 _REFLECTED: Mapping[Any, str] = {
     np.add: "__radd__",
     np.subtract: "__rsub__",
@@ -437,73 +431,6 @@ def is_operand(value: object) -> bool:
         or is_number(value)
         or hasattr(value, "_array")
     )
-
-
-def core_dtype(dtype: Any) -> DType:
-    """The compiler's element type for one of the language's."""
-    core = dtype if isinstance(dtype, DType) else getattr(dtype, "core", None)
-    if not isinstance(core, DType):
-        raise located(DTypeError(f"an element type is one of {LANGUAGE}, not {dtype!r}"))
-    return core
-
-
-LANGUAGE = "f16, bf16, f32, f64, i8, i32, i64, boolean"
-"""The element types a user can name."""
-
-
-def static_shape(dims: Any, what: str, *, least: int = 0) -> tuple[int, ...]:
-    """A shape made of Python ints.  Raises: DTypeError for anything else, such as a Rep."""
-    if not isinstance(dims, tuple | list):
-        raise located(DTypeError(f"{what} takes a shape, a tuple of ints, not {dims!r}"))
-    extents: list[int] = []
-    for dim in cast("Sequence[Any]", dims):
-        if not primitive.is_index(dim):
-            help = "spread it, `*shape`" if isinstance(dim, tuple | list) else ""
-            raise located(DTypeError(f"{what} takes Python ints, not {dim!r}"), help)
-        extent = int(dim)
-        if extent < least:
-            raise located(ShapeError(f"{what} takes numbers of at least {least}, not {extent}"))
-        extents.append(extent)
-    return tuple(extents)
-
-
-def field_of(struct: Expression, lens: Any) -> Expression:
-    """The field a lens names."""
-    spec = struct.type
-    assert isinstance(spec, StructSpec)
-    position = _position(spec, lens)
-    return _part(struct, position, spec.fields[position][1])
-
-
-def _position(spec: StructSpec, lens: Any) -> int:
-    """Where the struct has the field; a subclass may have it elsewhere than its base."""
-    owner, name = getattr(lens, "owner", None), getattr(lens, "name", None)
-    if not (isinstance(owner, type) and issubclass(spec.cls, owner)) or name is None:
-        raise located(
-            StagingError(f"{lens!r} is not a field of {spec.words}"),
-            f"its fields are {', '.join(f'{spec.words}.{field}' for field, _ in spec.fields)}",
-        )
-    return [field for field, _ in spec.fields].index(name)
-
-
-def _part(whole: Expression, position: int, spec: Spec) -> Expression:
-    """An element of a tuple or struct; what it was made of, where that is known."""
-    if isinstance(whole.rule, Build):
-        return whole.operands[position]
-    return make(Element(position), (whole,), spec)
-
-
-def _element_of(value: Expression, key: Any, count: int) -> Expression:
-    spec = value.type
-    assert isinstance(spec, TupleSpec)
-    if not primitive.is_index(key):
-        raise located(StagingError(f"an element of a tuple is chosen by an int, not {key!r}"))
-    if not -count <= key < count:
-        raise located(
-            IndexOutOfRangeError(f"element {key} does not exist: the tuple has {count} elements")
-        )
-    position = int(key) % count
-    return _part(value, position, spec.elements[position])
 
 
 def _index_expression(key: Any) -> Expression | None:

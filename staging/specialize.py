@@ -183,8 +183,12 @@ def _check_seed(callee: GradientCallee, wanted: Sequence[Type], given: Sequence[
     """Raises: ShapeError when the seed is not of the shape of the result that is differentiated."""
     seed, found = wanted[-1:], given[-1:]
     if callee.seedable and seed != found:
-        shapes = [type.words if isinstance(type, TensorType) else str(type) for type in (*seed, *found)]
-        raise ShapeError(f"the seed of {callee.name} is {shapes[0]}, like the result, not {shapes[1]}")
+        shapes = [
+            type.words if isinstance(type, TensorType) else str(type) for type in (*seed, *found)
+        ]
+        raise ShapeError(
+            f"the seed of {callee.name} is {shapes[0]}, like the result, not {shapes[1]}"
+        )
 
 
 def _called_here(error: NNKitError, node: Expression) -> NNKitError:

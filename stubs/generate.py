@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from surface.differentiation import differentiation
+from surface.expressions import REFUSED
 from surface.functions import functions
 from surface.sampling import sampling
 from surface.staged import reductions, staged_class, staging
-from surface.tensors import dtypes, errors, header, structs, tensors
+from surface.tensors import dtypes, errors, header, refusals, structs, tensors
 
 NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
@@ -35,6 +36,7 @@ FILES: dict[str, list[Section]] = {
         dtypes,
         tensors,
         structs,
+        refusals,
         staged_class,
         reductions,
         functions,
@@ -50,7 +52,7 @@ def render(sections: list[Section]) -> str:
     """The text of one stub."""
     text = "\n".join(line for section in sections for line in section()) + "\n"
     variables = re.findall(r"^(\w+) = TypeVar", text, re.MULTILINE)
-    private = "|".join([*variables, *SIGNATURES_ONLY])
+    private = "|".join([*variables, *SIGNATURES_ONLY, *REFUSED])
     return re.sub(rf"\b({private})\b", r"_\1", text)
 
 

@@ -202,7 +202,11 @@ class Nest(Op):
         if len(indices) != type.rank:
             raise InternalError(f"nest: {len(indices)} indices for {type}")
         for index in indices:
-            if isinstance(index, Affine) and index.terms and index.terms[-1][0] >= len(self.extents):
+            if (
+                isinstance(index, Affine)
+                and index.terms
+                and index.terms[-1][0] >= len(self.extents)
+            ):
                 raise InternalError(f"nest: index {index} leaves the {len(self.extents)} axes")
         if bounds is not Bounds.INSIDE or 0 in self.extents:
             return

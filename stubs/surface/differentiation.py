@@ -17,6 +17,7 @@ from .expressions import (
     function,
     method,
     names,
+    refused,
     rep,
     template,
     title,
@@ -28,8 +29,9 @@ def differentiation() -> Iterator[str]:
     yield title("differentiation")
     yield "From: TypeAlias = Literal[" + commas(map(str, range(MAX_INDEX + 1))) + "]"
     yield from _functions()
-    yield from define("gradient", [*_by_index(), _by_lens(), *_by_selector()])
-    yield from define("value_and_gradient", [*_value_by_index(), *_value_by_selector()])
+    yield from define("gradient", [_refusal(), *_by_index(), _by_lens(), *_by_selector()])
+    values = [_value_refusal(), *_value_by_index(), *_value_by_selector()]
+    yield from define("value_and_gradient", values)
     yield from template("differentiation")
 
 
@@ -120,6 +122,17 @@ def _by_selector() -> Iterator[str]:
         parameters, given = names("A", n), _selecting(n, "FT")
         yield f"(*, {given}) -> {rep(function(parameters, 'G'))}"
         yield f"(*, {given}, seedable: Literal[True]) -> {rep(function([*parameters, 'FT'], 'G'))}"
+
+
+def _refusal() -> str:
+    options = "from_: From = 0, seedable: bool = False, keeping: tuple[Literal[0]] = (0,)"
+    of = refused("FunctionOfFloatsAtIncreasingWrt")
+    return f"(*, of: {of}, wrt: int | tuple[int, ...], {options}) -> Any"
+
+
+def _value_refusal() -> str:
+    of = refused("NumberFunctionOfFloatsAtIncreasingWrt")
+    return f"(*, of: {of}, wrt: int | tuple[int, ...]) -> Any"
 
 
 def _value_by_index() -> Iterator[str]:

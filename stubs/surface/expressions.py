@@ -18,7 +18,8 @@ MAX_RESULTS = 4
 """Of a staged function."""
 RANKS = range(MAX_RANK + 1)
 COMMON_FIRST = (2, 1, 3, 4, 0)
-"""The ranks, in the order for functions: where no overload fits, mypy speaks of the first."""
+COMMON_LAST = COMMON_FIRST[::-1]
+"""The ranks of a table: where no overload fits, mypy speaks of the first one, pyright of the last."""
 DTYPES: dict[str, tuple[str, str | None]] = {
     "f16": ("Float", "float16"),
     "bf16": ("Float", None),
@@ -30,6 +31,18 @@ DTYPES: dict[str, tuple[str, str | None]] = {
     "boolean": ("Logical", "bool"),
 }
 """Family and NumPy scalar type of each element type: a new one costs this line."""
+REFUSED = (
+    "FunctionOfFloatsAtIncreasingWrt",
+    "NumberFunctionOfFloatsAtIncreasingWrt",
+    "TensorLikeTheFirst",
+    "TensorsLikeTheMask",
+    "LabelsLikeTheLogits",
+    "VectorsLikeTheLastAxis",
+    "TensorsOfOneTypeWithThatAxis",
+    "FloatsWithThatAxis",
+    "ContentOfTheField",
+)
+"""What messages say that an argument should have been: see `refused`."""
 LITERALS = {"Float": "float", "Integer": "int"}
 """The Python number that may stand for a scalar of the family."""
 PYTHON = {"float": "F", "int": "Z", "bool": "B"}
@@ -108,6 +121,16 @@ def tup(parts: Sequence[str]) -> str:
 def ints(rank: int) -> str:
     """A shape of that rank, as Python ints."""
     return tup(["int"] * rank) if rank else "tuple[()]"
+
+
+def refused(what: str) -> str:
+    """A Rep that nobody has: the first overload of a table wants it.
+
+    Where no overload fits, mypy complains about the first one that would fit if all Reps were alike,
+    or lists the whole table if there is none.  So the name of this class is what users read.
+    """
+    assert what in REFUSED, what
+    return rep(what)
 
 
 def function(parameters: Iterable[str], result: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from .expressions import (
     COMMON_FIRST,
+    COMMON_LAST,
     LITERALS,
     MAX_RANK,
     MAX_RESULTS,
@@ -20,6 +21,7 @@ from .expressions import (
     ints,
     names,
     plain,
+    refused,
     rep,
     template,
     tensor,
@@ -66,14 +68,13 @@ def functions() -> Iterator[str]:
 
 
 def _binary(family: str) -> Iterator[str]:
-    """One type; a tensor and a Python number; a tensor and one of lower rank."""
+    """A tensor and a Python number, or one of lower rank; two of one type."""
+    yield f"(x: Rep[Y], y: {refused('TensorLikeTheFirst')}, /) -> Rep[Y]"
     for literal_family, literal in LITERALS.items():
         if family in (literal_family, "Number"):
             variable = VARIABLES[literal_family]
             yield f"(x: Rep[{variable}], y: {literal}, /) -> Rep[{variable}]"
             yield f"(x: {literal}, y: Rep[{variable}], /) -> Rep[{variable}]"
-    variable = VARIABLES[family]
-    yield f"(x: Rep[{variable}], y: Rep[{variable}], /) -> Rep[{variable}]"
     dtype = {"Number": "N", "Float": "F", "Integer": "Z"}[family]
     for high in RANKS[1:]:
         for low in range(high):
@@ -81,16 +82,19 @@ def _binary(family: str) -> Iterator[str]:
             small = rep(tensor(low, dims(high)[high - low :], dtype))
             yield f"(x: {large}, y: {small}, /) -> {large}"
             yield f"(x: {small}, y: {large}, /) -> {large}"
+    variable = VARIABLES[family]
+    yield f"(x: Rep[{variable}], y: Rep[{variable}], /) -> Rep[{variable}]"
 
 
 def _select() -> Iterator[str]:
-    for r in COMMON_FIRST:
+    yield f"(pred: Rep[M], a: Rep[Y], b: {refused('TensorsLikeTheMask')}, /) -> Rep[Y]"
+    for r in COMMON_LAST:
         mask = f"pred: {rep(tensor(r, None, 'boolean'))}"
-        yield f"({mask}, a: {rep(tensor(r))}, b: {rep(tensor(r))}, /) -> {rep(tensor(r))}"
         for dtype, literal in (("F", "float"), ("Z", "int")):
             value = rep(tensor(r, None, dtype))
             yield f"({mask}, a: {value}, b: {literal}, /) -> {value}"
             yield f"({mask}, a: {literal}, b: {value}, /) -> {value}"
+        yield f"({mask}, a: {rep(tensor(r))}, b: {rep(tensor(r))}, /) -> {rep(tensor(r))}"
 
 
 def _along_an_axis() -> Iterator[str]:
@@ -105,23 +109,21 @@ def _along_an_axis() -> Iterator[str]:
 
 
 def _joins() -> Iterator[str]:
-    yield from define(
-        "concat",
-        [
-            f"(xs: Sequence[{rep(plain(r))}], /, axis: {any_axis(r)} = 0) -> {rep(plain(r))}"
-            for r in COMMON_FIRST[:-1]
-        ],
-    )
-    yield from define(
-        "stack",
-        [
-            f"(xs: Sequence[{rep(tensor(r))}], /, axis: {axis_literal(i, r + 1)}{'' if i else ' = 0'})"
-            f" -> {rep(tensor(r + 1, [*dims(r)[:i], 'Any', *dims(r)[i:]]))}"
-            for r in COMMON_FIRST
-            if r < MAX_RANK
-            for i in range(r + 1)
-        ],
-    )
+    wanted = refused("TensorsOfOneTypeWithThatAxis")
+    refusal = f"(xs: Sequence[{wanted}], /, axis: int = 0) -> Any"
+    joined = [
+        f"(xs: Sequence[{rep(plain(r))}], /, axis: {any_axis(r)} = 0) -> {rep(plain(r))}"
+        for r in COMMON_LAST[1:]
+    ]
+    stacked = [
+        f"(xs: Sequence[{rep(tensor(r))}], /, axis: {axis_literal(i, r + 1)}{'' if i else ' = 0'})"
+        f" -> {rep(tensor(r + 1, [*dims(r)[:i], 'Any', *dims(r)[i:]]))}"
+        for r in COMMON_LAST
+        if r < MAX_RANK
+        for i in reversed(range(r + 1))
+    ]
+    yield from define("concat", [refusal, *joined])
+    yield from define("stack", [refusal, *stacked])
     yield from define(
         "pad",
         [
@@ -187,8 +189,8 @@ def _makers() -> Iterator[str]:
         "broadcast_to",
         [
             f"(x: {rep(plain(low))}, shape: {ints(high)}, /) -> {rep(plain(high))}"
-            for high in RANKS
-            for low in range(high + 1)
+            for high in COMMON_FIRST
+            for low in range(high, -1, -1)
         ],
     )
 
@@ -199,20 +201,24 @@ def _losses() -> Iterator[str]:
     classes = [
         f"(logits: {rep(tensor(r, None, 'F'))}, labels: {rep(without(r, r - 1, dtype='Z'))}, /)"
         " -> Rep[Tensor0D[F]]"
-        for r in (2, 1)
+        for r in (1, 2)
     ]
     probabilities = [
         f"(logits: {rep(tensor(r, None, 'F'))}, labels: {rep(tensor(r, None, 'F'))}, /)"
         " -> Rep[Tensor0D[F]]"
-        for r in (2, 1)
+        for r in (1, 2)
     ]
-    yield from define("cross_entropy", classes + probabilities)
+    labels = refused("LabelsLikeTheLogits")
+    refusal = f"(logits: View[AnyTensor[F]], labels: {labels}, /) -> Rep[Tensor0D[F]]"
+    yield from define("cross_entropy", [refusal, *probabilities, *classes])
     option = "*, epsilon: float = 1e-5"
     plain_norm = f"(x: Rep[FT], /, {option}) -> Rep[FT]"
     scaled = [
         f"(x: {rep(tensor(r, None, 'F'))}, scale: {last}, offset: {last}, /, {option})"
         f" -> {rep(tensor(r, None, 'F'))}"
-        for r in COMMON_FIRST[:-1]
+        for r in COMMON_LAST[1:]
         for last in [rep(tensor(1, dims(r)[-1:], "F"))]
     ]
-    yield from define("layer_norm", [plain_norm, *scaled])
+    wanted = refused("VectorsLikeTheLastAxis")
+    refusal = f"(x: Rep[Y], scale: {wanted}, offset: Rep[M], /, {option}) -> Rep[Y]"
+    yield from define("layer_norm", [refusal, plain_norm, *scaled])

@@ -24,6 +24,7 @@ from .expressions import (
     method,
     names,
     plain,
+    refused,
     rep,
     template,
     tensor,
@@ -57,6 +58,7 @@ def staged_class() -> Iterator[str]:
     yield title("staged values")
     yield from template("rep")
     yield from _application()
+    yield from method("set", _set())
     yield from method(
         "unpack",
         [
@@ -76,7 +78,11 @@ def reductions() -> Iterator[str]:
     yield "class Reduce(Generic[X]):"
     yield from method("__call__", _reduce_cases("self: Reduce[{}]", "D"))
     yield "class ReduceFloat:"
-    yield from method("__call__", _reduce_cases("self, x: Rep[{}], /", "F"))
+    refusal = (
+        f"(self, x: {refused('FloatsWithThatAxis')}, /, axis: int | tuple[int, ...], *,"
+        " keepdims: bool = False) -> Any"
+    )
+    yield from method("__call__", [refusal, *_reduce_cases("self, x: Rep[{}], /", "F")])
 
 
 def staging() -> Iterator[str]:
@@ -90,7 +96,7 @@ def staging() -> Iterator[str]:
         [
             f"(fn: {function(names('A', n, 'Rep[{}]'), traced)}, /)"
             f" -> {rep(function(names('A', n), result))}"
-            for n in range(MAX_PARAMETERS + 1)
+            for n in (*range(1, MAX_PARAMETERS + 1), 0)
             for traced, result in results
         ],
     )
@@ -109,6 +115,12 @@ def staging() -> Iterator[str]:
 
 def _staged_function(arity: int) -> str:
     return rep(function(names("A", arity), "R"))
+
+
+def _set() -> list[str]:
+    """A field of a struct, replaced."""
+    field, content = "(self: Rep[S], field: Lens[S, Y]", refused("ContentOfTheField")
+    return [f"{field}, value: {content}, /) -> Rep[S]", f"{field}, value: Rep[Y], /) -> Rep[S]"]
 
 
 def _application() -> Iterator[str]:
@@ -247,7 +259,7 @@ def _reduce_cases(me: str, dtype: str) -> Iterator[str]:
     for r in RANKS:
         whole = me.format(tensor(r, None, dtype))
         yield f"({whole}, axis: None = None, {keep}) -> {rep(plain(r, dtype))}"
-        for count in range(1, r + 1):
+        for count in range(r, 0, -1):
             for axes in itertools.combinations(range(r), count):
                 literals = [axis_literal(axis, r) for axis in axes]
                 axis = tup(literals) if count > 1 else f"{literals[0]} | {tup(literals)}"

@@ -11,6 +11,7 @@ from .expressions import (
     MAX_SELECTED,
     PYTHON,
     RANKS,
+    REFUSED,
     commas,
     define,
     dims,
@@ -50,6 +51,12 @@ def dtypes() -> Iterator[str]:
     yield from template("dtypes")
     for name, (family, scalar) in DTYPES.items():
         yield f"class {name}({family}{f', Numpy[np.{scalar}]' if scalar else ''}): ..."
+
+
+def refusals() -> Iterator[str]:
+    yield title("what messages speak of; nothing is one of these")
+    for name in REFUSED:
+        yield f"class {name}: ..."
 
 
 def tensors() -> Iterator[str]:

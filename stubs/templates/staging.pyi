@@ -1,5 +1,4 @@
 class Spec:
-    """The shape and element type of an argument, without the data"""
     @property
     def shape(self) -> tuple[int, ...]: ...
     @property

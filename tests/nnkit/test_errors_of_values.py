@@ -15,6 +15,7 @@ from nnkit import (
     build,
     const,
     f64,
+    staged,
     tup,
 )
 
@@ -113,6 +114,10 @@ row("for", StagingError, "a Rep cannot be iterated", "[-y for y in x]", "help: u
     on(lambda x: [-y for y in x], V))
 row("in", StagingError, "a Rep cannot be searched", "1.0 in x", "help: `(x == value).any()`")(
     on(lambda x: 1.0 in x, V))
+row("assignment", StagingError, "a Rep cannot be written to: it is a value, as a number is", "x.__setitem__(0, 1.0)",
+    "help: `select(where, new, x)`")(on(lambda x: x.__setitem__(0, 1.0), V))
+row("deletion", StagingError, "elements of a Rep cannot be deleted", "x.__delitem__(0)", "help: take a slice")(
+    on(lambda x: x.__delitem__(0), V))
 row("call of a tensor", StagingError, "a Tensor1D[f32] cannot be called: it is no staged function", "x(1)")(
     on(lambda x: x(1), V))
 row("ir of a tensor", StagingError, "a Tensor1D[f32] is no staged function: it has no IR", "x.ir()")(
@@ -129,6 +134,15 @@ row("eval while staging", StagingError, "this Rep has no value: it depends on pa
     "x.eval()", "help: return it from the function")(on(lambda x: x.eval(), V))
 
 # fmt: on
+
+
+def test_what_only_a_concrete_tensor_has() -> None:
+    for name in ("shape", "size", "item", "numpy"):
+        with pytest.raises(
+            AttributeError, match=f"a Rep has no '{name}': it is not known while staging"
+        ):
+            staged(lambda x, name=name: getattr(x, name))(V)
+    assert not hasattr(const(V), "shape") and not hasattr(f, "shape")
 
 
 @pytest.mark.parametrize("name", ROWS)

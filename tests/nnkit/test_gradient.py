@@ -289,6 +289,26 @@ def test_a_tree_of_calls_differentiates_each_function_once() -> None:
     assert text.count("sin %") <= 2  # and one forward function, beside the primal
 
 
+def test_several_gradients_of_one_function_stand_in_one_module() -> None:
+    h = fn(Scalar[f64], Scalar[f64])(lambda a, b: a * a * b)
+    d0, d1 = gradient(of=h, wrt=0), gradient(of=h, wrt=1)
+    both = staged(lambda a, b: (d0(a, b), d1(a, b)))
+    assert [float(d) for d in both(np.array(2.0), np.array(3.0))] == [12.0, 4.0]
+    text = both.ir(spec((), f64), spec((), f64))
+    assert text.count("[gradient @lambda wrt") == 2 and text.count("func @lambda:") == 1
+
+
+def test_only_what_a_rule_needs_is_saved() -> None:
+    for body, saved in ((lambda x: (x + x).sum(), False), (lambda x: (x * x).sum(), True)):
+        leaf = fn(F1)(body)
+        top = staged(lambda x, leaf=leaf: leaf(x) + leaf(x * 2.0))
+        text = optimizable(gradient(of=top, wrt=0), spec((4,), f64))
+        backward = body_of(text, "lambda_bwd").split("\n")[0]
+        assert (
+            "<4 x f64>" in backward.split("->")[0]
+        ) == saved  # its parameters: residuals and the seed
+
+
 def test_calls_ten_deep_differentiate_in_linear_time() -> None:
     sizes = []
     for depth in (5, 10):

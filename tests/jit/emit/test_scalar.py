@@ -110,7 +110,9 @@ OF_ONE_TYPE = [
 """Every op with every element type it takes; those of mixed types have tests of their own."""
 
 
-@pytest.mark.parametrize(("op_class", "dtype"), OF_ONE_TYPE, ids=lambda x: getattr(x, "name", str(x)))
+@pytest.mark.parametrize(
+    ("op_class", "dtype"), OF_ONE_TYPE, ids=lambda x: getattr(x, "name", str(x))
+)
 def test_elementwise(op_class: type[Elementwise], dtype: DType) -> None:
     op = op_class()
     values = values_of(dtype)

@@ -1,0 +1,140 @@
+"""Activations, losses and norms: functions composed in the language, whose gradients follow."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .callables import Rep
+from .core import ops
+from .core.errors import DTypeError, RankError
+from .core.ir import Builder, Value
+from .core.ops.nest import Bounds
+from .core.types import BOOL, I8, I64
+from .functions import as_rep, erf, exp, log, rsqrt, select, sqrt, square, stop_gradient
+from .staging import primitive
+from .staging.primitive import located
+from .staging.spec import TensorSpec
+
+
+def sigmoid(x: Any, /) -> Rep:
+    """1 / (1 + e⁻ˣ), without overflow on either side."""
+    rep = as_rep(x)
+    negative = rep < 0.0
+    small = exp(select(negative, rep, -rep))
+    part = 1.0 / (small + 1.0)
+    return select(negative, small * part, part)
+
+
+def relu(x: Any, /) -> Rep:
+    """max(x, 0); derivative 0 at 0; NaN stays NaN."""
+    rep = as_rep(x)
+    return select(rep <= 0.0, 0.0, rep)
+
+
+def gelu(x: Any, /) -> Rep:
+    """x · Φ(x) with Φ of the normal distribution (by erf)."""
+    rep = as_rep(x)
+    return rep * 0.5 * (erf(rep * math.sqrt(0.5)) + 1.0)
+
+
+def softmax(x: Any, /, axis: int = -1) -> Rep:
+    """exp(x) / Σ exp(x) along `axis`, without overflow."""
+    rep = as_rep(x)
+    powers = exp(rep - stop_gradient(rep.max(axis, keepdims=True)))
+    return powers / powers.sum(axis, keepdims=True)
+
+
+def log_softmax(x: Any, /, axis: int = -1) -> Rep:
+    """log softmax(x) along `axis`, without overflow."""
+    rep = as_rep(x)
+    shifted = rep - stop_gradient(rep.max(axis, keepdims=True))
+    return shifted - log(exp(shifted).sum(axis, keepdims=True))
+
+
+def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
+    """log Σ exp(x) along the axes; −∞ (with derivative 0) where all elements are −∞."""
+    rep = as_rep(x)
+    top = stop_gradient(rep.max(axis, keepdims=True))
+    finite = select(top - top == 0.0, top, 0.0)  # ±∞ and NaN cannot be subtracted
+    total = exp(rep - finite).sum(axis, keepdims=True)
+    some = total > 0.0
+    value = select(some, log(select(some, total, 1.0)) + finite, -math.inf)
+    value = select(total == total, value, total)  # NaN stays NaN
+    return value if keepdims else _without(value, axis)
+
+
+def norm(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
+    """√Σx² along the axes; derivative 0 at the zero vector."""
+    total = square(as_rep(x)).sum(axis, keepdims=keepdims)
+    zero = total == 0.0
+    return select(zero, 0.0, sqrt(select(zero, 1.0, total)))
+
+
+def cross_entropy(logits: Any, labels: Any, /) -> Rep:
+    """Mean over the batch of −Σ p log softmax(logits); labels are class numbers or probabilities p.
+
+    Shapes: logits (b, c) or (c), labels (b) or () of integers, or of the shape of the logits.
+    Raises: IndexOutOfRangeError when run with a class number outside 0 … c − 1.
+    """
+    rep, target = as_rep(logits), as_rep(labels)
+    spec = primitive.tensor_of(rep.expression, "cross_entropy")
+    given = primitive.tensor_of(target.expression, "cross_entropy")
+    if spec.rank not in (1, 2):
+        raise located(RankError(f"cross_entropy takes logits of rank 1 or 2, not a {spec.words}"))
+    if not given.dtype.is_integer:
+        if given != spec:
+            raise located(
+                DTypeError(f"labels are class numbers or a {spec.words}, not a {given.words}")
+            )
+        return -(target * log_softmax(rep)).sum(-1).mean()
+    if given.rank != spec.rank - 1:
+        raise located(
+            RankError(f"labels for a {spec.words} have rank {spec.rank - 1}, not {given.rank}")
+        )
+    if given.dtype is I8:  # it cannot count more than 128 classes
+        target = Rep(primitive.cast(target.expression, I64))
+    logs = log_softmax(rep)
+    chosen = Rep(
+        primitive.shaped(
+            "labels", _is_label, (logs.expression, target.expression), TensorSpec(spec.rank, BOOL)
+        )
+    )
+    return -select(chosen, logs, 0.0).sum(-1).mean()
+
+
+def _is_label(b: Builder, logits: Value, labels: Value) -> Value:
+    """Where the class is the label; a label that is no class is found by the gather's check."""
+    classes = b.emit(ops.Iota((logits.tensor.shape[-1],), 0, labels.tensor.dtype))
+    checked = b.emit(ops.Gather(0, Bounds.CHECK), classes, labels)
+    column = b.emit(ops.PadShape(labels.tensor.rank), checked)
+    return b.emit(ops.Equal(), classes, column)
+
+
+def layer_norm(x: Any, /, *parameters: Any, epsilon: float = 1e-5) -> Rep:
+    """(x − mean) / √(var + ε) over the last axis, then · scale + offset if these are given."""
+    if len(parameters) not in (0, 2):
+        raise located(RankError("layer_norm takes x alone, or x, scale and offset"))
+    rep = as_rep(x)
+    centered = rep - rep.mean(-1, keepdims=True)
+    variance = square(centered).mean(-1, keepdims=True)
+    normal = centered * rsqrt(variance + epsilon)
+    if not parameters:
+        return normal
+    scale, offset = map(as_rep, parameters)
+    for parameter in (scale, offset):
+        if primitive.tensor_of(parameter.expression, "layer_norm").rank != 1:
+            raise located(
+                RankError(
+                    f"scale and offset of layer_norm are vectors, not a {parameter.spec.words}"
+                )
+            )
+    return normal * scale + offset
+
+
+def _without(x: Rep, axis: Any) -> Rep:
+    """x without the axes of extent 1 that a reduction kept."""
+    axes = primitive.normalize_axes(axis, primitive.tensor_of(x.expression, "a reduction").rank)
+    for position in reversed(axes):
+        x = x.squeeze(position)
+    return x

@@ -1,0 +1,79 @@
+"""Fields of structs and elements of tuples, as expressions."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from ..core.errors import DTypeError, IndexOutOfRangeError, StagingError
+from .expression import Build, Element, Expression, make
+from .primitive import is_index, located
+from .spec import Spec, StructSpec, TupleSpec
+
+
+class FieldLens(Protocol):
+    """A field of a struct class."""
+
+    owner: Any
+    name: str
+    index: int
+
+
+def field_of(struct: Expression, lens: Any) -> Expression:
+    """The field a lens names."""
+    spec = struct.type
+    assert isinstance(spec, StructSpec)
+    position = _position(spec, lens)
+    return _part(struct, position, spec.fields[position][1])
+
+
+def set_field(struct: Expression, lens: FieldLens, value: object) -> Expression:
+    """The struct with one field replaced.  Raises: DTypeError when the value is of another type."""
+    spec = struct.type
+    if not isinstance(spec, StructSpec):
+        raise located(StagingError(f"only a struct has fields to set, not a {spec.words}"))
+    position = _position(spec, lens)
+    held = spec.fields[position][1]
+    new = getattr(value, "expression", None)
+    if not isinstance(new, Expression) or new.type != held:
+        found = new.type.words if isinstance(new, Expression) else type(value).__name__
+        raise located(
+            DTypeError(f"field {lens.name} of {spec.words} holds a {held.words}, not a {found}")
+        )
+    parts = [
+        new if k == position else _part(struct, k, element)
+        for k, (_, element) in enumerate(spec.fields)
+    ]
+    return make(Build(spec), parts, spec)
+
+
+def element_of(value: Expression, key: Any) -> Expression:
+    """An element of a tuple.  Raises: IndexOutOfRangeError when there is none at `key`."""
+    spec = value.type
+    assert isinstance(spec, TupleSpec)
+    count = len(spec.elements)
+    if not is_index(key):
+        raise located(StagingError(f"an element of a tuple is chosen by an int, not {key!r}"))
+    if not -count <= key < count:
+        raise located(
+            IndexOutOfRangeError(f"element {key} does not exist: the tuple has {count} elements")
+        )
+    position = int(key) % count
+    return _part(value, position, spec.elements[position])
+
+
+def _position(spec: StructSpec, lens: Any) -> int:
+    """Where the struct has the field; a subclass may have it elsewhere than its base."""
+    owner, name = getattr(lens, "owner", None), getattr(lens, "name", None)
+    if not (isinstance(owner, type) and issubclass(spec.cls, owner)) or name is None:
+        raise located(
+            StagingError(f"{lens!r} is not a field of {spec.words}"),
+            f"its fields are {', '.join(f'{spec.words}.{field}' for field, _ in spec.fields)}",
+        )
+    return [field for field, _ in spec.fields].index(name)
+
+
+def _part(whole: Expression, position: int, spec: Spec) -> Expression:
+    """An element of a tuple or struct; what it was made of, where that is known."""
+    if isinstance(whole.rule, Build):
+        return whole.operands[position]
+    return make(Element(position), (whole,), spec)
