@@ -1,6 +1,7 @@
 """Python functions become expressions, expressions become IR.
 
 Read `spec` (what is known while staging) and `expression` (the DAG), `primitive` (its nodes by family),
-`rep` (the operators users write) with `indexing`, `lambdas` (functions and their gradients), and
-`specialize` (shapes flow in, IR comes out).  `location` says where in the user's file all this happens.
+`rep` (the operators users write) with `indexing`, `aggregates` and `static`, `lambdas` (functions and their
+gradients), and `specialize` (shapes flow in, IR comes out).  `location` says where in the user's file all
+this happens.
 """
