@@ -16,7 +16,7 @@ from importlib import import_module
 from threading import RLock
 from typing import Any, ClassVar, NoReturn
 
-from .compile import Specialization, assembly_text, compiled, llvm_text
+from .compile import Specialization
 from .conversion import (
     annotated,
     concrete,
@@ -28,7 +28,6 @@ from .conversion import (
     tensor_from,
 )
 from .core.errors import NNKitError, StagingError
-from .core.text import print_module
 from .declarations import hints_of, location_of, name_of, parameters_of
 from .staging import lambdas
 from .staging.expression import Build, Expression, Trace, depends_on_parameters, make
@@ -67,7 +66,7 @@ class Rep(StagedRep):
                 "return it from the function and call that with concrete tensors",
             )
         trace = Trace("eval", (), result=self.spec, output=self.expression)
-        return compiled(Specialization(trace, (), ()), _no_arguments, "eval")()
+        return Specialization(trace, (), ()).compiled(_no_arguments, "eval")()
 
     def ir(self, *_: object, stage: str = "raw") -> str:
         """Only staged functions have IR."""
@@ -156,16 +155,15 @@ class StagedFunction(Rep):
 
         `stage`: raw, optimizable, optimized, compute or schedule.
         """
-        specialization = self._specialization(self._values(arguments, specs=True))
-        return print_module(specialization.module(stage)[0])
+        return self._specialization(self._values(arguments, specs=True)).text(stage)
 
     def llvm(self, *arguments: Any) -> str:
         """The LLVM IR of the compiled function for arguments of these shapes."""
-        return llvm_text(self._specialization(self._values(arguments, specs=True)))
+        return self._specialization(self._values(arguments, specs=True)).llvm()
 
     def asm(self, *arguments: Any) -> str:
         """Its machine code, as assembly."""
-        return assembly_text(self._specialization(self._values(arguments, specs=True)))
+        return self._specialization(self._values(arguments, specs=True)).assembly()
 
     def compile(self, *arguments: Any) -> None:
         """Compile for arguments of these shapes, without running."""
@@ -283,7 +281,7 @@ class StagedFunction(Rep):
             if known is None:
                 chains = self._chained < _LONGEST_CHAIN
                 fallback = self._entry if chains else self._dispatch
-                known = compiled(specialization, fallback, self.stageable.name)
+                known = specialization.compiled(fallback, self.stageable.name)
                 self._programs[key] = self._entry = known
                 self._chained = self._chained + 1 if chains else 1
             return known

@@ -10,7 +10,6 @@ import pytest
 
 import nnkit as nk
 from nnkit import Rep, Tensor2D, f32
-from nnkit.compile import _advance, check
 from nnkit.core import verify as verify_package
 from nnkit.core.errors import InternalError, VerifyError
 from nnkit.core.ir import (
@@ -62,6 +61,7 @@ from nnkit.core.types import (
 )
 from nnkit.core.verify import verify, violations
 from nnkit.core.verify.nest import UNIT
+from nnkit.stages import advance, check
 
 X = TensorType((4,), F32)
 S = scalar(F32)
@@ -530,13 +530,13 @@ def test_a_pass_that_breaks_a_module_is_named(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(InternalError, match="after stage 'raw': module 'm' has 1 violation:"):
         check(broken(), "raw")
     with pytest.raises(InternalError, match=r"after pass '.*': module 'm' has"):
-        _advance(broken(), "f", "optimizable")
+        advance(broken(), "f", "optimizable")
 
 
 def test_every_stage_of_a_program_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NNKIT_VERIFY", "1")
     seen: list[str] = []
-    monkeypatch.setattr("nnkit.compile.verify", lambda module: seen.append(module.stage.value))
+    monkeypatch.setattr("nnkit.stages.verify", lambda module: seen.append(module.stage.value))
     twice.ir(nk.spec((2, 2), f32), stage="schedule")
     assert {"raw", "optimizable", "compute", "schedule"} <= set(seen)
 

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnkit.compile import STAGES, _advance
 from nnkit.core.autodiff import differentiate
 from nnkit.core.errors import IndexOutOfRangeError
 from nnkit.core.evaluate import evaluate
@@ -26,6 +25,7 @@ from nnkit.core.ir import Module, Stage
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import Array, TensorType, Type, elements_of
 from nnkit.core.verify import verify
+from nnkit.stages import STAGES, advance
 from tests.jit.emit.running import CheckFailed
 from tests.jit.emit.running import run as run_compiled
 from tests.programs import flat
@@ -156,7 +156,7 @@ def test_compiled(run: Run) -> None:
     module = module_of(run)
     type = module.functions[run.name].type
     for stage in STAGES[DONE[module.stage] :]:
-        _advance(module, run.name, stage)
+        advance(module, run.name, stage)
         verify(module)
     pairs = zip(type.parameters, run.arguments, strict=True)
     arrays = [leaf for pair in pairs for leaf in flat(as_data(*pair))]

@@ -11,11 +11,12 @@ import pytest
 
 import nnkit as nk
 from nnkit import Field, Struct, Tensor1D, Tensor2D, f32, f64, gradient, spec, staged
-from nnkit.compile import STAGES, Specialization
+from nnkit.compile import Specialization
 from nnkit.conversion import shapes_of, spec_of
 from nnkit.core.evaluate import evaluate
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import elements_of
+from nnkit.stages import STAGES
 
 
 class Params(Struct):

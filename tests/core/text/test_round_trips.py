@@ -11,7 +11,6 @@ from hypothesis import given, settings
 
 import nnkit as nk
 from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f32, f64, i32, i64
-from nnkit.compile import STAGES, _advance
 from nnkit.core.autodiff import differentiate
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module, finish_function, start_function
@@ -19,6 +18,7 @@ from nnkit.core.ops import Return
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import Array
 from nnkit.core.verify import verify
+from nnkit.stages import STAGES, advance
 from tests.core.ops.catalogue import SAMPLES
 from tests.core.ops.samples import Sample
 from tests.programs import Program, programs, same_bits
@@ -158,7 +158,7 @@ def test_random_programs_read_back(program: Program) -> None:
 def test_random_programs_read_back_at_every_stage(program: Program) -> None:
     module, arguments = program.module, program.arguments
     for stage in STAGES[1:]:
-        _advance(module, program.entry, stage)
+        advance(module, program.entry, stage)
         if stage == "optimized":
             arguments = tuple(leaf for argument in arguments for leaf in flat(argument))
         check_meaning(module, program.entry, arguments)

@@ -1,0 +1,141 @@
+"""From a staged function and shapes to native code: the stages, in order.
+
+    raw          what staging gives
+    optimizable  gradients have bodies, everything is simplified; calls are still calls
+    optimized    one function of tensors: calls inlined, structs and tuples taken apart
+    compute      loop nests
+    schedule     loops, vectors and memory decided: what is emitted
+
+`compile` loads this file on first use: it brings the passes, and LLVM by way of `jit.program`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from .compile import Specialization
+from .core.autodiff import differentiate, gradient_type
+from .core.compute import fuse, generate_compute
+from .core.errors import IndexOutOfRangeError, InternalError, StagingError
+from .core.ir import Function, Module
+from .core.passes.pipeline import (
+    AFTER_DIFFERENTIATION,
+    BEFORE_DIFFERENTIATION,
+    code_generation,
+    run_pipeline,
+)
+from .core.schedule.plan import schedule
+from .core.text import print_module
+from .core.types import TensorType, Type, elements_of
+from .core.verify import verify
+from .jit import entry, program
+from .jit.emit.steps import CheckSite
+from .staging.expression import at
+from .staging.primitive import located
+from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
+from .staging.specialize import Specializer
+from .tensors import RANKED
+
+STAGES = ("raw", "optimizable", "optimized", "compute", "schedule")
+
+
+def module_at(specialization: Specialization, stage: str) -> tuple[Module, Function]:
+    """The module as it is at the end of `stage`, and its entry function.
+
+    Raises: StagingError when there is no such stage.
+    """
+    if stage not in STAGES:
+        raise located(
+            StagingError(f"there is no stage {stage!r}; the stages are {', '.join(STAGES)}")
+        )
+    specializer = Specializer(gradient_type, Module(specialization.callee.name))
+    shapes = list(specialization.shapes)
+    types = tuple(specializer.type_of(spec, shapes) for spec in specialization.specs)
+    start = specializer.specialize(specialization.callee, types)
+    module = specializer.module
+    for step in STAGES[1 : STAGES.index(stage) + 1]:
+        advance(module, start.name, step)
+        check(module, step)
+    return module, module.functions[start.name]
+
+
+def advance(module: Module, entry: str, stage: str) -> None:
+    """Bring `module` from the stage before to the end of `stage`."""
+    match stage:
+        case "optimizable":
+            run_pipeline(module, BEFORE_DIFFERENTIATION, verifier=verify)
+            differentiate(module)
+            check(module, "differentiation")
+            run_pipeline(module, AFTER_DIFFERENTIATION, verifier=verify)
+        case "optimized":
+            run_pipeline(module, code_generation(entry), verifier=verify)
+        case "compute":
+            generate_compute(module)
+            fuse(module)
+        case _:
+            schedule(module, program.host())
+
+
+def check(module: Module, stage: str) -> None:
+    """Verify under NNKIT_VERIFY=1: a failure is a bug of ours."""
+    if os.environ.get("NNKIT_VERIFY") == "1":
+        try:
+            verify(module)
+        except Exception as error:
+            raise InternalError(f"after stage {stage!r}: {error}") from error
+
+
+def compiled(
+    specialization: Specialization, fallback: Callable[..., Any], name: str
+) -> Callable[..., Any]:
+    """Native code that takes and returns concrete values; `fallback` sees to arguments that do not fit."""
+    _, function = module_at(specialization, "schedule")
+    shapes = list(specialization.shapes)
+    arguments = tuple(_node(spec, shapes) for spec in specialization.specs)
+    result_shapes = _result_shapes(function.type.result)
+    result = _node(specialization.callee.result, result_shapes)
+    signature = entry.Signature(arguments, result)
+    built = program.build(function, signature, name=name, fallback=fallback, explain=_explain)
+    return built.call
+
+
+def printed(specialization: Specialization, stage: str) -> str:
+    """The text of the module at the end of `stage`."""
+    return print_module(module_at(specialization, stage)[0])
+
+
+def llvm_text(specialization: Specialization) -> str:
+    """The LLVM IR of the kernel."""
+    return program.kernel_text(module_at(specialization, "schedule")[1])
+
+
+def assembly_text(specialization: Specialization) -> str:
+    """The machine code of the kernel."""
+    return program.kernel_assembly(module_at(specialization, "schedule")[1])
+
+
+def _node(spec: Spec, shapes: list[tuple[int, ...]]) -> entry.Node:
+    """The tree of a value as the native entry reads or builds it."""
+    match spec:
+        case TensorSpec(rank, dtype):
+            return entry.Leaf(dtype.name, shapes.pop(0), RANKED[rank])
+        case TupleSpec(elements):
+            return entry.Several(tuple(_node(element, shapes) for element in elements))
+        case StructSpec(cls, fields):
+            return entry.Record(cls, tuple(_node(element, shapes) for _, element in fields))
+        case _:
+            raise InternalError(f"{spec} has no counterpart in Python")
+
+
+def _result_shapes(type: Type) -> list[tuple[int, ...]]:
+    """Shapes of the leaves of a flat result: one tensor or a tuple of tensors."""
+    types = elements_of(type) or (type,)
+    return [element.shape for element in types if isinstance(element, TensorType)]
+
+
+def _explain(site: CheckSite, index: int, bound: int) -> None:
+    """Raise for a run-time check that failed."""
+    error = IndexOutOfRangeError(f"index {index} is out of range for an axis of extent {bound}")
+    raise at(error, site.location)
