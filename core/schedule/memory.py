@@ -181,11 +181,9 @@ class _Plan:
 
 
 def _group_ends(groups: Sequence[int]) -> list[int]:
-    ends = list(range(len(groups)))
-    for position in range(len(groups) - 2, -1, -1):
-        if groups[position] >= 0 and groups[position] == groups[position + 1]:
-            ends[position] = ends[position + 1]
-    return ends
+    """Aliases and literals may stand between the members of a group; they do not end it."""
+    last = {group: position for position, group in enumerate(groups)}
+    return [last[group] if group >= 0 else position for position, group in enumerate(groups)]
 
 
 def _writes_each_once(nest: Nest, written: Output) -> bool:

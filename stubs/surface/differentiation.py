@@ -29,8 +29,10 @@ def differentiation() -> Iterator[str]:
     yield title("differentiation")
     yield "From: TypeAlias = Literal[" + commas(map(str, range(MAX_INDEX + 1))) + "]"
     yield from _functions()
-    yield from define("gradient", [_refusal(), *_by_index(), _by_lens(), *_by_selector()])
-    values = [_value_refusal(), *_value_by_index(), *_value_by_selector()]
+    lens = _by_lens("OUT", ", from_: From = 0", "D0")
+    value_lens = _by_lens("Tensor0D[F]", "", "tuple[Tensor0D[F], D0]")
+    yield from define("gradient", [_refusal(), *_by_index(), lens, *_by_selector()])
+    values = [_value_refusal(), *_value_by_index(), value_lens, *_value_by_selector()]
     yield from define("value_and_gradient", values)
     yield from template("differentiation")
 
@@ -93,9 +95,10 @@ def _by_index() -> Iterator[str]:
             yield f"(*, {of}, from_: Literal[{k}], {seed}) -> {rep(function(seeded, result))}"
 
 
-def _by_lens() -> str:
-    of = rep(function(["S", "Unpack[Ts]"], "FT"))
-    return f"(*, of: {of}, wrt: Lens[S, Y]) -> {rep(function(['S', 'Unpack[Ts]'], 'Y'))}"
+def _by_lens(out: str, options: str, result: str) -> str:
+    of = rep(function(["S", "Unpack[Ts]"], out))
+    gradient = rep(function(["S", "Unpack[Ts]"], result))
+    return f"(*, of: {of}, wrt: Lens[S, D0]{options}) -> {gradient}"
 
 
 def _functions() -> Iterator[str]:
@@ -119,9 +122,10 @@ def _selecting(n: int, result: str) -> str:
 def _by_selector() -> Iterator[str]:
     """Any order, and fields of structs."""
     for n in range(1, MAX_SELECTED + 1):
-        parameters, given = names("A", n), _selecting(n, "FT")
-        yield f"(*, {given}) -> {rep(function(parameters, 'G'))}"
-        yield f"(*, {given}, seedable: Literal[True]) -> {rep(function([*parameters, 'FT'], 'G'))}"
+        parameters, seed = names("A", n), "seedable: Literal[True]"
+        result, seeded = function(parameters, "G"), function([*parameters, "FT"], "G")
+        yield f"(*, {_selecting(n, 'OUT')}, from_: From = 0) -> {rep(result)}"
+        yield f"(*, {_selecting(n, 'FT')}, {seed}) -> {rep(seeded)}"
 
 
 def _refusal() -> str:

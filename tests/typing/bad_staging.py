@@ -366,3 +366,15 @@ def concrete(a0: np.ndarray[tuple[()], np.dtype[np.float32]], a1: np.ndarray[tup
     bad4: Tensor2D[f32, Batch, In, Out]    # E
     del e10, e0, e1, e2, e3, e4, e5, e6, e7, e8, e9, n0, n1, n2, n3, n4, a, b, d
 _unused: Any = (f16, i8, i64, Rep)
+gradient(of=two, wrt=lambda x, v: x, from_=4)    # E
+class Counted(Struct):
+    w: Field[Float2D]
+    n: Field[Scalar[i32]]
+@staged
+def counted(p: Rep[Counted], x: Rep[Float2D]) -> Rep[Scalar[f32]]:
+    return (x @ p[Counted.w]).sum()
+gradient(of=counted, wrt=Counted.n)    # E
+gradient(of=counted, wrt=lambda p, x: p.n)    # E
+value_and_gradient(of=counted, wrt=Counted.n)    # E
+value_and_gradient(of=counted, wrt=Params.w)    # E
+counted_w: Rep[Callable[[Counted, Float2D], Scalar[i32]]] = gradient(of=counted, wrt=Counted.w)    # E

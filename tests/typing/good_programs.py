@@ -224,3 +224,14 @@ def small(s: Rep[Scalar[f32]], v: Rep[Float1D], m: Rep[Float2D], t: Rep[Tensor3D
     anything: Rep[Tensor2D[Any]] = m
     lens: Lens[Block, Tensor2D[f32, Model, Hidden]] = Block.up
     del best, anything, lens
+
+# ------------------------------------------------------------------ several results, fields
+@staged
+def both(x: Rep[Float2D], w: Rep[Float2D]) -> tuple[Rep[Float2D], Rep[Scalar[f32]]]:
+    return x @ w, w.sum()
+assert_type(gradient(of=both, wrt=lambda x, w: (w, x)), Rep[Callable[[Float2D, Float2D], tuple[Float2D, Float2D]]])
+assert_type(gradient(of=both, wrt=lambda x, w: w, from_=1), Rep[Callable[[Float2D, Float2D], Float2D]])
+assert_type(gradient(of=objective, wrt=lambda p, x: p.scale, seedable=True), Rep[Callable[[Block, Tensor3D[f32, Batch, Time, Model], Scalar[f32]], Tensor1D[f32, Model]]])
+assert_type(gradient(of=objective, wrt=Block.scale), Rep[Callable[[Block, Tensor3D[f32, Batch, Time, Model]], Tensor1D[f32, Model]]])
+assert_type(value_and_gradient(of=objective, wrt=Block.scale), Rep[Callable[[Block, Tensor3D[f32, Batch, Time, Model]], tuple[Scalar[f32], Tensor1D[f32, Model]]]])
+assert_type(value_and_gradient(of=objective, wrt=lambda p, x: (p.scale, p)), Rep[Callable[[Block, Tensor3D[f32, Batch, Time, Model]], tuple[Scalar[f32], tuple[Tensor1D[f32, Model], Block]]]])

@@ -17,7 +17,7 @@ from nnkit.core.ir import Builder, Function, Instruction, Module, Value
 from nnkit.core.ops import Add, Combinator, Exp, Literal, Reduce, Scan, ShapeCast, Transpose, splat
 from nnkit.core.passes.pipeline import code_generation, run_pipeline
 from nnkit.core.schedule.arena import RESERVED, aligned
-from nnkit.core.schedule.memory import base_of, may_overwrite
+from nnkit.core.schedule.memory import _group_ends, base_of, may_overwrite
 from nnkit.core.schedule.ops import Loops, Place
 from nnkit.core.schedule.plan import arena_bytes, places_of, returned_values, schedule
 from nnkit.core.schedule.target import Target
@@ -101,6 +101,11 @@ def check_in_place(members: Sequence[Instruction], first: Value, second: Value) 
     assert may_overwrite(producer, second, first)
     assert readers[-1] is producer
     assert len(readers) == 1 or first.producer in members
+
+
+def test_aliases_between_its_members_do_not_end_a_group() -> None:
+    """A buffer that the first member reads lives until the last one is done with its last row."""
+    assert _group_ends([0, -1, 0, -1, -1, 1, 1, -1]) == [2, 1, 2, 3, 4, 6, 6, 7]
 
 
 @given(programs(max_instructions=25), st.sampled_from([Target(), SMALL_CACHE]))
