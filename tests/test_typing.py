@@ -2,12 +2,16 @@
 
 Programs in `typing/` are read by mypy --strict and pyright strict.  `# E` ends a line that both must
 flag, `# E:mypy` or `# E:pyright` one that only that checker does; no other line may be flagged.
+`good_holes.py` has wrong programs that both accept, and the run time does not.  The code of
+`docs/typing.md` is one more program, with `# rejected` for `# E`, and what its text blocks say the
+checkers print is what they print.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import json
 import os
 import re
@@ -16,10 +20,14 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+import nnkit
+from nnkit import NNKitError
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = sorted((Path(__file__).parent / "typing").glob("*.py"))
@@ -32,6 +40,9 @@ STRICT = {
     "reportUnusedVariable": "none",
 }
 CHECKERS = ("mypy", "pyright")
+PAGE = (ROOT / "docs" / "typing.md").read_text()
+DOCUMENTED = "documented.py"
+"""The name of the program that is the code of the page."""
 Flagged = dict[str, dict[int, str]]
 """Per file name, per line: the message."""
 
@@ -82,17 +93,33 @@ def flagged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flagged]:
     (folder / "programs").mkdir()
     for path in PROGRAMS:
         shutil.copy(path, folder / "programs")
+    (folder / "programs" / DOCUMENTED).write_text(documented())
     by_mypy: Flagged = defaultdict(dict)
-    output = run_mypy(folder, *(f"programs/{path.name}" for path in PROGRAMS))
+    names = [*(path.name for path in PROGRAMS), DOCUMENTED]
+    output = run_mypy(folder, *(f"programs/{name}" for name in names))
     for name, line, message in re.findall(r"^programs/(\S+?):(\d+): error: (.*)$", output, re.M):
         by_mypy[name].setdefault(int(line), message)
     return {"mypy": by_mypy, "pyright": run_pyright(folder, "programs")}
 
 
+def fenced(language: str) -> list[str]:
+    """The blocks of a language in the page."""
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def documented() -> str:
+    """The code of the page, as one program."""
+    return "\n".join(fenced("python"))
+
+
+def matching(text: str, mark: str) -> set[int]:
+    """The numbers of the lines that end with the mark."""
+    lines = enumerate(text.splitlines(), 1)
+    return {number for number, line in lines if re.search(rf"{mark}\s*$", line)}
+
+
 def expected(path: Path, checker: str) -> set[int]:
-    mark = re.compile(rf"# E(:{checker})?\s*$")
-    lines = path.read_text().splitlines()
-    return {number for number, line in enumerate(lines, 1) if mark.search(line)}
+    return matching(path.read_text(), f"# E(:{checker})?")
 
 
 @pytest.mark.slow
@@ -105,6 +132,19 @@ def test_a_checker_flags_exactly_the_marked_lines(
     assert path.stem.startswith("good") == (not marked)
     unexpected = {line: found[line] for line in found.keys() - marked}
     assert (marked - found.keys(), unexpected) == (set(), {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_the_page_for_users_says_what_is_rejected(
+    checker: str, flagged: dict[str, Flagged]
+) -> None:
+    found = flagged[checker][DOCUMENTED]
+    assert found.keys() == matching(documented(), f"# rejected(:.*| by {checker})?")
+    printed = {message.split("\n")[0] for message in found.values()}
+    quoted = re.findall(rf"^{checker}: (.*)$", "".join(fenced("text")), re.MULTILINE)
+    missing = [quote for quote in quoted if not any(quote in message for message in printed)]
+    assert quoted and not missing
 
 
 @pytest.mark.slow
@@ -166,9 +206,34 @@ def test_keyword_parameters_have_the_names_that_exist(module: str) -> None:
             assert not missing, f"{node.name} has no parameter {missing}"
 
 
+def holes() -> dict[str, Callable[[], object]]:
+    """The wrong programs that both checkers accept."""
+    held = runpy.run_path(str(Path(__file__).parent / "typing" / "good_holes.py"))
+    return {name: held[name] for name in held if "_" in name.strip("_")}
+
+
+@pytest.mark.parametrize("hole", holes().values(), ids=holes())
+def test_the_run_time_refuses_what_checkers_miss(hole: Callable[[], object]) -> None:
+    with pytest.raises((NNKitError, TypeError)):
+        hole()
+
+
 @pytest.mark.parametrize(
     "path", [path for path in PROGRAMS if path.stem.startswith("good")], ids=lambda path: path.stem
 )
 def test_accepted_programs_run(path: Path) -> None:
     """Their definitions: staging is lazy, annotations and decorators are not."""
     runpy.run_path(str(path))
+
+
+def test_the_code_of_the_page_runs(tmp_path: Path) -> None:
+    """Its definitions, as of the accepted programs."""
+    program = tmp_path / DOCUMENTED
+    program.write_text(documented())
+    runpy.run_path(str(program))
+
+
+@pytest.mark.parametrize("name", [name for name in nnkit.__all__ if name != "__version__"])
+def test_every_public_name_has_a_docstring(name: str) -> None:
+    """Editors show it: the stub has none of its own, so that they find it beside the code."""
+    assert inspect.getdoc(getattr(nnkit, name))

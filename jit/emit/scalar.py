@@ -58,6 +58,7 @@ from ...core.ops.transcendental import (
     Cosh,
     Exp,
     Expm1,
+    FloatFunction,
     Log,
     Log1p,
     Power,
@@ -93,6 +94,10 @@ _EXACT: Final = (
 """Ops whose result needs no rounding to f16 or bf16 when the operands have been."""
 
 
+_LARGE: Final = (FloatFunction, Threefry)
+"""Ops whose code is long enough to be shared by a program that has many of them."""
+
+
 def write_scalar(
     w: FunctionWriter,
     op: Op,
@@ -111,6 +116,8 @@ def write_scalar(
 def _function(
     w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
 ) -> Register:
+    if isinstance(op, _LARGE) and not isinstance(op, Sqrt | Rsqrt):
+        return w.routine(op.name, operands, FUNCTIONS[op.name])
     return FUNCTIONS[op.name](w, *operands)
 
 

@@ -125,10 +125,14 @@ class Loop:
         self.next_values = values
 
 
+MOST_IN_PLACE = 16
+"""Uses of a routine in a module that are written in place."""
+
+
 class FunctionWriter(InstructionWriter):
     """Writes one function, block after block. The first block is `entry` and is open from the start."""
 
-    __slots__ = ("_allocations", "_header", "_labels", "block", "name", "parameters")
+    __slots__ = ("_allocations", "_header", "_labels", "_module", "block", "name", "parameters")
 
     def __init__(
         self,
@@ -140,8 +144,10 @@ class FunctionWriter(InstructionWriter):
         linkage: str = "",
         attributes: str = "nounwind",
         scalef: bool = False,
+        module: "ModuleWriter | None" = None,
     ) -> None:
         super().__init__(declarations, scalef=scalef)
+        self._module = module
         self.name = name
         self.parameters = tuple(
             Register(f"%p{index}", parameter.type) for index, parameter in enumerate(parameters)
@@ -302,6 +308,29 @@ class FunctionWriter(InstructionWriter):
         result.add_incoming(mixed, last)
         return result.register
 
+    def routine(
+        self,
+        name: str,
+        arguments: Sequence[Register],
+        write: Callable[..., Register],
+    ) -> Register:
+        """`write(self, *arguments)`, whose result has the type of the first argument.
+
+        Written in place for the first uses in a module, which LLVM makes fastest; from then on a call of one
+        function, so that the size of a program does not grow with every sine in it.
+        """
+        type = arguments[0].type
+        symbol = f"nnkit.{name}.{type.suffix}"
+        if self._module is None or self._module.use(symbol) <= MOST_IN_PLACE:
+            return write(self, *arguments)
+        if not self._module.has(symbol):
+            parameters = [Parameter(argument.type) for argument in arguments]
+            inner = self._module.function(
+                symbol, parameters, type, linkage="internal", attributes="nounwind noinline"
+            )
+            inner.ret(write(inner, *inner.parameters))
+        return self.call(symbol, type, arguments)
+
     def text(self) -> str:
         """The function as LLVM reads it."""
         return "\n".join((self._header, "entry:", *self._allocations, *self.lines, "}\n"))
@@ -314,13 +343,23 @@ class ModuleWriter:
     right code either way.
     """
 
-    __slots__ = ("_data", "_declarations", "_functions", "_scalef")
+    __slots__ = ("_data", "_declarations", "_functions", "_scalef", "_uses")
 
     def __init__(self, *, scalef: bool = False) -> None:
         self._scalef = scalef
         self._functions: list[FunctionWriter] = []
         self._declarations: dict[str, str] = {}
         self._data: dict[str, str] = {}
+        self._uses: dict[str, int] = {}
+
+    def use(self, symbol: str) -> int:
+        """Count one more use of `symbol`; how many there are."""
+        self._uses[symbol] = self._uses.get(symbol, 0) + 1
+        return self._uses[symbol]
+
+    def has(self, name: str) -> bool:
+        """Whether the function `name` has been begun."""
+        return any(function.name == name for function in self._functions)
 
     def function(
         self,
@@ -340,6 +379,7 @@ class ModuleWriter:
             linkage=linkage,
             attributes=attributes,
             scalef=self._scalef,
+            module=self,
         )
         self._functions.append(writer)
         return writer
