@@ -127,6 +127,10 @@ class StagedFunction(Rep):
                 StagingError(f"{shown} is a staged function, not a tensor"),
                 f"call it, {shown}(...)",
             )
+        if name in ("__name__", "__qualname__"):
+            return self.stageable.name
+        if name == "__wrapped__" and isinstance(self.stageable, Lambda):
+            return self.stageable.function
         raise AttributeError(f"a staged function has no attribute {name!r}")
 
     def __repr__(self) -> str:

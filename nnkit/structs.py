@@ -97,7 +97,7 @@ class Struct:
     def __init__(self, *values: object, **named: object) -> None:
         """One value per field, by position or by name.
 
-        Raises: RankError, DTypeError naming the field; TypeError for missing or unknown fields.
+        Raises: RankError, DTypeError naming the field; StagingError for missing or unknown fields.
         """
         given = _bind(type(self), values, named)
         checked = tuple(_checked(lens, given[lens.name]) for lens in fields(type(self)))
@@ -210,17 +210,17 @@ def _bind(
 ) -> dict[str, object]:
     names = [field.name for field in cls._declared]
     if len(values) > len(names):
-        raise TypeError(f"{cls.__name__} has {len(names)} fields, got {len(values)} values")
+        raise StagingError(f"{cls.__name__} has {len(names)} fields, got {len(values)} values")
     given = dict(zip(names, values, strict=False))
     for name in named:
         if name not in names:
-            raise TypeError(f"{cls.__name__} has no field {name!r}: it has {', '.join(names)}")
+            raise StagingError(f"{cls.__name__} has no field {name!r}: it has {', '.join(names)}")
         if name in given:
-            raise TypeError(f"{cls.__name__} got two values for field {name!r}")
+            raise StagingError(f"{cls.__name__} got two values for field {name!r}")
     given |= named
     missing = [name for name in names if name not in given]
     if missing:
-        raise TypeError(f"{cls.__name__} got no value for field {', '.join(missing)}")
+        raise StagingError(f"{cls.__name__} got no value for field {', '.join(missing)}")
     return given
 
 

@@ -137,6 +137,7 @@ class Or(Logic):
 class Not(Logic):
     """¬x."""
 
+    verb: ClassVar[str] = "invert"
     name: ClassVar[str] = "not"
     syntax: ClassVar[str] = "not {x}"
 

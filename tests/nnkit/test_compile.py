@@ -110,3 +110,20 @@ def test_importing_loads_no_compiler() -> None:
     code = "import sys, nnkit; print([m for m in ('llvmlite', 'nnkit.jit') if m in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
+
+
+def test_a_program_of_many_sines_has_the_code_of_sine_a_few_times() -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(60):
+            x = nk.sin(x) + 0.5
+        return x
+
+    function = nk.fn(nk.Tensor1D[nk.f64])(chain)
+    text = function.llvm(nk.spec((19,), nk.f64))
+    assert "@nnkit.sin" in text
+    assert len(text) < 20 * len(nk.fn(nk.Tensor1D[nk.f64])(nk.sin).llvm(nk.spec((19,), nk.f64)))
+    x = np.linspace(-3, 3, 19)
+    expected = x
+    for _ in range(60):
+        expected = np.sin(expected) + 0.5
+    np.testing.assert_allclose(function(x).numpy(), expected, rtol=1e-12)

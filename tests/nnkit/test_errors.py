@@ -160,7 +160,7 @@ row("addition of booleans", DTypeError, "cannot add Tensor1D[boolean] and Tensor
     on(lambda b: b + b, L))
 row("logic of numbers", DTypeError, "cannot combine Tensor1D[f32] and Tensor1D[f32]: it takes boolean elements",
     "x & x")(on(lambda x: x & x, V))
-row("not of numbers", DTypeError, "cannot combine Tensor1D[f32]: it takes boolean elements", "~x")(
+row("not of numbers", DTypeError, "cannot invert Tensor1D[f32]: it takes boolean elements", "~x")(
     on(lambda x: ~x, V))
 row("out of range", DTypeError, "300 is out of range for i8: -128 to 127", "x + 300")(
     on(lambda x: x + 300, np.zeros(3, np.int8)))
