@@ -1,7 +1,8 @@
 """The sections of the typed public surface, from which `generate.py` writes the stub.
 
 Python has no type-level arithmetic: whatever depends on a rank, on an arity or on a literal index is
-listed case by case.  Three devices keep the lists short; read them before changing anything.
+listed case by case.  Three devices keep the lists short, a fourth keeps their messages short; read
+them before changing anything.
 
 1. Associated types.  Each TensorKD names its related types as arguments of its base, so that one
    signature can speak of "the same shape as booleans" or "one rank higher" without listing ranks:
@@ -18,6 +19,11 @@ listed case by case.  Three devices keep the lists short; read them before chang
    ignores the bound of a type variable that is solved through `self`.
 3. Reduce.  `x.sum` is typed as a property that returns a callable object, so that all reductions
    share one table; so are `mean` and its like as functions.
+4. Refusal.  Where no overload fits, mypy complains about the first one that would fit if all Reps
+   were alike, or prints the whole table (186 lines for `gradient`) if there is none; pyright speaks
+   of the last one that gets furthest.  So a table whose arguments must fit each other starts with an
+   overload that nobody can call, as it wants a `Rep[_TensorLikeTheFirst]`: the name is the message
+   (`expressions.refused`).  It ends with the likeliest case.
 
 Reading order: expressions (types as text), tensors, staged, functions, differentiation, sampling.
 What needs no generating is ordinary stub text in `templates/`.

@@ -22,7 +22,11 @@ from nnkit.conversion import annotated, declared_type, spec_of
 from nnkit.staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
 from nnkit.tensors import DTYPES, RANKED, AnyTensor
 
-PROGRAMS = sorted((Path(__file__).parent.parent / "typing").glob("good_*.py"))
+PROGRAMS = sorted(
+    path
+    for path in (Path(__file__).parent.parent / "typing").glob("good_*.py")
+    if path.stem != "good_holes"  # those are refused at run time, as test_typing checks
+)
 
 
 def promised(value: Any, type: Any) -> Any:

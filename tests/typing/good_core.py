@@ -188,3 +188,17 @@ gf = gradient(of=ploss, wrt=Params.w)
 def use_gf(p: Rep[Params], x: Rep[Tensor2D[f32, Batch, In]], y: Rep[Tensor2D[f32, Batch, Out]]) -> None:
     assert_type(gf[p, x, y], Rep[Tensor2D[f32, In, Out]])
 gd = gradient_dynamic(of=loss, wrt=[2, 1])
+
+# ------------------------------------------------------------------ 4. functions to be mapped and folded
+def control(x: Rep[Float2D], v: Rep[Float1D], s: Rep[Scalar[f32]], n: Rep[Scalar[i32]]) -> None:
+    def step(h: Rep[Float1D], row: Rep[Float1D]) -> tuple[Rep[Float1D], Rep[Scalar[f32]]]:
+        h2 = tanh(h + row)
+        return h2, h2.sum()
+    assert_type(staged(step), Rep[Callable[[Float1D, Float1D], tuple[Float1D, Scalar[f32]]]])
+    h, ys = step(v, x[n])
+    assert_type(h, Rep[Float1D])
+    assert_type(ys * s, Rep[Scalar[f32]])
+rowsum = fn(Float1D)(lambda v: v.sum())
+dot = fn(Float1D, Float1D)(lambda a, b: a @ b)
+assert_type(rowsum, Rep[Callable[[Float1D], Scalar[f32]]])
+assert_type(dot, Rep[Callable[[Float1D, Float1D], Scalar[f32]]])

@@ -9,7 +9,7 @@ import pytest
 
 from nnkit.core.errors import InternalError, VerifyError
 from nnkit.core.ir import Builder, Function, Module, Value
-from nnkit.core.ops import Add, Dot, Exp, Negate, Subtract
+from nnkit.core.ops import Add, Exp, Negate, Subtract
 from nnkit.core.passes import (
     AFTER_DIFFERENTIATION,
     ALL,
@@ -78,15 +78,6 @@ def test_calls_stay_until_code_is_generated() -> None:
     assert list(module.functions) == ["main"]
     assert opcodes(module.functions["main"]) == "exp add aggregate"
     assert module.functions["main"].type.result == TupleType((X,))
-
-
-def test_products_are_expanded_for_code_only() -> None:
-    column, row = TensorType((3, 1), F32), TensorType((1, 2), F32)
-    module = module_of([column, row], lambda b, x, y: b.emit(Dot(), x, y))
-    run_pipeline(module, [*BEFORE_DIFFERENTIATION, *AFTER_DIFFERENTIATION])
-    assert opcodes(module.functions["main"]) == "dot"
-    run_pipeline(module, code_generation("main"))
-    assert opcodes(module.functions["main"]) == "multiply add aggregate"
 
 
 def test_fast_math_is_asked_for() -> None:
