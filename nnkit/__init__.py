@@ -1,4 +1,17 @@
-"""NNKit: differentiable tensor programs as typed, staged Python functions, compiled to native code."""
+"""NNKit: differentiable tensor programs as typed, staged Python functions, compiled to native code.
+
+A tour for users, in the order they meet things:
+
+- `Tensor2D(array)`, `f32(0.1)`, `Struct`: concrete values, thin and immutable.
+- `@staged` (or `fn(types)(lambda)`): a function over `Rep[Tensor2D[f32]]`, traced once per types of its arguments.
+  Called with Reps it stages a call, called with concrete values it is compiled for their shapes and runs.
+- Operators and methods of `Rep`, and the functions here (`tanh`, `softmax`, `cross_entropy`, `take`, ...).
+- `gradient(of=, wrt=)` and `value_and_gradient`: staged functions again.
+- `random`: numbers from explicit keys.
+- `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
+
+Every error raised on purpose is an `NNKitError`.
+"""
 
 from . import random
 from .callables import Rep, build, const, fn, staged, tup
