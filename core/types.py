@@ -1,14 +1,14 @@
-"""The types of the IR: element types, tensors, tuples, structs and functions.
+"""The types of the IR: element types, tensors, aggregates, functions, and what lives in memory.
 
-All are frozen values with structural equality.  `str(type)` is the text form, which the parser in
-`core.text` reads back.
+All are frozen values with structural equality, but for enums, which are equal by name: they may contain
+themselves.  `str(type)` is the text form, which the parser in `core.text` reads back.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -191,7 +191,86 @@ class FunctionType(Type):
         return f"({', '.join(map(str, self.parameters))}) -> {self.result}"
 
 
+@dataclass(frozen=True)
+class ArrayType(Type):
+    """`count` values of one type, side by side."""
+
+    count: int
+    element: Type
+
+    def __str__(self) -> str:
+        return f"[{self.count} x {self.element}]"
+
+
+@dataclass(frozen=True)
+class EnumType(Type):
+    """A tagged union; `cases` are names with the types that a value of the case carries.
+
+    It may contain itself, so it is made by name and gets its cases by `define`; equality is that of names.
+    """
+
+    name: str
+    cases: tuple[tuple[str, tuple[Type, ...]], ...] = field(default=(), compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"${self.name}"
+
+    def define(self, cases: Iterable[tuple[str, tuple[Type, ...]]]) -> None:
+        """Give the enum its cases; once, before anything looks at them."""
+        object.__setattr__(self, "cases", tuple(cases))
+
+    def index(self, case: str) -> int:
+        """Position of `case`; KeyError when there is none."""
+        for position, (name, _) in enumerate(self.cases):
+            if name == case:
+                return position
+        raise KeyError(case)
+
+    def carried(self, case: str) -> tuple[Type, ...]:
+        """What a value of `case` carries; KeyError when there is no such case."""
+        return self.cases[self.index(case)][1]
+
+
+@dataclass(frozen=True)
+class OpaqueType(Type):
+    """A type of which only the name is known; its values can be passed on and nothing else."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"${self.name}"
+
+
+@dataclass(frozen=True)
+class PointerType(Type):
+    """The address of a value of type `pointee` in memory."""
+
+    pointee: Type
+
+    def __str__(self) -> str:
+        return f"*{self.pointee}"
+
+
+@dataclass(frozen=True)
+class BoxType(Type):
+    """Memory for one value, which counts its owners."""
+
+    content: Type
+
+    def __str__(self) -> str:
+        return f"box{{{self.content}}}"
+
+
+@dataclass(frozen=True)
+class StackType(Type):
+    """A stack of values of any types: pushed and popped at run time."""
+
+    def __str__(self) -> str:
+        return "stack"
+
+
 VOID = TupleType(())
+STACK = StackType()
 
 
 def scalar(dtype: DType) -> TensorType:
@@ -200,14 +279,33 @@ def scalar(dtype: DType) -> TensorType:
 
 
 def elements_of(type: Type) -> tuple[Type, ...] | None:
-    """The component types of an aggregate; None for a tensor or function."""
+    """The component types of an aggregate; None for everything else."""
+    match type:
+        case TupleType(elements):
+            return elements
+        case ArrayType(count, element):
+            return (element,) * count
+        case StructType(fields=fields):
+            return tuple(element for _, element in fields)
+        case _:
+            return None
+
+
+def parts_of(type: Type) -> tuple[Type, ...]:
+    """The types that `type` is written with: elements, parameters and result, what a pointer points to."""
     match type:
         case TupleType(elements):
             return elements
         case StructType(fields=fields):
             return tuple(element for _, element in fields)
+        case EnumType(cases=cases):
+            return tuple(part for _, carried in cases for part in carried)
+        case FunctionType(parameters, result):
+            return (*parameters, result)
+        case ArrayType(element=part) | PointerType(part) | BoxType(part):
+            return (part,)
         case _:
-            return None
+            return ()
 
 
 def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:

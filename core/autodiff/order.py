@@ -6,7 +6,7 @@ Source: depth-first search with an explicit stack; Cormen et al., Introduction t
 from __future__ import annotations
 
 from ..errors import DifferentiationError, UnsupportedError
-from ..ir import Function, Module
+from ..ir import Function, GradientOf, Module
 from ..ops.aggregate import Apply
 
 
@@ -16,12 +16,16 @@ def declarations_in_order(module: Module) -> list[Function]:
     Raises: UnsupportedError when a declaration depends on a function that depends on itself;
         DifferentiationError for a primal that does not exist.
     """
-    roots = [f.name for f in module.functions.values() if f.declaration and f.body is None]
+    roots = [f.name for f in module.functions.values() if _is_gradient(f)]
     return [
         module.functions[name]
         for name in dependencies(module, roots)
-        if module.functions[name].declaration and module.functions[name].body is None
+        if _is_gradient(module.functions[name])
     ]
+
+
+def _is_gradient(function: Function) -> bool:
+    return isinstance(function.declaration, GradientOf) and function.body is None
 
 
 def dependencies(module: Module, roots: list[str]) -> list[str]:
@@ -66,7 +70,7 @@ def callees(function: Function) -> list[str]:
 
 def _needs(module: Module, name: str) -> list[str]:
     function = module.functions[name]
-    primal = [function.declaration.primal] if function.declaration else []
+    primal = [function.primal] if function.primal is not None else []
     for needed in (*primal, *callees(function)):
         if needed not in module.functions:
             raise DifferentiationError(f"@{name} speaks of @{needed}, which is not in the module")

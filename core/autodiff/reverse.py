@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..errors import DifferentiationError
-from ..ir import Block, Builder, Function, Module, Region, Stage, Value
+from ..ir import Block, Builder, Function, GradientOf, Module, Region, Stage, Value
 from ..ops.aggregate import Aggregate
 from ..ops.literal import constant
 from ..ops.stopping import StopGradient
@@ -67,7 +67,7 @@ class _Differentiator:
 
     def define(self, function: Function) -> None:
         """Give the declaration `function` its body."""
-        assert function.declaration is not None
+        assert isinstance(function.declaration, GradientOf)
         primal = self.module.functions[function.declaration.primal]
         straight_line(primal)
         request = resolve(primal.type, function.declaration, [p.name for p in primal.parameters])

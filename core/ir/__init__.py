@@ -4,10 +4,23 @@ Read `graph` (the data structures and the op protocol), `module`, then `builder`
 """
 
 from .builder import Builder, finish_function, start_function
-from .graph import Block, Emitter, Instruction, Op, Region, Value, evaluates_to
-from .module import Function, GradientOf, Module, Stage, structs_in
+from .graph import Block, Effect, Emitter, Instruction, Op, Region, Value, evaluates_to
+from .module import (
+    Declaration,
+    Extern,
+    Function,
+    GradientOf,
+    Module,
+    Nominal,
+    Stage,
+    TangentOf,
+    Variable,
+    nominals_in,
+    structs_in,
+)
 
 __all__ = [
-    "Block", "Builder", "Emitter", "Function", "GradientOf", "Instruction", "Module", "Op", "Region",
-    "Stage", "Value", "evaluates_to", "finish_function", "start_function", "structs_in",
+    "Block", "Builder", "Declaration", "Effect", "Emitter", "Extern", "Function", "GradientOf",
+    "Instruction", "Module", "Nominal", "Op", "Region", "Stage", "TangentOf", "Value", "Variable",
+    "evaluates_to", "finish_function", "nominals_in", "start_function", "structs_in",
 ]  # fmt: skip

@@ -23,12 +23,18 @@ class Builder:
         return self.emit_many(op, operands)[0]
 
     def emit_many(
-        self, op: Op, operands: Sequence[Value], regions: Sequence[Region] = ()
+        self,
+        op: Op,
+        operands: Sequence[Value],
+        regions: Sequence[Region] = (),
+        successors: Sequence[Block] = (),
     ) -> tuple[Value, ...]:
-        """Append an instruction that may have regions or any number of results."""
+        """Append an instruction that may have regions, successors or any number of results."""
         inferred = op.infer(*(operand.type for operand in operands))
         types = (inferred,) if isinstance(inferred, Type) else inferred
-        instruction = Instruction(op, tuple(operands), (), tuple(regions), self.location)
+        instruction = Instruction(
+            op, tuple(operands), (), tuple(regions), self.location, tuple(successors)
+        )
         instruction.results = tuple(
             Value(type, producer=instruction, index=index) for index, type in enumerate(types)
         )

@@ -19,6 +19,7 @@ field is an attribute; any other is an operand, and the operands' order is their
 from __future__ import annotations
 
 import abc
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, cast
@@ -72,6 +73,22 @@ class Emitter(Protocol):
         ...
 
 
+class Effect(enum.Flag):
+    """What an instruction does besides computing its results."""
+
+    NONE = 0
+    READ = enum.auto()
+    """Reads memory or a stack that others may write."""
+    WRITE = enum.auto()
+    """Writes memory or a stack, gives memory back, or takes a random number."""
+    ALLOCATE = enum.auto()
+    """Makes memory: may go if nobody uses it, and is never merged with another."""
+    TRAP = enum.auto()
+    """Stops the program."""
+    CALL = enum.auto()
+    """Does what the function it calls does; any of the above if that is not known."""
+
+
 class Op(abc.ABC):
     """The protocol of every op; see the module's text for `syntax`.
 
@@ -82,6 +99,12 @@ class Op(abc.ABC):
     name: ClassVar[str]
     syntax: ClassVar[str]
     is_terminator: ClassVar[bool] = False
+    takes_any: ClassVar[bool] = False
+    """Whether operands may be anything; those of all other ops are tensors."""
+    effect: ClassVar[Effect] = Effect.NONE
+    """What an instruction does itself; its bodies may do more."""
+    bodies: ClassVar[tuple[str, ...]] = ()
+    """One entry per region: the word that stands before its brace, or none."""
     not_differentiable: ClassVar[str] = ""
     """Why no derivative exists; empty when it does."""
 
@@ -115,13 +138,18 @@ class Op(abc.ABC):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Instruction:
-    """`op` applied to `operands`; `regions` are the bodies of a structured op."""
+    """`op` applied to `operands`; `regions` are the bodies of a structured op.
+
+    `successors` are the blocks that a terminator may go on to, all in its own region.  Their arguments are
+    among the operands; which ones, the op knows (`core.ops.terminators.arguments_of`).
+    """
 
     op: Op
     operands: tuple[Value, ...]
     results: tuple[Value, ...]
     regions: tuple[Region, ...] = ()
     location: HasLocation | None = None
+    successors: tuple[Block, ...] = ()
 
     def __repr__(self) -> str:
         return f"<{self.op.name} of {len(self.operands)} operands>"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ..errors import InternalError
-from ..types import FunctionType, StructType, Type
+from ..types import EnumType, FunctionType, OpaqueType, StructType, Type, parts_of
 from .graph import Block, Region, Value
 
 
@@ -34,6 +35,28 @@ class GradientOf:
     seedable: bool = False
 
 
+@dataclass(frozen=True)
+class TangentOf:
+    """A declaration `[tangent @primal from i wrt … keeping …]`: forward mode.
+
+    Parameters are those of the primal, then one tangent per entry of `wrt`; results are the tangents of the
+    primal's results (only of result `source` if that is given), then the kept results.
+    """
+
+    primal: str
+    source: int | None = None
+    wrt: tuple[int, ...] | None = None
+    keeping: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Extern:
+    """A declaration `[extern]`: the function is defined elsewhere, with C's calling convention."""
+
+
+Declaration: TypeAlias = GradientOf | TangentOf | Extern
+
+
 @dataclass(eq=False, repr=False)
 class Function:
     """A name, a type and a body; a declaration has no body."""
@@ -41,11 +64,20 @@ class Function:
     name: str
     type: FunctionType
     body: Region | None = None
-    declaration: GradientOf | None = None
+    declaration: Declaration | None = None
     attributes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<func @{self.name}: {self.type}>"
+
+    @property
+    def primal(self) -> str | None:
+        """The function that this one is declared as a derivative of."""
+        match self.declaration:
+            case GradientOf(primal=primal) | TangentOf(primal=primal):
+                return primal
+            case _:
+                return None
 
     @property
     def entry(self) -> Block:
@@ -59,14 +91,28 @@ class Function:
         return self.entry.arguments
 
 
+@dataclass(frozen=True)
+class Variable:
+    """A global variable: memory for one value, zero at first.  `@name` is a pointer to it."""
+
+    name: str
+    type: Type
+
+
 @dataclass(eq=False, repr=False)
 class Module:
-    """Named functions and the structs they speak of, in order of definition."""
+    """Named functions, and the types and variables they speak of, in order of definition.
+
+    `aliases` are other names of types; an alias of an `OpaqueType` of its own name is its definition.
+    """
 
     name: str = "module"
     stage: Stage = Stage.RAW
     structs: dict[str, StructType] = field(default_factory=dict[str, StructType])
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
+    enums: dict[str, EnumType] = field(default_factory=dict[str, EnumType])
+    aliases: dict[str, Type] = field(default_factory=dict[str, Type])
+    variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
 
     def __repr__(self) -> str:
         return f"<module {self.name!r} of {len(self.functions)} functions>"
@@ -89,28 +135,44 @@ class Module:
         return name
 
     def add_structs(self, type: Type) -> None:
-        """Make the definitions of all structs inside `type` known, the inner ones first."""
-        for struct in structs_in(type):
-            known = self.structs.setdefault(struct.name, struct)
-            if known != struct:
-                raise InternalError(f"two different structs are called ${struct.name}")
+        """Make the definitions of all structs and enums inside `type` known, the inner ones first."""
+        for nominal in nominals_in(type):
+            known: Type
+            if isinstance(nominal, StructType):
+                known = self.structs.setdefault(nominal.name, nominal)
+            elif isinstance(nominal, EnumType):
+                known = self.enums.setdefault(nominal.name, nominal)
+            else:
+                known = self.aliases.setdefault(nominal.name, nominal)
+            if known != nominal:
+                raise InternalError(f"two different types are called ${nominal.name}")
+
+
+Nominal: TypeAlias = StructType | EnumType | OpaqueType
+"""The types that have a definition of their own."""
 
 
 def structs_in(type: Type) -> list[StructType]:
     """All structs that `type` mentions, each after those it is made of."""
-    found: dict[StructType, None] = {}
+    return [nominal for nominal in nominals_in(type) if isinstance(nominal, StructType)]
+
+
+def nominals_in(type: Type) -> list[Nominal]:
+    """All types with definitions that `type` mentions, each after those it is made of.
+
+    An enum that contains itself stands where its walk ends.
+    """
+    found: dict[Nominal, None] = {}
+    entered: set[Type] = set()
     pending: list[tuple[Type, bool]] = [(type, False)]
     while pending:
         current, done = pending.pop()
-        match current:
-            case StructType(fields=fields):
-                if done:
-                    found.setdefault(current)
-                elif current not in found:
-                    pending.append((current, True))
-                    pending.extend((element, False) for _, element in reversed(fields))
-            case FunctionType(parameters, result):
-                pending.extend((t, False) for t in (result, *reversed(parameters)))
-            case _:
-                pending.extend((t, False) for t in reversed(getattr(current, "elements", ())))
+        if done:
+            assert isinstance(current, Nominal)
+            found.setdefault(current)
+        elif current not in entered:
+            if isinstance(current, Nominal):
+                entered.add(current)
+                pending.append((current, True))
+            pending.extend((part, False) for part in reversed(parts_of(current)))
     return list(found)

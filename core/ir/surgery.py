@@ -64,9 +64,10 @@ def make_instruction(
     *,
     regions: tuple[Region, ...] = (),
     location: HasLocation | None = None,
+    successors: tuple[Block, ...] = (),
 ) -> Instruction:
     """An instruction in no block yet, with new results of the types and names of `like`."""
-    instruction = Instruction(op, tuple(operands), (), regions, location)
+    instruction = Instruction(op, tuple(operands), (), regions, location, successors)
     instruction.results = tuple(
         Value(value.type, value.name, instruction, index) for index, value in enumerate(like)
     )
@@ -81,13 +82,13 @@ def clone_instructions(
     `values` maps old values to new ones: operands found there are replaced, others are kept (they are
     captured from outside), and the results of the copies are added.
     """
-    _clone([(block, instructions)], values)
+    _clone([(block, instructions)], values, {})
 
 
 def clone_region(region: Region, values: dict[Value, Value]) -> Region:
     """A copy of `region`; `values` is read and extended as by `clone_instructions`."""
-    copy = Region()
-    _clone(_clone_blocks(region, copy, values), values)
+    copy, blocks = Region(), dict[Block, Block]()
+    _clone(_clone_blocks(region, copy, values, blocks), values, blocks)
     return copy
 
 
@@ -100,24 +101,37 @@ def clone_function(function: Function, name: str) -> Function:
 def clone_module(module: Module) -> Module:
     """A copy of `module` that shares nothing that can change with it."""
     functions = {name: clone_function(f, name) for name, f in module.functions.items()}
-    return Module(module.name, module.stage, dict(module.structs), functions)
+    return Module(
+        module.name,
+        module.stage,
+        dict(module.structs),
+        functions,
+        dict(module.enums),
+        dict(module.aliases),
+        dict(module.variables),
+    )
 
 
 def _clone_blocks(
-    source: Region, target: Region, values: dict[Value, Value]
+    source: Region, target: Region, values: dict[Value, Value], blocks: dict[Block, Block]
 ) -> list[tuple[Block, Iterable[Instruction]]]:
     """Give `target` the blocks of `source`, still empty; which instructions each is to receive."""
     work: list[tuple[Block, Iterable[Instruction]]] = []
     for block in source.blocks:
         arguments = [Value(argument.type, argument.name) for argument in block.arguments]
         values.update(zip(block.arguments, arguments, strict=True))
-        target.blocks.append(Block(arguments, name=block.name))
-        work.append((target.blocks[-1], block.instructions))
+        blocks[block] = Block(arguments, name=block.name)
+        target.blocks.append(blocks[block])
+        work.append((blocks[block], block.instructions))
     return work
 
 
-def _clone(work: list[tuple[Block, Iterable[Instruction]]], values: dict[Value, Value]) -> None:
-    """Copy everything first, then redirect operands: blocks may come in any order."""
+def _clone(
+    work: list[tuple[Block, Iterable[Instruction]]],
+    values: dict[Value, Value],
+    blocks: dict[Block, Block],
+) -> None:
+    """Copy everything first, then redirect operands and successors: blocks may come in any order."""
     copies: list[Instruction] = []
     while work:
         target, originals = work.pop()
@@ -129,11 +143,14 @@ def _clone(work: list[tuple[Block, Iterable[Instruction]]], values: dict[Value, 
                 original.results,
                 regions=regions,
                 location=original.location,
+                successors=original.successors,
             )
             values.update(zip(original.results, copy.results, strict=True))
             target.instructions.append(copy)
             copies.append(copy)
             for old, new in zip(original.regions, regions, strict=True):
-                work.extend(_clone_blocks(old, new, values))
+                work.extend(_clone_blocks(old, new, values, blocks))
     for copy in copies:
         copy.operands = tuple(values.get(operand, operand) for operand in copy.operands)
+        if copy.successors:
+            copy.successors = tuple(blocks.get(block, block) for block in copy.successors)

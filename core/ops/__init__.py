@@ -38,6 +38,7 @@ from .comparison import (
     Select,
 )
 from .contraction import Dot
+from .control import For, If, Structured, While
 from .forms import Bilinear, Elementwise, Linear, Partial
 from .indexing import Gather, Iota, OneHot, ScatterAdd
 from .literal import Literal, constant, dense, splat
@@ -50,7 +51,7 @@ from .scan import Scan
 from .slicing import Concatenate, Pad, Slice
 from .special import Digamma, Erf, Erfc, Lgamma, Trigamma
 from .stopping import StopGradient
-from .terminators import Return
+from .terminators import Branch, BranchEnum, Conditional, Return, arguments_of
 from .transcendental import (
     Acos,
     Acosh,
@@ -90,13 +91,15 @@ ALL: tuple[type[Op], ...] = (
 
 __all__ = [
     "ALL", "Abs", "Acos", "Acosh", "Add", "Aggregate", "And", "Apply", "ArgMax", "ArgMin", "Asin",
-    "Asinh", "Atan", "Atanh", "Bilinear", "Bounds", "Broadcast", "Ceil", "Combinator", "Concatenate",
-    "Cos", "Cosh", "DataTypeCast", "Digamma", "Divide", "Dot", "Elementwise", "Equal", "Erf", "Erfc",
-    "Exp", "Expm1", "Extract", "Floor", "FloorDivide", "Gather", "GreaterThan", "GreaterThanOrEqual",
-    "Iota", "LessThan", "LessThanOrEqual", "Lgamma", "Linear", "Literal", "Log", "Log1p", "Maximum",
-    "Minimum", "Modulo", "Multiply", "Negate", "Nest", "Not", "NotEqual", "OneHot", "Or", "Pad",
-    "PadShape", "Partial", "Power", "Reduce", "Return", "Reverse", "Rint", "Round", "Rsqrt", "Scan",
+    "Asinh", "Atan", "Atanh", "Bilinear", "Bounds", "Branch", "BranchEnum", "Broadcast", "Ceil",
+    "Combinator", "Concatenate", "Conditional", "Cos", "Cosh", "DataTypeCast", "Digamma", "Divide",
+    "Dot", "Elementwise", "Equal", "Erf", "Erfc", "Exp", "Expm1", "Extract", "Floor",
+    "FloorDivide", "For", "Gather", "GreaterThan", "GreaterThanOrEqual", "If", "Iota", "LessThan",
+    "LessThanOrEqual", "Lgamma", "Linear", "Literal", "Log", "Log1p", "Maximum", "Minimum",
+    "Modulo", "Multiply", "Negate", "Nest", "Not", "NotEqual", "OneHot", "Or", "Pad", "PadShape",
+    "Partial", "Power", "Reduce", "Return", "Reverse", "Rint", "Round", "Rsqrt", "Scan",
     "ScatterAdd", "Select", "ShapeCast", "Sign", "Sin", "Sinh", "Slice", "Sqrt", "Square",
-    "SqueezeShape", "StopGradient", "Subtract", "Tan", "Tanh", "Threefry", "Transpose", "Trigamma", "TruncateDivide",
-    "Yield", "constant", "dense", "splat", "sum_to_shape",
+    "SqueezeShape", "StopGradient", "Structured", "Subtract", "Tan", "Tanh", "Threefry",
+    "Transpose", "Trigamma", "TruncateDivide", "While", "Yield", "arguments_of", "constant",
+    "dense", "splat", "sum_to_shape",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
-from ..ir.graph import Op
+from ..ir.graph import Effect, Op
 from ..types import FunctionType, StructType, TupleType, Type, elements_of
 
 
@@ -16,6 +16,7 @@ class Aggregate(Op):
 
     name: ClassVar[str] = "aggregate"
     syntax: ClassVar[str] = "literal {elements*}: {type}"
+    takes_any: ClassVar[bool] = True
     type: TupleType | StructType
 
     def infer(self, *elements: Type) -> Type:
@@ -34,6 +35,7 @@ class Extract(Op):
 
     name: ClassVar[str] = "extract"
     syntax: ClassVar[str] = "extract {keys} from {x}"
+    takes_any: ClassVar[bool] = True
     keys: tuple[int | str, ...]
 
     def infer(self, x: Type) -> Type:
@@ -66,6 +68,8 @@ class Apply(Op):
 
     name: ClassVar[str] = "apply"
     syntax: ClassVar[str] = "apply {callee}({arguments*}): {type}"
+    takes_any: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.CALL
     callee: str
     type: FunctionType
 

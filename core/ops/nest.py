@@ -28,7 +28,7 @@ import numpy as np
 from ..errors import IndexOutOfRangeError, InternalError
 from ..ir.builder import Builder
 from ..ir.graph import Block, Emitter, Op, Region, Value
-from ..types import I64, Array, DType, Shape, TensorType, scalar
+from ..types import I64, Array, DType, Shape, TensorType, Type, scalar
 from .combinator import Combinator
 
 
@@ -167,13 +167,14 @@ class Output:
 
 @dataclass(frozen=True)
 class Yield(Op):
-    """Ends the body of a nest: the scalars to write."""
+    """Ends a body: what it gives to the instruction that it belongs to (a nest writes scalars)."""
 
     name: ClassVar[str] = "yield"
     syntax: ClassVar[str] = "yield {values*}"
     is_terminator: ClassVar[bool] = True
+    takes_any: ClassVar[bool] = True
 
-    def infer(self, *values: TensorType) -> tuple[TensorType, ...]:
+    def infer(self, *values: Type) -> tuple[Type, ...]:
         return ()
 
 
@@ -183,6 +184,7 @@ class Nest(Op):
 
     name: ClassVar[str] = "nest"
     syntax: ClassVar[str] = "nest {extents} [of {operands*}] [reading {accesses}] writing {outputs}"
+    bodies: ClassVar[tuple[str, ...]] = ("",)
     extents: Shape
     accesses: tuple[Access, ...] = ()
     outputs: tuple[Output, ...] = ()

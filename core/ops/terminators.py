@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..ir.graph import Op
-from ..types import Type
+from ..errors import DTypeError
+from ..ir.graph import Instruction, Op, Value
+from ..types import BOOL, EnumType, Type, scalar
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,83 @@ class Return(Op):
     name: ClassVar[str] = "return"
     syntax: ClassVar[str] = "return {value*}"
     is_terminator: ClassVar[bool] = True
+    takes_any: ClassVar[bool] = True
 
     def infer(self, *value: Type) -> tuple[Type, ...]:
         return ()
+
+
+@dataclass(frozen=True)
+class Branch(Op):
+    """Goes on to its successor, with the operands as the arguments of that block."""
+
+    name: ClassVar[str] = "branch"
+    syntax: ClassVar[str] = "branch {arguments*}"
+    is_terminator: ClassVar[bool] = True
+    takes_any: ClassVar[bool] = True
+
+    def infer(self, *arguments: Type) -> tuple[Type, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class Conditional(Op):
+    """Goes on to the first successor if the first operand is true, else to the second.
+
+    `conditional %c: bool then 'a(%x: T) else 'b(%y: U)`; the first `taken` operands after the condition are
+    the arguments of the first successor, the others those of the second.
+    """
+
+    name: ClassVar[str] = "conditional"
+    syntax: ClassVar[str] = "conditional {condition} {arguments*} {taken}"
+    is_terminator: ClassVar[bool] = True
+    takes_any: ClassVar[bool] = True
+    taken: int = 0
+
+    def infer(self, condition: Type, *arguments: Type) -> tuple[Type, ...]:
+        if condition != scalar(BOOL):
+            raise DTypeError(f"conditional decides by a bool, not by a {condition}")
+        return ()
+
+
+@dataclass(frozen=True)
+class BranchEnum(Op):
+    """Goes on to the successor of the case that its operand is; the block takes what the case carries.
+
+    `branchEnum %e: $E case ?a 'bb case ?b 'cc`: every case of the enum once, in any order.
+    """
+
+    name: ClassVar[str] = "branchEnum"
+    syntax: ClassVar[str] = "branchEnum {value} {cases}"
+    is_terminator: ClassVar[bool] = True
+    takes_any: ClassVar[bool] = True
+    cases: tuple[str, ...] = ()
+
+    def infer(self, value: Type) -> tuple[Type, ...]:
+        if not isinstance(value, EnumType):
+            raise DTypeError(f"branchEnum decides by an enum, not by a {value}")
+        names = [name for name, _ in value.cases]
+        for case in self.cases:
+            if case not in names:
+                raise DTypeError(f"{value} has no case ?{case}")
+            if self.cases.count(case) > 1:
+                raise DTypeError(f"branchEnum handles the case ?{case} twice")
+        for name in names:
+            if name not in self.cases:
+                raise DTypeError(f"branchEnum does not handle the case ?{name} of {value}")
+        return ()
+
+
+def arguments_of(terminator: Instruction, successor: int) -> Sequence[Value]:
+    """The operands that become arguments of successor number `successor`.
+
+    None for `branchEnum`: the block takes what the value carries.
+    """
+    match terminator.op:
+        case Branch():
+            return terminator.operands
+        case Conditional(taken=taken):
+            rest = terminator.operands[1:]
+            return rest[:taken] if successor == 0 else rest[taken:]
+        case _:
+            return ()

@@ -33,8 +33,8 @@ def reachable(module: Module, roots: Iterable[str]) -> set[str]:
         found.add(name)
         function = module.functions[name]
         pending.extend(callee for callee in callees(function) if callee in module.functions)
-        if function.declaration is not None:
-            pending.append(function.declaration.primal)
+        if function.primal is not None:
+            pending.append(function.primal)
     return found
 
 

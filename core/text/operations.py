@@ -17,6 +17,7 @@ from ..ops import ALL, Aggregate, Apply, Extract, Nest, Reduce, Return, Yield
 from ..schedule.ops import Gemm, Loops, ScheduledScan
 from ..types import FunctionType, StructType, TensorType, TupleType, elements_of
 from .attributes import parse_attribute, parse_numbers
+from .control import BRANCHES, STRUCTURED, parse_head
 from .cursor import Cursor
 from .indices import parse_combinator
 from .literals import literal_of, parse_elements
@@ -33,7 +34,7 @@ OPS: Mapping[str, type[Op]] = {op.name: op for op in _WRITTEN}
 ALIASES: Mapping[str, str] = {"matrixMultiply": "dot"}
 """Opcodes of DLVM that have another name here."""
 
-_OPCODES = (*OPS, "literal", "apply")
+_OPCODES = (*OPS, "literal", "apply", *BRANCHES, *STRUCTURED)
 _LITERAL_WORDS = frozenset(("true", "false", "zero", "<", "("))
 
 Operation: TypeAlias = tuple[Op, Sequence[Value]]
@@ -59,6 +60,8 @@ class Operations:
                 found = self._apply(b)
             case "reduce":
                 found = self._reduce(b)
+            case _ if opcode in STRUCTURED:
+                found = parse_head(self.cursor, b, opcode, self.operand)
             case _:
                 found = self._by_template(b, opcode)
         self._check(*found)
@@ -205,7 +208,7 @@ class Operations:
 
     def _check(self, op: Op, operands: Sequence[Value]) -> None:
         """Type rules of tensor ops look at tensors only.  Raises: ParseError for anything else."""
-        if isinstance(op, Aggregate | Apply | Extract | Return):
+        if op.takes_any:
             return
         for operand in operands:
             if not isinstance(operand.type, TensorType):

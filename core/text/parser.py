@@ -6,14 +6,15 @@ rules between instructions, which `core.verify` knows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..errors import NNKitError, ParseError
-from ..ir import Block, Builder, Function, GradientOf, Module, Region, Stage, Value
+from ..ir import Block, Builder, Function, GradientOf, Instruction, Module, Op, Region, Stage, Value
 from ..location import Location
-from ..ops import Nest
 from ..types import StructType, Type
 from .attributes import parse_numbers
+from .control import BRANCHES, parse_branch
 from .cursor import Cursor
 from .lexer import Token
 from .operations import Operations
@@ -50,6 +51,7 @@ class _Parser:
         self.cursor = cursor
         self.scope = Scope(cursor)
         self.operations = Operations(cursor, self.scope)
+        self.branches: list[list[tuple[Instruction, list[Token]]]] = []
 
     def module(self) -> Module:
         cursor = self.cursor
@@ -137,11 +139,19 @@ class _Parser:
         cursor = self.cursor
         cursor.descend()
         self.scope.enter()
+        self.branches.append([])
         region = Region()
         labels: set[str] = set()
         while not (region.blocks and cursor.accept("}")):
             region.blocks.append(self.block(labels))
         self.scope.leave()
+        blocks = {block.name: block for block in region.blocks}
+        for instruction, targets in self.branches.pop():
+            for target in targets:
+                name = target.text[1:]
+                if name not in blocks:
+                    raise cursor.error_at(target, f"there is no block {target.text} here")
+                instruction.successors += (blocks[name],)
         cursor.ascend()
         return region
 
@@ -178,16 +188,24 @@ class _Parser:
             raise cursor.error(f"{expected} was expected, not {token.shown}")
         b.location = TextLocation(cursor.file, cursor.text, token)
         cursor.skip(1)
+        labels: list[Token] = []
+        op: Op
+        operands: Sequence[Value]
         try:
-            op, operands = self.operations.parse(b, token.text)
-            regions = self.bodies(1 if isinstance(op, Nest) else 0)
-            results = b.emit_many(op, operands, regions)
+            if token.text in BRANCHES:
+                read = self.operations.operand
+                op, operands, labels = parse_branch(cursor, b, token.text, read)
+            else:
+                op, operands = self.operations.parse(b, token.text)
+            results = b.emit_many(op, operands, self.bodies(op.bodies))
         except ParseError:
             raise
         except NNKitError as error:
             raise cursor.error(str(error), start) from None
         if names and len(names) != len(results):
             raise cursor.error(f"{token.text} has {len(results)} results, not {len(names)}", start)
+        if labels:
+            self.branches[-1].append((b.block.instructions[-1], labels))
         for (at, name), value in zip(names, results, strict=False):
             self.scope.define(at, name, value)
 
@@ -203,10 +221,12 @@ class _Parser:
             names.append((cursor.token, cursor.name("%", "a value")))
         return names
 
-    def bodies(self, count: int) -> list[Region]:
-        """The regions of an op that has `count` of them."""
+    def bodies(self, words: Sequence[str]) -> list[Region]:
+        """The regions of an op, each behind its word and a brace."""
         regions: list[Region] = []
-        for _ in range(count):
+        for word in words:
+            if word:
+                self.cursor.expect(word)
             self.cursor.expect("{")
             regions.append(self.region())
         return regions

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 from ..ir import Block, Function, GradientOf, Instruction, Module, Region, Value, structs_in
 from ..ir.surgery import walk
-from ..ops import Aggregate, Apply, Literal
+from ..ops import Aggregate, Apply, Branch, BranchEnum, Conditional, For, If, Literal, While
 from ..types import StructType, Type
 from .attributes import print_attribute
+from .control import print_branch, print_head
 from .lexer import is_counted, quoted, written
 from .literals import print_elements
 from .template import (
@@ -49,7 +50,7 @@ def print_struct(struct: StructType) -> str:
 def print_function(function: Function) -> str:
     """The text of a function or declaration."""
     lines = [written("!", attribute) for attribute in function.attributes]
-    if function.declaration is not None:
+    if isinstance(function.declaration, GradientOf):
         lines.append(f"[{print_declaration(function.declaration)}]")
     header = f"func {written('@', function.name)}: {function.type}"
     if function.body is None:
@@ -95,31 +96,38 @@ class _Printer:
 
     names: dict[Value, str] = field(default_factory=dict[Value, str])
     is_loose: bool = False
+    labels: dict[Block, str] = field(default_factory=dict[Block, str])
     taken: dict[str, None] = field(default_factory=dict[str, None])
     numbers: dict[str, int] = field(default_factory=dict[str, int])
     blocks: int = 0
 
     def region(self, region: Region, indent: str) -> list[str]:
         outside = len(self.taken)
-        labels: set[str] = set()
+        self._name_blocks(region)
         lines: list[str] = []
         for block in region.blocks:
-            lines += self.block(block, labels, indent)
+            lines += self.block(block, indent)
         while len(self.taken) > outside:
             self.taken.popitem()
         return lines
 
-    def block(self, block: Block, labels: set[str], indent: str) -> Iterator[str]:
+    def _name_blocks(self, region: Region) -> None:
+        """Labels first, as branches may go to blocks that follow."""
+        taken: set[str] = set()
+        for number, block in enumerate(region.blocks, self.blocks):
+            label = block.name if block.name and not is_counted(block.name) else str(number)
+            while label in taken:
+                label = f"{label}_{number}"
+            taken.add(label)
+            self.labels[block] = written(_BLOCK, label)
+
+    def block(self, block: Block, indent: str) -> Iterator[str]:
         number = self.blocks
         self.blocks += 1
         for position, argument in enumerate(block.arguments):
             self._name(argument, f"{number}^{position}")
-        label = block.name if block.name and not is_counted(block.name) else str(number)
-        while label in labels:
-            label = f"{label}_{number}"
-        labels.add(label)
         shown = ", ".join(self.typed(argument) for argument in block.arguments)
-        yield f"{indent}{written(_BLOCK, label)}({shown}):"
+        yield f"{indent}{self.labels[block]}({shown}):"
         for position, instruction in enumerate(block.instructions):
             yield from self.instruction(instruction, number, position, f"{indent}    ")
 
@@ -134,8 +142,8 @@ class _Printer:
         if instruction.results:
             text = f"{', '.join(self.names[r] for r in instruction.results)} = {text}"
         lines = [f"{indent}{text}"]
-        for body in bodies:
-            lines[-1] += " {"
+        for word, body in zip(instruction.op.bodies, bodies, strict=False):
+            lines[-1] += f" {word} {{" if word else " {"
             lines += [*body, f"{indent}}}"]
         return lines
 
@@ -155,6 +163,11 @@ class _Printer:
             case Apply(callee, called):
                 arguments = ", ".join(map(self.bare, operands))
                 return f"apply {written('@', callee)}({arguments}): {called}"
+            case If() | While() | For():
+                return print_head(instruction, self.typed)
+            case Branch() | Conditional() | BranchEnum():
+                labels = [self.labels.get(b) or "'?" for b in instruction.successors]
+                return print_branch(instruction, self.typed, labels)
             case _:
                 rest = self._pieces(instruction, template_of(type(op)), iter(operands))
                 return " ".join([op.name, *rest])

@@ -8,7 +8,19 @@ from functools import cache
 from ..compute.ops import MatrixProduct
 from ..errors import NNKitError
 from ..ir import Instruction, Module, Op, Stage
-from ..ops import Aggregate, Apply, Extract, Literal, Nest, Return, Scan, ShapeCast, Yield
+from ..ops import (
+    Aggregate,
+    Apply,
+    Branch,
+    Conditional,
+    Literal,
+    Nest,
+    Return,
+    Scan,
+    ShapeCast,
+    Structured,
+    Yield,
+)
 from ..schedule.ops import Gemm, Loops, ScheduledScan
 from ..text.template import Operand, Optional, Piece, template_of
 from ..types import TensorType, Type
@@ -21,9 +33,6 @@ _LATE: Mapping[Stage, frozenset[type[Op]]] = {
     Stage.SCHEDULE: _EVERYWHERE | _SCHEDULE,
 }
 """What stands in functions of the stages that are near the machine; in bodies of nests, rule 18 holds."""
-
-ANY_OPERANDS = (Aggregate, Apply, Extract, Return)
-"""Ops whose operands need not be tensors."""
 
 
 def instruction_violations(instruction: Instruction, module: Module) -> Iterator[str]:
@@ -41,11 +50,9 @@ def instruction_violations(instruction: Instruction, module: Module) -> Iterator
             yield f"calls @{op.callee}, which does not exist"
         elif called.type != op.type:
             yield f"calls @{op.callee} as {op.type}; it is {called.type}"
-    if isinstance(op, Nest):
-        if len(instruction.regions) != 1 or len(instruction.regions[0].blocks) != 1:
-            yield "a nest has one body of one block"
-    elif instruction.regions:
-        yield f"{op.name} has no body"
+    bodies = len(op.bodies)
+    if len(instruction.regions) != bodies or any(len(r.blocks) != 1 for r in instruction.regions):
+        yield f"{op.name} has {bodies or 'no'} bod{'y' if bodies < 2 else 'ies'} of one block"
 
 
 def stage_violations(instruction: Instruction, stage: Stage) -> Iterator[str]:
@@ -67,13 +74,13 @@ def has_all_elements(op: Literal) -> bool:
 
 def _operand_violations(instruction: Instruction) -> Iterator[str]:
     op, given = instruction.op, len(instruction.operands)
-    if isinstance(op, Aggregate | Apply):
+    if isinstance(op, Aggregate | Apply | Structured | Branch | Conditional):
         return  # their type rule compares all operands
     count, is_least = operand_count(type(op))
     if given < count or (given > count and not is_least):
         least = "at least " if is_least else ""
         yield f"{op.name} takes {least}{count} operand{'s' * (count != 1)}, not {given}"
-    if not isinstance(op, ANY_OPERANDS):
+    if not op.takes_any:
         for operand in instruction.operands:
             if not isinstance(operand.type, TensorType):
                 yield f"{op.name} takes tensors, not a {operand.type}"

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from ..autodiff.declaration import gradient_type
 from ..errors import NNKitError, VerifyError
-from ..ir import Block, Function, Instruction, Module, Region, Value, structs_in
+from ..ir import Block, Function, GradientOf, Instruction, Module, Region, Value, structs_in
 from ..ops import Apply, Literal, Nest, Return, Yield
 from ..text.lexer import written
 from ..text.printer import print_instruction, value_names
@@ -99,7 +99,8 @@ class _Checker:
 
     def declaration(self) -> Iterator[str]:
         declaration = self.function.declaration
-        assert declaration is not None
+        if not isinstance(declaration, GradientOf):
+            return
         primal = self.module.functions.get(declaration.primal)
         if primal is None:
             yield f"is the gradient of @{declaration.primal}, which does not exist"
