@@ -1,70 +1,83 @@
-"""Rules 11 to 16: one instruction by itself."""
+"""Rules 19 to 25: one instruction by itself, and what it is in the module."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+import math
+from collections.abc import Iterator
 from functools import cache
+from typing import NamedTuple
 
-from ..compute.ops import MatrixProduct
 from ..errors import NNKitError
-from ..ir import Instruction, Module, Op, Stage
-from ..ops import (
-    Aggregate,
-    Apply,
-    Branch,
-    Conditional,
-    Literal,
-    Nest,
-    Return,
-    Scan,
-    ShapeCast,
-    Structured,
-    Yield,
-)
-from ..schedule.ops import Gemm, Loops, ScheduledScan
+from ..ir import Instruction, Module, Op, Region
+from ..ops import Literal, Nest, Reference, Structured, Yield
 from ..text.template import Operand, Optional, Piece, template_of
-from ..types import TensorType, Type
+from ..types import BOOL, PointerType, TensorType, Type
 
-_EVERYWHERE: frozenset[type[Op]] = frozenset((Literal, ShapeCast, Aggregate, Return, Yield))
-_COMPUTE: frozenset[type[Op]] = frozenset((Nest, MatrixProduct, Scan))
-_SCHEDULE: frozenset[type[Op]] = frozenset((Loops, Gemm, ScheduledScan))
-_LATE: Mapping[Stage, frozenset[type[Op]]] = {
-    Stage.COMPUTE: _EVERYWHERE | _COMPUTE,
-    Stage.SCHEDULE: _EVERYWHERE | _SCHEDULE,
-}
-"""What stands in functions of the stages that are near the machine; in bodies of nests, rule 18 holds."""
+
+class Traits(NamedTuple):
+    """What the rules ask of a class of ops; found once per class."""
+
+    operands: tuple[int, float]
+    """How many operands the text form has, at least and at most."""
+    is_tensors: bool
+    bodies: int
+    has_own_rules: bool
+    """Whether it is a literal, structured, or names something."""
+    is_nest: bool
+    is_scheduled: bool
+    """Whether it says where buffers lie."""
+
+
+@cache
+def traits_of(op: type[Op]) -> Traits:
+    """The traits of a class of ops."""
+    fields = {field.name for field in dataclasses.fields(op)}  # type: ignore[arg-type]
+    return Traits(
+        operand_count(op),
+        not op.takes_any,
+        len(op.bodies),
+        issubclass(op, Literal | Reference | Structured) or "callee" in fields,
+        issubclass(op, Nest),
+        "place" in fields or "places" in fields,
+    )
 
 
 def instruction_violations(instruction: Instruction, module: Module) -> Iterator[str]:
-    """What is wrong with `instruction`, its operands' definitions and its bodies aside."""
-    op = instruction.op
-    wrong_operands = list(_operand_violations(instruction))
+    """What is wrong with `instruction`, the definitions of operands and what its bodies do aside."""
+    op, traits = instruction.op, traits_of(type(instruction.op))
+    wrong_operands = list(_operand_violations(instruction, traits))
     yield from wrong_operands
-    if isinstance(op, Literal) and not has_all_elements(op):
-        yield f"a literal of {op.type} has {len(op.data)} bytes of {op.type.bytes}"
+    regions = instruction.regions
+    if len(regions) != traits.bodies or (regions and any(len(r.blocks) != 1 for r in regions)):
+        yield f"{op.name} has {_counted(traits.bodies)}, not {_blocks_of(regions)}"
     if not wrong_operands:
-        yield from _type_violations(instruction)
-    if isinstance(op, Apply):
-        called = module.functions.get(op.callee)
-        if called is None:
-            yield f"calls @{op.callee}, which does not exist"
-        elif called.type != op.type:
-            yield f"calls @{op.callee} as {op.type}; it is {called.type}"
-    bodies = len(op.bodies)
-    if len(instruction.regions) != bodies or any(len(r.blocks) != 1 for r in instruction.regions):
-        yield f"{op.name} has {bodies or 'no'} bod{'y' if bodies < 2 else 'ies'} of one block"
+        yield from _type_violations(instruction, traits)
+    if traits.has_own_rules:
+        yield from _own_violations(op, module)
 
 
-def stage_violations(instruction: Instruction, stage: Stage) -> Iterator[str]:
-    """Rule 14, for an instruction that stands in a function itself."""
-    op = type(instruction.op)
-    allowed = _LATE.get(stage)
-    if allowed is not None and op not in allowed:
-        yield f"{op.name} has no place in stage {stage.value}"
-    elif allowed is None and op in _SCHEDULE:
-        yield f"{op.name} stands in stage {stage.value}; it belongs to stage schedule"
-    elif allowed is None and op in (Nest, MatrixProduct):
-        yield f"{op.name} stands in stage {stage.value}; it belongs to stage compute"
+def _own_violations(op: Op, module: Module) -> Iterator[str]:
+    callee = getattr(op, "callee", None)
+    if isinstance(op, Literal):
+        yield from _literal_violations(op)
+    elif isinstance(callee, str):
+        yield from _named(callee, getattr(op, "type", None), module, "calls")
+    elif isinstance(op, Reference):
+        yield from _named(op.symbol, op.type, module, "refers to")
+
+
+def _counted(bodies: int) -> str:
+    return (
+        ("no body", "one body of one block")[bodies]
+        if bodies < 2
+        else f"{bodies} bodies of one block each"
+    )
+
+
+def _blocks_of(regions: tuple[Region, ...]) -> str:
+    blocks = ", ".join(str(len(region.blocks)) for region in regions)
+    return f"bodies of {blocks} blocks" if regions else "none"
 
 
 def has_all_elements(op: Literal) -> bool:
@@ -72,46 +85,99 @@ def has_all_elements(op: Literal) -> bool:
     return len(op.data) in (op.type.dtype.bytes, op.type.bytes)
 
 
-def _operand_violations(instruction: Instruction) -> Iterator[str]:
-    op, given = instruction.op, len(instruction.operands)
-    if isinstance(op, Aggregate | Apply | Structured | Branch | Conditional):
-        return  # their type rule compares all operands
-    count, is_least = operand_count(type(op))
-    if given < count or (given > count and not is_least):
-        least = "at least " if is_least else ""
-        yield f"{op.name} takes {least}{count} operand{'s' * (count != 1)}, not {given}"
-    if not op.takes_any:
+def _literal_violations(op: Literal) -> Iterator[str]:
+    if not has_all_elements(op):
+        yield f"a literal of {op.type} has {len(op.data)} bytes of {op.type.bytes}"
+    elif op.type.dtype == BOOL and op.data.strip(b"\0\1"):
+        yield f"a literal of {op.type} has bytes other than 0 and 1"
+
+
+def _named(name: str, type: Type | None, module: Module, verb: str) -> Iterator[str]:
+    """Whether @`name` exists and is of `type`: a function, or the pointer to a variable."""
+    found: Type | None = None
+    if name in module.functions:
+        found = module.functions[name].type
+    elif name in module.variables and verb != "calls":
+        found = PointerType(module.variables[name].type)
+    if found is None:
+        yield f"{verb} @{name}, which does not exist"
+    elif found != type:
+        yield f"{verb} @{name} as {type}; it is {found}"
+
+
+def _operand_violations(instruction: Instruction, traits: Traits) -> Iterator[str]:
+    op, given, (least, most) = instruction.op, len(instruction.operands), traits.operands
+    if given < least or given > most:
+        yield f"{op.name} takes {_range(least, most)}, not {given}"
+    if traits.is_tensors:
         for operand in instruction.operands:
             if not isinstance(operand.type, TensorType):
                 yield f"{op.name} takes tensors, not a {operand.type}"
 
 
-def _type_violations(instruction: Instruction) -> Iterator[str]:
+def _type_violations(instruction: Instruction, traits: Traits) -> Iterator[str]:
+    op = instruction.op
+    operands = tuple([operand.type for operand in instruction.operands])
     try:
-        inferred = instruction.op.infer(*(operand.type for operand in instruction.operands))
+        inferred = op.infer(*operands)
     except NNKitError as error:
         yield str(error)
         return
     types = (inferred,) if isinstance(inferred, Type) else tuple(inferred)
-    given = tuple(result.type for result in instruction.results)
+    given = tuple([result.type for result in instruction.results])
     if types != given:
-        listed = [", ".join(map(str, some)) for some in (given, types)]
-        yield f"the results are ({listed[0]}); by its rule they are ({listed[1]})"
+        yield f"the results are ({listed(given)}); by its rule they are ({listed(types)})"
+    if traits.bodies and isinstance(op, Structured):
+        for number, region in enumerate(instruction.regions[: len(op.bodies)]):
+            yield from _body_violations(op, number, region, operands)
 
 
-@cache
-def operand_count(op: type[Op]) -> tuple[int, bool]:
-    """How many operands the text form of `op` has, and whether there may be more."""
-    pieces: list[Piece] = list(template_of(op))
-    count, is_least = 0, False
-    while pieces:
-        match pieces.pop():
+def _body_violations(
+    op: Structured, number: int, region: Region, operands: tuple[Type, ...]
+) -> Iterator[str]:
+    """What a body of a structured op takes and yields; how many blocks it has is said elsewhere."""
+    if len(region.blocks) != 1:
+        return
+    block, word = region.entry, f"body {number + 1} of {op.name}"
+    taken = tuple(argument.type for argument in block.arguments)
+    expected = op.body_arguments(number, operands)
+    if taken != expected:
+        yield f"{word} takes ({listed(taken)}); it should take ({listed(expected)})"
+    last = block.instructions[-1] if block.instructions else None
+    if last is not None and isinstance(last.op, Yield):
+        given = tuple(operand.type for operand in last.operands)
+        wanted = op.body_yields(number, operands)
+        if given != wanted:
+            yield f"{word} yields ({listed(given)}); it should yield ({listed(wanted)})"
+
+
+def operand_count(op: type[Op]) -> tuple[int, float]:
+    """How many operands the text form of `op` has, at least and at most."""
+    pending: list[tuple[Piece, bool]] = [(piece, True) for piece in template_of(op)]
+    least, most = 0, 0.0
+    while pending:
+        piece, is_needed = pending.pop()
+        match piece:
             case Operand(is_variadic=True):
-                is_least = True
+                most = math.inf
             case Operand():
-                count += 1
+                least += is_needed
+                most += 1
             case Optional(inner):
-                pieces.extend(inner)
+                pending.extend((part, False) for part in inner)
             case _:
                 pass
-    return count, is_least
+    return least, most
+
+
+def _range(least: int, most: float) -> str:
+    if most == math.inf:
+        return f"at least {least} operand{'s' * (least != 1)}"
+    if least != most:
+        return f"{least} to {most:.0f} operands"
+    return f"{least or 'no'} operand{'s' * (least != 1)}"
+
+
+def listed(types: tuple[Type, ...]) -> str:
+    """The types, separated by commas."""
+    return ", ".join(map(str, types))

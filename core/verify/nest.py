@@ -1,14 +1,23 @@
-"""Rules 17 to 22: nests, and what the schedule decides about them."""
+"""Rules 26 to 31: nests, and what the schedule decides about them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from ..ir import Block, Instruction
-from ..ops import Elementwise, Linear, Literal, Nest, Yield
+from ..ops import Elementwise, Linear, Literal, Nest, Reinterpret, Yield
 from ..ops.nest import Affine, Index
-from ..schedule.ops import Gemm, Loops, Place, ScheduledScan
-from ..types import F32, F64, I64, TensorType, Type, elements_of, scalar
+from ..schedule.ops import (
+    Gemm,
+    Loops,
+    Place,
+    ScheduledCall,
+    ScheduledFor,
+    ScheduledIf,
+    ScheduledScan,
+    ScheduledWhile,
+)
+from ..types import F32, F64, I64, TensorType, Type, scalar
 
 UNIT = 64
 """Buffers in the arena begin at multiples of this, behind a head of as many bytes."""
@@ -35,7 +44,7 @@ def nest_violations(instruction: Instruction, op: Nest) -> Iterator[str]:
 
 def _body_violations(body: Block, op: Nest) -> Iterator[str]:
     for instruction in body.instructions[:-1]:
-        if not isinstance(instruction.op, Elementwise | Linear | Literal):
+        if not isinstance(instruction.op, Elementwise | Linear | Literal | Reinterpret):
             yield f"{instruction.op.name} cannot stand in the body of a nest"
         elif any(result.type != _as_scalar(result.type) for result in instruction.results):
             yield f"{instruction.op.name} makes more than a scalar in the body of a nest"
@@ -74,8 +83,8 @@ def _check_index(instruction: Instruction, index: Index, before: int) -> Iterato
             yield f"the index {index} is read from {type.words}, which holds no integers"
 
 
-def schedule_violations(instruction: Instruction, returned: Type) -> Iterator[str]:
-    """Rules 20 to 22; `returned` is what the function returns."""
+def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool) -> Iterator[str]:
+    """Rules 29 to 31; there are so many `outputs` of the function, or of the body that this stands in."""
     match instruction.op:
         case Loops() as op:
             yield from _loop_violations(op)
@@ -88,12 +97,14 @@ def schedule_violations(instruction: Instruction, returned: Type) -> Iterator[st
             places = (place,)
         case ScheduledScan(place=place):
             places = (place,)
+        case ScheduledCall() | ScheduledIf() | ScheduledWhile() | ScheduledFor() as op:
+            if len(op.places) != len(instruction.results):
+                yield f"{len(op.places)} places for {len(instruction.results)} results"
+            places = op.places
         case _:
             return
-    results = elements_of(returned)
-    count = 1 if results is None else len(results)
-    for place in places:
-        if not _is_place(place, count):
+    for place, result in zip(places, instruction.results, strict=False):
+        if not _is_place(place, result.type, outputs, 0 if is_body else UNIT):
             yield f"{place} is no place for a buffer"
 
 
@@ -111,12 +122,14 @@ def _in_blas(type: Type) -> Type | None:
     return type if isinstance(type, TensorType) and type.dtype in (F32, F64) else None
 
 
-def _is_place(place: Place, results: int) -> bool:
+def _is_place(place: Place, type: Type, outputs: int, first: int) -> bool:
     match place:
         case Place("arena", offset):
-            return offset >= UNIT and offset % UNIT == 0
+            return offset >= first and offset % UNIT == 0
         case Place("output", number):
-            return 0 <= number < results
+            return 0 <= number < outputs
+        case Place("register", number):
+            return number >= 0 and isinstance(type, TensorType) and not type.rank
         case _:
             return False
 

@@ -1,0 +1,17 @@
+"""What is known about programs without running them: control flow, dominance, loops and effects.
+
+Read `graph`, `dominance` and `loops`, which know numbered nodes only, then `flow`, which applies them to
+the blocks of a region, and `effects`.
+"""
+
+from .dominance import DominatorTree, dominators, post_dominators
+from .effects import EVERYTHING, Effects, callees_of, can_swap, effects_of
+from .flow import ControlFlow
+from .graph import Graph, components
+from .loops import Loop, Loops, is_reducible, natural_loops
+
+__all__ = [
+    "EVERYTHING", "ControlFlow", "DominatorTree", "Effects", "Graph", "Loop", "Loops", "callees_of",
+    "can_swap", "components", "dominators", "effects_of", "is_reducible", "natural_loops",
+    "post_dominators",
+]  # fmt: skip

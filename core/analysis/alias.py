@@ -1,0 +1,153 @@
+"""Which pointers may lead to the same memory.
+
+1. A pointer has a *base*, from which `elementPointer` and `offset` lead on, and a path: the number of the
+   value counted from the base, then the keys inwards.  A step that only the running program knows is None.
+2. Bases that are allocations or global variables are *identified*: different ones never overlap.  Any other
+   base (an argument, what was loaded, the content of a box) may be anything that has *escaped*.
+3. An allocation escapes when its pointer goes anywhere but to loads, stores and copies through it: when it
+   is stored itself, passed, returned, yielded or put into an aggregate.
+4. Two paths from one base are apart if they differ at a step that both know.
+
+Answers are remembered; they hold until instructions change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+from ..ir import Instruction, Region, Value
+from ..ir.surgery import uses_of
+from ..ops.memory import (
+    AllocateHeap,
+    AllocateStack,
+    Copy,
+    Deallocate,
+    ElementPointer,
+    Load,
+    Offset,
+    Store,
+)
+from ..ops.reference import Reference
+
+Step: TypeAlias = "int | str | None"
+"""A number or key, or unknown."""
+
+
+class Place(NamedTuple):
+    """Where a pointer leads, as far as the program says."""
+
+    base: Value
+    path: tuple[Step, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Aliases:
+    """What is known about the pointers of a function's `region`."""
+
+    region: Region
+
+    @cached_property
+    def _places(self) -> dict[Value, Place]:
+        return {}
+
+    @cached_property
+    def _uses(self) -> Mapping[Value, Sequence[Instruction]]:
+        return uses_of(self.region)
+
+    @cached_property
+    def _escaped(self) -> dict[Value, bool]:
+        return {}
+
+    def place(self, pointer: Value) -> Place:
+        """The base of a pointer, and the steps from there."""
+        if pointer not in self._places:
+            chain = [pointer]
+            while isinstance(chain[-1].op, ElementPointer | Offset):
+                producer = chain[-1].producer
+                assert producer is not None
+                chain.append(producer.operands[0])
+            path: list[Step] = [0]
+            for step in reversed(chain[:-1]):
+                assert step.producer is not None
+                op, operands = step.producer.op, step.producer.operands
+                if isinstance(op, ElementPointer):
+                    path.extend(op.keys)
+                else:
+                    path[-1] = _further(path[-1], _constant(operands[1]))
+            self._places[pointer] = Place(chain[-1], tuple(path))
+        return self._places[pointer]
+
+    def is_same(self, a: Value, b: Value) -> bool:
+        """Whether two pointers certainly lead to the same place."""
+        if a is b:
+            return True
+        first, second = self.place(a), self.place(b)
+        return (
+            self._is_one(first.base, second.base)
+            and first.path == second.path
+            and None not in first.path
+            and a.type == b.type
+        )
+
+    def may_overlap(self, a: Value, b: Value) -> bool:
+        """Whether what two pointers lead to may have bytes in common."""
+        first, second = self.place(a), self.place(b)
+        if self._is_one(first.base, second.base):
+            return not _are_apart(first.path, second.path)
+        if self.is_identified(first.base) and self.is_identified(second.base):
+            return False
+        return not (self.is_private(first.base) or self.is_private(second.base))
+
+    def is_identified(self, base: Value) -> bool:
+        """Whether `base` is memory of its own: an allocation or a global variable."""
+        return isinstance(base.op, AllocateStack | AllocateHeap | Reference)
+
+    def is_private(self, pointer: Value) -> bool:
+        """Whether only pointers that can be seen here lead to this memory."""
+        base = self.place(pointer).base
+        if not isinstance(base.op, AllocateStack | AllocateHeap):
+            return False
+        if base not in self._escaped:
+            self._escaped[base] = self._escapes(base)
+        return not self._escaped[base]
+
+    def _escapes(self, base: Value) -> bool:
+        pending, seen = [base], {base}
+        while pending:
+            pointer = pending.pop()
+            for user in self._uses.get(pointer, ()):
+                match user.op:
+                    case Load() | Deallocate() | Copy():
+                        pass
+                    case Store() if user.operands[0] is not pointer:
+                        pass
+                    case ElementPointer() | Offset():
+                        if user.result not in seen:
+                            seen.add(user.result)
+                            pending.append(user.result)
+                    case _:
+                        return True
+        return False
+
+    def _is_one(self, a: Value, b: Value) -> bool:
+        """Whether two bases are one: a global variable can be named at several places."""
+        return a is b or (isinstance(a.op, Reference) and a.op == b.op)
+
+
+def _constant(value: Value) -> int | None:
+    splat = getattr(value.op, "splat_value", None)
+    return None if splat is None else splat()
+
+
+def _further(step: Step, count: int | None) -> Step:
+    """Where `offset` leads from there: a neighbour by number; a field has none that could be named."""
+    return step + count if isinstance(step, int) and count is not None else None
+
+
+def _are_apart(first: Sequence[Step], second: Sequence[Step]) -> bool:
+    """Whether the paths part at a step that both know."""
+    steps = zip(first, second, strict=False)
+    return any(a is not None and b is not None and a != b for a, b in steps)

@@ -1,0 +1,162 @@
+"""What instructions and functions do besides computing results: bodies and calls included.
+
+1. A function's own effects are those of its instructions, in bodies too, calls aside.
+2. A call adds what the called function does.  The functions of one cycle of calls all do what one of them
+   does; cycles are met after what they call, so that one visit is enough.
+3. What is defined elsewhere may do everything, and so may a function that is only known at run time.  A
+   declared derivative does what its primal does.
+
+Time is not an effect: a loop or recursion that may not end counts as what it does in each round.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from ..ir import Effect, Function, Instruction, Module
+from ..ir.surgery import walk
+from ..ops.reference import Reference
+from ..types import FunctionType
+from .graph import components
+
+EVERYTHING = Effect.READ | Effect.WRITE | Effect.ALLOCATE | Effect.TRAP
+"""What a function does about which nothing is known."""
+
+_STAYS = Effect.WRITE | Effect.TRAP
+"""What happens even if nobody uses the results."""
+
+
+class Effects:
+    """The effects of a module's instructions and functions; never with CALL, which is looked through.
+
+    Answers are remembered, whole functions at a time: the cost is that of one walk over the module.
+    `forget` when instructions have changed.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._inside: dict[Instruction, Effect] = {}
+
+    def forget(self) -> None:
+        """Compute everything anew when it is next asked for."""
+        self._inside.clear()
+        self.__dict__.pop("_functions", None)
+
+    def of(self, instruction: Instruction) -> Effect:
+        """What `instruction` does, with its bodies and with what it calls."""
+        if not instruction.regions:
+            return self._own(instruction)
+        if instruction not in self._inside:
+            self._look_inside(instruction)
+        return self._inside[instruction]
+
+    def of_function(self, name: str) -> Effect:
+        """What a call of @`name` does; everything if the module does not have it."""
+        return self._functions.get(name, EVERYTHING)
+
+    def is_pure(self, instruction: Instruction) -> bool:
+        """Whether nothing but the results matters: it can be moved, merged and removed."""
+        return not self.of(instruction)
+
+    def is_removable(self, instruction: Instruction) -> bool:
+        """Whether nothing is lost when the results are not used; terminators are not asked."""
+        return not self.of(instruction) & _STAYS
+
+    @cached_property
+    def _functions(self) -> dict[str, Effect]:
+        names = list(self.module.functions)
+        number = {name: position for position, name in enumerate(names)}
+        effects: list[Effect] = []
+        calls: list[list[int]] = []
+        for function in self.module.functions.values():
+            own, called = _calls(function)
+            known = [name for name in called if name in number]
+            effects.append(own if len(known) == len(called) else EVERYTHING)
+            calls.append([number[name] for name in known])
+        for members in components(calls):
+            whole = Effect.NONE
+            for member in members:
+                whole |= effects[member]
+                for callee in calls[member]:
+                    whole |= effects[callee]
+            for member in members:
+                effects[member] = whole
+        return dict(zip(names, effects, strict=True))
+
+    def _own(self, instruction: Instruction) -> Effect:
+        """Without bodies."""
+        effect = instruction.op.effect
+        if effect & Effect.CALL:
+            effect &= ~Effect.CALL
+            callees = callees_of(instruction)
+            if callees is None:
+                return EVERYTHING
+            for callee in callees:
+                effect |= self.of_function(callee)
+        return effect
+
+    def _look_inside(self, outermost: Instruction) -> None:
+        """Fill `_inside` for an instruction and all that have bodies in its bodies."""
+        entered: list[tuple[Instruction, Instruction | None]] = []
+        pending: list[tuple[Instruction, Instruction | None]] = [(outermost, None)]
+        while pending:
+            instruction, parent = pending.pop()
+            entered.append((instruction, parent))
+            effect = self._own(instruction)
+            for region in instruction.regions:
+                for block in region.blocks:
+                    for inner in block.instructions:
+                        if inner.regions:
+                            pending.append((inner, instruction))
+                        else:
+                            effect |= self._own(inner)
+            self._inside[instruction] = effect
+        for instruction, parent in reversed(entered):
+            if parent is not None:
+                self._inside[parent] |= self._inside[instruction]
+
+
+def effects_of(instruction: Instruction, module: Module) -> Effect:
+    """What one instruction does.  For several, an `Effects` remembers what it found."""
+    return Effects(module).of(instruction)
+
+
+def can_swap(first: Effect, second: Effect) -> bool:
+    """Whether two neighbours may change places, as far as their effects go.
+
+    Writes keep their order among each other, with reads, and with what stops the program.
+    """
+    ordered = Effect.READ | Effect.WRITE | Effect.TRAP
+    return not (
+        (first & Effect.WRITE and second & ordered)
+        or (second & Effect.WRITE and first & ordered)
+        or (first & second & Effect.TRAP)
+    )
+
+
+def callees_of(instruction: Instruction) -> tuple[str, ...] | None:
+    """The functions that an instruction of effect CALL calls; None if only the running program knows."""
+    callee = getattr(instruction.op, "callee", None)
+    if isinstance(callee, str):  # the field of every op that names what it calls
+        return (callee,)
+    functions = [x.op for x in instruction.operands if isinstance(x.type, FunctionType)]
+    names = tuple(op.symbol for op in functions if isinstance(op, Reference))
+    return names if names and len(names) == len(functions) else None
+
+
+def _calls(function: Function) -> tuple[Effect, list[str]]:
+    """What `function` does itself, and the functions it calls."""
+    if function.body is None:
+        if function.primal is not None:
+            return Effect.NONE, [function.primal]
+        return EVERYTHING, []
+    effect = Effect.NONE
+    called: dict[str, None] = {}
+    for instruction in walk(function.body):
+        own = instruction.op.effect
+        if own & Effect.CALL:
+            callees = callees_of(instruction)
+            own = EVERYTHING if callees is None else own & ~Effect.CALL
+            called.update(dict.fromkeys(callees or ()))
+        effect |= own
+    return effect, list(called)

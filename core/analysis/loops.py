@@ -1,0 +1,118 @@
+"""Natural loops of a graph, how they are nested, and whether there are cycles besides them.
+
+A *back edge* leads to a node that dominates its start.  The loop of its end, the *header*, is what reaches
+the edge without going through the header; edges to one header make one loop.  Two loops with different
+headers are nested or disjoint.
+
+Headers are visited from the inside outwards, each walking backwards from its back edges; loops found before
+are stepped over as one node, so that the cost stays near-linear however deep they are nested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from .dominance import DominatorTree
+from .graph import Graph
+
+
+@dataclass(eq=False)
+class Loop:
+    """A natural loop: `own` are the nodes in no inner loop, the header first."""
+
+    header: int
+    latches: Sequence[int]
+    """Where the back edges start."""
+    parent: Loop | None = None
+    children: list[Loop] = field(default_factory=list["Loop"])
+    own: list[int] = field(default_factory=list[int])
+
+    def __repr__(self) -> str:
+        return f"<loop at {self.header} of {len(self.own)} nodes and {len(self.children)} loops>"
+
+    @property
+    def depth(self) -> int:
+        """1 for a loop in no other."""
+        depth, loop = 1, self.parent
+        while loop is not None:
+            depth, loop = depth + 1, loop.parent
+        return depth
+
+    def members(self) -> Iterator[int]:
+        """All nodes of the loop, those of inner loops included."""
+        pending = [self]
+        while pending:
+            loop = pending.pop()
+            yield from loop.own
+            pending.extend(reversed(loop.children))
+
+
+@dataclass(frozen=True, eq=False)
+class Loops:
+    """All natural loops, inner ones before outer ones; `innermost` has the loop of each node, if any."""
+
+    all: Sequence[Loop]
+    innermost: Sequence[Loop | None]
+
+    @property
+    def outermost(self) -> list[Loop]:
+        """The loops in no other, in the order of the program."""
+        return [loop for loop in reversed(self.all) if loop.parent is None]
+
+
+def natural_loops(graph: Graph, tree: DominatorTree) -> Loops:
+    """The natural loops of what the entry reaches; `tree` are the dominators of `graph`."""
+    innermost: list[Loop | None] = [None] * len(graph)
+    around: dict[Loop, Loop] = {}
+    found: list[Loop] = []
+    for header in reversed(graph.order):
+        latches = [node for node in graph.predecessors[header] if tree.dominates(header, node)]
+        if latches:
+            loop = Loop(header, list(dict.fromkeys(latches)), own=[header])
+            _collect(loop, graph, innermost, around)
+            found.append(loop)
+    return Loops(found, innermost)
+
+
+def is_reducible(graph: Graph, tree: DominatorTree) -> bool:
+    """Whether every cycle is entered at one node only, the header of a natural loop."""
+    position = graph.position
+    return all(
+        position[successor] > position[node] or tree.dominates(successor, node)
+        for node in graph.order
+        for successor in graph.successors[node]
+    )
+
+
+def _collect(
+    loop: Loop, graph: Graph, innermost: list[Loop | None], around: dict[Loop, Loop]
+) -> None:
+    """Fill `loop`, walking backwards from its latches; `around` leads from a loop towards the outermost."""
+    innermost[loop.header] = loop
+    pending = list(loop.latches)
+    while pending:
+        node = pending.pop()
+        inner = innermost[node]
+        if inner is None:
+            innermost[node] = loop
+            loop.own.append(node)
+        else:
+            inner = _outermost(inner, around)
+            if inner is loop:
+                continue
+            inner.parent = around[inner] = loop
+            loop.children.append(inner)
+            node = inner.header
+        pending.extend(p for p in graph.predecessors[node] if graph.is_reachable(p))
+
+
+def _outermost(loop: Loop, around: dict[Loop, Loop]) -> Loop:
+    top = loop
+    while top in around:
+        top = around[top]
+    while loop is not top:
+        following = around[loop]
+        around[loop] = top
+        loop = following
+    return top

@@ -1,0 +1,280 @@
+"""Rules 10 to 18: a function's blocks, and where values are defined and used.
+
+1. Walk the function once and note where every value is defined.
+2. Walk it again and check each instruction.  The regions around it are open, each at some instruction of
+   some block: an operand is visible if it is defined in one of them, at a place that comes before on every
+   path.  The order of blocks in the text does not matter.
+
+Bodies inside bodies wait on a list, so that depth costs no more than length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from ..analysis import ControlFlow
+from ..ir import Block, Function, Instruction, Module, Region, Value
+from ..ops import Literal, Nest, Return, Yield
+from ..text.lexer import written
+from ..text.printer import print_instruction, value_names
+from ..types import VOID, TensorType, elements_of
+from .instruction import has_all_elements, instruction_violations, listed, traits_of
+from .nest import nest_violations, schedule_violations
+from .stage import needs_closed_bodies, stage_violations
+from .terminator import label, successor_violations
+from .types import Types
+
+
+class _Site(NamedTuple):
+    """Where a value is defined: an argument is at position −1."""
+
+    region: Region
+    block: int
+    position: int
+
+
+@dataclass(eq=False)
+class _Open:
+    """A region that is being checked, and the place in it where the check is.
+
+    Only values of open regions at depth `visible_from` or deeper can be used.
+    """
+
+    region: Region
+    owner: Instruction | None
+    depth: int
+    visible_from: int
+    block: int = 0
+    position: int = -1
+
+    @cached_property
+    def flow(self) -> ControlFlow:
+        return ControlFlow(self.region)
+
+    @cached_property
+    def numbers(self) -> dict[Block, int]:
+        return {block: number for number, block in enumerate(self.region.blocks)}
+
+    def comes_before(self, site: _Site) -> bool:
+        """Whether a value of this region is defined on every path to the place."""
+        if site.block == self.block:
+            return site.position < self.position
+        graph = self.flow.graph
+        return not graph.is_reachable(self.block) or self.flow.dominators.dominates(
+            site.block, self.block
+        )
+
+
+@dataclass(eq=False)
+class FunctionCheck:
+    """The check of one function's body; `found` are the violations so far."""
+
+    module: Module
+    function: Function
+    types: Types
+    found: list[str] = field(default_factory=list[str])
+    sites: dict[Value, _Site] = field(default_factory=dict[Value, _Site])
+    open: dict[Region, _Open] = field(default_factory=dict[Region, _Open])
+    entered: set[Block | Instruction] = field(default_factory=set["Block | Instruction"])
+
+    def run(self, body: Region) -> list[str]:
+        """Every violation in the function's body."""
+        self.found += guarded(self._note_definitions(body))
+        if self.found:
+            return self.found
+        stack = [self._region(_Open(body, None, 0, 0))]
+        while stack:
+            try:
+                inner = next(stack[-1], None)
+            except Exception as error:
+                self.found.append(_malformed(error))
+                return self.found
+            if inner is None:
+                stack.pop()
+            else:
+                stack.append(self._region(inner))
+        return self.found
+
+    def _note_definitions(self, body: Region) -> Iterator[str]:
+        """Step 1.  A body that stands in two places ends the check: it may stand in itself."""
+        seen: set[Region] = {body}
+        pending = [body]
+        while pending:
+            region = pending.pop()
+            for number, block in enumerate(region.blocks):
+                for argument in block.arguments:
+                    self.sites.setdefault(argument, _Site(region, number, -1))
+                for position, instruction in enumerate(block.instructions):
+                    for result in instruction.results:
+                        self.sites.setdefault(result, _Site(region, number, position))
+                    for inner in instruction.regions:
+                        if inner in seen:
+                            yield f"a body of {instruction.op.name} stands in two places"
+                            return
+                        seen.add(inner)
+                        pending.append(inner)
+
+    def _region(self, place: _Open) -> Iterator[_Open]:
+        """Step 2 for a region: yields the bodies in it, which are checked before it goes on."""
+        self.open[place.region] = place
+        labels: set[str] = set()
+        for number, block in enumerate(place.region.blocks):
+            place.block, place.position = number, -1
+            if block.name is not None and block.name in labels:
+                self.found.append(f"the block '{block.name} is defined twice")
+            labels.add(block.name or "")
+            if block in self.entered:
+                self.found.append(f"{label(block)} stands in two places")
+                continue
+            self.entered.add(block)
+            for argument in block.arguments:
+                if argument.producer is not None:
+                    shown = self.shown(argument)
+                    self.found.append(f"the argument {shown} has an instruction that computes it")
+                self._define(argument, place)
+            last = len(block.instructions) - 1
+            for position, instruction in enumerate(block.instructions):
+                place.position = position
+                messages = guarded(self._instruction(instruction, place, position == last))
+                if messages:
+                    self._report(instruction, messages)
+                for result in instruction.results:
+                    self._define(result, place)
+                for body in instruction.regions:
+                    yield self._opened(body, instruction, place)
+            if last < 0 or not block.instructions[last].op.is_terminator:
+                self.found.append(f"the block '{block.name or ''} does not end with a terminator")
+        del self.open[place.region]
+
+    def _opened(self, body: Region, owner: Instruction, around: _Open) -> _Open:
+        """A body, which sees what is around it unless it is closed."""
+        is_closed = isinstance(owner.op, Nest) or needs_closed_bodies(self.module.stage)
+        depth = around.depth + 1
+        return _Open(body, owner, depth, depth if is_closed else around.visible_from)
+
+    def _define(self, value: Value, place: _Open) -> None:
+        if not isinstance(value.type, TensorType):
+            self.found += guarded(self.types.check(value.type))
+        if self.sites[value] != (place.region, place.block, place.position):
+            self.found.append(f"the value {self.shown(value)} is defined twice")
+
+    def _instruction(self, instruction: Instruction, place: _Open, is_last: bool) -> Iterator[str]:
+        op = instruction.op
+        if instruction in self.entered and not instruction.results:
+            yield "the same instruction stands in two places"
+        self.entered.add(instruction)
+        for operand in instruction.operands:
+            site = self.sites.get(operand)
+            if site is not None and site[0] is place.region and site[1] == place.block:
+                if site[2] >= place.position:
+                    yield f"the operand {self.shown(operand)} is not defined before its use"
+                continue
+            why = self._is_hidden(site, place)
+            if why:
+                yield f"the operand {self.shown(operand)} {why}"
+        for index, result in enumerate(instruction.results):
+            if result.producer is not instruction or result.index != index:
+                yield "a result does not know where it comes from"
+        if op.is_terminator or instruction.successors:
+            yield from self._ending(instruction, place, is_last)
+            yield from successor_violations(instruction, place.numbers)
+        yield from instruction_violations(instruction, self.module)
+        if place.owner is None or not isinstance(place.owner.op, Nest):
+            yield from stage_violations(instruction, self.module.stage)
+        traits = traits_of(type(op))
+        if traits.is_nest and isinstance(op, Nest):
+            yield from nest_violations(instruction, op)
+        if traits.is_scheduled:
+            is_body = place.owner is not None
+            returned = elements_of(self.function.type.result) or (self.function.type.result,)
+            outputs = len(place.owner.results if place.owner else returned)
+            yield from schedule_violations(instruction, outputs, is_body=is_body)
+
+    def _is_hidden(self, site: _Site | None, place: _Open) -> str:
+        """Why what is defined at `site` cannot be used at `place`; empty if it can."""
+        if site is None:
+            return "is not defined in this function"
+        home = self.open.get(site.region)
+        if home is None:
+            return "is defined in a body that is not around its use"
+        if home.depth < place.visible_from:
+            return "comes from outside a closed body, which uses only what it is given"
+        if home.comes_before(site):
+            return ""
+        if site.block == home.block:
+            return "is not defined before its use"
+        blocks = home.region.blocks
+        where, here = label(blocks[site.block]), label(blocks[home.block])
+        return f"is defined in {where}, which {here} can be reached without"
+
+    def _ending(self, instruction: Instruction, place: _Open, is_last: bool) -> Iterator[str]:
+        op = instruction.op
+        if not op.is_terminator:
+            return
+        if not is_last:
+            yield f"{op.name} ends a block and is not its last instruction"
+        if place.owner is None:
+            if isinstance(op, Yield):
+                yield "yield ends a body, not a block of a function"
+            elif isinstance(op, Return):
+                yield from self._returned(instruction)
+        elif not isinstance(op, Yield) and not isinstance(place.owner.op, Nest):
+            yield f"a body of {place.owner.op.name} ends with yield, not with {op.name}"
+
+    def _returned(self, instruction: Instruction) -> Iterator[str]:
+        given = tuple(operand.type for operand in instruction.operands)
+        expected = self.function.type.result
+        if given != (expected,) and not (not given and expected == VOID):
+            yield f"returns {listed(given) or 'nothing'}; the function returns {expected}"
+
+    def _report(self, instruction: Instruction, messages: list[str]) -> None:
+        """Each message with the instruction as printed, and where it comes from."""
+        try:
+            place = self._place(instruction)
+        except Exception:
+            place = f"    in: {instruction!r}"
+        self.found += [f"{message}\n{place}" for message in messages]
+
+    def _place(self, instruction: Instruction) -> str:
+        op = instruction.op
+        if isinstance(op, Literal) and not has_all_elements(op):
+            text = f"literal of {len(op.data)} bytes: {op.type}"
+        else:
+            values = (*instruction.operands, *instruction.results)
+            names = {value: self.names[value] for value in values if value in self.names}
+            alone = replace(instruction, regions=tuple(Region() for _ in instruction.regions))
+            text = print_instruction(alone, names).splitlines()[0].rstrip(" {")
+        text = text if len(text) <= 200 else f"{text[:200]} …"
+        location = instruction.location.resolve() if instruction.location else None
+        where = location.excerpt().replace("\n", f"\n{' ' * 8}") if location else ""
+        return f"    in: {text}" + (f"\n    at: {where}" if where else "")
+
+    @cached_property
+    def names(self) -> Mapping[Value, str]:
+        """What the printed function calls its values; nothing if it cannot be printed."""
+        try:
+            return value_names(self.function)
+        except Exception:
+            return {}
+
+    def shown(self, value: Value) -> str:
+        """The value as text has it."""
+        name = self.names.get(value) or (written("%", value.name) if value.name else "%?")
+        return f"{name}: {value.type}"
+
+
+def guarded(messages: Iterable[str]) -> list[str]:
+    """All messages of a check; if the IR is too broken to be checked, that is one."""
+    found: list[str] = []
+    try:
+        found.extend(messages)
+    except Exception as error:
+        found.append(_malformed(error))
+    return found
+
+
+def _malformed(error: Exception) -> str:
+    return f"cannot be checked, as it is malformed: {type(error).__name__}: {error}"

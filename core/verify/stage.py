@@ -1,0 +1,55 @@
+"""Rule 22: which ops stand in functions, and in the bodies of structured ops, of which stage.
+
+To let an op stand in a late stage, name it in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..compute.ops import Call, MatrixProduct
+from ..ir import Instruction, Op, Stage
+from ..ops import Aggregate, For, If, Literal, Nest, Return, Scan, ShapeCast, While, Yield
+from ..schedule.ops import (
+    Gemm,
+    Loops,
+    ScheduledCall,
+    ScheduledFor,
+    ScheduledIf,
+    ScheduledScan,
+    ScheduledWhile,
+)
+
+_BOTH: tuple[type[Op], ...] = (Literal, ShapeCast, Aggregate, Return, Yield)
+_COMPUTE: tuple[type[Op], ...] = (Nest, MatrixProduct, Call)
+_SCHEDULE: tuple[type[Op], ...] = (
+    Loops, Gemm, ScheduledScan, ScheduledCall, ScheduledIf, ScheduledWhile, ScheduledFor
+)  # fmt: skip
+LATE: Mapping[Stage, tuple[type[Op], ...]] = {
+    Stage.COMPUTE: (*_BOTH, *_COMPUTE, Scan, If, While, For),
+    Stage.SCHEDULE: (*_BOTH, *_SCHEDULE),
+}
+"""What stands in the stages that are near the machine, kinds of ops as well as single ones."""
+
+HOME: Mapping[type[Op], Stage] = {
+    **dict.fromkeys(_COMPUTE, Stage.COMPUTE),
+    **dict.fromkeys(_SCHEDULE, Stage.SCHEDULE),
+}
+"""The ops that no earlier stage has."""
+
+
+def stage_violations(instruction: Instruction, stage: Stage) -> Iterator[str]:
+    """Whether `stage` has the op; what stands in the body of a nest has a rule of its own."""
+    op = type(instruction.op)
+    home, allowed = HOME.get(op, Stage.RAW), LATE.get(stage)
+    if allowed is None and home is not Stage.RAW:
+        yield f"{op.name} stands in stage {stage.value}; it belongs to stage {home.value}"
+    elif allowed is not None and (
+        home is Stage.SCHEDULE is not stage or not issubclass(op, allowed)
+    ):
+        yield f"{op.name} has no place in stage {stage.value}"
+
+
+def needs_closed_bodies(stage: Stage) -> bool:
+    """Whether bodies use nothing from around them in `stage`: code is generated for each by itself."""
+    return stage in LATE

@@ -1,0 +1,136 @@
+"""Rules 26 to 31."""
+
+from __future__ import annotations
+
+from nnkit.core.ir import (
+    Builder,
+    Stage,
+    Value,
+)
+from nnkit.core.ops import (
+    Broadcast,
+    Reduce,
+    Yield,
+)
+from nnkit.core.ops.combinator import Combinator
+from nnkit.core.ops.nest import Access, Loaded, Nest, Output
+from nnkit.core.schedule.arena import ALIGNMENT, RESERVED
+from nnkit.core.schedule.ops import Gemm, Place, ScheduledScan, arena, output
+from nnkit.core.types import (
+    F64,
+    I64,
+    TensorType,
+    scalar,
+)
+from nnkit.core.verify import verify, violations
+from nnkit.core.verify.nest import UNIT
+
+from .building import (
+    PLAIN,
+    POINT,
+    I,
+    S,
+    X,
+    found,
+    function,
+    loops,
+    module_of,
+    with_nest,
+)
+
+
+def test_rule_26_bodies_take_coordinates_and_scalars() -> None:
+    def short(b: Builder) -> None:
+        b.emit_many(Yield(), [b.argument(S)])
+
+    assert "the body takes (f32); it should take (i64, f32)" in found(with_nest(PLAIN, short))
+
+
+def test_rule_27_bodies_are_scalar() -> None:
+    def reducing(b: Builder) -> None:
+        b.argument(scalar(I64), "d0")
+        v = b.argument(S, "v")
+        b.emit_many(Yield(), [b.emit(Reduce(Combinator.ADD), v)])
+
+    def wide(b: Builder) -> None:
+        b.argument(scalar(I64), "d0")
+        v = b.argument(S, "v")
+        b.emit(Broadcast((2,)), v)
+        b.emit_many(Yield(), [v])
+
+    def endless(b: Builder) -> None:
+        b.argument(scalar(I64), "d0")
+        b.argument(S, "v")
+
+    def wrong(b: Builder) -> None:
+        b.emit_many(Yield(), [b.argument(scalar(I64), "d0")])
+        b.argument(S, "v")
+
+    assert "reduce cannot stand in the body of a nest" in found(with_nest(PLAIN, reducing))
+    assert "broadcast makes more than a scalar in the body" in found(with_nest(PLAIN, wide))
+    assert "the body of a nest ends with yield" in "".join(violations(with_nest(PLAIN, endless)))
+    assert "the body yields (i64); the outputs hold (f32)" in found(with_nest(PLAIN, wrong))
+    assert "a nest writes nothing" in "".join(
+        violations(with_nest(Nest((4,), (Access(POINT),), ())))
+    )
+
+
+def test_rule_28_indices_that_are_read() -> None:
+    def both(b: Builder) -> None:
+        b.argument(scalar(I64), "d0")
+        first, second = b.argument(scalar(I64)), b.argument(S)
+        assert first.type != second.type
+        b.emit_many(Yield(), [second])
+
+    def nest(*accesses: Access) -> Nest:
+        return Nest((4,), accesses, (Output(X, POINT),))
+
+    verify(with_nest(nest(Access(POINT), Access((Loaded(0),))), both, I, X))
+    late = with_nest(nest(Access((Loaded(1),)), Access(POINT)), both, I, X)
+    assert "the index read 1 is read from an operand that does not stand before" in found(late)
+    negative = with_nest(nest(Access(POINT), Access((Loaded(-1),))), both, I, X)
+    assert "the index read -1 is read from an operand that does not stand before" in found(negative)
+    scatter = Nest((4,), (Access(POINT), Access(POINT)), (Output(X, (Loaded(1),)),))
+    assert "the index read 1 is read from f32[4], which holds no integers" in found(
+        with_nest(scatter, both, I, X)
+    )
+
+
+def test_rule_29_loops() -> None:
+    for order in ((), (0, 0), (1,)):
+        assert f"the order of loops {list(order)} does not visit each of 1 axes once" in found(
+            loops(order=order)
+        )
+    assert "the vector axis 1 is not one of 1 axes" in found(loops(vector=1, lanes=4))
+    assert "the vector axis -2 is not one of 1 axes" in found(loops(vector=-2))
+    assert "a vector of 0 lanes with 1 accumulators does not exist" in found(
+        loops(vector=0, lanes=0)
+    )
+    assert "a vector of 4 lanes with 1 accumulators does not exist" in found(loops(lanes=4))
+    assert "a vector of 1 lanes with 0 accumulators does not exist" in found(loops(accumulators=0))
+
+
+def test_rule_30_places() -> None:
+    assert (ALIGNMENT, RESERVED) == (UNIT, UNIT)
+    for place in (arena(0), arena(-64), arena(96), output(1), output(-1), Place("stack", 64)):
+        assert f"{place} is no place for a buffer" in found(loops(places=(place,)))
+    assert "0 places for 1 outputs" in found(loops(places=()))
+
+    def scan(b: Builder, x: Value) -> Value:
+        return b.emit(ScheduledScan(Combinator.ADD, 0, place=arena(8)), x)
+
+    assert "arena 8 is no place for a buffer" in found(
+        module_of(function(scan, X), stage=Stage.SCHEDULE)
+    )
+
+
+def test_rule_31_the_blas() -> None:
+    integers, mixed = TensorType((2, 2), I64), TensorType((2, 2), F64)
+
+    def product(b: Builder, x: Value) -> Value:
+        return b.emit(Gemm(output(0)), x, x)
+
+    verify(module_of(function(product, mixed), stage=Stage.SCHEDULE))
+    assert "the BLAS multiplies f32 and f64 only" in found(
+        module_of(function(product, integers), stage=Stage.SCHEDULE)
+    )
