@@ -1,7 +1,8 @@
 """Every error a user can meet, in three kinds.
 
 1. Yours: the program or its input is wrong (`ShapeError`, `RankError`, `DTypeError`, `StagingError`,
-   `DifferentiationError`, `IndexOutOfRangeError`, `ParseError`, `VerifyError`).
+   `DifferentiationError`, `IndexOutOfRangeError`, `RecursionDepthError`, `TrapError`, `FuelError`, `ParseError`,
+   `VerifyError`).
 2. A known limit: `UnsupportedError`, which says what to do instead.
 3. Our bug: `InternalError`, which asks for a report.
 
@@ -58,8 +59,36 @@ class IndexOutOfRangeError(NNKitError, IndexError):
     """
 
 
+class RecursionDepthError(NNKitError, RecursionError):
+    """A compiled function that calls itself so deeply that the stack would not hold it.
+
+    Example: `sum_to(n)` as `n + sum_to(n - 1)` for n = 1_000_000.  Fix: end the recursion, or write it as a loop.
+    """
+
+
+class TrapError(NNKitError, RuntimeError):
+    """A program that stopped itself, or did with memory what may not be done.
+
+    Example: `trap`, or a load through a null pointer.  Fix: follow the notes to the instruction.
+    """
+
+
+class FuelError(NNKitError, RuntimeError):
+    """A program that was not done after as many instructions as it was given.
+
+    Example: `evaluate(module, "f", fuel=1000)` of an endless loop.  Fix: give it more, or end the loop.
+    """
+
+
 class ParseError(NNKitError, ValueError):
-    """Text that is not IR: has the line, the column and what was expected."""
+    """Text that is not IR: has the line, the column and what was expected.
+
+    `errors` are all that were found, in the order of the text.
+    """
+
+    def __init__(self, *errors: str) -> None:
+        super().__init__("\n".join(errors))
+        self.errors = errors
 
 
 class VerifyError(NNKitError, ValueError):

@@ -7,6 +7,7 @@ themselves.  `str(type)` is the text form, which the parser in `core.text` reads
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -22,6 +23,31 @@ Shape: TypeAlias = tuple[int, ...]
 
 MAX_BYTES = 1 << 47
 """A tensor larger than the address space is refused when its type is made."""
+
+
+LETTER = r"(?:[^\W\d]|[^\x00-\x7f\s])"
+WORD = rf"{LETTER}(?:[\w.]|[^\x00-\x7f\s])*"
+"""What a name in the text form is without quotes, as a regular expression."""
+
+_PLAIN = re.compile(WORD)
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"})
+
+
+def quoted(text: str) -> str:
+    """`text` as a string of the text form."""
+    return f'"{text.translate(_ESCAPES)}"'
+
+
+def written(sigil: str, name: str) -> str:
+    """`name` as it stands in the text form: in quotes where it is not a word."""
+    return f"{sigil}{name if _PLAIN.fullmatch(name) else quoted(name)}"
+
+
+MAX_RANK = 64
+"""As NumPy has it, in which the reference evaluator computes."""
+
+MAX_ELEMENTS = 1 << 20
+"""An array is taken apart into its elements; what is larger is a tensor, or lies in memory."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +142,8 @@ class TensorType(Type):
             raise ShapeError(
                 f"a tensor cannot have the shape {list(self.shape)}: an axis is negative"
             )
+        if len(self.shape) > MAX_RANK:
+            raise ShapeError(f"a tensor has at most {MAX_RANK} axes, not {len(self.shape)}")
         if self.size * self.dtype.bytes > MAX_BYTES:
             raise ShapeError(
                 f"a tensor of shape {list(self.shape)} is larger than the address space"
@@ -169,8 +197,12 @@ class StructType(Type):
     name: str
     fields: tuple[tuple[str, Type], ...]
 
+    def __hash__(self) -> int:
+        """Of the name: structs of structs would be walked through again and again."""
+        return hash(self.name)
+
     def __str__(self) -> str:
-        return f"${self.name}"
+        return written("$", self.name)
 
     def index(self, key: str) -> int:
         """Position of field `key`; KeyError when there is none."""
@@ -198,6 +230,13 @@ class ArrayType(Type):
     count: int
     element: Type
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.count <= MAX_ELEMENTS:
+            raise ShapeError(
+                f"an array has between 0 and {MAX_ELEMENTS} elements, not {self.count}; more make a tensor, "
+                "or lie in memory side by side"
+            )
+
     def __str__(self) -> str:
         return f"[{self.count} x {self.element}]"
 
@@ -213,7 +252,7 @@ class EnumType(Type):
     cases: tuple[tuple[str, tuple[Type, ...]], ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
-        return f"${self.name}"
+        return written("$", self.name)
 
     def define(self, cases: Iterable[tuple[str, tuple[Type, ...]]]) -> None:
         """Give the enum its cases; once, before anything looks at them."""
@@ -238,7 +277,7 @@ class OpaqueType(Type):
     name: str
 
     def __str__(self) -> str:
-        return f"${self.name}"
+        return written("$", self.name)
 
 
 @dataclass(frozen=True)
@@ -325,6 +364,8 @@ def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
 
 def same_dtype(name: str, types: Sequence[TensorType]) -> DType:
     """The one element type of all operands.  Raises: DTypeError when they differ."""
+    if types and all(type.dtype is types[0].dtype for type in types):
+        return types[0].dtype
     dtypes = list(dict.fromkeys(type.dtype for type in types))
     if len(dtypes) != 1:
         raise DTypeError(

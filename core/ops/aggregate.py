@@ -1,37 +1,58 @@
-"""Tuples and structs, and calls, whose several results are a tuple."""
+"""Tuples, structs and arrays, and calls, whose several results are a tuple."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
 from ..ir.graph import Effect, Op
-from ..types import FunctionType, StructType, TupleType, Type, elements_of
+from ..types import (
+    ArrayType,
+    FunctionType,
+    StructType,
+    TensorType,
+    TupleType,
+    Type,
+    elements_of,
+)
 
 
 @dataclass(frozen=True)
 class Aggregate(Op):
-    """A tuple or struct made of its elements; printed as a literal, `(%a: T, %b: U): (T, U)`."""
+    """A tuple, struct or array made of its elements; printed as a literal, `(%a: T, %b: U): (T, U)`."""
 
     name: ClassVar[str] = "aggregate"
     syntax: ClassVar[str] = "literal {elements*}: {type}"
     takes_any: ClassVar[bool] = True
-    type: TupleType | StructType
+    type: TupleType | StructType | ArrayType
 
     def infer(self, *elements: Type) -> Type:
+        if isinstance(self.type, ArrayType):
+            self._check_array(self.type, elements)
+            return self.type
         expected = elements_of(self.type)
         if elements != expected:
             raise DTypeError(
-                f"{self.type} is made of ({', '.join(map(str, expected or ()))}), "
-                f"not ({', '.join(map(str, elements))})"
+                f"{self.type} is made of ({listed(expected or ())}), not ({listed(elements)})"
             )
         return self.type
+
+    def _check_array(self, type: ArrayType, elements: tuple[Type, ...]) -> None:
+        if len(elements) != type.count:
+            raise ShapeError(f"{type} is made of {type.count} elements, not {len(elements)}")
+        for element in elements:
+            if element != type.element:
+                raise DTypeError(f"{type} is made of {type.element}, not {element}")
 
 
 @dataclass(frozen=True)
 class Extract(Op):
-    """An element of an aggregate: `extract 0, #w from %p: …` follows the keys inwards."""
+    """An element: `extract 0, #w from %p: …` follows the keys inwards.
+
+    Keys are fields of structs, and numbers of elements of tuples and arrays and of rows of tensors.
+    """
 
     name: ClassVar[str] = "extract"
     syntax: ClassVar[str] = "extract {keys} from {x}"
@@ -39,27 +60,33 @@ class Extract(Op):
     keys: tuple[int | str, ...]
 
     def infer(self, x: Type) -> Type:
-        for position in self.positions(x):
-            x = (elements_of(x) or ())[position]
+        return type_at(x, self.keys)
+
+    def positions(self, x: Type) -> tuple[int, ...]:
+        """The keys as positions, for an aggregate of type `x`.  Raises: ShapeError for a wrong key."""
+        return positions_of(x, self.keys)
+
+
+@dataclass(frozen=True)
+class Insert(Op):
+    """The same aggregate with another element: `insert %e: T to %p: U at 0, #w`.  Keys as of `extract`."""
+
+    name: ClassVar[str] = "insert"
+    syntax: ClassVar[str] = "insert {element} to {x} at {keys}"
+    takes_any: ClassVar[bool] = True
+    keys: tuple[int | str, ...]
+
+    def infer(self, element: Type, x: Type) -> Type:
+        place = type_at(x, self.keys)
+        if element != place:
+            raise DTypeError(
+                f"{', '.join(map(written, self.keys))} of {x} is a {place}, not a {element}"
+            )
         return x
 
     def positions(self, x: Type) -> tuple[int, ...]:
         """The keys as positions, for an aggregate of type `x`.  Raises: ShapeError for a wrong key."""
-        found: list[int] = []
-        for key in self.keys:
-            elements = elements_of(x)
-            if elements is None:
-                raise ShapeError(f"cannot extract {_written(key)} from {x}: it is not an aggregate")
-            if isinstance(key, str):
-                if not isinstance(x, StructType) or key not in dict(x.fields):
-                    raise ShapeError(f"{x} has no field {_written(key)}")
-                found.append(x.index(key))
-            elif isinstance(x, StructType) or not 0 <= key < len(elements):
-                raise ShapeError(f"{x} has no element {key}")
-            else:
-                found.append(key)
-            x = elements[found[-1]]
-        return tuple(found)
+        return positions_of(x, self.keys)
 
 
 @dataclass(frozen=True)
@@ -76,11 +103,96 @@ class Apply(Op):
     def infer(self, *arguments: Type) -> Type:
         if arguments != self.type.parameters:
             raise ShapeError(
-                f"@{self.callee} takes ({', '.join(map(str, self.type.parameters))}), "
-                f"not ({', '.join(map(str, arguments))})"
+                f"@{self.callee} takes ({listed(self.type.parameters)}), not ({listed(arguments)})"
             )
         return self.type.result
 
 
-def _written(key: int | str) -> str:
+@dataclass(frozen=True)
+class ApplyValue(Op):
+    """A call of a function that is a value: `apply %f(%x, %y): (T, U) -> R`.
+
+    The first operand is the function, the others are its arguments.
+    """
+
+    name: ClassVar[str] = "applyValue"
+    syntax: ClassVar[str] = "apply {function}({arguments*}): {type}"
+    takes_any: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.CALL
+    type: FunctionType
+
+    def infer(self, function: Type, *arguments: Type) -> Type:
+        if not isinstance(function, FunctionType):
+            raise DTypeError(f"apply calls a function, not a {function}")
+        if function != self.type:
+            raise DTypeError(f"a {function} is called as {self.type}")
+        if arguments != self.type.parameters:
+            raise ShapeError(
+                f"a {self.type} takes ({listed(self.type.parameters)}), not ({listed(arguments)})"
+            )
+        return self.type.result
+
+
+def element_type(x: Type, key: int | str) -> Type:
+    """The type of one element of `x`.  Raises: ShapeError when there is none at `key`."""
+    return _element(x, key)[1]
+
+
+def type_at(x: Type, keys: Sequence[int | str]) -> Type:
+    """The type of what lies in `x` where the keys lead.  Raises: ShapeError for a wrong key."""
+    for key in keys:
+        x = element_type(x, key)
+    return x
+
+
+def positions_of(x: Type, keys: Sequence[int | str]) -> tuple[int, ...]:
+    """Keys into `x` as positions.  Raises: ShapeError for a wrong key."""
+    found: list[int] = []
+    for key in keys:
+        position, x = _element(x, key)
+        found.append(position)
+    return tuple(found)
+
+
+def written(key: int | str) -> str:
+    """A key as it stands in the text."""
     return f"#{key}" if isinstance(key, str) else str(key)
+
+
+def listed(types: Sequence[Type]) -> str:
+    """Types between commas."""
+    return ", ".join(map(str, types))
+
+
+def _element(x: Type, key: int | str) -> tuple[int, Type]:
+    match x:
+        case StructType(fields=fields):
+            for position, (name, type) in enumerate(fields):
+                if name == key:
+                    return position, type
+            kind = "field" if isinstance(key, str) else "element"
+            raise ShapeError(f"{x} has no {kind} {written(key)}{_fields_of(x)}")
+        case TupleType() | ArrayType() | TensorType() if isinstance(key, str):
+            raise ShapeError(f"{x} has no field {written(key)}")
+        case TupleType(elements) if isinstance(key, int) and 0 <= key < len(elements):
+            return key, elements[key]
+        case ArrayType(count, element) if isinstance(key, int) and 0 <= key < count:
+            return key, element
+        case TensorType(shape=(extent, *row)) if isinstance(key, int) and 0 <= key < extent:
+            return key, x.with_shape(row)
+        case TupleType() | ArrayType() | TensorType(shape=(_, *_)):
+            raise ShapeError(f"{x} has no element {key}: {_counted(x)}")
+        case _:
+            raise ShapeError(f"{x} has no element {written(key)}: it is not an aggregate")
+
+
+def _fields_of(x: StructType) -> str:
+    return f": it has {', '.join(f'#{name}' for name, _ in x.fields) or 'no fields'}"
+
+
+def _counted(x: TupleType | ArrayType | TensorType) -> str:
+    if isinstance(x, TensorType):
+        count = x.shape[0]
+    else:
+        count = x.count if isinstance(x, ArrayType) else len(x.elements)
+    return f"it has {count}" if count else "it is empty"

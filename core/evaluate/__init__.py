@@ -1,0 +1,55 @@
+"""Reference semantics: runs IR in NumPy, at any stage.  The oracle of every test.
+
+Read `data` (what values are), `memory` and `storage` (pointers, boxes, stacks), `arguments`, `pure`
+(instructions that only compute), `frame` and `machine` (where a run stands), `steps` (calls, branches,
+bodies) and `run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import VerifyError
+from ..ir import Module
+from .arguments import convert
+from .data import EnumValue, FunctionValue, undefined
+from .machine import Machine
+from .memory import Box, Memory, Pointer, Stack
+from .pure import evaluate_instruction, evaluate_region
+from .run import run
+
+
+def evaluate(
+    module: Module,
+    name: str,
+    *arguments: Any,
+    externs: Mapping[str, Callable[..., Any]] | None = None,
+    seed: int = 0,
+    fuel: int | None = None,
+) -> Any:
+    """The result of `@name(arguments)`.
+
+    Arguments are arrays (bf16 as float32), tuples of them for tuples, structs and arrays, `EnumValue`,
+    `FunctionValue`, and what an earlier run gave as a pointer, box or stack; results are the same.
+
+    `externs` are the extern functions, `seed` decides the random numbers, and `fuel` is the most instructions
+    that may be run.
+    Raises: VerifyError when there is no such function, UnsupportedError when a declaration is called that has
+        no body yet, TrapError when the program stops itself, FuelError when the fuel is spent.
+    """
+    function = module.functions.get(name)
+    if function is None:
+        raise VerifyError(f"the module {module.name!r} has no function @{name}")
+    given = list(map(convert, function.type.parameters, arguments))
+    given.extend(arguments[len(given) :])
+    with np.errstate(all="ignore"):
+        return run(Machine(module, externs or {}, seed, fuel), name, given)
+
+
+__all__ = [
+    "Box", "EnumValue", "FunctionValue", "Memory", "Pointer", "Stack", "evaluate",
+    "evaluate_instruction", "evaluate_region", "undefined",
+]  # fmt: skip

@@ -1,0 +1,129 @@
+"""What values are while a program runs, and how they are made from nothing.
+
+| type | |
+|---|---|
+| tensor | an array (of bf16: float32) |
+| tuple, struct, array | a tuple |
+| enum | `EnumValue` |
+| function | `FunctionValue` |
+| pointer, box, stack | objects of `memory` |
+| null, and what is opaque | None |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import TrapError
+from ..ops.enums import default_cases
+from ..types import ArrayType, EnumType, StructType, TensorType, TupleType, Type, parts_of
+
+MOST_PARTS = 1 << 24
+"""A value made of more tensors than this would not fit into memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnumValue:
+    """A case of an enum, and what it carries."""
+
+    case: str
+    carried: tuple[Any, ...] = ()
+
+    def __repr__(self) -> str:
+        """`?node(?leaf(1.0), ?none)`; a list of a million elements is one, too."""
+        texts: list[str] = []
+        pending: list[Any] = [self]
+        while pending:
+            match pending.pop():
+                case str() as text:
+                    texts.append(text)
+                case EnumValue(case, carried):
+                    texts.append(f"?{case}")
+                    pending.extend(_listed(carried) if carried else ())
+                case tuple() as elements:
+                    pending.extend(_listed(elements))
+                case other:
+                    texts.append(str(other))
+        return "".join(texts)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionValue:
+    """A function of the module, by name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"@{self.name}"
+
+
+def _listed(elements: tuple[Any, ...]) -> list[Any]:
+    """What is written between parentheses, the last one first."""
+    parts: list[Any] = [")"]
+    for element in reversed(elements):
+        parts += [element, ", "]
+    return [*(parts[:-1] if elements else parts), "("]
+
+
+def rounded(type: Type, data: Any) -> Any:
+    """A tensor's data rounded to its element type; everything else is left alone."""
+    if not isinstance(type, TensorType):
+        return data
+    # row-major, as the order in which NumPy sums follows the layout in memory
+    return np.asarray(type.dtype.round(data), order="C")
+
+
+def undefined(type: Type) -> Any:
+    """The value that `undefined` means, and that memory holds at first.
+
+    Raises: TrapError when there is no value of the type, or it would be too large.
+    """
+    cases = default_cases(type)
+    made: dict[int, tuple[Any, int]] = {}  # by identity: values, and of how many parts they are
+    pending = [type]
+    while pending:
+        current = pending[-1]
+        parts = _parts_of_default(current, cases)
+        missing = [part for part in parts if id(part) not in made]
+        if missing:
+            pending.extend(missing)
+            continue
+        pending.pop()
+        elements = [made[id(part)] for part in parts]
+        count = current.count if isinstance(current, ArrayType) else 1
+        size = 1 + count * sum(size for _, size in elements)
+        if size > MOST_PARTS:
+            raise TrapError(f"out of memory: one value is made of {size} others")
+        made[id(current)] = _default(current, [value for value, _ in elements], cases), size
+    return made[id(type)][0]
+
+
+def _parts_of_default(type: Type, cases: dict[str, str]) -> tuple[Type, ...]:
+    match type:
+        case EnumType(name):
+            if name not in cases:
+                raise TrapError(f"there is no value of {type}: each of its cases needs another one")
+            return type.carried(cases[name])
+        case TupleType() | StructType():
+            return parts_of(type)
+        case ArrayType(count, element):
+            return (element,) if count else ()
+        case _:
+            return ()
+
+
+def _default(type: Type, elements: list[Any], cases: dict[str, str]) -> Any:
+    match type:
+        case TensorType(shape, dtype):
+            return np.zeros(shape, dtype.numpy)
+        case TupleType() | StructType():
+            return tuple(elements)
+        case ArrayType(count=count):
+            return tuple(elements) * count
+        case EnumType(name):
+            return EnumValue(cases[name], tuple(elements))
+        case _:
+            return None

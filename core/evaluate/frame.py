@@ -1,0 +1,46 @@
+"""Where a run stands: one frame per call and per body that is being run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ..ir import Block, Function, Instruction, Value
+from .memory import Memory
+
+Resume: TypeAlias = Callable[[Sequence[Any]], None]
+"""What happens with that which a body yields."""
+
+
+@dataclass(eq=False, slots=True)
+class Frame:
+    """The next instruction is number `position`.
+
+    The frame of a body shares `values` and `memory` with the function it is part of.  A call's frame is left
+    with a result for `caller`, the instruction that called; that of a body by `resume`.
+    """
+
+    function: Function
+    instructions: Sequence[Instruction]
+    values: dict[Value, Any]
+    caller: Instruction | None = None
+    resume: Resume | None = None
+    memory: list[Memory] = field(default_factory=list[Memory])
+    position: int = 0
+
+    def go_to(self, block: Block, arguments: Sequence[Any]) -> None:
+        """Continue at the start of `block`."""
+        self.values.update(zip(block.arguments, arguments, strict=True))
+        self.instructions = block.instructions
+        self.position = 0
+
+    def assign(self, instruction: Instruction, results: Sequence[Any]) -> None:
+        """Give an instruction its results."""
+        self.values.update(zip(instruction.results, results, strict=True))
+
+    def leave(self) -> None:
+        """Give back the memory on the stack, when the function returns."""
+        for memory in self.memory:
+            memory.gone = f"of @{self.function.name}, which has returned"
+            memory.cells.clear()

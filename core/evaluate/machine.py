@@ -1,0 +1,114 @@
+"""Where a run stands: its calls and bodies, its memory, its random numbers, and what is left of its fuel.
+
+Calls and bodies that are being run are frames on a list, so that the depth of a program never becomes depth
+of Python's stack.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from ..errors import NNKitError, ShapeError, TrapError, UnsupportedError, VerifyError
+from ..ir import Extern, Function, Instruction, Module, Region
+from ..ops.random import RANDOM_SEED
+from ..types import I64, VOID, scalar
+from .arguments import convert
+from .frame import Frame
+from .memory import Memory, Pointer
+
+MOST_FRAMES = 500_000
+"""Calls and bodies inside each other: an endless recursion ends before memory does."""
+
+
+class Machine:
+    """One run of a module's functions: its memory, its random numbers, and what is left of its fuel."""
+
+    def __init__(
+        self,
+        module: Module,
+        externs: Mapping[str, Callable[..., Any]],
+        seed: int,
+        fuel: int | None,
+    ) -> None:
+        self.module = module
+        self.externs = externs
+        self.frames: list[Frame] = []
+        self.variables: dict[str, Pointer] = {}
+        self.constants: dict[Instruction, Sequence[Any]] = {}
+        self.seed = ((seed + (1 << 63)) % (1 << 64)) - (1 << 63)  # its last 64 bits, as an i64
+        self.random_count = 0
+        self.fuel = fuel
+        self.budget: Iterable[None] = (
+            repeat(None) if fuel is None else repeat(None, min(max(fuel, 0), sys.maxsize))
+        )
+        self.inside = 0
+
+    def call(
+        self, name: str, arguments: Sequence[Any], caller: Instruction | None = None
+    ) -> tuple[Any] | None:
+        """Begin a call; its result if it is there at once, that of an extern function."""
+        function = self.module.functions.get(name)
+        if function is None:
+            raise VerifyError(f"the module {self.module.name!r} has no function @{name}")
+        count = len(function.type.parameters)
+        if len(arguments) != count:
+            raise ShapeError(
+                f"@{name} takes {count} argument{'s' * (count != 1)}, not {len(arguments)}"
+            )
+        if function.body is None:
+            return (self.outside(function, arguments),)
+        values = dict(zip(function.parameters, arguments, strict=True))
+        self.push(Frame(function, function.entry.instructions, values, caller))
+        return None
+
+    def outside(self, function: Function, arguments: Sequence[Any]) -> Any:
+        """What a function without a body gives."""
+        name = function.name
+        if not isinstance(function.declaration, Extern):
+            raise UnsupportedError(f"@{name} has no body: differentiate the module first")
+        if name not in self.externs:
+            raise UnsupportedError(
+                f"@{name} is extern: pass evaluate a callable as externs[{name!r}]"
+            )
+        result, data = function.type.result, self.externs[name](*arguments)
+        return () if data is None and result == VOID else convert(result, data)
+
+    def enter(
+        self, frame: Frame, region: Region, arguments: Sequence[Any], resume: Callable[..., None]
+    ) -> None:
+        """Begin to run a body of an instruction of `frame`; what it yields is given to `resume`."""
+        body = Frame(frame.function, (), frame.values, None, resume, frame.memory)
+        body.go_to(region.entry, arguments)
+        self.push(body)
+
+    def push(self, frame: Frame) -> None:
+        if len(self.frames) >= MOST_FRAMES:
+            raise TrapError(f"calls are nested more than {MOST_FRAMES} deep")
+        self.frames.append(frame)
+
+    def variable(self, name: str) -> Pointer:
+        """The pointer to a global variable."""
+        if name not in self.variables:
+            declared = self.module.variables.get(name)
+            if declared is None:
+                raise VerifyError(f"the module {self.module.name!r} has no variable @{name}")
+            self.variables[name] = Pointer(Memory(f"@{name}", declared.type, 1))
+            if name == RANDOM_SEED and declared.type == scalar(I64):
+                self.variables[name].store(np.asarray(self.seed, np.int64))
+        return self.variables[name]
+
+    def located(self, error: NNKitError, base: int) -> NNKitError:
+        """The error, which says where it happened; the frames above `base` are left."""
+        if len(self.frames) > base:
+            frame = self.frames[-1]
+            instruction = frame.instructions[frame.position - 1]
+            location = instruction.location.resolve() if instruction.location else None
+            place = f": {location.excerpt()}" if location else ""
+            error.add_note(f"in {instruction.op.name} of @{frame.function.name}{place}")
+            del self.frames[base:]
+        return error

@@ -1,0 +1,229 @@
+"""Memory while a program runs: allocations, and the pointers, boxes and stacks that lead to them.
+
+1. An allocation has cells, which come to be when they are first used; until then they hold `undefined`.
+2. A cell holds tensors as arrays of its own and aggregates as lists, so that an element is stored in place.
+   What is loaded is a copy.
+3. A pointer is a path: the number of the cell, then positions inwards.  It may lead anywhere; only who goes
+   there finds out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import TrapError
+from ..ops.aggregate import positions_of
+from ..ops.memory import ElementPointer, pointee_at
+from ..types import Array, ArrayType, PointerType, TensorType, Type
+from .data import undefined
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Memory:
+    """`count` values of one type; `gone` says why they are there no more, and is empty while they are."""
+
+    kind: str
+    type: Type
+    count: int
+    gone: str = ""
+    cells: dict[int, Any] = field(default_factory=dict[int, Any])
+
+    def __repr__(self) -> str:
+        return f"<{self.kind}: {self.count} x {self.type}>"
+
+    def cell(self, index: int) -> Any:
+        """What a cell holds, which is there from now on."""
+        if index not in self.cells:
+            self.cells[index] = _thawed(undefined(self.type))
+        return self.cells[index]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Pointer:
+    """Leads along `path` into `memory`.
+
+    `counts` says whether the last step is the number of a cell, element or row, so that neighbours have the
+    next numbers.  The field of a struct has no neighbours: a pointer that left it is `beyond`.
+    """
+
+    memory: Memory
+    path: tuple[int, ...] = (0,)
+    counts: bool = True
+    beyond: int = 0
+
+    def load(self) -> Any:
+        """A copy of what lies there.  Raises: TrapError."""
+        container, last = self.place("load from")
+        return frozen(container[last])
+
+    def store(self, data: Any) -> None:
+        """Put a copy of the data there.  Raises: TrapError."""
+        container, last = self.place("store to")
+        container[last] = data if isinstance(container, np.ndarray) else _thawed(data)
+
+    def moved(self, count: int) -> Pointer:
+        """The pointer to the neighbour that is `count` further on."""
+        if self.counts:
+            path = (*self.path[:-1], self.path[-1] + count)
+            return Pointer(self.memory, path, True, self.beyond)
+        return Pointer(self.memory, self.path, False, self.beyond + count)
+
+    def check(self, verb: str) -> None:
+        """Raises: TrapError when the memory is there no more."""
+        if self.memory.gone:
+            raise TrapError(f"{verb} {self.memory.kind} {self.memory.gone}")
+
+    def place(self, verb: str) -> tuple[Any, int]:
+        """What holds the value, and where in it."""
+        self.check(verb)
+        memory, (index, *inwards) = self.memory, self.path
+        _check_inside(verb, memory.kind, index, memory.count)
+        if self.beyond:
+            raise TrapError(f"{verb} {memory.kind} out of bounds: a field is left by {self.beyond}")
+        container: Any = memory.cells
+        memory.cell(index)
+        for position in inwards:
+            container = container[index]
+            index = position
+            _check_inside(verb, memory.kind, index, len(container))
+        return container, index
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Box:
+    """Memory for one value, and how many own it."""
+
+    memory: Memory
+    owners: int = 1
+
+    def __repr__(self) -> str:
+        return f"<a box of {self.memory.type} with {self.owners} owners>"
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Stack:
+    """What was pushed, each with its type; None once the stack is destroyed."""
+
+    entries: list[tuple[Type, Any]] | None = field(default_factory=list[tuple[Type, Any]])
+
+    def __repr__(self) -> str:
+        return (
+            "<a destroyed stack>" if self.entries is None else f"<a stack of {len(self.entries)}>"
+        )
+
+    def used_by(self, verb: str) -> list[tuple[Type, Any]]:
+        """The entries.  Raises: TrapError when the stack is there no more."""
+        if self.entries is None:
+            raise TrapError(f"{verb} a stack that was destroyed")
+        return self.entries
+
+
+def element_pointer(
+    op: ElementPointer, type: Type, pointer: Pointer | None, indices: Sequence[Array]
+) -> Pointer | None:
+    """The pointer that the keys lead to; null from null."""
+    if pointer is None:
+        return None
+    assert isinstance(type, PointerType)
+    x, values = type.pointee, iter(indices)
+    path, counts = list(pointer.path), pointer.counts
+    for key in op.keys:
+        counts = isinstance(x, ArrayType | TensorType)
+        if key is None:
+            path.append(int(next(values)))
+        else:
+            path += positions_of(x, (key,))
+        x = pointee_at(x, key)
+    return Pointer(pointer.memory, tuple(path), counts, pointer.beyond)
+
+
+def offset_pointer(pointer: Pointer | None, count: Array) -> Pointer | None:
+    """The pointer to a neighbour; null from null."""
+    return None if pointer is None else pointer.moved(int(count))
+
+
+def copy_values(source: Pointer, target: Pointer, count: int) -> None:
+    """Copies neighbours, all read before the first is written.  Raises: TrapError."""
+    if count < 0:
+        raise TrapError(f"copy of {count} values")
+    if not count:
+        return
+    for pointer, verb in ((source, "copy from"), (target, "copy to")):
+        pointer.place(verb)
+        pointer.moved(count - 1).place(verb)
+    if len(source.path) == len(target.path) == 1:
+        _copy_cells(source, target, count)
+        return
+    values = [source.moved(step).load() for step in range(count)]
+    for step, value in enumerate(values):
+        target.moved(step).store(value)
+
+
+def _copy_cells(source: Pointer, target: Pointer, count: int) -> None:
+    """The same for whole cells; there may be many more than were ever used."""
+    [first], [start] = source.path, target.path
+    used = {
+        start + index - first: _thawed(frozen(cell))
+        for index, cell in source.memory.cells.items()
+        if first <= index < first + count
+    }
+    cells = target.memory.cells
+    for index in [index for index in cells if start <= index < start + count]:
+        del cells[index]
+    cells.update(used)
+
+
+def existing(pointer: Any, verb: str) -> Any:
+    """The pointer, box or stack.  Raises: TrapError when it is null."""
+    if pointer is None:
+        raise TrapError(f"{verb} null")
+    return pointer
+
+
+def frozen(data: Any) -> Any:
+    """A copy of what a cell holds, as a value."""
+    return _copied(data, tuple)
+
+
+def _thawed(data: Any) -> Any:
+    """A copy of a value, as a cell holds it."""
+    return _copied(data, list)
+
+
+class _Join(NamedTuple):
+    """The last `length` copies belong together."""
+
+    length: int
+
+
+def _copied(data: Any, make: Callable[[list[Any]], Any]) -> Any:
+    """A copy, with aggregates made by `make`; aggregates may be nested deeply."""
+    if isinstance(data, np.ndarray):
+        return data.copy()
+    done: list[Any] = []
+    pending: list[Any] = [data]
+    while pending:
+        match pending.pop():
+            case _Join(length):
+                copies = done[len(done) - length :]
+                del done[len(done) - length :]
+                done.append(make(copies))
+            case tuple() | list() as parts:
+                pending.append(_Join(len(parts)))
+                pending.extend(reversed(parts))
+            case np.ndarray() as array:
+                done.append(array.copy())
+            case np.generic() as element:
+                done.append(np.asarray(element))
+            case other:
+                done.append(other)
+    return done[0]
+
+
+def _check_inside(verb: str, kind: str, index: int, count: int) -> None:
+    if not 0 <= index < count:
+        raise TrapError(f"{verb} {kind} out of bounds: element {index} of {count}")

@@ -1,0 +1,102 @@
+"""Runs programs, one instruction after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Protocol, runtime_checkable
+
+from ..errors import FuelError, TrapError
+from ..ir import Instruction, Op, evaluates_to
+from ..ops.terminators import Return
+from .data import FunctionValue, rounded
+from .frame import Frame
+from .machine import Machine
+from .memory import existing
+from .pure import evaluate_instruction
+from .steps import STEPS, Step, returned
+from .storage import ACTIONS
+
+MOST_INSIDE = 40
+"""Functions that ops call while they compute, inside each other: each takes some of Python's stack."""
+
+
+@runtime_checkable
+class CallsFunctions(Protocol):
+    """An op that calls functions while it computes, by `call(function, *arguments)`."""
+
+    def evaluate_by(self, call: Callable[..., Any], *operands: Any) -> Any: ...
+
+
+def run(m: Machine, name: str, arguments: Sequence[Any]) -> Any:
+    """The result of a call, once everything it calls is done."""
+    frames, base = m.frames, len(m.frames)
+    try:
+        done = m.call(name, arguments)
+        if done is not None:
+            return done[0]
+        for _ in m.budget:
+            frame = frames[-1]
+            instruction = frame.instructions[frame.position]
+            frame.position += 1
+            values, op = frame.values, instruction.op.__class__
+            operands = [values[operand] for operand in instruction.operands]
+            if op is Return:
+                frame.leave()
+                frames.pop()
+                result = operands[0] if operands else ()
+                if len(frames) == base:
+                    return result
+                assert frame.caller is not None
+                frames[-1].assign(frame.caller, returned(frame.caller, result))
+                continue
+            step = step_of(op)
+            results = (
+                step(m, frame, instruction, operands)
+                if step
+                else evaluate_instruction(instruction, operands)
+            )
+            if results:
+                values.update(zip(instruction.results, results, strict=True))
+        raise FuelError(f"the program is not done after {m.fuel} instructions")
+    except MemoryError:
+        raise m.located(TrapError("out of memory"), base) from None
+    except (TrapError, FuelError) as error:
+        m.located(error, base)
+        raise
+
+
+@cache
+def step_of(op: type[Op]) -> Step | None:
+    """How the machine runs an op; None for one that computes from its operands alone."""
+    for base in op.__mro__:
+        if base in STEPS:
+            return STEPS[base]
+        if base in ACTIONS:
+            return _act
+    return _call_inside if issubclass(op, CallsFunctions) else None
+
+
+def _act(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
+    return ACTIONS[at.op.__class__](at.op, frame, at, operands)
+
+
+def _call_inside(
+    m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
+    """An op that calls functions while it computes: they run inside of it."""
+    assert isinstance(at.op, CallsFunctions)
+
+    def call(function: Any, *arguments: Any) -> Any:
+        called: FunctionValue = existing(function, "call")
+        return run(m, called.name, arguments)
+
+    if m.inside >= MOST_INSIDE:
+        raise TrapError(
+            f"functions that {at.op.name} calls, and that use it themselves, are nested more than "
+            f"{MOST_INSIDE} deep"
+        )
+    m.inside += 1
+    results = evaluates_to(at.op.evaluate_by(call, *operands))
+    m.inside -= 1
+    return [rounded(value.type, data) for value, data in zip(at.results, results, strict=True)]

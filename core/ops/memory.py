@@ -1,0 +1,233 @@
+"""Memory: allocated on the stack, on the heap or in boxes, read and written through pointers.
+
+A pointer `*T` leads to one value of type T, which may be an element of an aggregate or a tensor, or one of
+several that were allocated side by side: `elementPointer` leads inwards, `offset` to the neighbours.
+What is loaded is a copy; memory is all zeros, and null, at first.  Using memory wrongly (null, given back,
+outside of what was allocated) stops the program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..errors import DTypeError, ShapeError
+from ..ir.graph import Effect, Op
+from ..types import I64, ArrayType, BoxType, PointerType, TensorType, Type, scalar
+from .aggregate import element_type
+
+
+@dataclass(frozen=True)
+class AllocateStack(Op):
+    """Memory for `count` values, which lasts until the function returns; the pointer to the first."""
+
+    name: ClassVar[str] = "allocateStack"
+    syntax: ClassVar[str] = "allocateStack {type} count {count}"
+    takes_any: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.ALLOCATE
+    type: Type
+    count: int
+
+    def infer(self) -> PointerType:
+        if self.count < 1:
+            raise ShapeError(f"allocateStack makes room for at least one value, not {self.count}")
+        return PointerType(self.type)
+
+
+@dataclass(frozen=True)
+class AllocateHeap(Op):
+    """Memory for `count` values (i64), which lasts until it is deallocated; the pointer to the first."""
+
+    name: ClassVar[str] = "allocateHeap"
+    syntax: ClassVar[str] = "allocateHeap {type} count {count}"
+    takes_any: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.ALLOCATE
+    type: Type
+
+    def infer(self, count: Type) -> PointerType:
+        _check_count(self.name, count)
+        return PointerType(self.type)
+
+
+@dataclass(frozen=True)
+class AllocateBox(Op):
+    """A box with one owner."""
+
+    name: ClassVar[str] = "allocateBox"
+    syntax: ClassVar[str] = "allocateBox {type}"
+    takes_any: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.ALLOCATE
+    type: Type
+
+    def infer(self) -> BoxType:
+        return BoxType(self.type)
+
+
+@dataclass(frozen=True)
+class ProjectBox(Op):
+    """The pointer to what is in a box; good for as long as the box has owners."""
+
+    name: ClassVar[str] = "projectBox"
+    syntax: ClassVar[str] = "projectBox {box}"
+    takes_any: ClassVar[bool] = True
+
+    def infer(self, box: Type) -> PointerType:
+        return PointerType(_box(self.name, box).content)
+
+
+@dataclass(frozen=True)
+class Retain(Op):
+    """One more owner of a box."""
+
+    name: ClassVar[str] = "retain"
+    syntax: ClassVar[str] = "retain {box}"
+    takes_any: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.WRITE
+
+    def infer(self, box: Type) -> tuple[Type, ...]:
+        _box(self.name, box)
+        return ()
+
+
+@dataclass(frozen=True)
+class Release(Op):
+    """One owner less; with the last one the memory is given back.  Boxes in the box keep their owners."""
+
+    name: ClassVar[str] = "release"
+    syntax: ClassVar[str] = "release {box}"
+    takes_any: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.WRITE
+
+    def infer(self, box: Type) -> tuple[Type, ...]:
+        _box(self.name, box)
+        return ()
+
+
+@dataclass(frozen=True)
+class Deallocate(Op):
+    """Gives back what `allocateHeap` gave, once."""
+
+    name: ClassVar[str] = "deallocate"
+    syntax: ClassVar[str] = "deallocate {pointer}"
+    takes_any: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.WRITE
+
+    def infer(self, pointer: Type) -> tuple[Type, ...]:
+        _pointee(self.name, pointer)
+        return ()
+
+
+@dataclass(frozen=True)
+class Load(Op):
+    """A copy of what lies where the pointer leads."""
+
+    name: ClassVar[str] = "load"
+    syntax: ClassVar[str] = "load {pointer}"
+    takes_any: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.READ
+
+    def infer(self, pointer: Type) -> Type:
+        return _pointee(self.name, pointer)
+
+
+@dataclass(frozen=True)
+class Store(Op):
+    """Puts a value where the pointer leads."""
+
+    name: ClassVar[str] = "store"
+    syntax: ClassVar[str] = "store {value} to {pointer}"
+    takes_any: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.WRITE
+
+    def infer(self, value: Type, pointer: Type) -> tuple[Type, ...]:
+        pointee = _pointee(self.name, pointer)
+        if value != pointee:
+            raise DTypeError(f"cannot store a {value} where a {pointee} lies")
+        return ()
+
+
+@dataclass(frozen=True)
+class Copy(Op):
+    """Copies `count` values (i64) that lie side by side; source and target may overlap."""
+
+    name: ClassVar[str] = "copy"
+    syntax: ClassVar[str] = "copy from {source} to {target} count {count}"
+    takes_any: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.READ | Effect.WRITE
+
+    def infer(self, source: Type, target: Type, count: Type) -> tuple[Type, ...]:
+        given, wanted = _pointee(self.name, source), _pointee(self.name, target)
+        if given != wanted:
+            raise DTypeError(f"cannot copy values of {given} where {wanted} lie")
+        _check_count(self.name, count)
+        return ()
+
+
+@dataclass(frozen=True)
+class ElementPointer(Op):
+    """The pointer to an element of what a pointer leads to: `elementPointer %p: *$S at #w, 2, %i: i64`.
+
+    Keys are those of `extract`; into arrays and tensors they may be values as well, which are the other
+    operands, in order: their keys are None.
+    """
+
+    name: ClassVar[str] = "elementPointer"
+    syntax: ClassVar[str] = "elementPointer {pointer} at {keys} {indices*}"
+    takes_any: ClassVar[bool] = True
+    keys: tuple[int | str | None, ...]
+
+    def infer(self, pointer: Type, *indices: Type) -> PointerType:
+        x = _pointee(self.name, pointer)
+        given = self.keys.count(None)
+        if len(indices) != given:
+            raise ShapeError(f"elementPointer takes {given} keys from values, not {len(indices)}")
+        for index in indices:
+            if index != scalar(I64):
+                raise DTypeError(f"elementPointer takes keys of i64, not {index}")
+        for key in self.keys:
+            x = pointee_at(x, key)
+        return PointerType(x)
+
+
+@dataclass(frozen=True)
+class Offset(Op):
+    """The pointer to the value that lies `count` (i64) further on: `offset %p: *f32 by %n: i64`."""
+
+    name: ClassVar[str] = "offset"
+    syntax: ClassVar[str] = "offset {pointer} by {count}"
+    takes_any: ClassVar[bool] = True
+
+    def infer(self, pointer: Type, count: Type) -> Type:
+        _pointee(self.name, pointer)
+        _check_count(self.name, count)
+        return pointer
+
+
+def pointee_at(x: Type, key: int | str | None) -> Type:
+    """The type that a key of `elementPointer` leads to in `x`.  Raises: ShapeError for a wrong key."""
+    if key is not None:
+        return element_type(x, key)
+    match x:
+        case ArrayType(element=element):
+            return element
+        case TensorType(shape=(_, *row)):
+            return x.with_shape(row)
+        case _:
+            raise ShapeError(f"{x} has no elements to count by a value: only arrays and tensors do")
+
+
+def _pointee(name: str, pointer: Type) -> Type:
+    if not isinstance(pointer, PointerType):
+        raise DTypeError(f"{name} takes a pointer, not a {pointer}")
+    return pointer.pointee
+
+
+def _box(name: str, box: Type) -> BoxType:
+    if not isinstance(box, BoxType):
+        raise DTypeError(f"{name} takes a box, not a {box}")
+    return box
+
+
+def _check_count(name: str, count: Type) -> None:
+    if count != scalar(I64):
+        raise DTypeError(f"{name} counts in i64, not in {count}")

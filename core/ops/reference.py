@@ -1,0 +1,59 @@
+"""Values that stand for what lies elsewhere, or for nothing at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..errors import DTypeError
+from ..ir.graph import Op
+from ..types import BoxType, FunctionType, PointerType, StackType, Type
+
+
+@dataclass(frozen=True)
+class Reference(Op):
+    """A function as a value, or the pointer to a global variable: `literal @f: (f32) -> f32`."""
+
+    name: ClassVar[str] = "reference"
+    syntax: ClassVar[str] = "literal {symbol}: {type}"
+    takes_any: ClassVar[bool] = True
+    symbol: str
+    type: FunctionType | PointerType
+
+    def infer(self) -> Type:
+        if not isinstance(self.type, FunctionType | PointerType):
+            raise DTypeError(
+                f"@{self.symbol} is a function or the pointer to a variable, not a {self.type}"
+            )
+        return self.type
+
+
+@dataclass(frozen=True)
+class Null(Op):
+    """The pointer, box, stack or function that is none: `literal null: *f32`.  Using it stops the program."""
+
+    name: ClassVar[str] = "null"
+    syntax: ClassVar[str] = "literal null: {type}"
+    takes_any: ClassVar[bool] = True
+    type: Type
+
+    def infer(self) -> Type:
+        if not isinstance(self.type, PointerType | BoxType | StackType | FunctionType):
+            raise DTypeError(f"null is a pointer, a box, a stack or a function, not a {self.type}")
+        return self.type
+
+
+@dataclass(frozen=True)
+class Undefined(Op):
+    """Some value of any type, which is the same every time: `literal undefined: T`.
+
+    Zeros and false; null; of an enum, the first case that does not need another value of the enum.
+    """
+
+    name: ClassVar[str] = "undefined"
+    syntax: ClassVar[str] = "literal undefined: {type}"
+    takes_any: ClassVar[bool] = True
+    type: Type
+
+    def infer(self) -> Type:
+        return self.type

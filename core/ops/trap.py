@@ -1,0 +1,21 @@
+"""Giving up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..ir.graph import Effect, Op
+from ..types import Type
+
+
+@dataclass(frozen=True)
+class Trap(Op):
+    """Stops the program with an error.  It is no terminator: what follows it is never reached."""
+
+    name: ClassVar[str] = "trap"
+    syntax: ClassVar[str] = "trap"
+    effect: ClassVar[Effect] = Effect.TRAP
+
+    def infer(self) -> tuple[Type, ...]:
+        return ()
