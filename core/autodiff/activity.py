@@ -2,7 +2,9 @@
 
 1. Per function, each tensor leaf carries the mask of parameter leaves it depends on by way of floats;
    integers and truth values depend on nothing.  A leaf is *active* when its mask meets `wrt`.
-2. A call looks its callee's masks up, so a function is walked once, callees first.
+2. A call looks its callee's masks up, so a function is walked once, callees first.  What a loop carries
+   depends on what the loop makes of it, and a recursive function on itself: masks only grow, so walking
+   until none does reaches the smallest that fit.
 3. The other half, usefulness for the result, is the reverse sweep itself: it visits only what has a
    cotangent, and a result that was not asked for has none.
 
@@ -11,17 +13,20 @@ Source: Hascoët, Naumann & Pascual 2005, "To be recorded" analysis in reverse-m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..errors import UnsupportedError
-from ..ir import Block, Function, Instruction, Module, Value
+from ..ir import Block, Effect, Extern, Function, Instruction, Module, Value
 from ..ops.aggregate import Aggregate, Apply, Extract
+from ..ops.control import For, If, Structured, While, carried_of
 from ..ops.stopping import StopGradient
-from ..types import Type
-from .leaves import Spans, leaves_of, members
-from .order import dependencies
+from ..types import TensorType, Type
+from .leaves import Spans, leaf_count, leaves_of, members
+from .located import located
+from ..ir.nested import Nested, run_nested
+from .order import callees, dependencies
 
 Masks: TypeAlias = "tuple[int, ...]"
 """For each leaf of a value, the parameter leaves it depends on."""
@@ -37,42 +42,121 @@ class Activity:
     def of_result(self, name: str) -> Masks:
         """For each leaf of the result of `@name`, the parameter leaves it depends on."""
         if name not in self._known:
-            for needed in dependencies(self.module, [name]):
-                if needed not in self._known:
-                    masks = self.of_values(self.module.functions[needed])
-                    returned = straight_line(self.module.functions[needed]).terminator.operands
-                    self._known[needed] = masks[returned[0]] if returned else ()
+            new = [f for f in dependencies(self.module, [name]) if f not in self._known]
+            for needed in new:
+                result = self.module.functions[needed].type.result
+                self._known[needed] = (0,) * leaf_count([result])
+            grows = True
+            while grows:
+                grown = [self._update(needed) for needed in new]
+                grows = any(grown) and self._is_recursive(new)
         return self._known[name]
 
     def of_values(self, function: Function) -> dict[Value, Masks]:
         """The same for every value of `function`, whose callees are known."""
-        masks: dict[Value, Masks] = {}
-        spans = Spans()
+        return _Walk(self, function).masks
+
+    def _update(self, name: str) -> bool:
+        """Walk `@name` again; whether its masks have grown."""
+        function = self.module.functions[name]
+        if isinstance(function.declaration, Extern):
+            everything = (1 << leaf_count(function.type.parameters)) - 1
+            result = function.type.result
+            masks = only_floats(result, [everything] * leaf_count([result]))
+        else:
+            returned = straight_line(function).terminator.operands
+            masks = self.of_values(function)[returned[0]] if returned else ()
+        grown = masks != self._known[name]
+        self._known[name] = masks
+        return grown
+
+    def _is_recursive(self, names: Sequence[str]) -> bool:
+        """Whether one of `names`, which stand callees first, needs one that does not stand before it."""
+        later = set(names)
+        for name in names:
+            if not later.isdisjoint(callees(self.module.functions[name])):
+                return True
+            later.remove(name)
+        return False
+
+
+class _Walk:
+    """The masks of one function's values."""
+
+    def __init__(self, activity: Activity, function: Function) -> None:
+        self.activity = activity
+        self.masks: dict[Value, Masks] = {}
+        self.spans = Spans()
         first = 0
         for parameter in function.parameters:
-            leaves = leaves_of(parameter.type)
-            masks[parameter] = only_floats(
-                parameter.type, [1 << (first + position) for position in range(len(leaves))]
+            count = leaf_count([parameter.type])
+            self.masks[parameter] = only_floats(
+                parameter.type, [1 << (first + position) for position in range(count)]
             )
-            first += len(leaves)
-        for instruction in straight_line(function).instructions:
-            for result in instruction.results:
-                masks[result] = self._of_result(instruction, result, masks, spans)
-        return masks
+            first += count
+        run_nested(self.block(straight_line(function)))
 
-    def _of_result(
-        self, instruction: Instruction, result: Value, masks: dict[Value, Masks], spans: Spans
-    ) -> Masks:
-        operands = instruction.operands
+    def block(self, block: Block) -> Nested:
+        """Visit the instructions in order, bodies of loops until nothing grows."""
+        for instruction in block.instructions:
+            if not isinstance(instruction.op, Structured):
+                for result in instruction.results:
+                    self.masks[result] = self.of_result(instruction, result)
+                continue
+            self.enter(instruction)
+            grows = True
+            while grows:
+                for region in instruction.regions:
+                    yield self.block(region.entry)
+                grows = self.leave(instruction)
+
+    def enter(self, instruction: Instruction) -> None:
+        """Give the arguments of bodies the masks of the operands."""
+        op = instruction.op
+        first = {If: 1, While: 0, For: 2}.get(type(op), 0)
+        given = [self.masks[operand] for operand in instruction.operands[first:]]
+        for region in instruction.regions:
+            arguments = region.entry.arguments
+            if isinstance(op, For):
+                self.masks[arguments[0]] = (0,)
+                arguments = arguments[1:]
+            self.masks.update(zip(arguments, given, strict=True))
+
+    def leave(self, instruction: Instruction) -> bool:
+        """Give the results the masks of what is yielded; whether what is carried has grown."""
+        op, results = instruction.op, instruction.results
+        yielded = [
+            [self.masks[v] for v in region.entry.terminator.operands]
+            for region in instruction.regions
+        ]
+        if isinstance(op, If):
+            for result, *both in zip(results, *yielded, strict=True):
+                self.masks[result] = _joined(*both)
+            return False
+        carried = len(range(*carried_of(instruction).indices(len(instruction.operands))))
+        grows = False
+        for position, mask in enumerate(yielded[-1][:carried]):
+            first = isinstance(op, For)
+            arguments = [region.entry.arguments[first + position] for region in instruction.regions]
+            joined = _joined(self.masks[arguments[0]], mask)
+            grows = grows or joined != self.masks[arguments[0]]
+            self.masks.update(dict.fromkeys((*arguments, results[position]), joined))
+        self.masks.update(zip(results[carried:], yielded[-1][carried:], strict=True))
+        return grows
+
+    def of_result(self, instruction: Instruction, result: Value) -> Masks:
+        """The masks of a result of an instruction without bodies."""
+        operands, masks = instruction.operands, self.masks
         match instruction.op:
             case Aggregate():
                 return tuple(mask for operand in operands for mask in masks[operand])
-            case Extract() as op:
-                return masks[operands[0]][spans.of(op, operands[0])]
+            case Extract() as op if not isinstance(operands[0].type, TensorType):
+                return masks[operands[0]][self.spans.of(op, operands[0])]
             case Apply(callee=callee):
                 given = [mask for operand in operands for mask in masks[operand]]
                 return tuple(
-                    _union([given[k] for k in members(mask)]) for mask in self.of_result(callee)
+                    _union([given[k] for k in members(mask)])
+                    for mask in self.activity.of_result(callee)
                 )
             case StopGradient():
                 return (0,) * len(leaves_of(result.type))
@@ -89,6 +173,22 @@ def only_floats(type: Type, masks: Sequence[int]) -> Masks:
     )
 
 
+def check_flow(instruction: Instruction, is_moving: Callable[[Value], bool]) -> None:
+    """Raises: UnsupportedError where a derivative would have to follow a value into memory or an enum.
+
+    A tangent stored and loaded again, or hidden in a case, would be lost without a word.
+    """
+    op = instruction.op
+    if not any(map(is_moving, instruction.operands)) or isinstance(op, Apply):
+        return
+    if op.effect is not Effect.NONE or not all(leaf_count([r.type]) for r in instruction.results):
+        error = UnsupportedError(
+            f"{op.name} cannot be differentiated: derivatives do not pass through memory, enums or function "
+            "values; carry the value through the loop or return it"
+        )
+        raise located(error, instruction.location)
+
+
 def straight_line(function: Function) -> Block:
     """The one block of `function`.  Raises: UnsupportedError when there is none, or several."""
     if function.body is None:
@@ -99,6 +199,10 @@ def straight_line(function: Function) -> Block:
             "use structured control flow"
         )
     return function.entry
+
+
+def _joined(*masks: Masks) -> Masks:
+    return tuple(_union(both) for both in zip(*masks, strict=True))
 
 
 def _union(masks: Sequence[int]) -> int:

@@ -13,10 +13,13 @@ from typing import TypeAlias
 
 from ..errors import UnsupportedError
 from ..ir import Block, Builder, Function, Instruction, Value
+from ..ir.surgery import clone_instructions
 from ..ops.aggregate import Aggregate, Extract
+from ..ops.control import Structured
 from ..types import TensorType
-from .activity import Activity, straight_line
+from .activity import Activity, check_flow, straight_line
 from .leaves import Spans, split
+from .located import located
 
 Origin: TypeAlias = "tuple[Value, int | str]"
 """What a leaf is a copy of: a leaf of a value, or what the forward function of that name saved there."""
@@ -55,9 +58,15 @@ class Copy:
 def copy_primal(primal: Function, wanted: int, activity: Activity) -> Copy:
     """A copy whose active leaves are those that depend on the parameter leaves in `wanted`.
 
-    Raises: UnsupportedError for several blocks or instructions with regions.
+    Raises: UnsupportedError for several blocks, and for control flow or memory that the derivative would have
+        to pass through.
     """
     copy = Copy(primal)
+    masks = activity.of_values(primal)
+
+    def is_active(value: Value) -> bool:
+        return any(mask & wanted for mask in masks.get(value, ()))
+
     values: dict[Value, Value] = {}
     block = straight_line(primal)
     for parameter in block.arguments:
@@ -69,16 +78,28 @@ def copy_primal(primal: Function, wanted: int, activity: Activity) -> Copy:
             copy.returned = operands[0] if operands else None
         else:
             copy.builder.location = instruction.location
+            check_flow(instruction, is_active)
+            if isinstance(instruction.op, Structured) and not any(
+                map(is_active, instruction.results)
+            ):
+                _copy_closed(copy, instruction, values)
+                continue
             values.update(zip(instruction.results, _copy(copy, instruction, operands), strict=True))
     copy.builder.location = None
-    for value, masks in activity.of_values(primal).items():
-        for position, (leaf, mask) in enumerate(
-            zip(copy.leaves[values[value]], masks, strict=True)
-        ):
+    for value, found in masks.items():
+        leaves = copy.leaves.get(values[value], ())
+        for position, (leaf, mask) in enumerate(zip(leaves, found, strict=False)):
             copy.origins.setdefault(leaf, (value, position))
             if mask & wanted:
                 copy.active.add(leaf)
     return copy
+
+
+def _copy_closed(copy: Copy, instruction: Instruction, values: dict[Value, Value]) -> None:
+    """Copy control flow that no derivative passes through, as it is."""
+    clone_instructions(copy.builder.block, [instruction], values)
+    for result in instruction.results:
+        copy.leaves[values[result]] = split(copy.builder, values[result])
 
 
 def _copy(copy: Copy, instruction: Instruction, operands: Sequence[Value]) -> tuple[Value, ...]:
@@ -105,10 +126,12 @@ def append_copy(
 ) -> tuple[Value, ...]:
     """Append `instruction` with other operands of the same types; its new results."""
     if instruction.regions:
-        raise UnsupportedError(
-            f"{instruction.op.name} has regions, which cannot be differentiated: "
-            "differentiate before loop nests are made"
+        reason = (
+            "reverse mode does not pass through {} yet: use a tangent (forward mode), or unroll while staging"
+            if isinstance(instruction.op, Structured)
+            else "{} has regions, which cannot be differentiated: differentiate before loop nests are made"
         )
+        raise located(UnsupportedError(reason.format(instruction.op.name)), builder.location)
     new = Instruction(instruction.op, tuple(operands), (), (), builder.location)
     new.results = tuple(
         Value(result.type, result.name, new, index)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import DifferentiationError
-from ..ir import GradientOf
+from ..ir import GradientOf, TangentOf
 from ..types import FunctionType, TupleType, Type
 from .leaves import elements, leaves_of
 
@@ -42,6 +42,53 @@ def gradient_type(
     return FunctionType((*primal.parameters, *seed), one_or_tuple((*derivatives, *kept)))
 
 
+@dataclass(frozen=True)
+class TangentRequest:
+    """A tangent declaration with every default filled in: positions of results and parameters."""
+
+    sources: tuple[int, ...]
+    wrt: tuple[int, ...]
+    keeping: tuple[int, ...]
+
+
+def tangent_type(primal: FunctionType, declaration: TangentOf) -> FunctionType:
+    """The type of the tangent that `declaration` declares of a function of type `primal`.
+
+    Parameters: those of the primal, then the tangents of `wrt`.  Results: the tangents of the primal's results,
+    or of the one that `from` names, then the kept results; one alone is not a tuple.
+    Raises: DifferentiationError as `resolve_tangent` does.
+    """
+    request = resolve_tangent(primal, declaration)
+    results = elements(primal.result)
+    moving = tuple(primal.parameters[index] for index in request.wrt)
+    found = tuple(results[index] for index in (*request.sources, *request.keeping))
+    return FunctionType((*primal.parameters, *moving), one_or_tuple(found))
+
+
+def resolve_tangent(primal: FunctionType, declaration: TangentOf) -> TangentRequest:
+    """The declaration with its defaults filled in.
+
+    Raises: DifferentiationError for an index out of range, a duplicate, nothing to differentiate, or a
+        parameter or result without float elements.
+    """
+    results = elements(primal.result)
+    wrt = declaration.wrt
+    if wrt is None:
+        wrt = tuple(range(len(primal.parameters)))
+    if declaration.source is not None or len(results) == 1:
+        sources: tuple[int, ...] = (_source(primal, declaration),)
+    else:
+        sources = tuple(index for index, type in enumerate(results) if has_float(type))
+        if not sources:
+            raise DifferentiationError(
+                f"@{declaration.primal} has {_count(len(results), 'result')}, none of them with floats: "
+                "only floats have a tangent"
+            )
+    _check_wrt(primal, declaration.primal, wrt, None)
+    _check_keeping(primal, declaration)
+    return TangentRequest(sources, wrt, declaration.keeping)
+
+
 def one_or_tuple(types: Sequence[Type]) -> Type:
     """Several results are a tuple; one is itself."""
     return types[0] if len(types) == 1 else TupleType(tuple(types))
@@ -64,7 +111,7 @@ def resolve(
     return Request(source, wrt, declaration.keeping, declaration.seedable)
 
 
-def _source(primal: FunctionType, declaration: GradientOf) -> int:
+def _source(primal: FunctionType, declaration: GradientOf | TangentOf) -> int:
     results = elements(primal.result)
     name = declaration.primal
     if not results:
@@ -104,7 +151,7 @@ def _check_wrt(
             )
 
 
-def _check_keeping(primal: FunctionType, declaration: GradientOf) -> None:
+def _check_keeping(primal: FunctionType, declaration: GradientOf | TangentOf) -> None:
     count = len(elements(primal.result))
     for position, index in enumerate(declaration.keeping):
         if not 0 <= index < count:

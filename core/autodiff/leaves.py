@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from ..ir import Emitter, Value
 from ..ops.aggregate import Aggregate, Extract
-from ..types import StructType, TensorType, TupleType, Type, elements_of
+from ..types import ArrayType, StructType, TensorType, TupleType, Type, elements_of
 
 Key: TypeAlias = "int | str"
 
@@ -71,7 +71,7 @@ def join(b: Emitter, type: Type, leaves: Sequence[Value]) -> Value:
         if parts is None:
             made.append(next(remaining))
         elif is_complete:
-            assert isinstance(current, TupleType | StructType)
+            assert isinstance(current, TupleType | StructType | ArrayType)
             first = len(made) - len(parts)
             made[first:] = [b.emit(Aggregate(current), *made[first:])]
         else:
@@ -121,5 +121,7 @@ def _items(type: Type) -> Iterator[tuple[Key, Type]]:
             yield from enumerate(parts)
         case StructType(fields=fields):
             yield from fields
+        case ArrayType(count, element):
+            yield from ((position, element) for position in range(count))
         case _:
             return

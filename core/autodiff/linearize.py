@@ -21,12 +21,12 @@ from typing import TypeAlias
 
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, Value
-from ..location import HasLocation
 from ..ops.aggregate import Aggregate, Apply, Extract
 from .activity import Activity
 from .adjoints import Adjoints, Cotangent
 from .copy import Copy, copy_primal
 from .leaves import mask_of
+from .located import located
 from .pullback import Pullback, SavingCall, Signature, Source, call_backward, call_forward
 from .rules import vjp_of
 from .strength import is_strong
@@ -129,11 +129,3 @@ def _sweep_call(
     seeds = {k: ct.value for k, ct in enumerate(found) if ct is not None}
     for position, derivative in call_backward(work.backward, pullback, residuals, seeds).items():
         adjoints.add(arguments[position], derivative, bool(pullback.strong >> position & 1))
-
-
-def located(error: DifferentiationError, location: HasLocation | None) -> DifferentiationError:
-    """`error` with the user's line as a note."""
-    place = location.resolve() if location else None
-    if place:
-        error.add_note("\n".join(f"  {line}" for line in place.excerpt().splitlines()))
-    return error

@@ -1,35 +1,41 @@
 """The order in which declarations get their bodies: after everything they call or differentiate.
 
+Functions may call themselves; a declaration may not need its own body.
+
 Source: depth-first search with an explicit stack; Cormen et al., Introduction to Algorithms, §20.4.
 """
 
 from __future__ import annotations
 
 from ..errors import DifferentiationError, UnsupportedError
-from ..ir import Function, GradientOf, Module
+from ..ir import Function, Module
+from ..ir.surgery import walk
 from ..ops.aggregate import Apply
 
 
 def declarations_in_order(module: Module) -> list[Function]:
-    """All gradient declarations, each after those it depends on.
+    """All declarations of derivatives, each after those it depends on.
 
-    Raises: UnsupportedError when a declaration depends on a function that depends on itself;
-        DifferentiationError for a primal that does not exist.
+    Raises: UnsupportedError when a declaration depends on itself; DifferentiationError for a primal that does
+        not exist.
     """
-    roots = [f.name for f in module.functions.values() if _is_gradient(f)]
+    roots = [f.name for f in module.functions.values() if _is_derivative(f)]
     return [
         module.functions[name]
         for name in dependencies(module, roots)
-        if _is_gradient(module.functions[name])
+        if _is_derivative(module.functions[name])
     ]
 
 
-def _is_gradient(function: Function) -> bool:
-    return isinstance(function.declaration, GradientOf) and function.body is None
+def _is_derivative(function: Function) -> bool:
+    return function.primal is not None and function.body is None
 
 
 def dependencies(module: Module, roots: list[str]) -> list[str]:
-    """Everything reachable from `roots`, themselves included, callees before callers."""
+    """Everything reachable from `roots`, themselves included, callees before callers.
+
+    In a recursion the one that is met first comes last.
+    """
     finished: dict[str, None] = {}
     for root in roots:
         path = [(root, iter(_needs(module, root)))] if root not in finished else []
@@ -40,10 +46,10 @@ def dependencies(module: Module, roots: list[str]) -> list[str]:
             if following is None:
                 path.pop()
                 finished[name] = None
+            elif following in entered and following not in finished:
+                _check_cycle(module, [*(entry for entry, _ in path), following])
             elif following not in finished:
                 path.append((following, iter(_needs(module, following))))
-                if following in entered:
-                    _refuse_cycle([entry for entry, _ in path])
                 entered.add(following)
     return list(finished)
 
@@ -62,9 +68,7 @@ def callees(function: Function) -> list[str]:
     """Names of the functions that `function` calls, without repetition."""
     if function.body is None:
         return []
-    called = (
-        i.op.callee for b in function.body.blocks for i in b.instructions if isinstance(i.op, Apply)
-    )
+    called = (i.op.callee for i in walk(function.body) if isinstance(i.op, Apply))
     return list(dict.fromkeys(called))
 
 
@@ -77,8 +81,14 @@ def _needs(module: Module, name: str) -> list[str]:
     return [*primal, *callees(function)]
 
 
-def _refuse_cycle(path: list[str]) -> None:
+def _check_cycle(module: Module, path: list[str]) -> None:
     cycle = path[path.index(path[-1]) :]
+    if any(_is_derivative(module.functions[name]) for name in cycle):
+        refuse_cycle(cycle)
+
+
+def refuse_cycle(cycle: list[str]) -> None:
+    """Raises: UnsupportedError that shows how the last function of `cycle` depends on itself."""
     chain = " → ".join(f"@{name}" for name in cycle)
     raise UnsupportedError(
         f"the gradient of a function that depends on itself ({chain}) is not supported: unroll the "

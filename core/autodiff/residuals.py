@@ -12,7 +12,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
-from ..ops.aggregate import Aggregate, Apply, Extract
+from ..ops.aggregate import Aggregate, Extract
 from ..ops.terminators import Return
 from ..types import FunctionType, TupleType
 from .copy import Origin, append_copy
@@ -24,9 +24,13 @@ from .pullback import Pullback, Residual, Signature, Source
 
 @dataclass
 class Cutter:
-    """Adds forward and backward functions to `module`; equal forward functions are one."""
+    """Adds forward and backward functions to `module`; equal forward functions are one.
+
+    `effectful` are the functions that do more than compute a result, forward functions of such included.
+    """
 
     module: Module
+    effectful: set[str] = field(default_factory=set[str])
     _forwards: dict[tuple[str, tuple[Origin, ...]], Function] = field(
         default_factory=dict[tuple[str, "tuple[Origin, ...]"], Function]
     )
@@ -100,10 +104,13 @@ class Cutter:
         if known is not None:
             return known
         assert work.copy.returned is not None
-        instructions, _ = live(work.forward(used), [work.copy.returned, *saved])
+        wanted = [work.copy.returned, *saved]
+        instructions, _ = live(work.forward(used), wanted, self.effectful)
         b = Builder(Block(work.copy.builder.block.arguments, instructions, "entry"))
         result = _together(b, [work.copy.returned, _together(b, saved)])
         forward = self._forwards[name, origins] = self._finish(f"{name}_fwd", name, b, result)
+        if name in self.effectful:
+            self.effectful.add(forward.name)
         return forward
 
     def _finish(self, name: str, primal: str, b: Builder, result: Value) -> Function:
@@ -152,7 +159,7 @@ def _defined_before(work: Linearized, used: Set[Value]) -> list[Value]:
 def _is_constant(value: Value) -> bool:
     """Whether `value` is made from nothing by one op, so that making it anew costs no more than saving."""
     producer = value.producer
-    return producer is not None and not producer.operands and not isinstance(producer.op, Apply)
+    return producer is not None and not producer.operands and not producer.op.effect
 
 
 def _places(work: Linearized) -> dict[Value, Residual]:

@@ -1,4 +1,4 @@
-"""The pass: every gradient declaration of a module gets its body.
+"""The pass: every declaration of a derivative gets its body; those of gradients here.
 
     [gradient @f wrt 0 keeping 0]                    func @f_grad: (T) -> (T, U) {
     func @f_grad: (T) -> (T, U)          becomes     'entry(%x: T):
@@ -14,10 +14,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 
+from ..analysis import Effects
 from ..errors import DifferentiationError
-from ..ir import Block, Builder, Function, GradientOf, Module, Region, Stage, Value
+from ..ir import Block, Builder, Function, GradientOf, Module, Region, Stage, TangentOf, Value
+from ..ir.surgery import replace_uses, walk_blocks
 from ..ops.aggregate import Aggregate
 from ..ops.literal import constant
 from ..ops.stopping import StopGradient
@@ -26,16 +29,17 @@ from ..types import TupleType, Type
 from .activity import Activity, straight_line
 from .adjoints import Cotangent
 from .declaration import Request, gradient_type, resolve
+from .forward import Forward
 from .leaves import elements, join, leaf_count, leaves_of, mask_of, members, split
 from .linearize import Linearized, Linearizing, Seeds, linearize
-from .live import live
-from .order import declarations_in_order, reachable
+from .live import KEPT, live
+from .order import declarations_in_order, reachable, refuse_cycle
 from .pullback import Pullback, Signature
 from .residuals import Cutter
 
 
 def differentiate(module: Module) -> None:
-    """Give every gradient declaration in `module` its body.  The stage becomes optimizable.
+    """Give every declaration of a gradient or tangent in `module` its body.  The stage becomes optimizable.
 
     Requires: straight-line functions of stage raw or optimizable.  Functions that are not declarations
     keep their meaning and their instructions, but for `stopGradient`.
@@ -45,8 +49,12 @@ def differentiate(module: Module) -> None:
     """
     given = list(module.functions)
     work = _Differentiator(module)
+    forward = Forward(module, work.activity)
     for function in declarations_in_order(module):
-        work.define(function)
+        if isinstance(function.declaration, TangentOf):
+            forward.define(function)
+        else:
+            work.define(function)
     for function in module.functions.values():
         _erase_stops(function)
     for name in set(module.functions) - reachable(module, given):
@@ -63,7 +71,9 @@ class _Differentiator:
 
     def __post_init__(self) -> None:
         self.activity = Activity(self.module)
-        self.cutter = Cutter(self.module)
+        effects = Effects(self.module)
+        names = self.module.functions
+        self.cutter = Cutter(self.module, {n for n in names if effects.of_function(n) & KEPT})
 
     def define(self, function: Function) -> None:
         """Give the declaration `function` its body."""
@@ -89,7 +99,7 @@ class _Differentiator:
         work = self._run(
             linearize(primal, mask_of(wanted), _seed_or_ones(source, seed, first), self.activity)
         )
-        function.body = Region([_joined(work, request, seed)])
+        function.body = Region([_joined(work, request, seed, self.cutter.effectful)])
         function.declaration = None
 
     def _run(self, root: Linearizing) -> Linearized:
@@ -109,6 +119,9 @@ class _Differentiator:
             else:
                 answer = self.pullbacks.get(needed)
                 if answer is None:
+                    names = [s.name for s, _ in stack if s is not None]
+                    if needed.name in names:
+                        refuse_cycle([*names[names.index(needed.name) :], needed.name])
                     stack.append((needed, self._sweep(needed)))
 
     def _sweep(self, signature: Signature) -> Linearizing:
@@ -148,7 +161,7 @@ def _parameters(signature: Signature, function: Function) -> Seeds:
     return emit
 
 
-def _joined(work: Linearized, request: Request, seed: Value | None) -> Block:
+def _joined(work: Linearized, request: Request, seed: Value | None, effectful: Set[str]) -> Block:
     """Both halves in one block, without what the results do not need."""
     copy, b = work.copy, work.backward
     arguments = copy.builder.block.arguments
@@ -161,7 +174,7 @@ def _joined(work: Linearized, request: Request, seed: Value | None) -> Block:
     if len(outputs) > 1:
         outputs = [b.emit(Aggregate(TupleType(tuple(value.type for value in outputs))), *outputs)]
     backward, used = live(b.block.instructions, outputs)
-    forward, _ = live(work.forward(used), used)
+    forward, _ = live(work.forward(used), used, effectful)
     joined = Builder(Block([*arguments, *([seed] if seed else [])], [*forward, *backward], "entry"))
     joined.emit_many(Return(), outputs)
     return joined.block
@@ -180,12 +193,12 @@ def _erase_stops(function: Function) -> None:
     """Replace every `stopGradient` by its operand."""
     if function.body is None:
         return
-    for block in function.body.blocks:
-        if not any(isinstance(i.op, StopGradient) for i in block.instructions):
-            continue
-        stands_for: dict[Value, Value] = {}
-        for instruction in block.instructions:
-            instruction.operands = tuple(stands_for.get(v, v) for v in instruction.operands)
-            if isinstance(instruction.op, StopGradient):
-                stands_for[instruction.result] = instruction.operands[0]
-        block.instructions = [i for i in block.instructions if not isinstance(i.op, StopGradient)]
+    stands_for: dict[Value, Value] = {}
+    for block in walk_blocks(function.body):
+        stops = [i for i in block.instructions if isinstance(i.op, StopGradient)]
+        if stops:
+            stands_for.update((stop.result, stop.operands[0]) for stop in stops)
+            block.instructions = [
+                i for i in block.instructions if not isinstance(i.op, StopGradient)
+            ]
+    replace_uses(function.body, stands_for)

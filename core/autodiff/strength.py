@@ -15,6 +15,8 @@ Only products with a strong factor are guarded; see `core.autodiff.rules`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..ir import Op, Value
 from ..ops.arithmetic import Maximum, Minimum
 from ..ops.combinator import Combinator
@@ -35,6 +37,26 @@ def fills_zeros(op: Op) -> bool:
             return combinator in (Combinator.MIN, Combinator.MAX)
         case _:
             return False
+
+
+def is_strong_forward(op: Op, incoming: Sequence[bool], given: Sequence[object | None]) -> bool:
+    """The same for tangents: whether the zeros in the result's tangent are strong.
+
+    `incoming` and `given` say of each operand whether its tangent is strong, and whether it has one.
+    Choosing between a tangent and nothing fills zeros in; so do an element that is not the greater one.
+    """
+    moving = [
+        strong for strong, tangent in zip(incoming, given, strict=True) if tangent is not None
+    ]
+    match op:
+        case Select():
+            return bool(moving) and (len(moving) < 2 or all(moving))
+        case Maximum() | Minimum():
+            return len(moving) == 1
+        case Bilinear() | Reduce() | Scan():
+            return False
+        case _:
+            return bool(moving) and all(moving)
 
 
 def is_strong(op: Op, incoming: bool, operand: Value, result: Value) -> bool:

@@ -1,0 +1,134 @@
+"""Forward mode: tangent declarations get bodies.
+
+    [tangent @f wrt 0]                                func @f_t: (T, T) -> U {
+    func @f_t: (T, T) -> U             becomes        'entry(%x: T, %dx: T):
+                                                          %0.0 = apply @f_jvp(%x, %dx): (T, T) -> (U, U)
+                                                          %0.1 = extract 1 from %0.0: (U, U)
+                                                          return %0.1: U
+
+A *pushforward* of @f, for a set of parameter leaves that move, takes the arguments and the tangents of these
+leaves; it returns the result and the tangents of the result leaves that they can influence.  All calls with
+the same needs share it; so that of a recursive function calls itself.
+
+Source: Griewank & Walther 2008, Evaluating Derivatives, §3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..errors import DifferentiationError
+from ..ir import Block, Builder, Function, Module, Region, TangentOf, Value
+from ..ops.aggregate import Aggregate, Apply, Extract
+from ..ops.literal import constant
+from ..ops.terminators import Return
+from ..types import FunctionType, TupleType, Type
+from .activity import Activity
+from .declaration import one_or_tuple, resolve_tangent, tangent_type
+from .leaves import elements, join, leaf_count, leaves_of, mask_of, members, split
+from .pushforward import Body
+
+
+@dataclass
+class Forward:
+    """Fills tangent declarations of `module`; pushforwards are remembered by function and mask."""
+
+    module: Module
+    activity: Activity
+    made: dict[tuple[str, int], Function] = field(default_factory=dict[tuple[str, int], Function])
+    pending: list[tuple[Function, Function, int]] = field(
+        default_factory=list[tuple[Function, Function, int]]
+    )
+
+    def define(self, function: Function) -> None:
+        """Give the tangent declaration `function` its body.
+
+        Raises: DifferentiationError for a wrong declaration or an op without derivative.
+        """
+        declaration = function.declaration
+        assert isinstance(declaration, TangentOf)
+        primal = self.module.functions[declaration.primal]
+        request = resolve_tangent(primal.type, declaration)
+        expected = tangent_type(primal.type, declaration)
+        if function.type != expected:
+            raise DifferentiationError(
+                f"@{function.name} is declared as {function.type}, but the tangent of @{primal.name} "
+                f"is {expected}"
+            )
+        b = Builder(Block(name="entry"))
+        parameters = primal.type.parameters
+        arguments = [
+            b.argument(type, parameter.name)
+            for type, parameter in zip(parameters, primal.parameters, strict=True)
+        ]
+        moving: dict[int, Value] = {}
+        for index in request.wrt:
+            name = arguments[index].name
+            tangent = b.argument(parameters[index], f"d{name}" if name else None)
+            first = leaf_count(parameters[:index])
+            for position, leaf in enumerate(split(b, tangent)):
+                if leaf.tensor.dtype.is_float:
+                    moving[first + position] = leaf
+        given = mask_of([*moving])
+        push = self.pushforward(primal.name, given)
+        tangents = [moving[k] for k in members(given)]
+        both = b.emit(Apply(push.name, push.type), *arguments, *tangents)
+        results = elements(primal.type.result)
+        value = b.emit(Extract((0,)), both)
+        found = {
+            leaf: b.emit(Extract((1 + position,)), both)
+            for position, leaf in enumerate(self.moved(primal.name, given))
+        }
+        outputs = [
+            _tangent_of(b, results[index], leaf_count(results[:index]), found)
+            for index in request.sources
+        ]
+        kept = primal.type.result
+        for index in request.keeping:
+            inside = isinstance(kept, TupleType)
+            outputs.append(b.emit(Extract((index,)), value) if inside else value)
+        if len(outputs) > 1:
+            type = one_or_tuple([output.type for output in outputs])
+            assert isinstance(type, TupleType)
+            outputs = [b.emit(Aggregate(type), *outputs)]
+        b.emit_many(Return(), outputs)
+        function.body = Region([b.block])
+        function.declaration = None
+        self._fill()
+
+    def moved(self, name: str, given: int) -> list[int]:
+        """The leaves of the result of `@name` that move when the parameter leaves in `given` do."""
+        return [k for k, mask in enumerate(self.activity.of_result(name)) if mask & given]
+
+    def pushforward(self, name: str, given: int) -> Function:
+        """The function that computes `@name` and the tangents of its result; its body may come later."""
+        if (name, given) not in self.made:
+            primal = self.module.functions[name]
+            parameters = [leaf for type in primal.type.parameters for leaf in leaves_of(type)]
+            results = leaves_of(primal.type.result)
+            moved = [results[k].type for k in self.moved(name, given)]
+            type = FunctionType(
+                (*primal.type.parameters, *(parameters[k].type for k in members(given))),
+                TupleType((primal.type.result, *moved)),
+            )
+            push = Function(self.module.fresh_name(f"{name}_jvp"), type)
+            self.module.add(push)
+            self.made[name, given] = push
+            self.pending.append((push, primal, given))
+        return self.made[name, given]
+
+    def _fill(self) -> None:
+        while self.pending:
+            push, primal, given = self.pending.pop()
+            Body(self.pushforward, self.moved, self.activity, push, primal, given).fill()
+
+
+def _tangent_of(b: Builder, type: Type, first: int, found: Mapping[int, Value]) -> Value:
+    """A value of `type` made of the tangents of its leaves, which begin at number `first`."""
+    leaves = leaves_of(type)
+    return join(
+        b,
+        type,
+        [found.get(first + k) or constant(b, leaf.type, 0) for k, leaf in enumerate(leaves)],
+    )
