@@ -2,12 +2,14 @@
 
 Read `forms` (the forms of differentiation), `arithmetic` and `comparison` (elementwise ops),
 `transcendental`, `special`, `rounding`, `casting` and `random` (more of them); then `movement`,
-`indexing`, `slicing`, `scan`, `reduction` and `contraction` (each built on those before it).  Ops that
-make up programs are in `literal`, `aggregate` and `terminators`; `nest` is the loop nest they become.
+`indexing`, `slicing`, `scan`, `reduction`, `contraction`, `window` and `convolution` (each built on those
+before it), `shape_query`, `bits`, and what is expanded: `expansion`, `builtin`, `folding`.  Ops that
+make up programs are in `literal`, `reference`, `aggregate`, `enums`, `control`, `terminators`, `trap`,
+`memory` and `stack`; `nest` is the loop nest they become.
 """
 
 from ..ir.graph import Op
-from .aggregate import Aggregate, Apply, Extract
+from .aggregate import Aggregate, Apply, ApplyValue, Extract, Insert
 from .arithmetic import (
     Abs,
     Add,
@@ -23,6 +25,8 @@ from .arithmetic import (
     Subtract,
     TruncateDivide,
 )
+from .bits import BitCast, Reinterpret
+from .builtin import Builtin
 from .casting import DataTypeCast
 from .combinator import Combinator
 from .comparison import (
@@ -39,17 +43,37 @@ from .comparison import (
 )
 from .contraction import Dot
 from .control import For, If, Structured, While
+from .convolution import Convolve
+from .enums import EnumCase, IsCase, Payload
+from .folding import Folding, ReduceBy, ReduceWindowBy, ScanBy
 from .forms import Bilinear, Elementwise, Linear, Partial
 from .indexing import Gather, Iota, OneHot, ScatterAdd
 from .literal import Literal, constant, dense, splat
+from .memory import (
+    AllocateBox,
+    AllocateHeap,
+    AllocateStack,
+    Copy,
+    Deallocate,
+    ElementPointer,
+    Load,
+    Offset,
+    ProjectBox,
+    Release,
+    Retain,
+    Store,
+)
 from .movement import PadShape, Reverse, ShapeCast, SqueezeShape, Transpose
 from .nest import Bounds, Nest, Yield
-from .random import Threefry
+from .random import Random, Threefry
 from .reduction import ArgMax, ArgMin, Broadcast, Reduce, sum_to_shape
+from .reference import Null, Reference, Undefined
 from .rounding import Ceil, Floor, Rint, Round
 from .scan import Scan
+from .shape_query import Rank, ShapeOf, ShapeQuery, UnitCount
 from .slicing import Concatenate, Pad, Slice
 from .special import Digamma, Erf, Erfc, Lgamma, Trigamma
+from .stack import CreateStack, DestroyStack, Pop, Push
 from .stopping import StopGradient
 from .terminators import Branch, BranchEnum, Conditional, Return, arguments_of
 from .transcendental import (
@@ -73,6 +97,8 @@ from .transcendental import (
     Tan,
     Tanh,
 )
+from .trap import Trap
+from .window import Border, ReduceWindow
 
 ALL: tuple[type[Op], ...] = (
     Negate, Abs, Sign, Square, Add, Subtract, Multiply, Divide, TruncateDivide, FloorDivide, Modulo,
@@ -85,21 +111,35 @@ ALL: tuple[type[Op], ...] = (
     DataTypeCast, StopGradient, Threefry,
     Transpose, ShapeCast, PadShape, SqueezeShape, Reverse, Broadcast, Slice, Pad, Concatenate,
     Gather, ScatterAdd, OneHot, Iota,
-    Reduce, ArgMax, ArgMin, Scan, Dot,
+    Reduce, ArgMax, ArgMin, Scan, Dot, ReduceWindow, Convolve,
+    Rank, ShapeOf, UnitCount, Reinterpret, BitCast, Builtin,
 )  # fmt: skip
 """Every op that computes with tensors: what the laws in `tests/core/ops` range over."""
 
+PROGRAM: tuple[type[Op], ...] = (
+    Literal, Reference, Null, Undefined, Aggregate, EnumCase, IsCase, Payload, Extract, Insert, Apply, ApplyValue,
+    If, While, For, Yield, Return, Branch, Conditional, BranchEnum, Trap,
+    AllocateStack, AllocateHeap, AllocateBox, ProjectBox, Retain, Release, Deallocate,
+    Load, Store, Copy, ElementPointer, Offset,
+    CreateStack, Push, Pop, DestroyStack, Random, ReduceBy, ScanBy, ReduceWindowBy,
+)  # fmt: skip
+"""Every other op that stands in the stages before compute: what makes programs of those in `ALL`."""
+
 __all__ = [
-    "ALL", "Abs", "Acos", "Acosh", "Add", "Aggregate", "And", "Apply", "ArgMax", "ArgMin", "Asin",
-    "Asinh", "Atan", "Atanh", "Bilinear", "Bounds", "Branch", "BranchEnum", "Broadcast", "Ceil",
-    "Combinator", "Concatenate", "Conditional", "Cos", "Cosh", "DataTypeCast", "Digamma", "Divide",
-    "Dot", "Elementwise", "Equal", "Erf", "Erfc", "Exp", "Expm1", "Extract", "Floor",
-    "FloorDivide", "For", "Gather", "GreaterThan", "GreaterThanOrEqual", "If", "Iota", "LessThan",
-    "LessThanOrEqual", "Lgamma", "Linear", "Literal", "Log", "Log1p", "Maximum", "Minimum",
-    "Modulo", "Multiply", "Negate", "Nest", "Not", "NotEqual", "OneHot", "Or", "Pad", "PadShape",
-    "Partial", "Power", "Reduce", "Return", "Reverse", "Rint", "Round", "Rsqrt", "Scan",
-    "ScatterAdd", "Select", "ShapeCast", "Sign", "Sin", "Sinh", "Slice", "Sqrt", "Square",
-    "SqueezeShape", "StopGradient", "Structured", "Subtract", "Tan", "Tanh", "Threefry",
-    "Transpose", "Trigamma", "TruncateDivide", "While", "Yield", "arguments_of", "constant",
-    "dense", "splat", "sum_to_shape",
+    "ALL", "PROGRAM", "Abs", "Acos", "Acosh", "Add", "Aggregate", "AllocateBox", "AllocateHeap",
+    "AllocateStack", "And", "Apply", "ApplyValue", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan",
+    "Atanh", "Bilinear", "BitCast", "Border", "Bounds", "Branch", "BranchEnum", "Broadcast",
+    "Builtin", "Ceil", "Combinator", "Concatenate", "Conditional", "Convolve", "Copy", "Cos",
+    "Cosh", "CreateStack", "DataTypeCast", "Deallocate", "DestroyStack", "Digamma", "Divide", "Dot",
+    "ElementPointer", "Elementwise", "EnumCase", "Equal", "Erf", "Erfc", "Exp", "Expm1", "Extract",
+    "Floor", "FloorDivide", "Folding", "For", "Gather", "GreaterThan", "GreaterThanOrEqual", "If",
+    "Insert", "Iota", "IsCase", "LessThan", "LessThanOrEqual", "Lgamma", "Linear", "Literal", "Load", "Log",
+    "Log1p", "Maximum", "Minimum", "Modulo", "Multiply", "Negate", "Nest", "Not", "NotEqual",
+    "Null", "Offset", "OneHot", "Or", "Pad", "PadShape", "Partial", "Payload", "Pop", "Power", "ProjectBox",
+    "Push", "Random", "Rank", "Reduce", "ReduceBy", "ReduceWindow", "ReduceWindowBy", "Reference",
+    "Reinterpret", "Release", "Retain", "Return", "Reverse", "Rint", "Round", "Rsqrt", "Scan",
+    "ScanBy", "ScatterAdd", "Select", "ShapeCast", "ShapeOf", "ShapeQuery", "Sign", "Sin", "Sinh",
+    "Slice", "Sqrt", "Square", "SqueezeShape", "StopGradient", "Store", "Structured", "Subtract",
+    "Tan", "Tanh", "Threefry", "Transpose", "Trap", "Trigamma", "TruncateDivide", "Undefined",
+    "UnitCount", "While", "Yield", "arguments_of", "constant", "dense", "splat", "sum_to_shape",
 ]  # fmt: skip

@@ -5,7 +5,6 @@ Integers wrap around silently.  A derivative at a kink is written in the docstri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +16,6 @@ from .forms import Elementwise, Partial
 from .formulas import number, quietly
 
 
-@dataclass(frozen=True)
 class Negate(Elementwise):
     """−x; flips the sign of zero and NaN too."""
 
@@ -31,7 +29,6 @@ class Negate(Elementwise):
         return (-1.0,)
 
 
-@dataclass(frozen=True)
 class Abs(Elementwise):
     """|x|; the least integer stays itself.  Its derivative at 0 is 0."""
 
@@ -45,7 +42,6 @@ class Abs(Elementwise):
         return (b.emit(Sign(), x),)
 
 
-@dataclass(frozen=True)
 class Sign(Elementwise):
     """−1, 0 or 1; NaN of NaN.  Its derivative is 0, also at the jump."""
 
@@ -59,7 +55,6 @@ class Sign(Elementwise):
         return (None,)
 
 
-@dataclass(frozen=True)
 class Square(Elementwise):
     """x²."""
 
@@ -73,7 +68,6 @@ class Square(Elementwise):
         return (b.emit(Multiply(), x, number(b, x, 2)),)
 
 
-@dataclass(frozen=True)
 class Add(Elementwise):
     """u + v."""
 
@@ -87,7 +81,6 @@ class Add(Elementwise):
         return 1.0, 1.0
 
 
-@dataclass(frozen=True)
 class Subtract(Elementwise):
     """u − v."""
 
@@ -101,7 +94,6 @@ class Subtract(Elementwise):
         return 1.0, -1.0
 
 
-@dataclass(frozen=True)
 class Multiply(Elementwise):
     """u · v."""
 
@@ -115,7 +107,6 @@ class Multiply(Elementwise):
         return v, u
 
 
-@dataclass(frozen=True)
 class Divide(Elementwise):
     """u / v; integers as `truncateDivide`."""
 
@@ -130,7 +121,6 @@ class Divide(Elementwise):
         return b.emit(self, number(b, v, 1), v), by_v
 
 
-@dataclass(frozen=True)
 class TruncateDivide(Elementwise):
     """u / v rounded toward zero.
 
@@ -151,7 +141,6 @@ class TruncateDivide(Elementwise):
         return None, None
 
 
-@dataclass(frozen=True)
 class FloorDivide(Elementwise):
     """u / v rounded toward −∞.
 
@@ -172,7 +161,6 @@ class FloorDivide(Elementwise):
         return None, None
 
 
-@dataclass(frozen=True)
 class Modulo(Elementwise):
     """u − v · ⌊u / v⌋: the remainder with the sign of v, as Python's `%`.
 
@@ -193,7 +181,6 @@ class Modulo(Elementwise):
         return 1.0, b.emit(Negate(), b.emit(FloorDivide(), u, v))
 
 
-@dataclass(frozen=True)
 class Minimum(Elementwise):
     """The lesser of u and v; NaN when either is.  At a tie each has the derivative 1/2."""
 
@@ -208,7 +195,6 @@ class Minimum(Elementwise):
         return _shares(b, LessThan(), u, v)
 
 
-@dataclass(frozen=True)
 class Maximum(Elementwise):
     """The greater of u and v; NaN when either is.  At a tie each has the derivative 1/2."""
 

@@ -5,7 +5,6 @@ Comparisons give bool and have no derivative; `Select` passes derivatives to the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,7 +42,6 @@ class Logic(Comparison):
         return super().infer(*xs)
 
 
-@dataclass(frozen=True)
 class LessThan(Comparison):
     """x < y."""
 
@@ -54,7 +52,6 @@ class LessThan(Comparison):
         return np.asarray(x < y)
 
 
-@dataclass(frozen=True)
 class LessThanOrEqual(Comparison):
     """x ≤ y."""
 
@@ -65,7 +62,6 @@ class LessThanOrEqual(Comparison):
         return np.asarray(x <= y)
 
 
-@dataclass(frozen=True)
 class GreaterThan(Comparison):
     """x > y."""
 
@@ -76,7 +72,6 @@ class GreaterThan(Comparison):
         return np.asarray(x > y)
 
 
-@dataclass(frozen=True)
 class GreaterThanOrEqual(Comparison):
     """x ≥ y."""
 
@@ -87,7 +82,6 @@ class GreaterThanOrEqual(Comparison):
         return np.asarray(x >= y)
 
 
-@dataclass(frozen=True)
 class Equal(Comparison):
     """x = y, also of truth values; −0 equals 0, NaN equals nothing."""
 
@@ -99,7 +93,6 @@ class Equal(Comparison):
         return np.asarray(np.equal(x, y))
 
 
-@dataclass(frozen=True)
 class NotEqual(Comparison):
     """x ≠ y, also of truth values; true when either is NaN."""
 
@@ -111,7 +104,6 @@ class NotEqual(Comparison):
         return np.asarray(np.not_equal(x, y))
 
 
-@dataclass(frozen=True)
 class And(Logic):
     """x ∧ y."""
 
@@ -122,7 +114,6 @@ class And(Logic):
         return np.asarray(np.logical_and(x, y))
 
 
-@dataclass(frozen=True)
 class Or(Logic):
     """x ∨ y."""
 
@@ -133,7 +124,6 @@ class Or(Logic):
         return np.asarray(np.logical_or(x, y))
 
 
-@dataclass(frozen=True)
 class Not(Logic):
     """¬x."""
 
@@ -145,7 +135,6 @@ class Not(Logic):
         return np.asarray(np.logical_not(x))
 
 
-@dataclass(frozen=True)
 class Select(Elementwise):
     """x where the condition is true, y where it is false; all three broadcast.
 

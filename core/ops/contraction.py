@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +19,6 @@ from .nest import Access, Affine, Output, build_nest, coordinate
 from .reduction import sum_to_shape
 
 
-@dataclass(frozen=True)
 class Dot(Bilinear):
     """Matrix product: Σₖ u[…, i, k] · v[…, k, j], as NumPy's `@`.
 

@@ -63,7 +63,7 @@ class If(Structured):
     """
 
     name: ClassVar[str] = "if"
-    syntax: ClassVar[str] = "if {condition} [given {given*}] -> {results}"
+    syntax: ClassVar[str] = "if {condition} [-> {results}] [given {given*}]"
     bodies: ClassVar[tuple[str, ...]] = ("", "else")
     results: tuple[Type, ...] = ()
     inputs: int = 0

@@ -63,7 +63,6 @@ class AllocateBox(Op):
         return BoxType(self.type)
 
 
-@dataclass(frozen=True)
 class ProjectBox(Op):
     """The pointer to what is in a box; good for as long as the box has owners."""
 
@@ -75,7 +74,6 @@ class ProjectBox(Op):
         return PointerType(_box(self.name, box).content)
 
 
-@dataclass(frozen=True)
 class Retain(Op):
     """One more owner of a box."""
 
@@ -89,7 +87,6 @@ class Retain(Op):
         return ()
 
 
-@dataclass(frozen=True)
 class Release(Op):
     """One owner less; with the last one the memory is given back.  Boxes in the box keep their owners."""
 
@@ -103,7 +100,6 @@ class Release(Op):
         return ()
 
 
-@dataclass(frozen=True)
 class Deallocate(Op):
     """Gives back what `allocateHeap` gave, once."""
 
@@ -117,7 +113,6 @@ class Deallocate(Op):
         return ()
 
 
-@dataclass(frozen=True)
 class Load(Op):
     """A copy of what lies where the pointer leads."""
 
@@ -130,7 +125,6 @@ class Load(Op):
         return _pointee(self.name, pointer)
 
 
-@dataclass(frozen=True)
 class Store(Op):
     """Puts a value where the pointer leads."""
 
@@ -146,7 +140,6 @@ class Store(Op):
         return ()
 
 
-@dataclass(frozen=True)
 class Copy(Op):
     """Copies `count` values (i64) that lie side by side; source and target may overlap."""
 
@@ -189,7 +182,6 @@ class ElementPointer(Op):
         return PointerType(x)
 
 
-@dataclass(frozen=True)
 class Offset(Op):
     """The pointer to the value that lies `count` (i64) further on: `offset %p: *f32 by %n: i64`."""
 

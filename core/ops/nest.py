@@ -165,7 +165,6 @@ class Output:
         return self.combinator.identity(self.type.dtype) if self.combinator else 0
 
 
-@dataclass(frozen=True)
 class Yield(Op):
     """Ends a body: what it gives to the instruction that it belongs to (a nest writes scalars)."""
 

@@ -1,5 +1,8 @@
 """Random bits: a counter-based generator, so that the same key and counter give the same bits anywhere.
 
+`threefry` is a pure function.  `random` is DLVM's: it takes the next numbers of a generator that the whole
+run shares, whose state is a seed and a count of the instructions executed so far.
+
 Source: Salmon, Moraes, Dror & Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3", §3.3 and the
 test vectors of their library Random123.
 """
@@ -11,20 +14,31 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import DTypeError, InternalError
-from ..ir.graph import Emitter, Value
-from ..types import I64, Array, Kind, TensorType
-from .forms import Elementwise, Partial
-from .formulas import quietly
+from ..errors import DTypeError, InternalError, RankError
+from ..ir.graph import Effect, Emitter, Op, Value
+from ..types import BF16, DTYPES, F16, F32, F64, I64, Array, DType, Kind, Shape, TensorType, scalar
+from .arithmetic import Add, FloorDivide, Maximum, Modulo, Multiply, Subtract
+from .casting import DataTypeCast
+from .comparison import GreaterThan, LessThan, Select
+from .expansion import evaluate_expansion
+from .forms import Elementwise, Partial, check_kind
+from .formulas import number, quietly
+from .indexing import Iota
+from .movement import reshaped
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 """Of the four rounds between two injections of the key, in turn."""
 PARITY = 0x1BD11BDA
 """What the third key word is made of, with the other two."""
 ROUNDS = 20
+RANDOM_COUNT = "nnkit.random"
+"""The global variable, an i64, that counts the executed `random` once they are expanded."""
+RANDOM_SEED = "nnkit.random.seed"
+"""The global variable, an i64, with the seed of the run."""
+PRECISION = {F16: 11, BF16: 8, F32: 24, F64: 53}
+"""Significant bits of each float type: as many random bits make a number in [0, 1)."""
 
 
-@dataclass(frozen=True)
 class Threefry(Elementwise):
     """64 random bits from a key and a counter: Threefry-2x32 with 20 rounds.
 
@@ -47,6 +61,87 @@ class Threefry(Elementwise):
 
     def partials(self, b: Emitter, y: Value, key: Value, counter: Value) -> tuple[Partial, ...]:
         raise InternalError(f"threefry has no derivative: {self.not_differentiable}")
+
+
+@dataclass(frozen=True)
+class Random(Op):
+    """Numbers uniform in [low, high), the next ones of the run's generator; all `low` if that is empty.
+
+    Number i is made of the bits threefry(threefry(seed, count), i), where `count` is how many `random` the
+    run has executed before this one.  Floats are low + (high − low) · u for u of as many random bits as the
+    type has; what rounding makes `high` is `low`.  Integers are low + bits mod (high − low), which prefers
+    none by more than (high − low) / 2⁶⁴; where that is 2⁶³ or more, some are up to twice as likely.
+
+    An instruction that nobody reads still takes its turn: it can neither go nor be merged.
+    """
+
+    name: ClassVar[str] = "random"
+    syntax: ClassVar[str] = "random {shape} from {low} upto {high}"
+    effect: ClassVar[Effect] = Effect.WRITE
+    not_differentiable: ClassVar[str] = "random numbers are a discrete function of the seed"
+    shape: Shape
+
+    def infer(self, low: TensorType, high: TensorType) -> TensorType:
+        for bound in (low, high):
+            if bound.rank:
+                raise RankError(f"random takes scalar bounds, not {bound.words}")
+            check_kind("random", bound.dtype, ("float", "integer"))
+        if low.dtype != high.dtype:
+            raise DTypeError(f"random: the bounds {low.words} and {high.words} differ in type")
+        return TensorType(self.shape, low.dtype)
+
+    def evaluate_with(
+        self, seed: int, count: int, low: Array, high: Array, dtype: DType | None = None
+    ) -> Array:
+        """The numbers after `count` others; `dtype` where the bounds do not show it (bf16)."""
+        known = dtype or next(d for d in DTYPES.values() if d.storage == low.dtype)
+        types = (scalar(I64), scalar(I64), scalar(known), scalar(known))
+        state = [np.asarray(n, np.int64) for n in (seed, count)]
+        return evaluate_expansion(self.expand, types, [*state, low, high])
+
+    def expand(self, b: Emitter, seed: Value, count: Value, low: Value, high: Value) -> Value:
+        """The numbers as a pure function of the generator's state."""
+        key = b.emit(Threefry(), seed, count)
+        size = TensorType(self.shape, I64).size
+        counters = reshaped(b, b.emit(Iota((size,), 0, I64)), self.shape)
+        bits = b.emit(Threefry(), key, counters)
+        if low.tensor.dtype.is_float:
+            return _uniform(b, bits, low, high)
+        return _uniform_integers(b, bits, low, high)
+
+
+def unit_interval(b: Emitter, bits: Value, dtype: DType) -> Value:
+    """The leading bits as numbers in [0, 1), every one of which is exact."""
+    precision = PRECISION[dtype]
+    leading = b.emit(FloorDivide(), bits, number(b, bits, 1 << (64 - precision)))
+    whole = b.emit(Add(), leading, number(b, bits, 1 << (precision - 1)))
+    numbers = b.emit(DataTypeCast(dtype), whole)
+    return b.emit(Multiply(), numbers, number(b, numbers, 2.0**-precision))
+
+
+def _uniform(b: Emitter, bits: Value, low: Value, high: Value) -> Value:
+    unit = unit_interval(b, bits, low.tensor.dtype)
+    scaled = b.emit(Multiply(), unit, b.emit(Subtract(), high, low))
+    numbers = b.emit(Add(), scaled, low)
+    return b.emit(Select(), numbers, low, b.emit(LessThan(), numbers, high))
+
+
+def _uniform_integers(b: Emitter, bits: Value, low: Value, high: Value) -> Value:
+    """In i64, where a range of 2⁶³ or more has wrapped around to a negative number.
+
+    Such a range holds at least every second number: bits outside of it are moved into it by its length.
+    """
+    first, end = b.emit(DataTypeCast(I64), low), b.emit(DataTypeCast(I64), high)
+    length = b.emit(Subtract(), end, first)
+    is_short = b.emit(GreaterThan(), length, number(b, length, 0))
+    within = b.emit(Modulo(), bits, b.emit(Maximum(), length, number(b, length, 1)))
+    short = b.emit(Add(), within, first)
+    raised, lowered = b.emit(Add(), bits, length), b.emit(Subtract(), bits, length)
+    not_above = b.emit(Select(), bits, lowered, b.emit(LessThan(), bits, end))
+    long = b.emit(Select(), raised, not_above, b.emit(LessThan(), bits, first))
+    some = b.emit(Select(), short, long, is_short)
+    is_any = b.emit(LessThan(), first, end)
+    return b.emit(DataTypeCast(low.tensor.dtype), b.emit(Select(), some, first, is_any))
 
 
 def _bits(key: Array, counter: Array) -> Array:

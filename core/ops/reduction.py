@@ -199,7 +199,6 @@ class _Arg(Op):
         return build_nest(b, x.tensor.shape, reads, [output], body)[0]
 
 
-@dataclass(frozen=True)
 class ArgMax(_Arg):
     """Index of the greatest element along an axis, i64: the first of ties; a NaN counts as greatest."""
 
@@ -211,7 +210,6 @@ class ArgMax(_Arg):
         return np.asarray(np.argmax(x, self.axis), np.int64)
 
 
-@dataclass(frozen=True)
 class ArgMin(_Arg):
     """Index of the least element along an axis, i64: the first of ties; a NaN counts as least."""
 

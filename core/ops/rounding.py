@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +21,6 @@ class Rounding(Elementwise):
         return (None,)
 
 
-@dataclass(frozen=True)
 class Floor(Rounding):
     """The greatest whole number ≤ x."""
 
@@ -33,7 +31,6 @@ class Floor(Rounding):
         return quietly(np.floor, x)
 
 
-@dataclass(frozen=True)
 class Ceil(Rounding):
     """The least whole number ≥ x."""
 
@@ -44,7 +41,6 @@ class Ceil(Rounding):
         return quietly(np.ceil, x)
 
 
-@dataclass(frozen=True)
 class Round(Rounding):
     """The nearest whole number; halves away from zero, as C's `round`."""
 
@@ -57,7 +53,6 @@ class Round(Rounding):
         return np.where(away, whole + np.copysign(np.ones((), x.dtype), x), whole)
 
 
-@dataclass(frozen=True)
 class Rint(Rounding):
     """The nearest whole number; halves to the even one, as C's `rint` and NumPy's `round`."""
 

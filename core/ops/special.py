@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -29,7 +28,6 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617
 """B₂, B₄, … B₁₆."""
 
 
-@dataclass(frozen=True)
 class Erf(FloatFunction):
     """The error function, 2/√π ∫₀ˣ e^(−t²) dt."""
 
@@ -43,7 +41,6 @@ class Erf(FloatFunction):
         return (_bell(b, x, 2 / math.sqrt(math.pi)),)
 
 
-@dataclass(frozen=True)
 class Erfc(FloatFunction):
     """1 − erf(x), accurate where that vanishes."""
 
@@ -57,7 +54,6 @@ class Erfc(FloatFunction):
         return (_bell(b, x, -2 / math.sqrt(math.pi)),)
 
 
-@dataclass(frozen=True)
 class Lgamma(FloatFunction):
     """ln |Γ(x)|; +∞ at 0, −1, −2, … and at ±∞."""
 
@@ -71,7 +67,6 @@ class Lgamma(FloatFunction):
         return (b.emit(Digamma(), x),)
 
 
-@dataclass(frozen=True)
 class Digamma(FloatFunction):
     """ψ(x) = Γ′(x) / Γ(x); NaN at −1, −2, … and −∞, ∓∞ at ±0."""
 
@@ -91,7 +86,6 @@ class Digamma(FloatFunction):
         return (b.emit(Trigamma(), x),)
 
 
-@dataclass(frozen=True)
 class Trigamma(FloatFunction):
     """ψ′(x), the derivative of `digamma`; +∞ at 0, −1, −2, …; NaN at −∞."""
 

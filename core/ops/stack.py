@@ -13,7 +13,6 @@ from ..ir.graph import Effect, Op
 from ..types import STACK, StackType, Type
 
 
-@dataclass(frozen=True)
 class CreateStack(Op):
     """An empty stack."""
 
@@ -26,7 +25,6 @@ class CreateStack(Op):
         return STACK
 
 
-@dataclass(frozen=True)
 class Push(Op):
     """Puts a value on top: `push %x: f32 to %s: stack`."""
 
@@ -55,7 +53,6 @@ class Pop(Op):
         return self.type
 
 
-@dataclass(frozen=True)
 class DestroyStack(Op):
     """Gives a stack back, with what is still on it."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..ir.graph import Emitter, Value
@@ -10,7 +9,6 @@ from ..types import Array, Kind
 from .forms import Elementwise, Partial
 
 
-@dataclass(frozen=True)
 class StopGradient(Elementwise):
     """`y = x`, with derivative zero: x counts as a constant.  Gone once the module is differentiated."""
 

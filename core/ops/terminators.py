@@ -11,7 +11,6 @@ from ..ir.graph import Instruction, Op, Value
 from ..types import BOOL, EnumType, Type, scalar
 
 
-@dataclass(frozen=True)
 class Return(Op):
     """Leaves the function with one value, or with none when the result is void."""
 
@@ -24,7 +23,6 @@ class Return(Op):
         return ()
 
 
-@dataclass(frozen=True)
 class Branch(Op):
     """Goes on to its successor, with the operands as the arguments of that block."""
 

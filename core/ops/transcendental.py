@@ -5,7 +5,6 @@ Outside its domain a function is NaN; nothing warns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -24,7 +23,6 @@ class FloatFunction(Elementwise):
     accepts: ClassVar[tuple[Kind, ...]] = ("float",)
 
 
-@dataclass(frozen=True)
 class Sqrt(FloatFunction):
     """√x; −0 at −0.  Its derivative at 0 is +∞."""
 
@@ -38,7 +36,6 @@ class Sqrt(FloatFunction):
         return (b.emit(Divide(), number(b, x, 0.5), y),)
 
 
-@dataclass(frozen=True)
 class Rsqrt(FloatFunction):
     """1/√x; +∞ at 0."""
 
@@ -53,7 +50,6 @@ class Rsqrt(FloatFunction):
         return (b.emit(Divide(), b.emit(Multiply(), y, number(b, x, -0.5)), x),)
 
 
-@dataclass(frozen=True)
 class Exp(FloatFunction):
     """eˣ; +∞ where it overflows."""
 
@@ -67,7 +63,6 @@ class Exp(FloatFunction):
         return (y,)
 
 
-@dataclass(frozen=True)
 class Expm1(FloatFunction):
     """eˣ − 1, accurate near 0."""
 
@@ -82,7 +77,6 @@ class Expm1(FloatFunction):
         return (b.emit(Exp(), x),)
 
 
-@dataclass(frozen=True)
 class Log(FloatFunction):
     """The natural logarithm; −∞ at 0."""
 
@@ -96,7 +90,6 @@ class Log(FloatFunction):
         return (_reciprocal(b, x),)
 
 
-@dataclass(frozen=True)
 class Log1p(FloatFunction):
     """ln(1 + x), accurate near 0."""
 
@@ -110,7 +103,6 @@ class Log1p(FloatFunction):
         return (_reciprocal(b, b.emit(Add(), x, number(b, x, 1))),)
 
 
-@dataclass(frozen=True)
 class Power(FloatFunction):
     """uᵛ as C's `pow`: 1 when v is 0, NaN for a negative u and a v that is not whole.
 
@@ -138,7 +130,6 @@ class Power(FloatFunction):
         )
 
 
-@dataclass(frozen=True)
 class Sin(FloatFunction):
     """The sine; NaN at ±∞."""
 
@@ -152,7 +143,6 @@ class Sin(FloatFunction):
         return (b.emit(Cos(), x),)
 
 
-@dataclass(frozen=True)
 class Cos(FloatFunction):
     """The cosine; NaN at ±∞."""
 
@@ -166,7 +156,6 @@ class Cos(FloatFunction):
         return (b.emit(Negate(), b.emit(Sin(), x)),)
 
 
-@dataclass(frozen=True)
 class Tan(FloatFunction):
     """The tangent; NaN at ±∞."""
 
@@ -180,7 +169,6 @@ class Tan(FloatFunction):
         return (b.emit(Add(), b.emit(Square(), y), number(b, x, 1)),)
 
 
-@dataclass(frozen=True)
 class Asin(FloatFunction):
     """The inverse sine, in [−π/2, π/2]."""
 
@@ -194,7 +182,6 @@ class Asin(FloatFunction):
         return (b.emit(Rsqrt(), _one_minus_square(b, x)),)
 
 
-@dataclass(frozen=True)
 class Acos(FloatFunction):
     """The inverse cosine, in [0, π]."""
 
@@ -208,7 +195,6 @@ class Acos(FloatFunction):
         return (b.emit(Negate(), b.emit(Rsqrt(), _one_minus_square(b, x))),)
 
 
-@dataclass(frozen=True)
 class Atan(FloatFunction):
     """The inverse tangent, in [−π/2, π/2]."""
 
@@ -222,7 +208,6 @@ class Atan(FloatFunction):
         return (_reciprocal(b, b.emit(Add(), b.emit(Square(), x), number(b, x, 1))),)
 
 
-@dataclass(frozen=True)
 class Sinh(FloatFunction):
     """The hyperbolic sine."""
 
@@ -236,7 +221,6 @@ class Sinh(FloatFunction):
         return (b.emit(Cosh(), x),)
 
 
-@dataclass(frozen=True)
 class Cosh(FloatFunction):
     """The hyperbolic cosine."""
 
@@ -250,7 +234,6 @@ class Cosh(FloatFunction):
         return (b.emit(Sinh(), x),)
 
 
-@dataclass(frozen=True)
 class Tanh(FloatFunction):
     """The hyperbolic tangent."""
 
@@ -264,7 +247,6 @@ class Tanh(FloatFunction):
         return (b.emit(Subtract(), number(b, x, 1), b.emit(Square(), y)),)
 
 
-@dataclass(frozen=True)
 class Asinh(FloatFunction):
     """The inverse hyperbolic sine."""
 
@@ -278,7 +260,6 @@ class Asinh(FloatFunction):
         return (b.emit(Rsqrt(), b.emit(Add(), b.emit(Square(), x), number(b, x, 1))),)
 
 
-@dataclass(frozen=True)
 class Acosh(FloatFunction):
     """The inverse hyperbolic cosine, ≥ 0; NaN below 1."""
 
@@ -292,7 +273,6 @@ class Acosh(FloatFunction):
         return (b.emit(Rsqrt(), b.emit(Negate(), _one_minus_square(b, x))),)
 
 
-@dataclass(frozen=True)
 class Atanh(FloatFunction):
     """The inverse hyperbolic tangent; ±∞ at ±1."""
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..ir.graph import Effect, Op
 from ..types import Type
 
 
-@dataclass(frozen=True)
 class Trap(Op):
     """Stops the program with an error.  It is no terminator: what follows it is never reached."""
 

@@ -1,16 +1,17 @@
 """The text form of the IR: printing and parsing.
 
-The form itself is in `docs/ir.md`.  Read `template` and `attributes` (with `types`, `literals`, `indices`), which
-serve both directions; then `printer`; then `lexer`, `cursor`, `operations` and `parser`.
+The form itself is in `docs/ir.md`.  Read `template` and `attributes` (with `types`, `literals`, `indices`,
+`declarations`), which serve both directions; then `names`, `lines` and `printer`.  Reading: `lexer` and
+`cursor`, then from the inside out `scope`, `values`, `operations` (with `combining` and `control`),
+`functions`, `definitions` and `parser`; `recovery` is where reading goes on after an error.
 """
 
+from .declarations import print_declaration
 from .parser import parse_module
 from .printer import (
-    print_declaration,
     print_function,
     print_instruction,
     print_module,
-    print_struct,
 )
 
 __all__ = [
@@ -19,5 +20,4 @@ __all__ = [
     "print_function",
     "print_instruction",
     "print_module",
-    "print_struct",
 ]

@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..ops.window import Border, Padding
 from ..schedule.ops import Place
+from ..types import TensorType, Type
 from .cursor import Cursor
 from .indices import joined, parse_accesses, parse_bounds, parse_combinator, parse_outputs
-from .lexer import written
-from .types import parse_dtype, parse_shape, print_shape
+from .lexer import quoted, written
+from .types import parse_dtype, parse_function_type, parse_shape, parse_type, print_shape
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def _parse_flag(cursor: Cursor) -> bool:
 
 
 def _parse_place(cursor: Cursor) -> Place:
-    return Place(cursor.one_of(["arena", "output"]), cursor.integer())
+    return Place(cursor.one_of(["arena", "output", "register"]), cursor.integer())
 
 
 def _parse_places(cursor: Cursor) -> tuple[Place, ...]:
@@ -86,12 +88,71 @@ def _print_keys(keys: tuple[int | str, ...]) -> str:
     return ", ".join(written("#", key) if isinstance(key, str) else str(key) for key in keys)
 
 
+def _parse_types(cursor: Cursor) -> tuple[Type, ...]:
+    types = [parse_type(cursor)]
+    while cursor.accept(","):
+        types.append(parse_type(cursor))
+    return tuple(types)
+
+
+def _parse_tensor_type(cursor: Cursor) -> TensorType:
+    start = cursor.position
+    type = parse_type(cursor)
+    if not isinstance(type, TensorType):
+        raise cursor.error(f"a tensor type was expected, not {type}", start)
+    return type
+
+
+def _parse_pairs(cursor: Cursor) -> tuple[tuple[int, int], ...]:
+    """`(1, 0), (2, 2)`, or `()` for none."""
+    if cursor.at("(") and cursor.ahead(1).text == ")":
+        cursor.skip(2)
+        return ()
+    pairs = [_parse_pair(cursor)]
+    while cursor.accept(","):
+        pairs.append(_parse_pair(cursor))
+    return tuple(pairs)
+
+
+def _parse_pair(cursor: Cursor) -> tuple[int, int]:
+    cursor.expect("(")
+    low = cursor.integer()
+    cursor.expect(",")
+    high = cursor.integer()
+    cursor.expect(")")
+    return low, high
+
+
+def _print_pairs(pairs: tuple[tuple[int, int], ...]) -> str:
+    return ", ".join(f"({low}, {high})" for low, high in pairs) or "()"
+
+
+def _parse_padding(cursor: Cursor) -> Padding:
+    if cursor.at("("):
+        return _parse_pairs(cursor)
+    return Border(cursor.one_of([border.value for border in Border]))
+
+
+def _print_padding(padding: Padding) -> str:
+    return str(padding) if isinstance(padding, Border) else _print_pairs(padding)
+
+
 NOTATIONS: Mapping[str, Notation] = {
     "int": Notation(str, Cursor.integer),
     "bool": Notation(lambda flag: "true" if flag else "false", _parse_flag),
     "Shape": Notation(print_shape, parse_shape),
     "tuple[int, ...]": Notation(_print_numbers, parse_numbers),
     "tuple[int | str, ...]": Notation(_print_keys, _parse_keys),
+    "str": Notation(quoted, lambda cursor: cursor.quoted("a name")),
+    "Type": Notation(str, parse_type),
+    "tuple[Type, ...]": Notation(joined, _parse_types),
+    "FunctionType": Notation(str, parse_function_type),
+    "Symbol": Notation(
+        lambda name: written("@", name), lambda cursor: cursor.name("@", "a function")
+    ),
+    "TensorType": Notation(str, _parse_tensor_type),
+    "tuple[tuple[int, int], ...]": Notation(_print_pairs, _parse_pairs),
+    "Padding": Notation(_print_padding, _parse_padding),
     "DType": Notation(str, parse_dtype),
     "Combinator": Notation(str, parse_combinator),
     "Bounds": Notation(str, parse_bounds),
@@ -99,4 +160,5 @@ NOTATIONS: Mapping[str, Notation] = {
     "tuple[Output, ...]": Notation(joined, parse_outputs),
     "Place": Notation(str, _parse_place),
     "tuple[Place, ...]": Notation(joined, _parse_places),
+    "Case": Notation(lambda case: written("?", case), lambda cursor: cursor.name("?", "a case")),
 }

@@ -3,7 +3,7 @@
 branch 'b(%x: T)
 conditional %c: bool then 'a(%x: T) else 'b
 branchEnum %e: $E case ?leaf 'a case ?node 'b
-if %c: bool given %x: T -> f32, <2 x f32>
+if %c: bool -> f32, <2 x f32> given %x: T
 while carrying %x: T given %y: U
 for %lo: i64 upto %hi: i64 carrying %x: T given %y: U stacking <10 x f32>
 """
@@ -25,7 +25,6 @@ ReadOperand = Callable[[Builder], Value]
 
 BRANCHES = ("branch", "conditional", "branchEnum")
 STRUCTURED = ("if", "while", "for")
-WORDS = ("given", "carrying", "stacking", "upto", "then", "else", "case", "do")
 
 
 def parse_branch(
@@ -67,20 +66,28 @@ def parse_head(
     """The structured op whose opcode has been read, up to its first body."""
     operands: list[Value] = []
     if opcode == "if":
-        operands.append(operand(b))
-    elif opcode == "for":
+        return _parse_if(cursor, b, operand)
+    if opcode == "for":
         operands.append(operand(b))
         cursor.expect("upto")
         operands.append(operand(b))
-    if opcode != "if" and cursor.accept("carrying"):
+    if cursor.accept("carrying"):
         operands += _operands(cursor, b, operand)
     given = _operands(cursor, b, operand) if cursor.accept("given") else []
     operands += given
-    if opcode == "if":
-        return If(_types(cursor) if cursor.accept("->") else (), len(given)), operands
     if opcode == "while":
         return While(len(given)), operands
     return For(_types(cursor) if cursor.accept("stacking") else (), len(given)), operands
+
+
+def _parse_if(cursor: Cursor, b: Builder, operand: ReadOperand) -> tuple[Op, list[Value]]:
+    """The results come first: behind a tuple type, `->` would make it the type of a function."""
+    condition = operand(b)
+    results = _types(cursor) if cursor.accept("->") else ()
+    given = _operands(cursor, b, operand) if cursor.accept("given") else []
+    if not results and cursor.accept("->"):
+        results = _types(cursor)
+    return If(results, len(given)), [condition, *given]
 
 
 def _operands(cursor: Cursor, b: Builder, operand: ReadOperand) -> list[Value]:
@@ -128,10 +135,10 @@ def print_head(instruction: Instruction, typed: Typed) -> str:
         parts.append(" upto ".join(map(typed, operands[:fixed])))
     if operands[fixed:end]:
         parts.append(f"carrying {', '.join(map(typed, operands[fixed:end]))}")
-    if operands[end:]:
-        parts.append(f"given {', '.join(map(typed, operands[end:]))}")
     if isinstance(op, If) and op.results:
         parts.append(f"-> {', '.join(map(str, op.results))}")
+    if operands[end:]:
+        parts.append(f"given {', '.join(map(typed, operands[end:]))}")
     if isinstance(op, For) and op.stacked:
         parts.append(f"stacking {', '.join(map(str, op.stacked))}")
     return " ".join(parts)

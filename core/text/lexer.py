@@ -1,7 +1,8 @@
 """Text to tokens: words, numbers, names with their sigils, strings and punctuation.
 
 Line breaks and `// comments` separate tokens and mean nothing else.  A name is a sigil and a word, or a
-sigil and a string: `%x`, `@"any name"`.
+sigil and a string: `%x`, `@"any name"`.  A tensor type as it is printed is one token: most of a program's
+text is types.
 """
 
 from __future__ import annotations
@@ -10,23 +11,23 @@ import re
 from typing import Literal, NamedTuple, TypeAlias
 
 from ..errors import ParseError
+from ..types import DTYPES, WORD, quoted, written
 
 Kind: TypeAlias = Literal[
-    "integer", "float", "name", "string", "punctuation", "word", "wrong", "end"
+    "integer", "float", "name", "tensor", "string", "punctuation", "word", "wrong", "end"
 ]
 """`wrong` is what begins no token."""
 
-_LETTER = r"(?:[^\W\d]|[^\x00-\x7f\s])"
-_WORD = rf"{_LETTER}(?:[\w.]|[^\x00-\x7f\s])*"
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _FLOAT = r"-?[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)(?![\w.])|-?(?:inf|nan)(?![\w.])"
 _ANONYMOUS = r"%[0-9]+(?:[.^][0-9]+)*(?:_[0-9]+)?"
 _GROUPS: tuple[tuple[Kind, str], ...] = (
+    ("name", rf"{_ANONYMOUS}|[@%'$\#?!](?:{WORD}|[0-9]+(?!\w)|{_STRING})"),
+    ("tensor", rf"<(?:[0-9]+ x )+(?:{'|'.join(DTYPES)})>"),
     ("integer", r"-?[0-9]+(?![\w.])"),
-    ("name", rf"{_ANONYMOUS}|[@%'$\#?!](?:{_WORD}|[0-9]+(?!\w)|{_STRING})"),
     ("punctuation", r"->|[()\[\]<>{}:=,*+]"),
     ("float", _FLOAT),
-    ("word", _WORD),
+    ("word", WORD),
     ("string", _STRING),
     ("end", r"\Z"),
     ("wrong", r"[0-9][\w.]*|."),
@@ -36,9 +37,19 @@ _TOKEN = re.compile(
     r"(?:[ \t\n\f\v\ufeff]+|//[^\n]*)*(?:" + "|".join(f"({p})" for _, p in _GROUPS) + ")",
     re.DOTALL,
 )
-_PLAIN = re.compile(rf"{_WORD}|[0-9]+")
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-_ESCAPED = {written: character for character, written in _ESCAPES.items()}
+_ESCAPED = {"\\\\": "\\", '\\"': '"', "\\n": "\n", "\\t": "\t", "\\r": "\r"}
+
+
+class TextError(ParseError):
+    """One error, `position` characters from the beginning of the text."""
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+class Silent(TextError):
+    """What follows from an error that has been reported: a use of a value whose definition failed."""
 
 
 class Token(NamedTuple):
@@ -56,21 +67,16 @@ class Token(NamedTuple):
         return repr(self.text if len(self.text) <= 40 else f"{self.text[:40]}…")
 
 
-def tokenize(text: str, file: str = "") -> list[Token]:
-    """All tokens, then one of kind `end`.  Raises: ParseError at a character that begins none."""
+def tokenize(text: str) -> list[Token]:
+    """All tokens, then one of kind `end`."""
     tokens: list[Token] = []
     append = tokens.append
     for match in _TOKEN.finditer(text):
         index = match.lastindex or 0
         append(Token(_KINDS[index], match[index], match.start(index)))
-        if _KINDS[index] == "wrong":
-            raise parse_error(text, match.start(index), _explained(match[index]), file)
+    if len(tokens) > 1 and tokens[-2].kind == "end":  # before and after a last line break
+        tokens.pop()
     return tokens
-
-
-def quoted(text: str) -> str:
-    """`text` as a string token."""
-    return f'"{"".join(_ESCAPES.get(c, c) for c in text)}"'
 
 
 def unquoted(token: str) -> str | None:
@@ -81,9 +87,10 @@ def unquoted(token: str) -> str | None:
         return None
 
 
-def written(sigil: str, name: str) -> str:
-    """`name` as a token: in quotes where it is not a word."""
-    return f"{sigil}{name if _PLAIN.fullmatch(name) else quoted(name)}"
+def name_of(token: Token) -> str:
+    """The name that a token with a sigil says; the token itself where its escapes are wrong."""
+    text = token.text[1:]
+    return unquoted(text) or text if text[:1] == '"' else text
 
 
 def is_counted(name: str) -> bool:
@@ -91,8 +98,8 @@ def is_counted(name: str) -> bool:
     return "0" <= name[:1] <= "9"
 
 
-def parse_error(text: str, position: int, message: str, file: str = "") -> ParseError:
-    """The error with line, column, the line itself and a caret; both count from 1."""
+def located(text: str, position: int, message: str, file: str = "") -> str:
+    """The message with line, column, the line itself and a caret; both count from 1."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     line = text[start : end if end >= 0 else len(text)]
@@ -101,10 +108,11 @@ def parse_error(text: str, position: int, message: str, file: str = "") -> Parse
     shown = "".join(c if c.isprintable() or c == "\t" else "�" for c in line[first : first + 100])
     caret = "".join("\t" if c == "\t" else " " for c in line[first:column])
     place = f"{file}, line" if file else "line"
-    return ParseError(f"{place} {number}, column {column + 1}: {message}\n  {shown}\n  {caret}^")
+    return f"{place} {number}, column {column + 1}: {message}\n  {shown}\n  {caret}^"
 
 
-def _explained(text: str) -> str:
+def explained(text: str) -> str:
+    """Why `text` begins no token."""
     if text == '"':
         return "this string does not end on its line, or has a wrong escape"
     if text[0].isdigit():
@@ -112,3 +120,9 @@ def _explained(text: str) -> str:
     if text in "@%'$#?!":
         return f"a name was expected after {text!r}"
     return f"the character {text!r} begins no token"
+
+
+__all__ = [
+    "Kind", "Silent", "TextError", "Token", "explained", "is_counted", "located", "name_of", "quoted",
+    "tokenize", "unquoted", "written",
+]  # fmt: skip

@@ -1,43 +1,46 @@
 """What stands right of `=`: an op with its attributes, and its operands.
 
-Each op is read by its own syntax template; `literal`, `apply` and `reduce` have forms of their own.  A
-scalar or tensor literal can stand wherever an operand can, and becomes an instruction before it.
+Each op is read by its own syntax template; `literal`, `apply`, `elementPointer`, what combines (`reduce`,
+`scan`, `reduceWindow`) and control flow have forms of their own.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
-from ..compute.ops import MatrixProduct
+from ..compute.ops import Call, MatrixProduct
 from ..ir import Builder, Op, Value
-from ..ops import ALL, Aggregate, Apply, Extract, Nest, Reduce, Return, Yield
-from ..schedule.ops import Gemm, Loops, ScheduledScan
-from ..types import FunctionType, StructType, TensorType, TupleType, elements_of
-from .attributes import parse_attribute, parse_numbers
+from ..ops import ALL, PROGRAM, Apply, ApplyValue, ElementPointer, Nest
+from ..schedule.ops import SCHEDULED
+from ..types import FunctionType, TensorType, Type
+from .attributes import parse_attribute
+from .combining import BY_FUNCTION, COMBINING, parse_combining
 from .control import BRANCHES, STRUCTURED, parse_head
-from .cursor import Cursor
-from .indices import parse_combinator
-from .literals import literal_of, parse_elements
-from .scope import Scope
+from .cursor import Cursor, did_you_mean
+from .definitions import Definitions
+from .scope import POISON, Scope
 from .template import Attribute, Operand, Optional, Piece, Words, option_words, template_of
-from .types import parse_function_type, parse_tensor, parse_type
+from .types import parse_function_type, parse_type
+from .values import Operands, Operation
 
-_WRITTEN: tuple[type[Op], ...] = (
-    *ALL, Extract, Nest, Return, Yield, MatrixProduct, Loops, Gemm, ScheduledScan
-)  # fmt: skip
-OPS: Mapping[str, type[Op]] = {op.name: op for op in _WRITTEN}
+_OWN_FORMS = ("literal", "apply", "elementPointer", *BRANCHES, *STRUCTURED)
+_WRITTEN: tuple[type[Op], ...] = (*ALL, *PROGRAM, Nest, MatrixProduct, Call, *SCHEDULED)
+
+OPS: Mapping[str, type[Op]] = {
+    op.name: op
+    for op in _WRITTEN
+    if op.syntax.split()[0] not in _OWN_FORMS and op not in BY_FUNCTION
+}
 """Every instruction that its syntax template describes, by opcode."""
 
 ALIASES: Mapping[str, str] = {"matrixMultiply": "dot"}
 """Opcodes of DLVM that have another name here."""
 
-_OPCODES = (*OPS, "literal", "apply", *BRANCHES, *STRUCTURED)
-_LITERAL_WORDS = frozenset(("true", "false", "zero", "<", "("))
+_SUGGESTED = (*OPS, *_OWN_FORMS)
 
-Operation: TypeAlias = tuple[Op, Sequence[Value]]
+OPCODES: frozenset[str] = frozenset((*_SUGGESTED, *ALIASES))
 
 
 @dataclass
@@ -49,177 +52,172 @@ class Operations:
 
     cursor: Cursor
     scope: Scope
+    definitions: Definitions
     options: Sequence[str] = field(default=())
+
+    def __post_init__(self) -> None:
+        self.operands = Operands(self.cursor, self.scope, self.definitions)
 
     def parse(self, b: Builder, opcode: str) -> Operation:
         """The operation whose opcode has just been read."""
-        match opcode:
-            case "literal":
-                found = self._literal(b)
-            case "apply":
-                found = self._apply(b)
-            case "reduce":
-                found = self._reduce(b)
-            case _ if opcode in STRUCTURED:
-                found = parse_head(self.cursor, b, opcode, self.operand)
-            case _:
-                found = self._by_template(b, opcode)
-        self._check(*found)
+        op = OPS.get(opcode)
+        if op is None or opcode in COMBINING:
+            found = self._special(b, opcode)
+        else:
+            found = self._by_template(b, op)
+        if not found[0].takes_any:
+            for operand in found[1]:
+                if not isinstance(operand.type, TensorType):
+                    raise self._no_tensor(found[0], operand)
         return found
 
-    def operand(self, b: Builder) -> Value:
-        """`%x: T`, or a literal written in place, `1.0: f32`."""
-        cursor = self.cursor
-        token = cursor.token
-        if token.kind == "name":
-            value = self.scope.read()
-            cursor.expect(":")
-            type = parse_type(cursor)
-            if type is not value.type and type != value.type:
-                raise cursor.error_at(token, f"{token.text} is a {value.type}, not a {type}")
-            return value
-        if token.text in ("(", "{"):
-            op, operands = self._aggregate(b)
-            return b.emit(op, *operands)
-        if token.kind not in ("integer", "float") and token.text not in _LITERAL_WORDS:
-            raise cursor.error(f"a value %… or a literal was expected, not {token.shown}")
-        literal, _ = self._tensor_literal()
-        return b.emit(literal)
+    def _special(self, b: Builder, opcode: str) -> Operation:
+        options, self.options = self.options, ()
+        match opcode:
+            case "literal":
+                return self.operands.literal(b)
+            case "apply":
+                return self._apply(b)
+            case "elementPointer":
+                return self._element_pointer(b)
+            case _ if opcode in COMBINING:
+                op, operands, self.options = parse_combining(self, b, opcode)
+                return op, operands
+            case _ if opcode in STRUCTURED:
+                return parse_head(self.cursor, b, opcode, self.operands.operand)
+            case _ if opcode in ALIASES:
+                return self._by_template(b, OPS[ALIASES[opcode]])
+            case _:
+                hint = did_you_mean(opcode, [*_SUGGESTED, *options])
+                message = f"there is no instruction {opcode!r}{hint}"
+                raise self.cursor.error(message, self.cursor.position - 1)
 
-    def _by_template(self, b: Builder, opcode: str) -> Operation:
-        op = OPS.get(ALIASES.get(opcode, opcode))
-        if op is None:
-            raise self.cursor.error(self._unknown(opcode), self.cursor.position - 1)
+    def _by_template(self, b: Builder, op: type[Op]) -> Operation:
+        self.options = option_words(op)
         attributes: dict[str, Any] = {}
         operands: list[Value] = []
-        self._pieces(b, template_of(op), attributes, operands)
-        self.options = option_words(op)
+        self.pieces(b, template_of(op), attributes, operands)
         return op(**attributes), operands
 
-    def _pieces(
+    def pieces(
         self, b: Builder, pieces: Sequence[Piece], attributes: dict[str, Any], operands: list[Value]
     ) -> None:
+        """Read what a template asks for.  Parts that can be left out may come in any order."""
         cursor = self.cursor
-        for piece in pieces:
+        for index, piece in enumerate(pieces):
             match piece:
+                case Operand(is_variadic=True):
+                    if self.operands.is_next():
+                        operands += self.operands.operands(b)
+                case Operand():
+                    operands.append(self.operands.operand(b))
                 case Words(tokens):
                     for token in tokens:
                         cursor.expect(token)
-                case Operand(is_variadic=True):
-                    if self._is_operand_next():
-                        operands.append(self.operand(b))
-                        while cursor.accept(","):
-                            operands.append(self.operand(b))
-                case Operand():
-                    operands.append(self.operand(b))
                 case Attribute(name, kind):
                     attributes[name] = parse_attribute(kind, cursor)
-                case Optional(inner):
-                    if cursor.at(piece.word):
-                        self._pieces(b, inner, attributes, operands)
+                case Optional():
+                    self._options(b, pieces[index:], attributes, operands)
+                    return
 
-    def _is_operand_next(self) -> bool:
-        """Whether an operand stands here, and not the results of the next instruction."""
-        token = self.cursor.token
-        if token.text[:1] != "%":
-            return token.kind in ("integer", "float") or token.text in _LITERAL_WORDS
-        ahead = 1
-        while self.cursor.ahead(ahead).text == ",":
-            ahead += 2
-        return self.cursor.ahead(ahead).text != "="
-
-    def _literal(self, b: Builder) -> Operation:
-        self.options = ()
-        if self.cursor.token.text in ("(", "{"):
-            return self._aggregate(b)
-        return self._tensor_literal()
-
-    def _tensor_literal(self) -> Operation:
-        elements = parse_elements(self.cursor)
-        self.cursor.expect(":")
-        return literal_of(self.cursor, elements, parse_tensor(self.cursor)), ()
-
-    def _aggregate(self, b: Builder) -> Operation:
-        """`(%a: T, %b: U): (T, U)` or `{#w = %a: T}: $S`."""
-        cursor = self.cursor
-        start = cursor.position
-        cursor.descend()
-        close = ")" if cursor.next().text == "(" else "}"
-        operands: list[Value] = []
-        keys: list[str] = []
-        while cursor.separated(close, not operands):
-            if close == "}":
-                keys.append(cursor.name("#", "a field"))
-                cursor.expect("=")
-            operands.append(self.operand(b))
-        cursor.ascend()
-        cursor.expect(":")
-        type = parse_type(cursor)
-        if not isinstance(type, TupleType if close == ")" else StructType):
-            what = "a tuple" if close == ")" else "a struct"
-            raise cursor.error(f"this literal is {what}, not a {type}", start)
-        if isinstance(type, StructType):
-            names = [name for name, _ in type.fields]
-            if sorted(keys) != sorted(names):
-                fields = ", ".join(f"#{name}" for name in names) or "no fields"
-                raise cursor.error(f"{type} has {fields}", start)
-            operands = [operands[keys.index(name)] for name in names]
-        types = tuple(operand.type for operand in operands)
-        if types != elements_of(type):
-            raise cursor.error(f"{TupleType(types)} are not the elements of {type}", start)
-        return Aggregate(type), operands
+    def _options(
+        self, b: Builder, pieces: Sequence[Piece], attributes: dict[str, Any], operands: list[Value]
+    ) -> None:
+        """The options that the pieces begin with, then the rest of the pieces."""
+        options: dict[str, Optional] = {}
+        for piece in pieces:
+            if not isinstance(piece, Optional):
+                break
+            options[piece.word] = piece
+        given: dict[str, list[Value]] = {word: [] for word in options}
+        count = len(options)
+        while (word := self.cursor.token.text) in options:
+            self.pieces(b, options.pop(word).pieces, attributes, given[word])
+        for values in given.values():
+            operands += values
+        self.pieces(b, pieces[count:], attributes, operands)
 
     def _apply(self, b: Builder) -> Operation:
         """`apply @f(%x, %y): (T, U) -> R`, or with the types at the arguments and `-> R`."""
-        self.options = ()
         cursor = self.cursor
         start = cursor.position
-        callee = cursor.name("@", "a function")
+        is_value = cursor.is_name("%")
+        function_token = cursor.token
+        if is_value:
+            callee = cursor.name("%", "a function")
+            known = self.scope.values.get(callee)
+            if known and known is not POISON and not isinstance(known.type, FunctionType):
+                message = f"apply calls a function; {function_token.text} is a {known.type}"
+                raise cursor.error(message, start)
+        else:
+            callee = self.definitions.symbol("a function")
         cursor.expect("(")
-        operands: list[Value] = []
-        while cursor.separated(")", not operands):
-            bare = cursor.token.kind == "name" and cursor.ahead(1).text != ":"
-            operands.append(self.scope.read() if bare else self.operand(b))
-        types = tuple(operand.type for operand in operands)
-        if cursor.accept("->"):
-            return Apply(callee, FunctionType(types, parse_type(cursor))), operands
-        if not cursor.accept(":"):
-            raise cursor.error(f"':' or '->' was expected, not {cursor.token.shown}")
-        type = parse_function_type(cursor)
-        if type.parameters != types:
-            given = ", ".join(map(str, types))
-            raise cursor.error(f"the arguments ({given}) are not those of {type}", start)
+        arguments: list[Value | tuple[Any, str]] = []
+        while cursor.separated(")", not arguments):
+            token = cursor.token
+            if token.kind == "name" and token.text[0] == "%" and cursor.ahead(1).text != ":":
+                arguments.append((token, cursor.name("%", "a value")))
+            else:
+                arguments.append(self.operands.operand(b))
+        type = self._called(arguments, start)
+        operands = [
+            x if isinstance(x, Value) else self.scope.use(*x, type.parameters[position])
+            for position, x in enumerate(arguments)
+        ]
+        if is_value:
+            return ApplyValue(type), [self.scope.use(function_token, callee, type), *operands]
         return Apply(callee, type), operands
 
-    def _reduce(self, b: Builder) -> Operation:
-        """`reduce %x: T by add along 0`; DLVM's `init %v: U` is combined with the result."""
+    def _called(self, arguments: Sequence[Value | tuple[Any, str]], start: int) -> FunctionType:
+        """`: (T, U) -> R`, or `-> R` where the types of all arguments are known."""
         cursor = self.cursor
-        x = self.operand(b)
-        cursor.expect("by")
-        combinator = parse_combinator(cursor)
-        initial = self.operand(b) if cursor.accept("init") else None
-        axes = parse_numbers(cursor) if cursor.accept("along") else ()
-        self.options = ("init", "along")
-        reduction = Reduce(combinator, axes)
-        if initial is None:
-            return reduction, (x,)
-        self._check(reduction, (x,))
-        return OPS[combinator.value](), (initial, b.emit(reduction, x))
+        types: list[Type | None] = [self._type_of(argument) for argument in arguments]
+        if cursor.accept(":"):
+            type = parse_function_type(cursor)
+            expected = type.parameters
+            if len(types) != len(expected) or any(
+                t is not None and t != e for t, e in zip(types, expected, strict=True)
+            ):
+                given = ", ".join("?" if t is None else str(t) for t in types)
+                raise cursor.error(f"the arguments ({given}) are not those of {type}", start)
+            return type
+        if not cursor.accept("->"):
+            raise cursor.error(f"':' or '->' was expected, not {cursor.token.shown}")
+        for argument, known in zip(arguments, types, strict=True):
+            if known is None:
+                assert isinstance(argument, tuple)
+                token = argument[0]
+                raise cursor.error_at(token, f"the value {token.text} is not defined here")
+        return FunctionType(tuple(t for t in types if t is not None), parse_type(cursor))
 
-    def _check(self, op: Op, operands: Sequence[Value]) -> None:
-        """Type rules of tensor ops look at tensors only.  Raises: ParseError for anything else."""
-        if op.takes_any:
-            return
-        for operand in operands:
-            if not isinstance(operand.type, TensorType):
-                name = f"%{operand.name} is" if operand.name else "an operand is"
-                raise self.cursor.error(f"{op.name} takes tensors; {name} a {operand.type}")
+    def _type_of(self, argument: Value | tuple[Any, str]) -> Type | None:
+        if isinstance(argument, Value):
+            return argument.type
+        token, name = argument
+        value = self.scope.values.get(name) or self.scope.positions.get(name)
+        return self.scope.use(token, name, value.type).type if value else None
 
-    def _unknown(self, opcode: str) -> str:
-        near = difflib.get_close_matches(opcode, [*_OPCODES, *self.options], 3)
-        hint = (
-            f": did you mean {', '.join(near[:-1])}{' or ' * (len(near) > 1)}{near[-1]}?"
-            if near
-            else ""
-        )
-        return f"there is no instruction {opcode!r}{hint}"
+    def _element_pointer(self, b: Builder) -> Operation:
+        """`elementPointer %p: *T at 0, #w, %i: i64`."""
+        cursor = self.cursor
+        operands = [self.operands.operand(b)]
+        cursor.expect("at")
+        keys: list[int | str | None] = []
+        while not keys or cursor.accept(","):
+            token = cursor.token
+            if token.kind == "integer" and cursor.ahead(1).text != ":":
+                keys.append(cursor.integer())
+            elif cursor.is_name("#"):
+                keys.append(cursor.name("#", "a field"))
+            elif cursor.is_name("%") or token.kind == "integer":
+                keys.append(None)
+                operands.append(self.operands.operand(b))
+            else:
+                message = f"a number, a field #… or a value %… was expected, not {token.shown}"
+                raise cursor.error(message)
+        return ElementPointer(tuple(keys)), operands
+
+    def _no_tensor(self, op: Op, operand: Value) -> Exception:
+        """Type rules of tensor ops look at tensors only."""
+        name = f"%{operand.name} is" if operand.name else "an operand is"
+        return self.cursor.error(f"{op.name} takes tensors; {name} a {operand.type}")

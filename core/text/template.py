@@ -53,15 +53,21 @@ class Optional:
 Piece: TypeAlias = Words | Operand | Attribute | Optional
 
 _PIECE = re.compile(r"\{(\w+)(\*?)\}|(\[)|(\])|([^{}\[\]]+)")
-_SPLIT = re.compile(r"\w+|[^\w\s]")
+_SPLIT = re.compile(r"\w+|->|[^\w\s]")
+
+
+@cache
+def opcode_of(op: type[Op]) -> str:
+    """The word that an instruction of this op begins with."""
+    return op.syntax.split(None, 1)[0]
 
 
 @cache
 def template_of(op: type[Op]) -> tuple[Piece, ...]:
     """The pieces of `op.syntax` after the opcode."""
-    kinds = {field.name: str(field.type) for field in dataclasses.fields(op)}  # type: ignore[arg-type]
+    kinds = {field.name: str(field.type) for field in dataclasses.fields(op)}
     stack: list[list[Piece]] = [[]]
-    for match in _PIECE.finditer(op.syntax.removeprefix(op.name)):
+    for match in _PIECE.finditer(op.syntax.removeprefix(opcode_of(op))):
         name, star, opens, closes, text = match.groups()
         if opens:
             stack.append([])
@@ -81,7 +87,7 @@ def template_of(op: type[Op]) -> tuple[Piece, ...]:
 @cache
 def defaults_of(op: type[Op]) -> dict[str, object]:
     """The attributes that have a default."""
-    fields = dataclasses.fields(op)  # type: ignore[arg-type]
+    fields = dataclasses.fields(op)
     return {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
 
 

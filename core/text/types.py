@@ -2,32 +2,68 @@
 
 from __future__ import annotations
 
+import re
+
 from ..errors import ShapeError
-from ..types import DTYPES, VOID, DType, FunctionType, Shape, TensorType, TupleType, Type
+from ..types import (
+    DTYPES,
+    MAX_BYTES,
+    MAX_ELEMENTS,
+    STACK,
+    VOID,
+    ArrayType,
+    BoxType,
+    DType,
+    FunctionType,
+    PointerType,
+    Shape,
+    TensorType,
+    TupleType,
+    Type,
+)
 from .cursor import Cursor, alternatives
+from .lexer import Token
+
+_OTHER_WIDTH = re.compile(r"(i|u|f|bf)[0-9]+")
 
 
 def parse_type(cursor: Cursor) -> Type:
-    """Any type: `f32`, `<2 x f32>`, `(T, U)`, `(T) -> U`, `$S`, `void`."""
+    """Any type: `f32`, `<2 x f32>`, `(T, U)`, `(T) -> U`, `[4 x T]`, `*T`, `box{T}`, `stack`, `$S`, `void`."""
     token = cursor.token
-    if token.text == "<" or token.text in DTYPES:
+    if token.kind == "tensor":
+        known = cursor.tensors.get(token.text)
+        if known is not None:
+            cursor.position += 1
+            cursor.token = cursor.tokens[cursor.position]
+            return known
+    if token.text == "<" or token.text in DTYPES or token.kind == "tensor":
         return parse_tensor(cursor)
-    if cursor.accept("void"):
-        return VOID
     if token.kind == "name" and token.text[0] == "$":
-        name = cursor.name("$", "a struct")
-        if name not in cursor.structs:
-            raise cursor.error_at(token, f"the struct {token.text} is not defined")
-        return cursor.structs[name]
-    if cursor.at("("):
-        elements = _parse_list(cursor)
-        if not cursor.accept("->"):
-            return TupleType(elements)
-        cursor.descend()
-        result = parse_type(cursor)
-        cursor.ascend()
-        return FunctionType(elements, result)
-    raise cursor.error(f"a type was expected, not {token.shown}")
+        cursor.skip(1)
+        return cursor.type_of(token)
+    match token.text:
+        case "void":
+            cursor.skip(1)
+            return VOID
+        case "stack":
+            cursor.skip(1)
+            return STACK
+        case "(":
+            elements = _parse_list(cursor)
+            return _parse_result(cursor, elements) if cursor.at("->") else TupleType(elements)
+        case "[":
+            return _parse_array(cursor)
+        case "*":
+            cursor.skip(1)
+            return PointerType(_parse_inside(cursor))
+        case "box":
+            cursor.skip(1)
+            cursor.expect("{")
+            content = _parse_inside(cursor)
+            cursor.expect("}")
+            return BoxType(content)
+        case _:
+            raise cursor.error(_no_dtype(token) or f"a type was expected, not {token.shown}")
 
 
 def parse_function_type(cursor: Cursor) -> FunctionType:
@@ -39,43 +75,45 @@ def parse_function_type(cursor: Cursor) -> FunctionType:
     return type
 
 
+def parse_types(cursor: Cursor) -> tuple[Type, ...]:
+    """`T, U`: at least one."""
+    types = [parse_type(cursor)]
+    while cursor.accept(","):
+        types.append(parse_type(cursor))
+    return tuple(types)
+
+
 def parse_tensor(cursor: Cursor) -> TensorType:
-    """`f32` or `<2 x 3 x f32>`; the same text is taken apart once."""
-    start, first = cursor.position, cursor.token.start
-    if not cursor.at("<"):
+    """`f32` or `<2 x 3 x f32>`."""
+    start, token = cursor.position, cursor.token
+    if token.kind == "tensor":
+        cursor.skip(1)
+        if token.text not in cursor.tensors:
+            *extents, dtype = token.text[1:-1].split(" x ")
+            shape = tuple(_extent(cursor, start, extent) for extent in extents)
+            cursor.tensors[token.text] = _made(cursor, start, shape, DTYPES[dtype])
+        return cursor.tensors[token.text]
+    if not cursor.accept("<"):
         return _made(cursor, start, (), parse_dtype(cursor))
-    end = cursor.text.find(">", first)
-    text = cursor.text[first : end + 1]
-    if text in cursor.tensors:
-        type, length = cursor.tensors[text]
-        cursor.skip(length)
-        return type
-    type = _parse_extents(cursor, start)
-    if cursor.tokens[cursor.position - 1].start == end:  # no comment with a > is inside
-        cursor.tensors[text] = type, cursor.position - start
-    return type
-
-
-def _parse_extents(cursor: Cursor, start: int) -> TensorType:
-    cursor.expect("<")
-    extents: list[int] = []
+    numbers: list[int] = []
     while cursor.token.kind == "integer":
-        extents.append(cursor.integer())
+        numbers.append(cursor.integer())
         cursor.expect("x")
-    if not extents:
+    if not numbers:
         raise cursor.error("a tensor type has at least one extent, <2 x f32>; a scalar is f32")
-    dtype = parse_dtype(cursor)
+    element = parse_dtype(cursor)
     cursor.expect(">")
-    return _made(cursor, start, tuple(extents), dtype)
+    return _made(cursor, start, tuple(numbers), element)
 
 
 def parse_dtype(cursor: Cursor) -> DType:
     """`f32`."""
-    token = cursor.next()
+    token = cursor.token
     dtype = DTYPES.get(token.text)
     if dtype is None:
         expected = alternatives(list(DTYPES))
-        raise cursor.error_at(token, f"{expected} was expected, not {token.shown}")
+        raise cursor.error(_no_dtype(token) or f"{expected} was expected, not {token.shown}")
+    cursor.skip(1)
     return dtype
 
 
@@ -97,6 +135,24 @@ def print_shape(shape: Shape) -> str:
     return " x ".join(map(str, shape)) or "scalar"
 
 
+def _no_dtype(token: Token) -> str:
+    """What to say of an element type of another width; nothing if `token` is none."""
+    found = _OTHER_WIDTH.fullmatch(token.text)
+    if not found:
+        return ""
+    if found[1] == "u":
+        return f"there is no {token.text}: integers are signed, i8, i16, i32 or i64"
+    if found[1] == "i":
+        return f"there is no {token.text}: integers have 8, 16, 32 or 64 bits (i8, i16, i32, i64)"
+    return f"there is no {token.text}: floats are f16, bf16, f32 and f64"
+
+
+def _extent(cursor: Cursor, position: int, text: str) -> int:
+    if len(text) > 19 or int(text) >= 1 << 63:
+        raise cursor.error(f"the extent {text[:40]} does not fit into 64 bits", position)
+    return int(text)
+
+
 def _made(cursor: Cursor, start: int, shape: Shape, dtype: DType) -> TensorType:
     try:
         return TensorType(shape, dtype)
@@ -105,10 +161,52 @@ def _made(cursor: Cursor, start: int, shape: Shape, dtype: DType) -> TensorType:
 
 
 def _parse_list(cursor: Cursor) -> tuple[Type, ...]:
-    cursor.expect("(")
+    cursor.skip(1)
     cursor.descend()
     types: list[Type] = []
     while cursor.separated(")", not types):
         types.append(parse_type(cursor))
     cursor.ascend()
     return tuple(types)
+
+
+def _parse_result(cursor: Cursor, parameters: tuple[Type, ...]) -> FunctionType:
+    cursor.skip(1)
+    return FunctionType(parameters, _parse_inside(cursor))
+
+
+def _parse_inside(cursor: Cursor) -> Type:
+    cursor.descend()
+    type = parse_type(cursor)
+    cursor.ascend()
+    return type
+
+
+def _parse_array(cursor: Cursor) -> ArrayType:
+    """`[4 x T]`."""
+    start = cursor.position
+    cursor.skip(1)
+    count = cursor.integer()
+    cursor.expect("x")
+    cursor.descend()
+    element = parse_type(cursor)
+    cursor.ascend()
+    cursor.expect("]")
+    if count < 0:
+        raise cursor.error("an array cannot have a negative number of elements", start)
+    if count > MAX_ELEMENTS:
+        raise cursor.error(
+            f"an array has at most {MAX_ELEMENTS} elements, not {count}; make it a tensor", start
+        )
+    if count * _bytes(element) > MAX_BYTES:
+        raise cursor.error("an array of this size is larger than the address space", start)
+    return ArrayType(count, element)
+
+
+def _bytes(type: Type) -> int:
+    """At least how many bytes a value takes, looking at arrays of arrays and of tensors."""
+    factor = 1
+    while isinstance(type, ArrayType):
+        factor *= type.count
+        type = type.element
+    return factor * (type.bytes if isinstance(type, TensorType) else 1)

@@ -9,26 +9,31 @@ from nnkit.core.types import Array, TensorType
 
 from . import (
     test_arithmetic,
+    test_bits,
+    test_builtin,
     test_casting,
     test_comparison,
     test_contraction,
+    test_convolution,
     test_indexing,
     test_movement,
     test_random,
     test_reduction,
     test_rounding,
     test_scan,
+    test_shape_query,
     test_slicing,
     test_special,
     test_stopping,
     test_transcendental,
+    test_window,
 )
 from .samples import ErrorSample, Sample
 
 _FAMILIES = (
     test_arithmetic, test_transcendental, test_special, test_rounding, test_comparison, test_casting,
     test_stopping, test_random, test_movement, test_indexing, test_slicing, test_scan, test_reduction,
-    test_contraction,
+    test_contraction, test_window, test_convolution, test_shape_query, test_bits, test_builtin,
 )  # fmt: skip
 
 SAMPLES: list[Sample] = [sample for family in _FAMILIES for sample in family.SAMPLES]

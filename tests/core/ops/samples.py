@@ -12,6 +12,7 @@ import numpy as np
 
 from nnkit.core.errors import NNKitError, ShapeError
 from nnkit.core.ir import Op
+from nnkit.core.ops import Builtin
 from nnkit.core.types import BOOL, F32, F64, I32, I64, Array, DType, TensorType
 
 References: TypeAlias = list[tuple[Op, Callable[..., Any]]]
@@ -63,7 +64,10 @@ class Sample:
     def with_floats(self, dtype: DType) -> Sample:
         """The same with f64 operands of another float type; NumPy references are for f64 alone."""
         types = tuple(t.with_dtype(dtype) if t.dtype == F64 else t for t in self.types)
-        return replace(self, types=types, numpy=None)
+        op = self.op
+        if isinstance(op, Builtin) and op.type.dtype == F64:
+            op = replace(op, type=op.type.with_dtype(dtype))
+        return replace(self, op=op, types=types, numpy=None)
 
     @property
     def has_derivative(self) -> bool:

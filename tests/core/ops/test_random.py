@@ -1,14 +1,19 @@
-"""Threefry: samples for the laws, then the published vectors."""
+"""Threefry: samples for the laws, then the published vectors; `random`: ranges, balance and refusals."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import pytest
 
-from nnkit.core.errors import DTypeError
-from nnkit.core.ops import Threefry
+import nnkit as nk
+from nnkit.core.errors import DTypeError, NNKitError, RankError
+from nnkit.core.ir import Effect
+from nnkit.core.ops import Random, Threefry
+from nnkit.core.types import BF16, DTYPES, F16, F32, F64, I8, I64, Array, DType, TensorType
 
-from .samples import ErrorSample, Sample, f64, i32, i64
+from .samples import ErrorSample, Sample, boolean, f64, i32, i64
 
 SAMPLES = [
     Sample(Threefry(), (i64(), i64())),
@@ -44,3 +49,80 @@ def test_bits_are_balanced_and_differ() -> None:
     assert len(set(bits.tolist())) == 4096
     ones = [(int((bits >> np.uint64(k) & np.uint64(1)).sum())) for k in range(64)]
     assert max(abs(count - 2048) for count in ones) < 160
+
+
+def drawn(
+    dtype: DType, low: float, high: float, *, count: int = 0, size: int = 4096, seed: int = 5
+) -> Array:
+    bounds = [dtype.round(np.asarray(n, dtype.numpy)) for n in (low, high)]
+    return Random((size,)).evaluate_with(seed, count, *bounds, dtype)
+
+
+@pytest.mark.parametrize("dtype", [F64, F32, F16, BF16], ids=str)
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (1, 2), (-3, 5), (10, 14)])
+def test_floats_fill_a_half_open_range(dtype: DType, low: float, high: float) -> None:
+    x = drawn(dtype, low, high).astype(np.float64)
+    assert x.min() >= low
+    assert x.max() < high
+    assert abs(x.mean() - (low + high) / 2) < 0.05 * (high - low)
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES.values() if d.is_integer], ids=str)
+def test_integers_take_all_values_of_a_range(dtype: DType) -> None:
+    x = drawn(dtype, -2, 3)
+    values, counts = np.unique(x, return_counts=True)
+    assert x.dtype == dtype.numpy
+    assert values.tolist() == [-2, -1, 0, 1, 2]
+    assert counts.min() > 4096 / 5 * 0.85
+    info = np.iinfo(dtype.numpy)
+    wide = drawn(dtype, info.min, info.max)
+    assert wide.min() < info.min // 4 * 3 < info.max // 4 * 3 < wide.max() < info.max
+
+
+def test_wide_ranges_of_i64_are_not_left() -> None:
+    low, high = -(2**62), 2**62 + 2**61
+    x = drawn(I64, low, high)
+    assert low <= x.min() < x.max() < high
+    assert x.min() < low // 2
+    assert x.max() > high // 2
+
+
+@pytest.mark.parametrize("dtype", [F32, I8, I64], ids=str)
+def test_an_empty_range_gives_its_low_end(dtype: DType) -> None:
+    assert set(drawn(dtype, 3, 3).tolist()) == {3}
+    assert set(drawn(dtype, 3, -3).tolist()) == {3}
+
+
+def test_numbers_are_those_of_the_typed_language() -> None:
+    """Key threefry(seed, count), as by hand."""
+    key = Threefry().evaluate(np.asarray(5), np.asarray(7)).item()
+    x = nk.random.uniform(nk.random.key(key), (6,)).numpy()
+    np.testing.assert_array_equal(x, drawn(F32, 0, 1, count=7, size=6))
+
+
+def test_seeds_and_counts_give_other_numbers() -> None:
+    rows = [drawn(F64, 0, 1, seed=seed, count=count, size=8) for seed in (0, 1) for count in (0, 1)]
+    assert len({row.tobytes() for row in rows}) == 4
+    np.testing.assert_array_equal(drawn(F64, 0, 1, size=3), drawn(F64, 0, 1, size=8)[:3])
+    assert Random(()).evaluate_with(0, 0, np.float32(0), np.float32(1)).shape == ()
+    assert Random((2, 0)).evaluate_with(0, 0, np.float32(0), np.float32(1)).shape == (2, 0)
+
+
+def test_random_takes_its_turn_even_if_nobody_looks() -> None:
+    assert Random.effect is Effect.WRITE
+    assert Random((2,)).infer(f64(), f64()) == f64(2)
+
+
+@pytest.mark.parametrize(
+    ("types", "message", "error"),
+    [
+        ((f64(1), f64()), "random takes scalar bounds, not f64[1]", RankError),
+        ((f64(), i32()), "the bounds f64[] and i32[] differ in type", DTypeError),
+        ((boolean(), boolean()), "random takes float or integer elements, not bool", DTypeError),
+    ],
+)
+def test_misuse_of_random_is_explained(
+    types: tuple[TensorType, ...], message: str, error: type[NNKitError]
+) -> None:
+    with pytest.raises(error, match=re.escape(message)):
+        Random((2,)).infer(*types)

@@ -7,20 +7,32 @@ from typing import Any
 
 import pytest
 
-from nnkit.core.compute.ops import MatrixProduct
 from nnkit.core.ir import Op
-from nnkit.core.ops import ALL, Bounds, Combinator, Extract, Nest, Return, Yield
+from nnkit.core.ops import Bounds, Combinator
 from nnkit.core.ops.nest import Access, Affine, Loaded, Output, coordinate
-from nnkit.core.schedule.ops import Gemm, Loops, Place, ScheduledScan
+from nnkit.core.ops.window import Border
+from nnkit.core.schedule.ops import Place
 from nnkit.core.text.attributes import NOTATIONS, parse_attribute, print_attribute
 from nnkit.core.text.cursor import Cursor
 from nnkit.core.text.operations import OPS
 from nnkit.core.text.template import Attribute, Optional, Piece, defaults_of, template_of
-from nnkit.core.types import BF16, BOOL, F32, TensorType
+from nnkit.core.types import (
+    BF16,
+    BOOL,
+    F32,
+    STACK,
+    VOID,
+    ArrayType,
+    BoxType,
+    FunctionType,
+    PointerType,
+    TensorType,
+    TupleType,
+)
 
-WRITTEN: list[type[Op]] = [
-    *ALL, Extract, Nest, Return, Yield, MatrixProduct, Loops, Gemm, ScheduledScan
-]  # fmt: skip
+VECTOR = TensorType((3,), F32)
+PAIR = FunctionType((VECTOR, VECTOR), VECTOR)
+WRITTEN = list(OPS.values())
 
 VALUES: list[tuple[str, Any, str]] = [
     ("int", -3, "-3"),
@@ -33,6 +45,18 @@ VALUES: list[tuple[str, Any, str]] = [
     ("tuple[int, ...]", (1,), "1"),
     ("tuple[int, ...]", (1, 0, -2), "(1, 0, -2)"),
     ("tuple[int | str, ...]", (0, "w", 1, "a b"), '0, #w, 1, #"a b"'),
+    ("str", 'a "name"', '"a \\"name\\""'),
+    ("Symbol", "f g", '@"f g"'),
+    ("Case", "leaf", "?leaf"),
+    ("Type", PointerType(TupleType((PAIR, BoxType(VECTOR), ArrayType(2, VOID), STACK))),
+     "*((<3 x f32>, <3 x f32>) -> <3 x f32>, box{<3 x f32>}, [2 x void], stack)"),
+    ("tuple[Type, ...]", (VOID, VECTOR), "void, <3 x f32>"),
+    ("FunctionType", PAIR, "(<3 x f32>, <3 x f32>) -> <3 x f32>"),
+    ("TensorType", VECTOR, "<3 x f32>"),
+    ("tuple[tuple[int, int], ...]", ((1, 0), (-2, 3)), "(1, 0), (-2, 3)"),
+    ("tuple[tuple[int, int], ...]", (), "()"),
+    ("Padding", Border.HALF, "half"),
+    ("Padding", ((0, 1),), "(0, 1)"),
     ("DType", BF16, "bf16"),
     ("DType", BOOL, "bool"),
     ("Combinator", Combinator.MULTIPLY, "multiply"),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nnkit.core.errors import ParseError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module, finish_function, start_function
 from nnkit.core.ops import Literal, Return, dense, splat
@@ -170,6 +171,15 @@ def test_what_dlvm_writes_is_read(text: str, expected: Array) -> None:
         ("3.4e38: bf16", "3.4e+38 is too large for bf16; infinity is inf"),
         (f"{'9' * 350}: f64", "a number is too large for f64; infinity is inf"),
         (f"{'9' * 5000}: f64", "the number has too many digits"),
+        ("1: (f32)", "this literal is a tensor, not a (f32)"),
+        ("zero: (f32, stack)", "there is no zero of stack"),
+        ("null: f32", "null is a pointer, a box, a stack or a function, not a f32"),
+        ("[1: f32]: (f32)", "this literal is an array, not a (f32)"),
+        ("[1: f32]: [2 x f32]", "[2 x f32] is made of 2 elements, not 1"),
+        ("[1: f64]: [1 x f32]", "[1 x f32] is made of f32, not f64"),
+        ("?a: f32", "this literal is a case of an enum, not a f32"),
+        ("@g", "there is no function @g"),
+        ("@f: f32", "@f is a function or the pointer to a variable, not a f32"),
         ("<1, 2>: <3 x f32>", "rows of shape [2] are no <3 x f32>"),
         ("<1>: f32", "rows of shape [1] are no f32"),
         ("<<1>, <2, 3>>: <2 x 1 x f32>", "a row of 2 stands beside rows of 1"),
@@ -181,8 +191,9 @@ def test_what_dlvm_writes_is_read(text: str, expected: Array) -> None:
         ("<1; 2>: <2 x f32>", "the character ';' begins no token"),
         ("<1 2>: <2 x f32>", "',' or '>' was expected, not '2'"),
         ("<1, 2: <2 x f32>", "',' or '>' was expected, not '}'"),
-        ("x: f32", "a number was expected, not 'x'"),
-        (": f32", "a number was expected, not ':'"),
+        ("x: f32", "a literal was expected, not 'x'"),
+        ("%x: <3 x f32>", "a literal was expected, not '%x'"),
+        (": f32", "a literal was expected, not ':'"),
         ("1", "':' was expected, not '}'"),
         ("1: <f32>", "a tensor type has at least one extent, <2 x f32>; a scalar is f32"),
         ("<" * 10_000, "nested more than 100 levels deep"),
@@ -199,3 +210,37 @@ def test_a_splat_keeps_its_one_element() -> None:
     producer = last_value(module).producer
     assert producer is not None and isinstance(producer.op, Literal)
     assert len(producer.op.data) == 4
+
+
+def test_rows_may_be_values() -> None:
+    rows = "<%a: <2 x i64>, <%c: i64, 7: i64>: <2 x i64>, <8, 9>: <2 x i64>>"
+    module = parse_module(f"""module "m"
+    func @f: (<2 x i64>, i64) -> <3 x 2 x i64> {{
+    'entry(%a: <2 x i64>, %c: i64):
+        %x = literal {rows}: <3 x 2 x i64>
+        return %x: <3 x 2 x i64>
+    }}""")
+    found = evaluate(module, "f", np.array([1, 2]), 5)
+    assert found.tolist() == [[1, 2], [5, 7], [8, 9]]
+    again = parse_module(print_module(module))
+    assert print_module(again) == print_module(module)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<%a: i64, %b: i64>: <3 x i64>", "<3 x i64> has 3 rows, not 2"),
+        ("<%a: i64>: <1 x f32>", "a row of <1 x f32> is a f32, not a i64"),
+        ("<%a: i64>: (i64)", "this literal is a tensor of rows, not a (i64)"),
+    ],
+)
+def test_rows_of_values_must_fit(text: str, message: str) -> None:
+    module = f"""module "m"
+    func @f: (i64, i64) -> i64 {{
+    'entry(%a: i64, %b: i64):
+        %x = literal {text}
+        return %a: i64
+    }}"""
+    with pytest.raises(ParseError) as caught:
+        parse_module(module)
+    assert message in str(caught.value)

@@ -101,7 +101,7 @@ def test_any_name_of_anything_reads_back(
     made = b.emit(Aggregate(struct), *b.block.arguments * 2)
     b.emit_many(Return(), [b.emit(Extract((field,)), made)])
     function = finish_function(name, b, X)
-    function.attributes = (attribute,)
+    function.attributes = ("inline",)
     module = Module(module_name, functions={name: function})
     caller = start_function([X])
     called = caller.emit(Apply(name, FunctionType((X,), X)), *caller.block.arguments)
@@ -109,7 +109,9 @@ def test_any_name_of_anything_reads_back(
     module.add(finish_function(f"{name}'", caller, X))
     again = reread(module)
     assert again.structs["S"] == struct
-    assert again.functions[name].attributes == (attribute,)
+    module.functions[name].attributes = (attribute,)
+    attributed = parse_module(print_module(module))
+    assert attributed.functions[name].attributes == (attribute,)
 
 
 def test_modules_have_any_name() -> None:

@@ -77,7 +77,7 @@ def test_fields_are_separated_by_commas_or_lines(fields: str) -> None:
     reread(module)
 
 
-def test_structs_may_stand_anywhere_before_their_use() -> None:
+def test_structs_may_stand_anywhere() -> None:
     text = f"{SQUARE}struct $Empty {{ }}\nstruct $Outer {{ #e: $Empty, #f: ($Empty) -> ($Empty, f32) }}"
     module = parse_module(text)
     assert "struct $Empty { }\n\nstruct $Outer" in print_module(module)
@@ -117,7 +117,8 @@ def test_the_stage_is_raw_unless_it_is_named() -> None:
 
 def test_attributes_stand_before_a_function() -> None:
     module = parse_module(SQUARE.replace("func", "!inline\n!cold func"))
-    assert reread(module).functions["f"].attributes == ("inline", "cold")
+    assert module.functions["f"].attributes == ("inline", "cold")
+    assert print_module(parse_module(print_module(module))) == print_module(module)
 
 
 def test_void_is_the_empty_tuple() -> None:
@@ -146,12 +147,29 @@ def test_functions_may_call_those_that_follow() -> None:
         ('module "m', "line 1, column 8: this string does not end on its line"),
         (r'module "\q"', r'line 1, column 8: a string has no escapes but \" \\ \n \t \r'),
         ('module "m" stage rare', "'raw', 'optimizable', 'compute' or 'schedule' was expected, not 'rare'"),
-        ('module "m" enum $T {', "'struct' or 'func' was expected, not 'enum'"),
-        ('module "m" struct S {', "a struct $… was expected, not 'S'"),
-        ('module "m" struct $S { #a: $S }', "the struct $S is not defined"),
+        ('module "m" union $T {', "'struct', 'enum', 'type', 'var' or 'func' was expected, not 'union'"),
+        ('module "m" enum $T {', "'}' or a case ?… was expected, not the end of the text"),
+        ('module "m" enum $T { ?a, ?a }', "the case ?a is defined twice"),
+        ('module "m" enum T', "a name $… was expected, not 'T'"),
+        ('module "m" type $T f32', "'=' was expected, not 'f32'"),
+        ('module "m" type $T = $U', "the type $U is not defined"),
+        ('module "m" type $Tree = f32 var @x: $Three', "the type $Three is not defined: did you mean $Tree?"),
+        ('module "m" var x: f32', "a variable @… was expected, not 'x'"),
+        ('module "m" var @x', "':' was expected, not the end of the text"),
+        ('module "m" var @x: f32 var @x: f32', "the variable @x is defined twice"),
+        ('module "m" var @x: f32 func @x: () -> f32', "the variable @x is defined twice"),
+        ('module "m" struct $S {} type $S = f32', "the type $S is defined twice"),
+        ('module "m" var @x: [-1 x f32]', "an array cannot have a negative number of elements"),
+        ('module "m" var @x: [2 x f32', "']' was expected, not the end of the text"),
+        ('module "m" var @x: box f32', "'{' was expected, not 'f32'"),
+        ('module "m" var @x: i128', "there is no i128: integers have 8, 16, 32 or 64 bits (i8, i16, i32, i64)"),
+        ('module "m" var @x: u8', "there is no u8: integers are signed, i8, i16, i32 or i64"),
+        ('module "m" var @x: <3 x f8>', "there is no f8: floats are f16, bf16, f32 and f64"),
+        ('module "m" struct S {', "a name $… was expected, not 'S'"),
+        ('module "m" struct $S { #a: $T }', "the type $T is not defined"),
         ('module "m" struct $S { #a: f32', "'}' or a field #… was expected, not the end of the text"),
         ('module "m" struct $S { #a: f32, #a: f32 }', "the field #a is defined twice"),
-        ('module "m" struct $S {} struct $S {}', "the struct $S is defined twice"),
+        ('module "m" struct $S {} struct $S {}', "the type $S is defined twice"),
         (SQUARE + SQUARE.removeprefix('module "m"'), "line 8, column 6: the function @f is defined twice"),
         (SQUARE.replace("@f:", "@f"), "':' was expected, not '('"),
         (SQUARE.replace("-> f32", ""), "a function type (T, U) -> R was expected"),
@@ -161,10 +179,10 @@ def test_functions_may_call_those_that_follow() -> None:
         (SQUARE.replace("%y: f32):", "%y: f32:"), "',' or ')' was expected, not ':'"),
         (SQUARE.replace("}", "'b(): return }"), "the block 'b is defined twice"),
         (SQUARE.replace("}", ""), "an instruction, a block or '}' was expected, not the end of the text"),
-        (SQUARE + "}", "line 7, column 1: 'struct' or 'func' was expected, not '}'"),
+        (SQUARE + "}", "line 7, column 1: 'struct', 'enum', 'type', 'var' or 'func' was expected, not '}'"),
         (SQUARE + "!a struct $S {}", "'func' was expected, not 'struct'"),
         (SQUARE + "[gradient f]", "a function @… was expected, not 'f'"),
-        (SQUARE + "[grad @f]", "'gradient' or 'adjoint' was expected, not 'grad'"),
+        (SQUARE + "[grad @f]", "'gradient', 'adjoint', 'tangent' or 'extern' was expected, not 'grad'"),
         (SQUARE + "[gradient @f by 1]", "'from', 'wrt', 'keeping', 'seedable' or ']' was expected, not 'by'"),
         (SQUARE + "[gradient @f wrt 0 wrt 1]", "wrt is given twice"),
         (SQUARE + "[gradient @f wrt x]", "an integer was expected, not 'x'"),

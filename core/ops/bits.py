@@ -1,0 +1,143 @@
+"""The bits of elements, read as elements of another type.
+
+Memory is little-endian, as on all machines code is generated for: of an element that is taken apart, the
+lowest bits come first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import DTypeError, ShapeError
+from ..ir.graph import Emitter, Op, Value
+from ..types import BF16, DTYPES, I8, I16, I32, I64, Array, DType, TensorType
+from .arithmetic import FloorDivide, Modulo, Multiply
+from .casting import DataTypeCast
+from .combinator import Combinator
+from .expansion import nest_expansion
+from .forms import check_kind
+from .formulas import number
+from .literal import dense
+from .movement import reshaped
+from .nest import Access, Output, build_nest, identity_access
+from .reduction import Reduce
+
+_INTEGERS = {dtype.bits: dtype for dtype in (I8, I16, I32, I64)}
+
+
+@dataclass(frozen=True)
+class Reinterpret(Op):
+    """The bits of each element of x as a `dtype` of the same width."""
+
+    name: ClassVar[str] = "reinterpret"
+    syntax: ClassVar[str] = "reinterpret {x} as {dtype}"
+    not_differentiable: ClassVar[str] = "the bits of a number are a discrete function of it"
+    dtype: DType
+
+    def infer(self, x: TensorType) -> TensorType:
+        check_kind("reinterpret", x.dtype, ("float", "integer"))
+        check_kind("reinterpret", self.dtype, ("float", "integer"))
+        if x.dtype.bits != self.dtype.bits:
+            raise DTypeError(
+                f"cannot reinterpret {x.words} as {self.dtype}: elements of {x.dtype.bits} and "
+                f"{self.dtype.bits} bits"
+            )
+        return x.with_dtype(self.dtype)
+
+    def evaluate(self, x: Array) -> Array:
+        return _viewed(x, _computed_in(x, self.dtype.bits), self.dtype).reshape(x.shape)
+
+    def nest(self, b: Emitter, x: Value) -> Value:
+        result = self.infer(x.tensor)
+        point = identity_access(result.shape)
+        reads, output = [(x, Access(point))], Output(result, point)
+        return build_nest(
+            b, result.shape, reads, [output], lambda inner, _, read: [inner.emit(self, *read)]
+        )[0]
+
+
+@dataclass(frozen=True)
+class BitCast(Op):
+    """The bytes of x, in row-major order, as a tensor of another type that has as many.
+
+    Elements may be wider or narrower than those of x: `<2 x f32>` as `<8 x i8>` or `i64`.
+    """
+
+    name: ClassVar[str] = "bitCast"
+    syntax: ClassVar[str] = "bitCast {x} to {type}"
+    not_differentiable: ClassVar[str] = Reinterpret.not_differentiable
+    type: TensorType
+
+    def infer(self, x: TensorType) -> TensorType:
+        check_kind("bitCast", x.dtype, ("float", "integer"))
+        check_kind("bitCast", self.type.dtype, ("float", "integer"))
+        if x.bytes != self.type.bytes:
+            raise ShapeError(
+                f"cannot bitCast {x.words} to {self.type.words}: {x.bytes} bytes are not "
+                f"{self.type.bytes}"
+            )
+        return self.type
+
+    def evaluate(self, x: Array) -> Array:
+        if not x.size:
+            return np.zeros(self.type.shape, self.type.dtype.numpy)
+        source = _computed_in(x, self.type.bytes * 8 // x.size)
+        return _viewed(x, source, self.type.dtype).reshape(self.type.shape)
+
+    def nest(self, b: Emitter, x: Value) -> Value:
+        return nest_expansion(self._expand, b, [x])
+
+    def _expand(self, b: Emitter, x: Value) -> Value:
+        source, target = x.tensor.dtype, self.type.dtype
+        if source.bits > target.bits:
+            x = _taken_apart(b, x, _INTEGERS[target.bits])
+        elif source.bits < target.bits:
+            x = _put_together(b, x, _INTEGERS[target.bits])
+        if x.tensor.dtype != target:
+            x = b.emit(Reinterpret(target), x)
+        return reshaped(b, x, self.type.shape)
+
+
+def _taken_apart(b: Emitter, x: Value, narrow: DType) -> Value:
+    """Each element as several integers, the lowest bits first: v ↦ ⌊v / 2ʲᵏ⌋ mod 2ᵏ."""
+    count = x.tensor.dtype.bits // narrow.bits
+    column = b.emit(DataTypeCast(I64), reshaped(b, _as_integers(b, x), (x.tensor.size, 1)))
+    parts = b.emit(FloorDivide(), column, _powers(b, count, narrow.bits))
+    return b.emit(DataTypeCast(narrow), parts)
+
+
+def _put_together(b: Emitter, x: Value, wide: DType) -> Value:
+    """Integers made of several elements each: Σⱼ (vⱼ mod 2ᵏ) · 2ʲᵏ."""
+    bits = x.tensor.dtype.bits
+    count = wide.bits // bits
+    rows = reshaped(b, _as_integers(b, x), (x.tensor.size // count, count))
+    signed = b.emit(DataTypeCast(I64), rows)
+    parts = b.emit(Modulo(), signed, number(b, signed, 1 << bits))
+    shifted = b.emit(Multiply(), parts, _powers(b, count, bits))
+    return b.emit(DataTypeCast(wide), b.emit(Reduce(Combinator.ADD, (1,)), shifted))
+
+
+def _as_integers(b: Emitter, x: Value) -> Value:
+    dtype = x.tensor.dtype
+    return x if dtype.is_integer else b.emit(Reinterpret(_INTEGERS[dtype.bits]), x)
+
+
+def _powers(b: Emitter, count: int, bits: int) -> Value:
+    """2⁰, 2ᵏ, 2²ᵏ, …"""
+    powers = np.array([1 << (bits * j) for j in range(count)], np.int64)
+    return b.emit(dense(TensorType((count,), I64), powers))
+
+
+def _computed_in(x: Array, bits: int) -> DType:
+    """The element type of an array of the evaluator whose elements have `bits` bits in memory."""
+    if x.dtype == BF16.numpy and bits == BF16.bits:
+        return BF16
+    return next(dtype for dtype in DTYPES.values() if dtype.storage == x.dtype)
+
+
+def _viewed(x: Array, source: DType, target: DType) -> Array:
+    stored = np.ascontiguousarray(source.store(x)).reshape(-1)
+    return target.load(stored.view(target.storage))

@@ -1,0 +1,257 @@
+"""Functions that DLVM calls builtin: names for compositions of ops.
+
+| builtin                                          | of x                                     | type     |
+|--------------------------------------------------|------------------------------------------|----------|
+| sigmoid, logistic                                | 1 / (1 + e⁻ˣ)                            | T → T    |
+| relu                                             | 0 where x ≤ 0, else x                    | T → T    |
+| softplus                                         | log(1 + eˣ)                              | T → T    |
+| silu                                             | x · sigmoid(x)                           | T → T    |
+| gelu                                             | x · Φ(x), Φ of the normal distribution   | T → T    |
+| softmax                                          | exp(x) / Σ exp(x) along the last axis    | T → T    |
+| logSoftmax                                       | log softmax(x)                           | T → T    |
+| logSumExp                                        | log Σ exp(x) along the last axis         | (…, n) → (…) |
+| sum, product, mean, variance, l2Norm             | of all elements                          | T → scalar |
+| min, max                                         | of all elements                          | T → scalar |
+| min, max                                         | of two tensors that broadcast, by element | T, U → V |
+
+All avoid overflow where the result does not; the mean of nothing is NaN.  sum, product, min, max and relu take
+integers too.  `core.passes.expand` writes the compositions out, so that they are differentiated and optimised
+as any other program.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar, TypeAlias
+
+from ..errors import RankError, ShapeError, VerifyError
+from ..ir.graph import Emitter, Op, Value
+from ..types import F32, Array, Kind, TensorType
+from .arithmetic import Abs, Add, Divide, Maximum, Minimum, Multiply, Negate, Square, Subtract
+from .casting import DataTypeCast
+from .combinator import Combinator
+from .comparison import Equal, GreaterThan, LessThan, LessThanOrEqual, Select
+from .expansion import evaluate_expansion, nest_expansion, result_of_expansion
+from .forms import check_kind
+from .formulas import number
+from .movement import reshaped
+from .reduction import Reduce
+from .special import Erf
+from .stopping import StopGradient
+from .transcendental import Exp, Log, Log1p, Sqrt
+
+Rule: TypeAlias = Callable[..., Value]
+
+_FLOAT: tuple[Kind, ...] = ("float",)
+_NUMERIC: tuple[Kind, ...] = ("float", "integer")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What a builtin accepts, and what it is made of."""
+
+    rule: Rule
+    counts: tuple[int, ...] = (1,)
+    accepts: tuple[Kind, ...] = _FLOAT
+    has_axis: bool = False
+    """Whether it works along the last axis, which must then exist."""
+
+
+@dataclass(frozen=True)
+class Builtin(Op):
+    """A function known by name: `builtin "softmax"(%x: <2 x 3 x f32>) -> <2 x 3 x f32>`."""
+
+    name: ClassVar[str] = "builtin"
+    syntax: ClassVar[str] = "builtin {builtin}({operands*}) -> {type}"
+    not_differentiable: ClassVar[str] = "it is expanded into other ops first, by the pass 'expand'"
+    builtin: str
+    type: TensorType
+
+    def infer(self, *operands: TensorType) -> TensorType:
+        definition = definition_of(self.builtin)
+        if len(operands) not in definition.counts:
+            counts = " or ".join(map(str, definition.counts))
+            some = "operand" if definition.counts == (1,) else "operands"
+            raise RankError(f"builtin {self.builtin} takes {counts} {some}, not {len(operands)}")
+        for operand in operands:
+            check_kind(f"builtin {self.builtin}", operand.dtype, definition.accepts)
+            if definition.has_axis and not operand.rank:
+                raise RankError(
+                    f"builtin {self.builtin} works along the last axis, which {operand.words} has not"
+                )
+        inferred = result_of_expansion(definition.rule, operands)
+        if inferred != self.type:
+            given = " and ".join(operand.words for operand in operands)
+            raise ShapeError(
+                f"builtin {self.builtin} of {given} is a {inferred}, not a {self.type}"
+            )
+        return self.type
+
+    def evaluate(self, *operands: Array) -> Array:
+        types = [TensorType(operand.shape, self.type.dtype) for operand in operands]
+        return evaluate_expansion(definition_of(self.builtin).rule, types, operands)
+
+    def nest(self, b: Emitter, *operands: Value) -> Value:
+        return nest_expansion(self.expand, b, operands)
+
+    def expand(self, b: Emitter, *operands: Value) -> Value:
+        """The same value, by ops that have derivatives."""
+        return definition_of(self.builtin).rule(b, *operands)
+
+
+def definition_of(builtin: str) -> Definition:
+    """What a builtin is.  Raises: VerifyError, with names that are near, when there is none."""
+    definition = BUILTINS.get(builtin)
+    if definition is None:
+        near = difflib.get_close_matches(builtin, BUILTINS, 3)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise VerifyError(
+            f"there is no builtin {builtin!r}: {hint}builtins are {', '.join(sorted(BUILTINS))}"
+        )
+    return definition
+
+
+def _sigmoid(b: Emitter, x: Value) -> Value:
+    is_negative = b.emit(LessThan(), x, number(b, x, 0))
+    small = b.emit(Exp(), b.emit(Select(), x, b.emit(Negate(), x), is_negative))
+    one = number(b, x, 1)
+    part = b.emit(Divide(), one, b.emit(Add(), small, one))
+    return b.emit(Select(), b.emit(Multiply(), small, part), part, is_negative)
+
+
+def _relu(b: Emitter, x: Value) -> Value:
+    zero = number(b, x, 0)
+    return b.emit(Select(), zero, x, b.emit(LessThanOrEqual(), x, zero))
+
+
+def _softplus(b: Emitter, x: Value) -> Value:
+    """max(x, 0) + log(1 + e⁻ˡˣˡ), whose derivative at 0 is made right by taking the maximum as relu."""
+    small = b.emit(Exp(), b.emit(Negate(), b.emit(Abs(), x)))
+    return b.emit(Add(), _relu(b, x), b.emit(Log1p(), small))
+
+
+def _silu(b: Emitter, x: Value) -> Value:
+    return b.emit(Multiply(), x, _sigmoid(b, x))
+
+
+def _gelu(b: Emitter, x: Value) -> Value:
+    scaled = b.emit(Multiply(), x, number(b, x, math.sqrt(0.5)))
+    twice = b.emit(Add(), b.emit(Erf(), scaled), number(b, x, 1))
+    return b.emit(Multiply(), b.emit(Multiply(), x, number(b, x, 0.5)), twice)
+
+
+def _softmax(b: Emitter, x: Value) -> Value:
+    powers = b.emit(Exp(), _shifted(b, x))
+    return b.emit(Divide(), powers, _summed_last(b, powers))
+
+
+def _log_softmax(b: Emitter, x: Value) -> Value:
+    shifted = _shifted(b, x)
+    return b.emit(Subtract(), shifted, b.emit(Log(), _summed_last(b, b.emit(Exp(), shifted))))
+
+
+def _log_sum_exp(b: Emitter, x: Value) -> Value:
+    """Shifted by the maximum where that is finite; −∞ where all elements are −∞."""
+    top = b.emit(StopGradient(), _along_last(b, Combinator.MAX, x))
+    zero, one = number(b, x, 0), number(b, x, 1)
+    is_finite = b.emit(Equal(), b.emit(Subtract(), top, top), zero)
+    shift = b.emit(Select(), top, zero, is_finite)
+    total = _summed_last(b, b.emit(Exp(), b.emit(Subtract(), x, shift)))
+    has_some = b.emit(GreaterThan(), total, zero)
+    logarithm = b.emit(Log(), b.emit(Select(), total, one, has_some))
+    value = b.emit(Select(), b.emit(Add(), logarithm, shift), number(b, x, -math.inf), has_some)
+    is_number = b.emit(Equal(), total, total)
+    value = b.emit(Select(), value, total, is_number)
+    return reshaped(b, value, x.tensor.shape[:-1])
+
+
+def _mean(b: Emitter, x: Value) -> Value:
+    return _narrow(b, _mean_of(b, _wide(b, x)), x)
+
+
+def _variance(b: Emitter, x: Value) -> Value:
+    """The mean of squared distances from the mean."""
+    wide = _wide(b, x)
+    distance = b.emit(Subtract(), wide, _mean_of(b, wide))
+    return _narrow(b, _mean_of(b, b.emit(Square(), distance)), x)
+
+
+def _l2_norm(b: Emitter, x: Value) -> Value:
+    """√Σx², with the derivative 0 at the zero vector."""
+    total = _all(b, Combinator.ADD, b.emit(Square(), x))
+    zero = number(b, x, 0)
+    is_zero = b.emit(Equal(), total, zero)
+    root = b.emit(Sqrt(), b.emit(Select(), number(b, x, 1), total, is_zero))
+    return b.emit(Select(), zero, root, is_zero)
+
+
+def _mean_of(b: Emitter, x: Value) -> Value:
+    return b.emit(Divide(), _all(b, Combinator.ADD, x), number(b, x, x.tensor.size))
+
+
+def _reduction(combinator: Combinator) -> Rule:
+    return lambda b, x: _all(b, combinator, x)
+
+
+def _extremum(combinator: Combinator, op: Op) -> Rule:
+    def rule(b: Emitter, x: Value, *other: Value) -> Value:
+        return b.emit(op, x, *other) if other else _all(b, combinator, x)
+
+    return rule
+
+
+def _all(b: Emitter, combinator: Combinator, x: Value) -> Value:
+    return b.emit(Reduce(combinator, tuple(range(x.tensor.rank))), x)
+
+
+def _along_last(b: Emitter, combinator: Combinator, x: Value) -> Value:
+    """Reduced along the last axis, which stays with extent 1."""
+    return reshaped(
+        b, b.emit(Reduce(combinator, (x.tensor.rank - 1,)), x), (*x.tensor.shape[:-1], 1)
+    )
+
+
+def _summed_last(b: Emitter, x: Value) -> Value:
+    return _along_last(b, Combinator.ADD, x)
+
+
+def _shifted(b: Emitter, x: Value) -> Value:
+    """x − max x, the maximum counting as a constant, which is right as it cancels."""
+    return b.emit(Subtract(), x, b.emit(StopGradient(), _along_last(b, Combinator.MAX, x)))
+
+
+def _wide(b: Emitter, x: Value) -> Value:
+    """16-bit floats are summed as f32."""
+    return b.emit(DataTypeCast(F32), x) if x.tensor.dtype.bits == 16 else x
+
+
+def _narrow(b: Emitter, y: Value, x: Value) -> Value:
+    dtype = x.tensor.dtype
+    return b.emit(DataTypeCast(dtype), y) if y.tensor.dtype != dtype else y
+
+
+BUILTINS: Mapping[str, Definition] = MappingProxyType(
+    {
+        "sigmoid": Definition(_sigmoid),
+        "logistic": Definition(_sigmoid),
+        "relu": Definition(_relu, accepts=_NUMERIC),
+        "softplus": Definition(_softplus),
+        "silu": Definition(_silu),
+        "gelu": Definition(_gelu),
+        "softmax": Definition(_softmax, has_axis=True),
+        "logSoftmax": Definition(_log_softmax, has_axis=True),
+        "logSumExp": Definition(_log_sum_exp, has_axis=True),
+        "sum": Definition(_reduction(Combinator.ADD), accepts=_NUMERIC),
+        "product": Definition(_reduction(Combinator.MULTIPLY), accepts=_NUMERIC),
+        "mean": Definition(_mean),
+        "variance": Definition(_variance),
+        "l2Norm": Definition(_l2_norm),
+        "min": Definition(_extremum(Combinator.MIN, Minimum()), (1, 2), _NUMERIC),
+        "max": Definition(_extremum(Combinator.MAX, Maximum()), (1, 2), _NUMERIC),
+    }
+)
+"""Every builtin, by name."""

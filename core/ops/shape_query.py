@@ -1,0 +1,65 @@
+"""What a type says about its values, as numbers: constants of the program."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from ..ir.graph import Emitter, Op, Value
+from ..types import I64, Array, TensorType, scalar
+from .literal import Literal, dense
+
+
+class ShapeQuery(Op):
+    """A question about the shape of a tensor, whose elements do not matter."""
+
+    not_differentiable: ClassVar[str] = "it depends on the type alone"
+
+    def answer(self, x: TensorType) -> Literal:
+        """The constant that it is for an operand of this type."""
+        result = self.infer(x)
+        assert isinstance(result, TensorType)
+        return dense(result, self.evaluate(np.broadcast_to(np.zeros((), x.dtype.numpy), x.shape)))
+
+    def nest(self, b: Emitter, x: Value) -> Value:
+        return b.emit(self.answer(x.tensor))
+
+
+class Rank(ShapeQuery):
+    """The number of axes of x, i64."""
+
+    name: ClassVar[str] = "rank"
+    syntax: ClassVar[str] = "rank of {x}"
+
+    def infer(self, x: TensorType) -> TensorType:
+        return scalar(I64)
+
+    def evaluate(self, x: Array) -> Array:
+        return np.asarray(x.ndim, np.int64)
+
+
+class ShapeOf(ShapeQuery):
+    """The extents of x, one i64 per axis."""
+
+    name: ClassVar[str] = "shape"
+    syntax: ClassVar[str] = "shape of {x}"
+
+    def infer(self, x: TensorType) -> TensorType:
+        return TensorType((x.rank,), I64)
+
+    def evaluate(self, x: Array) -> Array:
+        return np.asarray(x.shape, np.int64)
+
+
+class UnitCount(ShapeQuery):
+    """The number of elements of x, i64."""
+
+    name: ClassVar[str] = "unitCount"
+    syntax: ClassVar[str] = "unitCount of {x}"
+
+    def infer(self, x: TensorType) -> TensorType:
+        return scalar(I64)
+
+    def evaluate(self, x: Array) -> Array:
+        return np.asarray(x.size, np.int64)

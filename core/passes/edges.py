@@ -1,0 +1,70 @@
+"""Edges between blocks: who goes where with which arguments, and changing that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ..ir import Block, Instruction, Region, Value
+from ..ops import Branch, BranchEnum, Conditional, arguments_of
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Successor number `number` of `terminator`."""
+
+    terminator: Instruction
+    number: int
+
+    @property
+    def target(self) -> Block:
+        return self.terminator.successors[self.number]
+
+    @property
+    def arguments(self) -> Sequence[Value]:
+        """What the target is given; nothing of what an enum carries there."""
+        return arguments_of(self.terminator, self.number)
+
+    @property
+    def is_by_case(self) -> bool:
+        """Whether the target's arguments are what an enum carries, which cannot be changed."""
+        return isinstance(self.terminator.op, BranchEnum)
+
+    def redirect(self, target: Block, arguments: Sequence[Value]) -> None:
+        """Go to `target` with `arguments` instead; those of an enum's case stay as they are."""
+        terminator = self.terminator
+        everything = [
+            list(arguments if k == self.number else arguments_of(terminator, k))
+            for k in range(len(terminator.successors))
+        ]
+        match terminator.op:
+            case Branch():
+                terminator.operands = tuple(everything[0])
+            case Conditional():
+                taken, other = everything
+                terminator.operands = (terminator.operands[0], *taken, *other)
+                terminator.op = Conditional(len(taken))
+            case _:
+                pass
+        successors = list(terminator.successors)
+        successors[self.number] = target
+        terminator.successors = tuple(successors)
+
+
+EdgesInto: TypeAlias = Mapping[Block, Sequence[Edge]]
+
+
+def edges_into(region: Region) -> EdgesInto:
+    """For every block of `region`, the edges that lead to it."""
+    found: dict[Block, list[Edge]] = {block: [] for block in region.blocks}
+    for block in region.blocks:
+        terminator = block.terminator
+        for number, target in enumerate(terminator.successors):
+            found[target].append(Edge(terminator, number))
+    return found
+
+
+def branch_to(target: Block, arguments: Sequence[Value], like: Instruction) -> Instruction:
+    """An unconditional branch at the place of `like`."""
+    return Instruction(Branch(), tuple(arguments), (), (), like.location, (target,))

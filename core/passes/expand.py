@@ -1,0 +1,125 @@
+"""Ops that are made of others, written out: the program as differentiation and code generation take it.
+
+1. Builtins become the ops they are made of, questions about shapes literals; elements of tensors are
+   sliced, and what something is inserted into is made anew (`elements`).
+2. `random` becomes a pure function of the state of the generator, which is in two global variables: the
+   seed, and how many `random` the run has executed.  Both are zero at first.
+3. A reduction, scan or reduceWindow by a function becomes a `for` over what it combines (`unfold`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from ..errors import VerifyError
+from ..ir import Builder, Instruction, Module, Region, Value, Variable
+from ..ir.surgery import replace_uses, uses_of, walk_blocks
+from ..ops import (
+    Add,
+    Builtin,
+    Extract,
+    Folding,
+    Insert,
+    Load,
+    Random,
+    Reference,
+    ShapeQuery,
+    Store,
+    constant,
+)
+from ..ops.random import RANDOM_COUNT, RANDOM_SEED
+from ..types import I64, PointerType, scalar
+from .base import ModulePass
+from .elements import expand_extract, expand_insert
+from .unfold import unfold
+
+Rule: TypeAlias = Callable[[Module, Builder, Instruction], Value | None]
+"""The value that an instruction equals, by new instructions; None to leave it alone."""
+
+
+@dataclass(frozen=True)
+class Expand(ModulePass):
+    """Writes out builtins, questions about shapes, random numbers, and folds by a function.
+
+    Requires: nothing.
+    Preserves: every bit, and the order of effects.
+    Cost: linear; a fold gets a loop, and a copy of a function that is made of elementwise ops.
+    """
+
+    name: ClassVar[str] = "expand"
+
+    def run(self, module: Module) -> bool:
+        changed = False
+        # functions that are folded with are looked into: what they are made of must be there already
+        for rule in (_expand_simple, unfold):
+            for function in module.functions.values():
+                if function.body is not None:
+                    changed = _expand_region(rule, module, function.body) or changed
+        return changed
+
+
+def _expand_region(rule: Rule, module: Module, region: Region) -> bool:
+    replaced: dict[Value, Value] = {}
+    folded_with: set[Value] = set()
+    for block in list(walk_blocks(region)):
+        builder = Builder()
+        for instruction in block.instructions:
+            builder.location = instruction.location
+            value = rule(module, builder, instruction)
+            if value is None:
+                builder.block.instructions.append(instruction)
+                continue
+            if value.name is None and value.producer is not None:
+                value.name = instruction.result.name
+            replaced[instruction.result] = value
+            if isinstance(instruction.op, Folding):
+                folded_with.add(instruction.operands[-1])
+        block.instructions[:] = builder.block.instructions
+    replace_uses(region, replaced)
+    if folded_with:
+        _remove_references(region, folded_with)
+    return bool(replaced)
+
+
+def _remove_references(region: Region, functions: set[Value]) -> None:
+    """Leave out those of `functions` that nobody needs as values any more: they may go altogether."""
+    uses = uses_of(region)
+    unused = {f.producer for f in functions if isinstance(f.op, Reference) and f not in uses}
+    for block in walk_blocks(region):
+        block.instructions[:] = [i for i in block.instructions if i not in unused]
+
+
+def _expand_simple(module: Module, b: Builder, instruction: Instruction) -> Value | None:
+    match instruction.op:
+        case Builtin() as op:
+            return op.expand(b, *instruction.operands)
+        case ShapeQuery() as op:
+            (x,) = instruction.operands
+            return b.emit(op.answer(x.tensor))
+        case Extract() as op:
+            return expand_extract(b, op, *instruction.operands)
+        case Insert() as op:
+            return expand_insert(b, op, *instruction.operands)
+        case Random() as op:
+            return _random(module, b, op, *instruction.operands)
+        case _:
+            return None
+
+
+def _random(module: Module, b: Builder, op: Random, low: Value, high: Value) -> Value:
+    seed, place = (_state(module, b, name) for name in (RANDOM_SEED, RANDOM_COUNT))
+    count = b.emit(Load(), place)
+    b.emit_many(Store(), [b.emit(Add(), count, constant(b, scalar(I64), 1)), place])
+    return op.expand(b, b.emit(Load(), seed), count, low, high)
+
+
+def _state(module: Module, b: Builder, name: str) -> Value:
+    """The pointer to a part of the generator's state."""
+    variable = module.variables.setdefault(name, Variable(name, scalar(I64)))
+    if variable.type != scalar(I64) or name in module.functions:
+        raise VerifyError(
+            f"@{name} belongs to the generator of random numbers, and is an i64 variable"
+        )
+    return b.emit(Reference(name, PointerType(variable.type)))

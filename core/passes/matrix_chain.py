@@ -1,0 +1,184 @@
+"""Matrix chains: x·(w·v) costs less than (x·w)·v when v is narrow.
+
+1. A *chain* is a tree of products whose inner results nobody else uses; its leaves, left to right, are its
+   factors.  A product that is used twice is a factor of both chains, so nothing is computed twice.
+2. The cheapest order of products of each chain is found by dynamic programming over its intervals; the cost
+   of a product is its multiplications, batches included.
+3. The chain is built anew if that saves multiplications, at the place of its last product.
+
+What may be associated: matrices and batches of matrices, and a vector at either end of a chain of matrices.
+A vector in the middle is a row for one side and a column for the other, so a chain ends there.
+
+Source: Godbole 1973, "On efficient computation of matrix chain products".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..ir import Block, Builder, Function, Instruction, Module, Value
+from ..ir.surgery import replace_uses, uses_of, walk_blocks
+from ..ops import Dot
+from ..types import broadcast_shapes
+from .base import FunctionPass
+from .dce import remove_dead
+
+LONGEST = 64
+"""Factors per chain: the search is cubic, so a longer chain is cut."""
+
+
+@dataclass(frozen=True)
+class MatrixChain(FunctionPass):
+    """Multiplies chains of matrices in the order that takes the fewest multiplications.
+
+    Without `fast_math` only chains of integers, since another order rounds differently.
+
+    Requires: nothing.
+    Preserves: every bit of integers; of floats, with `fast_math`, the result up to rounding.
+    Cost: linear, and cubic in the length of a chain, of which 64 factors are looked at together.
+    Source: Godbole 1973.
+    """
+
+    name: ClassVar[str] = "matrix-chain"
+    fast_math: bool = False
+
+    def run(self, function: Function, module: Module) -> bool:
+        if function.body is None:
+            return False
+        uses = uses_of(function.body)
+        replaced: dict[Value, Value] = {}
+        for block in walk_blocks(function.body):
+            self._visit(block, uses, replaced)
+        replace_uses(function.body, replaced)
+        if replaced:
+            remove_dead(function.body)
+        return bool(replaced)
+
+    def _visit(
+        self, block: Block, uses: dict[Value, list[Instruction]], replaced: dict[Value, Value]
+    ) -> None:
+        better = {
+            root: (factors, plan[1])
+            for root, factors in self._chains(block, uses)
+            if (plan := _cheapest(factors)) and plan[0] < _multiplications(root, factors)
+        }
+        if not better:
+            return
+        old, block.instructions = block.instructions, []
+        for instruction in old:
+            block.instructions.append(instruction)
+            if instruction in better:
+                b = Builder(block, instruction.location)
+                made = _build(b, *better[instruction])
+                made.name = instruction.result.name
+                replaced[instruction.result] = made
+
+    def _chains(
+        self, block: Block, uses: dict[Value, list[Instruction]]
+    ) -> Iterator[tuple[Instruction, list[Value]]]:
+        """The last product of each chain in `block`, and the chain's factors."""
+        here = {result for i in block.instructions for result in i.results}
+        inside: set[Instruction] = set()
+        for instruction in reversed(block.instructions):
+            if not isinstance(instruction.op, Dot) or instruction in inside:
+                continue
+            if instruction.result.tensor.dtype.is_float and not self.fast_math:
+                continue
+            factors = _factors(instruction, uses, here, inside)
+            if len(factors) > 2:
+                yield instruction, factors
+
+
+def _factors(
+    root: Instruction,
+    uses: dict[Value, list[Instruction]],
+    here: set[Value],
+    inside: set[Instruction],
+) -> list[Value]:
+    """The leaves of the tree of products under `root`, left to right; its inner products go into `inside`."""
+    leaves: list[Value] = []
+    pending: list[Value] = [*reversed(root.operands)]
+    room = LONGEST - 2
+    while pending:
+        value = pending.pop()
+        producer = value.producer
+        is_inner = (
+            producer is not None
+            and isinstance(producer.op, Dot)
+            and value in here
+            and len(uses[value]) == 1
+            and all(operand.tensor.rank >= 2 for operand in producer.operands)
+        )
+        if is_inner and room:
+            assert producer is not None
+            room -= 1
+            inside.add(producer)
+            pending.extend(reversed(producer.operands))
+        else:
+            leaves.append(value)
+    return leaves
+
+
+def _cheapest(factors: Sequence[Value]) -> tuple[int, dict[tuple[int, int], int]] | None:
+    """The least number of multiplications, and where each interval of factors is split for it.
+
+    None when there is nothing to choose.
+    """
+    count = len(factors)
+    if any(f.tensor.rank < 2 for f in factors[1:-1]):
+        return None
+    if any(f.tensor.rank < 2 for f in factors) and any(f.tensor.rank > 2 for f in factors):
+        return None  # a vector times a batch has another rank than its factors
+    rows = [f.tensor.shape[-2] if f.tensor.rank > 1 else 1 for f in factors]
+    columns = [f.tensor.shape[-1] for f in factors]
+    if factors[-1].tensor.rank == 1:
+        columns[-1] = 1
+    batches = {(k, k): f.tensor.shape[:-2] for k, f in enumerate(factors)}
+    cost = {(k, k): 0 for k in range(count)}
+    splits: dict[tuple[int, int], int] = {}
+    for length in range(1, count):
+        for first in range(count - length):
+            last = first + length
+            batches[first, last] = broadcast_shapes((batches[first, last - 1], batches[last, last]))
+            products = math.prod(batches[first, last]) * rows[first] * columns[last]
+            cost[first, last], splits[first, last] = min(
+                (cost[first, k] + cost[k + 1, last] + products * columns[k], k)
+                for k in range(first, last)
+            )
+    return cost[0, count - 1], splits
+
+
+def _multiplications(root: Instruction, factors: Sequence[Value]) -> int:
+    """What the chain costs as it is written."""
+    total = 0
+    leaves = set(factors)
+    pending: list[Instruction] = [root]
+    while pending:
+        product = pending.pop()
+        u, _ = product.operands
+        total += product.result.tensor.size * u.tensor.shape[-1]
+        pending.extend(
+            x.producer for x in product.operands if x not in leaves and x.producer is not None
+        )
+    return total
+
+
+def _build(b: Builder, factors: Sequence[Value], splits: dict[tuple[int, int], int]) -> Value:
+    """The products in the order that `splits` says, without recursion."""
+    made: dict[tuple[int, int], Value] = {(k, k): f for k, f in enumerate(factors)}
+    pending = [(0, len(factors) - 1)]
+    while pending:
+        first, last = pending[-1]
+        split = splits.get((first, last), first)
+        left, right = (first, split), (split + 1, last)
+        waiting = [part for part in (right, left) if part not in made]
+        if (first, last) in made or not waiting:
+            pending.pop()
+            if (first, last) not in made:
+                made[first, last] = b.emit(Dot(), made[left], made[right])
+        else:
+            pending.extend(waiting)
+    return made[0, len(factors) - 1]

@@ -1,0 +1,100 @@
+"""Redundant-load elimination: what was just stored or loaded is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..analysis import Effects
+from ..analysis.alias import Aliases
+from ..ir import Block, Effect, Function, Instruction, Module, Value
+from ..ir.nested import Nested, run_nested
+from ..ir.surgery import replace_uses, resolve
+from ..ops import Copy, Deallocate, If, Load, Store
+from .base import FunctionPass
+
+
+@dataclass(frozen=True)
+class RedundantLoads(FunctionPass):
+    """Uses the value that was stored to or loaded from a place before, as long as nothing may have changed it.
+
+    Knowledge is kept along a block and into the bodies of choices; a loop that writes starts from nothing.
+
+    Requires: nothing.
+    Preserves: results and effects; a load that would have failed is noticed at the first one.
+    Cost: linear, times the number of places known at a time, of which there are at most 64.
+    """
+
+    name: ClassVar[str] = "redundant-loads"
+
+    def run(self, function: Function, module: Module) -> bool:
+        if function.body is None:
+            return False
+        walk = _Walk(Aliases(function.body), Effects(module))
+        for block in function.body.blocks:
+            run_nested(walk.block(block, {}))
+        replace_uses(function.body, walk.replaced)
+        return bool(walk.replaced)
+
+
+MOST_KNOWN = 64
+
+
+class _Walk:
+    """Follows blocks; `known` has the value at each place, by the pointer that was used."""
+
+    def __init__(self, aliases: Aliases, effects: Effects) -> None:
+        self.aliases = aliases
+        self.effects = effects
+        self.replaced: dict[Value, Value] = {}
+
+    def block(self, block: Block, known: dict[Value, Value]) -> Nested:
+        kept: list[Instruction] = []
+        old, block.instructions = block.instructions, kept
+        for instruction in old:
+            op, operands = instruction.op, instruction.operands
+            if isinstance(op, Load):
+                value = self.find(known, operands[0])
+                if value is not None:
+                    self.replaced[instruction.result] = resolve(self.replaced, value)
+                    continue
+                self.learn(known, operands[0], instruction.result)
+            elif isinstance(op, Store):
+                self.forget(known, operands[1])
+                self.learn(known, operands[1], resolve(self.replaced, operands[0]))
+            elif instruction.regions:
+                written = bool(self.effects.of(instruction) & Effect.WRITE)
+                for region in instruction.regions:
+                    is_fresh = written and not isinstance(op, If)
+                    yield self.block(region.entry, {} if is_fresh else dict(known))
+                if written:
+                    known.clear()
+            elif isinstance(op, Copy):
+                self.forget_neighbours(known, operands[1])
+            elif isinstance(op, Deallocate):
+                self.forget_neighbours(known, operands[0])
+            elif self.effects.of(instruction) & Effect.WRITE:
+                for pointer in [p for p in known if not self.aliases.is_private(p)]:
+                    del known[pointer]
+            kept.append(instruction)
+
+    def find(self, known: dict[Value, Value], pointer: Value) -> Value | None:
+        if pointer in known:
+            return known[pointer]
+        return next((v for p, v in known.items() if self.aliases.is_same(p, pointer)), None)
+
+    def learn(self, known: dict[Value, Value], pointer: Value, value: Value) -> None:
+        if len(known) >= MOST_KNOWN:
+            del known[next(iter(known))]
+        known[pointer] = value
+
+    def forget(self, known: dict[Value, Value], written: Value) -> None:
+        """What a store through `written` may have changed."""
+        for pointer in [p for p in known if self.aliases.may_overlap(p, written)]:
+            del known[pointer]
+
+    def forget_neighbours(self, known: dict[Value, Value], written: Value) -> None:
+        """What lies anywhere in the memory that `written` leads into."""
+        base = self.aliases.place(written).base
+        for pointer in [p for p in known if self.aliases.may_overlap(p, base)]:
+            del known[pointer]

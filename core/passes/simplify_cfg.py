@@ -1,0 +1,162 @@
+"""Simplification of the graph of blocks.
+
+1. A choice that is known, or that makes no difference, becomes a branch.
+2. What the entry does not reach is removed.
+3. A block that only goes on is left out: whoever went there goes on at once.
+4. A block with one successor, whose only predecessor it is, is joined with it.
+5. An argument that is the same value on every way in is that value; one that nobody uses is not passed.
+
+Every step removes an edge, a block or an argument, so the repetition ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..analysis import ControlFlow
+from ..ir import Block, Function, Instruction, Module, Region, Value
+from ..ir.surgery import replace_uses, resolve, uses_of
+from ..ops import Branch, BranchEnum, Conditional, EnumCase, Literal
+from .base import FunctionPass
+from .edges import Edge, branch_to, edges_into
+
+
+@dataclass(frozen=True)
+class SimplifyCFG(FunctionPass):
+    """Removes blocks, edges and arguments that make no difference.
+
+    Requires: nothing; functions of one block are left alone.
+    Preserves: results, effects and their order.
+    Cost: linear for each round; a round more for every chain of choices that becomes known.
+    Source: LLVM's pass of that name, for the list of what is done.
+    """
+
+    name: ClassVar[str] = "simplify-cfg"
+
+    def run(self, function: Function, module: Module) -> bool:
+        body = function.body
+        if body is None or not body.entry.terminator.successors:
+            return False
+        changed = False
+        while _round(body):
+            changed = True
+        return changed
+
+
+def _round(region: Region) -> bool:
+    changed = _decide(region)
+    changed = _drop_unreachable(region) or changed
+    changed = _thread(region) or changed
+    changed = _drop_unreachable(region) or changed
+    changed = _join(region) or changed
+    return _drop_arguments(region) or changed
+
+
+def _decide(region: Region) -> bool:
+    """Step 1."""
+    changed = False
+    for block in region.blocks:
+        terminator = block.terminator
+        edges = [Edge(terminator, k) for k in range(len(terminator.successors))]
+        chosen: Edge | None = None
+        arguments: tuple[Value, ...] = ()
+        match terminator.op:
+            case Conditional():
+                condition = terminator.operands[0].op
+                then, other = edges
+                if isinstance(condition, Literal):
+                    chosen = then if condition.splat_value() else other
+                elif then.target is other.target and [*then.arguments] == [*other.arguments]:
+                    chosen = then
+                arguments = tuple(chosen.arguments) if chosen else ()
+            case BranchEnum(cases=cases):
+                made = terminator.operands[0].producer
+                if made is not None and isinstance(made.op, EnumCase):
+                    chosen, arguments = edges[cases.index(made.op.case)], made.operands
+            case _:
+                pass
+        if chosen is not None:
+            block.instructions[-1] = branch_to(chosen.target, arguments, terminator)
+            changed = True
+    return changed
+
+
+def _drop_unreachable(region: Region) -> bool:
+    """Step 2."""
+    unreachable = set(ControlFlow(region).unreachable)
+    if unreachable:
+        region.blocks[:] = [block for block in region.blocks if block not in unreachable]
+    return bool(unreachable)
+
+
+def _thread(region: Region) -> bool:
+    """Step 3.  A cycle of blocks that only go on is an infinite loop, and stays."""
+    uses = uses_of(region)
+    changed = False
+    for block, edges in edges_into(region).items():
+        if not _only_goes_on(block, uses) or block is region.entry:
+            continue
+        ahead = Edge(block.terminator, 0)
+        for edge in edges:
+            if edge.is_by_case or ahead.target is block or edge.terminator is block.terminator:
+                continue
+            given = dict(zip(block.arguments, edge.arguments, strict=True))
+            edge.redirect(ahead.target, [given.get(x, x) for x in ahead.arguments])
+            changed = True
+    return changed
+
+
+def _only_goes_on(block: Block, uses: dict[Value, list[Instruction]]) -> bool:
+    terminator = block.terminator
+    return (
+        len(block.instructions) == 1
+        and isinstance(terminator.op, Branch)
+        and all(user is terminator for x in block.arguments for user in uses.get(x, ()))
+    )
+
+
+def _join(region: Region) -> bool:
+    """Step 4."""
+    edges = edges_into(region)
+    replaced: dict[Value, Value] = {}
+    gone: set[Block] = set()
+    for block in region.blocks:
+        if block in gone:
+            continue
+        while isinstance(block.terminator.op, Branch):
+            (target,) = block.terminator.successors
+            if target is block or target is region.entry or len(edges[target]) != 1:
+                break
+            replaced.update(zip(target.arguments, block.terminator.operands, strict=True))
+            block.instructions[-1:] = target.instructions
+            gone.add(target)
+    region.blocks[:] = [block for block in region.blocks if block not in gone]
+    replace_uses(region, replaced)
+    return bool(gone)
+
+
+def _drop_arguments(region: Region) -> bool:
+    """Step 5."""
+    edges = edges_into(region)
+    uses = uses_of(region)
+    replaced: dict[Value, Value] = {}
+    changed = False
+    for block, ways in edges.items():
+        if block is region.entry or any(edge.is_by_case for edge in ways):
+            continue
+        kept: list[int] = []
+        for position, argument in enumerate(block.arguments):
+            given = {resolve(replaced, edge.arguments[position]) for edge in ways} - {argument}
+            if len(given) == 1:
+                replaced[argument] = given.pop()
+            elif argument in uses:
+                kept.append(position)
+        if len(kept) == len(block.arguments):
+            continue
+        changed = True
+        for edge in ways:
+            edge.redirect(block, [edge.arguments[k] for k in kept])
+        block.arguments[:] = [block.arguments[k] for k in kept]
+    replace_uses(region, replaced)
+    return changed

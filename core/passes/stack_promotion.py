@@ -1,0 +1,103 @@
+"""Stack promotion: heap memory that does not outlive its function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..analysis.alias import Aliases
+from ..ir import Block, Function, Instruction, Module, Region, Value
+from ..ir.surgery import uses_of, walk
+from ..ops import AllocateHeap, AllocateStack, Deallocate, ElementPointer, Literal, Offset
+from .base import FunctionPass
+
+
+@dataclass(frozen=True)
+class StackPromotion(FunctionPass):
+    """Takes memory from the stack that is allocated once, in a known amount, and used here only.
+
+    The memory must be given back in the block that allocates it, after everything that uses it, or not at
+    all; and the block must be the function's entry, so that no loop allocates it again and again.
+
+    Requires: nothing.
+    Preserves: results and effects.
+    Cost: linear.
+    """
+
+    name: ClassVar[str] = "stack-promotion"
+    most: int = 1 << 16
+    """The number of values up to which the stack is the place."""
+
+    def run(self, function: Function, module: Module) -> bool:
+        body = function.body
+        if body is None or body.entry in _targets(body):
+            return False
+        aliases, uses = Aliases(body), uses_of(body)
+        gone: set[Instruction] = set()
+        changed = False
+        for instruction in body.entry.instructions:
+            count = self._count(instruction)
+            if count is None or not aliases.is_private(instruction.result):
+                continue
+            frees = _frees(instruction, uses)
+            if frees is not None and _are_last(body.entry, instruction, frees, uses):
+                op = instruction.op
+                assert isinstance(op, AllocateHeap)
+                instruction.op = AllocateStack(op.type, count)
+                instruction.operands = ()
+                gone.update(frees)
+                changed = True
+        body.entry.instructions[:] = [i for i in body.entry.instructions if i not in gone]
+        return changed
+
+    def _count(self, instruction: Instruction) -> int | None:
+        """How many values are allocated, if that is known and fits."""
+        if not isinstance(instruction.op, AllocateHeap):
+            return None
+        op = instruction.operands[0].op
+        count = op.splat_value() if isinstance(op, Literal) else None
+        return count if count is not None and 1 <= count <= self.most else None
+
+
+def _targets(body: Region) -> set[Block]:
+    return {target for block in body.blocks for target in block.terminator.successors}
+
+
+def _frees(
+    allocation: Instruction, uses: dict[Value, list[Instruction]]
+) -> list[Instruction] | None:
+    """The one `deallocate` of what was allocated, or none; None if there are several or of a part."""
+    found = [i for i in _users(allocation, uses) if isinstance(i.op, Deallocate)]
+    if len(found) > 1 or any(i.operands[0] is not allocation.result for i in found):
+        return None
+    return found
+
+
+def _users(
+    allocation: Instruction, uses: dict[Value, list[Instruction]]
+) -> dict[Instruction, None]:
+    """What uses the memory, through pointers into it too."""
+    users: dict[Instruction, None] = {}
+    pending = [allocation.result]
+    while pending:
+        for user in uses.get(pending.pop(), ()):
+            if user not in users and isinstance(user.op, ElementPointer | Offset):
+                pending.append(user.result)
+            users[user] = None
+    return users
+
+
+def _are_last(
+    entry: Block,
+    allocation: Instruction,
+    frees: list[Instruction],
+    uses: dict[Value, list[Instruction]],
+) -> bool:
+    """Whether nothing uses the memory after it is given back, in the entry."""
+    if not frees:
+        return True
+    if frees[0] not in entry.instructions:
+        return False
+    before = set(entry.instructions[: entry.instructions.index(frees[0])])
+    before.update([inner for i in before for region in i.regions for inner in walk(region)])
+    return all(user is frees[0] or user in before for user in _users(allocation, uses))

@@ -1,0 +1,252 @@
+"""Reductions, scans and windows by a function, as `for` loops over what they combine.
+
+1. What is combined becomes the leading axis; an iteration takes one row of it and works on all results.
+2. A function made of elementwise ops is put in place, on rows instead of scalars; any other is called for
+   one element after the other, in a loop inside.
+3. What a window covers outside of the tensor leaves the result as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
+from ..ops import (
+    Apply,
+    ApplyValue,
+    Broadcast,
+    Concatenate,
+    DataTypeCast,
+    Elementwise,
+    Folding,
+    For,
+    Gather,
+    If,
+    Literal,
+    ReduceBy,
+    ReduceWindowBy,
+    Reference,
+    Reinterpret,
+    Return,
+    Reverse,
+    ScanBy,
+    Select,
+    Slice,
+    Transpose,
+    Yield,
+    constant,
+)
+from ..ops.movement import reshaped
+from ..ops.nest import Bounds
+from ..ops.window import Views
+from ..types import BOOL, I64, FunctionType, TensorType, scalar
+
+
+def unfold(module: Module, b: Builder, instruction: Instruction) -> Value | None:
+    """The value of a fold by a function, by a loop; None for any other instruction."""
+    if not isinstance(instruction.op, Folding):
+        return None
+    x, *init, function = instruction.operands
+    step = _Step.of(module, function)
+    match instruction.op:
+        case ReduceBy() as op:
+            return _reduce(b, op, step, x, init)
+        case ScanBy() as op:
+            return _scan(b, op, step, x, init)
+        case ReduceWindowBy() as op:
+            return _reduce_window(b, op, step, x, *init)
+        case _:
+            return None
+
+
+def _reduce(b: Builder, op: ReduceBy, step: _Step, x: Value, init: Sequence[Value]) -> Value:
+    count = op.count(x.tensor)
+    moved = _permuted(b, x, op.order(x.tensor.rank))
+    rest = moved.tensor.shape[len(op.axes) :]
+    rows = reshaped(b, moved, (count, *rest))
+    start, first = _start(b, rows, init)
+    if first == count:
+        return start
+
+    def body(inner: Builder, index: Value, total: Value) -> tuple[Value, ...]:
+        return (step.combine(inner, total, _row(inner, rows, index)),)
+
+    return _loop(b, first, count, start, body)[0]
+
+
+def _scan(b: Builder, op: ScanBy, step: _Step, x: Value, init: Sequence[Value]) -> Value:
+    count = x.tensor.shape[op.axis]
+    if not x.tensor.size or (count == 1 and not init):
+        return x
+    others = [axis for axis in range(x.tensor.rank) if axis != op.axis]
+    order = (op.axis, *others)
+    rows = _permuted(b, x, order)
+    rows = b.emit(Reverse((0,)), rows) if op.reverse else rows
+    start, first = _start(b, rows, init)
+    stacked = rows.tensor.with_shape((count - first, *rows.tensor.shape[1:]))
+
+    def body(inner: Builder, index: Value, total: Value) -> tuple[Value, ...]:
+        following = step.combine(inner, total, _row(inner, rows, index))
+        return following, total if op.exclusive else following
+
+    scanned = _loop(b, first, count, start, body, stacked)[1]
+    if first:
+        head = reshaped(b, start, (1, *start.tensor.shape))
+        scanned = b.emit(Concatenate(0), head, scanned)
+    scanned = b.emit(Reverse((0,)), scanned) if op.reverse else scanned
+    return _permuted(b, scanned, tuple(order.index(axis) for axis in range(len(order))))
+
+
+def _reduce_window(b: Builder, op: ReduceWindowBy, step: _Step, x: Value, init: Value) -> Value:
+    """One iteration for each element of a window, at all places of the window at once."""
+    panes, rank = op.panes(x.tensor), x.tensor.rank
+    places = tuple(pane.places for pane in panes)
+    start = _repeated(b, init, places)
+    if 0 in places:
+        return start
+    views = Views(tuple(panes))
+    order = (*range(1, 2 * rank, 2), *range(0, 2 * rank, 2))
+    count = math.prod(op.window)
+
+    def arranged(windows: Value) -> Value:
+        return reshaped(b, _permuted(b, windows, order), (count, *places))
+
+    rows = arranged(views.apply(b, x, 0))
+    mask: Value | None = None
+    if any(pane.is_padded for pane in panes):
+        present = constant(b, x.tensor.with_dtype(BOOL), True)
+        mask = arranged(views.apply(b, present, False))
+
+    def body(inner: Builder, index: Value, total: Value) -> tuple[Value, ...]:
+        covered = None if mask is None else _row(inner, mask, index)
+        return (step.combine(inner, total, _row(inner, rows, index), covered),)
+
+    return _loop(b, 0, count, start, body)[0]
+
+
+@dataclass(frozen=True)
+class _Step:
+    """How one more element is combined with what there is so far.
+
+    `made_of` are the instructions of the function, if all of them are elementwise, and the return;
+    `parameters` are its parameters then.
+    """
+
+    function: Value
+    callee: str | None
+    parameters: tuple[Value, ...]
+    made_of: tuple[Instruction, ...]
+
+    @classmethod
+    def of(cls, module: Module, function: Value) -> _Step:
+        if not isinstance(function.op, Reference):
+            return cls(function, None, (), ())
+        symbol = function.op.symbol
+        callee = module.functions.get(symbol)
+        if callee is None or not _is_elementwise(callee):
+            return cls(function, symbol, (), ())
+        return cls(function, symbol, tuple(callee.parameters), tuple(callee.entry.instructions))
+
+    def combine(self, b: Builder, total: Value, row: Value, mask: Value | None = None) -> Value:
+        """f(total, row) element by element; `total` where the mask is false."""
+        if not row.tensor.size:
+            return total
+        if not self.made_of:
+            return self._one_by_one(b, total, row, mask)
+        result = self._copied(b, total, row)
+        return result if mask is None else b.emit(Select(), result, total, mask)
+
+    def _copied(self, b: Builder, total: Value, row: Value) -> Value:
+        values = dict(zip(self.parameters, (total, row), strict=True))
+        for instruction in self.made_of[:-1]:
+            operands = [values[operand] for operand in instruction.operands]
+            values[instruction.result] = b.emit(instruction.op, *operands)
+        (result,) = self.made_of[-1].operands
+        return _repeated(b, values[result], row.tensor.shape)
+
+    def _one_by_one(self, b: Builder, total: Value, row: Value, mask: Value | None) -> Value:
+        shape, size = row.tensor.shape, row.tensor.size
+        if not shape:
+            return self._guarded(b, total, row, mask)
+        flat_total, flat_row = (reshaped(b, x, (size,)) for x in (total, row))
+        flat_mask = None if mask is None else reshaped(b, mask, (size,))
+
+        def body(inner: Builder, index: Value, *_: Value) -> tuple[Value, ...]:
+            covered = None if flat_mask is None else _row(inner, flat_mask, index)
+            one, other = (_row(inner, x, index) for x in (flat_total, flat_row))
+            return (self._guarded(inner, one, other, covered),)
+
+        (stacked,) = _loop(b, 0, size, None, body, row.tensor.with_shape((size,)))
+        return reshaped(b, stacked, shape)
+
+    def _guarded(self, b: Builder, total: Value, element: Value, mask: Value | None) -> Value:
+        """The call, unless the mask says that there is no element."""
+        if mask is None:
+            return self._call(b, total, element)
+        then, otherwise = (Builder(Block(name=name), b.location) for name in ("then", "else"))
+        then.emit_many(Yield(), [self._call(then, total, element)])
+        otherwise.emit_many(Yield(), [total])
+        regions = [Region([branch.block]) for branch in (then, otherwise)]
+        return b.emit_many(If((total.type,)), [mask], regions)[0]
+
+    def _call(self, b: Builder, total: Value, element: Value) -> Value:
+        type = self.function.type
+        assert isinstance(type, FunctionType)
+        if self.callee is not None:
+            return b.emit(Apply(self.callee, type), total, element)
+        return b.emit(ApplyValue(type), self.function, total, element)
+
+
+def _is_elementwise(function: Function) -> bool:
+    """Whether its body is scalar ops that mean the same on each element of tensors."""
+    if function.body is None or len(function.body.blocks) > 1:
+        return False
+    *made_of, last = function.entry.instructions
+    allowed = (Elementwise, DataTypeCast, Reinterpret, Literal)
+    return isinstance(last.op, Return) and all(isinstance(i.op, allowed) for i in made_of)
+
+
+Body: TypeAlias = Callable[..., tuple[Value, ...]]
+"""(builder, index, carried) to what is yielded."""
+
+
+def _loop(
+    b: Builder,
+    first: int,
+    count: int,
+    start: Value | None,
+    body: Body,
+    stacked: TensorType | None = None,
+) -> tuple[Value, ...]:
+    """A `for` that carries `start` and stacks `stacked`, if given; its results."""
+    inner = Builder(Block(name="body"), b.location)
+    index = inner.argument(scalar(I64), "i")
+    carried = [] if start is None else [inner.argument(start.type)]
+    inner.emit_many(Yield(), body(inner, index, *carried))
+    bounds = [constant(b, scalar(I64), n) for n in (first, count)]
+    op = For(() if stacked is None else (stacked,))
+    operands = bounds if start is None else [*bounds, start]
+    return b.emit_many(op, operands, [Region([inner.block])])
+
+
+def _start(b: Builder, rows: Value, init: Sequence[Value]) -> tuple[Value, int]:
+    """What the first combination starts from, and the row it takes."""
+    rest = rows.tensor.shape[1:]
+    if init:
+        return _repeated(b, init[0], rest), 0
+    return reshaped(b, b.emit(Slice((0,), (1,)), rows), rest), 1
+
+
+def _row(b: Builder, rows: Value, index: Value) -> Value:
+    return b.emit(Gather(0, Bounds.INSIDE), rows, index)
+
+
+def _repeated(b: Builder, x: Value, shape: tuple[int, ...]) -> Value:
+    return x if x.tensor.shape == shape else b.emit(Broadcast(shape), x)
+
+
+def _permuted(b: Builder, x: Value, order: tuple[int, ...]) -> Value:
+    return x if order == tuple(range(len(order))) else b.emit(Transpose(order), x)

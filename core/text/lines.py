@@ -1,0 +1,234 @@
+"""Blocks and instructions as lines of text, with the names that `names` has given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+
+from ..ir import Block, Instruction, Op, Region, Value
+from ..ops import (
+    Aggregate,
+    Apply,
+    ApplyValue,
+    Branch,
+    BranchEnum,
+    Conditional,
+    ElementPointer,
+    EnumCase,
+    For,
+    If,
+    Literal,
+    Null,
+    Reference,
+    Undefined,
+    While,
+)
+from ..types import VOID, ArrayType, StructType, Type
+from .attributes import print_attribute
+from .combining import BY_FUNCTION, in_order_of_text
+from .control import STRUCTURED, print_branch, print_head
+from .lexer import written
+from .literals import print_elements
+from .template import (
+    Attribute,
+    Operand,
+    Optional,
+    Piece,
+    Words,
+    attributes_in,
+    defaults_of,
+    opcode_of,
+    template_of,
+)
+
+_NOTHING = Value(VOID)
+_QUESTION = "'?"
+_OWN_FORMS: frozenset[type[Op]] = frozenset((
+    Literal, Reference, Null, Undefined, EnumCase, Aggregate, Apply, ApplyValue, ElementPointer,
+    If, While, For, Branch, Conditional, BranchEnum,
+))  # fmt: skip
+"""The ops that are not written by their templates."""
+
+_CLOSE = (",", "(", ")")
+_STEP = "    "
+_WIDEST = 40 * len(_STEP)
+"""Deeper regions are not indented further: the text would grow with the square of the depth."""
+
+
+@dataclass
+class Lines:
+    """The lines written so far.  What has no name in `names` goes by its own, or is `%?`."""
+
+    names: Mapping[Value, str]
+    labels: Mapping[Block, str] = field(default_factory=dict[Block, str])
+    written: list[str] = field(default_factory=list[str])
+    types: dict[int, str] = field(default_factory=dict[int, str])
+
+    def write(self, body: Region) -> list[str]:
+        """The lines of the blocks of a region."""
+        return self._run(self._region(body, ""))
+
+    def write_instruction(self, instruction: Instruction) -> list[str]:
+        """The lines of one instruction with its bodies."""
+        return self._run(self._instruction(instruction, ""))
+
+    def _run(self, lines: Iterator[tuple[Region, str]]) -> list[str]:
+        """Write regions inside regions without going deeper on Python's stack."""
+        open = [lines]
+        while open:
+            inner = next(open[-1], None)
+            if inner is None:
+                open.pop()
+            else:
+                open.append(self._region(*inner))
+        return self.written
+
+    def _region(self, region: Region, indent: str) -> Iterator[tuple[Region, str]]:
+        deeper = indent if len(indent) >= _WIDEST else indent + _STEP
+        for block in region.blocks:
+            arguments = ", ".join(map(self.typed, block.arguments))
+            self.written.append(f"{indent}{self.labels.get(block) or _QUESTION}({arguments}):")
+            for instruction in block.instructions:
+                if instruction.regions:
+                    yield from self._instruction(instruction, deeper)
+                else:
+                    self.written.append(f"{deeper}{self._head(instruction)}")
+
+    def _instruction(self, instruction: Instruction, indent: str) -> Iterator[tuple[Region, str]]:
+        head = f"{indent}{self._head(instruction)}"
+        words = instruction.op.bodies[: len(instruction.regions)]
+        for word, body in zip_longest(words, instruction.regions, fillvalue=""):
+            assert isinstance(body, Region)
+            self.written.append(f"{head} {word} {{" if word else f"{head} {{")
+            yield body, indent
+            head = f"{indent}}}"
+        self.written.append(head)
+
+    def _head(self, instruction: Instruction) -> str:
+        """`%a, %b = opcode …`."""
+        results = instruction.results
+        is_special = type(instruction.op) in _OWN_FORMS
+        text = self._operation(instruction) if is_special else self._by_template(instruction)
+        return f"{', '.join(map(self.bare, results))} = {text}" if results else text
+
+    def _operation(self, instruction: Instruction) -> str:
+        """What has a form of its own."""
+        op, operands = instruction.op, instruction.operands
+        match op:
+            case Literal():
+                return f"literal {print_elements(op)}: {op.type}"
+            case Reference():
+                return f"literal {written('@', op.symbol)}: {op.type}"
+            case Null():
+                return f"literal null: {op.type}"
+            case Undefined():
+                return f"literal undefined: {op.type}"
+            case EnumCase():
+                inside = f"({', '.join(map(self.typed, operands))})" if operands else ""
+                return f"literal {written('?', op.case)}{inside}: {op.type}"
+            case Aggregate():
+                return f"literal {self._aggregate(op.type, operands)}: {op.type}"
+            case Apply():
+                arguments = ", ".join(map(self.bare, operands))
+                return f"apply {written('@', op.callee)}({arguments}): {op.type}"
+            case ApplyValue():
+                function, *given = map(self.bare, operands or (_NOTHING,))
+                return f"apply {function}({', '.join(given)}): {op.type}"
+            case ElementPointer(keys):
+                return self._element_pointer(keys, operands)
+            case If() | While() | For() if op.name in STRUCTURED:
+                return print_head(instruction, self.typed)
+            case Branch() | Conditional() | BranchEnum():
+                labels = [self.labels.get(b) or _QUESTION for b in instruction.successors]
+                return print_branch(instruction, self.typed, labels)
+            case _:
+                raise AssertionError(op)
+
+    def _by_template(self, instruction: Instruction) -> str:
+        """Opcode, words, operands and attributes as the syntax template of the op says."""
+        op, operands = type(instruction.op), instruction.operands
+        ordered = in_order_of_text(operands) if op in BY_FUNCTION else operands
+        parts = [opcode_of(op)]
+        self._pieces(instruction, template_of(op), [*reversed(ordered)], parts)
+        return " ".join(parts)
+
+    def _aggregate(self, type: Type, operands: Sequence[Value]) -> str:
+        if isinstance(type, StructType):
+            fields = (
+                f"{written('#', name)} = {self.typed(operand)}"
+                for (name, _), operand in zip(type.fields, operands, strict=False)
+            )
+            return f"{{{', '.join(fields)}}}"
+        inside = ", ".join(map(self.typed, operands))
+        return f"[{inside}]" if isinstance(type, ArrayType) else f"({inside})"
+
+    def _element_pointer(self, keys: Sequence[int | str | None], operands: Sequence[Value]) -> str:
+        pointer, *indices = map(self.typed, operands or (_NOTHING,))
+        given = iter(indices)
+        shown = (
+            next(given, "%?") if k is None else written("#", k) if isinstance(k, str) else str(k)
+            for k in keys
+        )
+        return f"elementPointer {pointer} at {', '.join(shown)}"
+
+    def _pieces(
+        self,
+        instruction: Instruction,
+        pieces: Sequence[Piece],
+        operands: list[Value],
+        parts: list[str],
+    ) -> None:
+        """Append the text of the pieces; `operands` are those that follow, the next one last."""
+        op = instruction.op
+        for piece in pieces:
+            match piece:
+                case Operand(is_variadic=True):
+                    if operands:
+                        _add(parts, ", ".join(map(self.typed, reversed(operands))))
+                        operands.clear()
+                case Operand():
+                    _add(parts, self.typed(operands.pop() if operands else _NOTHING))
+                case Words(tokens):
+                    for token in tokens:
+                        _add(parts, token)
+                case Attribute(name, kind):
+                    _add(parts, print_attribute(kind, getattr(op, name)))
+                case Optional(inner):
+                    if _is_needed(instruction, inner, operands):
+                        self._pieces(instruction, inner, operands, parts)
+
+    def bare(self, value: Value) -> str:
+        """`%x`."""
+        name = self.names.get(value)
+        return name or (written("%", value.name) if value.name else "%?")
+
+    def typed(self, value: Value) -> str:
+        """`%x: T`."""
+        type = value.type
+        text = self.types.get(id(type))
+        if text is None:
+            text = self.types[id(type)] = str(type)
+        return f"{self.names.get(value) or self.bare(value)}: {text}"
+
+
+def _add(parts: list[str], text: str) -> None:
+    """Append to what stands between spaces; commas and parentheses stand close."""
+    if text in _CLOSE or parts[-1][-1] == "(":
+        parts[-1] += text
+    else:
+        parts.append(text)
+
+
+def _is_needed(
+    instruction: Instruction, pieces: tuple[Piece, ...], operands: Sequence[Value]
+) -> bool:
+    """Whether a part that can be left out says something."""
+    attributes = [attribute.name for attribute in attributes_in(pieces)]
+    if not attributes:
+        return bool(operands)
+    defaults = defaults_of(type(instruction.op))
+    return any(
+        name not in defaults or getattr(instruction.op, name) != defaults[name]
+        for name in attributes
+    )

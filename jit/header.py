@@ -1,0 +1,296 @@
+"""The C interface of compiled functions: their names and parameters in C, and the header that declares them.
+
+    int32_t f(const float *x, const int64_t *n, float *result);
+
+Tensors are passed by pointer, row by row; of structs, tuples and arrays the leaves, in order.  What has no such
+form, as functions and pointers, is not exported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from ..core.ir import Function, Module
+from ..core.types import ArrayType, StructType, TensorType, TupleType, Type
+
+OUT_OF_MEMORY: Final = -1
+"""What a function returns when there is no memory for its intermediate values."""
+
+MOST_LEAVES: Final = 1000
+"""Tensors that a function with a C interface takes and returns."""
+
+C_TYPES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "bool": "uint8_t",
+        "i8": "int8_t",
+        "i16": "int16_t",
+        "i32": "int32_t",
+        "i64": "int64_t",
+        "f16": "uint16_t",
+        "bf16": "uint16_t",
+        "f32": "float",
+        "f64": "double",
+    }
+)
+
+
+@dataclass(frozen=True)
+class CParameter:
+    """A pointer to the elements of one leaf; `path` says where in the function's signature that is."""
+
+    name: str
+    type: TensorType
+    path: str
+
+    @property
+    def element(self) -> str:
+        """The C type of an element."""
+        return C_TYPES[self.type.dtype.name]
+
+
+@dataclass(frozen=True)
+class Export:
+    """A function of a module, `name`, as C sees it."""
+
+    name: str
+    symbol: str
+    signature: str
+    inputs: tuple[CParameter, ...]
+    outputs: tuple[CParameter, ...]
+
+    @property
+    def prototype(self) -> str:
+        """`int32_t f(const float *x, float *result)`."""
+        parameters = [
+            *(f"const {each.element} *{each.name}" for each in self.inputs),
+            *(f"{each.element} *{each.name}" for each in self.outputs),
+        ]
+        return f"int32_t {self.symbol}({', '.join(parameters) or 'void'})"
+
+
+@dataclass(frozen=True)
+class Interface:
+    """All that a module exports; `left_out` are functions that have no C interface, with the reason.
+
+    `message` is the function that explains a number that another one returned.
+    """
+
+    module: str
+    exports: tuple[Export, ...]
+    left_out: tuple[tuple[str, str], ...]
+    message: str
+
+
+def interface_of(module: Module, names: Sequence[str]) -> Interface:
+    """The C interface of the functions `names`, which have bodies."""
+    taken = {name for name, function in module.functions.items() if function.body is None}
+    exports: list[Export] = []
+    left_out: list[tuple[str, str]] = []
+    for name in names:
+        function = module.functions[name]
+        reason = _reason_against(function)
+        if reason is not None:
+            left_out.append((name, reason))
+            continue
+        symbol = _identifier(name, "f", taken)
+        taken.add(symbol)
+        inputs, outputs = _parameters(function)
+        exports.append(Export(name, symbol, str(function.type), inputs, outputs))
+    message = _identifier(f"{module.name}_message", "module_message", taken)
+    return Interface(module.name, tuple(exports), tuple(left_out), message)
+
+
+def header_text(interface: Interface, messages: Sequence[str]) -> str:
+    """The header, for C99 and C++; `messages` are what the codes 1, 2, … mean."""
+    guard = f"NNKIT_{_identifier(interface.module, 'module', ()).upper()}_H"
+    codes = [f"{number}: {message}" for number, message in enumerate(messages, 1)]
+    lines = [
+        *_comment(
+            [
+                f'The functions of the module "{interface.module}".  Made by dlc; do not edit.',
+                "",
+                "Tensors are passed by pointer: all elements, row by row, aligned to an element.",
+                "Results must not overlap with arguments or each other.  f16 and bf16 are bit patterns,",
+                "bool is 0 or 1.  Functions may be called from several threads at once.",
+                "",
+                f"A function returns 0, or a code that {interface.message} explains:",
+                f"{OUT_OF_MEMORY}: out of memory",
+                *codes,
+            ]
+        ),
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "",
+        "#include <stdint.h>",
+        "",
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+    ]
+    for export in interface.exports:
+        lines += ["", *_comment(_description(export)), f"{export.prototype};"]
+    if interface.left_out:
+        reasons = [f"@{name}: {reason}" for name, reason in interface.left_out]
+        lines += ["", *_comment(["Without a C interface:", *reasons])]
+    lines += [
+        "",
+        *_comment(["What a code means; an empty string for 0 and for other numbers."]),
+        f"const char *{interface.message}(int32_t code);",
+        "",
+        "#ifdef __cplusplus",
+        "}",
+        "#endif",
+        "",
+        f"#endif /* {guard} */",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _description(export: Export) -> Iterator[str]:
+    yield f"@{export.name}: {export.signature}"
+    parameters = [*export.inputs, *export.outputs]
+    width = max((len(each.name) for each in parameters), default=0)
+    for each in parameters:
+        count = "1 element" if each.type.size == 1 else f"{each.type.size} elements"
+        yield f"  {each.name:<{width}}  {each.path}: {each.type}, {count}"
+
+
+def _comment(lines: Iterable[str]) -> list[str]:
+    """A block comment; nothing in it ends it early or looks like something else to a C compiler."""
+    safe = [_shown(line) for line in lines]
+    return [f"/* {safe[0]}", *(f" * {line}".rstrip() for line in safe[1:]), " */"]
+
+
+def _shown(text: str) -> str:
+    printable = "".join(c if c.isprintable() else "\ufffd" for c in text)
+    for mark in ("*/", "/*", "??"):
+        while mark in printable:
+            printable = printable.replace(mark, f"{mark[0]} {mark[1]}")
+    return printable.replace("\\", "/")
+
+
+def _reason_against(function: Function) -> str | None:
+    count = 0
+    for type in (*function.type.parameters, function.type.result):
+        for leaf, _ in _leaves(type, ""):
+            count += 1
+            if not isinstance(leaf, TensorType):
+                return f"a value of type {leaf} has no form in C"
+            if count > MOST_LEAVES:
+                return f"it takes and returns more than {MOST_LEAVES} tensors"
+    return None
+
+
+def _parameters(function: Function) -> tuple[tuple[CParameter, ...], tuple[CParameter, ...]]:
+    taken: set[str] = set()
+    inputs: list[CParameter] = []
+    for number, value in enumerate(function.parameters):
+        name = value.name or f"x{number}"
+        inputs += _made(function.type.parameters[number], name, f"parameter {number}", taken)
+    outputs = _made(function.type.result, "result", "result", taken)
+    return tuple(inputs), tuple(outputs)
+
+
+def _made(type: Type, name: str, path: str, taken: set[str]) -> list[CParameter]:
+    made: list[CParameter] = []
+    for leaf, keys in _leaves(type, ""):
+        assert isinstance(leaf, TensorType)
+        parts = keys.replace("#", "").split()
+        identifier = _identifier("_".join([name, *parts]), "x", taken)
+        taken.add(identifier)
+        made.append(CParameter(identifier, leaf, f"{path} {', '.join(keys.split())}".rstrip()))
+    return made
+
+
+def _leaves(type: Type, keys: str) -> Iterator[tuple[Type, str]]:
+    """What is no tuple, struct or array, with the keys that lead there, `#a 0`."""
+    pending = [(type, keys)]
+    while pending:
+        current, path = pending.pop()
+        parts: list[tuple[Type, str]]
+        match current:
+            case ArrayType(count, element):
+                # a type may claim billions of elements; more than this are refused
+                shown = min(count, MOST_LEAVES + 1)
+                parts = [(element, f"{path} {number}") for number in range(shown)]
+            case StructType(fields=fields):
+                parts = [(part, f"{path} #{_word(key)}") for key, part in fields]
+            case TupleType(elements):
+                parts = [(part, f"{path} {number}") for number, part in enumerate(elements)]
+            case _:
+                yield current, path
+                continue
+        pending.extend(reversed(parts))
+
+
+def _word(name: str) -> str:
+    """A field's name without spaces, which separate keys here."""
+    return re.sub(r"\s", "_", name)
+
+
+def _identifier(name: str, default: str, taken: Collection[str]) -> str:
+    """`name` as an identifier of C and C++ that is free and nobody's."""
+    word = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    if not word.strip("_"):
+        word = default
+    # leading underscores belong to the compiler
+    word = word.lstrip("_") or default
+    if word[0].isdigit():
+        word = f"{default}{word}"
+    if word in RESERVED:
+        word += "_"
+    unique, number = word, 1
+    while unique in taken:
+        number += 1
+        unique = f"{word}_{number}"
+    return unique
+
+
+_KEYWORDS = """
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const const_cast
+consteval constexpr constinit continue co_await co_return co_yield decltype default delete do double dynamic_cast else
+enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
+nullptr operator or or_eq private protected public register reinterpret_cast requires restrict return short signed
+sizeof static static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename
+typeof union unsigned using virtual void volatile wchar_t while xor xor_eq linux unix near far
+int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t main nothing
+"""
+
+_MATH = """
+acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 exp10 expm1 fabs fdim floor fma
+fmax fmin
+fmod frexp gamma hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround modf nan
+nearbyint nextafter nexttoward pow pow10 remainder remquo rint round scalb scalbln scalbn significand sin sincos sinh
+sqrt tan tanh tgamma trunc y0 y1 yn drem signbit isinf isnan finite
+cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog conj cpow cproj creal csin csinh csqrt ctan
+ctanh
+"""
+
+_LIBRARY = """
+abort abs alloca aligned_alloc atexit atof atoi atol atoll bcmp bcopy bsearch bzero calloc clock close div exit execl
+execle execlp execv execve execvp ffs ffsl ffsll fopen fork fprintf fputc fputs free fscanf fwrite getenv gettext
+imaxabs index isalnum isalpha isascii isblank iscntrl isdigit isgraph islower isprint ispunct isspace isupper isxdigit
+labs ldiv llabs lldiv longjmp malloc memchr memcmp memcpy memmove mempcpy memset open posix_memalign printf putchar puts
+qsort raise rand read realloc rindex scanf setjmp signal snprintf sprintf srand sscanf stpcpy stpncpy strcasecmp strcat
+strchr strcmp strcpy strcspn strdup strfmon strftime strlen strncasecmp strncat strncmp strncpy strndup strpbrk strrchr
+strspn strstr strtod strtol strtoul system time toascii tolower toupper towlower towupper vfprintf vfscanf vprintf
+vscanf vsnprintf vsprintf vsscanf write
+"""
+
+RESERVED: Final = frozenset(
+    [
+        *_KEYWORDS.split(),
+        *(
+            f"{name}{suffix}"
+            for name in _MATH.split()
+            for suffix in ("", "f", "l", "_r", "f_r", "l_r")
+        ),
+        *_LIBRARY.split(),
+    ]
+)
+"""What a function or parameter must not be called: words of C and C++, and what the C library or compiler has."""

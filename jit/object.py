@@ -1,0 +1,278 @@
+"""Ahead of time: scheduled functions as object code with a C interface, for this machine or another.
+
+1. Every exported function gets its kernel (`emit.program`) and a wrapper with C's types, which finds memory for the
+   kernel's arena: on the stack when it is small, else from `malloc`.  So calls share nothing, and may run at once.
+2. Constants are data of the module; what a check's number means is a table of strings.
+3. All but the exported functions is internal.
+4. LLVM makes bitcode, assembly or an object of it, for any of its targets.
+
+Nothing refers to Python, NumPy or a BLAS: matrix products must have been left to nests
+(`Target.has_blas=False`).  What remains is the C library: `malloc`, `memset`, functions of `libm`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from llvmlite import binding
+
+from ..core.errors import InternalError, UnsupportedError
+from ..core.ir import Module
+from ..core.schedule.target import Target as ScheduleTarget
+from . import cpus
+from .emit.program import Program, emit_program
+from .emit.steps import CheckSite, Problem
+from .emit.writer import (
+    I1,
+    I8,
+    I32,
+    I64,
+    PTR,
+    FunctionWriter,
+    ModuleWriter,
+    Parameter,
+    Register,
+    constant,
+)
+from .header import OUT_OF_MEMORY, Export, Interface
+from .llvm import Target, host_target, use_registers
+
+STACK_BYTES: Final = 16 * 1024
+"""Arenas up to this size lie on the stack."""
+
+NATIVE: Final = "native"
+GENERIC: Final = "generic"
+
+
+@dataclass(frozen=True)
+class Library:
+    """LLVM text of a module's exported functions; `messages` are what the codes 1, 2, … mean."""
+
+    text: str
+    interface: Interface
+    messages: tuple[str, ...]
+
+
+def find_target(triple: str | None = None, cpu: str | None = None) -> Target:
+    """The machine that options name: by default any of this machine's architecture; `native` is this very one.
+
+    Raises: UnsupportedError when LLVM does not know it, or our code does not fit it.
+    """
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    if triple is None and cpu == NATIVE:
+        return host_target()
+    wanted = triple or binding.get_process_triple()
+    if cpu == NATIVE:
+        raise UnsupportedError(
+            f"native is the CPU of this machine, which is no {triple}: name a CPU"
+        )
+    try:
+        machine = binding.Target.from_triple(wanted).create_target_machine()
+    except RuntimeError:
+        raise UnsupportedError(
+            f"LLVM has no target {wanted!r}; a triple is like aarch64-linux-gnu"
+        ) from None
+    layout = str(machine.target_data)
+    if layout.startswith("E") or "p:32" in layout or "p:16" in layout:
+        raise UnsupportedError(f"{wanted} is no little-endian target of 64 bits")
+    named = "" if cpu in (None, GENERIC) else str(cpu)
+    is_arm = wanted.startswith(("aarch64", "arm64"))
+    vector_bytes = cpus.vector_bytes(wanted, named) if named else 16
+    return Target(
+        triple=wanted,
+        cpu=named,
+        # of CPUs that are tuned for half vectors: our kernels choose their width themselves
+        features="-prefer-256-bit" if vector_bytes == 64 else "",
+        vector_bytes=vector_bytes,
+        vector_registers=32 if is_arm or vector_bytes == 64 else 16,
+        scalef=vector_bytes == 64,
+    )
+
+
+def schedule_target(target: Target) -> ScheduleTarget:
+    """What the schedule is told of a machine; it has no BLAS."""
+    return ScheduleTarget(
+        vector_bytes=target.vector_bytes, registers=target.vector_registers, has_blas=False
+    )
+
+
+def write_library(module: Module, interface: Interface, target: Target) -> Library:
+    """The text of the exported functions of a module in stage schedule."""
+    writer = ModuleWriter(scalef=target.scalef)
+    messages: list[str] = []
+    for number, export in enumerate(interface.exports):
+        function = module.functions[export.name]
+        program = emit_program(writer, function, f"kernel.{number}", functions=module.functions)
+        _embed(writer, program)
+        _write_wrapper(writer, export, program, _temporary(number), offset=len(messages))
+        messages += map(_meaning, program.sites)
+    text = "\n".join([writer.text(), _messages_text(messages)])
+    return Library(text, interface, tuple(messages))
+
+
+class Emitter:
+    """LLVM's module of a library, and what can be made of it.  Use as a context manager."""
+
+    def __init__(self, library: Library, target: Target, *, level: int = 2) -> None:
+        self.machine = binding.Target.from_triple(target.triple).create_target_machine(
+            cpu=target.cpu,
+            features=target.features,
+            opt=level,
+            reloc="pic",
+            codemodel="default" if target.triple.startswith("arm64-apple") else "small",
+        )
+        try:
+            self.module = binding.parse_assembly(library.text, binding.create_context())
+            self.module.triple = target.triple
+            self.module.data_layout = str(self.machine.target_data)
+            self.module.name = library.interface.module
+            self.module.verify()
+            use_registers(self.module, self.machine, library.text)
+            _publish(self.module, library.interface)
+        except RuntimeError as error:
+            raise InternalError(
+                f"LLVM refused the code of {library.interface.module}: {error}"
+            ) from None
+
+    def __enter__(self) -> Emitter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.module.close()
+
+    def llvm(self) -> str:
+        """LLVM IR as text."""
+        return str(self.module)
+
+    def bitcode(self) -> bytes:
+        """LLVM IR as bitcode."""
+        code: bytes = self.module.as_bitcode()
+        return code
+
+    def assembly(self) -> str:
+        """Assembly of the target."""
+        text: str = self.machine.emit_assembly(self.module)
+        return text
+
+    def object_code(self) -> bytes:
+        """An object file of the target."""
+        code: bytes = self.machine.emit_object(self.module)
+        return code
+
+
+def _temporary(number: int) -> str:
+    """What an exported function is called while the text is written: no name of ours or of libm."""
+    return f"export.{number}"
+
+
+_MESSAGE: Final = "export.message"
+
+
+def _publish(module: binding.ModuleRef, interface: Interface) -> None:
+    """Give the exported functions their names, and make all others internal."""
+    names = {_temporary(n): export.symbol for n, export in enumerate(interface.exports)}
+    names[_MESSAGE] = interface.message
+    for function in list(module.functions):
+        if function.name in names:
+            wanted = names[function.name]
+            function.name = wanted
+            if function.name != wanted:
+                raise InternalError(f"the name {wanted} is taken by the compiler itself")
+        elif not function.is_declaration:
+            function.linkage = "internal"
+
+
+def _embed(writer: ModuleWriter, program: Program) -> None:
+    """Make data of the constants that a program keeps outside of its text."""
+    kept = {memory.ctypes.data: memory for memory in program.data}
+    for name, address in program.symbols.items():
+        if address not in kept:
+            raise InternalError(f"compiled ahead of time, a program must not need {name}")
+        writer.data(name, kept[address].tobytes())
+
+
+def _write_wrapper(
+    writer: ModuleWriter, export: Export, program: Program, name: str, *, offset: int
+) -> None:
+    """Write the function that C calls: its own arena, and a code that no other function returns."""
+    count = len(export.inputs) + len(export.outputs)
+    w = writer.function(name, [Parameter(PTR)] * count, I32)
+    if program.arena_bytes <= STACK_BYTES:
+        arena = w.allocate(I8, max(program.arena_bytes, 64))
+        found = w.call(program.name, I64, [*w.parameters, arena])
+    else:
+        memory = w.call("malloc", PTR, [constant(I64, program.arena_bytes + 63)])
+        missing = w.value(I1, f"icmp eq ptr {memory.text}, null")
+        failed, done = w.new_label("failed"), w.new_label("done")
+        w.branch_if(missing, failed, done, rarely=True)
+        w.begin(failed)
+        w.ret(constant(I32, OUT_OF_MEMORY))
+        w.begin(done)
+        end = w.value(I64, f"ptrtoint ptr {w.offset(memory, 63).text} to i64")
+        start = w.value(I64, f"and i64 {end.text}, -64")
+        arena = w.value(PTR, f"inttoptr i64 {start.text} to ptr")
+        found = w.call(program.name, I64, [*w.parameters, arena])
+        w.call_void("free", [memory])
+    _return_code(w, found, offset)
+
+
+def _return_code(w: FunctionWriter, found: Register, offset: int) -> None:
+    """Return a kernel's code, moved behind the codes of the functions before."""
+    code = w.value(I32, f"trunc i64 {found.text} to i32")
+    if offset:
+        moved = w.value(I32, f"add i32 {code.text}, {offset}")
+        is_done = w.value(I1, f"icmp eq i32 {code.text}, 0")
+        code = w.select(is_done, code, moved)
+    w.ret(code)
+
+
+def _messages_text(messages: Sequence[str]) -> str:
+    """The function that says what a code means, and its table: code -1 first, then 0, 1, …"""
+    texts = ["out of memory", "", *messages]
+    lines: list[str] = []
+    for number, message in enumerate(texts):
+        data = message.encode() + b"\0"
+        escaped = "".join(f"\\{byte:02X}" for byte in data)
+        lines.append(
+            f'@message.{number} = private unnamed_addr constant [{len(data)} x i8] c"{escaped}"'
+        )
+    count = len(texts)
+    pointers = ", ".join(f"ptr @message.{number}" for number in range(count))
+    lines.append(f"@messages = private unnamed_addr constant [{count} x ptr] [{pointers}]")
+    return "\n".join([*lines, _MESSAGE_FUNCTION % count])
+
+
+_MESSAGE_FUNCTION: Final = """\
+define ptr @export.message(i32 %%code) nounwind {
+entry:
+  %%moved = add i32 %%code, 1
+  %%known = icmp ult i32 %%moved, %d
+  %%number = select i1 %%known, i32 %%moved, i32 1
+  %%index = zext i32 %%number to i64
+  %%place = getelementptr ptr, ptr @messages, i64 %%index
+  %%message = load ptr, ptr %%place
+  ret ptr %%message
+}
+"""
+
+
+_MEANINGS: Final[Mapping[Problem, str]] = MappingProxyType(
+    {
+        Problem.INDEX: "an index is out of range",
+        Problem.TRIPS: "a loop does not run once per element of what it stacks",
+        Problem.DEPTH: "is called too deeply for the stack",
+        Problem.MEMORY: "is called too deeply for the memory there is",
+    }
+)
+
+
+def _meaning(site: CheckSite) -> str:
+    """What a failed check means, with its place in the program."""
+    place = site.location.resolve() if site.location is not None else None
+    where = f"{place.file}, line {place.line}: " if place is not None else ""
+    callee = f"@{site.callee} " if site.callee else ""
+    return f"{where}{callee}{_MEANINGS.get(site.problem, site.problem.value)}"

@@ -1,0 +1,122 @@
+"""From a module to what `dlc` makes of it: text of a stage, code of a target, a linked library."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..core.ir import Module, Stage
+from ..core.passes import run_pipeline
+from ..core.text import print_module
+from ..core.verify import verify
+from ..jit.header import Interface, header_text, interface_of
+from ..jit.object import Emitter, find_target, schedule_target, write_library
+from ..lowering import pipeline_to
+from .command import InputError
+from .modules import defined
+
+_TEXTS = {"ir": "optimizable", "compute": "compute", "schedule": "schedule"}
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was asked for, and the header that belongs to it."""
+
+    data: str | bytes
+    header: str
+
+
+def compile_module(
+    module: Module, kind: str, *, level: int, triple: str | None, cpu: str | None
+) -> Made:
+    """Compile `module`, of a stage before compute, which is used up.
+
+    `kind` is one of `dlc.KINDS`; a shared library is an object still to be linked.
+    Raises: InputError when there is nothing to compile, UnsupportedError for an unknown target.
+    """
+    if module.stage not in (Stage.RAW, Stage.OPTIMIZABLE):
+        raise InputError(
+            f"the module is in stage {module.stage.value}: dlc starts from the stages raw and optimizable"
+        )
+    target = find_target(triple, cpu)
+    entries = defined(module)
+    _advance(module, "optimizable", entries, level)
+    interface = interface_of(module, entries)
+    header = header_text(interface, ())
+    if kind == "ir":
+        return Made(print_module(module), header)
+    if not interface.exports:
+        raise InputError(_nothing_to_compile(interface))
+    exported = tuple(export.name for export in interface.exports)
+    _advance(module, "optimized", exported, level)
+    _advance(module, "compute", exported, level)
+    if kind == "compute":
+        return Made(print_module(module), header)
+    machine = schedule_target(target)
+    run_pipeline(
+        module, pipeline_to("schedule", exported, level=level, target=machine), verifier=verify
+    )
+    if kind == "schedule":
+        return Made(print_module(module), header)
+    library = write_library(module, interface, target)
+    header = header_text(interface, library.messages)
+    with Emitter(library, target, level=level) as emitter:
+        match kind:
+            case "header":
+                return Made(header, header)
+            case "llvm":
+                return Made(emitter.llvm(), header)
+            case "bc":
+                return Made(emitter.bitcode(), header)
+            case "asm":
+                return Made(emitter.assembly(), header)
+            case _:
+                return Made(emitter.object_code(), header)
+
+
+def link(code: bytes, output: str, triple: str | None) -> None:
+    """Link an object to a shared library, with the C compiler that `CC` names, or `cc`.
+
+    Raises: InputError when there is no compiler, or it fails.
+    """
+    given = os.environ.get("CC", "")
+    if triple is not None and not given and triple.split("-")[0] != platform.machine():
+        raise InputError(
+            f"a shared library for {triple} needs a C compiler for it: set CC, as CC={triple}-gcc"
+        )
+    command = shlex.split(given) or ["cc"]
+    if shutil.which(command[0]) is None:
+        raise InputError(
+            f"a shared library needs a C compiler, and there is no {command[0]}: install one, set CC, or "
+            "use --emit obj"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        object_file = Path(folder) / "module.o"
+        object_file.write_bytes(code)
+        linked = subprocess.run(
+            [*command, "-shared", "-o", os.path.abspath(output), str(object_file), "-lm"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    if linked.returncode:
+        problem = (linked.stderr or linked.stdout).strip()
+        raise InputError(f"{' '.join(command)} cannot link {output}:\n{problem}")
+
+
+def _advance(module: Module, stage: str, entries: tuple[str, ...], level: int) -> None:
+    run_pipeline(module, pipeline_to(stage, entries, level=level), verifier=verify)
+
+
+def _nothing_to_compile(interface: Interface) -> str:
+    if not interface.left_out:
+        return "the module has no function with a body: there is nothing to compile"
+    reasons = "\n".join(f"  @{name}: {reason}" for name, reason in interface.left_out)
+    return f"no function of the module has a C interface:\n{reasons}"

@@ -1,0 +1,102 @@
+"""Runs a function of a module as compiled code, by the entry that staged functions have too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..core.errors import InternalError, UnsupportedError
+from ..core.ir import Module
+from ..core.types import TensorType, Type, elements_of
+from ..jit import program
+from ..jit.emit.checks import error_of
+from ..jit.emit.steps import CheckSite
+from ..jit.entry import Leaf, Several, Signature
+from ..jit.program import host
+from ..lowering import STAGES
+from ..stages import advance
+
+__all__ = ["host", "run"]
+
+
+def run(module: Module, name: str, arguments: Sequence[Any]) -> Any:
+    """What `@name(arguments)` returns, both as the evaluator has them.  The module is used up.
+
+    Raises: IndexOutOfRangeError when a check of the program fails.
+    """
+    type = module.functions[name].type
+    done = max(1, STAGES.index(module.stage.value))
+    first = 1 if done <= 1 else done + 1
+    for stage in STAGES[first:]:
+        advance(module, (name,), stage)
+    function = module.functions[name]
+    inputs = [leaf for parameter in type.parameters for leaf in _leaves(parameter)]
+    outputs = [*_leaves(type.result)]
+    signature = Signature(tuple(map(_node, inputs)), Several(tuple(map(_node, outputs))))
+    call = program.build(
+        function,
+        signature,
+        name=name,
+        fallback=_refuse,
+        explain=_explain,
+        functions=module.functions,
+    ).call
+    given = [
+        _stored(leaf, data)
+        for parameter, argument in zip(type.parameters, arguments, strict=True)
+        for leaf, data in zip(_leaves(parameter), _flat(parameter, argument), strict=True)
+    ]
+    returned = iter(call(*given))
+    return _gathered(type.result, returned)
+
+
+def _node(leaf: TensorType) -> Leaf:
+    return Leaf(leaf.dtype.name, leaf.shape)
+
+
+def _leaves(type: Type) -> Iterator[TensorType]:
+    elements = elements_of(type)
+    if elements is not None:
+        for element in elements:
+            yield from _leaves(element)
+    elif isinstance(type, TensorType):
+        yield type
+    else:
+        raise UnsupportedError(
+            f"a value of type {type} cannot cross to compiled code: use --with evaluator"
+        )
+
+
+def _flat(type: Type, data: Any) -> Iterator[Any]:
+    elements = elements_of(type)
+    if elements is None:
+        yield data
+    else:
+        for element, each in zip(elements, data, strict=True):
+            yield from _flat(element, each)
+
+
+def _gathered(type: Type, arrays: Iterator[Any]) -> Any:
+    elements = elements_of(type)
+    if elements is not None:
+        return tuple(_gathered(element, arrays) for element in elements)
+    assert isinstance(type, TensorType)
+    return type.dtype.load(np.asarray(next(arrays)).view(type.dtype.storage))
+
+
+def _stored(type: TensorType, data: Any) -> Any:
+    return np.array(type.dtype.store(np.asarray(data)), type.dtype.storage, order="C")
+
+
+def _refuse(*arguments: Any) -> NoReturn:
+    raise InternalError("compiled code does not take the arguments that its signature promises")
+
+
+def _explain(site: CheckSite, first: int, second: int) -> NoReturn:
+    error = error_of(site, first, second)
+    place = site.location.resolve() if site.location is not None else None
+    if place is None:
+        raise error
+    raise type(error)(f"{place.file}, line {place.line}: {error}")
