@@ -127,15 +127,16 @@ class Operands:
         while self.cursor.ahead(ahead).text == "<":
             ahead += 1
         first = self.cursor.ahead(ahead)
-        if first.kind == "name" or self.cursor.ahead(ahead + 1).text != ":":
+        if first.kind == "name" or (ahead == 1 and self.cursor.ahead(2).text != ":"):
             return first.kind == "name"
-        depth = 1
-        for ahead in range(1, len(self.cursor.tokens)):
-            token = self.cursor.ahead(ahead)
+        depth = 0
+        tokens = self.cursor.tokens
+        for position in range(self.cursor.position, len(tokens)):
+            token = tokens[position]
             if token.kind == "name" and token.text[0] == "%":
                 return True
             depth += (token.text == "<") - (token.text == ">")
-            if not depth or token.kind == "end":
+            if not depth:
                 return False
         return False
 
