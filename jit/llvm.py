@@ -1,8 +1,10 @@
 """Compile LLVM IR text to native code of this machine, in this process.
 
 1. `parse_assembly` and `verify` turn the text into a module, in an LLVM context of its own.
-2. A `TargetMachine` for the host emits an object file. No IR passes run: the text is finished SSA
-   with explicit vectors, and passes were measured to cost more than they give.
+2. In functions with the attribute `"nnkit-registers"`, those with control flow, SROA turns variables into
+   registers. No other IR passes run: the text is finished SSA with explicit vectors, and passes were measured to
+   cost more than they give.
+   A `TargetMachine` for the host emits an object file.
 3. LLJIT links the object against the given addresses and the symbols of the process (libm), and
    keeps it loaded until the `CompiledModule` is dropped.
 
@@ -18,6 +20,9 @@ from types import MappingProxyType
 from typing import Final
 
 from llvmlite import binding
+
+REGISTERS: Final = "nnkit-registers"
+"""The attribute of functions whose variables become registers."""
 
 _NO_SYMBOLS: Final[Mapping[str, int]] = MappingProxyType({})
 
@@ -110,6 +115,7 @@ class Engine:
         with self._lock:
             module = _parse(text)
             try:
+                use_registers(module, self._machine, text)
                 return self._machine.emit_object(module)
             except RuntimeError as error:
                 raise LLVMError(str(error), text) from None
@@ -136,6 +142,7 @@ class Engine:
         with self._lock:
             module = _parse(text)
             try:
+                use_registers(module, self._machine, text)
                 return self._machine.emit_assembly(module)
             except RuntimeError as error:
                 raise LLVMError(str(error), text) from None
@@ -176,6 +183,19 @@ def compile_module(text: str, symbols: Mapping[str, int] = _NO_SYMBOLS) -> Compi
 def load_object(object_code: bytes, symbols: Mapping[str, int] = _NO_SYMBOLS) -> CompiledModule:
     """Load an object file compiled earlier: `Engine.load_object` of the host's engine."""
     return host_engine().load_object(object_code, symbols)
+
+
+def use_registers(module: binding.ModuleRef, machine: binding.TargetMachine, text: str) -> None:
+    """Turn variables into registers in the functions of `text`, parsed as `module`, that ask for it."""
+    if REGISTERS not in text:
+        return
+    builder = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options())
+    passes = binding.create_new_function_pass_manager()
+    passes.add_sroa_pass()
+    wanted = REGISTERS.encode()
+    for function in module.functions:
+        if not function.is_declaration and any(wanted in a for a in function.attributes):
+            passes.run(function, builder)
 
 
 def assembly(text: str) -> str:

@@ -7,7 +7,7 @@ that a call crosses from Python to the kernel once.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -24,6 +24,7 @@ from .emit.writer import ModuleWriter
 from .entry import Signature, bind, entry_text
 from .llvm import LLVMError, assembly, compile_module, host_target
 from .runtime.blas import find_blas
+from .runtime.stack import stack_bytes
 
 KERNEL = "kernel"
 ENTRY = "entry"
@@ -51,16 +52,16 @@ class Executable:
     arena_bytes: int
 
 
-def kernel_text(function: Function) -> str:
-    """The LLVM IR of the kernel alone."""
+def kernel_text(function: Function, functions: Mapping[str, Function] | None = None) -> str:
+    """The LLVM IR of the kernel, and of those of `functions` that it calls."""
     writer = ModuleWriter(scalef=host_target().scalef)
-    emit_program(writer, function, KERNEL)
+    emit_program(writer, function, KERNEL, functions=functions, stack_bytes=stack_bytes())
     return writer.text()
 
 
-def kernel_assembly(function: Function) -> str:
-    """The machine code of the kernel, for people to read."""
-    return assembly(kernel_text(function))
+def kernel_assembly(function: Function, functions: Mapping[str, Function] | None = None) -> str:
+    """The machine code of the same, for people to read."""
+    return assembly(kernel_text(function, functions))
 
 
 def build(
@@ -70,15 +71,16 @@ def build(
     name: str,
     fallback: Callable[..., Any],
     explain: Callable[[CheckSite, int, int], object],
+    functions: Mapping[str, Function] | None = None,
 ) -> Executable:
-    """Compile a scheduled function and bind its entry.
+    """Compile a scheduled function, with those of `functions` that it calls, and bind its entry.
 
     `fallback` gets the arguments of calls that the signature does not fit; `explain` raises for a run-time
     check that failed, given where, the index and the bound.
     Raises: InternalError when LLVM refuses the code.
     """
     writer = ModuleWriter(scalef=host_target().scalef)
-    program = emit_program(writer, function, KERNEL)
+    program = emit_program(writer, function, KERNEL, functions=functions, stack_bytes=stack_bytes())
     made = entry_text(signature, KERNEL, ENTRY, module=writer)
     text = writer.text()
     symbols = {**program.symbols, **made.symbols}

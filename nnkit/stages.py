@@ -1,10 +1,4 @@
-"""From a staged function and shapes to native code: the stages, in order.
-
-    raw          what staging gives
-    optimizable  gradients have bodies, everything is simplified; calls are still calls
-    optimized    one function of tensors: calls inlined, structs and tuples taken apart
-    compute      loop nests
-    schedule     loops, vectors and memory decided: what is emitted
+"""From a staged function and shapes to native code, through the stages of `lowering`.
 
 `compile` loads this file on first use: it brings the passes, and LLVM by way of `jit.program`.
 """
@@ -12,33 +6,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .compile import Specialization
-from .core.autodiff import differentiate, gradient_type
-from .core.compute import fuse, generate_compute
-from .core.errors import IndexOutOfRangeError, InternalError, StagingError
+from .core.autodiff import gradient_type
+from .core.errors import InternalError, StagingError
 from .core.ir import Function, Module
-from .core.passes.pipeline import (
-    AFTER_DIFFERENTIATION,
-    BEFORE_DIFFERENTIATION,
-    code_generation,
-    run_pipeline,
-)
-from .core.schedule.plan import schedule
+from .core.passes.pipeline import run_pipeline
+from .core.schedule.target import Target
 from .core.text import print_module
 from .core.types import TensorType, Type, elements_of
 from .core.verify import verify
 from .jit import entry, program
+from .jit.emit.checks import error_of
 from .jit.emit.steps import CheckSite
+from .lowering import STAGES, pipeline_to
 from .staging.expression import at
 from .staging.primitive import located
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
 from .staging.specialize import Specializer
 from .tensors import RANKED
-
-STAGES = ("raw", "optimizable", "optimized", "compute", "schedule")
 
 
 def module_at(specialization: Specialization, stage: str) -> tuple[Module, Function]:
@@ -61,21 +49,22 @@ def module_at(specialization: Specialization, stage: str) -> tuple[Module, Funct
     return module, module.functions[start.name]
 
 
-def advance(module: Module, entry: str, stage: str) -> None:
-    """Bring `module` from the stage before to the end of `stage`."""
-    match stage:
-        case "optimizable":
-            run_pipeline(module, BEFORE_DIFFERENTIATION, verifier=verify)
-            differentiate(module)
-            check(module, "differentiation")
-            run_pipeline(module, AFTER_DIFFERENTIATION, verifier=verify)
-        case "optimized":
-            run_pipeline(module, code_generation(entry), verifier=verify)
-        case "compute":
-            generate_compute(module)
-            fuse(module)
-        case _:
-            schedule(module, program.host())
+def advance(
+    module: Module,
+    entries: str | Sequence[str],
+    stage: str,
+    *,
+    level: int = 2,
+    target: Target | None = None,
+) -> None:
+    """Bring `module` from the stage before to the end of `stage`.
+
+    `entries` are the functions that stay, by name; `level` is the number after -O; `target` is the machine to
+    schedule for, by default this one.
+    """
+    machine = target or (program.host() if stage == "schedule" else None)
+    kept = (entries,) if isinstance(entries, str) else entries
+    run_pipeline(module, pipeline_to(stage, kept, level=level, target=machine), verifier=verify)
 
 
 def check(module: Module, stage: str) -> None:
@@ -91,13 +80,20 @@ def compiled(
     specialization: Specialization, fallback: Callable[..., Any], name: str
 ) -> Callable[..., Any]:
     """Native code that takes and returns concrete values; `fallback` sees to arguments that do not fit."""
-    _, function = module_at(specialization, "schedule")
+    module, function = module_at(specialization, "schedule")
     shapes = list(specialization.shapes)
     arguments = tuple(_node(spec, shapes) for spec in specialization.specs)
     result_shapes = _result_shapes(function.type.result)
     result = _node(specialization.callee.result, result_shapes)
     signature = entry.Signature(arguments, result)
-    built = program.build(function, signature, name=name, fallback=fallback, explain=_explain)
+    built = program.build(
+        function,
+        signature,
+        name=name,
+        fallback=fallback,
+        explain=_explain,
+        functions=module.functions,
+    )
     return built.call
 
 
@@ -108,12 +104,14 @@ def printed(specialization: Specialization, stage: str) -> str:
 
 def llvm_text(specialization: Specialization) -> str:
     """The LLVM IR of the kernel."""
-    return program.kernel_text(module_at(specialization, "schedule")[1])
+    module, function = module_at(specialization, "schedule")
+    return program.kernel_text(function, module.functions)
 
 
 def assembly_text(specialization: Specialization) -> str:
     """The machine code of the kernel."""
-    return program.kernel_assembly(module_at(specialization, "schedule")[1])
+    module, function = module_at(specialization, "schedule")
+    return program.kernel_assembly(function, module.functions)
 
 
 def _node(spec: Spec, shapes: list[tuple[int, ...]]) -> entry.Node:
@@ -135,7 +133,6 @@ def _result_shapes(type: Type) -> list[tuple[int, ...]]:
     return [element.shape for element in types if isinstance(element, TensorType)]
 
 
-def _explain(site: CheckSite, index: int, bound: int) -> None:
+def _explain(site: CheckSite, first: int, second: int) -> None:
     """Raise for a run-time check that failed."""
-    error = IndexOutOfRangeError(f"index {index} is out of range for an axis of extent {bound}")
-    raise at(error, site.location)
+    raise at(error_of(site, first, second), site.location)

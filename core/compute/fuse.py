@@ -12,7 +12,7 @@ Joining keeps the order of the program: everything a nest reads from other clust
 it joins, or nobody has read from that one yet, so that it may move down.
 
 Each value is looked at once per use and no body grows beyond `LARGEST_BODY`, so the time is linear in the
-length of the program.
+length of the program.  Bodies of structured ops are fused by themselves; the op is a library op to its block.
 Source: XLA's multi-output fusion; Halide's inlining of pure stages (Ragan-Kelley et al. 2013).
 """
 
@@ -23,11 +23,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ..errors import InternalError
-from ..ir import Function, Instruction, Module, Region, Stage, Value
+from ..ir import Function, Instruction, Module, Stage, Value
 from ..ops.literal import Literal
 from ..ops.nest import Affine, Bounds, Index, coordinate
 from ..types import scalar
 from .address import is_inside
+from .bodies import bodies_of
 from .cluster import Cluster, Written
 from .cost import STORE, cost_of, traffic
 from .lift import Axes, Lifted, Request, body_scalars, is_constant, place_of
@@ -56,12 +57,12 @@ def fuse(module: Module) -> None:
 
 
 def _fuse_function(function: Function) -> None:
-    block = function.entry
-    program = _Program(survey(block))
-    for instruction in block.instructions:
-        program.place(instruction)
-    fused = rebuild(block, program.survey, program.clusters, program.libraries)
-    function.body = Region([fused])
+    for body in bodies_of(function):
+        program = _Program(survey(body.block))
+        for instruction in body.block.instructions:
+            program.place(instruction)
+        fused = rebuild(body.block, program.survey, program.clusters, program.libraries)
+        body.region.blocks = [fused]
 
 
 @dataclass(frozen=True)

@@ -6,25 +6,32 @@
    operands, and one of its result, folded into its flags.
 3. A literal of one repeated element becomes a nest that writes it, which fusion turns into a constant of the
    readers.
-4. Instructions whose results nobody reads are dropped.
+4. A call becomes a `call`, whose results are tensors.
+5. Instructions whose results nobody reads are dropped.
+
+Each body of an `if`, `while` or `for` goes the same way by itself, so all of them must be closed (pass
+`isolate`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from ..errors import InternalError
-from ..ir import Block, Builder, Function, Instruction, Module, Op, Region, Stage, Value
-from ..ops.aggregate import Aggregate
+from ..ir import Block, Builder, Function, Instruction, Module, Op, Stage, Value
+from ..ops.aggregate import Aggregate, Apply, Extract
 from ..ops.contraction import Dot
+from ..ops.control import Structured
 from ..ops.literal import Literal
 from ..ops.movement import ShapeCast, Transpose
-from ..ops.nest import Nest, Output, build_nest, identity_access
+from ..ops.nest import Nest, Output, Yield, build_nest, identity_access
 from ..ops.scan import Scan
 from ..ops.terminators import Return
-from ..types import scalar
-from .ops import MatrixProduct
+from ..types import TensorType, TupleType, scalar
+from .bodies import bodies_of, unsupported
+from .ops import Call, MatrixProduct, results_of
 from .products import Side, emit_product, library_product, transposed_product
 
 _ROUNDS = 8
@@ -34,13 +41,14 @@ _ROUNDS = 8
 def generate_compute(module: Module) -> None:
     """Bring every function of `module` from stage optimizable to stage compute.
 
-    Functions must be free of calls, and hold no aggregates but the returned one.
+    Bodies must be closed, and functions hold no aggregates but the returned one and the results of calls.
+    Raises: UnsupportedError for ops that have no nests, and for values that are not tensors.
     """
     if module.stage not in (Stage.RAW, Stage.OPTIMIZABLE):
         raise InternalError(f"a module in stage {module.stage.value} has its nests already")
     for function in module.functions.values():
         if function.body is not None:
-            _generate_function(function)
+            _generate_function(function, module)
     module.stage = Stage.COMPUTE
 
 
@@ -55,16 +63,26 @@ def live_instructions(block: Block) -> list[Instruction]:
     return kept[::-1]
 
 
-def _generate_function(function: Function) -> None:
-    block = function.entry
+def _generate_function(function: Function, module: Module) -> None:
+    for type in (*function.type.parameters, *results_of(function.type)):
+        if not isinstance(type, TensorType):
+            raise unsupported(f"@{function.name} takes or returns a {type}", None)
+    for body in bodies_of(function):
+        for instruction in body.block.instructions:
+            op = instruction.op
+            if isinstance(op, Apply) and module.functions[op.callee].body is None:
+                what = f"a call of @{op.callee}, which has no body"
+                raise unsupported(what, instruction.location)
+        body.region.blocks = [_generate_block(body.block, function.name)]
+
+
+def _generate_block(block: Block, name: str) -> Block:
     for _ in range(_ROUNDS):
         block = _Round.over(block).b.block
         block.instructions = live_instructions(block)
         if all(_is_compute(instruction.op) for instruction in block.instructions):
-            break
-    else:
-        raise InternalError(f"@{function.name}: the nest rules of its ops go round in circles")
-    function.body = Region([block])
+            return block
+    raise InternalError(f"@{name}: the nest rules of its ops go round in circles")
 
 
 @dataclass
@@ -74,6 +92,8 @@ class _Round:
     b: Builder
     known: dict[Value, Value]
     uses: Counter[Value]
+    parts: dict[Value, Sequence[Value]] = field(default_factory=dict[Value, Sequence[Value]])
+    """For the tuple that a call returns: its elements."""
 
     @classmethod
     def over(cls, block: Block) -> _Round:
@@ -86,7 +106,6 @@ class _Round:
         return made
 
     def visit(self, instruction: Instruction) -> None:
-        operands = [self.known[operand] for operand in instruction.operands]
         match instruction.op:
             case Literal() as literal if _is_repeated(literal):
                 self.replace(instruction, _fill(self.b, literal))
@@ -94,14 +113,48 @@ class _Round:
                 self.product(instruction, *sides)
             case Transpose() if (sides := self.transposed(instruction)) is not None:
                 self.product(instruction, *sides)
+            case Apply() as op:
+                self.call(instruction, op)
+            case Extract(keys=(int(key),)) if instruction.operands[0] in self.parts:
+                self.replace(instruction, self.parts[instruction.operands[0]][key])
+            case Return() if instruction.operands and instruction.operands[0] in self.parts:
+                (returned,) = instruction.operands
+                assert isinstance(returned.type, TupleType)
+                together = self.b.emit(Aggregate(returned.type), *self.parts[returned])
+                self.b.emit_many(instruction.op, [together])
             case op if _is_compute(op):
-                results = self.b.emit_many(op, operands, instruction.regions)
-                self.known.update(zip(instruction.results, results, strict=True))
+                self.keep(instruction)
             case op:
-                value = op.nest(self.b, *operands)
+                value = op.nest(self.b, *self.operands(instruction))
                 if value is None:
-                    raise InternalError(f"{op.name} cannot be brought to stage compute")
+                    raise unsupported(op.name, instruction.location)
                 self.replace(instruction, value)
+
+    def operands(self, instruction: Instruction) -> list[Value]:
+        """The new operands, all of them tensors."""
+        for operand in instruction.operands:
+            if not isinstance(operand.type, TensorType) and not _is_returned(instruction):
+                what = f"{instruction.op.name} of a {operand.type}"
+                raise unsupported(what, instruction.location)
+        return [self.known[operand] for operand in instruction.operands]
+
+    def keep(self, instruction: Instruction) -> None:
+        """The same instruction once more."""
+        for result in instruction.results:
+            if not isinstance(result.type, TensorType | TupleType):
+                what = f"{instruction.op.name}, which makes a {result.type}"
+                raise unsupported(what, instruction.location)
+        operands = self.operands(instruction)
+        results = self.b.emit_many(instruction.op, operands, instruction.regions)
+        self.known.update(zip(instruction.results, results, strict=True))
+
+    def call(self, instruction: Instruction, op: Apply) -> None:
+        """A call whose results are the elements of what the function returns."""
+        made = self.b.emit_many(Call(op.callee, op.type), self.operands(instruction))
+        if isinstance(op.type.result, TupleType):
+            self.parts[instruction.result] = made
+        else:
+            self.replace(instruction, made[0])
 
     def replace(self, instruction: Instruction, value: Value) -> None:
         if value.type != instruction.result.type:
@@ -124,9 +177,19 @@ class _Round:
         return transposed_product(transpose)
 
 
+_COMPUTE = (
+    *(Nest, MatrixProduct, Scan, Call, Structured),
+    *(Literal, ShapeCast, Aggregate, Return, Yield),
+)
+
+
 def _is_compute(op: Op) -> bool:
-    legal = isinstance(op, Nest | MatrixProduct | Scan | Literal | ShapeCast | Aggregate | Return)
-    return legal and not (isinstance(op, Literal) and _is_repeated(op))
+    return isinstance(op, _COMPUTE) and not (isinstance(op, Literal) and _is_repeated(op))
+
+
+def _is_returned(instruction: Instruction) -> bool:
+    """Whether a tuple may stand here: what the function returns."""
+    return isinstance(instruction.op, Return)
 
 
 def _is_repeated(literal: Literal) -> bool:

@@ -1,16 +1,28 @@
-"""The library op of stage compute: a matrix product with its transpositions folded in."""
+"""The library ops of stage compute: a matrix product with its transpositions folded in, and a call."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from ..errors import ShapeError
-from ..ir.graph import Emitter, Op, Value
+from ..ir.graph import Effect, Emitter, Op, Value
 from ..ops.arithmetic import Multiply
 from ..ops.combinator import Combinator
 from ..ops.nest import Access, Affine, Output, build_nest, coordinate
-from ..types import Array, Shape, TensorType, broadcast_shapes, same_dtype
+from ..types import (
+    Array,
+    FunctionType,
+    Shape,
+    TensorType,
+    TupleType,
+    Type,
+    broadcast_shapes,
+    same_dtype,
+)
+
+Symbol: TypeAlias = str
+"""The name of a function, printed `@name`."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,32 @@ class MatrixProduct(Op):
             [output],
             lambda body, _, scalars: [body.emit(Multiply(), *scalars)],
         )[0]
+
+
+@dataclass(frozen=True)
+class Call(Op):
+    """A call of a function of tensors: `apply`, with the elements of the tuple as results of its own."""
+
+    name: ClassVar[str] = "call"
+    syntax: ClassVar[str] = "call {callee} [of {arguments*}] as {type}"
+    takes_any: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.CALL
+    callee: Symbol
+    type: FunctionType
+
+    def infer(self, *arguments: Type) -> tuple[Type, ...]:
+        if arguments != self.type.parameters:
+            raise ShapeError(
+                f"@{self.callee} takes ({', '.join(map(str, self.type.parameters))}), "
+                f"not ({', '.join(map(str, arguments))})"
+            )
+        return results_of(self.type)
+
+
+def results_of(type: FunctionType) -> tuple[Type, ...]:
+    """What a function returns, one by one."""
+    result = type.result
+    return result.elements if isinstance(result, TupleType) else (result,)
 
 
 def product_shape(a: Shape, b: Shape, transpose_a: bool, transpose_b: bool) -> Shape:

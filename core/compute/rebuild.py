@@ -29,7 +29,7 @@ def rebuild(
         else:
             b.location = item.location
             operands = [writer.materialize(operand) for operand in item.operands]
-            results = b.emit_many(item.op, operands)
+            results = b.emit_many(item.op, operands, item.regions)
             writer.values.update(zip(item.results, results, strict=True))
     return b.block
 

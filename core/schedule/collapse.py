@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..compute.bodies import base_of
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ops.movement import ShapeCast
 from ..ops.nest import Access, Affine, Bounds, Index, Nest, Output, coordinate
 from ..types import Shape
-from .memory import base_of
 
 _SHORT = 128
 """Axes shorter than this join their outer neighbour."""

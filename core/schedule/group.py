@@ -16,13 +16,13 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from ..compute.bodies import base_of
 from ..ir import Instruction, Value
 from ..ops.literal import Literal
 from ..ops.movement import ShapeCast
 from ..ops.nest import Affine, Index, Nest
 from ..types import TensorType
 from .loops import LoopPlan
-from .memory import base_of
 from .target import Target
 
 _MOST_MEMBERS = 12

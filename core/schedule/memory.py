@@ -4,16 +4,23 @@
 2. Everything else lies in the arena from the instruction that makes it to the last one that reads it or an
    alias of it.  Instructions of one group share a loop, so their buffers live as long as the group.
 3. A nest may write over an operand that nobody reads later, when each point reads only the element that
-   it writes.
+   it writes.  So may a loop, over an operand that it carries.
+4. What a body yields lies where it belongs at once (`Returned`), if that is free when it is made; else in the
+   arena, and `yield` copies it.
+5. The bodies of a structured op have a frame of their own in the arena, while it runs.
+6. Scalars of functions with control flow are variables, not memory; `return` and `yield` copy them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..compute.address import address
+from ..compute.bodies import base_of, replaced_inputs
 from ..ir import Builder, Instruction, Value
+from ..ops.control import For, If, While, carried_of
 from ..ops.literal import Literal
 from ..ops.movement import ShapeCast
 from ..ops.nest import (
@@ -25,7 +32,7 @@ from ..ops.nest import (
 )
 from ..types import TensorType
 from .arena import Arena
-from .ops import Place, arena, output
+from .ops import Place, arena, output, register
 
 
 def own_outputs(b: Builder, returned: Sequence[Value]) -> list[Value]:
@@ -45,33 +52,68 @@ def own_outputs(b: Builder, returned: Sequence[Value]) -> list[Value]:
     return owned
 
 
-def base_of(value: Value) -> Value:
-    """The value whose buffer this one is: follows `shapeCast` back."""
-    while value.producer is not None and isinstance(value.producer.op, ShapeCast):
-        value = value.producer.operands[0]
-    return value
+def without_exchanges(
+    b: Builder, yielded: Sequence[Value], replaced: Sequence[Value | None]
+) -> list[Value]:
+    """The values to yield, with copies of arguments that others may replace (`Body.replaced`) first."""
+    found = list(yielded)
+    arguments = set(replaced)
+    for number, value in enumerate(yielded):
+        base = base_of(value)
+        if base in arguments and not (number < len(replaced) and replaced[number] is base):
+            found[number] = _copy(b, value)
+    return found
+
+
+@dataclass(frozen=True)
+class Returned:
+    """The values that leave a block, each at its output, and the arguments that lie there until they are replaced."""
+
+    values: Sequence[Value]
+    replaced: Sequence[Value | None] = ()
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Where results lie, and where in the arena the frames of structured instructions begin."""
+
+    places: Mapping[Value, Place]
+    frames: Mapping[Instruction, int]
 
 
 def plan_memory(
-    instructions: Sequence[Instruction], groups: Sequence[int], returned: Sequence[Value]
-) -> dict[Value, Place]:
-    """Where each result of each nest and library op lies; `groups[i]` is −1 outside of groups."""
+    instructions: Sequence[Instruction],
+    groups: Sequence[int],
+    returned: Returned,
+    frames: Mapping[Instruction, int],
+    *,
+    reserved: int,
+    uses_registers: bool,
+) -> MemoryPlan:
+    """Where each result lies of each instruction that makes any.
+
+    `groups[i]` is −1 outside of groups; `frames` are the sizes of frames; the arena begins at `reserved`.
+    """
     lives = _Lives.of(instructions, groups)
-    plan = _Plan({base_of(value): output(k) for k, value in enumerate(returned)})
+    plan = _Plan(lives, returned.replaced, Arena(reserved), uses_registers=uses_registers)
+    plan.place_outputs(returned.values)
     for position in reversed(range(len(instructions))):
-        plan.share_outputs(lives, position)
+        plan.share_outputs(position)
     dying: dict[int, list[Value]] = {}
     for base, position in lives.last_reads.items():
         dying.setdefault(lives.ends[position], []).append(base)
+    found: dict[Instruction, int] = {}
     for position, instruction in enumerate(instructions):
         if makes_buffers(instruction):
             for result in instruction.results:
-                plan.place(lives, position, result)
+                plan.place(position, result)
                 if result not in lives.last_reads:
                     dying.setdefault(lives.ends[position], []).append(result)
+        if frames.get(instruction):
+            found[instruction] = plan.frame(frames[instruction])
         for base in dying.get(position, ()):
             plan.release(base)
-    return plan.places
+    return MemoryPlan(plan.places, found)
 
 
 def makes_buffers(instruction: Instruction) -> bool:
@@ -85,9 +127,12 @@ def makes_buffers(instruction: Instruction) -> bool:
 def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bool:
     """Whether the buffer of base `operand`, dead afterwards, can hold `result` from the start.
 
-    Only when every point of the nest writes an element of its own and reads no other of the operand.
+    Only when every point of the nest writes an element of its own and reads no other of the operand; or when
+    the bodies of a structured op have been planned for that (`Body.replaced`).
     """
     op = instruction.op
+    if isinstance(op, If | While | For):
+        return replaced_operands(instruction)[result.index] is operand
     if not isinstance(op, Nest) or operand.tensor.dtype.bytes != result.tensor.dtype.bytes:
         return False
     written = op.outputs[result.index]
@@ -99,6 +144,23 @@ def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bo
         for value, access in zip(instruction.operands, op.accesses, strict=True)
         if base_of(value) is operand
     )
+
+
+def replaced_operands(instruction: Instruction) -> list[Value | None]:
+    """For each result of a structured instruction, the base in whose buffer it may lie, if that is dead afterwards.
+
+    The base of what a loop carries, or of the input that a body of an `if` yields there; and it is no other operand.
+    """
+    bases = [base_of(x) for x in instruction.operands]
+    found: list[Value | None]
+    if isinstance(instruction.op, If):
+        inputs = replaced_inputs(instruction)
+        found = [None if number is None else bases[1 + number] for number in inputs]
+    else:
+        found = list(bases[carried_of(instruction)])
+    counts = Counter(bases)
+    found = [base if base is not None and counts[base] == 1 else None for base in found]
+    return found + [None] * (len(instruction.results) - len(found))
 
 
 @dataclass(frozen=True)
@@ -114,16 +176,31 @@ class _Lives:
     """How many members of a group read a base."""
     makers: dict[Value, int] = field(default_factory=dict[Value, int])
     """For every base, the group that makes it."""
+    made_at: dict[Value, int] = field(default_factory=dict[Value, int])
+    """The position of what makes a base."""
+    replaced: dict[Instruction, list[Value | None]] = field(
+        default_factory=dict[Instruction, list["Value | None"]]
+    )
+    """What `replaced_operands` has found."""
 
     @classmethod
     def of(cls, instructions: Sequence[Instruction], groups: Sequence[int]) -> _Lives:
         lives = cls(instructions, groups, _group_ends(groups))
         for position, (instruction, group) in enumerate(zip(instructions, groups, strict=True)):
             lives.makers.update((result, group) for result in instruction.results)
+            lives.made_at.update((result, position) for result in instruction.results)
             for base in {base_of(operand) for operand in instruction.operands}:
                 lives.readers[group, base] = lives.readers.get((group, base), 0) + 1
                 lives.last_reads[base] = position
         return lives
+
+    def is_dead(self, base: Value, result: Value) -> bool:
+        """Whether nobody reads `base` any more when `result` is made, or is made element by element from it."""
+        position = self.made_at[result]
+        last, group = self.last_reads.get(base, -1), self.groups[position]
+        if last == position:
+            return base in self.overwritten(position, result)
+        return last < position and (group < 0 or self.groups[last] != group)
 
     def overwritten(self, position: int, result: Value) -> list[Value]:
         """Operand buffers that `result` may be written over: none of them is read again.
@@ -132,6 +209,11 @@ class _Lives:
         made row by row, or that no other member reads.
         """
         instruction, group = self.instructions[position], self.groups[position]
+        if isinstance(instruction.op, If | While | For):
+            if instruction not in self.replaced:
+                self.replaced[instruction] = replaced_operands(instruction)
+            base = self.replaced[instruction][result.index]
+            return [base] if base is not None and self.last_reads[base] == position else []
         return [
             base
             for base in dict.fromkeys(base_of(operand) for operand in instruction.operands)
@@ -145,27 +227,52 @@ class _Lives:
 class _Plan:
     """Places so far, and the arena they come from."""
 
-    places: dict[Value, Place]
-    arena: Arena = field(default_factory=Arena)
+    lives: _Lives
+    replaced: Sequence[Value | None]
+    arena: Arena
+    uses_registers: bool
+    places: dict[Value, Place] = field(default_factory=dict[Value, Place])
     held: dict[Value, tuple[int, int]] = field(default_factory=dict[Value, tuple[int, int]])
     """Offset and size of the arena range that a base owns until it is released."""
+    registers: int = 0
 
-    def share_outputs(self, lives: _Lives, position: int) -> None:
+    def place_outputs(self, returned: Sequence[Value]) -> None:
+        """Let what is returned lie in its output, where that is free."""
+        for number, value in enumerate(returned):
+            base = base_of(value)
+            is_made = base in self.lives.made_at and not isinstance(base.op, Literal)
+            if is_made and not self._is_variable(base):
+                self._place_output(base, output(number))
+
+    def share_outputs(self, position: int) -> None:
         """Let an operand that an output would overwrite lie in the output from the start."""
-        for result in lives.instructions[position].results:
+        for result in self.lives.instructions[position].results:
             if result not in self.places:
                 continue
-            for base in lives.overwritten(position, result):
+            for base in self.lives.overwritten(position, result):
                 maker = base.producer
-                if base not in self.places and maker is not None and makes_buffers(maker):
-                    self.places[base] = self.places[result]
-                    break
+                if maker is not None and makes_buffers(maker) and base not in self.places:
+                    self._place_output(base, self.places[result])
+                    if base in self.places:
+                        break
 
-    def place(self, lives: _Lives, position: int, result: Value) -> None:
+    def _place_output(self, base: Value, place: Place) -> None:
+        """Let `base` lie in an output, unless the argument that lies there is read once `base` is made."""
+        lies_there = self.replaced[place.offset : place.offset + 1]
+        if base not in self.places and all(
+            x is None or self.lives.is_dead(x, base) for x in lies_there
+        ):
+            self.places[base] = place
+
+    def place(self, position: int, result: Value) -> None:
         """Find room for `result`."""
         if result in self.places:
             return
-        for base in lives.overwritten(position, result):
+        if self._is_variable(result):
+            self.places[result] = register(self.registers)
+            self.registers += 1
+            return
+        for base in self.lives.overwritten(position, result):
             if base in self.held:
                 self.held[result] = self.held.pop(base)
                 break
@@ -173,6 +280,15 @@ class _Plan:
             size = result.tensor.bytes
             self.held[result] = (self.arena.allocate(size), size)
         self.places[result] = arena(self.held[result][0])
+
+    def _is_variable(self, result: Value) -> bool:
+        return self.uses_registers and not result.tensor.rank
+
+    def frame(self, size: int) -> int:
+        """Room that is free again at once: nothing else is made while the instruction runs."""
+        offset = self.arena.allocate(size)
+        self.arena.release(offset, size)
+        return offset
 
     def release(self, base: Value) -> None:
         """Give the room of `base` back, if it has any (an output or a parameter has none)."""
@@ -198,7 +314,7 @@ def _writes_each_once(nest: Nest, written: Output) -> bool:
 
 def _copy(b: Builder, value: Value) -> Value:
     shape = value.tensor.shape
-    flat = value if len(shape) == 1 else b.emit(ShapeCast((value.tensor.size,)), value)
+    flat = value if len(shape) <= 1 else b.emit(ShapeCast((value.tensor.size,)), value)
     point = identity_access(flat.tensor.shape)
     copied = build_nest(
         b,
@@ -207,4 +323,4 @@ def _copy(b: Builder, value: Value) -> Value:
         [Output(flat.tensor, point)],
         lambda _, __, scalars: scalars,
     )[0]
-    return copied if len(shape) == 1 else b.emit(ShapeCast(shape), copied)
+    return copied if len(shape) <= 1 else b.emit(ShapeCast(shape), copied)

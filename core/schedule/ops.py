@@ -1,7 +1,8 @@
 """The ops of stage schedule: nests and products with every decision made, ready to emit.
 
-A scheduled function is a straight list of `literal`, `shapeCast` (an alias of the same bytes), `loops`,
-`gemm`, library ops, and `return`.  Each op that makes a buffer says where the buffer lies.
+A block of a scheduled function is a straight list of `literal`, `shapeCast` (an alias of the same bytes), `loops`,
+`gemm`, library ops, calls and structured ops, and `return` or `yield`.  Each op that makes a buffer says where
+the buffer lies.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..compute.ops import MatrixProduct
+from ..compute.ops import Call, MatrixProduct
 from ..ir.graph import Op
+from ..ops.control import For, If, While
 from ..ops.nest import Nest
 from ..ops.scan import Scan
 from ..types import Array, TensorType
@@ -18,9 +20,11 @@ from ..types import Array, TensorType
 
 @dataclass(frozen=True)
 class Place:
-    """Where a buffer lies: `offset` bytes into the arena, or result number `output` of the program.
+    """Where a buffer lies: `offset` bytes into the arena, in result number `output`, or in a variable.
 
-    `arena 4096` or `output 0`; offsets are multiples of 64.
+    `arena 4096`, `output 0` or `register 2`; offsets are multiples of 64.  In a body, the arena is the frame that the
+    structured op gives it, and `output k` is where its k-th yielded value belongs: the buffer of result k, or an
+    element of a stacked result.  Registers hold scalars; their numbers are those of one block.
     """
 
     space: str
@@ -38,6 +42,11 @@ def arena(offset: int) -> Place:
 def output(number: int) -> Place:
     """The buffer of result `number`."""
     return Place("output", number)
+
+
+def register(number: int) -> Place:
+    """Variable `number` of the block."""
+    return Place("register", number)
 
 
 @dataclass(frozen=True)
@@ -92,3 +101,55 @@ class ScheduledScan(Scan):
     name: ClassVar[str] = "scheduledScan"
     syntax: ClassVar[str] = Scan.syntax.replace("scan", "scheduledScan", 1) + " into {place}"
     place: Place = Place("arena", 0)
+
+
+@dataclass(frozen=True)
+class ScheduledCall(Call):
+    """A call whose results have their places."""
+
+    name: ClassVar[str] = "scheduledCall"
+    syntax: ClassVar[str] = "scheduledCall {callee} [of {arguments*}] as {type} [into {places}]"
+    places: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScheduledIf(If):
+    """An `if` whose results have their places; both bodies have their frame at `frame` of the arena around."""
+
+    name: ClassVar[str] = "scheduledIf"
+    syntax: ClassVar[str] = (
+        "scheduledIf {operands*} [given {inputs}] [giving {results}] [into {places}] [frame {frame}]"
+    )
+    places: tuple[Place, ...] = ()
+    frame: int = 0
+
+
+@dataclass(frozen=True)
+class ScheduledWhile(While):
+    """A `while` whose results have their places, where what is carried lies from the start."""
+
+    name: ClassVar[str] = "scheduledWhile"
+    syntax: ClassVar[str] = (
+        "scheduledWhile [of {operands*}] [given {inputs}] [into {places}] [frame {frame}]"
+    )
+    places: tuple[Place, ...] = ()
+    frame: int = 0
+
+
+@dataclass(frozen=True)
+class ScheduledFor(For):
+    """A `for` whose results have their places, where what is carried lies from the start."""
+
+    name: ClassVar[str] = "scheduledFor"
+    syntax: ClassVar[str] = (
+        "scheduledFor {operands*} [given {inputs}] [stacking {stacked}] [into {places}] [frame {frame}]"
+    )
+    places: tuple[Place, ...] = ()
+    frame: int = 0
+
+
+SCHEDULED: tuple[type[Op], ...] = (
+    *(Loops, Gemm, ScheduledScan),
+    *(ScheduledCall, ScheduledIf, ScheduledWhile, ScheduledFor),
+)
+"""The ops that only this stage has."""

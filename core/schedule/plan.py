@@ -5,28 +5,42 @@
 3. Let neighbouring nests share their outermost loop (`group`).
 4. Find a place for every buffer (`memory`).
 5. Write it all down as `Loops`, `Gemm` and library ops with places.
+
+Each body of a structured op goes the same way by itself, inner ones first: what they need of memory is the frame
+that the block around them sets aside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from ..compute.bodies import Body, bodies_of
 from ..compute.generate import live_instructions
-from ..compute.ops import MatrixProduct
+from ..compute.ops import Call, MatrixProduct
 from ..errors import InternalError
 from ..ir import Block, Builder, Function, Instruction, Module, Op, Region, Stage, Value
 from ..ops.aggregate import Aggregate
+from ..ops.control import For, If, Structured, While
 from ..ops.literal import Literal
 from ..ops.movement import ShapeCast
-from ..ops.nest import Nest
+from ..ops.nest import Nest, Yield
 from ..ops.scan import Scan
 from ..ops.terminators import Return
 from .arena import RESERVED, aligned
 from .collapse import emit_collapsed
 from .group import Step, group_nests
 from .loops import plan_loops
-from .memory import own_outputs, plan_memory
-from .ops import Gemm, Loops, Place, ScheduledScan
+from .memory import MemoryPlan, Returned, own_outputs, plan_memory, without_exchanges
+from .ops import (
+    Gemm,
+    Loops,
+    Place,
+    ScheduledCall,
+    ScheduledFor,
+    ScheduledIf,
+    ScheduledScan,
+    ScheduledWhile,
+)
 from .target import Target
 
 
@@ -42,18 +56,34 @@ def schedule(module: Module, target: Target) -> None:
 
 def arena_bytes(function: Function) -> int:
     """Size of the arena that a scheduled function needs, the reserved head included."""
-    needed = RESERVED
-    for instruction in function.entry.instructions:
+    sizes: dict[Region, int] = {}
+    for body in reversed(bodies_of(function)):
+        sizes[body.region] = block_bytes(body.block, sizes)
+    assert function.body is not None
+    return max(RESERVED, sizes[function.body])
+
+
+def block_bytes(block: Block, sizes: Mapping[Region, int]) -> int:
+    """How much of its arena a block uses; `sizes` has the same of the bodies inside."""
+    needed = 0
+    for instruction in block.instructions:
         for result, place in zip(instruction.results, places_of(instruction.op), strict=False):
             if place.space == "arena":
                 needed = max(needed, place.offset + aligned(result.tensor.bytes))
+        if isinstance(instruction.op, ScheduledIf | ScheduledWhile | ScheduledFor):
+            needed = max(needed, instruction.op.frame + frame_bytes(instruction, sizes))
     return needed
+
+
+def frame_bytes(instruction: Instruction, sizes: Mapping[Region, int]) -> int:
+    """The size of the frame that the bodies of a structured instruction share."""
+    return max(sizes[region] for region in instruction.regions)
 
 
 def places_of(op: Op) -> tuple[Place, ...]:
     """Where the results of a scheduled op lie; nothing for aliases and literals."""
     match op:
-        case Loops():
+        case Loops() | ScheduledCall() | ScheduledIf() | ScheduledWhile() | ScheduledFor():
             return op.places
         case Gemm() | ScheduledScan():
             return (op.place,)
@@ -63,27 +93,62 @@ def places_of(op: Op) -> tuple[Place, ...]:
 
 def returned_values(block: Block) -> tuple[Value, ...]:
     """The tensors that the function returns, one by one."""
-    operands = block.terminator.operands
+    return returned_by(block.terminator)
+
+
+def returned_by(terminator: Instruction) -> tuple[Value, ...]:
+    """The tensors that a `return` returns."""
+    operands = terminator.operands
     if operands and operands[0].producer and isinstance(operands[0].producer.op, Aggregate):
         return operands[0].producer.operands
     return operands
 
 
 def _schedule_function(function: Function, target: Target) -> None:
-    block = _with_own_outputs(function.entry, target)
+    bodies = bodies_of(function)
+    calls = any(isinstance(i.op, Call) for body in bodies for i in body.block.instructions)
+    uses_registers = len(bodies) > 1 or calls
+    sizes: dict[Region, int] = {}
+    for body in reversed(bodies):
+        block = _schedule_block(body, target, sizes, uses_registers=uses_registers)
+        body.region.blocks = [block]
+        sizes[body.region] = block_bytes(block, sizes)
+
+
+def _schedule_block(
+    body: Body, target: Target, sizes: Mapping[Region, int], *, uses_registers: bool
+) -> Block:
+    block = _with_own_outputs(body, target)
     steps = [
         Step(i, plan_loops(i, i.op, target) if isinstance(i.op, Nest) else None)
         for i in block.instructions
     ]
     steps = group_nests(steps, target)
     instructions = [step.instruction for step in steps]
-    groups = [step.group for step in steps]
-    places = plan_memory(instructions, groups, returned_values(block))
-    function.body = Region([_write_down(block, steps, places)])
+    frames = {i: frame_bytes(i, sizes) for i in instructions if isinstance(i.op, Structured)}
+    plan = plan_memory(
+        instructions,
+        [step.group for step in steps],
+        _returned(body, block),
+        frames,
+        reserved=0 if body.owner else RESERVED,
+        uses_registers=uses_registers,
+    )
+    return _write_down(block, steps, plan)
 
 
-def _with_own_outputs(block: Block, target: Target) -> Block:
+def _returned(body: Body, block: Block) -> Returned:
+    """What leaves the block, and the arguments that lie there meanwhile."""
+    if body.owner is None:
+        return Returned(returned_values(block))
+    if body.is_condition:
+        return Returned(())
+    return Returned(block.terminator.operands, body.replaced)
+
+
+def _with_own_outputs(body: Body, target: Target) -> Block:
     """The same program on fresh instructions, its results copied where they would share a buffer."""
+    block = body.block
     b = Builder(Block(list(block.arguments), name=block.name))
     known = {argument: argument for argument in block.arguments}
     for instruction in block.instructions:
@@ -92,13 +157,15 @@ def _with_own_outputs(block: Block, target: Target) -> Block:
         match instruction.op:
             case Return() if instruction.operands:
                 _return(b, instruction, operands[0])
+            case Yield():
+                b.emit_many(instruction.op, without_exchanges(b, operands, body.replaced))
             case MatrixProduct() as product if not target.has_blas:
                 known[instruction.result] = product.nest(b, *operands)
             case op:
                 if isinstance(op, Nest):
                     results = emit_collapsed(b, instruction, op, operands)
                 else:
-                    results = b.emit_many(op, operands)
+                    results = b.emit_many(op, operands, instruction.regions)
                 known.update(zip(instruction.results, results, strict=True))
     b.block.instructions = live_instructions(b.block)
     return b.block
@@ -114,20 +181,22 @@ def _return(b: Builder, instruction: Instruction, value: Value) -> None:
     b.emit_many(instruction.op, [value])
 
 
-def _write_down(block: Block, steps: Sequence[Step], places: dict[Value, Place]) -> Block:
+def _write_down(block: Block, steps: Sequence[Step], plan: MemoryPlan) -> Block:
     b = Builder(Block(list(block.arguments), name=block.name))
     known = {argument: argument for argument in block.arguments}
     for step in steps:
         instruction = step.instruction
         b.location = instruction.location
-        op = _scheduled(step, [places.get(result) for result in instruction.results])
+        op = _scheduled(step, plan)
         operands = [known[operand] for operand in instruction.operands]
         results = b.emit_many(op, operands, instruction.regions)
         known.update(zip(instruction.results, results, strict=True))
     return b.block
 
 
-def _scheduled(step: Step, found: Sequence[Place | None]) -> Op:
+def _scheduled(step: Step, memory: MemoryPlan) -> Op:
+    found = [memory.places.get(result) for result in step.instruction.results]
+    frame = memory.frames.get(step.instruction, 0)
     places = tuple(place for place in found if place is not None)
     plan = step.plan
     match step.instruction.op:
@@ -147,7 +216,15 @@ def _scheduled(step: Step, found: Sequence[Place | None]) -> Op:
             return Gemm(places[0], transpose_a, transpose_b)
         case Scan(combinator, axis, reverse, exclusive):
             return ScheduledScan(combinator, axis, reverse, exclusive, places[0])
-        case Literal() | ShapeCast() | Aggregate() | Return():
+        case Call(callee, type):
+            return ScheduledCall(callee, type, places)
+        case If(results, inputs):
+            return ScheduledIf(results, inputs, places, frame)
+        case While(inputs):
+            return ScheduledWhile(inputs, places, frame)
+        case For(stacked, inputs):
+            return ScheduledFor(stacked, inputs, places, frame)
+        case Literal() | ShapeCast() | Aggregate() | Return() | Yield():
             return step.instruction.op
         case op:
             raise InternalError(f"{op.name} cannot stand in stage compute")

@@ -1,34 +1,72 @@
-"""Bounds checks of a program: where they are, and how a failed one is reported.
+"""What can go wrong while a program runs: where it is tested, and how it is reported.
 
-A program returns 0, or the number of the check that failed; the index and the extent it exceeds are then the
-first two words of the arena.
+A program returns 0, or the number of the check that failed; two numbers that tell more, as the index and the
+extent it exceeds, are then the first two words of the arena that the entry gave.  A function returns what a function
+that it calls has returned, unless that is 0.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .steps import CheckSite
+from ...core.errors import (
+    IndexOutOfRangeError,
+    NNKitError,
+    RecursionDepthError,
+    ShapeError,
+)
+from .steps import CheckSite, Problem
 from .writer import I64, FunctionWriter, Register, constant
+
+
+def error_of(site: CheckSite, first: int, second: int) -> NNKitError:
+    """What to raise for a check that failed; `first` and `second` are the two words of the arena."""
+    match site.problem:
+        case Problem.INDEX:
+            return IndexOutOfRangeError(
+                f"index {first} is out of range for an axis of extent {second}"
+            )
+        case Problem.TRIPS:
+            return ShapeError(
+                f"for stacks one element per iteration: {first} iterations cannot fill an axis of {second}"
+            )
+        case Problem.DEPTH:
+            return RecursionDepthError(
+                f"@{site.callee} is called too deeply: its calls would take more than {second} bytes of stack"
+            )
+        case Problem.MEMORY:
+            return RecursionDepthError(
+                f"@{site.callee} is called too deeply: there are no {second} bytes of memory for one more call"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A block still to be written: where control goes when check `site` finds some lanes `outside`."""
+    """A block still to be written: where control goes to return `code`.
+
+    `first` and `second` tell more; the first one may be a number per lane, of which that counts whose lane is set in
+    `failed`.
+    """
 
     label: str
-    site: int
-    index: Register
-    outside: Register
-    extent: int
+    code: Register
+    first: Register | None = None
+    second: Register | None = None
+    failed: Register | None = None
 
 
 @dataclass
 class Checks:
-    """The check sites of a program, site n at place n - 1, and the blocks that report them."""
+    """The check sites of a program, site n at place n - 1, and the blocks of a function that report them."""
 
     sites: list[CheckSite] = field(default_factory=list[CheckSite])
     failures: list[Failure] = field(default_factory=list[Failure])
+
+    def add(self, site: CheckSite) -> int:
+        """The number of a new site."""
+        self.sites.append(site)
+        return len(self.sites)
 
     def write_check(
         self, w: FunctionWriter, index: Register, extent: int, site: int, mask: Register | None
@@ -37,26 +75,47 @@ class Checks:
         outside = w.icmp("uge", index, constant(index.type, extent))
         if mask is not None and outside.type.lanes > 1:
             outside = w.and_(outside, mask)
-        failed, passed = w.new_label("outside"), w.new_label("inside")
-        w.branch_if(w.reduce("or", outside), failed, passed)
-        w.begin(passed)
-        self.failures.append(Failure(failed, site, index, outside, extent))
+        self.stop_if(w, outside, site, index, constant(I64, extent))
 
-    def write_failures(self, w: FunctionWriter, arena: Register) -> None:
-        """Write the blocks where failed checks end; after the last block of the program."""
+    def stop_if(
+        self, w: FunctionWriter, failed: Register, site: int, first: Register, second: Register
+    ) -> None:
+        """Go on only if nothing (in no lane) has failed."""
+        label = self._branch(w, w.reduce("or", failed))
+        self.failures.append(Failure(label, constant(I64, site), first, second, failed))
+
+    def pass_on(self, w: FunctionWriter, code: Register) -> None:
+        """Go on only if the function that returned `code` has not failed."""
+        label = self._branch(w, w.icmp("ne", code, constant(I64, 0)))
+        self.failures.append(Failure(label, code))
+
+    def write_failures(
+        self, w: FunctionWriter, report: Register, leave: Callable[[Register], None]
+    ) -> None:
+        """Write the blocks where failed checks end; after the last block of the function.
+
+        `report` is where the two words go; `leave` returns from the function.
+        """
         for failure in self.failures:
             w.begin(failure.label)
-            w.store(_first_outside(w, failure), arena)
-            w.store(constant(I64, failure.extent), w.offset(arena, 8))
-            w.ret(constant(I64, failure.site))
+            if failure.first is not None and failure.second is not None:
+                w.store(_first_failed(w, failure.first, failure.failed), report)
+                w.store(failure.second, w.offset(report, 8))
+            leave(failure.code)
+
+    def _branch(self, w: FunctionWriter, failed: Register) -> str:
+        stops, goes_on = w.new_label("outside"), w.new_label("inside")
+        w.branch_if(failed, stops, goes_on)
+        w.begin(goes_on)
+        return stops
 
 
-def _first_outside(w: FunctionWriter, failure: Failure) -> Register:
-    """The index in the first lane that is outside."""
-    lanes = failure.index.type.lanes
-    if lanes == 1:
-        return failure.index
-    numbers = w.lane_numbers("i32", lanes)
-    last = constant(numbers.type, lanes - 1)
-    lane = w.reduce("smin", w.select(failure.outside, numbers, last))
-    return w.extract(failure.index, lane)
+def _first_failed(w: FunctionWriter, numbers: Register, failed: Register | None) -> Register:
+    """The number in the first lane that failed."""
+    lanes = numbers.type.lanes
+    if lanes == 1 or failed is None:
+        return numbers
+    order = w.lane_numbers("i32", lanes)
+    last = constant(order.type, lanes - 1)
+    lane = w.reduce("smin", w.select(failed, order, last))
+    return w.extract(numbers, lane)

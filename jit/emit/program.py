@@ -1,8 +1,8 @@
 """A scheduled function as LLVM text: the kernel `i64 @NAME(ptr inputs…, ptr outputs…, ptr arena)`.
 
-1. Every value gets an address: a parameter, a constant, an output, or an offset into the arena; `shapeCast`
-   is the same address.  Inputs are aligned to their elements, all else to 64 bytes.
-2. Instructions are written in order, consecutive nests together (groups share a loop).
+1. The kernel is written, then every function that it or another one calls (`calls`).
+2. Instructions of a block are written in order, consecutive nests together (groups share a loop); the bodies of
+   structured instructions where they are met (`control`).
 3. The kernel returns 0, or the number of the check that failed (see `checks`).
 
 Constants of more than a few kilobytes are not part of the text: they are symbols, whose data `Program`
@@ -11,35 +11,38 @@ keeps.  So are the functions of the BLAS.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
-
-import numpy as np
+from typing import Final, TypeAlias
 
 from ...core.errors import InternalError
-from ...core.ir.graph import Instruction, Value
-from ...core.ir.module import Function
+from ...core.ir import Block, Function, Instruction, Op
 from ...core.ops.aggregate import Aggregate
 from ...core.ops.literal import Literal
 from ...core.ops.movement import ShapeCast
+from ...core.ops.nest import Yield
 from ...core.ops.terminators import Return
-from ...core.schedule.ops import Gemm, Loops, Place, ScheduledScan
-from ...core.schedule.plan import arena_bytes, places_of, returned_values
+from ...core.schedule.ops import (
+    Gemm,
+    Loops,
+    ScheduledCall,
+    ScheduledFor,
+    ScheduledIf,
+    ScheduledScan,
+    ScheduledWhile,
+)
+from ...core.schedule.plan import arena_bytes, returned_by
 from ...core.types import Array
 from ..runtime.blas import Blas, find_blas
-from .checks import Checks
+from .calls import STACK_BYTES, begin_callee, begin_kernel, write_call
+from .control import write_copy, write_for, write_if, write_while, write_yield
+from .kernel import INLINE_BYTES, Kernel, Shared
 from .library import SYMBOL, write_gemm
-from .memory import NOTHING, define_nothing
+from .memory import define_nothing
 from .nest import write_nests
-from .plan import splat_read
 from .scan import write_scan
 from .steps import CheckSite
-from .writer import I64, PTR, ModuleWriter, Parameter, Register, constant
-
-INLINE_BYTES: Final = 4096
-"""Constants up to this size stand in the text."""
-_ALIGNMENT: Final = 64
+from .writer import I64, ModuleWriter, Register, constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,134 +61,112 @@ class Program:
 
 
 def emit_program(
-    module: ModuleWriter, function: Function, name: str, *, blas: Blas | None = None
+    module: ModuleWriter,
+    function: Function,
+    name: str,
+    *,
+    functions: Mapping[str, Function] | None = None,
+    blas: Blas | None = None,
+    stack_bytes: int = STACK_BYTES,
 ) -> Program:
     """Write the kernel `name` of a function in stage schedule into `module`.
 
-    Matrix products call `blas`, by default that of this process.
+    `functions` are those that it may call, by name.  Matrix products call `blas`, by default that of this process.
+    `stack_bytes` is how much of the stack calls may take.
     """
-    return _ProgramWriter(module, function, name, blas).write()
+    shared = Shared(module, name, blas, functions or {}, stack_bytes)
+    define_nothing(module)
+    kernel = begin_kernel(shared, function)
+    _write_function(kernel, function)
+    written = 0
+    while written < len(shared.callees):
+        callee, symbol = list(shared.callees.items())[written]
+        inner = shared.functions[callee]
+        _write_function(begin_callee(shared, inner, symbol), inner)
+        written += 1
+    return Program(
+        name, shared.symbols, tuple(shared.sites), arena_bytes(function), tuple(shared.data)
+    )
 
 
-class _ProgramWriter:
-    """Writes one kernel; knows the address of every value."""
-
-    def __init__(
-        self, module: ModuleWriter, function: Function, name: str, blas: Blas | None
-    ) -> None:
-        self.function = function
-        self.name = name
-        self.blas = blas
-        self.returned = returned_values(function.entry)
-        self.module = module
-        define_nothing(self.module)
-        inputs = [
-            Parameter(PTR, f"noalias readonly align {p.tensor.dtype.bytes}")
-            for p in function.parameters
-        ]
-        outputs = [Parameter(PTR, f"noalias align {r.tensor.dtype.bytes}") for r in self.returned]
-        arena = Parameter(PTR, f"noalias align {_ALIGNMENT}")
-        self.w = self.module.function(name, [*inputs, *outputs, arena], I64)
-        self.addresses: dict[Value, Register] = dict(
-            zip(function.parameters, self.w.parameters, strict=False)
-        )
-        self.outputs = self.w.parameters[len(inputs) : -1]
-        self.arena = self.w.parameters[-1]
-        self.checks = Checks()
-        self.symbols: dict[str, int] = {}
-        self.data: list[Array] = []
-
-    def write(self) -> Program:
-        pending: list[tuple[Instruction, Sequence[Register]]] = []
-        for instruction in self.function.entry.instructions:
-            if isinstance(instruction.op, Loops):
-                pending.append((instruction, self._bases(instruction)))
-                continue
-            if not isinstance(instruction.op, ShapeCast | Literal):
-                write_nests(self.w, pending, self.checks)
-                pending = []
-            self._write(instruction)
-        self.w.ret(constant(I64, 0))
-        self.checks.write_failures(self.w, self.arena)
-        return Program(
-            self.name,
-            self.symbols,
-            tuple(self.checks.sites),
-            arena_bytes(self.function),
-            tuple(self.data),
-        )
-
-    def _write(self, instruction: Instruction) -> None:
-        match instruction.op:
-            case ShapeCast():
-                self.addresses[instruction.result] = self._address(instruction.operands[0])
-            case Gemm() as op:
-                self._write_gemm(instruction, op)
-            case ScheduledScan() as op:
-                bases = self._bases(instruction)
-                write_scan(self.w, op, instruction.operands[0].tensor, bases)
-            case Literal() | Aggregate() | Return():
-                pass
-            case op:
-                raise InternalError(f"{op.name} cannot stand in stage schedule")
-
-    def _write_gemm(self, instruction: Instruction, op: Gemm) -> None:
-        blas = self.blas or find_blas()
-        if blas is None:
-            raise InternalError("the program has matrix products, and there is no BLAS")
-        for name, address in blas.addresses.items():
-            self.symbols[SYMBOL + name] = address
-        a, b = (operand.tensor for operand in instruction.operands)
-        write_gemm(self.w, op, a, b, self._bases(instruction), blas)
-
-    def _bases(self, instruction: Instruction) -> list[Register]:
-        """The addresses of the operands and then of the results, which are given theirs."""
-        places = places_of(instruction.op)
-        for result, place in zip(instruction.results, places, strict=True):
-            self.addresses[result] = self._place(place)
-        return [
-            *(self._operand(instruction, number) for number in range(len(instruction.operands))),
-            *(self.addresses[result] for result in instruction.results),
-        ]
-
-    def _operand(self, instruction: Instruction, number: int) -> Register:
-        """The address of an operand; any for a splat whose one element stands in the text of the nest."""
-        op, value = instruction.op, instruction.operands[number]
-        if isinstance(op, Loops) and splat_read(value, op.accesses[number]):
-            return NOTHING
-        return self._address(value)
-
-    def _address(self, value: Value) -> Register:
-        if value not in self.addresses:
-            if not isinstance(value.op, Literal):
-                raise InternalError(f"a value of type {value.type} is used before it is made")
-            self.addresses[value] = self._constant(value.op)
-        return self.addresses[value]
-
-    def _place(self, place: Place) -> Register:
-        if place.space == "output":
-            return self.outputs[place.offset]
-        return self.w.offset(self.arena, place.offset)
-
-    def _constant(self, literal: Literal) -> Register:
-        """The address of all elements, a splat written out."""
-        name = f"{self.name}.constant.{len(self.addresses)}"
-        count = literal.type.size if literal.is_splat else 1
-        if literal.type.bytes <= INLINE_BYTES:
-            return self.module.data(name, literal.data * count)
-        data = _aligned(literal.type.bytes)
-        stored = np.frombuffer(literal.data, np.uint8)
-        data[:] = np.tile(stored, count) if count > 1 else stored
-        self.data.append(data)
-        self.symbols[name] = data.ctypes.data
-        return self.module.external(name)
+def _write_function(k: Kernel, function: Function) -> None:
+    """All of the function after its head; bodies wait on a list for the ones inside them."""
+    running = [_write_block(k, function.entry)]
+    while running:
+        inner = next(running[-1], None)
+        if inner is None:
+            running.pop()
+        else:
+            running.append(_write_block(k, inner))
+    k.checks.write_failures(k.w, k.report, k.leave)
 
 
-def _aligned(size: int) -> Array:
-    """Memory for constants, aligned as they are in the text."""
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
-    first = -memory.ctypes.data % _ALIGNMENT
-    return memory[first : first + size]
+def _write_block(k: Kernel, block: Block) -> Iterator[Block]:
+    """The instructions of a block; a body inside is given out to be written before going on."""
+    pending: list[tuple[Instruction, Sequence[Register]]] = []
+    for instruction in block.instructions:
+        op = instruction.op
+        if isinstance(op, Loops):
+            pending.append((instruction, k.bases(instruction)))
+            continue
+        if not isinstance(op, ShapeCast | Literal):
+            write_nests(k.w, pending, k.checks)
+            pending = []
+        write = WRITERS.get(type(op))
+        if write is None:
+            raise InternalError(f"{op.name} cannot stand in stage schedule")
+        yield from write(k, instruction) or ()
 
 
-__all__ = ["CheckSite", "Program", "emit_program"]
+def _write_alias(k: Kernel, instruction: Instruction) -> None:
+    k.addresses[instruction.result] = k.address(instruction.operands[0])
+
+
+def _write_product(k: Kernel, instruction: Instruction) -> None:
+    op = instruction.op
+    assert isinstance(op, Gemm)
+    blas = k.shared.blas or find_blas()
+    if blas is None:
+        raise InternalError("the program has matrix products, and there is no BLAS")
+    for name, address in blas.addresses.items():
+        k.shared.symbols[SYMBOL + name] = address
+    a, b = (operand.tensor for operand in instruction.operands)
+    write_gemm(k.w, op, a, b, k.bases(instruction), blas)
+
+
+def _write_scan(k: Kernel, instruction: Instruction) -> None:
+    op = instruction.op
+    assert isinstance(op, ScheduledScan)
+    write_scan(k.w, op, instruction.operands[0].tensor, k.bases(instruction))
+
+
+def _write_return(k: Kernel, instruction: Instruction) -> None:
+    """Tensors lie in the outputs already, scalars perhaps in variables."""
+    for value, target in zip(returned_by(instruction), k.frame.outputs, strict=True):
+        write_copy(k, k.address(value), target, value.tensor)
+    k.leave(constant(I64, 0))
+
+
+def _write_nothing(k: Kernel, instruction: Instruction) -> None:
+    """Literals are written where they are read, and the aggregate before `return` is only a list."""
+
+
+Writer: TypeAlias = Callable[[Kernel, Instruction], Iterator[Block] | None]
+
+WRITERS: Final[Mapping[type[Op], Writer]] = {
+    Literal: _write_nothing,
+    Aggregate: _write_nothing,
+    ShapeCast: _write_alias,
+    Gemm: _write_product,
+    ScheduledScan: _write_scan,
+    ScheduledCall: write_call,
+    ScheduledIf: write_if,
+    ScheduledWhile: write_while,
+    ScheduledFor: write_for,
+    Yield: write_yield,
+    Return: _write_return,
+}
+"""How each op of stage schedule but `loops` is written; those with bodies give out the blocks in them."""
+
+
+__all__ = ["INLINE_BYTES", "CheckSite", "Program", "emit_program"]

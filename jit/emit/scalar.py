@@ -30,6 +30,7 @@ from ...core.ops.arithmetic import (
     Subtract,
     TruncateDivide,
 )
+from ...core.ops.bits import Reinterpret
 from ...core.ops.casting import DataTypeCast
 from ...core.ops.comparison import (
     And,
@@ -71,7 +72,7 @@ from ...core.ops.transcendental import (
 )
 from ...core.types import F16, DType
 from .division import divide_by_constant, modulo_by_constant
-from .elements import register_type, rounded
+from .elements import memory_type, pack, register_type, rounded, unpack
 from .math import FUNCTIONS
 from .writer import FloatPredicate, FunctionWriter, IntegerPredicate, Register, constant
 
@@ -90,6 +91,7 @@ _EXACT: Final = (
     Rint,
     Select,
     StopGradient,
+    Reinterpret,
 )
 """Ops whose result needs no rounding to f16 or bf16 when the operands have been."""
 
@@ -236,6 +238,14 @@ def _converted(w: FunctionWriter, x: Register, dtype: DType, result: DType) -> R
             return w.fptrunc(x, "float")
 
 
+def _reinterpret(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    """By way of what is in memory, as f16 and bf16 are floats in registers."""
+    (x,) = operands
+    return unpack(w, w.bitcast(pack(w, x, dtype), memory_type(result).scalar), result)
+
+
 _FUNCTIONS_BY_NAME: Final[tuple[type[Op], ...]] = (
     Negate, Abs, Sign, Square, Add, Subtract, Multiply, Divide, Minimum, Maximum,
     Floor, Ceil, Round, Rint, Sqrt, Rsqrt, Exp, Expm1, Log, Log1p, Power, Sin, Cos, Tan, Asin, Acos, Atan,
@@ -260,6 +270,7 @@ EMIT: Final[Mapping[type[Op], Rule]] = MappingProxyType(
         Select: _select,
         StopGradient: _same,
         DataTypeCast: _cast,
+        Reinterpret: _reinterpret,
     }
 )
 """The rule of every op that may stand in the body of a nest; literals are constants of the plan."""

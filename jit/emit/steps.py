@@ -7,6 +7,7 @@ computed in a deeper loop than it has to be.
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -19,11 +20,29 @@ from .writer import LType
 Slot: TypeAlias = int
 
 
+class Problem(enum.Enum):
+    """What a check found."""
+
+    INDEX = "index"
+    """An index outside its axis: the index and the extent."""
+    TRIPS = "trips"
+    """A `for` that does not run once per element of what it stacks: the iterations and the extent."""
+    DEPTH = "depth"
+    """A recursion that would leave the stack: the bytes it may have."""
+    MEMORY = "memory"
+    """No memory for a call: the bytes it wanted."""
+
+
 @dataclass(frozen=True, slots=True)
 class CheckSite:
-    """A place where a program may find an index outside its axis; `location` is the user's line."""
+    """A place where a program may find something wrong; `location` is the user's line.
+
+    `callee` is the function that could not be called.
+    """
 
     location: HasLocation | None
+    problem: Problem = Problem.INDEX
+    callee: str = ""
 
 
 @dataclass(frozen=True, slots=True)

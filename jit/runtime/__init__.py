@@ -1,1 +1,1 @@
-"""What compiled programs find in the process they run in: `blas`."""
+"""What compiled programs find in the process they run in: `blas`, `stack`."""

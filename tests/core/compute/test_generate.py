@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from nnkit.core.compute import MatrixProduct, generate_compute
+from nnkit.core.compute import Call, MatrixProduct, generate_compute
 from nnkit.core.compute.products import BLAS_WORK
 from nnkit.core.errors import InternalError
 from nnkit.core.ir import Builder, Stage, Value
@@ -160,11 +160,12 @@ def test_what_nobody_reads_is_dropped() -> None:
     assert len(nests(module)) == 1
 
 
-def test_calls_are_refused() -> None:
+def test_calls_stay_calls() -> None:
     type = FunctionType((f32(2),), f32(2))
     module = module_of(lambda b, x: b.emit(Apply("main", type), x), f32(2))
-    with pytest.raises(InternalError, match="apply cannot be brought to stage compute"):
-        generate_compute(module)
+    generate_compute(module)
+    call, _ = module.functions["main"].entry.instructions
+    assert call.op == Call("main", type) and call.result.type == f32(2)
 
 
 def test_the_stage_is_checked() -> None:

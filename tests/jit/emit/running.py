@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from nnkit.core.errors import NNKitError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir.builder import Builder, finish_function, start_function
 from nnkit.core.ir.graph import Value
@@ -18,6 +19,8 @@ from nnkit.core.ops.terminators import Return
 from nnkit.core.schedule.ops import Loops, Place, arena, output
 from nnkit.core.schedule.plan import returned_values
 from nnkit.core.types import DTYPES, Array, DType, TensorType, TupleType, Type
+from nnkit.jit.emit.calls import STACK_BYTES
+from nnkit.jit.emit.checks import error_of
 from nnkit.jit.emit.program import Program, emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 from nnkit.jit.llvm import Engine, host_engine
@@ -36,6 +39,10 @@ class Decisions:
 
 class CheckFailed(Exception):
     """What the kernel reported: site, index, extent."""
+
+    def __init__(self, site: int, index: int, extent: int, error: NNKitError) -> None:
+        super().__init__(site, index, extent)
+        self.error = error
 
 
 def scheduled(
@@ -96,26 +103,38 @@ def expected(function: Function, arrays: Sequence[Array]) -> list[Array]:
     return list(result) if isinstance(result, tuple) else [result]
 
 
-def run(function: Function, arrays: Sequence[Array]) -> list[Array]:
-    """What compiled code returns, with the arrays given as the evaluator takes them."""
-    return run_all([function], arrays)[0]
+def run(
+    function: Function,
+    arrays: Sequence[Array],
+    functions: Mapping[str, Function] | None = None,
+    *,
+    stack_bytes: int = STACK_BYTES,
+) -> list[Array]:
+    """What compiled code returns, with the arrays given as the evaluator takes them; `functions` may be called."""
+    return run_all([function], arrays, functions=functions, stack_bytes=stack_bytes)[0]
 
 
 def run_all(
-    functions: Sequence[Function], arrays: Sequence[Array], engine: Engine | None = None
+    entries: Sequence[Function],
+    arrays: Sequence[Array],
+    engine: Engine | None = None,
+    functions: Mapping[str, Function] | None = None,
+    stack_bytes: int = STACK_BYTES,
 ) -> list[list[Array]]:
     """The same for several functions of the same parameters, compiled together, for this machine or a lesser one."""
     engine = engine or host_engine()
     module = ModuleWriter(scalef=engine.target.scalef)
     programs = [
-        emit_program(module, function, f"kernel.{number}")
-        for number, function in enumerate(functions)
+        emit_program(
+            module, function, f"kernel.{number}", functions=functions, stack_bytes=stack_bytes
+        )
+        for number, function in enumerate(entries)
     ]
     symbols = {name: at for program in programs for name, at in program.symbols.items()}
     compiled = engine.compile_module(module.text(), symbols)
     return [
         call(compiled.address(program.name), program, function, arrays)
-        for program, function in zip(programs, functions, strict=True)
+        for program, function in zip(programs, entries, strict=True)
     ]
 
 
@@ -135,7 +154,7 @@ def call(
     site = kernel(*pointers)
     if site:
         index, extent = memory[:16].view(np.int64).tolist()
-        raise CheckFailed(site, index, extent)
+        raise CheckFailed(site, index, extent, error_of(program.sites[site - 1], index, extent))
     return [
         read_back(value.tensor, stored)
         for value, stored in zip(returned_values(function.entry), outputs, strict=True)

@@ -17,8 +17,10 @@ from nnkit.core.ir.graph import Instruction, Op, Value
 from nnkit.core.ir.module import Function, Module, Stage
 from nnkit.core.ops import ALL
 from nnkit.core.ops.arithmetic import Add, Divide, Maximum, Minimum, Sign
+from nnkit.core.ops.builtin import Builtin
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.ops.contraction import Dot
+from nnkit.core.ops.convolution import Convolve
 from nnkit.core.ops.literal import Literal, dense, splat
 from nnkit.core.ops.movement import ShapeCast
 from nnkit.core.ops.nest import Nest
@@ -26,6 +28,7 @@ from nnkit.core.ops.reduction import Reduce
 from nnkit.core.ops.scan import Scan
 from nnkit.core.ops.special import Digamma, Lgamma, Trigamma
 from nnkit.core.ops.transcendental import FloatFunction
+from nnkit.core.ops.window import ReduceWindow
 from nnkit.core.passes.pipeline import code_generation, run_pipeline
 from nnkit.core.schedule.ops import Gemm, Loops, ScheduledScan, output
 from nnkit.core.schedule.plan import schedule
@@ -36,7 +39,9 @@ from tests.programs import Program, programs
 
 from .running import agree, expected, finish, run, sample, scheduled, tolerance
 
-INEXACT = (FloatFunction, Divide, Reduce, Dot, Scan, Minimum, Maximum, Sign)
+INEXACT = (
+    FloatFunction, Divide, Reduce, Dot, Scan, Minimum, Maximum, Sign, ReduceWindow, Convolve, Builtin,
+)  # fmt: skip
 EXACT = tuple(op for op in ALL if not issubclass(op, INEXACT))
 """Ops whose result has only one right answer, to the sign of zero."""
 

@@ -10,10 +10,13 @@ from nnkit.core.ir.builder import Builder
 from nnkit.core.ir.graph import Op, Value
 from nnkit.core.ops import ALL
 from nnkit.core.ops.arithmetic import Divide, FloorDivide, Modulo, TruncateDivide
+from nnkit.core.ops.bits import BitCast, Reinterpret
+from nnkit.core.ops.builtin import Builtin
 from nnkit.core.ops.casting import DataTypeCast
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.ops.comparison import Select
 from nnkit.core.ops.contraction import Dot
+from nnkit.core.ops.convolution import Convolve
 from nnkit.core.ops.forms import Elementwise
 from nnkit.core.ops.literal import constant
 from nnkit.core.ops.nest import Access, Nest, Output, build_nest, identity_access
@@ -23,6 +26,7 @@ from nnkit.core.ops.scan import Scan
 from nnkit.core.ops.special import Digamma, Lgamma, Trigamma
 from nnkit.core.ops.stopping import StopGradient
 from nnkit.core.ops.transcendental import FloatFunction
+from nnkit.core.ops.window import ReduceWindow
 from nnkit.core.types import BOOL, F16, F64, I32, I64, Array, DType, TensorType, scalar
 from nnkit.jit.emit.scalar import EMIT, write_scalar
 from nnkit.jit.emit.writer import ModuleWriter
@@ -97,7 +101,7 @@ def tiny(dtype: DType) -> float:
 
 
 def test_every_elementwise_op_has_a_rule() -> None:
-    assert set(EMIT) == {*ELEMENTWISE, DataTypeCast, StopGradient}
+    assert set(EMIT) == {*ELEMENTWISE, DataTypeCast, StopGradient, Reinterpret}
 
 
 OF_ONE_TYPE = [
@@ -131,6 +135,31 @@ def test_select(dtype: DType) -> None:
     condition = sample(TensorType(x.shape, BOOL))
     types = [TensorType(x.shape, dtype), TensorType(x.shape, dtype), TensorType(x.shape, BOOL)]
     check(Select(), types, [x, y, condition])
+
+
+SAME_WIDTH = [
+    (source, target)
+    for source in ALL_DTYPES
+    for target in ALL_DTYPES
+    if source.bits == target.bits and source.is_numeric and target.is_numeric
+]
+
+
+@pytest.mark.parametrize(("source", "target"), SAME_WIDTH, ids=str)
+def test_reinterpret(source: DType, target: DType) -> None:
+    values = values_of(source)
+    values = values[~np.isnan(values)] if source.is_float else values
+    check(Reinterpret(target), [TensorType(values.shape, source)], [values])
+
+
+@pytest.mark.parametrize("target", [dtype for dtype in ALL_DTYPES if dtype.is_numeric], ids=str)
+def test_bit_cast_of_other_widths(target: DType) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.integers(-(2**31), 2**31 - 1, 16, dtype=np.int32)
+    op = BitCast(TensorType((512 // target.bits,), target))
+    function = scheduled([TensorType((16,), I32)], lambda b, *xs: [op.nest(b, *xs)], Decisions())
+    (found,) = run(function, [x])
+    np.testing.assert_array_equal(found, op.evaluate(x))
 
 
 def test_threefry() -> None:
@@ -184,6 +213,10 @@ NESTS = [
 ]
 
 
+INEXACT = (FloatFunction, Reduce, ReduceWindow, Convolve, Builtin)
+"""Whose floats depend on the order of work, or on the library of functions."""
+
+
 @pytest.mark.parametrize("given", NESTS, ids=str)
 def test_every_sample_of_every_op(given: Sample) -> None:
     """The nests that ops become, on the operands of their own tests."""
@@ -199,7 +232,7 @@ def test_every_sample_of_every_op(given: Sample) -> None:
         return
     (wanted,) = expected(functions[0], arrays)
     for (found,) in run_all(functions, arrays):
-        exact = not isinstance(given.op, FloatFunction | Reduce) or wanted.dtype.kind != "f"
+        exact = not isinstance(given.op, INEXACT) or wanted.dtype.kind != "f"
         if exact:
             np.testing.assert_array_equal(found, wanted, strict=True)
         else:

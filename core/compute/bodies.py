@@ -1,0 +1,100 @@
+"""The blocks of a function that code is generated for, one by one: its own, and those of structured ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import UnsupportedError
+from ..ir import Block, Function, Instruction, Region, Value
+from ..location import HasLocation
+from ..ops.control import For, If, Structured, While, carried_of
+from ..ops.movement import ShapeCast
+
+MOST_LOOPS = 256
+"""Loops inside each other: the time that LLVM needs grows faster than their number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """The body of a function (`owner` is None), or body `number` of a structured instruction."""
+
+    region: Region
+    owner: Instruction | None = None
+    number: int = 0
+    loops: int = 0
+    """How many loops are around it."""
+
+    @property
+    def block(self) -> Block:
+        return self.region.entry
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether this only says if a `while` goes on."""
+        return self.owner is not None and isinstance(self.owner.op, While) and self.number == 0
+
+    @property
+    def replaced(self) -> Sequence[Value | None]:
+        """For each yielded value the argument whose buffer its own may be, for those before the end.
+
+        What a loop carries is replaced by the next one.  A result of an `if` may replace an input that one of the
+        bodies yields as it is.
+        """
+        if self.owner is None or self.is_condition:
+            return ()
+        arguments = self.block.arguments
+        if isinstance(self.owner.op, If):
+            found = replaced_inputs(self.owner)
+            return [None if number is None else arguments[number] for number in found]
+        operands = carried_of(self.owner)
+        first = 1 if isinstance(self.owner.op, For) else 0
+        return arguments[first : first + operands.stop - operands.start]
+
+
+def replaced_inputs(instruction: Instruction) -> Sequence[int | None]:
+    """For each result of an `if`, the number of an input that a body yields there as it is."""
+    found: list[int | None] = [None] * len(instruction.results)
+    taken: set[int | None] = set()
+    for region in instruction.regions:
+        numbers = {argument: k for k, argument in enumerate(region.entry.arguments)}
+        for k, value in enumerate(region.entry.terminator.operands):
+            number = numbers.get(base_of(value))
+            if found[k] is None and number not in taken:
+                found[k] = number
+                taken.add(number)
+    return found
+
+
+def base_of(value: Value) -> Value:
+    """The value whose buffer this one is: follows `shapeCast` back."""
+    while value.producer is not None and isinstance(value.producer.op, ShapeCast):
+        value = value.producer.operands[0]
+    return value
+
+
+def bodies_of(function: Function) -> list[Body]:
+    """Every body, outer before inner; those of nests are part of their nest.
+
+    Raises: UnsupportedError for a body of several blocks, and for loops that are nested too deeply.
+    """
+    assert function.body is not None
+    found = [Body(function.body)]
+    for body in found:  # which grows
+        if len(body.region.blocks) != 1:
+            raise unsupported(f"@{function.name}, which branches", None)
+        for instruction in body.block.instructions:
+            if isinstance(instruction.op, Structured):
+                loops = body.loops + isinstance(instruction.op, While | For)
+                if loops > MOST_LOOPS:
+                    what = f"loops nested more than {MOST_LOOPS} deep"
+                    raise unsupported(what, instruction.location)
+                found += [Body(r, instruction, k, loops) for k, r in enumerate(instruction.regions)]
+    return found
+
+
+def unsupported(what: str, location: HasLocation | None) -> UnsupportedError:
+    """The error for what only the evaluator can do, with the user's line."""
+    place = location.resolve() if location else None
+    where = "\n  " + place.excerpt().replace("\n", "\n  ") if place else ""
+    return UnsupportedError(f"cannot be compiled yet: {what}; the evaluator runs it{where}")

@@ -1,0 +1,100 @@
+"""Closing bodies: what a body uses from outside becomes an argument of it.
+
+1. Blocks are visited from the innermost out, so that what an inner body needs is by then an operand of its
+   instruction, and counts as used by the block around it.
+2. Whatever the bodies of an instruction use and do not define is added to its inputs, once for all bodies.
+3. Literals are not passed on: each body gets a copy of those it uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from ..ir import Block, Function, Instruction, Module, Value
+from ..ir.surgery import make_instruction
+from ..ops import For, If, Literal, Structured, While
+from .base import FunctionPass
+
+
+@dataclass(frozen=True)
+class Isolate(FunctionPass):
+    """Gives every body of an `if`, `while` or `for` all that it uses as arguments.
+
+    Code is generated for one block at a time, which must not know of the blocks around it.
+
+    Requires: bodies of one block.
+    Preserves: results.
+    Cost: linear in the program, and for each value in the number of bodies it is passed through.
+    """
+
+    name: ClassVar[str] = "isolate"
+
+    def run(self, function: Function, module: Module) -> bool:
+        assert function.body is not None
+        blocks = list(function.body.blocks)
+        changed = False
+        for block in blocks:  # which grows: outer before inner
+            blocks.extend(b for i in _structured(block) for r in i.regions for b in r.blocks)
+        for block in reversed(blocks):
+            for instruction in _structured(block):
+                changed = _close(instruction) or changed
+        return changed
+
+
+def _structured(block: Block) -> Iterable[Instruction]:
+    return (i for i in block.instructions if isinstance(i.op, Structured))
+
+
+def _close(instruction: Instruction) -> bool:
+    """Close the bodies of `instruction`, inside of which all bodies are closed."""
+    blocks = [block for region in instruction.regions for block in region.blocks]
+    captured = [_captured(block) for block in blocks]
+    for block, values in zip(blocks, captured, strict=True):
+        _copy_literals(block, [v for v in values if isinstance(v.op, Literal)])
+    wanted = dict.fromkeys(
+        v for values in captured for v in values if not isinstance(v.op, Literal)
+    )
+    if wanted:
+        op = instruction.op
+        assert isinstance(op, If | While | For)
+        _add_inputs(instruction, blocks, list(wanted))
+        instruction.op = replace(op, inputs=op.inputs + len(wanted))
+    return any(captured)
+
+
+def _captured(block: Block) -> dict[Value, None]:
+    """What the block uses and does not define, in order."""
+    defined = set(block.arguments)
+    found: dict[Value, None] = {}
+    for instruction in block.instructions:
+        found.update((x, None) for x in instruction.operands if x not in defined)
+        defined.update(instruction.results)
+    return found
+
+
+def _copy_literals(block: Block, literals: Iterable[Value]) -> None:
+    copies: dict[Value, Value] = {}
+    made: list[Instruction] = []
+    for value in literals:
+        original = value.producer
+        assert original is not None
+        made.append(make_instruction(original.op, (), [value], location=original.location))
+        copies[value] = made[-1].result
+    _rename(block, copies)
+    block.instructions[:0] = made
+
+
+def _add_inputs(instruction: Instruction, blocks: Iterable[Block], wanted: list[Value]) -> None:
+    instruction.operands = (*instruction.operands, *wanted)
+    for block in blocks:
+        arguments = [Value(value.type, value.name) for value in wanted]
+        block.arguments += arguments
+        _rename(block, dict(zip(wanted, arguments, strict=True)))
+
+
+def _rename(block: Block, names: dict[Value, Value]) -> None:
+    for instruction in block.instructions if names else ():
+        if any(operand in names for operand in instruction.operands):
+            instruction.operands = tuple(names.get(x, x) for x in instruction.operands)

@@ -1,0 +1,150 @@
+"""Writes calls, and the functions that are called.
+
+    i64 @KERNEL.call.N(ptr inputs…, ptr outputs…, ptr report, ptr limit)
+
+Such a function makes its own arena: on the stack up to `ON_STACK`, else by `malloc`.  It fails if its stack reaches
+below `limit`, an address that the kernel computes and all calls pass on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from ...core.compute.bodies import bodies_of
+from ...core.ir import Function, Instruction
+from ...core.schedule.arena import RESERVED
+from ...core.schedule.ops import ScheduledCall
+from ...core.schedule.plan import arena_bytes, returned_values
+from ..llvm import REGISTERS
+from .checks import Checks
+from .kernel import Frame, Kernel, Shared
+from .memory import NOTHING, shift
+from .steps import CheckSite, Problem
+from .writer import I8, I32, I64, PTR, FunctionWriter, Parameter, Register, constant
+
+ON_STACK: Final = 2048
+"""Bytes of an arena that lies on the stack."""
+
+STACK_BYTES: Final = 1 << 20
+"""How much of the stack the calls of a program may take, where nothing better is known."""
+
+_ALIGNMENT: Final = 64
+
+
+def write_call(k: Kernel, instruction: Instruction) -> None:
+    """A call of a function of the program; if it fails, so does the caller."""
+    op = instruction.op
+    assert isinstance(op, ScheduledCall) and k.limit is not None
+    operands = [k.address(value) for value in instruction.operands]
+    results = k.place_results(instruction)
+    symbol = k.shared.symbol(op.callee)
+    code = k.w.call(symbol, I64, [*operands, *results, k.report, k.limit])
+    k.checks.pass_on(k.w, code)
+
+
+def begin_kernel(shared: Shared, function: Function) -> Kernel:
+    """The kernel itself, `i64 @NAME(ptr inputs…, ptr outputs…, ptr arena)`."""
+    arena = Parameter(PTR, f"noalias align {_ALIGNMENT}")
+    attributes = _attributes(function)
+    w = shared.module.function(
+        shared.name, [*_tensors(function), arena], I64, attributes=attributes
+    )
+    arena_address = w.parameters[-1]
+    limit = shift(w, _stack_pointer(w), -shared.stack_bytes) if _has_calls(function) else None
+    return _kernel(shared, function, w, Frame(arena_address, ()), arena_address, limit, w.ret)
+
+
+def begin_callee(shared: Shared, function: Function, symbol: str) -> Kernel:
+    """A function that others call, up to its first instruction."""
+    parameters = [*_tensors(function), Parameter(PTR, "noalias"), Parameter(PTR)]
+    attributes = _attributes(function)
+    w = shared.module.function(symbol, parameters, I64, linkage="internal", attributes=attributes)
+    report, limit = w.parameters[-2:]
+    too_deep = w.icmp("ult", _stack_pointer(w), limit)
+    _stop_if(shared, w, report, too_deep, function, Problem.DEPTH, shared.stack_bytes)
+    size = arena_bytes(function) - RESERVED
+    arena: Register = NOTHING
+    leave: Callable[[Register], None] = w.ret
+    if 0 < size <= ON_STACK:
+        arena = w.allocate(I8, size)
+    elif size:
+        arena, leave = _on_heap(shared, w, report, function, size)
+    return _kernel(shared, function, w, Frame(arena, (), RESERVED), report, limit, leave)
+
+
+def _kernel(
+    shared: Shared,
+    function: Function,
+    w: FunctionWriter,
+    frame: Frame,
+    report: Register,
+    limit: Register | None,
+    leave: Callable[[Register], None],
+) -> Kernel:
+    inputs = len(function.parameters)
+    outputs = w.parameters[inputs : inputs + len(returned_values(function.entry))]
+    addresses = dict(zip(function.parameters, w.parameters, strict=False))
+    frame = replace(frame, outputs=outputs)
+    checks = Checks(shared.sites)
+    return Kernel(shared, w, report, [frame], limit, leave, addresses, checks)
+
+
+def _tensors(function: Function) -> list[Parameter]:
+    """Pointers to what the function takes and returns."""
+    taken = (f"noalias readonly align {p.tensor.dtype.bytes}" for p in function.parameters)
+    made = (f"noalias align {r.tensor.dtype.bytes}" for r in returned_values(function.entry))
+    return [*(Parameter(PTR, text) for text in taken), *(Parameter(PTR, text) for text in made)]
+
+
+def _on_heap(
+    shared: Shared, w: FunctionWriter, report: Register, function: Function, size: int
+) -> tuple[Register, Callable[[Register], None]]:
+    """An arena of its own for each call, and how to give it back and return."""
+    block = w.call("malloc", PTR, [constant(I64, size + _ALIGNMENT)])
+    missing = w.icmp("eq", block, constant(PTR, 0))
+    _stop_if(shared, w, report, missing, function, Problem.MEMORY, size)
+    mask = constant(I64, -_ALIGNMENT)
+    arena = w.inttoptr(w.and_(w.ptrtoint(shift(w, block, _ALIGNMENT)), mask))
+
+    def leave(code: Register) -> None:
+        w.call_void("free", [block])
+        w.ret(code)
+
+    return arena, leave
+
+
+def _stop_if(
+    shared: Shared,
+    w: FunctionWriter,
+    report: Register,
+    failed: Register,
+    function: Function,
+    problem: Problem,
+    size: int,
+) -> None:
+    """Return at once if it has failed."""
+    shared.sites.append(CheckSite(function.entry.instructions[0].location, problem, function.name))
+    stops, goes_on = w.new_label("stop"), w.new_label("begin")
+    w.branch_if(failed, stops, goes_on, rarely=True)
+    w.begin(stops)
+    w.store(constant(I64, 0), report)
+    w.store(constant(I64, size), w.offset(report, 8))
+    w.ret(constant(I64, len(shared.sites)))
+    w.begin(goes_on)
+
+
+def _stack_pointer(w: FunctionWriter) -> Register:
+    return w.call("llvm.frameaddress.p0", PTR, [constant(I32, 0)])
+
+
+def _has_calls(function: Function) -> bool:
+    bodies = bodies_of(function)
+    return any(isinstance(i.op, ScheduledCall) for body in bodies for i in body.block.instructions)
+
+
+def _attributes(function: Function) -> str:
+    """Where there is control flow, scalars are variables."""
+    uses_registers = len(bodies_of(function)) > 1 or _has_calls(function)
+    return f'nounwind "{REGISTERS}"' if uses_registers else "nounwind"

@@ -1,0 +1,148 @@
+"""Writes `if`, `while` and `for`: branches and loops around the blocks of their bodies.
+
+What is carried lies in the buffers of the results all along: the first values are copied there before the loop,
+and `yield` copies what does not lie there already.
+
+Each writer yields the body whose block is to be written next, so that bodies in bodies do not become depth of
+Python's stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...core.ir import Block, Instruction, Value
+from ...core.ops.control import carried_of, element_of
+from ...core.schedule.ops import ScheduledFor, ScheduledIf, ScheduledWhile
+from ...core.types import BOOL, TensorType
+from .elements import memory_type, unpack
+from .indices import multiply_constant
+from .kernel import Frame, Kernel
+from .memory import step
+from .steps import CheckSite, Problem
+from .writer import I1, I8, I64, Register, constant
+
+
+def write_if(k: Kernel, instruction: Instruction) -> Iterator[Block]:
+    """One of two bodies, both of which write to the results."""
+    op, w = instruction.op, k.w
+    assert isinstance(op, ScheduledIf)
+    results = k.place_results(instruction)
+    condition, *given = instruction.operands
+    inputs = [k.address(value) for value in given]
+    labels = w.new_label("then"), w.new_label("else")
+    done = w.new_label("if.done")
+    frame = Frame(k.in_arena(op.frame), results)
+    w.branch_if(_truth(k, condition), *labels)
+    for region, label in zip(instruction.regions, labels, strict=True):
+        w.begin(label)
+        k.enter(region.entry, inputs, frame)
+        yield region.entry
+        k.exit()
+        w.branch(done)
+    w.begin(done)
+
+
+def write_while(k: Kernel, instruction: Instruction) -> Iterator[Block]:
+    """The condition at the head of the loop, then the body."""
+    op, w = instruction.op, k.w
+    assert isinstance(op, ScheduledWhile)
+    carried = _carry(k, instruction)
+    arguments = [*carried, *_inputs(k, instruction, op.inputs)]
+    arena = k.in_arena(op.frame)
+    condition, body = (region.entry for region in instruction.regions)
+    head, inside, done = (w.new_label(hint) for hint in ("while", "do", "while.done"))
+    w.branch(head)
+    w.begin(head)
+    k.enter(condition, arguments, Frame(arena, ()))
+    yield condition
+    k.exit()
+    w.branch_if(_truth(k, condition.terminator.operands[0]), inside, done)
+    w.begin(inside)
+    k.enter(body, arguments, Frame(arena, carried))
+    yield body
+    k.exit()
+    w.branch(head)
+    w.begin(done)
+
+
+def write_for(k: Kernel, instruction: Instruction) -> Iterator[Block]:
+    """A loop that keeps its index in a variable, and stacks into row after row."""
+    op, w = instruction.op, k.w
+    assert isinstance(op, ScheduledFor)
+    carried = _carry(k, instruction)
+    inputs = _inputs(k, instruction, op.inputs)
+    arena = k.in_arena(op.frame)
+    lower, upper = (w.load(k.address(bound), I64) for bound in instruction.operands[:2])
+    if op.stacked:
+        _check_trips(k, instruction, op, lower, upper)
+    stacked = instruction.results[len(carried) :]
+    body = instruction.regions[0].entry
+    index = w.allocate(I64, align=8)
+    with w.loop(lower, upper, constant(I64, 1), hint="for") as loop:
+        w.store(loop.index, index)
+        rows = _rows(k, stacked, w.sub(loop.index, lower)) if stacked else []
+        k.enter(body, [index, *carried, *inputs], Frame(arena, [*carried, *rows]))
+        yield body
+        k.exit()
+
+
+def write_yield(k: Kernel, instruction: Instruction) -> None:
+    """Copy what does not lie where it belongs; the plan sees to it that nothing is copied over."""
+    for value, target in zip(instruction.operands, k.frame.outputs, strict=False):
+        write_copy(k, k.address(value), target, value.tensor)
+
+
+def _carry(k: Kernel, instruction: Instruction) -> list[Register]:
+    """The buffers of what is carried, with the first values in them."""
+    first = [k.address(value) for value in instruction.operands[carried_of(instruction)]]
+    buffers = k.place_results(instruction)[: len(first)]
+    for source, target, result in zip(first, buffers, instruction.results, strict=False):
+        write_copy(k, source, target, result.tensor)
+    return buffers
+
+
+def _inputs(k: Kernel, instruction: Instruction, count: int) -> list[Register]:
+    operands = instruction.operands
+    return [k.address(value) for value in operands[len(operands) - count :]]
+
+
+def _check_trips(
+    k: Kernel, instruction: Instruction, op: ScheduledFor, lower: Register, upper: Register
+) -> None:
+    """Go on only if there are as many iterations as elements to stack."""
+    w = k.w
+    (extent, *_) = (type.shape[0] for type in op.stacked if isinstance(type, TensorType))
+    runs = w.icmp("slt", lower, upper)
+    trips = w.select(runs, w.sub(upper, lower), constant(I64, 0))
+    site = k.checks.add(CheckSite(instruction.location, Problem.TRIPS))
+    wanted = constant(I64, extent)
+    k.checks.stop_if(w, w.icmp("ne", trips, wanted), site, trips, wanted)
+
+
+def _rows(k: Kernel, stacked: Sequence[Value], number: Register) -> list[Register]:
+    """Where iteration `number` puts its element of each stacked result."""
+    rows: list[Register] = []
+    for result in stacked:
+        element = element_of(result.type)
+        assert isinstance(element, TensorType)
+        distance = multiply_constant(k.w, number, element.bytes)
+        rows.append(step(k.w, k.addresses[result], I8, distance))
+    return rows
+
+
+def _truth(k: Kernel, value: Value) -> Register:
+    """A bool, as a branch wants it."""
+    return unpack(k.w, k.w.load(k.address(value), memory_type(BOOL)), BOOL)
+
+
+def write_copy(k: Kernel, source: Register, target: Register, type: TensorType) -> None:
+    """The bytes of a tensor, unless they lie there already."""
+    if source.text == target.text or not type.bytes:
+        return
+    if type.size == 1:
+        element = memory_type(type.dtype)
+        k.w.store(k.w.load(source, element), target)
+        return
+    size = constant(I64, type.bytes)
+    k.w.call_void("llvm.memcpy.p0.p0.i64", [target, source, size, constant(I1, 0)])

@@ -1,0 +1,172 @@
+"""One function being written: where its values lie, and which block of the program is being written.
+
+Every value gets an address: a parameter, a constant, an output, a variable, or an offset into the arena; `shapeCast`
+is the same address.  Inputs are aligned to their elements, so are outputs, all else to 64 bytes.
+
+What the functions of a program have in common is `Shared`: constants, symbols, check sites, and which functions
+are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from ...core.errors import InternalError
+from ...core.ir import Block, Function, Instruction, Value
+from ...core.ops.literal import Literal
+from ...core.schedule.ops import Loops, Place
+from ...core.schedule.plan import places_of
+from ...core.types import Array
+from ..runtime.blas import Blas
+from .checks import Checks
+from .elements import memory_type
+from .memory import NOTHING
+from .plan import splat_read
+from .steps import CheckSite
+from .writer import FunctionWriter, ModuleWriter, Register
+
+INLINE_BYTES: Final = 4096
+"""Constants up to this size stand in the text."""
+_ALIGNMENT: Final = 64
+
+
+@dataclass(eq=False)
+class Shared:
+    """What the functions of one program share; `name` is the kernel's, and begins all other names.
+
+    `functions` are those of the module; `stack_bytes` is how much of the stack calls may take.
+    """
+
+    module: ModuleWriter
+    name: str
+    blas: Blas | None
+    functions: Mapping[str, Function]
+    stack_bytes: int
+    sites: list[CheckSite] = field(default_factory=list[CheckSite])
+    symbols: dict[str, int] = field(default_factory=dict[str, int])
+    data: list[Array] = field(default_factory=list[Array])
+    callees: dict[str, str] = field(default_factory=dict[str, str])
+    """The symbols of functions that are called, in the order in which they were met."""
+    constants: dict[Literal, Register] = field(default_factory=dict[Literal, Register])
+
+    def symbol(self, callee: str) -> str:
+        """What the function `callee` is called in the text."""
+        if self.functions.get(callee) is None:
+            raise InternalError(f"@{callee} is called and not part of the program")
+        return self.callees.setdefault(callee, f"{self.name}.call.{len(self.callees)}")
+
+    def constant(self, literal: Literal) -> Register:
+        """The address of all elements, a splat written out."""
+        if literal not in self.constants:
+            self.constants[literal] = self._write(literal)
+        return self.constants[literal]
+
+    def _write(self, literal: Literal) -> Register:
+        name = f"{self.name}.constant.{len(self.constants)}"
+        count = literal.type.size if literal.is_splat else 1
+        if literal.type.bytes <= INLINE_BYTES:
+            return self.module.data(name, literal.data * count)
+        data = _aligned(literal.type.bytes)
+        stored = np.frombuffer(literal.data, np.uint8)
+        data[:] = np.tile(stored, count) if count > 1 else stored
+        self.data.append(data)
+        self.symbols[name] = data.ctypes.data
+        return self.module.external(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What the places of a block refer to: its arena, and where what it returns or yields belongs.
+
+    The arena begins at offset `first`: functions that are called have no head there for failures.
+    """
+
+    arena: Register
+    outputs: Sequence[Register]
+    first: int = 0
+
+
+@dataclass(eq=False)
+class Kernel:
+    """A function of the program.
+
+    `report` is where the details of a failure go, `limit` the address below which the stack must not reach (only in
+    functions that call others); `leave` returns a code.
+    """
+
+    shared: Shared
+    w: FunctionWriter
+    report: Register
+    frames: list[Frame]
+    limit: Register | None
+    leave: Callable[[Register], None]
+    addresses: dict[Value, Register]
+    checks: Checks
+
+    @property
+    def frame(self) -> Frame:
+        """That of the block being written."""
+        return self.frames[-1]
+
+    def enter(self, block: Block, arguments: Sequence[Register], frame: Frame) -> None:
+        """Begin a body."""
+        self.addresses.update(zip(block.arguments, arguments, strict=True))
+        self.frames.append(frame)
+
+    def exit(self) -> None:
+        """End the body entered last."""
+        self.frames.pop()
+
+    # Where values lie.
+
+    def bases(self, instruction: Instruction) -> list[Register]:
+        """The addresses of the operands and then of the results, which are given theirs."""
+        results = self.place_results(instruction)
+        operands = (self._operand(instruction, n) for n in range(len(instruction.operands)))
+        return [*operands, *results]
+
+    def place_results(self, instruction: Instruction) -> list[Register]:
+        """The addresses of the results, from their places."""
+        for result, place in zip(instruction.results, places_of(instruction.op), strict=True):
+            self.addresses[result] = self._place(result, place)
+        return [self.addresses[result] for result in instruction.results]
+
+    def in_arena(self, offset: int) -> Register:
+        """The address of an offset in the arena of the block being written."""
+        return self.w.offset(self.frame.arena, max(offset - self.frame.first, 0))
+
+    def address(self, value: Value) -> Register:
+        """Where a value lies; a literal wherever it is wanted first."""
+        if value not in self.addresses:
+            if not isinstance(value.op, Literal):
+                raise InternalError(f"a value of type {value.type} is used before it is made")
+            self.addresses[value] = self.shared.constant(value.op)
+        return self.addresses[value]
+
+    def _operand(self, instruction: Instruction, number: int) -> Register:
+        """The address of an operand; any for a splat whose one element stands in the text of the nest."""
+        op, value = instruction.op, instruction.operands[number]
+        if isinstance(op, Loops) and splat_read(value, op.accesses[number]):
+            return NOTHING
+        return self.address(value)
+
+    def _place(self, result: Value, place: Place) -> Register:
+        match place.space:
+            case "output":
+                return self.frame.outputs[place.offset]
+            case "register":
+                dtype = result.tensor.dtype
+                return self.w.allocate(memory_type(dtype), align=dtype.bytes)
+            case _:
+                return self.in_arena(place.offset)
+
+
+def _aligned(size: int) -> Array:
+    """Memory for constants, aligned as they are in the text."""
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    first = -memory.ctypes.data % _ALIGNMENT
+    return memory[first : first + size]

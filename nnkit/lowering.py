@@ -1,0 +1,96 @@
+"""The stages of a compilation as pipelines, in order: what runs to bring a module to each.
+
+    raw          what staging or a text gives
+    optimizable  gradients have bodies, everything is simplified; calls are still calls
+    optimized    one function of tensors per entry: calls inlined, structs and tuples taken apart
+    compute      loop nests
+    schedule     loops, vectors and memory decided: what is emitted
+
+Differentiation and the changes of stage are passes here, so that all of a compilation can be verified, timed
+and printed step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .core.autodiff import differentiate
+from .core.compute import fuse, generate_compute
+from .core.ir import Module
+from .core.passes.base import ModulePass
+from .core.passes.pipeline import PIPELINES, Pipeline, code_generation
+from .core.schedule.plan import schedule
+from .core.schedule.target import Target
+
+STAGES = ("raw", "optimizable", "optimized", "compute", "schedule")
+
+
+@dataclass(frozen=True)
+class Differentiate(ModulePass):
+    """Gives the declarations of derivatives their bodies; the stage becomes optimizable."""
+
+    name: ClassVar[str] = "differentiate"
+
+    def run(self, module: Module) -> bool:
+        before = set(module.functions), module.stage
+        pending = any(function.primal is not None for function in module.functions.values())
+        differentiate(module)
+        return pending or before != (set(module.functions), module.stage)
+
+
+@dataclass(frozen=True)
+class GenerateCompute(ModulePass):
+    """Turns tensor ops into loop nests; the stage becomes compute."""
+
+    name: ClassVar[str] = "generate-compute"
+
+    def run(self, module: Module) -> bool:
+        generate_compute(module)
+        return True
+
+
+@dataclass(frozen=True)
+class Fuse(ModulePass):
+    """Joins nests that belong together."""
+
+    name: ClassVar[str] = "fuse"
+
+    def run(self, module: Module) -> bool:
+        fuse(module)
+        return True
+
+
+@dataclass(frozen=True)
+class Schedule(ModulePass):
+    """Decides loops, vectors and memory for a machine; the stage becomes schedule."""
+
+    target: Target
+    name: ClassVar[str] = "schedule"
+
+    def run(self, module: Module) -> bool:
+        schedule(module, self.target)
+        return True
+
+
+def pipeline_to(
+    stage: str, entries: Sequence[str], *, level: int = 2, target: Target | None = None
+) -> Pipeline:
+    """What brings a module from the stage before to the end of `stage`.
+
+    `entries` are the functions that stay, by name; `level` is the number after -O; `target` is the machine to
+    schedule for.
+    """
+    match stage:
+        case "optimizable":
+            before, after = PIPELINES[level]
+            return (*before, Differentiate(), *after)
+        case "optimized":
+            return code_generation(*entries, level=level)
+        case "compute":
+            return (GenerateCompute(), Fuse()) if level else (GenerateCompute(),)
+        case "schedule":
+            return (Schedule(target or Target()),)
+        case _:
+            return ()

@@ -1,0 +1,39 @@
+"""What a failed check is as an error."""
+
+from __future__ import annotations
+
+import pytest
+
+from nnkit.core.errors import (
+    IndexOutOfRangeError,
+    NNKitError,
+    RecursionDepthError,
+    ShapeError,
+)
+from nnkit.jit.emit.checks import error_of
+from nnkit.jit.emit.steps import CheckSite, Problem
+
+CASES: list[tuple[Problem, type[NNKitError], type[Exception], str]] = [
+    (
+        Problem.INDEX,
+        IndexOutOfRangeError,
+        IndexError,
+        "index 7 is out of range for an axis of extent 5",
+    ),
+    (Problem.TRIPS, ShapeError, ValueError, "7 iterations cannot fill an axis of 5"),
+    (Problem.DEPTH, RecursionDepthError, RecursionError, "@f is called too deeply"),
+    (Problem.MEMORY, RecursionDepthError, RecursionError, "there are no 5 bytes of memory"),
+]
+
+
+@pytest.mark.parametrize(("problem", "kind", "builtin", "message"), CASES)
+def test_every_problem_is_an_error_that_says_both_numbers(
+    problem: Problem, kind: type[NNKitError], builtin: type[Exception], message: str
+) -> None:
+    error = error_of(CheckSite(None, problem, "f"), 7, 5)
+    assert isinstance(error, kind) and isinstance(error, builtin)
+    assert message in str(error) and "5" in str(error)
+
+
+def test_every_problem_has_a_case() -> None:
+    assert {problem for problem, *_ in CASES} == set(Problem)
