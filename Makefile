@@ -39,16 +39,18 @@ check: $(STAMP)-test  ## the quick loop: as test, without the slow tests
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/pytest -q -m "not slow"
 
-fmt: $(STAMP)-test  ## format the code and mend what the linter can, write the stubs anew
+fmt: $(STAMP)-test  ## format the code and mend what the linter can, write the stubs and docs/ops.md anew
 	$(BIN)/python stubs/generate.py
+	$(BIN)/python docs/generate_ops.py
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
 bench: $(STAMP)-bench  ## compare with JAX and PyTorch, a table in Markdown
 	$(BIN)/python -m benchmarks
 
-fuzz: $(STAMP)-test  ## the property tests with many more random programs
-	$(BIN)/pytest -q --hypothesis-profile=fuzz -m "not slow" tests
+fuzz: $(STAMP)-test  ## 10,000 texts with mistakes, and the property tests with many more random programs
+	$(BIN)/pytest -q --hypothesis-profile=fuzz tests/fuzz
+	$(BIN)/pytest -q --hypothesis-profile=fuzz -m "not slow" tests --ignore=tests/fuzz
 
 clean:  ## remove the environment, caches and everything built
 	rm -rf $(VENV) $(OUT) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

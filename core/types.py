@@ -230,13 +230,6 @@ class ArrayType(Type):
     count: int
     element: Type
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.count <= MAX_ELEMENTS:
-            raise ShapeError(
-                f"an array has between 0 and {MAX_ELEMENTS} elements, not {self.count}; more make a tensor, "
-                "or lie in memory side by side"
-            )
-
     def __str__(self) -> str:
         return f"[{self.count} x {self.element}]"
 

@@ -1,9 +1,19 @@
-"""Random well-typed straight-line programs, for tests that hold for every program.
+"""Random well-typed programs, for tests that hold for every program.
 
 `programs()` is a Hypothesis strategy over modules with their arguments: all ops, small shapes with
 broadcasting, empty and unit axes, every element type, constants, calls, tuples and structs.  An
 instruction takes operands that exist if some fit, and otherwise a new constant or parameter; so every
 choice gives a program, and programs shrink well.
+
+    programs()                                straight-line code
+    programs(control=True)                    and `if`, `while`, `for` inside each other, calls in bodies
+    programs(control=True, memory=True)       and loads and stores of global variables, anywhere
+    graphs()                                  `main` is a graph of blocks: loops, irreducible ones, `branchEnum`
+    graphs(control=True, memory=True)         with structured ops and memory in its blocks
+
+All programs end (see `tests.flow`).  The stage is raw, and the module is valid.  With `memory`, what is left
+in the global variables is part of the result, so that the order of effects shows: `main` returns a tuple
+of what it would return, and of the variables.
 """
 
 from __future__ import annotations
@@ -12,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from nnkit.core.ir import Function, Module, Op, finish_function, start_function
@@ -21,20 +32,25 @@ from nnkit.core.ops import (
     Apply,
     Elementwise,
     Extract,
+    Load,
+    Reference,
     Return,
 )
+from nnkit.core.text import print_module
 from nnkit.core.types import (
     DTYPES,
     DType,
     FunctionType,
+    PointerType,
     StructType,
     TupleType,
     elements_of,
 )
+from tests.flow import add_enum, add_memory, graph, structured, touch_memory
 from tests.recipes import RECIPES, Draft, Options, elementwise, operand_count
 from tests.values import Draw, arguments_of, flat, same_bits, tensor_types
 
-__all__ = ["Program", "describe", "flat", "programs", "same_bits"]
+__all__ = ["Program", "describe", "flat", "graphs", "programs", "same_bits"]
 
 PAIR = "Pair"
 
@@ -65,47 +81,96 @@ def programs(
     calls: bool = True,
     aggregates: bool = True,
     tame: bool = False,
+    control: bool = False,
+    memory: bool = False,
 ) -> Program:
     """A program whose function `main` may call others.
 
     `ops` are the ops to use, `dtypes` the element types of parameters and constants.  `tame` takes only
-    small finite numbers, so that results mostly are finite too.
+    small finite numbers, so that results mostly are finite too.  `control` adds structured ops, `memory`
+    global variables that all functions load from and store to.
     """
-    module = Module()
-    if aggregates and draw(st.booleans()):
-        first, second = (draw(tensor_types(dtypes)) for _ in range(2))
-        module.add_structs(StructType(PAIR, (("a", first), ("b", second))))
     options = Options(tuple(ops), tuple(dtypes), aggregates, tame)
-    for number in range(draw(st.integers(0, 2)) if calls else 0):
-        module.add(_function(draw, module, f"f{number}", draw(st.integers(1, 3)), options))
-    main = module.add(
-        _function(draw, module, "main", draw(st.integers(1, max_instructions)), options)
-    )
+    module = _module(draw, options, calls=calls, depth=2 if control else 0, memory=memory)
+    length = draw(st.integers(1, max_instructions))
+    main = module.add(_function(draw, module, "main", length, options, depth=2 if control else 0))
     types = main.type.parameters
-    return Program(module, tuple(draw(arguments_of(type, tame=tame)) for type in types))
+    arguments = tuple(draw(arguments_of(type, tame=tame)) for type in types)
+    return _with_memory(module, arguments) if memory else Program(module, arguments)
+
+
+@st.composite
+def graphs(
+    draw: Draw,
+    *,
+    ops: Sequence[type[Op]] = ALL,
+    dtypes: Sequence[DType] = tuple(DTYPES.values()),
+    calls: bool = True,
+    aggregates: bool = True,
+    tame: bool = False,
+    control: bool = False,
+    memory: bool = False,
+) -> Program:
+    """A program whose function `main` is a graph of blocks that branch; options as of `programs`."""
+    options = Options(tuple(ops), tuple(dtypes), aggregates, tame)
+    depth = 1 if control else 0
+    module = _module(draw, options, calls=calls, depth=depth, memory=memory)
+    if draw(st.booleans()):
+        add_enum(module)
+    draft = Draft(draw, module, options, start_function(()))
+    for _ in range(draw(st.integers(0, 2))):
+        draft.values.append(draft.builder.argument(draw(tensor_types(dtypes))))
+    main = module.add(graph(draft, "main", _step, depth))
+    types = main.type.parameters[:-1]
+    arguments = tuple(draw(arguments_of(type, tame=tame)) for type in types)
+    arguments = (*arguments, np.asarray(draw(st.integers(0, 12))))
+    return _with_memory(module, arguments) if memory else Program(module, arguments)
+
+
+def _module(draw: Draw, options: Options, *, calls: bool, depth: int, memory: bool) -> Module:
+    """What `main` can use."""
+    module = Module()
+    if memory:
+        add_memory(module)
+    if options.aggregates and draw(st.booleans()):
+        first, second = (draw(tensor_types(options.dtypes)) for _ in range(2))
+        module.add_structs(StructType(PAIR, (("a", first), ("b", second))))
+    for number in range(draw(st.integers(0, 2)) if calls else 0):
+        length = draw(st.integers(1, 3))
+        module.add(_function(draw, module, f"f{number}", length, options, depth=depth))
+    return module
+
+
+def _with_memory(module: Module, arguments: tuple[Any, ...]) -> Program:
+    """`main` becomes a function that calls it, and then looks at the variables."""
+    inner = module.functions.pop("main")
+    inner.name = "run"
+    module.add(inner)
+    b = start_function(inner.type.parameters)
+    results = [b.emit(Apply("run", inner.type), *b.block.arguments)]
+    for name, variable in module.variables.items():
+        results.append(b.emit(Load(), b.emit(Reference(name, PointerType(variable.type)))))
+    whole = b.emit(Aggregate(TupleType(tuple(x.type for x in results))), *results)
+    b.emit_many(Return(), [whole])
+    module.add(finish_function("main", b, whole.type))
+    return Program(module, arguments)
 
 
 def describe(module: Module) -> str:
-    """The module as text for people; it need not parse."""
-    lines: list[str] = []
-    for function in module.functions.values():
-        names = {p: f"%x{i}" for i, p in enumerate(function.parameters)}
-        heads = ", ".join(f"{names[p]}: {p.type}" for p in function.parameters)
-        lines.append(f"func @{function.name}({heads}) -> {function.type.result}")
-        for instruction in function.entry.instructions:
-            operands = ", ".join(names[x] for x in instruction.operands)
-            for result in instruction.results:
-                names[result] = f"%{len(names)}"
-            left = ", ".join(f"{names[r]}: {r.type}" for r in instruction.results)
-            lines.append(f"    {left} = {instruction.op!r} {operands}")
-    return "\n".join(lines)
+    """The module as text."""
+    return print_module(module)
 
 
-def _function(draw: Draw, module: Module, name: str, length: int, options: Options) -> Function:
+def _function(
+    draw: Draw, module: Module, name: str, length: int, options: Options, *, depth: int = 0
+) -> Function:
     draft = Draft(draw, module, options, start_function(()))
     draft.fresh(draw(tensor_types(options.dtypes)))
     for _ in range(length):
-        _step(draft)
+        if depth and draft.integer(0, 2) == 0:
+            structured(draft, _step, depth)
+        else:
+            _step(draft)
     count = draft.integer(1, 5) if options.aggregates else 1
     results = draft.values[-count:]
     result = results[0]
@@ -118,7 +183,9 @@ def _function(draw: Draw, module: Module, name: str, length: int, options: Optio
 def _step(draft: Draft) -> None:
     """One more instruction."""
     kind = draft.integer(0, 9)
-    if kind == 9 and draft.module.functions:
+    if draft.module.variables and draft.integer(0, 2) == 0:
+        touch_memory(draft)
+    elif kind == 9 and draft.module.functions:
         _call(draft)
     elif kind == 8 and draft.options.aggregates:
         _aggregate(draft)

@@ -16,9 +16,13 @@ from nnkit.core.ops import (
     Aggregate,
     ArgMax,
     ArgMin,
+    BitCast,
+    Border,
     Bounds,
     Broadcast,
+    Builtin,
     Concatenate,
+    Convolve,
     DataTypeCast,
     Dot,
     Equal,
@@ -28,16 +32,21 @@ from nnkit.core.ops import (
     OneHot,
     Pad,
     PadShape,
+    Rank,
     Reduce,
+    ReduceWindow,
+    Reinterpret,
     Reverse,
     Scan,
     ScatterAdd,
     Select,
     ShapeCast,
+    ShapeOf,
     Slice,
     SqueezeShape,
     Threefry,
     Transpose,
+    UnitCount,
     dense,
     splat,
 )
@@ -341,6 +350,61 @@ def _dot(draft: Draft, _: type[Op]) -> Value:
     return draft.emit(Dot(), u, v)
 
 
+def _reduce_window(draft: Draft, _: type[Op]) -> Value:
+    x = draft.tensor(fits=lambda s: len(s) <= 3)
+    rank = range(x.tensor.rank)
+    window = tuple(draft.integer(1, 3) for _ in rank)
+    strides = tuple(draft.integer(1, 2) for _ in rank) if draft.flag() else ()
+    pairs = tuple((draft.integer(-1, 2), draft.integer(-1, 2)) for _ in rank)
+    padding = draft.pick([*Border, pairs])
+    return draft.emit(ReduceWindow(_combinator(draft, x), window, strides, padding), x)
+
+
+def _convolve(draft: Draft, _: type[Op]) -> Value:
+    x = draft.tensor(kinds=("float", "integer"), fits=lambda s: 3 <= len(s), shape=(1, 2, 3))
+    groups = draft.pick([n for n in (1, 2, 3) if x.tensor.shape[1] % n == 0])
+    spatial = range(x.tensor.rank - 2)
+    window = tuple(draft.integer(1, 2) for _ in spatial)
+    shape = (groups * draft.integer(0, 2), x.tensor.shape[1] // groups, *window)
+    kernel = draft.tensor(dtype=x.tensor.dtype, fits=lambda s: s == shape, shape=shape)
+    strides, left, right = (
+        tuple(draft.integer(1, 2) for _ in spatial) if draft.flag() else () for _ in range(3)
+    )
+    padding = tuple((draft.integer(-1, 1), draft.integer(-1, 1)) for _ in spatial)
+    return draft.emit(Convolve(strides, padding, left, right, groups), x, kernel)
+
+
+def _of_any(draft: Draft, op_class: type[Op]) -> Value:
+    return draft.emit(op_class(), draft.tensor())
+
+
+def _reinterpret(draft: Draft, _: type[Op]) -> Value:
+    """Of integers: the bits of a NaN need not survive."""
+    x = draft.tensor(kinds=("integer",))
+    same = [d for d in DTYPES.values() if d.is_numeric and d.bits == x.tensor.dtype.bits]
+    return draft.emit(Reinterpret(draft.pick(same)), x)
+
+
+def _bit_cast(draft: Draft, _: type[Op]) -> Value:
+    """Of integers, and to integers where the widths differ, for the same reason."""
+    x = draft.tensor(kinds=("integer",))
+    target = draft.pick([I32, I64, x.tensor.dtype])
+    count, rest = divmod(x.tensor.bytes, target.bytes)
+    if rest or count > MAX_ELEMENTS:
+        target, count = x.tensor.dtype, x.tensor.size
+    return draft.emit(BitCast(TensorType((count,), target)), x)
+
+
+def _builtin(draft: Draft, _: type[Op]) -> Value:
+    name = draft.pick(("relu", "sum", "max", "min"))
+    x = draft.tensor(kinds=("float", "integer"))
+    if name != "relu" and draft.flag():
+        return draft.emit(Builtin(name, x.tensor.with_shape(())), x)
+    if name in ("max", "min"):
+        return draft.emit(Builtin(name, x.tensor), x, x)
+    return draft.emit(Builtin("relu", x.tensor), x)
+
+
 RECIPES: dict[type[Op], Recipe] = {
     Select: _select,
     Equal: _equality,
@@ -365,6 +429,14 @@ RECIPES: dict[type[Op], Recipe] = {
     ArgMin: _arg,
     Scan: _scan,
     Dot: _dot,
+    ReduceWindow: _reduce_window,
+    Convolve: _convolve,
+    Rank: _of_any,
+    ShapeOf: _of_any,
+    UnitCount: _of_any,
+    Reinterpret: _reinterpret,
+    BitCast: _bit_cast,
+    Builtin: _builtin,
 }
 """How to apply the ops that are not simply elementwise."""
 

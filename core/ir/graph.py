@@ -1,7 +1,7 @@
 """The SSA graph: ops, values, instructions, blocks and regions.
 
 An *op* is an immutable value that says what an instruction means; an *instruction* is one use of it.
-A concrete op is a frozen dataclass in `core/ops/<family>.py`.  Its fields are its attributes; equality,
+A concrete op is a frozen dataclass in `core/ops/<family>.py` (undecorated if it has no fields).  Its fields are its attributes; equality,
 hashing, CSE, printing and parsing follow from the fields and from `syntax`.
 
 The syntax template
@@ -89,8 +89,11 @@ class Effect(enum.Flag):
     """Does what the function it calls does; any of the above if that is not known."""
 
 
+@dataclass(frozen=True)
 class Op(abc.ABC):
     """The protocol of every op; see the module's text for `syntax`.
+
+    An op with attributes is a frozen dataclass; one without inherits from here that it equals its like.
 
     Methods in this order: `infer`, `evaluate`, the rule of differentiation (by way of one of the forms
     in `core.ops.forms`), `nest`.

@@ -1,8 +1,9 @@
 """Optimisation: what makes a program cheaper and keeps its meaning.
 
-Read `base` (what a pass is), `rewrite` (the walk that applies laws), `rules` (the laws), `fold`, `simplify`
-and `cse`, then `canonicalize`, which is these three in one; `dce`, `inline`, `scalarize` and
-`dead_functions`; last `pipeline`, which says what runs when.
+Read `base` (what a pass is), `structurize` (from blocks to structured ops), `rewrite` (the walk that applies
+laws), `rules` (the laws), `control` (those of structured ops), `fold`, `simplify` and `cse`, then
+`canonicalize`, which is these in one; `dce`, `inline`, `scalarize` and `dead_functions`; `expand` and
+`isolate`, which prepare for what follows; last `pipeline`, which says what runs when.
 """
 
 from .base import FunctionPass, ModulePass, Pass, apply_pass
@@ -10,8 +11,10 @@ from .canonicalize import Canonicalize
 from .cse import CommonSubexpressions
 from .dce import DeadCode
 from .dead_functions import DeadFunctions
+from .expand import Expand
 from .fold import Fold
 from .inline import Inline
+from .isolate import Isolate
 from .pipeline import (
     AFTER_DIFFERENTIATION,
     BEFORE_DIFFERENTIATION,
@@ -24,15 +27,17 @@ from .pipeline import (
 )
 from .scalarize import Scalarize
 from .simplify import Simplify
+from .structurize import Structurize
 
 ALL: tuple[type[FunctionPass] | type[ModulePass], ...] = (
-    Fold, Simplify, CommonSubexpressions, Canonicalize, DeadCode, Inline, Scalarize, DeadFunctions,
+    Structurize, Expand, Fold, Simplify, CommonSubexpressions, Canonicalize, DeadCode, Inline,
+    Scalarize, DeadFunctions, Isolate,
 )  # fmt: skip
 """Every pass, for the command line and the tests."""
 
 __all__ = [
     "AFTER_DIFFERENTIATION", "ALL", "BEFORE_DIFFERENTIATION", "PIPELINES", "Canonicalize",
-    "CommonSubexpressions", "DeadCode", "DeadFunctions", "Fold", "FunctionPass", "Inline", "Level",
-    "ModulePass", "Pass", "PassRun", "Pipeline", "Scalarize", "Simplify", "apply_pass",
-    "code_generation", "run_pipeline",
+    "CommonSubexpressions", "DeadCode", "DeadFunctions", "Expand", "Fold", "FunctionPass", "Inline",
+    "Isolate", "Level", "ModulePass", "Pass", "PassRun", "Pipeline", "Scalarize", "Simplify", "Structurize",
+    "apply_pass", "code_generation", "run_pipeline",
 ]  # fmt: skip

@@ -22,6 +22,12 @@ class FunctionPass(abc.ABC):
     def run(self, function: Function, module: Module) -> bool:
         """Improve `function`, which has a body; whether it changed."""
 
+    def run_all(self, module: Module) -> bool:
+        """Improve all functions of `module`; a pass can share here what it knows about the module."""
+        functions = [f for f in module.functions.values() if f.body is not None]
+        changed = [self.run(function, module) for function in functions]
+        return any(changed)
+
 
 class ModulePass(abc.ABC):
     """A pass that needs to see all functions together."""
@@ -38,10 +44,4 @@ Pass: TypeAlias = FunctionPass | ModulePass
 
 def apply_pass(a_pass: Pass, module: Module) -> bool:
     """Run the pass on all of `module`; whether it changed anything."""
-    if isinstance(a_pass, ModulePass):
-        return a_pass.run(module)
-    changed = False
-    for function in module.functions.values():
-        if function.body is not None:
-            changed = a_pass.run(function, module) or changed
-    return changed
+    return a_pass.run(module) if isinstance(a_pass, ModulePass) else a_pass.run_all(module)

@@ -1,4 +1,4 @@
-"""Who calls whom."""
+"""Who calls whom, and who uses what by name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ..ir import Function, Module
 from ..ir.surgery import walk
-from ..ops import Apply
+from ..ops import Apply, Reference
 
 
 def callees(function: Function) -> Counter[str]:
@@ -17,13 +17,33 @@ def callees(function: Function) -> Counter[str]:
     return Counter(i.op.callee for i in walk(function.body) if isinstance(i.op, Apply))
 
 
+def symbols(function: Function) -> list[str]:
+    """The functions and variables that `function` needs: it calls them, or takes them as values."""
+    found: dict[str, None] = dict.fromkeys([function.primal] if function.primal else [])
+    if function.body is not None:
+        for instruction in walk(function.body):
+            match instruction.op:
+                case Apply(callee=name) | Reference(symbol=name):
+                    found.setdefault(name)
+                case _:
+                    pass
+    return list(found)
+
+
+def references(module: Module) -> set[str]:
+    """The functions and variables that are values somewhere."""
+    bodies = [function.body for function in module.functions.values() if function.body is not None]
+    ops = (instruction.op for body in bodies for instruction in walk(body))
+    return {op.symbol for op in ops if isinstance(op, Reference)}
+
+
 def call_sites(module: Module) -> Counter[str]:
     """At how many places each function is called."""
     return sum((callees(function) for function in module.functions.values()), Counter[str]())
 
 
 def reachable(module: Module, roots: Iterable[str]) -> set[str]:
-    """The functions that `roots` need: their callees and what they are declared as the gradient of."""
+    """The functions that `roots` need: what they call or take as values, and what they are derivatives of."""
     found: set[str] = set()
     pending = [name for name in roots if name in module.functions]
     while pending:
@@ -31,10 +51,7 @@ def reachable(module: Module, roots: Iterable[str]) -> set[str]:
         if name in found:
             continue
         found.add(name)
-        function = module.functions[name]
-        pending.extend(callee for callee in callees(function) if callee in module.functions)
-        if function.primal is not None:
-            pending.append(function.primal)
+        pending.extend(used for used in symbols(module.functions[name]) if used in module.functions)
     return found
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..analysis.effects import Effects
 from ..ir import Function, Module
 from .base import FunctionPass
+from .control import choose_bodies, simplify_control, to_the_end
 from .fold import FOLDING
 from .rewrite import Laws, combine_laws, rewrite
 from .rules import FAST_MATH, FINAL, STRICT
@@ -20,7 +22,8 @@ class Canonicalize(FunctionPass):
 
     Requires: nothing.
     Preserves: what `fold`, `simplify` and `cse` do.
-    Cost: linear; 2 µs per instruction that no law changes.
+    Cost: linear; 2 µs per instruction that no law changes, and all again where a body is chosen or a loop
+        loses what it carries.
     """
 
     name: ClassVar[str] = "canonicalize"
@@ -28,8 +31,23 @@ class Canonicalize(FunctionPass):
     final: bool = False
 
     def run(self, function: Function, module: Module) -> bool:
-        laws = _LAWS[self.fast_math, self.final]
-        return rewrite(function.body, laws, merge=True) if function.body else False
+        return self._run(function, Effects(module))
+
+    def run_all(self, module: Module) -> bool:
+        effects = Effects(module)
+        changed = [self._run(function, effects) for function in module.functions.values()]
+        return any(changed)
+
+    def _run(self, function: Function, effects: Effects) -> bool:
+        body, laws = function.body, _LAWS[self.fast_math, self.final]
+        if body is None:
+            return False
+        return to_the_end(
+            body,
+            lambda: rewrite(body, laws, merge=True, effects=effects),
+            choose_bodies,
+            simplify_control,
+        )
 
 
 def _laws(*, fast_math: bool, final: bool) -> Laws:

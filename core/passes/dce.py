@@ -1,48 +1,255 @@
-"""Dead code elimination."""
+"""Dead code elimination: of instructions, of results and carried values, of blocks and their arguments."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from ..ir import Function, Instruction, Module, Region
+from ..analysis.effects import Effects
+from ..ir import Block, Effect, Function, Instruction, Module, Region, Value
 from ..ir.surgery import walk_blocks
+from ..ops import (
+    Branch,
+    BranchEnum,
+    Conditional,
+    For,
+    If,
+    Structured,
+    While,
+    arguments_of,
+)
+from ..ops.control import carried_of
 from .base import FunctionPass
+from .reshape import (
+    carried_count,
+    inputs_of,
+    keep_arguments,
+    keep_inputs,
+    keep_results,
+    never_ends,
+    yields_of,
+)
+
+_STAYS = Effect.WRITE | Effect.TRAP | Effect.CALL
 
 
 @dataclass(frozen=True)
 class DeadCode(FunctionPass):
-    """Removes instructions that nothing returned depends on; no op of the language has an effect.
+    """Removes what neither results nor effects depend on, and blocks that cannot be reached.
+
+    Results of `if` and `for`, values that loops carry only for themselves, and arguments of blocks go one by
+    one.  A loop that nothing needs goes even if it might not end; only `while true` stays.
 
     Requires: nothing.
-    Preserves: results; an index out of range goes unnoticed if nothing needs what it would read.
+    Preserves: results, and effects other than reading; an index out of range, or memory used wrongly, goes
+        unnoticed if nothing needs what it would read.
     Cost: linear.
     """
 
     name: ClassVar[str] = "dce"
 
     def run(self, function: Function, module: Module) -> bool:
-        return remove_dead(function.body) if function.body else False
+        return remove_dead(function.body, Effects(module)) if function.body else False
+
+    def run_all(self, module: Module) -> bool:
+        effects = Effects(module)
+        bodies = [function.body for function in module.functions.values() if function.body]
+        changed = [remove_dead(body, effects) for body in bodies]
+        return any(changed)
 
 
-def remove_dead(region: Region) -> bool:
-    """Remove what no terminator of `region` depends on; whether there was anything.
+def remove_dead(region: Region, effects: Effects | None = None) -> bool:
+    """Remove what the body of a function does not need; whether there was anything.
 
-    Marks from the terminators backwards; the terminators inside a live instruction's regions are live.
+    Marks from what must happen backwards.  Without `effects`, every call must happen.
     """
-    live: set[Instruction] = set()
-    pending = [block.terminator for block in region.blocks]
+    changed = _remove_unreachable(region)
+    needs = _Needs(region, effects)
+    needs.mark()
+    return needs.sweep() or changed
+
+
+def _remove_unreachable(region: Region) -> bool:
+    if len(region.blocks) == 1:
+        return False
+    reached = {region.entry}
+    pending = [region.entry]
     while pending:
-        instruction = pending.pop()
-        if instruction in live:
-            continue
-        live.add(instruction)
-        pending.extend(x.producer for x in instruction.operands if x.producer is not None)
-        pending.extend(block.terminator for inner in instruction.regions for block in inner.blocks)
-    changed = False
-    for block in walk_blocks(region):
-        kept = [instruction for instruction in block.instructions if instruction in live]
-        if len(kept) < len(block.instructions):
-            block.instructions[:] = kept
-            changed = True
-    return changed
+        following = pending.pop().terminator.successors
+        pending += [block for block in dict.fromkeys(following) if block not in reached]
+        reached.update(following)
+    count = len(region.blocks)
+    region.blocks[:] = [block for block in region.blocks if block in reached]
+    return len(region.blocks) < count
+
+
+@dataclass(eq=False)
+class _Needs:
+    """What is known to be needed, and what to look at next."""
+
+    region: Region
+    effects: Effects | None
+    values: set[Value] = field(default_factory=set[Value])
+    instructions: set[Instruction] = field(default_factory=set[Instruction])
+    carried: set[tuple[Instruction, int]] = field(default_factory=set[tuple[Instruction, int]])
+    pending: list[Value | Instruction] = field(default_factory=list["Value | Instruction"])
+    owners: dict[Block, Instruction] = field(default_factory=dict[Block, Instruction])
+    """Whose body a block is."""
+    arguments: dict[Value, tuple[Block, int]] = field(
+        default_factory=dict[Value, "tuple[Block, int]"]
+    )
+    before: dict[Block, list[tuple[Instruction, int]]] = field(
+        default_factory=dict[Block, "list[tuple[Instruction, int]]"]
+    )
+    """The terminators that lead to a block, with the number of the successor."""
+    stays: dict[Instruction | None, list[Instruction]] = field(
+        default_factory=dict["Instruction | None", "list[Instruction]"]
+    )
+    """What must happen if the instruction whose body it stands in does."""
+
+    def __post_init__(self) -> None:
+        parents: dict[Instruction, Instruction | None] = {}
+        found: set[Instruction] = set()
+        for block in walk_blocks(self.region):
+            owner = self.owners.get(block)
+            for index, argument in enumerate(block.arguments):
+                self.arguments[argument] = block, index
+            for instruction in block.instructions:
+                for number, successor in enumerate(instruction.successors):
+                    self.before.setdefault(successor, []).append((instruction, number))
+                if instruction.regions:
+                    parents[instruction] = owner
+                    for region in instruction.regions:
+                        self.owners.update(dict.fromkeys(region.blocks, instruction))
+                if instruction.op.is_terminator:
+                    if owner is None or not isinstance(owner.op, Structured):
+                        self.stays.setdefault(owner, []).append(instruction)
+                elif self._must_happen(instruction):
+                    self._keep(instruction, owner, parents, found)
+
+    def _keep(
+        self,
+        instruction: Instruction,
+        owner: Instruction | None,
+        parents: dict[Instruction, Instruction | None],
+        found: set[Instruction],
+    ) -> None:
+        """What must happen, and therefore whatever it happens in."""
+        while instruction not in found:
+            found.add(instruction)
+            self.stays.setdefault(owner, []).append(instruction)
+            if owner is None:
+                return
+            instruction, owner = owner, parents[owner]
+
+    def _must_happen(self, instruction: Instruction) -> bool:
+        if instruction.regions or self.effects is None or not instruction.op.effect:
+            return bool(instruction.op.effect & _STAYS) or never_ends(instruction)
+        return not self.effects.is_removable(instruction)
+
+    def mark(self) -> None:
+        """Find all that is needed."""
+        self.pending += self.stays.get(None, [])
+        while self.pending:
+            current = self.pending.pop()
+            if isinstance(current, Value):
+                if current not in self.values:
+                    self.values.add(current)
+                    self._need_value(current)
+            elif current not in self.instructions:
+                self.instructions.add(current)
+                self._need_instruction(current)
+
+    def _need_instruction(self, instruction: Instruction) -> None:
+        operands = instruction.operands
+        match instruction.op:
+            case Branch():
+                pass  # arguments are needed one by one
+            case If() | Conditional():
+                self.pending.append(operands[0])
+            case While():
+                self.pending += yields_of(instruction.regions[0])
+            case For():
+                self.pending += operands[:2]
+            case _:
+                self.pending += operands
+        self.pending += self.stays.get(instruction, [])
+
+    def _need_value(self, value: Value) -> None:
+        producer, index = value.producer, value.index
+        if producer is None:
+            if value in self.arguments:
+                self._need_argument(*self.arguments[value])
+            return
+        self.pending.append(producer)
+        match producer.op:
+            case If():
+                self.pending += [yields_of(region)[index] for region in producer.regions]
+            case While():
+                self._need_carried(producer, index)
+            case For():
+                if index < carried_count(producer):
+                    self._need_carried(producer, index)
+                else:
+                    self.pending.append(yields_of(producer.regions[0])[index])
+            case _:
+                pass
+
+    def _need_argument(self, block: Block, index: int) -> None:
+        owner = self.owners.get(block)
+        if owner is None:
+            for terminator, number in self.before.get(block, ()):
+                self.pending += arguments_of(terminator, number)[index : index + 1]
+            return
+        match owner.op:
+            case If():
+                self.pending.append(owner.operands[1 + index])
+            case While() | For():
+                # the first argument of a `for` is the index, the bounds are two operands
+                position = index - isinstance(owner.op, For)
+                if 0 <= position < carried_count(owner):
+                    self._need_carried(owner, position)
+                elif position >= 0:
+                    self.pending.append(owner.operands[carried_of(owner).start + position])
+            case _:
+                pass
+
+    def _need_carried(self, loop: Instruction, index: int) -> None:
+        if (loop, index) not in self.carried:
+            self.carried.add((loop, index))
+            self.pending.append(loop.operands[carried_of(loop).start + index])
+            self.pending.append(yields_of(loop.regions[-1])[index])
+
+    def sweep(self) -> bool:
+        """Remove the rest; whether there was any."""
+        changed = False
+        for block in walk_blocks(self.region):
+            instructions = block.instructions
+            kept = [i for i in instructions if i in self.instructions or i.op.is_terminator]
+            if len(kept) < len(instructions):
+                block.instructions[:] = kept
+                changed = True
+            for instruction in kept:
+                if isinstance(instruction.op, Structured):
+                    changed = self._shrink(instruction) or changed
+        for block in self.region.blocks[1:]:
+            before = self.before.get(block, [])
+            if not any(isinstance(terminator.op, BranchEnum) for terminator, _ in before):
+                kept_arguments = [k for k, x in enumerate(block.arguments) if x in self.values]
+                changed = keep_arguments(block, before, kept_arguments) or changed
+        return changed
+
+    def _shrink(self, instruction: Instruction) -> bool:
+        """Remove the results and inputs of a structured op that are not needed."""
+        given = [inputs_of(instruction, region) for region in instruction.regions]
+        inputs = [
+            k for k, xs in enumerate(zip(*given, strict=True)) if not self.values.isdisjoint(xs)
+        ]
+        changed = keep_inputs(instruction, inputs)
+        count = 0 if isinstance(instruction.op, If) else carried_count(instruction)
+        results = [
+            k
+            for k, result in enumerate(instruction.results)
+            if ((instruction, k) in self.carried if k < count else result in self.values)
+        ]
+        return keep_results(instruction, results) or changed

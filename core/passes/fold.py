@@ -2,8 +2,10 @@
 
 1. Moving the elements of a splat gives a splat: broadcast, transpose, slice, ….
 2. Elementwise functions of splats are computed on one element.
-3. Anything else whose operands are literals goes through the reference evaluator, unless the constant
+3. Anything else without an effect whose operands are literals goes through the reference evaluator, unless the constant
    it makes is large or the work is.
+4. An `if` of a known condition becomes one of its branches; a `while` whose condition is false at once and
+   a `for` without iterations become what they carry.  No loop is unrolled.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ from ..errors import NNKitError
 from ..evaluate import evaluate_instruction
 from ..ir import Builder, Function, Instruction, Module, Op, Value
 from ..ops import (
-    Apply,
     Bilinear,
     Broadcast,
     Concatenate,
@@ -35,6 +36,7 @@ from ..ops import (
 )
 from ..types import TensorType
 from .base import FunctionPass
+from .control import choose_bodies, to_the_end
 from .rewrite import Laws, rewrite
 
 SMALL = 4096
@@ -52,7 +54,7 @@ MOVES = (Broadcast, Concatenate, Pad, PadShape, Reverse, ShapeCast, Slice, Squee
 
 @dataclass(frozen=True)
 class Fold(FunctionPass):
-    """Computes instructions whose operands are all literals.
+    """Computes instructions whose operands are all literals, and chooses bodies by known conditions.
 
     Requires: nothing.
     Preserves: every bit, as it computes with the reference evaluator; an index out of range stays for
@@ -63,7 +65,10 @@ class Fold(FunctionPass):
     name: ClassVar[str] = "fold"
 
     def run(self, function: Function, module: Module) -> bool:
-        return rewrite(function.body, FOLDING) if function.body else False
+        body = function.body
+        if body is None:
+            return False
+        return to_the_end(body, lambda: rewrite(body, FOLDING), choose_bodies)
 
 
 def fold(b: Builder, instruction: Instruction) -> Value | None:
@@ -75,7 +80,7 @@ def fold(b: Builder, instruction: Instruction) -> Value | None:
             return None
         literals.append(op)
     op, results = instruction.op, instruction.results
-    if not literals or len(results) != 1 or instruction.regions or isinstance(op, Apply):
+    if not literals or len(results) != 1 or instruction.regions or op.effect:
         return None
     result = results[0].type
     if not isinstance(result, TensorType):

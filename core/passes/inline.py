@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..ir import Block, Builder, Function, Instruction, Module, Value
-from ..ir.surgery import clone_instructions, replace_uses, walk_blocks
-from ..ops import Aggregate, Apply
+from ..ir.surgery import clone_instructions, replace_uses, walk, walk_blocks
+from ..ops import Aggregate, AllocateStack, Apply, Return
 from ..types import VOID
 from .base import ModulePass
-from .call_graph import call_sites, cycles_callees_first
+from .call_graph import call_sites, callees, cycles_callees_first
+
+LARGEST = 50_000
+"""Calls stay that would make a function longer than so many instructions."""
 
 
 @dataclass(frozen=True)
@@ -18,12 +21,13 @@ class Inline(ModulePass):
     """Puts the bodies of functions where they are called; callees first, so one run suffices.
 
     `small` inlines functions of at most so many instructions and those called at one place only; without
-    it every call goes.  Functions marked `inline` always do.  Calls that are part of a recursion stay, as do
-    those of declarations and of functions with branches.  The callees stay for `dead-functions`.
+    it every call goes.  Functions marked `inline` always do.  Stay do calls of functions that are part of a
+    recursion, have branches (structurize first) or no body, or allocate memory that lasts until they return,
+    and calls that would make the caller too long.  The callees stay for `dead-functions`.
 
     Requires: nothing.
-    Preserves: results; the instructions keep the locations of the callee.
-    Cost: linear in the size of the result, which nested calls can make exponential in their depth.
+    Preserves: results and effects; the instructions keep the locations of the callee.
+    Cost: linear in the size of the result, in which no function grows beyond 50,000 instructions.
     """
 
     name: ClassVar[str] = "inline"
@@ -31,34 +35,54 @@ class Inline(ModulePass):
 
     def run(self, module: Module) -> bool:
         sites = call_sites(module)
-        wanted: set[str] = set()
+        wanted: dict[str, int] = {}
         changed = False
         for names in cycles_callees_first(module):
             for name in names:
                 function = module.functions[name]
-                changed = _inline_calls(function, module, wanted.difference(names)) or changed
-            wanted.update(n for n in names if self._wants(module.functions[n], sites[n]))
+                changed = _inline_calls(function, module, wanted) or changed
+            if len(names) == 1 and names[0] not in callees(module.functions[names[0]]):
+                function = module.functions[names[0]]
+                size = _size_to_inline(function)
+                if size is not None and self._wants(function, size, sites[function.name]):
+                    wanted[function.name] = size
         return changed
 
-    def _wants(self, function: Function, sites: int) -> bool:
-        if function.body is None or len(function.body.blocks) != 1:
-            return False
+    def _wants(self, function: Function, size: int, sites: int) -> bool:
         if self.small is None or sites == 1 or "inline" in function.attributes:
             return True
-        return len(function.entry.instructions) <= self.small
+        return size + 2 <= self.small
 
 
-def _inline_calls(function: Function, module: Module, wanted: set[str]) -> bool:
+def _size_to_inline(function: Function) -> int | None:
+    """By how much a call makes a function longer, void ones aside; None if it must stay a call."""
+    body = function.body
+    if body is None or len(body.blocks) != 1 or not isinstance(body.entry.terminator.op, Return):
+        return None
+    size = -2  # the call goes, and the return
+    for instruction in walk(body):
+        size += 1
+        if isinstance(instruction.op, AllocateStack):
+            return None
+    return size
+
+
+def _inline_calls(function: Function, module: Module, wanted: dict[str, int]) -> bool:
     if function.body is None or not wanted:
         return False
+    size: int | None = None
     replaced: dict[Value, Value] = {}
     for block in list(walk_blocks(function.body)):
         if not any(_callee(i) in wanted for i in block.instructions):
             continue
+        if size is None:
+            size = sum(1 for _ in walk(function.body))
         old, block.instructions = block.instructions, []
         for instruction in old:
             callee = _callee(instruction)
-            if callee in wanted:
+            added = wanted.get(callee)
+            if added is not None and size + added <= LARGEST:
+                size += added
                 replaced[instruction.result] = _paste(block, instruction, module.functions[callee])
             else:
                 block.instructions.append(instruction)

@@ -16,15 +16,26 @@ from .base import Pass, apply_pass
 from .canonicalize import Canonicalize
 from .dce import DeadCode
 from .dead_functions import DeadFunctions
+from .expand import Expand
 from .inline import Inline
+from .isolate import Isolate
 from .scalarize import Scalarize
+from .structurize import Structurize
 
 Pipeline: TypeAlias = Sequence[Pass]
 
 Verifier: TypeAlias = Callable[[Module], None]
 """Raises VerifyError for a module that breaks a rule of the language."""
 
+STRUCTURED: Pipeline = (
+    # derivatives, most passes and code generation want one block per function
+    Structurize(),
+    # what calls functions while it computes becomes loops, which are differentiated as any others
+    Expand(),
+)
+
 BEFORE_DIFFERENTIATION: Pipeline = (
+    *STRUCTURED,
     # what is simplified now is not differentiated; calls stay, so that derivatives are shared
     Canonicalize(),
     DeadCode(),
@@ -46,30 +57,36 @@ class Level(NamedTuple):
 
 
 PIPELINES: Mapping[int, Level] = {
-    # the program as it was written
-    0: Level((), (DeadCode(),)),
+    # the program as it was written, but for its shape
+    0: Level(STRUCTURED, (DeadCode(),)),
     # nothing that is meant to help the derivative
-    1: Level((), AFTER_DIFFERENTIATION),
+    1: Level(STRUCTURED, AFTER_DIFFERENTIATION),
     2: Level(BEFORE_DIFFERENTIATION, AFTER_DIFFERENTIATION),
     # the derivative of the whole program at once: larger code, fewer repetitions
-    3: Level((Inline(), *BEFORE_DIFFERENTIATION), AFTER_DIFFERENTIATION),
+    3: Level((*STRUCTURED, Inline(), *BEFORE_DIFFERENTIATION), AFTER_DIFFERENTIATION),
 }
 """By the number after -O; 2 is the default."""
 
 
 def code_generation(*entries: str, level: int = 2, fast_math: bool = False) -> Pipeline:
-    """Brings `entries` into the form that loop nests are generated from: flat signatures, no calls.
+    """Brings `entries` into the form that loop nests are generated from: flat signatures, closed bodies.
+
+    Calls are left of recursive, extern and very large functions, and of functions that are values.
 
     `level` 0 improves nothing on the way; `fast_math` allows the laws of real numbers.
     """
     improved: Pipeline = (Canonicalize(fast_math=fast_math, final=True),) if level else ()
     return (
-        # callees are part of their callers now, unless they are recursive
+        # callees are part of their callers now, unless they are recursive or it would be too much
         Inline(),
         DeadFunctions(entries),
         # before CSE, which then sees through what were parameters and tuples
-        Scalarize(flatten=True),
+        Scalarize(flatten=True, entries=entries),
         *improved,
+        DeadCode(),
+        # last, as the passes before see through bodies that know what is around them
+        Isolate(),
+        # literals that bodies now have copies of
         DeadCode(),
     )
 

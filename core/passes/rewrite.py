@@ -5,7 +5,9 @@
 2. The laws for the op's class are tried, those of its base classes too.  A law returns the value that
    the instruction equals: one that exists, or the last of new instructions.  New instructions are
    visited next, before anything that follows.
-3. If no law applies and an equal instruction was met before in this block, its results are used.
+3. If no law applies and an equal instruction was met before that is visible here, its results are used:
+   one in this block, in a block that dominates it, or around the body that it is part of.  Instructions
+   with effects, and terminators, are never merged.
 
 A law looks only at operands, and an operand never changes once visited: so one walk reaches the end,
 and a second finds nothing.  Each law makes the program cheaper by the measure stated in `simplify`;
@@ -18,10 +20,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ..analysis import ControlFlow
+from ..analysis.effects import Effects
 from ..errors import InternalError
-from ..ir import Block, Builder, Instruction, Op, Region, Value
+from ..ir import Block, Builder, Effect, Instruction, Op, Region, Value
 from ..ir.surgery import replace_uses, resolve
-from ..ops import Add, And, Equal, Multiply, NotEqual, Or
+from ..ops import (
+    Add,
+    And,
+    Equal,
+    Literal,
+    Multiply,
+    NotEqual,
+    Null,
+    Or,
+    Reference,
+    Structured,
+    Undefined,
+)
 
 Law: TypeAlias = Callable[[Builder, Instruction], Value | None]
 """The value that an instruction with one result equals, or None."""
@@ -31,6 +47,9 @@ Laws: TypeAlias = Mapping[type[object], Sequence[Law]]
 
 COMMUTATIVE: frozenset[type[Op]] = frozenset({Add, Multiply, And, Or, Equal, NotEqual})
 """Where the order of operands makes no difference to any bit; min and max choose between −0 and +0."""
+
+CONSTANTS: frozenset[type[Op]] = frozenset({Literal, Reference, Null, Undefined})
+"""What every block has its own of: cheaper to make again than to pass on to a body."""
 
 REWRITES_PER_INSTRUCTION = 16
 """Far more than any program needs."""
@@ -45,33 +64,81 @@ def combine_laws(*books: Laws) -> Laws:
     return combined
 
 
-def rewrite(region: Region, laws: Laws, *, merge: bool = False) -> bool:
-    """Apply `laws` everywhere in `region`, and merge equal instructions of a block if `merge`.
+def rewrite(
+    region: Region, laws: Laws, *, merge: bool = False, effects: Effects | None = None
+) -> bool:
+    """Apply `laws` everywhere in `region`, bodies included, and merge equal instructions if `merge`.
 
+    `effects` tells which calls do nothing but compute; without it no calls are merged.
     Whether anything changed.
     """
-    walk = _Walk(laws, merge)
-    walk.pending.append(region)
-    while walk.pending:
-        current = walk.pending.pop()
-        for block in current.blocks:
-            _visit_block(walk, block)
-        walk.has_branches = walk.has_branches or len(current.blocks) > 1
-    if walk.has_branches:
+    walk = _Walk(laws, merge, effects)
+    walk.enter(region, _Scope())
+    while walk.stack:
+        step = walk.stack.pop()
+        if isinstance(step, _Visit):
+            _visit(walk, step)
+        else:
+            step.scope.forget(step.count)
+    if len(region.blocks) > 1:
         replace_uses(region, walk.replaced)
     return bool(walk.replaced)
 
 
+@dataclass(eq=False, slots=True)
+class _Scope:
+    """The instructions that others may be merged with, and their keys in the order they came."""
+
+    known: dict[object, Instruction] = field(default_factory=dict[object, Instruction])
+    keys: list[object] = field(default_factory=list[object])
+
+    def add(self, key: object, instruction: Instruction) -> Instruction:
+        """The instruction known by `key`, which is this one if there was none."""
+        twin = self.known.setdefault(key, instruction)
+        if twin is instruction:
+            self.keys.append(key)
+        return twin
+
+    def forget(self, count: int) -> None:
+        """Leave only the first `count` keys."""
+        for key in self.keys[count:]:
+            del self.known[key]
+        del self.keys[count:]
+
+
+@dataclass(eq=False, slots=True)
+class _Leave:
+    """The end of what a block dominates, or of a body: what came after `count` is no longer visible."""
+
+    scope: _Scope
+    count: int
+
+
+@dataclass(eq=False, slots=True)
+class _Visit:
+    """A block on the way: what waits in it (last first), what is done, and which blocks dominate which."""
+
+    block: Block
+    scope: _Scope
+    dominated: Mapping[Block, Sequence[Block]]
+    waiting: list[Instruction]
+    rewrites_left: int
+    done: list[Instruction] = field(default_factory=list[Instruction])
+    builder: Builder = field(default_factory=Builder)
+
+
 @dataclass(eq=False)
 class _Walk:
-    """What is known while walking; regions inside wait in `pending`."""
+    """What is known while walking; blocks and bodies wait on `stack`."""
 
     laws: Laws
     merge: bool
+    effects: Effects | None
     replaced: dict[Value, Value] = field(default_factory=dict[Value, Value])
-    pending: list[Region] = field(default_factory=list[Region])
+    stack: list[_Visit | _Leave] = field(default_factory=list["_Visit | _Leave"])
     found: dict[type[Op], tuple[Law, ...]] = field(default_factory=dict[type[Op], tuple[Law, ...]])
-    has_branches: bool = False
+    equal: dict[Value, Value] = field(default_factory=dict[Value, Value])
+    """The constants that another, further outside, is equal to."""
 
     def laws_of(self, op_class: type[Op]) -> tuple[Law, ...]:
         """The laws of a class and of its bases, the most general first."""
@@ -79,15 +146,60 @@ class _Walk:
         self.found[op_class] = laws
         return laws
 
+    def enter(self, region: Region, scope: _Scope) -> None:
+        """Visit a region next: its blocks, each after those that dominate it."""
+        if len(region.blocks) == 1:
+            self.visit(region.entry, scope, {})
+            return
+        flow = ControlFlow(region)
+        dominated = {
+            block: [region.blocks[child] for child in children]
+            for block, children in zip(region.blocks, flow.dominators.children, strict=True)
+        }
+        for block in flow.unreachable:
+            self.visit(block, _Scope(), {})
+        self.visit(region.entry, scope, dominated)
 
-def _visit_block(walk: _Walk, block: Block) -> None:
-    """Steps 1 to 3; written in one piece because every instruction of every program passes here."""
+    def visit(
+        self, block: Block, scope: _Scope, dominated: Mapping[Block, Sequence[Block]]
+    ) -> None:
+        """Visit a block next."""
+        waiting = block.instructions[::-1]
+        rewrites = REWRITES_PER_INSTRUCTION * (len(waiting) + REWRITES_PER_INSTRUCTION)
+        self.stack.append(_Visit(block, scope, dominated, waiting, rewrites))
+
+    def is_mergeable(self, instruction: Instruction) -> bool:
+        """Whether nothing but its results matters."""
+        op = instruction.op
+        if op.effect is Effect.NONE:
+            return not op.is_terminator
+        return self.effects is not None and self.effects.is_pure(instruction)
+
+    def twin(self, instruction: Instruction, visit: _Visit) -> Instruction:
+        """The first instruction that equals this one and is visible at it; perhaps itself."""
+        op, scope = instruction.op, visit.scope
+        op_class = op.__class__
+        if op_class in CONSTANTS:
+            twin = scope.add((op, visit.block), instruction)
+            outer = scope.add(op, instruction)
+            if twin is instruction and outer is not instruction:
+                self.equal[instruction.result] = outer.result
+            return twin
+        operands = instruction.operands
+        if self.equal:
+            operands = tuple([self.equal.get(x, x) for x in operands])
+        same = frozenset(operands) if op_class in COMMUTATIVE else operands
+        return scope.add((op_class, op, same), instruction)
+
+
+def _visit(walk: _Walk, visit: _Visit) -> None:
+    """Steps 1 to 3 until the block ends or has a body, which is then visited before the rest.
+
+    Written in one piece because every instruction of every program passes here.
+    """
     replaced, found, merge = walk.replaced, walk.found, walk.merge
-    builder, known = Builder(), dict[object, Instruction]()
+    builder, waiting, done, scope = visit.builder, visit.waiting, visit.done, visit.scope
     fresh = builder.block.instructions
-    done: list[Instruction] = []
-    waiting = block.instructions[::-1]
-    rewrites_left = REWRITES_PER_INSTRUCTION * (len(waiting) + REWRITES_PER_INSTRUCTION)
     while waiting:
         instruction = waiting.pop()
         if replaced:
@@ -96,27 +208,34 @@ def _visit_block(walk: _Walk, block: Block) -> None:
         laws = found.get(op_class)
         if laws is None:
             laws = walk.laws_of(op_class)
-        if laws and rewrites_left > 0:
+        if laws and visit.rewrites_left > 0:
             builder.location = instruction.location
             value = _first(laws, builder, instruction)
             if value is not None:
-                rewrites_left -= 1
+                visit.rewrites_left -= 1
                 _replace(replaced, instruction, value)
                 waiting.extend(reversed(fresh))
                 fresh.clear()
                 continue
         if instruction.regions:
-            walk.pending.extend(instruction.regions)
-        elif merge and not instruction.op.is_terminator:
-            operands = instruction.operands
-            same = frozenset(operands) if op_class in COMMUTATIVE else operands
-            key = (op_class, instruction.op, same)
-            twin = known.setdefault(key, instruction)
+            done.append(instruction)
+            walk.stack.append(visit)
+            is_open = isinstance(instruction.op, Structured)
+            for region in reversed(instruction.regions):
+                inner = scope if is_open else _Scope()
+                walk.stack.append(_Leave(inner, len(inner.keys)))
+                walk.enter(region, inner)
+            return
+        if merge and walk.is_mergeable(instruction):
+            twin = walk.twin(instruction, visit)
             if twin is not instruction:
                 _merge(replaced, instruction, twin)
                 continue
         done.append(instruction)
-    block.instructions[:] = done
+    visit.block.instructions[:] = done
+    for block in visit.dominated.get(visit.block, ()):
+        walk.stack.append(_Leave(scope, len(scope.keys)))
+        walk.visit(block, scope, visit.dominated)
 
 
 def _first(laws: tuple[Law, ...], builder: Builder, instruction: Instruction) -> Value | None:

@@ -2,24 +2,27 @@
 
 1. With `flatten`: every parameter becomes one parameter per leaf, from which the aggregate is put together
    at once; every result is taken apart into a tuple of its leaves; every call does the reverse.
-2. Extracting from what was put together gives the element (the laws in `rules.aggregate`).
-3. What was put together in vain is removed.
+2. So does what structured ops carry, are given and yield, and what blocks take.
+3. Extracting from what was put together gives the element (the laws in `rules.aggregate`).
+4. What was put together in vain is removed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ..analysis.effects import Effects
 from ..ir import Block, Builder, Function, Instruction, Module, Value
-from ..ir.surgery import replace_uses, walk_blocks
-from ..ops import Aggregate, Apply, Extract, Return
-from ..types import FunctionType, StructType, TupleType, Type, elements_of
+from ..ir.surgery import clone_function, replace_uses, walk, walk_blocks
+from ..ops import Aggregate, Apply, Extract, Reference, Return
+from ..types import FunctionType, TupleType, Type
 from .base import ModulePass
+from .call_graph import references
 from .dce import remove_dead
 from .rewrite import rewrite
 from .rules import AGGREGATE
+from .split import leaves_of, put_together, split_aggregates, split_arguments, taken_apart
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,9 @@ class Scalarize(ModulePass):
     `flatten` removes them from all signatures too: a parameter per leaf, and always a tuple of leaves as
     the result, also of one or none.  A leaf is what is neither tuple nor struct, from left to right.
 
+    Functions that are values somewhere keep their signature; those among `entries` get a copy that keeps it.
+    Blocks that take what an enum carries take it as it is.
+
     Requires: nothing; flattening leaves gradient declarations as they are, so differentiate before.
     Preserves: results; with `flatten`, as a flat tuple.
     Cost: linear, times the number of leaves.
@@ -36,37 +42,61 @@ class Scalarize(ModulePass):
 
     name: ClassVar[str] = "scalarize"
     flatten: bool = False
+    entries: tuple[str, ...] = ()
 
     def run(self, module: Module) -> bool:
+        changed = self.flatten and self._flatten(module)
+        effects = Effects(module)
+        for function in module.functions.values():
+            if function.body is None:
+                continue
+            split = split_aggregates(function.body)
+            if rewrite(function.body, AGGREGATE) or split:
+                remove_dead(function.body, effects)
+                changed = True
+        return changed
+
+    def _flatten(self, module: Module) -> bool:
+        changed = _copy_entries(module, references(module).intersection(self.entries))
+        kept = references(module)
         functions = [f for f in module.functions.values() if f.body is not None]
-        changed = False
-        if self.flatten:
-            for function in functions:
-                changed = _flatten_calls(function, module) or changed
-            for function in functions:
-                changed = _flatten_signature(function) or changed
+        flat = {f.name for f in functions if f.name not in kept and flat_type(f.type) != f.type}
         for function in functions:
-            assert function.body is not None
-            if rewrite(function.body, AGGREGATE):
-                remove_dead(function.body)
+            changed = _flatten_calls(function, flat) or changed
+        for function in functions:
+            if function.name in flat:
+                _flatten_signature(function)
                 changed = True
         return changed
 
 
 def flat_type(type: FunctionType) -> FunctionType:
     """The signature with a parameter per leaf and a tuple of leaves as the result."""
-    parameters = tuple(leaf for p in type.parameters for _, leaf in _leaves(p))
-    return FunctionType(parameters, TupleType(tuple(leaf for _, leaf in _leaves(type.result))))
+    parameters = tuple(leaf for p in type.parameters for _, leaf in leaves_of(p))
+    return FunctionType(parameters, TupleType(tuple(leaf for _, leaf in leaves_of(type.result))))
 
 
-def _flatten_calls(function: Function, module: Module) -> bool:
+def _copy_entries(module: Module, names: set[str]) -> bool:
+    """Give entries that are values as well a copy that is the value from now on; whether there are any."""
+    wanted = [name for name in module.functions if name in names]
+    copies = {name: module.fresh_name(f"{name}_value") for name in wanted}
+    for name, copy in copies.items():
+        module.add(clone_function(module.functions[name], copy))
+    for function in module.functions.values() if copies else ():
+        for instruction in walk(function.body) if function.body is not None else ():
+            if isinstance(instruction.op, Reference) and instruction.op.symbol in copies:
+                instruction.op = replace(instruction.op, symbol=copies[instruction.op.symbol])
+    return bool(copies)
+
+
+def _flatten_calls(function: Function, flat: set[str]) -> bool:
     assert function.body is not None
     replaced: dict[Value, Value] = {}
     for block in list(walk_blocks(function.body)):
         old, block.instructions = block.instructions, []
         for instruction in old:
             op = instruction.op
-            if isinstance(op, Apply) and _is_flattened(op, module):
+            if isinstance(op, Apply) and op.callee in flat:
                 replaced[instruction.result] = _flat_call(block, op, instruction)
             else:
                 block.instructions.append(instruction)
@@ -74,101 +104,29 @@ def _flatten_calls(function: Function, module: Module) -> bool:
     return bool(replaced)
 
 
-def _is_flattened(op: Apply, module: Module) -> bool:
-    callee = module.functions.get(op.callee)
-    return callee is not None and callee.body is not None and flat_type(op.type) != op.type
-
-
 def _flat_call(block: Block, op: Apply, call: Instruction) -> Value:
     b = Builder(block, call.location)
-    arguments = [leaf for operand in call.operands for leaf in _taken_apart(b, operand)]
+    arguments = [leaf for operand in call.operands for leaf in taken_apart(b, operand)]
     flat = b.emit(Apply(op.callee, flat_type(op.type)), *arguments)
-    leaves = (b.emit(Extract((index,)), flat) for index, _ in enumerate(_leaves(op.type.result)))
-    return _put_together(b, op.type.result, leaves)
+    leaves = (b.emit(Extract((index,)), flat) for index, _ in enumerate(leaves_of(op.type.result)))
+    return put_together(b, op.type.result, leaves)
 
 
-def _flatten_signature(function: Function) -> bool:
+def _flatten_signature(function: Function) -> None:
     type = flat_type(function.type)
-    if type == function.type:
-        return False
     assert function.body is not None
-    _flatten_parameters(function)
+    replaced: dict[Value, Value] = {}
+    split_arguments(function.entry, replaced)
+    replace_uses(function.body, replaced)
     for block in function.body.blocks:
         if isinstance(block.terminator.op, Return):
             _flatten_result(block, type.result)
     function.type = type
-    return True
-
-
-def _flatten_parameters(function: Function) -> None:
-    entry = function.entry
-    old, entry.arguments = entry.arguments, []
-    start = Block(entry.arguments)
-    b = Builder(start)
-    replaced: dict[Value, Value] = {}
-    for argument in old:
-        if elements_of(argument.type) is None:
-            entry.arguments.append(argument)
-            continue
-        leaves = [
-            b.argument(leaf, _leaf_name(argument.name, path))
-            for path, leaf in _leaves(argument.type)
-        ]
-        replaced[argument] = _put_together(b, argument.type, iter(leaves))
-    entry.instructions[:0] = start.instructions
-    assert function.body is not None
-    replace_uses(function.body, replaced)
 
 
 def _flatten_result(block: Block, type: Type) -> None:
     returned = block.instructions.pop()
     b = Builder(block, returned.location)
-    leaves = [leaf for operand in returned.operands for leaf in _taken_apart(b, operand)]
+    leaves = [leaf for operand in returned.operands for leaf in taken_apart(b, operand)]
     assert isinstance(type, TupleType)
     b.emit_many(Return(), [b.emit(Aggregate(type), *leaves)])
-
-
-def _leaves(type: Type) -> Iterator[tuple[tuple[int | str, ...], Type]]:
-    """The keys that lead to each leaf, and its type, left to right."""
-    pending: list[tuple[tuple[int | str, ...], Type]] = [((), type)]
-    while pending:
-        path, current = pending.pop()
-        elements = elements_of(current)
-        if elements is None:
-            yield path, current
-            continue
-        keys = _keys(current, len(elements))
-        pending.extend(
-            ((*path, key), t) for key, t in reversed(list(zip(keys, elements, strict=True)))
-        )
-
-
-def _keys(type: Type, count: int) -> Sequence[int | str]:
-    return [name for name, _ in type.fields] if isinstance(type, StructType) else range(count)
-
-
-def _leaf_name(name: str | None, path: Sequence[int | str]) -> str | None:
-    return None if name is None else "_".join(map(str, (name, *path)))
-
-
-def _taken_apart(b: Builder, x: Value) -> list[Value]:
-    return [b.emit(Extract(path), x) if path else x for path, _ in _leaves(x.type)]
-
-
-def _put_together(b: Builder, type: Type, leaves: Iterator[Value]) -> Value:
-    """A value of `type` made of the next leaves."""
-    pending: list[tuple[Type, bool]] = [(type, False)]
-    made: list[Value] = []
-    while pending:
-        current, is_complete = pending.pop()
-        elements = elements_of(current)
-        if elements is None:
-            made.append(next(leaves))
-        elif is_complete:
-            assert isinstance(current, TupleType | StructType)
-            first = len(made) - len(elements)
-            made[first:] = [b.emit(Aggregate(current), *made[first:])]
-        else:
-            pending.append((current, True))
-            pending.extend((element, False) for element in reversed(elements))
-    return made[0]

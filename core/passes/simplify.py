@@ -7,6 +7,8 @@ Every law makes the program cheaper in this order, so simplifying ends:
 3. fewer operands and shorter constants (`x · x` is `x²`; a splat is a scalar);
 4. one spelling of the same (`padShape` is `shapeCast`).
 
+Structured ops lose the results that do not depend on them: see `control`.
+
 A law may leave the original operand in place for its other users: the cost is that of what the result
 depends on, and `dce` removes the rest.
 """
@@ -18,6 +20,7 @@ from typing import ClassVar
 
 from ..ir import Function, Module
 from .base import FunctionPass
+from .control import simplify_control, to_the_end
 from .rewrite import combine_laws, rewrite
 from .rules import FAST_MATH, STRICT
 
@@ -29,15 +32,18 @@ class Simplify(FunctionPass):
     Requires: nothing.
     Preserves: every bit of every result, NaN's sign and payload aside; with `fast_math`, real arithmetic.
         The one exception is x², which is rounded better than a power need be.
-    Cost: linear; each instruction is visited once, and again each time a law replaces it.
+    Cost: linear; each instruction is visited once, and again each time a law replaces it.  Everything is
+        visited again where a structured op loses a result.
     """
 
     name: ClassVar[str] = "simplify"
     fast_math: bool = False
 
     def run(self, function: Function, module: Module) -> bool:
-        laws = _FAST if self.fast_math else STRICT
-        return rewrite(function.body, laws) if function.body else False
+        body, laws = function.body, _FAST if self.fast_math else STRICT
+        if body is None:
+            return False
+        return to_the_end(body, lambda: rewrite(body, laws), simplify_control)
 
 
 _FAST = combine_laws(STRICT, FAST_MATH)

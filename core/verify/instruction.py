@@ -32,7 +32,7 @@ class Traits(NamedTuple):
 @cache
 def traits_of(op: type[Op]) -> Traits:
     """The traits of a class of ops."""
-    fields = {field.name for field in dataclasses.fields(op)}  # type: ignore[arg-type]
+    fields = {field.name for field in dataclasses.fields(op)}
     return Traits(
         operand_count(op),
         not op.takes_any,

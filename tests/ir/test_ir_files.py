@@ -1,4 +1,7 @@
-"""The programs in `tests/ir/*.dl`: each `// run:` line goes through the evaluator and the compiler.
+"""The programs in `tests/ir`: their RUN lines, as lit has them, and calls with what they give.
+
+`lit tests/ir` runs the RUN lines; here they run in this process (`run_lines`).  Each `// run:` line goes through the
+evaluator and the compiler:
 
     // run: @f(1.0, [2.0, 3.0]) == [3.0, 4.0]       equal (a NaN to a NaN)
     // run: @f(1.0) ~ 0.8414710                     equal to five digits, or two in f16 and bf16
@@ -11,6 +14,9 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,15 +28,19 @@ from nnkit.core.autodiff import differentiate
 from nnkit.core.errors import IndexOutOfRangeError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module, Stage
+from nnkit.core.passes.pipeline import STRUCTURED, run_pipeline
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import Array, TensorType, Type, elements_of
 from nnkit.core.verify import verify
 from nnkit.stages import STAGES, advance
+from tests.ir.run_lines import RunLine, execute, run_lines
 from tests.jit.emit.running import CheckFailed
 from tests.jit.emit.running import run as run_compiled
 from tests.programs import flat
 
-FILES = sorted(Path(__file__).parent.glob("*.dl"))
+FOLDER = Path(__file__).parent
+FILES = sorted(FOLDER.rglob("*.dl"))
+BIN = str(Path(sys.executable).parent)
 NAMES = {"inf": np.inf, "nan": np.nan, "true": True, "false": False}
 DONE = {Stage.RAW: 1, Stage.OPTIMIZABLE: 1, Stage.COMPUTE: 4, Stage.SCHEDULE: 5}
 """How many of the stages of a compilation a text of a stage has behind it."""
@@ -68,6 +78,10 @@ def value_of(node: ast.expr) -> Any:
             raise ValueError(f"{ast.unparse(node)} is no value")
 
 
+def name_of(path: Path) -> str:
+    return str(path.relative_to(FOLDER).with_suffix(""))
+
+
 RUN = re.compile(r"// run: @(\w+)(\(.*\)) (==|~|error:) (.*)")
 
 
@@ -89,6 +103,8 @@ def runs_in(path: Path) -> list[Run]:
 
 
 RUNS = [run for path in FILES for run in runs_in(path)]
+PROGRAMS = sorted({run.path for run in RUNS})
+LINES = [line for path in FILES for line in run_lines(path)]
 
 
 def as_data(type: Type, value: Any) -> Any:
@@ -127,13 +143,35 @@ def module_of(run: Run) -> Module:
     return module
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_files_are_valid_and_read_back(path: Path) -> None:
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_every_file_has_a_run_line(path: Path) -> None:
+    assert run_lines(path), "lit does not take a file without one"
+
+
+@pytest.mark.parametrize("line", LINES, ids=str)
+def test_run_lines(line: RunLine, tmp_path: Path) -> None:
+    execute(line, tmp_path)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=name_of)
+def test_programs_are_valid_and_read_back(path: Path) -> None:
     module = parse_module(path.read_text(), str(path))
     verify(module)
     text = print_module(module)
     assert print_module(parse_module(text)) == text
-    assert runs_in(path), "a file without runs tests little"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("lit", path=BIN) is None, reason="lit is not installed")
+def test_lit_runs_the_same_files() -> None:
+    files = [FOLDER / "arithmetic.dl", *sorted((FOLDER / "tools").glob("*.dl"))[:4]]
+    lit = shutil.which("lit", path=BIN)
+    assert lit is not None
+    finished = subprocess.run(
+        [lit, "-v", "-j2", *map(str, files)], capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert f"Passed: {len(files)}" in finished.stdout
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
@@ -141,6 +179,7 @@ def test_evaluated(run: Run) -> None:
     module = module_of(run)
     function = module.functions[run.name]
     if any(f.body is None for f in module.functions.values()):
+        run_pipeline(module, STRUCTURED)
         differentiate(module)
         verify(module)
     data = [as_data(*pair) for pair in zip(function.type.parameters, run.arguments, strict=True)]
@@ -162,6 +201,8 @@ def test_compiled(run: Run) -> None:
     arrays = [leaf for pair in pairs for leaf in flat(as_data(*pair))]
     if run.relation == "error:":
         with pytest.raises(CheckFailed):
-            run_compiled(module.functions[run.name], arrays)
+            run_compiled(module.functions[run.name], arrays, module.functions)
     else:
-        compare(run, type.result, run_compiled(module.functions[run.name], arrays))
+        compare(
+            run, type.result, run_compiled(module.functions[run.name], arrays, module.functions)
+        )

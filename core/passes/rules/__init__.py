@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..rewrite import Laws, combine_laws
 from .aggregate import AGGREGATE
 from .arithmetic import ARITHMETIC
+from .calls import CALLS
 from .choice import CHOICE
 from .contraction import CONTRACTION
 from .conversion import CONVERSION
@@ -17,9 +18,19 @@ from .fast_math import FAST_MATH
 from .final import FINAL
 from .movement import MOVEMENT
 from .reduction import REDUCTION
+from .shape_query import SHAPE_QUERY
 
 STRICT: Laws = combine_laws(
-    ELEMENTWISE, ARITHMETIC, CHOICE, CONVERSION, MOVEMENT, REDUCTION, CONTRACTION, AGGREGATE
+    ELEMENTWISE,
+    ARITHMETIC,
+    CHOICE,
+    CONVERSION,
+    MOVEMENT,
+    REDUCTION,
+    CONTRACTION,
+    AGGREGATE,
+    CALLS,
+    SHAPE_QUERY,
 )
 """Laws that hold for every bit, and before differentiation as well as after."""
 

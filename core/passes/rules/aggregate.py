@@ -1,10 +1,11 @@
-"""Laws of tuples and structs: taking apart undoes putting together, and the other way round."""
+"""Laws of aggregates and enums: taking apart undoes putting together, and the other way round."""
 
 from __future__ import annotations
 
-from ...ir import Builder, Instruction, Value
-from ...ops import Aggregate, Extract
-from ...types import StructType, TupleType
+from ...ir import Builder, Instruction, Op, Value
+from ...ops import Aggregate, EnumCase, Extract, Insert, IsCase, Payload, Undefined, splat
+from ...ops.aggregate import type_at
+from ...types import ArrayType, StructType, TensorType, TupleType, elements_of
 from ..rewrite import Laws
 
 
@@ -19,6 +20,12 @@ def simplify_extract(b: Builder, instruction: Instruction) -> Value | None:
             case Aggregate(), Instruction(operands=elements):
                 (position,) = Extract(keys[:1]).positions(x.type)
                 x, keys = elements[position], keys[1:]
+            # extract k from (insert e to y at k) = e, and another element is that of y
+            case Insert(), Instruction(operands=(element, y)):
+                found = _after_insert(x.op, element, y, keys)
+                if found is None:
+                    break
+                x, keys = found
             # extract k from (extract j from x) = extract j, k from x
             case Extract(before), Instruction(operands=(y,)):
                 x, keys = y, (*before, *keys)
@@ -26,6 +33,9 @@ def simplify_extract(b: Builder, instruction: Instruction) -> Value | None:
                 break
     if not keys:
         return x
+    # an element of what is undefined is undefined
+    if isinstance(x.op, Undefined):
+        return b.emit(Undefined(instruction.result.type))
     return None if x is instruction.operands[0] else b.emit(Extract(keys), x)
 
 
@@ -49,10 +59,48 @@ def simplify_aggregate(b: Builder, instruction: Instruction) -> Value | None:
     return b.emit(Extract(keys), whole) if keys else whole
 
 
-def _keys(type: TupleType | StructType) -> tuple[int | str, ...]:
+def simplify_is_case(b: Builder, instruction: Instruction) -> Value | None:
+    (x,) = instruction.operands
+    op = instruction.op
+    assert isinstance(op, IsCase)
+    # whether ?a(…) is ?b is known
+    if isinstance(x.op, EnumCase):
+        return b.emit(splat(instruction.result.tensor, x.op.case == op.case))
+    return None
+
+
+def simplify_payload(b: Builder, instruction: Instruction) -> Value | None:
+    (x,) = instruction.operands
+    op = instruction.op
+    assert isinstance(op, Payload)
+    # what ?a(…, xₖ, …) carries at k is xₖ
+    if isinstance(x.op, EnumCase) and x.producer is not None and x.op.case == op.case:
+        return x.producer.operands[op.index]
+    return None
+
+
+def _after_insert(
+    op: Op, element: Value, whole: Value, keys: tuple[int | str, ...]
+) -> tuple[Value, tuple[int | str, ...]] | None:
+    """Where `keys` of what was inserted into lead to; None if to more than the element, or into a tensor."""
+    assert isinstance(op, Insert)
+    common = min(len(op.keys), len(keys))
+    if isinstance(type_at(whole.type, op.keys[:-1]), TensorType):
+        return None
+    if op.keys[:common] != keys[:common]:
+        return whole, keys
+    return (element, keys[common:]) if common == len(op.keys) else None
+
+
+def _keys(type: TupleType | StructType | ArrayType) -> tuple[int | str, ...]:
     if isinstance(type, StructType):
         return tuple(name for name, _ in type.fields)
-    return tuple(range(len(type.elements)))
+    return tuple(range(len(elements_of(type) or ())))
 
 
-AGGREGATE: Laws = {Extract: (simplify_extract,), Aggregate: (simplify_aggregate,)}
+AGGREGATE: Laws = {
+    Extract: (simplify_extract,),
+    Aggregate: (simplify_aggregate,),
+    IsCase: (simplify_is_case,),
+    Payload: (simplify_payload,),
+}

@@ -38,7 +38,7 @@ def test_structs_come_after_those_inside_them() -> None:
 def test_two_structs_of_one_name_are_refused() -> None:
     module = Module()
     module.add_structs(INNER)
-    with pytest.raises(InternalError, match=r"two different structs are called \$Inner"):
+    with pytest.raises(InternalError, match=r"two different types are called \$Inner"):
         module.add_structs(StructType("Inner", ()))
 
 

@@ -11,8 +11,10 @@ import pytest
 
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Function, Module, Value, finish_function, start_function
+from nnkit.core.ir.surgery import walk
 from nnkit.core.ops import Apply, Literal, Return, splat
 from nnkit.core.passes import DeadCode, FunctionPass, Simplify, apply_pass
+from nnkit.core.text import parse_module
 from nnkit.core.types import VOID, Array, TensorType, Type, elements_of
 from tests.programs import same_bits
 
@@ -79,6 +81,18 @@ def opcodes(function: Function) -> str:
     """The names of the instructions, without literals and the return."""
     instructions = function.entry.instructions[:-1]
     return " ".join(i.op.name for i in instructions if not isinstance(i.op, Literal))
+
+
+def parsed(text: str) -> Module:
+    """The module of these definitions."""
+    return parse_module(f'module "m"\nstage raw\n{text}')
+
+
+def every_opcode(module: Module, name: str) -> list[str]:
+    """The names of all instructions of a function, those of inner bodies after those around them."""
+    body = module.functions[name].body
+    assert body is not None
+    return [instruction.op.name for instruction in walk(body)]
 
 
 def special(type: Type, shift: int = 0) -> Any:

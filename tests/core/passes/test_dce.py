@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Value
 from nnkit.core.ir.surgery import walk
 from nnkit.core.ops import Add, Exp, Multiply, Negate
 from nnkit.core.ops.nest import Access, Output, Yield, build_nest, coordinate
 from nnkit.core.passes import DeadCode, apply_pass
 from nnkit.core.types import F32, TensorType
-from tests.core.passes.laws import call, define, module_of, opcodes
+from nnkit.core.verify import verify
+from tests.core.passes.laws import (
+    call,
+    define,
+    every_opcode,
+    module_of,
+    opcodes,
+    parsed,
+)
 
 X = TensorType((3,), F32)
 
@@ -61,3 +70,105 @@ def test_inside_the_body_of_a_nest() -> None:
     assert region is not None
     names = [instruction.op.name for instruction in walk(region)]
     assert names == ["nest", "return", "multiply", Yield.name]
+
+
+def test_what_a_loop_carries_only_for_itself_goes() -> None:
+    module = parsed("""
+    func @f: (i64, f32) -> i64 {
+    'entry(%n: i64, %x: f32):
+        %zero = literal 0: i64
+        %i, %y, %all = for %zero: i64 upto %n: i64 carrying %zero: i64, %x: f32 stacking <4 x f32> {
+        'body(%k: i64, %s: i64, %v: f32):
+            %w = exp %v: f32
+            %t = add %s: i64, %k: i64
+            yield %t: i64, %w: f32, %w: f32
+        }
+        return %i: i64
+    }
+    """)
+    assert apply_pass(DeadCode(), module)
+    verify(module)
+    assert every_opcode(module, "f") == ["literal", "for", "return", "add", "yield"]
+    assert evaluate(module, "f", 4, 1.0) == 6
+    assert not apply_pass(DeadCode(), module)
+
+
+def test_loops_that_nobody_needs_go_and_endless_ones_stay() -> None:
+    text = """
+    func @f: (bool) -> bool {{
+    'entry(%c: bool):
+        while {{
+        'condition():
+            {}
+        }} do {{
+        'body():
+            yield
+        }}
+        return %c: bool
+    }}
+    """
+    module = parsed(text.format("yield %c: bool"))
+    assert apply_pass(DeadCode(), module)
+    assert every_opcode(module, "f") == ["return"]
+    module = parsed(text.format("%t = literal true: bool yield %t: bool"))
+    assert not apply_pass(DeadCode(), module)
+
+
+def test_effects_stay_in_bodies_and_through_calls() -> None:
+    module = parsed("""
+    var @v: f32
+    func @set: (f32) -> f32 {
+    'entry(%x: f32):
+        %p = literal @v: *f32
+        store %x: f32 to %p: *f32
+        return %x: f32
+    }
+    func @get: () -> f32 {
+    'entry():
+        %p = literal @v: *f32
+        %y = load %p: *f32
+        return %y: f32
+    }
+    func @f: (bool, f32) -> f32 {
+    'entry(%c: bool, %x: f32):
+        %unused = apply @get(): () -> f32
+        %y = if %c: bool -> f32 {
+        'then():
+            %a = apply @set(%x): (f32) -> f32
+            %b = exp %x: f32
+            yield %b: f32
+        } else {
+        'else():
+            yield %x: f32
+        }
+        %z = apply @get(): () -> f32
+        return %z: f32
+    }
+    """)
+    assert apply_pass(DeadCode(), module)
+    verify(module)
+    left = ["apply", "apply", "if", "return", "yield", "yield"]
+    assert sorted(every_opcode(module, "f")) == left
+    assert evaluate(module, "f", True, 3.0) == 3 and evaluate(module, "f", False, 3.0) == 0
+
+
+def test_blocks_and_their_arguments() -> None:
+    module = parsed("""
+    func @f: (bool, f32) -> f32 {
+    'entry(%c: bool, %x: f32):
+        conditional %c: bool then 'a(%x: f32, %x: f32) else 'b(%x: f32)
+    'a(%p: f32, %q: f32):
+        branch 'b(%q: f32)
+    'b(%r: f32):
+        return %r: f32
+    'never(%s: f32):
+        branch 'b(%s: f32)
+    }
+    """)
+    assert apply_pass(DeadCode(), module)
+    verify(module)
+    body = module.functions["f"].body
+    assert body is not None
+    assert [len(block.arguments) for block in body.blocks] == [2, 1, 1]
+    assert evaluate(module, "f", True, 3.0) == 3
+    assert not apply_pass(DeadCode(), module)

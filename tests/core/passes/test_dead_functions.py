@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from nnkit.core.ir import Function, GradientOf, Module
+from nnkit.core.ir import Function, GradientOf, Module, Stage
 from nnkit.core.ops import Exp
 from nnkit.core.passes import DeadFunctions, apply_pass
 from nnkit.core.types import F32, FunctionType, TensorType
-from tests.core.passes.laws import call, define
+from tests.core.passes.laws import call, define, parsed
 
 X = TensorType((3,), F32)
 
@@ -25,6 +25,33 @@ def test_callees_of_roots_stay() -> None:
     module = program()
     assert apply_pass(DeadFunctions(("main",)), module)
     assert list(module.functions) == ["leaf", "main"]
+    assert not apply_pass(DeadFunctions(("main",)), module)
+
+
+def test_what_is_a_value_is_needed_and_other_variables_go() -> None:
+    module = parsed("""
+    struct $Used { #a: f32 }
+    struct $Unused { #a: f32 }
+    var @used: f32
+    var @unused: f32
+    func @value: (f32) -> f32 {
+    'entry(%x: f32): return %x: f32
+    }
+    func @main: ($Used) -> f32 {
+    'entry(%s: $Used):
+        %f = literal @value: (f32) -> f32
+        %p = literal @used: *f32
+        %x = load %p: *f32
+        %y = apply %f(%x): (f32) -> f32
+        return %y: f32
+    }
+    """)
+    assert apply_pass(DeadFunctions(("main",)), module)
+    assert list(module.functions) == ["value", "main"] and list(module.variables) == ["used"]
+    assert list(module.structs) == ["Used", "Unused"]
+    module.stage = Stage.OPTIMIZABLE
+    assert apply_pass(DeadFunctions(("main",)), module)
+    assert list(module.structs) == ["Used"]
     assert not apply_pass(DeadFunctions(("main",)), module)
 
 

@@ -5,9 +5,18 @@ from __future__ import annotations
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Function, GradientOf, Module, Value
 from nnkit.core.ops import Add, Apply, Exp, Multiply, Negate
-from nnkit.core.passes import DeadFunctions, Inline, apply_pass
+from nnkit.core.passes import (
+    Canonicalize,
+    DeadCode,
+    DeadFunctions,
+    Inline,
+    apply_pass,
+    run_pipeline,
+)
+from nnkit.core.passes.inline import LARGEST
 from nnkit.core.types import F32, VOID, FunctionType, TensorType
-from tests.core.passes.laws import call, define, opcodes, special
+from nnkit.core.verify import verify
+from tests.core.passes.laws import call, define, every_opcode, opcodes, parsed, special
 from tests.programs import same_bits
 
 X = TensorType((11,), F32)
@@ -75,7 +84,7 @@ def test_recursion_stays() -> None:
     define(module, "loop", [X], lambda b, x: b.emit(Apply("loop", UNARY), x))
     define(module, "main", [X], lambda b, x: b.emit(Apply("even", UNARY), x))
     assert not apply_pass(Inline(small=0), module)
-    assert apply_pass(Inline(), module)
+    assert not apply_pass(Inline(), module)
     assert opcodes(module.functions["loop"]) == "apply"
     assert opcodes(module.functions["even"]) == "apply"
     assert opcodes(module.functions["odd"]) == "negate apply"
@@ -126,3 +135,83 @@ def test_deep_calls() -> None:
         below = define(module, f"f{level}", [X], lambda b, x, f=below: call(b, f, x))
     apply_pass(Inline(), module)
     assert opcodes(module.functions["f2999"]) == "negate"
+
+
+def test_into_bodies_and_with_bodies() -> None:
+    module = parsed("""
+    func @clip: (f32) -> f32 {
+    'entry(%x: f32):
+        %c = lessThan %x: f32, 0: f32
+        %y = if %c: bool -> f32 {
+        'then():
+            %zero = literal 0: f32
+            yield %zero: f32
+        } else {
+        'else():
+            yield %x: f32
+        }
+        return %y: f32
+    }
+    func @f: (f32, i64) -> f32 {
+    'entry(%x: f32, %n: i64):
+        %z = literal 0: i64
+        %y = for %z: i64 upto %n: i64 carrying %x: f32 {
+        'body(%i: i64, %v: f32):
+            %w = subtract %v: f32, 1: f32
+            %u = apply @clip(%w): (f32) -> f32
+            yield %u: f32
+        }
+        return %y: f32
+    }
+    """)
+    assert apply_pass(Inline(), module)
+    verify(module)
+    assert "apply" not in every_opcode(module, "f") and "if" in every_opcode(module, "f")
+    assert evaluate(module, "f", 2.5, 2) == 0.5 and evaluate(module, "f", 2.5, 9) == 0
+    assert not apply_pass(Inline(), module)
+
+
+def test_memory_that_lasts_until_the_return_stays_with_its_function() -> None:
+    module = parsed("""
+    func @g: (f32) -> f32 {
+    'entry(%x: f32):
+        %p = allocateStack f32 count 1
+        store %x: f32 to %p: *f32
+        %y = load %p: *f32
+        return %y: f32
+    }
+    func @f: (f32) -> f32 {
+    'entry(%x: f32):
+        %y = apply @g(%x): (f32) -> f32
+        return %y: f32
+    }
+    """)
+    assert not apply_pass(Inline(), module)
+
+
+def test_nothing_grows_without_bounds() -> None:
+    module = tower(40)
+    assert apply_pass(Inline(), module)
+    longest = max(len(function.entry.instructions) for function in module.functions.values())
+    assert longest <= LARGEST
+    assert not apply_pass(Inline(), module)
+
+
+def test_functions_as_values() -> None:
+    module = parsed("""
+    func @g: (f32) -> f32 {
+    'entry(%x: f32):
+        %y = exp %x: f32
+        return %y: f32
+    }
+    func @f: (f32) -> f32 {
+    'entry(%x: f32):
+        %g = literal @g: (f32) -> f32
+        %y = apply %g(%x): (f32) -> f32
+        return %y: f32
+    }
+    """)
+    assert not apply_pass(Inline(), module)
+    assert not apply_pass(DeadFunctions(("f",)), module)
+    run_pipeline(module, [Canonicalize(), Inline(), DeadCode(), DeadFunctions(("f",))])
+    assert every_opcode(module, "f") == ["exp", "return"] and list(module.functions) == ["f"]

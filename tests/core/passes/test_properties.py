@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir.surgery import clone_module
@@ -20,11 +21,12 @@ from nnkit.core.passes import (
     Pass,
     Scalarize,
     Simplify,
+    Structurize,
     code_generation,
     run_pipeline,
 )
 from nnkit.core.verify import verify
-from tests.programs import Program, describe, flat, programs, same_bits
+from tests.programs import Program, describe, flat, graphs, programs, same_bits
 
 EXAMPLES = max(60, settings().max_examples // 4)
 """A dozen pipelines share the time; the profile `fuzz` runs many more."""
@@ -57,6 +59,44 @@ def test_results_keep_every_bit(name: str, program: Program) -> None:
     run_pipeline(program.module, pipeline, verifier=verify, verify=True)
     actual = evaluate(program.module, program.entry, *program.arguments)
     assert same_bits(actual, expected), f"became\n{describe(program.module)}"
+    again = run_pipeline(program.module, pipeline)
+    assert not [run.name for run in again if run.changed], f"became\n{describe(program.module)}"
+
+
+CONTROL = st.one_of(
+    programs(ops=OPS, control=True),
+    programs(ops=OPS, control=True, memory=True),
+    graphs(ops=OPS, control=True, memory=True),
+)
+
+
+@pytest.mark.parametrize("name", [*PIPELINES_BY_NAME, "structurize", "-O0"])
+@settings(max_examples=EXAMPLES // 4)
+@given(program=CONTROL)
+def test_control_flow_and_effects_keep_every_bit(name: str, program: Program) -> None:
+    pipelines = {**PIPELINES_BY_NAME, "structurize": [Structurize()], "-O0": flattened(0)}
+    pipeline = pipelines[name]
+    expected = evaluate(program.module, program.entry, *program.arguments)
+    run_pipeline(program.module, pipeline, verifier=verify, verify=True)
+    actual = evaluate(program.module, program.entry, *program.arguments)
+    assert same_bits(actual, expected), f"became\n{describe(program.module)}"
+    again = run_pipeline(program.module, pipeline)
+    assert not [run.name for run in again if run.changed], f"became\n{describe(program.module)}"
+
+
+def flattened(level: int) -> list[Pass]:
+    """All that a level runs."""
+    return [*PIPELINES[level].before_differentiation, *PIPELINES[level].after_differentiation]
+
+
+@settings(max_examples=EXAMPLES // 2)
+@given(program=CONTROL)
+def test_control_flow_is_ready_for_code_generation(program: Program) -> None:
+    expected = evaluate(program.module, program.entry, *program.arguments)
+    pipeline = [*flattened(2), *code_generation(program.entry)]
+    run_pipeline(program.module, pipeline, verifier=verify, verify=True)
+    actual = evaluate(program.module, program.entry, *flat(program.arguments))
+    assert same_bits(actual, flat(expected)), f"became\n{describe(program.module)}"
     again = run_pipeline(program.module, pipeline)
     assert not [run.name for run in again if run.changed], f"became\n{describe(program.module)}"
 

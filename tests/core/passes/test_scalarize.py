@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Module, Value
+from nnkit.core.ir.surgery import clone_module, walk
 from nnkit.core.ops import Add, Aggregate, Exp, Extract
 from nnkit.core.passes import Inline, Scalarize, apply_pass
 from nnkit.core.passes.scalarize import flat_type
 from nnkit.core.types import F32, I32, VOID, FunctionType, StructType, TensorType, TupleType
-from tests.core.passes.laws import call, define, module_of, opcodes, special
+from nnkit.core.verify import verify
+from tests.core.passes.laws import (
+    call,
+    define,
+    every_opcode,
+    module_of,
+    opcodes,
+    parsed,
+    special,
+)
 from tests.programs import same_bits
 
 X = TensorType((11,), F32)
@@ -103,3 +113,99 @@ def test_calls_follow() -> None:
     apply_pass(Inline(), module)
     apply_pass(Scalarize(flatten=True), module)
     assert opcodes(module.functions["main"]) == "exp aggregate"
+
+
+LOOP = """
+func @f: ((f32, i64), i64) -> (f32, i64) {
+'entry(%p: (f32, i64), %n: i64):
+    %z = literal 0: i64
+    %q, %last = for %z: i64 upto %n: i64 carrying %p: (f32, i64), %z: i64 {
+    'body(%i: i64, %v: (f32, i64), %k: i64):
+        %a = extract 0 from %v: (f32, i64)
+        %c = greaterThan %a: f32, 4: f32
+        %w = if %c: bool given %v: (f32, i64), %c: bool -> (f32, i64) {
+        'then(%u: (f32, i64), %d: bool):
+            yield %u: (f32, i64)
+        } else {
+        'else(%u: (f32, i64), %d: bool):
+            %s = add %a: f32, %a: f32
+            %t = literal (%s: f32, %i: i64): (f32, i64)
+            yield %t: (f32, i64)
+        }
+        yield %w: (f32, i64), %i: i64
+    }
+    return %q: (f32, i64)
+}
+"""
+
+
+def test_through_structured_ops() -> None:
+    module = parsed(LOOP)
+    expected = [evaluate(module, "f", (1.0, 7), n) for n in range(6)]
+    assert apply_pass(Scalarize(flatten=True), module)
+    verify(module)
+    body = module.functions["f"].body
+    assert body is not None
+    kinds = {type(x.type) for i in walk(body) for x in (*i.operands, *i.results)}
+    assert kinds == {TensorType, TupleType}
+    assert every_opcode(module, "f").count("aggregate") == 1
+    assert "extract" not in every_opcode(module, "f")
+    assert [evaluate(module, "f", 1.0, 7, n) for n in range(6)] == expected
+    assert not apply_pass(Scalarize(flatten=True), module)
+
+
+def test_through_blocks() -> None:
+    module = parsed("""
+    func @f: (bool, (f32, f32)) -> f32 {
+    'entry(%c: bool, %p: (f32, f32)):
+        conditional %c: bool then 'join(%p: (f32, f32)) else 'swap
+    'swap():
+        %x = extract 0 from %p: (f32, f32)
+        %y = extract 1 from %p: (f32, f32)
+        %q = literal (%y: f32, %x: f32): (f32, f32)
+        branch 'join(%q: (f32, f32))
+    'join(%r: (f32, f32)):
+        %z = extract 0 from %r: (f32, f32)
+        return %z: f32
+    }
+    """)
+    assert apply_pass(Scalarize(flatten=True), module)
+    verify(module)
+    assert "extract" not in every_opcode(module, "f")
+    for c, z in ((True, 1.0), (False, 2.0)):
+        assert evaluate(module, "f", c, 1.0, 2.0) == (z,)
+    assert not apply_pass(Scalarize(flatten=True), module)
+
+
+def test_functions_that_are_values_keep_their_signature() -> None:
+    module = parsed("""
+    func @swap: ((f32, f32)) -> (f32, f32) {
+    'entry(%p: (f32, f32)):
+        %x = extract 0 from %p: (f32, f32)
+        %y = extract 1 from %p: (f32, f32)
+        %q = literal (%y: f32, %x: f32): (f32, f32)
+        return %q: (f32, f32)
+    }
+    func @main: (bool, (f32, f32)) -> (f32, f32) {
+    'entry(%c: bool, %p: (f32, f32)):
+        %f = if %c: bool -> ((f32, f32)) -> (f32, f32) {
+        'then():
+            %s = literal @swap: ((f32, f32)) -> (f32, f32)
+            yield %s: ((f32, f32)) -> (f32, f32)
+        } else {
+        'else():
+            %s = literal null: ((f32, f32)) -> (f32, f32)
+            yield %s: ((f32, f32)) -> (f32, f32)
+        }
+        %q = apply %f(%p): ((f32, f32)) -> (f32, f32)
+        return %q: (f32, f32)
+    }
+    """)
+    type = module.functions["swap"].type
+    for entries, kept in ((("main",), "swap"), (("main", "swap"), "swap_value")):
+        copy = clone_module(module)
+        assert apply_pass(Scalarize(flatten=True, entries=entries), copy)
+        verify(copy)
+        assert copy.functions[kept].type == type
+        assert evaluate(copy, "main", True, 1.0, 2.0) == (2.0, 1.0)
+        assert not apply_pass(Scalarize(flatten=True, entries=entries), copy)

@@ -1,0 +1,67 @@
+"""Literal broadcasting promotion: a splat as an operand of an elementwise function becomes a scalar.
+
+    %c = literal 2: <64 x 10 x f32>              %c = literal 2: f32
+    %y = multiply %x: <64 x 10 x f32>, %c: …     %y = multiply %x: <64 x 10 x f32>, %c: f32
+
+The function broadcasts the scalar by itself, so nothing is stored, read or broadcast for it.  The law is that
+of `rules.elementwise`, shown only the literals: what else is broadcast stays as it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..analysis.manager import Analysis
+from ..ir import Builder, Function, Instruction, Module, Value
+from ..ops import Elementwise, Literal
+from ..types import broadcast_shapes
+from .base import FunctionPass
+from .rewrite import Laws, rewrite
+from .rules.elementwise import simplify_elementwise
+
+
+@dataclass(frozen=True)
+class LiteralBroadcasting(FunctionPass):
+    """Makes scalars of splats that elementwise functions take, where the other operands give the shape.
+
+    The splats stay for their other uses, and for `dce` if there are none.
+
+    Requires: nothing.
+    Preserves: every bit.
+    Cost: linear.
+    Source: Wei, Schwartz & Adve 2017, "DLVM", where the pass is named.
+    """
+
+    name: ClassVar[str] = "literal-broadcasting"
+    preserves_analyses: ClassVar[Analysis] = Analysis.FLOW | Analysis.EFFECTS | Analysis.ALIASES
+
+    def run(self, function: Function, module: Module) -> bool:
+        return function.body is not None and rewrite(function.body, _LAWS)
+
+
+def promote_literals(b: Builder, instruction: Instruction) -> Value | None:
+    """The same function of scalars in the place of splats."""
+    operands = instruction.operands
+    others = [x for x in operands if not isinstance(x.op, Literal) or not x.op.is_splat]
+    if len(others) == len(operands) or not others:
+        return None
+    if broadcast_shapes([x.tensor.shape for x in others]) != instruction.result.tensor.shape:
+        return None
+    # values that nothing is known of stand for all but the literals
+    shown = {x: Value(x.type) for x in others}
+    stand_in = Instruction(
+        instruction.op, tuple(shown.get(x, x) for x in operands), instruction.results
+    )
+    value = simplify_elementwise(b, stand_in)
+    _show(b, {stranger: x for x, stranger in shown.items()})
+    return value
+
+
+def _show(b: Builder, shown: Mapping[Value, Value]) -> None:
+    for made in b.block.instructions:
+        made.operands = tuple(shown.get(x, x) for x in made.operands)
+
+
+_LAWS: Laws = {Elementwise: (promote_literals,)}

@@ -1,0 +1,165 @@
+"""Loop-invariant code motion: what moves, what stays, and that results stay the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nnkit.core.errors import NNKitError
+from nnkit.core.evaluate import evaluate
+from nnkit.core.ir import Module
+from nnkit.core.ir.surgery import walk_blocks
+from nnkit.core.passes.base import apply_pass
+from nnkit.core.passes.licm import LoopInvariants
+from nnkit.core.text import parse_module
+from nnkit.core.verify import verify
+
+
+def moved(text: str) -> Module:
+    """The module after the pass, which a second run leaves alone."""
+    module = parse_module(f'module "m"\nstage raw\n{text}')
+    assert apply_pass(LoopInvariants(), module)
+    verify(module)
+    assert not apply_pass(LoopInvariants(), module)
+    return module
+
+
+def left_alone(text: str) -> Module:
+    module = parse_module(f'module "m"\nstage raw\n{text}')
+    assert not apply_pass(LoopInvariants(), module)
+    return module
+
+
+def opcodes(module: Module, depth: int) -> list[str]:
+    """The instructions of block number `depth` of @f, counted inwards."""
+    body = module.functions["f"].body
+    assert body is not None
+    return [i.op.name for i in list(walk_blocks(body))[depth].instructions]
+
+
+NESTED = """
+func @f: (<3 x f32>, f32, i64) -> <3 x f32> {
+'entry(%x: <3 x f32>, %s: f32, %n: i64):
+    %r = for 0: i64 upto %n: i64 carrying %x: <3 x f32> {
+    'body(%i: i64, %v: <3 x f32>):
+        %q = for 0: i64 upto %i: i64 carrying %v: <3 x f32> {
+        'inner(%j: i64, %w: <3 x f32>):
+            %e = exp %s: f32
+            %d = square %v: <3 x f32>
+            %p = multiply %d: <3 x f32>, %e: f32
+            %y = subtract %w: <3 x f32>, %p: <3 x f32>
+            yield %y: <3 x f32>
+        }
+        yield %q: <3 x f32>
+    }
+    return %r: <3 x f32>
+}
+"""
+
+
+def test_what_is_invariant_leaves_each_loop_that_it_can() -> None:
+    before = parse_module(f'module "m"\nstage raw\n{NESTED}')
+    module = moved(NESTED)
+    assert "exp" in opcodes(module, 0)
+    assert "square" in opcodes(module, 1) and "multiply" in opcodes(module, 1)
+    assert opcodes(module, 2) == ["subtract", "yield"]
+    x = np.array([0.1, 0.2, 0.3], np.float32)
+    for n in range(4):
+        arguments = x, np.float32(-1.0), np.int64(n)
+        np.testing.assert_array_equal(
+            evaluate(module, "f", *arguments), evaluate(before, "f", *arguments)
+        )
+
+
+def test_inputs_of_a_closed_body_are_seen_through() -> None:
+    module = moved("""
+    func @f: (f32, f32) -> f32 {
+    'entry(%x: f32, %s: f32):
+        %r = while carrying %x: f32 given %s: f32 {
+        'condition(%v: f32, %t: f32):
+            %e = exp %t: f32
+            %c = lessThan %v: f32, %e: f32
+            yield %c: bool
+        } do {
+        'body(%v: f32, %t: f32):
+            %d = square %t: f32
+            %w = add %v: f32, %d: f32
+            yield %w: f32
+        }
+        return %r: f32
+    }""")
+    assert [o for o in opcodes(module, 0) if o in ("exp", "square")] == ["exp", "square"]
+    assert evaluate(module, "f", np.float32(0.0), np.float32(2.0)) == 8.0
+
+
+def test_a_choice_moves_as_a_whole() -> None:
+    module = moved("""
+    func @f: (f32, bool, i64) -> f32 {
+    'entry(%x: f32, %c: bool, %n: i64):
+        %r = for 0: i64 upto %n: i64 carrying %x: f32 {
+        'body(%i: i64, %v: f32):
+            %k = if %c: bool -> f32 {
+            'then():
+                %e = exp %x: f32
+                yield %e: f32
+            } else {
+            'else():
+                yield %x: f32
+            }
+            %w = add %v: f32, %k: f32
+            yield %w: f32
+        }
+        return %r: f32
+    }""")
+    assert "if" in opcodes(module, 0)
+
+
+@pytest.mark.parametrize(
+    "invariant",
+    [
+        "%k = gather %t: <3 x f32> at %at: i64 along 0",  # may be out of range
+        "%k = load %p: *f32",  # reads what may change
+        "%k = random scalar from 0.0: f32 upto 1.0: f32",  # another one each time
+        "%k = apply @g(%x): (f32) -> f32",  # may not end
+    ],
+)
+def test_what_may_fail_or_has_an_effect_stays(invariant: str) -> None:
+    text = f"""
+    func @g: (f32) -> f32 {{
+    'entry(%x: f32):
+        return %x: f32
+    }}
+    func @f: (f32, <3 x f32>, i64, i64) -> f32 {{
+    'entry(%x: f32, %t: <3 x f32>, %at: i64, %n: i64):
+        %p = allocateStack f32 count 1
+        store %x: f32 to %p: *f32
+        %r = for 0: i64 upto %n: i64 carrying %x: f32 {{
+        'body(%i: i64, %v: f32):
+            {invariant}
+            %w = add %v: f32, %k: f32
+            yield %w: f32
+        }}
+        return %r: f32
+    }}"""
+    module = parse_module(f'module "m"\nstage raw\n{text}')
+    apply_pass(LoopInvariants(), module)
+    assert invariant.split()[2] in opcodes(module, 1)
+    # with an index that is out of range, a loop that does not run is no error
+    assert evaluate(module, "f", np.float32(1.0), np.zeros(3, np.float32), 99, 0) == 1.0
+
+
+def test_an_index_that_fails_still_fails_in_the_loop() -> None:
+    text = """
+    func @f: (<3 x f32>, i64) -> f32 {
+    'entry(%t: <3 x f32>, %n: i64):
+        %r = for 0: i64 upto %n: i64 carrying 0.0: f32 {
+        'body(%i: i64, %v: f32):
+            %k = gather %t: <3 x f32> at %n: i64 along 0
+            yield %k: f32
+        }
+        return %r: f32
+    }"""
+    module = parse_module(f'module "m"\nstage raw\n{text}')
+    apply_pass(LoopInvariants(), module)
+    with pytest.raises(NNKitError):
+        evaluate(module, "f", np.zeros(3, np.float32), 9)
