@@ -6,6 +6,9 @@ A tour for users, in the order they meet things:
 - `@staged` (or `fn(types)(lambda)`): a function over `Rep[Tensor2D[f32]]`, traced once per types of its arguments.
   Called with Reps it stages a call, called with concrete values it is compiled for their shapes and runs.
 - Operators and methods of `Rep`, and the functions here (`tanh`, `softmax`, `cross_entropy`, `take`, ...).
+- `cond`, `while_loop`, `fori`, and `x.map(fn)`, `x.fold(init, fn)`, `x.scan(init, fn)`, `x.filter(fn)` along the first
+  axis: choices and loops that run. A staged function may call itself in a branch of `cond` (or `fix`), and take and
+  return staged functions.
 - `gradient(of=, wrt=)` and `value_and_gradient`: staged functions again.
 - `random`: numbers from explicit keys.
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
@@ -14,7 +17,7 @@ Every error raised on purpose is an `NNKitError`.
 """
 
 from . import random
-from .callables import Rep, build, const, fn, staged, tup
+from .callables import fn, staged
 from .composed import (
     cross_entropy,
     gelu,
@@ -26,6 +29,7 @@ from .composed import (
     sigmoid,
     softmax,
 )
+from .control import cond, fix, fori, while_loop, zip, zip_with
 from .conversion import ArraySpec as Spec
 from .conversion import spec
 from .core.errors import (
@@ -103,6 +107,8 @@ from .functions import (
     zeros_like,
 )
 from .gradient import gradient, gradient_dynamic, value_and_gradient
+from .reps import Rep, build, const, tup
+from .staging.traversal import Stacked
 from .structs import Binding, Field, Lens, Struct, fields
 from .tensors import (
     AnyTensor,
@@ -161,6 +167,7 @@ __all__ = [
     "Scalar",
     "ShapeError",
     "Spec",
+    "Stacked",
     "StagingError",
     "Struct",
     "Tensor0D",
@@ -186,6 +193,7 @@ __all__ = [
     "build",
     "ceil",
     "concat",
+    "cond",
     "const",
     "cos",
     "cosh",
@@ -201,10 +209,12 @@ __all__ = [
     "f32",
     "f64",
     "fields",
+    "fix",
     "flip",
     "floor",
     "floor_divide",
     "fn",
+    "fori",
     "full",
     "gelu",
     "gradient",
@@ -257,6 +267,9 @@ __all__ = [
     "tup",
     "value_and_gradient",
     "var",
+    "while_loop",
     "zeros",
     "zeros_like",
+    "zip",
+    "zip_with",
 ]

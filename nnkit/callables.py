@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
 from threading import RLock
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from .compile import Specialization
 from .conversion import (
@@ -25,83 +25,33 @@ from .conversion import (
     shapes_of,
     signature_of,
     spec_of,
-    tensor_from,
 )
 from .core.errors import NNKitError, StagingError
 from .declarations import hints_of, location_of, name_of, parameters_of
+from .reps import Rep, const_beside
 from .staging import lambdas
-from .staging.expression import Build, Expression, Trace, depends_on_parameters, make
-from .staging.lambdas import FunctionResult, Gradient, Lambda, Stageable, call
+from .staging.expression import active_traces, current_trace
+from .staging.lambdas import FunctionResult, Gradient, Lambda, Stageable, call, is_staged_function
 from .staging.primitive import located
+from .staging.recursion import is_unfinished
 from .staging.rep import Rep as StagedRep
-from .staging.spec import Spec, StructSpec, TupleSpec
-from .structs import Binding, Struct, fields
-
-
-class Rep(StagedRep):
-    """A staged value; `Rep[Tensor2D[f32]]` is its annotation."""
-
-    __slots__ = ()
-
-    @classmethod
-    def constant(cls, value: Any) -> Expression:
-        """A concrete tensor or array as a constant, copied so that later writes do not matter."""
-        try:
-            return constant_expression(tensor_from(value, "a constant"))
-        except NNKitError as error:
-            raise located(error) from None
-
-    def __call__(self, *_: object, **__: object) -> Any:
-        raise located(
-            StagingError(f"a {self.spec.words} cannot be called: it is no staged function")
-        )
-
-    def eval(self) -> Any:
-        """The value, computed now.  Raises: StagingError when it depends on a parameter."""
-        if depends_on_parameters(self.expression):
-            raise located(
-                StagingError(
-                    "this Rep has no value: it depends on parameters of a staged function"
-                ),
-                "return it from the function and call that with concrete tensors",
-            )
-        trace = Trace("eval", (), result=self.spec, output=self.expression)
-        return Specialization(trace, (), ()).compiled(_no_arguments, "eval")()
-
-    def ir(self, *_: object, stage: str = "raw") -> str:
-        """Only staged functions have IR."""
-        raise self._no_function("IR")
-
-    def llvm(self, *_: object) -> str:
-        """Only staged functions have code."""
-        raise self._no_function("code")
-
-    def asm(self, *_: object) -> str:
-        """Only staged functions have code."""
-        raise self._no_function("code")
-
-    def compile(self, *_: object) -> None:
-        """Only staged functions can be compiled."""
-        raise self._no_function("code")
-
-    def _no_function(self, what: str) -> NNKitError:
-        return located(StagingError(f"a {self.spec.words} is no staged function: it has no {what}"))
-
-
-def _no_arguments(*_: object) -> NoReturn:
-    raise StagingError("a value is evaluated without arguments")
+from .staging.spec import FunctionSpec, Spec, TupleSpec
 
 
 class StagedFunction(Rep):
     """A staged function.  `f(x)` and `f[x]` are the same."""
 
     __slots__ = (
-        "__weakref__", "_chained", "_entry", "_expands", "_lock", "_places", "_programs", "declared",
-        "stageable",
+        "__weakref__", "_bound", "_chained", "_curried", "_entry", "_lock", "_places", "_programs",
+        "_wholes", "declared", "stageable",
     )  # fmt: skip
     is_function: ClassVar[bool] = True
 
     def __init__(self, stageable: Stageable) -> None:
+        self.become(stageable)
+
+    def become(self, stageable: Stageable) -> None:
+        """Be the staged function for `stageable`."""
         self.stageable = stageable
         self.declared = declared_of(stageable)
         self._places = [
@@ -110,7 +60,9 @@ class StagedFunction(Rep):
         self._programs: dict[Hashable, Callable[..., Any]] = {}
         self._entry: Callable[..., Any] = self._dispatch
         self._chained = 0
-        self._expands = False
+        self._curried: dict[Hashable, Sequence[str]] = {}
+        self._wholes: dict[Sequence[str], StagedFunction] = {}
+        self._bound: dict[tuple[FunctionSpec | None, ...], StagedFunction] = {}
         self._lock = RLock()
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
@@ -159,22 +111,33 @@ class StagedFunction(Rep):
 
         `stage`: raw, optimizable, optimized, compute or schedule.
         """
-        return self._specialization(self._values(arguments, specs=True)).text(stage)
+        return self._inspected(arguments).text(stage)
 
     def llvm(self, *arguments: Any) -> str:
         """The LLVM IR of the compiled function for arguments of these shapes."""
-        return self._specialization(self._values(arguments, specs=True)).llvm()
+        return self._inspected(arguments).llvm()
 
     def asm(self, *arguments: Any) -> str:
         """Its machine code, as assembly."""
-        return self._specialization(self._values(arguments, specs=True)).assembly()
+        return self._inspected(arguments).assembly()
 
     def compile(self, *arguments: Any) -> None:
         """Compile for arguments of these shapes, without running."""
+        if any(map(is_staged_function, arguments)):
+            data = [one for one in arguments if not is_staged_function(one)]
+            return self._of_data(arguments).compile(*data)
         values = self._values(arguments, specs=True)
         key = tuple(map(signature_of, values))
         if key not in self._programs:
             self._compile(key, values)
+        return None
+
+    def _inspected(self, arguments: Sequence[Any]) -> Specialization:
+        """What is shown for these arguments, some of which may be functions."""
+        if any(map(is_staged_function, arguments)):
+            data = [one for one in arguments if not is_staged_function(one)]
+            return self._of_data(arguments)._inspected(data)
+        return self._specialization(self._values(arguments, specs=True))
 
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         if keywords:
@@ -184,30 +147,90 @@ class StagedFunction(Rep):
                     f"({', '.join(keywords)})"
                 )
             )
-        if not arguments or any(isinstance(value, StagedRep) for value in arguments):
-            return self._stage(arguments)
+        reps = [value for value in arguments if isinstance(value, StagedRep)]
+        if reps or not arguments:
+            return self._apply(arguments, reps)
         values = self._values(arguments)
-        if self._expands:
-            return self._expand([Rep(constant_expression(value)) for value in values])
         if self._programs and any(map(operator.is_not, values, arguments)):
             return self._entry(*values)  # where they fit now, or come back as they are
         key = tuple(map(signature_of, values))
         program = self._programs.get(key)
         if program is None:
-            try:
-                program = self._compile(key, values)
-            except FunctionResult:
-                self._expands = True
-                return self._dispatch(*arguments)
-        elif len(self._programs) > _LONGEST_CHAIN:
+            if key not in self._curried:
+                try:
+                    return self._compile(key, values)(*values)
+                except FunctionResult as result:
+                    self._curried[key] = self._rest(result)
+            return Application(self._whole(self._curried[key]), values, self._curried[key])
+        if len(self._programs) > _LONGEST_CHAIN:
             self._entry = program
         return program(*values)
 
+    def _apply(self, arguments: Sequence[Any], reps: Sequence[StagedRep]) -> Any:
+        """Functions are among the arguments, or Reps of values: then a call is staged."""
+        functions = all(rep.is_function for rep in reps)
+        if not functions or len(reps) == len(arguments) or current_trace() is not None:
+            return self._stage(arguments)
+        given = [one for one in arguments if not isinstance(one, StagedRep)]
+        return self._of_data(arguments)(*given)
+
+    def _of_data(self, arguments: Sequence[Any]) -> StagedFunction:
+        """The function of the other parameters, once those that are functions are given."""
+        self._check_arity(arguments)
+        fixed = tuple(FunctionSpec(a) if is_staged_function(a) else None for a in arguments)
+        known = self._bound.get(fixed)
+        if known is None:
+            free = [k for k, one in enumerate(fixed) if one is None]
+
+            def partly(*data: Any) -> Any:
+                rest = iter(data)
+                return self(*(next(rest) if one is None else one.function for one in fixed))
+
+            if len(self._bound) >= _MOST_BOUND:
+                self._bound.clear()
+            known = self._bound[fixed] = StagedFunction(
+                Lambda(
+                    partly,
+                    self.stageable.name,
+                    tuple(self.stageable.parameter_names[k] for k in free),
+                    tuple(self.declared[k] for k in free),
+                    declared_result(self.stageable),
+                    Rep,
+                    self.stageable.location,
+                )
+            )
+        return known
+
+    def _whole(self, names: Sequence[str]) -> StagedFunction:
+        """The function of this one's parameters and those of the function it returns, which are `names`."""
+        known = self._wholes.get(names)
+        if known is None:
+            first = len(self.stageable.parameter_names)
+
+            def whole(*values: Any) -> Any:
+                return self(*values[:first])(*values[first:])
+
+            stageable, open_types = self.stageable, (None,) * len(names)
+            known = self._wholes[names] = StagedFunction(
+                Lambda(
+                    whole,
+                    stageable.name,
+                    (*stageable.parameter_names, *names),
+                    (*self.declared, *open_types),
+                    None,
+                    Rep,
+                    stageable.location,
+                )
+            )
+        return known
+
+    def _check_arity(self, arguments: Sequence[Any]) -> None:
+        if len(arguments) != len(self.stageable.parameter_names):
+            raise lambdas.arity_error(self.stageable, len(arguments))
+
     def _values(self, arguments: Sequence[Any], *, specs: bool = False) -> list[Any]:
         """The arguments as compiled code reads them."""
-        names = self.stageable.parameter_names
-        if len(arguments) != len(names):
-            raise lambdas.arity_error(self.stageable, len(arguments))
+        self._check_arity(arguments)
         try:
             return [
                 concrete(value, declared, place, specs)
@@ -220,19 +243,21 @@ class StagedFunction(Rep):
 
     def _stage(self, arguments: Sequence[Any]) -> Any:
         reps = self._reps(arguments)
-        if self._expands or any(rep.is_function for rep in reps):
+        specs = tuple(FunctionSpec(rep) if rep.is_function else rep.spec for rep in reps)
+        if specs in self._curried:
             return self._expand(reps)
         try:
-            callee = self.stageable.callee(tuple(rep.spec for rep in reps))
-        except FunctionResult:
-            self._expands = True
+            callee = self.stageable.callee(specs)
+        except FunctionResult as result:
+            if len(self._curried) >= _MOST_BOUND:
+                self._curried.clear()
+            self._curried[specs] = self._rest(result)
             return self._expand(reps)
-        return Rep(call(callee, [rep.expression for rep in reps]))
+        return Rep(call(callee, [rep.expression for rep in reps if not rep.is_function]))
 
     def _reps(self, arguments: Sequence[Any]) -> list[StagedRep]:
         """The arguments of a staged call; concrete ones become constants."""
-        if len(arguments) != len(self.stageable.parameter_names):
-            raise lambdas.arity_error(self.stageable, len(arguments))
+        self._check_arity(arguments)
         return [
             value if isinstance(value, StagedRep) else const_beside(value, declared, name)
             for value, declared, name in zip(
@@ -241,30 +266,47 @@ class StagedFunction(Rep):
         ]
 
     def _expand(self, reps: Sequence[StagedRep]) -> Any:
-        """Run the Python function here and now: its arguments or its result are functions."""
+        """The function that this one returns: its Python function is run here and now.
+
+        Once for the same arguments, so that a recursion by way of what it returns has an end.
+        """
         stageable = self.stageable
-        if not isinstance(stageable, Lambda):
+        assert isinstance(stageable, Lambda)
+        key = stageable, *(FunctionSpec(r) if r.is_function else r.expression for r in reps)
+        for trace in active_traces():
+            if key in trace.expanded:
+                return trace.expanded[key]
+        made = staged(stageable.run(reps))
+        here = current_trace()
+        if here is not None:
+            here.expanded[key] = made
+        return made
+
+    def _rest(self, result: FunctionResult) -> Sequence[str]:
+        """The parameters of the function that this one returns."""
+        if not isinstance(self.stageable, Lambda):
             raise located(
                 StagingError(
-                    f"{stageable.name} takes or returns staged functions: only a function of tensors, "
-                    "structs and tuples has a gradient"
+                    f"{self.stageable.name} returns staged functions: only a function of tensors, structs "
+                    "and tuples has a gradient"
                 ),
-                "close over the functions instead",
+                "take the gradient of the function that is returned",
             )
-        returned = stageable.run(reps)
-        if isinstance(returned, StagedRep) and returned.is_function:
-            return returned
-        try:
-            return Rep(lambdas.result_of(returned, stageable.name, stageable.location))
-        except FunctionResult:
-            raise located(
-                StagingError(f"{stageable.name} returns a tuple with a staged function in it"),
-                "return one function, or a tuple of tensors",
-            ) from None
+        if isinstance(result.function, StagedFunction):
+            return result.function.stageable.parameter_names
+        return parameters_of(result.function)
 
     def _specialization(self, values: Sequence[Any]) -> Specialization:
         specs = tuple(map(spec_of, values))
         callee = self.stageable.callee(specs)
+        if is_unfinished(callee):
+            raise located(
+                StagingError(
+                    f"{self.stageable.name} is called with concrete values while it is staged: it cannot "
+                    "run yet"
+                ),
+                "call it with Reps; `const(value)` makes one",
+            )
         if callee.captures:
             raise located(
                 StagingError(
@@ -293,6 +335,45 @@ class StagedFunction(Rep):
 
 _LONGEST_CHAIN = 8
 """Specialisations tried in native code, at some 6 ns each, before Python looks among all of them."""
+
+
+_MOST_BOUND = 64
+"""Different functions as arguments, for which what is compiled is kept."""
+
+
+class Application(StagedFunction):
+    """What a function that returns a function gives the host: it runs when the other arguments are there.
+
+    The first ones are arguments of the compiled code, too: it is not compiled anew for each.
+    """
+
+    __slots__ = ("_first", "_function")
+
+    def __init__(
+        self, function: StagedFunction, first: Sequence[Any], names: Sequence[str]
+    ) -> None:
+        stageable = function.stageable
+
+        def rest(*others: Any) -> Any:
+            return function(*(Rep(constant_expression(value)) for value in first), *others)
+
+        super().__init__(
+            Lambda(rest, stageable.name, tuple(names), (None,) * len(names), None, Rep)
+        )
+        self._function = function
+        self._first = tuple(first)
+
+    def compile(self, *arguments: Any) -> None:
+        """Compile for arguments of these shapes, without running."""
+        self._function.compile(*self._first, *arguments)
+
+    def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
+        if keywords or not arguments or any(isinstance(value, StagedRep) for value in arguments):
+            return super()._dispatch(*arguments, **keywords)
+        return self._function(*self._first, *self._values(arguments))
+
+    def _specialization(self, values: Sequence[Any]) -> Specialization:
+        return self._function._specialization([*self._first, *values])
 
 
 def staged(function: Callable[..., Any], /) -> StagedFunction:
@@ -337,81 +418,6 @@ def _lambda(
 ) -> StagedFunction:
     name, place = name_of(function), location_of(function)
     return StagedFunction(Lambda(function, name, names, declared, result, Rep, place))
-
-
-def const(value: Any, /) -> Rep:
-    """A concrete value as a staged one: a tensor, an array, a struct or a tuple of them.
-
-    The data is copied.  Raises: DTypeError for a Python number, which has no element type of its own.
-    """
-    if isinstance(value, StagedRep):
-        return Rep(value.expression)
-    return const_beside(value, None, None)
-
-
-def const_beside(value: Any, declared: Spec | None, name: str | None) -> Rep:
-    """`const` for argument `name`, whose element type a Python number takes."""
-    try:
-        place = f"argument {name}" if name else "a constant"
-        return Rep(constant_expression(concrete(value, declared, place)))
-    except NNKitError as error:
-        raise located(error) from None
-
-
-def tup(*reps: Any) -> Rep:
-    """Several staged values as one.  Raises: StagingError for none."""
-    if not reps:
-        raise located(StagingError("tup takes at least one value"))
-    parts = [const(rep).expression for rep in reps]
-    spec = TupleSpec(tuple(part.type for part in parts))
-    return Rep(make(Build(spec), parts, spec))
-
-
-def build(cls: type[Struct], /, *bindings: Any) -> Rep:
-    """A staged struct of its fields: `build(Params, Params.w << w, Params.b << b)`.
-
-    Raises: StagingError when a field is missing or given twice.
-    """
-    names = [lens.name for lens in fields(cls)]
-    given: dict[str, Expression] = {}
-    for binding in bindings:
-        if not isinstance(binding, Binding):
-            raise located(
-                StagingError(
-                    f"build takes fields with their values, not a {type(binding).__name__}"
-                ),
-                f"for example {cls.__name__}.{names[0] if names else 'field'} << value",
-            )
-        name = binding.lens.name
-        if not issubclass(cls, binding.lens.owner) or name not in names:
-            raise located(
-                StagingError(f"{binding.lens!r} is not a field of {cls.__name__}"),
-                f"its fields are {', '.join(names)}",
-            )
-        if name in given:
-            raise located(StagingError(f"field {name} of {cls.__name__} is given twice"))
-        given[name] = const(binding.value).expression
-    missing = [name for name in names if name not in given]
-    if missing:
-        raise located(StagingError(f"field {', '.join(missing)} of {cls.__name__} is missing"))
-    parts = [given[name] for name in names]
-    _check_fields(cls, parts)
-    spec = StructSpec(cls, tuple((name, given[name].type) for name in names))
-    return Rep(make(Build(spec), parts, spec))
-
-
-def _check_fields(cls: type[Struct], parts: Sequence[Expression]) -> None:
-    declared = declared_type(cls)
-    if not isinstance(declared, StructSpec):
-        return
-    for (name, wanted), part in zip(declared.fields, parts, strict=True):
-        if part.type != wanted:
-            error = lambdas.mismatch(wanted, part.type)
-            raise located(
-                error(
-                    f"field {name} of {cls.__name__} holds a {wanted.words}, not a {part.type.words}"
-                )
-            )
 
 
 def declared_of(stageable: Stageable) -> tuple[Spec | None, ...]:

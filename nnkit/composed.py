@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .callables import Rep
 from .core import ops
 from .core.errors import DTypeError, RankError
 from .core.ir import Builder, Value
 from .core.ops.nest import Bounds
 from .core.types import BOOL, I8, I64
 from .functions import as_rep, erf, exp, log, rsqrt, select, sqrt, square, stop_gradient
+from .reps import Rep
 from .staging import primitive
 from .staging.primitive import located
 from .staging.spec import TensorSpec

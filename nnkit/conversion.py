@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
@@ -22,7 +22,7 @@ from .staging import primitive
 from .staging.expression import Build, Expression, make
 from .staging.primitive import MAX_RANK, is_index
 from .staging.rep import Rep
-from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple
+from .staging.spec import CallableSpec, Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple
 from .staging.static import LANGUAGE
 from .structs import Struct, assemble, fields
 from .tensors import DTYPES, RANKED, AnyTensor, DType, wrap
@@ -234,6 +234,10 @@ def declared_type(annotation: Any) -> Spec | None:
         return StructSpec(origin, known) if len(known) == len(parts) else None
     if origin is tuple:
         return _several([declared_type(part) for part in get_args(annotation)])
+    if origin is Callable:
+        taken, result = get_args(annotation)
+        named: list[Any] = [] if taken is ... else [*taken]
+        return CallableSpec(tuple(map(declared_type, named)), declared_type(result))
     core = getattr(next(iter(get_args(annotation)), None), "core", None)
     if origin in RANKED and isinstance(core, types.DType):
         return TensorSpec(RANKED.index(origin), core)

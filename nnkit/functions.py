@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .callables import Rep, const
 from .core import ops
 from .core.errors import DTypeError, RankError, ShapeError
 from .core.ir import Builder, Value
@@ -16,6 +15,7 @@ from .core.ops import Combinator, Elementwise
 from .core.ops.literal import constant
 from .core.ops.nest import Bounds
 from .core.types import BOOL, DType, TensorType
+from .reps import Rep, const
 from .staging import primitive
 from .staging.expression import Primitive, make
 from .staging.indexing import wrap_negative

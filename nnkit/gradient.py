@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .callables import Rep, StagedFunction, declared_result
+from .callables import StagedFunction, declared_result
 from .core.errors import DifferentiationError, StagingError
 from .core.types import F32
+from .reps import Rep
 from .staging.expression import Callee
 from .staging.lambdas import Gradient, Lambda
 from .staging.primitive import located

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from .callables import Rep, StagedFunction, fn, tup
+from .callables import StagedFunction, fn
 from .core import ops
 from .core.errors import DTypeError
 from .core.types import BF16, F16, F32, F64, DType, Shape
 from .functions import cos, floor_divide, iota, log, sqrt
+from .reps import Rep, tup
 from .staging import primitive
 from .staging.primitive import located
 from .staging.static import core_dtype, static_shape

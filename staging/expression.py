@@ -73,7 +73,66 @@ class Call:
     callee: Callee
 
 
-Rule: TypeAlias = Parameter | Constant | Primitive | Shaped | Element | Build | Call
+@dataclass(frozen=True, eq=False)
+class Choose:
+    """The results of one body, as the operand says; the other is not run."""
+
+    then: Body
+    otherwise: Body
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        return self.then, self.otherwise
+
+
+@dataclass(frozen=True, eq=False)
+class Repeat:
+    """Runs `step` on what is carried, the operands, for as long as `test` says so."""
+
+    test: Body
+    step: Body
+    carried: int
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        return self.test, self.step
+
+
+@dataclass(frozen=True, eq=False)
+class Count:
+    """Runs `step` for every index of a range, on the index and what is carried.
+
+    The first operands are the bounds, or `over` tensors whose leading axes are the range; those carried follow.
+    What `step` gives besides the next values of these is stacked.
+    """
+
+    step: Body
+    carried: int
+    over: int
+    what: str
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        return (self.step,)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Result `position` of an operand that has several: of a choice or a loop."""
+
+    position: int
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Stands for what a recursive function returns, while the function is run to find out of what type."""
+
+
+Nesting: TypeAlias = Choose | Repeat | Count
+"""Rules with bodies; after their own operands, nodes of theirs have what the bodies use from outside."""
+Rule: TypeAlias = (
+    Parameter | Constant | Primitive | Shaped | Element | Build | Call | Nesting | Result | Unknown
+)
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -118,6 +177,39 @@ class Trace(Callee):
 
     inputs: tuple[Expression, ...] = ()
     output: Expression | None = None
+    is_determined: bool = True
+    """Whether `result` is what it returns; if not, the function is run to find that out."""
+    progress: Progress | None = None
+    """What is still open, from the beginning of the run until all is known that the trace depends on."""
+    expanded: dict[object, Any] = field(default_factory=dict[object, Any])
+    """Functions that functions returned to this one, by what they were called with."""
+
+
+@dataclass(eq=False, repr=False)
+class Body(Trace):
+    """A trace whose expressions stand inside an instruction: a branch, a condition, the body of a loop."""
+
+    outputs: tuple[Expression, ...] = ()
+    site: Expression | None = None
+    """The node that this is a body of."""
+    may_be_skipped: bool = True
+    """Whether it may not run at all, so that a recursion in it can end."""
+
+
+@dataclass(eq=False)
+class Progress:
+    """What a trace waits for: see `recursion`."""
+
+    waits: set[Trace] = field(default_factory=set[Trace])
+    """Enclosing functions that it calls."""
+    assumes: set[Trace] = field(default_factory=set[Trace])
+    """Those of them of which it did not know what they return."""
+    guesses: bool = False
+    """Whether a call of itself had an unknown result."""
+    members: dict[tuple[object, tuple[Spec, ...]], Trace] = field(
+        default_factory=dict[tuple[object, tuple[Spec, ...]], Trace]
+    )
+    """Traces that are complete but for what they wait for, at the latest this one."""
 
 
 @dataclass(eq=False, repr=False)
@@ -201,11 +293,11 @@ def depends_on_parameters(root: Expression) -> bool:
     return False
 
 
-def free_expressions(root: Expression, trace: Trace) -> tuple[Expression, ...]:
-    """The nodes of enclosing traces that `root` uses, in order of first use."""
+def free_expressions(roots: Sequence[Expression], trace: Trace) -> tuple[Expression, ...]:
+    """The nodes of enclosing traces that `roots` use, in order of first use."""
     found: dict[Expression, None] = {}
     seen: set[Expression] = set()
-    stack = [root]
+    stack = [*reversed(roots)]
     while stack:
         node = stack.pop()
         if node in seen:
@@ -239,7 +331,8 @@ _HELP = "\n  help: "
 
 
 __all__ = [
-    "Build", "Builder", "Call", "Callee", "Constant", "Element", "Expression", "GradientCallee",
-    "Parameter", "Primitive", "Rule", "Shaped", "Trace", "active_traces", "at", "check_alive", "current_trace",
-    "depends_on_parameters", "free_expressions", "make", "tracing",
+    "Body", "Build", "Builder", "Call", "Callee", "Choose", "Constant", "Count", "Element", "Expression",
+    "GradientCallee", "Nesting", "Parameter", "Primitive", "Progress", "Repeat", "Result", "Rule", "Shaped",
+    "Trace", "Unknown", "active_traces", "at", "check_alive", "current_trace", "depends_on_parameters",
+    "free_expressions", "make", "tracing",
 ]  # fmt: skip

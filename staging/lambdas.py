@@ -8,12 +8,13 @@ for all its calls.
 from __future__ import annotations
 
 import abc
+import inspect
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.errors import DTypeError, NNKitError, RankError, StagingError
+from ..core.errors import DTypeError, NNKitError, RankError, StagingError, UnsupportedError
 from ..core.location import HasLocation
 from .expression import (
     Build,
@@ -31,8 +32,21 @@ from .expression import (
     tracing,
 )
 from .primitive import located
+from .recursion import (
+    ENDLESS,
+    Undetermined,
+    discard,
+    enter_again,
+    finish,
+    in_progress,
+    is_unfinished,
+    join_member,
+    note_site,
+    plain,
+    unfinished,
+)
 from .rep import Rep
-from .spec import Spec, TensorSpec, TupleSpec, is_tuple
+from .spec import CallableSpec, FunctionSpec, Spec, TensorSpec, TupleSpec, is_tuple
 
 _STAGING = threading.RLock()
 """Held while a Python function is run: it may stage others, so that one lock each could deadlock."""
@@ -40,6 +54,10 @@ _STAGING = threading.RLock()
 
 class FunctionResult(StagingError):
     """A staged function returns another one: calls of it are expanded, they have no IR of their own."""
+
+    def __init__(self, message: str, function: Any) -> None:
+        super().__init__(message)
+        self.function = function
 
 
 class Stageable(abc.ABC):
@@ -83,16 +101,14 @@ class Lambda(Stageable):
         self.check(specs)
         with _STAGING:
             known = self.traces.get(specs)
-            if known is None:
-                known = self.traces[specs] = self._trace(specs)
-            return known
+            return known if known is not None else self._trace_once(specs)
 
     def check(self, specs: tuple[Spec, ...]) -> None:
         """Raises: StagingError, RankError or DTypeError when the arguments are not those declared."""
         if len(specs) != len(self.parameter_names):
             raise arity_error(self, len(specs))
         for name, wanted, given in zip(self.parameter_names, self.declared, specs, strict=True):
-            if wanted is not None and wanted != given:
+            if wanted is not None and not fits(wanted, given):
                 raise _argument_error(self, name, wanted, given)
 
     def run(self, reps: Sequence[Rep]) -> Any:
@@ -105,46 +121,101 @@ class Lambda(Stageable):
         except RecursionError:
             raise located(
                 StagingError(f"staging {self.name} calls functions too deeply for Python"),
-                _RECURSION,
+                ENDLESS,
             ) from None
 
+    def _trace_once(self, specs: tuple[Spec, ...]) -> Trace:
+        """The trace for these types: the one in progress, or a new one."""
+        running = in_progress(self, specs)
+        if running is None:
+            return self._trace(specs)
+        if running in active_traces():
+            enter_again(running)
+        else:
+            join_member(running)
+        return running
+
     def _trace(self, specs: tuple[Spec, ...]) -> Trace:
-        for outer in active_traces():
-            if outer.origin is self and outer.parameters == specs:
-                raise located(
-                    StagingError(f"{self.name} calls itself while it is staged, without end"),
-                    _RECURSION,
-                )
+        """Run the function; twice, if it calls itself before it is known what it returns."""
+        trace = self._attempt(specs, self.declared_result)
+        assert trace.progress is not None
+        if trace.progress.guesses and not trace.progress.assumes:
+            discard(trace)
+            trace = self._attempt(specs, trace.result)
+        for valid in finish(trace):
+            assert isinstance(valid.origin, Lambda)
+            valid.origin.keep(valid)
+        return trace
+
+    def keep(self, trace: Trace) -> None:
+        """Use `trace` for all calls with arguments of its types."""
+        if _takes_functions(trace.parameters):
+            special = [specs for specs in self.traces if _takes_functions(specs)]
+            if len(special) >= _MOST_FUNCTIONS:
+                del self.traces[special[0]]
+        self.traces[trace.parameters] = trace
+
+    def _attempt(self, specs: tuple[Spec, ...], result: Spec | None) -> Trace:
+        """One run, as a function that returns a `result`; None if that is not known."""
         trace = Trace(
             self.name,
             specs,
             location=self.location,
             parameter_names=self.parameter_names,
             origin=self,
+            is_determined=result is not None and not isinstance(result, CallableSpec),
         )
-        with tracing(trace):
-            trace.inputs = tuple(
-                Expression(Parameter(index, name), (), spec, self.location, trace)
-                for index, (name, spec) in enumerate(zip(self.parameter_names, specs, strict=True))
-            )
-            returned = self.run([self.wrap(one) for one in trace.inputs])
-            trace.output = result_of(returned, self.name, self.location)
-            check_alive([trace.output], self.location)
+        if result is not None:
+            trace.result = result
+        try:
+            with tracing(trace), unfinished(trace):
+                returned = self.run(self._arguments(trace))
+                trace.output = result_of(returned, self.name, self.location)
+                check_alive([trace.output], self.location)
+                self._check_result(trace, result)
+        except Undetermined as error:
+            if error.trace is not trace:
+                raise
+            raise defined_here(plain(error), self) from None
         trace.result = trace.output.type
-        if self.declared_result not in (None, trace.result):
-            assert self.declared_result is not None
-            error = at(
-                _result_error(self.name, self.declared_result, trace.result), trace.output.location
-            )
-            raise defined_here(error, self)
-        trace.captures = free_expressions(trace.output, trace)
+        trace.captures = free_expressions([trace.output], trace)
         return trace
 
+    def _check_result(self, trace: Trace, wanted: Spec | None) -> None:
+        """Raises: RankError or DTypeError when the function returns something else than it says."""
+        assert trace.output is not None
+        if wanted is not None and trace.output.type != wanted:
+            error = _result_error(self.name, wanted, trace.output.type)
+            raise defined_here(at(error, trace.output.location), self)
 
-_RECURSION = (
-    "a staged function runs once, at staging: recursion needs a Python condition that ends it; "
-    "use a Python loop for a known number of steps"
-)
+    def _arguments(self, trace: Trace) -> list[Rep]:
+        """Symbolic arguments; functions are themselves."""
+        arguments: list[Rep] = []
+        inputs: list[Expression] = []
+        for name, spec in zip(self.parameter_names, trace.parameters, strict=True):
+            if isinstance(spec, FunctionSpec):
+                arguments.append(spec.function)
+                continue
+            rule = Parameter(len(arguments), name)
+            inputs.append(Expression(rule, (), spec, self.location, trace))
+            arguments.append(self.wrap(inputs[-1]))
+        trace.inputs = tuple(inputs)
+        return arguments
+
+
+_MOST_FUNCTIONS = 64
+"""Traces that are kept for different functions as arguments."""
+
+
+def _takes_functions(specs: tuple[Spec, ...]) -> bool:
+    return any(isinstance(spec, FunctionSpec) for spec in specs)
+
+
+def fits(wanted: Spec, given: Spec) -> bool:
+    """Whether an argument is of the declared type; of a function only that it is one."""
+    if isinstance(wanted, CallableSpec):
+        return isinstance(given, FunctionSpec)
+    return wanted == given
 
 
 @dataclass(eq=False)
@@ -174,6 +245,11 @@ class Gradient(Stageable):
         if len(specs) != len(self.parameter_names):
             raise arity_error(self, len(specs))
         primal = self.of.callee(specs[:-1] if self.seedable else specs)
+        if is_unfinished(primal):
+            raise located(
+                UnsupportedError(f"{primal.name} uses its own gradient, which is not supported"),
+                "take the gradient of another function, or of this one outside of it",
+            )
         self.check(primal, self)
         results = (
             primal.result.elements if isinstance(primal.result, TupleSpec) else (primal.result,)
@@ -189,25 +265,39 @@ class Gradient(Stageable):
             location=primal.location,
             parameter_names=self.parameter_names,
             primal=primal,
-            wrt=self.wrt,
+            wrt=tuple(_data_index(primal, index) for index in self.wrt),
             source=self.source if isinstance(primal.result, TupleSpec) else None,
             keeping=self.keeping,
             seedable=self.seedable,
         )
 
 
+def _data_index(primal: Callee, index: int) -> int:
+    """The number of a parameter in the IR, where parameters that are functions do not exist."""
+    return index - sum(isinstance(spec, FunctionSpec) for spec in primal.parameters[:index])
+
+
 def call(callee: Callee, arguments: Sequence[Expression]) -> Expression:
     """A call that stays one; what the callee captures is passed along."""
-    return make(Call(callee), (*arguments, *callee.captures), callee.result)
+    node = make(Call(callee), (*arguments, *callee.captures), callee.result)
+    if is_unfinished(callee):
+        note_site(node, len(arguments), callee)
+    return node
 
 
 def result_of(returned: Any, name: str, location: HasLocation | None) -> Expression:
     """The expression a staged function returns: a Rep, or a tuple of them."""
-    if isinstance(returned, Rep) and returned.is_function:
-        raise FunctionResult(f"{name} returns a staged function")
+    if is_function(returned):
+        raise FunctionResult(f"{name} returns a staged function", returned)
     if isinstance(returned, Rep):
         return returned.expression
     if is_tuple(returned) and returned:
+        if any(map(is_function, returned)):
+            raise at(
+                StagingError(f"{name} returns a tuple with a staged function in it"),
+                location,
+                "return one function, or a tuple of tensors",
+            )
         parts = [result_of(part, name, location) for part in returned]
         spec = TupleSpec(tuple(part.type for part in parts))
         return make(Build(spec), parts, spec)
@@ -216,6 +306,16 @@ def result_of(returned: Any, name: str, location: HasLocation | None) -> Express
         location,
         "return the Rep; a concrete value becomes one by `const(value)`",
     )
+
+
+def is_staged_function(value: object) -> bool:
+    """Whether it is a staged function."""
+    return isinstance(value, Rep) and value.is_function
+
+
+def is_function(value: object) -> bool:
+    """Whether it is a function, staged or one of Python to be staged."""
+    return is_staged_function(value) or inspect.isfunction(value) or inspect.ismethod(value)
 
 
 def _kind(value: object) -> str:

@@ -342,7 +342,8 @@ class Rep:
     def __bool__(self) -> NoReturn:
         raise located(
             StagingError("a Rep has no truth value: it stands for a value that is not there yet"),
-            "choose with `select(condition, a, b)`; Python's if, while, and, or, not run while staging",
+            "choose with `cond(condition, lambda: a, lambda: b)`, element by element with `select`, repeat "
+            "with `while_loop`; Python's if, while, and, or, not run while staging",
         )
 
     def __iter__(self: _Rep) -> Iterator[_Rep]:
@@ -352,7 +353,8 @@ class Rep:
             StagingError(
                 "a Rep cannot be iterated: how many rows it has is not known while staging"
             ),
-            "use whole-tensor operations, or a Python loop over indices `x[i]` of a known range",
+            "`x.map(fn)`, `x.fold(init, fn)`, `x.scan(init, fn)` go along the leading axis, `fori` over a "
+            "range; a Python loop over `x[i]` needs a known range",
         )
 
     def __contains__(self, _: object) -> NoReturn:

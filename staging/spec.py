@@ -75,6 +75,35 @@ class StructSpec(Spec):
         return dict(self.fields).get(name)
 
 
+@dataclass(frozen=True)
+class CallableSpec(Spec):
+    """A staged function of which the annotation says what it takes and returns (None where it does not)."""
+
+    parameters: tuple[Spec | None, ...]
+    result: Spec | None
+
+    @property
+    def words(self) -> str:
+        return "staged function"
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionSpec(Spec):
+    """A certain staged function, equal to itself only; there is nothing of it at run time."""
+
+    function: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FunctionSpec) and self.function is other.function
+
+    def __hash__(self) -> int:
+        return hash(id(self.function))
+
+    @property
+    def words(self) -> str:
+        return "staged function"
+
+
 def is_tuple(value: object) -> TypeIs[tuple[Any, ...]]:
     """Whether it is a tuple, of anything."""
     return isinstance(value, tuple)

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from surface.control import control
 from surface.differentiation import differentiation
 from surface.expressions import REFUSED
 from surface.functions import functions
@@ -41,6 +42,7 @@ FILES: dict[str, list[Section]] = {
         reductions,
         functions,
         staging,
+        control,
         differentiation,
         errors,
     ],

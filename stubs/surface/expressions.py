@@ -16,6 +16,8 @@ MAX_INDEX = 3
 """The highest literal index of gradient(wrt=, from_=)."""
 MAX_RESULTS = 4
 """Of a staged function."""
+MAX_CARRIED = 3
+"""Parts of what fold and scan carry; cond, while_loop and fori take as many as a function has results."""
 RANKS = range(MAX_RANK + 1)
 COMMON_FIRST = (2, 1, 3, 4, 0)
 COMMON_LAST = COMMON_FIRST[::-1]
@@ -41,6 +43,7 @@ REFUSED = (
     "TensorsOfOneTypeWithThatAxis",
     "FloatsWithThatAxis",
     "ContentOfTheField",
+    "TypeOfTheFirstBranchAndOfTheResult",
 )
 """What messages say that an argument should have been: see `refused`."""
 LITERALS = {"Float": "float", "Integer": "int"}

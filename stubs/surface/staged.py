@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from .control import traversals
 from .expressions import (
     LITERALS,
     MAX_ARITY,
@@ -71,6 +72,7 @@ def staged_class() -> Iterator[str]:
     yield from _matmul()
     yield from _reductions()
     yield from _shapes()
+    yield from traversals()
 
 
 def reductions() -> Iterator[str]:
@@ -132,7 +134,7 @@ def _application() -> Iterator[str]:
     item: list[str] = []
     for n in range(1, MAX_ARITY + 1):
         me = f"self: {_staged_function(n)}"
-        for wrap in ("{}", "Rep[{}]"):
+        for wrap in ("Rep[{}]", "{}"):
             given = names("A", n, wrap)
             listed = commas(f"a{i}: {a}" for i, a in enumerate(given))
             call.append(f"({me}, {listed}, /) -> {wrap.format('R')}")

@@ -237,12 +237,9 @@ def _growing() -> None:
     grow(V)
 
 
-@row("recursion of a curried function", StagingError, "calls functions too deeply for Python")
-def _curried() -> None:
-    @staged
-    def curried(x: Any) -> Any:
-        return curried(x)
-
+@row("recursion of a function of functions", StagingError, "<lambda> calls itself while it is staged, without end",
+    "other(g, x)")
+def _of_functions() -> None:
     other = staged(lambda g, x: other(g, x))
     other(f, const(V))
 
@@ -342,8 +339,14 @@ row("seed missing", StagingError, "f_grad takes 4 arguments (x, w, b, seed), not
     on(lambda x: gradient(of=f, wrt=0, seedable=True)(x, x, x), M))
 row("shape of the seed", ShapeError, "the seed of f_grad is f32[2, 3], like the result, not f32[2, 2]")(
     lambda: gradient(of=f, wrt=0, seedable=True)(ones(2, 4), ones(4, 3), ones(1, 3), ones(2, 2)))
-row("gradient of a function of functions", StagingError, "takes or returns staged functions")(
-    on(lambda x: gradient(of=staged(lambda g, y: g(y)), wrt=1)(staged(lambda z: z), x), V))
+row("gradient of a curried function", StagingError, "<lambda>_grad returns staged functions", "",
+    "help: take the gradient of the function that is returned")(
+    on(lambda x: gradient(of=staged(lambda y: staged(lambda z: y * z)), wrt=0)(x), V))
+row("gradient of a curried function, run", StagingError, "<lambda>_grad returns staged functions")(
+    lambda: gradient(of=staged(lambda y: staged(lambda z: y * z)), wrt=0)(V))
+row("gradient of a function", DifferentiationError,
+    "parameter g of <lambda> is a staged function: only floats have derivatives")(
+    on(lambda x: gradient(of=staged(lambda g, y: g(y)), wrt=0)(staged(lambda z: z), x), V))
 
 # fmt: on
 

@@ -106,11 +106,11 @@ row("np.concatenate", StagingError, f"np.concatenate {NO_VALUE}", "np.concatenat
 row("np.asarray", StagingError, f"a NumPy function {NO_VALUE}", "np.asarray(x)")(on(lambda x: np.asarray(x), V))
 row("np.add.reduce", StagingError, f"np.add {NO_VALUE}", "np.add.reduce(x)")(on(lambda x: np.add.reduce(x), V))
 row("and", StagingError, "a Rep has no truth value", "x > 0.0 and x < 1.0",
-    "help: choose with `select(condition, a, b)`")(on(lambda x: x > 0.0 and x < 1.0, V))
+    "help: choose with `cond(condition, lambda: a, lambda: b)`")(on(lambda x: x > 0.0 and x < 1.0, V))
 row("not", StagingError, "a Rep has no truth value", "not x")(on(lambda x: not x, V))
 row("conditional", StagingError, "a Rep has no truth value", "x.sum() > 0.0")(
     on(lambda x: x if x.sum() > 0.0 else -x, V))
-row("for", StagingError, "a Rep cannot be iterated", "[-y for y in x]", "help: use whole-tensor operations")(
+row("for", StagingError, "a Rep cannot be iterated", "[-y for y in x]", "help: `x.map(fn)`")(
     on(lambda x: [-y for y in x], V))
 row("in", StagingError, "a Rep cannot be searched", "1.0 in x", "help: `(x == value).any()`")(
     on(lambda x: 1.0 in x, V))

@@ -19,7 +19,7 @@ import typing_extensions
 
 from nnkit import Rep, ShapeError, Struct, fields, staged
 from nnkit.conversion import annotated, declared_type, spec_of
-from nnkit.staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
+from nnkit.staging.spec import CallableSpec, Spec, StructSpec, TensorSpec, TupleSpec
 from nnkit.tensors import DTYPES, RANKED, AnyTensor
 
 PROGRAMS = sorted(
@@ -71,7 +71,7 @@ def kinds_of(function: Callable[..., Any]) -> list[tuple[bool, Spec]] | None:
     kinds: list[tuple[bool, Spec]] = []
     for name in inspect.signature(function).parameters:
         staged_spec, spec = annotated(hints.get(name)), declared_type(hints.get(name))
-        if staged_spec is None and spec is None:
+        if (staged_spec is None and spec is None) or isinstance(staged_spec, CallableSpec):
             return None
         kinds.append((staged_spec is not None, staged_spec or spec))  # type: ignore[arg-type]
     return kinds

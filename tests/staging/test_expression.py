@@ -60,7 +60,7 @@ def test_free_expressions_are_those_of_enclosing_traces_in_order_of_use() -> Non
             first = make(Primitive(Add()), (y, z), VECTOR)
             second = make(Primitive(Add()), (both, first), VECTOR)
             root = make(Primitive(Add()), (second, y), VECTOR)
-    assert free_expressions(root, inner) == (both, y)
+    assert free_expressions([root], inner) == (both, y)
 
 
 def test_dependence_and_depth() -> None:
@@ -70,7 +70,7 @@ def test_dependence_and_depth() -> None:
         x = Expression(Primitive(Add()), (x, x), VECTOR, None, None)
         constant = Expression(Primitive(Add()), (constant, constant), VECTOR, None, None)
     assert depends_on_parameters(x) and not depends_on_parameters(constant)
-    assert free_expressions(constant, Trace("t", ())) == ()
+    assert free_expressions([constant], Trace("t", ())) == ()
 
 
 def test_a_help_in_the_message_becomes_a_note() -> None:

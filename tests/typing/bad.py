@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 import numpy as np
 from nnkit import (
-    Dim, Field, Rep, Scalar, Struct, Tensor0D, Tensor1D, Tensor2D, Tensor3D, boolean, build, concat,
-    f32, f64, fn, gradient, i32, select, staged, tanh, value_and_gradient,
+    Dim, Field, Rep, Scalar, Struct, Tensor0D, Tensor1D, Tensor2D, Tensor3D, boolean, build, concat, cond,
+    f32, f64, fn, fori, gradient, i32, select, staged, tanh, value_and_gradient, while_loop,
 )
 Float1D: TypeAlias = Tensor1D[f32]
 Float2D: TypeAlias = Tensor2D[f32]
@@ -112,6 +112,18 @@ def app_grad(x: Rep[Float2D], c: Float2D, k: Float1D) -> None:
     dw, db = Gk(c, c, c, c)    # E
     r: tuple[Float2D, Float2D] = Gk(c, c, c, c)    # E
     del dw, db, r
+
+def control(x: Rep[Float2D], v: Rep[Float1D], s: Rep[Scalar[f32]], n: Rep[Scalar[i32]]) -> None:
+    cond(s, lambda: x, lambda: x)    # E
+    cond(x < 0.0, lambda: x, lambda: x)    # E
+    cond(s < 0.0, lambda: x, lambda: v)    # E
+    while_loop(lambda a: a < 0.0, lambda a: a, x)    # E
+    while_loop(lambda a: a.sum() < 0.0, lambda a: a.sum(axis=0), x)    # E
+    fori(0, 3, lambda i, a: a[0], x)    # E
+    x.fold(v, lambda a, row: a @ row)    # E
+    def step(h: Rep[Float1D], row: Rep[Float2D]) -> tuple[Rep[Float1D], Rep[Float1D]]:
+        return h, h
+    x.scan(v, step)     # E
 
 def concrete(a1: np.ndarray[tuple[int], np.dtype[np.float32]], a2: np.ndarray[tuple[int, int], np.dtype[np.float32]],
              d2: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> None:

@@ -1,13 +1,13 @@
-"""Accepted: tensors, operators, staging, application, structs, gradient."""
+"""Accepted: tensors, operators, staging, application, structs, gradient, control flow."""
 from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 from typing_extensions import TypeVar, assert_type
 from nnkit import (
     Dim, Field, Lens, Rep, Scalar, Struct, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D,
-    boolean, build, concat, const, exp, f32, f64, fn, gradient, gradient_dynamic,
+    boolean, build, concat, cond, const, exp, f32, f64, fix, fn, fori, gradient, gradient_dynamic,
     i32, i64, maximum, mul, relu, select, sigmoid, softmax, stack, staged, tanh, tup,
-    value_and_gradient,
+    value_and_gradient, while_loop,
 )
 
 Float1D: TypeAlias = Tensor1D[f32]
@@ -130,6 +130,15 @@ def app(x: Rep[Float2D], c: Float2D, v: Rep[Float1D], k: Float1D) -> None:
     assert_type(const(c).eval(), Float2D)
     assert_type(tup(x, v), Rep[tuple[Float2D, Float1D]])
 
+# recursion as in NNKit's tests
+@staged
+def fac(n: Rep[Scalar[i32]]) -> Rep[Scalar[i32]]:
+    return cond(n == 0, lambda: const(i32(1)), lambda: n * fac(n - 1))
+@fix
+def fac2(rec: Rep[Callable[[Scalar[i32]], Scalar[i32]]]) -> Rep[Callable[[Scalar[i32]], Scalar[i32]]]:
+    return staged(lambda n: n * rec[n - 1])
+assert_type(fac2, Rep[Callable[[Scalar[i32]], Scalar[i32]]])
+
 # structs
 class Params(Struct):
     w: Field[Tensor2D[f32, In, Out]]
@@ -189,15 +198,24 @@ def use_gf(p: Rep[Params], x: Rep[Tensor2D[f32, Batch, In]], y: Rep[Tensor2D[f32
     assert_type(gf[p, x, y], Rep[Tensor2D[f32, In, Out]])
 gd = gradient_dynamic(of=loss, wrt=[2, 1])
 
-# ------------------------------------------------------------------ 4. functions to be mapped and folded
+# ------------------------------------------------------------------ 4. control flow
 def control(x: Rep[Float2D], v: Rep[Float1D], s: Rep[Scalar[f32]], n: Rep[Scalar[i32]]) -> None:
+    assert_type(cond(s < 0.0, lambda: x, lambda: -x), Rep[Float2D])
+    assert_type(cond(s < 0.0, lambda: (x, v), lambda: (x + v, v)), tuple[Rep[Float2D], Rep[Float1D]])
+    assert_type(while_loop(lambda c: c[0] < 10, lambda c: (c[0] + 1, c[1] * 2.0), (n, x)), tuple[Rep[Scalar[i32]], Rep[Float2D]])
+    assert_type(fori(0, 10, lambda i, a: a + 1.0, x), Rep[Float2D])
+    assert_type(x.fold(v, lambda a, row: a + row), Rep[Float1D])
     def step(h: Rep[Float1D], row: Rep[Float1D]) -> tuple[Rep[Float1D], Rep[Scalar[f32]]]:
         h2 = tanh(h + row)
         return h2, h2.sum()
-    assert_type(staged(step), Rep[Callable[[Float1D, Float1D], tuple[Float1D, Scalar[f32]]]])
-    h, ys = step(v, x[n])
+    h, ys = x.scan(v, step)
     assert_type(h, Rep[Float1D])
-    assert_type(ys * s, Rep[Scalar[f32]])
+    assert_type(ys.tensor(), Rep[Float1D])
+    h2, zs = x.scan((v, n), lambda c, row: ((c[0] + row, c[1] + 1), row))
+    assert_type(h2, tuple[Rep[Float1D], Rep[Scalar[i32]]])
+    assert_type(zs.tensor(), Rep[Float2D])
+    assert_type(x.map(lambda row: row.sum()), Rep[Float1D])
+    assert_type(x.map(lambda row: row * 2.0), Rep[Float2D])
 rowsum = fn(Float1D)(lambda v: v.sum())
 dot = fn(Float1D, Float1D)(lambda a, b: a @ b)
 assert_type(rowsum, Rep[Callable[[Float1D], Scalar[f32]]])

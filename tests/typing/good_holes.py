@@ -4,7 +4,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 import nnkit as nk
-from nnkit import Dim, Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, boolean, const, f32, gradient, i32, staged
+from nnkit import Dim, Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, boolean, cond, const, f32, fori, gradient, i32, staged
 Float1D: TypeAlias = Tensor1D[f32]
 Float2D: TypeAlias = Tensor2D[f32]
 class Rows(Dim): ...
@@ -55,5 +55,18 @@ def names_indices_dynamically() -> None: nk.gradient_dynamic(of=two, wrt=[2])
 # what NumPy does not know of an array
 def wraps_an_array_of_unknown_rank(x: npt.NDArray[np.float32] = np.zeros(3, np.float32)) -> None: Tensor2D(x)
 def wraps_an_array_of_unknown_type(x: npt.NDArray[np.generic] = np.zeros((2, 3))) -> None: Tensor2D(x, f32)
+# recursion
+@staged
+def endless(x: Rep[Float1D]) -> Rep[Float1D]:
+    return endless(x)
+def longer(x: Rep[Float1D]) -> Rep[Float1D]:
+    return nk.concat([x, x])
+@staged
+def growing(x: Rep[Float1D]) -> Rep[Float1D]:
+    return cond(x[0] > 0.0, lambda: x[:1], lambda: growing(longer(x)))
+def recursion_without_end() -> None: endless(vector())
+def recursion_with_ever_new_shapes() -> None: growing(vector()).eval()
+def branches_of_other_sizes() -> None: cond(number() > 0.0, lambda: vector(), lambda: vector()[1:]).eval()
+def a_carry_of_another_size() -> None: fori(0, 3, lambda i, c: nk.concat([c, c]), vector()).eval()
 # Python's `and` and `or` ask for a truth value
 def joins_masks_by_and() -> None: (vector() > 0.0) and (vector() < 1.0)

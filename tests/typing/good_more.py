@@ -5,7 +5,7 @@ from typing import TypeAlias
 import numpy as np
 from typing_extensions import TypeVar, assert_type
 from nnkit import (
-    AnyTensor, Dim, Field, Float, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, Tensor4D, bf16, boolean, const, f16, f32,
+    AnyTensor, Dim, Field, Float, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, Tensor4D, bf16, boolean, cond, const, f16, f32,
     fn, gradient, i8, sigmoid, staged, tanh, value_and_gradient,
 )
 Float1D: TypeAlias = Tensor1D[f32]
@@ -39,7 +39,9 @@ def operands(v: Rep[Float1D], m: Rep[Float2D], t: Rep[Tensor3D[f32]], q: Rep[Ten
     assert_type(m + p[Params.b], Rep[Float2D])
     assert_type(v + p[Params.w], Rep[Tensor2D[f32, In, Out]])
     assert_type(m + const(v.eval()), Rep[Float2D])
+    assert_type(m * cond(v[0] < v[1], lambda: v, lambda: v), Rep[Float2D])
     assert_type(m * fn(Float1D)(lambda x: x)(v), Rep[Float2D])
+    assert_type(m.map(lambda row: tanh(row)), Rep[Float2D])
     assert_type(q[0, 1, :, 2], Rep[Float1D])
     assert_type(q[0, :, 1:, 2], Rep[Float2D])
 

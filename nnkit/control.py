@@ -1,0 +1,106 @@
+"""Choices, loops and recursion as expressions: what Python's `if`, `while` and `for` cannot be on a Rep.
+
+The functions given are run once, while staging, and only what they make of their arguments is kept.  What they
+return, and what a loop carries, is a Rep or a tuple of Reps; its type stays the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from .callables import StagedFunction, staged
+from .conversion import annotated
+from .core.errors import RankError, StagingError
+from .declarations import hints_of, location_of, name_of, parameters_of
+from .reps import Rep, const, tup
+from .staging import control
+from .staging.lambdas import Lambda, is_function
+from .staging.primitive import located, tensor_of
+from .staging.spec import CallableSpec, Spec
+
+
+def cond(pred: Any, then: Callable[[], Any], orelse: Callable[[], Any], /) -> Any:
+    """What `then()` returns where `pred` is true, else what `orelse()` does; the other one is not run.
+
+    Both return a Rep, or a tuple of Reps, of the same types and shapes.  `select` chooses element by element.
+    """
+    return control.choose(pred, then, orelse, Rep)
+
+
+def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, /) -> Any:
+    """`x = init`, then `x = body(x)` for as long as `test(x)` is true: the last x."""
+    return control.repeat(test, body, init, Rep)
+
+
+def fori(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, /) -> Any:
+    """`x = init`, then `x = body(i, x)` for every i from `lo` up to `hi`, which is not included: the last x.
+
+    The bounds are ints, or integer scalars known when it runs; i is an i32.
+    """
+    return control.count(lo, hi, body, init, Rep)
+
+
+def zip(a: Any, b: Any, /) -> Rep:
+    """Two tensors as one sequence of pairs: `map`, `fold` and `scan` of it take both elements as a tuple.
+
+    Their leading extents are the same.
+    """
+    pair = tup(const(a), const(b))
+    for one in pair.unpack():
+        if tensor_of(one.expression, "zip").rank == 0:
+            raise located(RankError("zip goes along the leading axis, and a scalar has none"))
+    return pair
+
+
+def zip_with(a: Any, b: Any, fn: Callable[[Any, Any], Any], /) -> Rep:
+    """`fn` of the elements of two tensors along their leading axes, stacked."""
+    return Rep(control.map_pairs("zip_with", zip(a, b), fn, Rep))
+
+
+def fix(f: Callable[[Any], Any], /) -> StagedFunction:
+    """The function that `f` makes of itself: `fix(lambda fac: fn(Int)(lambda n: …n * fac(n - 1)…))`.
+
+    `f` takes the function that it returns.  Its annotations, if it has any, say what that takes and returns.
+    Raises: StagingError when `f` returns no function, or calls it while making it.
+    """
+    names = parameters_of(f)
+    if len(names) != 1:
+        raise located(
+            StagingError(f"fix takes a function of one parameter, not of {len(names)}"),
+            "the parameter is the function itself: `lambda fac: lambda n: ...`",
+        )
+    name = name_of(f)
+
+    def too_early(*_: object, **__: object) -> NoReturn:
+        raise located(
+            StagingError(f"{name} calls the function that it is to return, before there is one"),
+            "call it inside the function that is returned",
+        )
+
+    hints = hints_of(f, sys._getframe(1).f_locals)
+    itself = StagedFunction(Lambda(too_early, name, (), (), None, Rep, location_of(f)))
+    itself._entry = too_early
+    made = f(itself)
+    if not is_function(made) or made is itself:
+        shown = "what it is given" if made is itself else "no function"
+        raise located(
+            StagingError(
+                f"fix takes a function that returns a function, and {name} returns {shown}"
+            )
+        )
+    itself.become(_of(staged(made), name, annotated(hints.get(names[0]) or hints.get("return"))))
+    return itself
+
+
+def _of(made: StagedFunction, name: str, declared: Spec | None) -> Lambda:
+    """The same function under another name, with the types that are declared of it."""
+    inner = made.stageable
+    types, result = made.declared, None
+    if isinstance(inner, Lambda):
+        result = inner.declared_result
+    if isinstance(declared, CallableSpec) and len(declared.parameters) == len(types):
+        types, result = declared.parameters, declared.result or result
+    function = inner.function if isinstance(inner, Lambda) else made
+    return Lambda(function, name, inner.parameter_names, types, result, Rep, inner.location)

@@ -1,0 +1,158 @@
+"""What branches return and loops carry: a Rep, or a tuple of these, taken apart and put together again."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ..core.errors import DTypeError, NNKitError, RankError, StagingError
+from .expression import Expression
+from .primitive import located
+from .rep import Rep, is_number
+from .spec import Spec, TensorSpec, TupleSpec, is_tuple
+
+Arrangement: TypeAlias = "type[Rep] | tuple[Arrangement, ...]"
+"""How the parts are arranged: one Rep, or a tuple of such."""
+
+
+@dataclass(frozen=True)
+class Carry:
+    """Expressions, and how they are arranged as the value that users see."""
+
+    parts: tuple[Expression, ...]
+    shape: Arrangement
+
+    @property
+    def specs(self) -> tuple[Spec, ...]:
+        """The types of the parts."""
+        return tuple(part.type for part in self.parts)
+
+    @property
+    def words(self) -> str:
+        """Its type, as users read it."""
+        return _type(iter(self.specs), self.shape).words
+
+    def of(self, parts: Sequence[Expression]) -> Any:
+        """Other parts, arranged the same."""
+        return _arranged(iter(parts), self.shape)
+
+    def like(self, other: Carry) -> bool:
+        """Whether both are arranged the same, of the same types."""
+        return self.specs == other.specs and _same(self.shape, other.shape)
+
+    def mismatch(self, other: Carry, message: str) -> NNKitError:
+        """The error for `other` in the place of this: of rank, or of type."""
+        if self.words == other.words:
+            return located(
+                StagingError(f"{message}: one is a Rep of a tuple, the other a tuple of Reps"),
+                "take the Rep apart, `pair.unpack()`",
+            )
+        of_rank = len(self.parts) == len(other.parts) and any(
+            isinstance(a, TensorSpec) and isinstance(b, TensorSpec) and a.rank != b.rank
+            for a, b in zip(self.specs, other.specs, strict=True)
+        )
+        return located(RankError(message) if of_rank else DTypeError(message))
+
+
+def carry_of(value: object, what: str, wrap: type[Rep]) -> Carry:
+    """The parts of a Rep or a tuple of Reps; concrete tensors become constants.
+
+    Raises: StagingError for what has no parts, DTypeError for a Python number.
+    """
+    parts: list[Expression] = []
+    shape = _flatten(value, what, wrap, parts)
+    return Carry(tuple(parts), shape)
+
+
+def conform(value: object, shape: Arrangement) -> object:
+    """A Rep of a tuple as a tuple of Reps, where such a one is wanted."""
+    if isinstance(shape, tuple) and isinstance(value, Rep) and not value.is_function:
+        spec = value.spec
+        if isinstance(spec, TupleSpec) and len(spec.elements) == len(shape):
+            return value.unpack()
+    return value
+
+
+def apply(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
+    """Call a user's function.  Raises: StagingError when it is none, or takes another number of arguments."""
+    if isinstance(function, Rep) and function.is_function:
+        staged: Any = function
+        return staged(*arguments)
+    if isinstance(function, Rep) or not callable(function):
+        shown = f"a {function.spec.words}" if isinstance(function, Rep) else _kind(function)
+        help = "put it into a function, `lambda: value`" if not arguments else ""
+        raise located(StagingError(f"{what} is a function, not {shown}"), help)
+    try:
+        inspect.signature(function).bind(*arguments)
+    except ValueError:
+        pass  # a builtin that does not say: Python will
+    except TypeError:
+        number = f"{len(arguments)} argument{'s' * (len(arguments) != 1)}"
+        name = getattr(function, "__name__", type(function).__name__)
+        raise located(
+            StagingError(
+                f"{what} is called with {number if arguments else 'no arguments'}, which "
+                f"{name} does not take"
+            )
+        ) from None
+    return function(*arguments)
+
+
+def indefinite(words: str) -> str:
+    """With its article."""
+    return f"{'an' if words[0] in 'aeiouAEIOU' else 'a'} {words}"
+
+
+def _flatten(value: object, what: str, wrap: type[Rep], parts: list[Expression]) -> Arrangement:
+    if is_tuple(value) and value:
+        return tuple(_flatten(one, what, wrap, parts) for one in value)
+    if isinstance(value, Rep):
+        if value.is_function:
+            raise located(
+                StagingError(f"{what} a staged function, not a Rep or a tuple of Reps"),
+                "which function is called must be known while staging: call it in each branch or step",
+            )
+        parts.append(value.expression)
+        return type(value)
+    if is_number(value):
+        raise located(
+            DTypeError(f"{what} the Python number {value!r}, which has no element type of its own"),
+            "say which, for example const(f32(0.1))",
+        )
+    if value is None or callable(value) or isinstance(value, _NO_TENSORS):
+        raise located(
+            StagingError(f"{what} {_kind(value)}, not a Rep or a tuple of Reps"),
+            "a concrete value becomes one by `const(value)`",
+        )
+    parts.append(wrap.constant(value))
+    return wrap
+
+
+_NO_TENSORS: tuple[type, ...] = (str, list, dict, set, tuple)
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "nothing"
+    name = type(value).__name__
+    return "an empty tuple" if name == "tuple" else indefinite(name)
+
+
+def _arranged(parts: Iterator[Expression], shape: Arrangement) -> Any:
+    if isinstance(shape, tuple):
+        return tuple(_arranged(parts, inner) for inner in shape)
+    return shape(next(parts))
+
+
+def _type(specs: Iterator[Spec], shape: Arrangement) -> Spec:
+    if isinstance(shape, tuple):
+        return TupleSpec(tuple(_type(specs, inner) for inner in shape))
+    return next(specs)
+
+
+def _same(a: Arrangement, b: Arrangement) -> bool:
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return not isinstance(a, tuple) and not isinstance(b, tuple)

@@ -1,0 +1,356 @@
+"""Choices and loops: Python functions are run once each, and become the bodies of structured instructions.
+
+1. A body is run on symbolic arguments, as a staged function is (`_run`).  What it makes stands inside the
+   instruction, what it uses from outside is captured.
+2. Ranks and element types of what branches return, or of a carry and its next value, are compared here;
+   shapes when they are known (`nesting`).
+3. The instruction has as many results as a branch has parts, or as a loop carries and stacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.errors import DTypeError, NNKitError, RankError, StagingError
+from ..core.ir import Builder, Value
+from ..core.ops import Gather
+from ..core.ops.literal import constant
+from ..core.ops.nest import Bounds
+from ..core.types import BOOL, I32, I64
+from . import primitive
+from .aggregates import element_of
+from .carry import Carry, apply, carry_of, conform, indefinite
+from .expression import (
+    Body,
+    Build,
+    Choose,
+    Count,
+    Expression,
+    Nesting,
+    Parameter,
+    Repeat,
+    Result,
+    Unknown,
+    check_alive,
+    free_expressions,
+    make,
+    tracing,
+)
+from .location import here
+from .primitive import is_index, located
+from .recursion import Undetermined, outermost, wait_for
+from .rep import Rep, is_number
+from .spec import Spec, TensorSpec, TupleSpec, is_tuple
+
+_INDEX = TensorSpec(0, I64)
+_TRUTH = TensorSpec(0, BOOL)
+_LARGEST_INDEX = (1 << 31) - 1
+
+
+def choose(condition: object, then: Any, otherwise: Any, wrap: type[Rep]) -> Any:
+    """What `then` or `otherwise` returns, as the condition says; only that one is run.
+
+    Raises: RankError, DTypeError when they return values of different types, or the condition is no boolean
+    scalar.
+    """
+    asked = _condition(condition, wrap)
+    branches: list[tuple[Body, Carry]] = []
+    unknown: list[Undetermined] = []
+    for place, function in (("first", then), ("second", otherwise)):
+        try:
+            branches.append(_branch(f"the {place} branch of cond", function, wrap))
+        except Undetermined as error:
+            unknown.append(error)
+    if not branches:
+        raise outermost(unknown)
+    if unknown:
+        wait_for(unknown[0].trace, assume=True)
+        return _unknown(branches[0][1])
+    (first, one), (second, other) = branches
+    if not one.like(other):
+        raise one.mismatch(
+            other,
+            f"the branches of cond return {indefinite(one.words)} and {indefinite(other.words)}",
+        )
+    return one.of(_nested(Choose(first, second), [asked], one.specs))
+
+
+def repeat(test: Any, step: Any, init: object, wrap: type[Rep]) -> Any:
+    """What is carried once `test` is false of it; until then, `step` gives its next value."""
+    start = carry_of(init, "while_loop carries", wrap)
+    name = "the condition of while_loop"
+    asked, answer = _run(
+        name,
+        start.specs,
+        lambda parts: apply(test, (start.of(parts),), name),
+        wrap,
+        may_be_skipped=False,
+    )
+    if answer.specs != (_TRUTH,):
+        raise _no_truth("while_loop goes on by", answer.words, answer.specs)
+    try:
+        body = _step("while_loop", start, lambda parts: (start.of(parts),), step, wrap)
+    except Undetermined as error:
+        return _unknown_of(error, start)
+    rule = Repeat(asked, body, len(start.parts))
+    return start.of(_nested(rule, start.parts, start.specs))
+
+
+def count(lower: object, upper: object, step: Any, init: object, wrap: type[Rep]) -> Any:
+    """What is carried after `step` had every index from `lower` up to `upper`, which is not included."""
+    bounds = [_bound(lower, wrap), _bound(upper, wrap)]
+    start = carry_of(init, "fori carries", wrap)
+
+    def arguments(parts: Sequence[Expression]) -> tuple[Any, ...]:
+        return wrap(primitive.cast(parts[0], I32)), start.of(parts[1:])
+
+    try:
+        body = _step("fori", start, arguments, step, wrap, first=(_INDEX,))
+    except Undetermined as error:
+        return _unknown_of(error, start)
+    rule = Count(body, len(start.parts), 0, "fori")
+    return start.of(_nested(rule, [*bounds, *start.parts], start.specs))
+
+
+def fold(xs: Rep, init: object, step: Any, wrap: type[Rep]) -> Any:
+    """What is carried after `step` had every element along the leading axis, from the first on."""
+    over = _rows("fold", xs)
+    start = carry_of(init, "fold carries", wrap)
+
+    def arguments(parts: Sequence[Expression]) -> tuple[Any, ...]:
+        return start.of(parts[1:]), wrap(_row(xs.expression, over, parts[0]))
+
+    try:
+        body = _step("fold", start, arguments, step, wrap, first=(_INDEX,))
+    except Undetermined as error:
+        return _unknown_of(error, start)
+    rule = Count(body, len(start.parts), len(over), "fold")
+    return start.of(_nested(rule, [*over, *start.parts], start.specs))
+
+
+def scan(xs: Rep, init: object, step: Any, wrap: type[Rep]) -> tuple[Any, Expression]:
+    """As `fold`, of a step that returns the next carry and a tensor; these are stacked."""
+    over = _rows("scan", xs)
+    start = carry_of(init, "scan carries", wrap)
+    name = "the body of scan"
+
+    def run(parts: Sequence[Expression]) -> Any:
+        element = wrap(_row(xs.expression, over, parts[0]))
+        returned = apply(step, (start.of(parts[1:]), element), name)
+        pair = conform(returned, (wrap, wrap))
+        if not is_tuple(pair) or len(pair) != 2:
+            raise located(
+                StagingError(f"{name} returns the next carry and an element, not {returned!r}"),
+                "for example `return carry, carry`",
+            )
+        following = _following("scan", start, conform(pair[0], start.shape), wrap)
+        stacked = carry_of(pair[1], f"{name} gives as an element", wrap)
+        _stacked_spec("scan", stacked)
+        return tuple(wrap(part) for part in (*following.parts, *stacked.parts))
+
+    body, given = _run(name, (_INDEX, *start.specs), run, wrap)
+    rule = Count(body, len(start.parts), len(over), "scan")
+    results = _nested(rule, [*over, *start.parts], (*start.specs, _lifted("scan", given.specs[-1])))
+    return start.of(results[:-1]), results[-1]
+
+
+def map_rows(what: str, xs: Rep, function: Any, wrap: type[Rep]) -> Expression:
+    """The results of `function` for every element along the leading axis, stacked."""
+    over = _rows(what, xs)
+    name = f"the function of {what}"
+    body, given = _run(
+        name,
+        (_INDEX,),
+        lambda parts: apply(function, (wrap(_row(xs.expression, over, parts[0])),), name),
+        wrap,
+    )
+    rule = Count(body, 0, len(over), what)
+    return _nested(rule, over, (_stacked_spec(what, given),))[0]
+
+
+def map_pairs(what: str, pair: Rep, function: Any, wrap: type[Rep]) -> Expression:
+    """As `map_rows` of a tuple of tensors, of a function that takes their elements one by one."""
+    over = _rows(what, pair)
+    name = f"the function of {what}"
+
+    def run(parts: Sequence[Expression]) -> Any:
+        rows = (wrap(_row(one, [one], parts[0])) for one in over)
+        return apply(function, tuple(rows), name)
+
+    body, given = _run(name, (_INDEX,), run, wrap)
+    return _nested(Count(body, 0, len(over), what), over, (_stacked_spec(what, given),))[0]
+
+
+def _run(
+    name: str,
+    specs: tuple[Spec, ...],
+    run: Callable[[Sequence[Expression]], Any],
+    wrap: type[Rep],
+    *,
+    may_be_skipped: bool = True,
+) -> tuple[Body, Carry]:
+    """The body that `run` makes of symbolic arguments, and what it returns."""
+    place = here()
+    names = tuple(f"carry_{k}" if spec is not _INDEX else "index" for k, spec in enumerate(specs))
+    body = Body(name, specs, location=place, parameter_names=names, may_be_skipped=may_be_skipped)
+    with tracing(body):
+        body.inputs = tuple(
+            Expression(Parameter(k, names[k]), (), spec, place, body)
+            for k, spec in enumerate(specs)
+        )
+        carry = carry_of(run(body.inputs), f"{name} returns", wrap)
+        check_alive(carry.parts, here())
+        body.outputs = carry.parts
+    body.captures = free_expressions(body.outputs, body)
+    return body, carry
+
+
+def _branch(name: str, function: Any, wrap: type[Rep]) -> tuple[Body, Carry]:
+    return _run(name, (), lambda _: apply(function, (), name), wrap)
+
+
+def _step(
+    what: str,
+    start: Carry,
+    arguments: Callable[[Sequence[Expression]], tuple[Any, ...]],
+    step: Any,
+    wrap: type[Rep],
+    first: tuple[Spec, ...] = (),
+) -> Body:
+    """The body of a loop: what it returns is the next value of what is carried."""
+    name = f"the body of {what}"
+
+    def run(parts: Sequence[Expression]) -> Any:
+        returned = apply(step, arguments(parts), name)
+        following = _following(what, start, conform(returned, start.shape), wrap)
+        return start.of(following.parts)
+
+    body, _ = _run(name, (*first, *start.specs), run, wrap)
+    return body
+
+
+def _following(what: str, start: Carry, returned: object, wrap: type[Rep]) -> Carry:
+    """What a body returns.  Raises: RankError, DTypeError when it is of another type than what is carried."""
+    following = carry_of(returned, f"the body of {what} returns", wrap)
+    if not start.like(following):
+        raise start.mismatch(
+            following,
+            f"{what} carries {indefinite(start.words)} and its body returns "
+            f"{indefinite(following.words)}",
+        )
+    return following
+
+
+def _nested(
+    rule: Nesting, operands: Sequence[Expression], specs: tuple[Spec, ...]
+) -> list[Expression]:
+    """The results of a choice or loop; what its bodies use follows the operands."""
+    captured = dict.fromkeys(one for body in rule.bodies for one in body.captures)
+    node = make(rule, (*operands, *captured), TupleSpec(specs))
+    for body in rule.bodies:
+        body.site = node
+    return [make(Result(k), (node,), spec) for k, spec in enumerate(specs)]
+
+
+def _unknown(carry: Carry) -> Any:
+    return carry.of([make(Unknown(), (), spec) for spec in carry.specs])
+
+
+def _unknown_of(error: Undetermined, carry: Carry) -> Any:
+    """What a loop carries has a type, whatever its body calls."""
+    wait_for(error.trace, assume=True)
+    return _unknown(carry)
+
+
+def _rows(what: str, xs: Rep) -> list[Expression]:
+    """The tensors whose leading axes are gone along: one, or the elements of a tuple."""
+    whole = xs.expression
+    if isinstance(whole.type, TupleSpec) and whole.type.elements:
+        over = [element_of(whole, k) for k in range(len(whole.type.elements))]
+    else:
+        over = [whole]
+    for one in over:
+        if primitive.tensor_of(one, what).rank == 0:
+            raise located(
+                RankError(f"{what} goes along the leading axis, and a {one.type.words} has none")
+            )
+    return over
+
+
+def _row(whole: Expression, over: Sequence[Expression], index: Expression) -> Expression:
+    """The element at `index`: of every tensor, if there are several."""
+    rows = [_element(one, index) for one in over]
+    if not isinstance(whole.type, TupleSpec):
+        return rows[0]
+    spec = TupleSpec(tuple(row.type for row in rows))
+    return make(Build(spec), rows, spec)
+
+
+def _element(x: Expression, index: Expression) -> Expression:
+    """`x[index]` of an index that is inside; of an empty axis something that is never used."""
+    spec = primitive.tensor_of(x, "an element")
+
+    def build(b: Builder, value: Value, i: Value) -> Value:
+        if value.tensor.shape[0] == 0:
+            return constant(b, value.tensor.with_shape(value.tensor.shape[1:]), 0)
+        return b.emit(Gather(0, Bounds.INSIDE), value, i)
+
+    return primitive.shaped("element", build, (x, index), TensorSpec(spec.rank - 1, spec.dtype))
+
+
+def _stacked_spec(what: str, given: Carry) -> Spec:
+    """The type of stacked elements.  Raises: StagingError when they are not one tensor each."""
+    if len(given.parts) != 1 or not isinstance(given.specs[0], TensorSpec):
+        raise located(
+            StagingError(f"{what} stacks tensors, not {indefinite(given.words)}"),
+            f"use {what} once for each",
+        )
+    return _lifted(what, given.specs[0])
+
+
+def _lifted(what: str, spec: Spec) -> Spec:
+    assert isinstance(spec, TensorSpec), what
+    return TensorSpec(primitive.checked_rank(spec.rank + 1), spec.dtype)
+
+
+def _condition(condition: object, wrap: type[Rep]) -> Expression:
+    if isinstance(condition, bool):
+        raise located(
+            StagingError(f"cond decides by a Rep, not by the Python bool {condition}"),
+            "use Python's if: it runs while staging",
+        )
+    carry = carry_of(condition, "cond decides by", wrap)
+    if carry.specs != (_TRUTH,):
+        raise _no_truth("cond decides by", carry.words, carry.specs)
+    return carry.parts[0]
+
+
+def _no_truth(what: str, words: str, specs: Sequence[Spec]) -> NNKitError:
+    error = f"{what} a boolean scalar, not {indefinite(words)}"
+    spec = specs[0]
+    if len(specs) == 1 and isinstance(spec, TensorSpec) and spec.dtype is BOOL:
+        return located(RankError(error), "reduce it, `.all()` or `.any()`")
+    return located(DTypeError(error), "compare, for example `x > 0.0`")
+
+
+def _bound(bound: object, wrap: type[Rep]) -> Expression:
+    """A bound of fori as i64; the index is an i32."""
+    if is_index(bound):
+        number = int(bound)  # type: ignore[call-overload]  # is_index says it is an integer
+        if abs(number) > _LARGEST_INDEX:
+            raise located(DTypeError(f"fori counts in i32: {number} is out of range"))
+        return primitive.literal(number, I64)
+    if is_number(bound):
+        raise located(DTypeError(f"fori counts from an integer to another one, not {bound!r}"))
+    carry = carry_of(bound, "fori counts from or to", wrap)
+    spec = carry.specs[0]
+    if len(carry.parts) != 1 or not isinstance(spec, TensorSpec) or not spec.dtype.is_integer:
+        raise located(
+            DTypeError(f"fori counts from an integer to another one, not {indefinite(carry.words)}")
+        )
+    if spec.rank:
+        raise located(
+            RankError(f"fori counts from a scalar to another one, not {indefinite(carry.words)}")
+        )
+    return primitive.cast(carry.parts[0], I64)

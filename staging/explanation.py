@@ -1,0 +1,63 @@
+"""Errors that arise when shapes are known: the user's line, where each operand came from, the calls that led there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..core.errors import NNKitError
+from ..core.ir import Value
+from ..core.types import TensorType, Type
+from .expression import Call, Choose, Count, Expression, Parameter, Repeat, at
+
+
+def explained(error: NNKitError, node: Expression, operands: Sequence[Value]) -> NNKitError:
+    """`error` with the user's line, and where each operand came from."""
+    if isinstance(node.rule, Call):
+        return _called_here(error, node)
+    if getattr(error, "__notes__", None) or "\n" in str(error):
+        return error  # it has its place already
+    result: NNKitError = at(error, node.location)
+    if isinstance(node.rule, Choose | Repeat | Count):
+        return result  # what its operands are says nothing of what its bodies do
+    for position, (expression, value) in enumerate(zip(node.operands, operands, strict=False)):
+        result.add_note(f"  note: {_origin(expression, value, position, len(node.operands))}")
+    return result
+
+
+def shown(type: Type) -> str:
+    """A type as users read it."""
+    return type.words if isinstance(type, TensorType) else str(type)
+
+
+def _called_here(error: NNKitError, node: Expression) -> NNKitError:
+    assert isinstance(node.rule, Call)
+    if "\n" not in str(error):
+        result: NNKitError = at(error, node.location)
+        return result
+    place = node.location.resolve() if node.location else None
+    noted = sum(_CALLED in note for note in getattr(error, "__notes__", []))
+    if place is not None and noted < _CALLS_SHOWN:
+        error.add_note(f"  note: {node.rule.callee.name}{_CALLED}{place.excerpt().splitlines()[0]}")
+    return error
+
+
+_CALLED = " is called here  "
+_CALLS_SHOWN = 3
+"""How many of the calls that led to an error it names, the innermost ones."""
+
+
+def _origin(expression: Expression, value: Value, position: int, count: int) -> str:
+    place = expression.location.resolve() if expression.location else None
+    where = f"  {place.excerpt().splitlines()[0]}" if place else ""
+    if isinstance(expression.rule, Parameter) and expression.trace is not None:
+        parameter = expression.rule
+        name = expression.trace.name
+        return (
+            f"{parameter.name} is argument {parameter.index} of {name}: {shown(value.type)}{where}"
+        )
+    side = (
+        ("the left operand", "the right operand")[position] if count == 2 else f"operand {position}"
+    )
+    if count == 1:
+        side = "the operand"
+    return f"{side} is {shown(value.type)}, made here{where}"

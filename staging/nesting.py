@@ -1,0 +1,152 @@
+"""Choices and loops with known shapes: their bodies become regions, and shapes must agree at their ends.
+
+The functions here are steps of `specialize`: they yield bodies to fill, and are sent what these give.
+With a `None` among the types, the function is recursive and its result is being found out (`specialize`):
+then nothing is emitted, and only what is known of the results matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeAlias
+
+from ..core.errors import InternalError, ShapeError
+from ..core.ir import Block, Builder, Region, Value
+from ..core.ops import For, If, While, Yield
+from ..core.ops.literal import constant
+from ..core.types import I64, TensorType, Type, scalar
+from .explanation import shown
+from .expression import Body, Choose, Count, Expression, Repeat
+
+Given: TypeAlias = "tuple[Value | None, ...]"
+"""Values, as far as they are known."""
+Fill: TypeAlias = Callable[[Body, Builder, Sequence["Value | None"]], Any]
+"""The steps that emit a body on given arguments; they end with what it gives."""
+Steps: TypeAlias = Generator[Any, Any, Given]
+
+
+def nest(
+    b: Builder, node: Expression, operands: Sequence[Value | None], fill: Fill, probe: bool
+) -> Steps:
+    """Emit a choice or a loop: its results."""
+    match node.rule:
+        case Choose() as rule:
+            return _choose(b, rule, operands, fill, probe)
+        case Repeat() as rule:
+            return _repeat(b, rule, operands, fill, probe)
+        case Count() as rule:
+            return _count(b, rule, operands, fill, probe)
+        case _:
+            raise InternalError(f"{node.rule} has no bodies")
+
+
+def _choose(
+    b: Builder, rule: Choose, operands: Sequence[Value | None], fill: Fill, probe: bool
+) -> Steps:
+    filled: list[tuple[Builder, Given]] = []
+    for body in rule.bodies:
+        inner = _start(b)
+        filled.append((inner, (yield fill(body, inner, ()))))
+    types: list[Type | None] = []
+    for one, other in zip(filled[0][1], filled[1][1], strict=True):
+        if one is not None and other is not None and one.type != other.type:
+            raise ShapeError(
+                f"the branches of cond return {shown(one.type)} and {shown(other.type)}"
+            )
+        known = other if one is None else one
+        types.append(None if known is None else known.type)
+    if probe:
+        return _found(types)
+    results = tuple(type for type in types if type is not None)
+    regions = [_finish(inner, given) for inner, given in filled]
+    return b.emit_many(If(results), _known(operands[:1]), regions)
+
+
+def _repeat(
+    b: Builder, rule: Repeat, operands: Sequence[Value | None], fill: Fill, probe: bool
+) -> Steps:
+    carried = operands[: rule.carried]
+    if probe:
+        return _found([None if one is None else one.type for one in carried])
+    start = _known(carried)
+    regions: list[Region] = []
+    for body in rule.bodies:
+        inner = _start(b)
+        arguments = [inner.argument(one.type) for one in start]
+        given = _known((yield fill(body, inner, arguments)))
+        if body is rule.step:
+            _check_next("while_loop", start, given)
+        regions.append(_finish(inner, given))
+    return b.emit_many(While(), start, regions)
+
+
+def _count(
+    b: Builder, rule: Count, operands: Sequence[Value | None], fill: Fill, probe: bool
+) -> Steps:
+    first = rule.over or 2
+    carried = operands[first : first + rule.carried]
+    if None in operands[: rule.over]:
+        stacks = len(rule.step.outputs) - rule.carried
+        return _found([*(None if one is None else one.type for one in carried), *[None] * stacks])
+    extent = _extent(rule, _known(operands[:first])) if rule.over else None
+    inner = _start(b)
+    index = inner.argument(scalar(I64), "index")
+    arguments = [None if one is None else inner.argument(one.type) for one in carried]
+    given: Given = yield fill(rule.step, inner, (index, *arguments))
+    stacked = [
+        None if one is None else one.tensor.with_shape((extent or 0, *one.tensor.shape))
+        for one in given[rule.carried :]
+    ]
+    if probe:
+        return _found([*(None if one is None else one.type for one in carried), *stacked])
+    start, ends = _known(carried), _known(given)
+    _check_next(rule.what, start, ends[: rule.carried])
+    bounds = _known(operands[:2])
+    if extent is not None:
+        bounds = tuple(constant(b, scalar(I64), bound) for bound in (0, extent))
+    loop = For(tuple(type for type in stacked if type is not None))
+    return b.emit_many(loop, (*bounds, *start), [_finish(inner, ends)])
+
+
+def _extent(rule: Count, over: Sequence[Value]) -> int:
+    """How many elements there are along the leading axes."""
+    extents = [one.tensor.shape[0] for one in over]
+    if len(set(extents)) > 1:
+        words = " and ".join(shown(one.type) for one in over)
+        raise ShapeError(
+            f"cannot {rule.what} over {words} together: leading extents "
+            f"{' and '.join(map(str, extents))} differ"
+        )
+    return extents[0]
+
+
+def _check_next(what: str, carried: Sequence[Value], following: Sequence[Value]) -> None:
+    for one, other in zip(carried, following, strict=True):
+        if one.type != other.type:
+            raise ShapeError(
+                f"{what} carries {shown(one.type)} and its body returns {shown(other.type)}"
+            )
+
+
+def _start(b: Builder) -> Builder:
+    return Builder(Block(), b.location)
+
+
+def _finish(b: Builder, given: Given) -> Region:
+    b.emit_many(Yield(), _known(given))
+    return Region([b.block])
+
+
+def _found(types: Sequence[Type | None]) -> Given:
+    """Stand-ins of these types."""
+    return tuple(None if type is None else Value(type) for type in types)
+
+
+def _known(values: Sequence[Value | None]) -> tuple[Value, ...]:
+    known = tuple(value for value in values if value is not None)
+    if len(known) != len(values):
+        raise InternalError("a value is not known where it is needed")
+    return known
+
+
+__all__ = ["Fill", "Given", "Steps", "TensorType", "nest"]
