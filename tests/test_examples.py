@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import struct
 import subprocess
 import sys
@@ -104,6 +105,19 @@ def test_the_code_of_the_readme_prints_what_it_says(tmp_path: Path) -> None:
             said = finished.stdout + finished.stderr.replace("nnkit.core.errors.", "")
             assert said.endswith(printed) or printed in said, said
             assert (finished.returncode == 0) == ("Traceback" not in finished.stderr)
+
+
+def test_the_commands_of_the_readme_print_what_it_says(tmp_path: Path) -> None:
+    kinds = dict(BLOCKS)
+    (tmp_path / "model.dl").write_text(kinds["dlvm"])
+    for command in kinds["console"].split("$ ")[1:]:
+        line, _, printed = command.partition("\n")
+        tool, *arguments = shlex.split(line)
+        finished = run("-m", f"nnkit.tools.{tool}", *arguments, folder=tmp_path)
+        assert (finished.returncode, finished.stdout) == (0, printed), finished.stderr
+    header = (tmp_path / "model.h").read_text()
+    (declaration,) = re.findall(r"`(int32_t layer.*?;)`", README)
+    assert declaration in header
 
 
 @pytest.mark.slow

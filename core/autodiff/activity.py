@@ -19,13 +19,13 @@ from typing import TypeAlias
 
 from ..errors import UnsupportedError
 from ..ir import Block, Effect, Extern, Function, Instruction, Module, Value
+from ..ir.nested import Nested, run_nested
 from ..ops.aggregate import Aggregate, Apply, Extract
 from ..ops.control import For, If, Structured, While, carried_of
 from ..ops.stopping import StopGradient
 from ..types import TensorType, Type
 from .leaves import Spans, leaf_count, leaves_of, members
 from .located import located
-from ..ir.nested import Nested, run_nested
 from .order import callees, dependencies
 
 Masks: TypeAlias = "tuple[int, ...]"

@@ -121,17 +121,23 @@ def _copy(copy: Copy, instruction: Instruction, operands: Sequence[Value]) -> tu
     return results
 
 
+_SPOKEN = {"if": "cond (`if`)", "while": "while_loop (`while`)", "for": "loops (`for`)"}
+"""Control flow in the user's words."""
+
+
 def append_copy(
     builder: Builder, instruction: Instruction, operands: Sequence[Value]
 ) -> tuple[Value, ...]:
     """Append `instruction` with other operands of the same types; its new results."""
     if instruction.regions:
         reason = (
-            "reverse mode does not pass through {} yet: use a tangent (forward mode), or unroll while staging"
+            "the gradient does not pass through {} yet: unroll with Python's own loop while staging, or choose "
+            "with select; a tangent declaration (forward mode) passes through"
             if isinstance(instruction.op, Structured)
             else "{} has regions, which cannot be differentiated: differentiate before loop nests are made"
         )
-        raise located(UnsupportedError(reason.format(instruction.op.name)), builder.location)
+        name = _SPOKEN.get(instruction.op.name, instruction.op.name)
+        raise located(UnsupportedError(reason.format(name)), builder.location)
     new = Instruction(instruction.op, tuple(operands), (), (), builder.location)
     new.results = tuple(
         Value(result.type, result.name, new, index)
