@@ -8,6 +8,7 @@ laws), `rules` (the laws), `control` (those of structured ops), `fold`, `simplif
 
 from .base import FunctionPass, ModulePass, Pass, apply_pass
 from .canonicalize import Canonicalize
+from .canonicalize_cfg import CanonicalizeCFG
 from .cse import CommonSubexpressions
 from .dce import DeadCode
 from .dead_functions import DeadFunctions
@@ -15,6 +16,9 @@ from .expand import Expand
 from .fold import Fold
 from .inline import Inline
 from .isolate import Isolate
+from .licm import LoopInvariants
+from .linear_algebra_fusion import LinearAlgebraFusion
+from .matrix_chain import MatrixChain
 from .pipeline import (
     AFTER_DIFFERENTIATION,
     BEFORE_DIFFERENTIATION,
@@ -25,19 +29,26 @@ from .pipeline import (
     code_generation,
     run_pipeline,
 )
+from .redundant_loads import RedundantLoads
 from .scalarize import Scalarize
 from .simplify import Simplify
+from .simplify_cfg import SimplifyCFG
+from .stack_promotion import StackPromotion
 from .structurize import Structurize
+from .value_promotion import ValuePromotion
 
 ALL: tuple[type[FunctionPass] | type[ModulePass], ...] = (
-    Structurize, Expand, Fold, Simplify, CommonSubexpressions, Canonicalize, DeadCode, Inline,
-    Scalarize, DeadFunctions, Isolate,
+    SimplifyCFG, CanonicalizeCFG, Structurize, Expand, StackPromotion, ValuePromotion, RedundantLoads,
+    Fold, Simplify, CommonSubexpressions, Canonicalize, DeadCode, LoopInvariants, MatrixChain,
+    LinearAlgebraFusion, Inline, Scalarize, DeadFunctions, Isolate,
 )  # fmt: skip
 """Every pass, for the command line and the tests."""
 
 __all__ = [
     "AFTER_DIFFERENTIATION", "ALL", "BEFORE_DIFFERENTIATION", "PIPELINES", "Canonicalize",
-    "CommonSubexpressions", "DeadCode", "DeadFunctions", "Expand", "Fold", "FunctionPass", "Inline",
-    "Isolate", "Level", "ModulePass", "Pass", "PassRun", "Pipeline", "Scalarize", "Simplify", "Structurize",
-    "apply_pass", "code_generation", "run_pipeline",
+    "CanonicalizeCFG", "CommonSubexpressions", "DeadCode", "DeadFunctions", "Expand", "Fold",
+    "FunctionPass", "Inline", "Isolate", "Level", "LinearAlgebraFusion", "LoopInvariants",
+    "MatrixChain", "ModulePass", "Pass", "PassRun", "Pipeline", "RedundantLoads", "Scalarize",
+    "Simplify", "SimplifyCFG", "StackPromotion", "Structurize", "ValuePromotion", "apply_pass",
+    "code_generation", "run_pipeline",
 ]  # fmt: skip

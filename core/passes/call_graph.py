@@ -39,7 +39,10 @@ def references(module: Module) -> set[str]:
 
 def call_sites(module: Module) -> Counter[str]:
     """At how many places each function is called."""
-    return sum((callees(function) for function in module.functions.values()), Counter[str]())
+    sites = Counter[str]()
+    for function in module.functions.values():
+        sites.update(callees(function))
+    return sites
 
 
 def reachable(module: Module, roots: Iterable[str]) -> set[str]:

@@ -305,9 +305,10 @@ class _Solution:
             return
         truth = self.number(condition)
         if truth is not False:
-            self.enter(body, test.entry.arguments)
+            # first what the body yields, as the condition and the body then take the same
             for argument, value in zip(test.entry.arguments, yields_of(body), strict=False):
                 self.give(argument, value)
+            self.enter(body, test.entry.arguments)
         if truth is not True:
             for result, value in zip(loop.results, test.entry.arguments, strict=False):
                 self.give(result, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +11,7 @@ from ..ir.surgery import clone_instructions, replace_uses, walk, walk_blocks
 from ..ops import Aggregate, AllocateStack, Apply, Return
 from ..types import VOID
 from .base import ModulePass
-from .call_graph import call_sites, callees, cycles_callees_first
+from .call_graph import call_sites, callees, cycles_callees_first, symbols
 
 LARGEST = 50_000
 """Calls stay that would make a function longer than so many instructions."""
@@ -18,12 +19,15 @@ LARGEST = 50_000
 
 @dataclass(frozen=True)
 class Inline(ModulePass):
-    """Puts the bodies of functions where they are called; callees first, so one run suffices.
+    """Puts the bodies of functions where they are called.
 
     `small` inlines functions of at most so many instructions and those called at one place only; without
     it every call goes.  Functions marked `inline` always do.  Stay do calls of functions that are part of a
     recursion, have branches (structurize first) or no body, or allocate memory that lasts until they return,
     and calls that would make the caller too long.  The callees stay for `dead-functions`.
+
+    With `entries`, calls go only from these and from what they still need afterwards.  Else all functions
+    are done, callees first, and a chain of calls is copied once for each of its members.
 
     Requires: nothing.
     Preserves: results and effects; the instructions keep the locations of the callee.
@@ -32,20 +36,29 @@ class Inline(ModulePass):
 
     name: ClassVar[str] = "inline"
     small: int | None = None
+    entries: tuple[str, ...] = ()
 
     def run(self, module: Module) -> bool:
         sites = call_sites(module)
         wanted: dict[str, int] = {}
         changed = False
         for names in cycles_callees_first(module):
-            for name in names:
-                function = module.functions[name]
-                changed = _inline_calls(function, module, wanted) or changed
+            if not self.entries:
+                for name in names:
+                    changed = _inline_calls(module.functions[name], module, wanted) or changed
             if len(names) == 1 and names[0] not in callees(module.functions[names[0]]):
                 function = module.functions[names[0]]
                 size = _size_to_inline(function)
                 if size is not None and self._wants(function, size, sites[function.name]):
                     wanted[function.name] = size
+        done: set[str] = set()
+        pending = [name for name in self.entries if name in module.functions]
+        while pending:
+            name = pending.pop()
+            if name not in done:
+                done.add(name)
+                changed = _inline_calls(module.functions[name], module, wanted) or changed
+                pending.extend(n for n in symbols(module.functions[name]) if n in module.functions)
         return changed
 
     def _wants(self, function: Function, size: int, sites: int) -> bool:
@@ -70,38 +83,83 @@ def _size_to_inline(function: Function) -> int | None:
 def _inline_calls(function: Function, module: Module, wanted: dict[str, int]) -> bool:
     if function.body is None or not wanted:
         return False
-    size: int | None = None
-    replaced: dict[Value, Value] = {}
-    for block in list(walk_blocks(function.body)):
-        if not any(_callee(i) in wanted for i in block.instructions):
-            continue
-        if size is None:
-            size = sum(1 for _ in walk(function.body))
+    blocks = list(walk_blocks(function.body))
+    if not any(_callee(i) in wanted for block in blocks for i in block.instructions):
+        return False
+    expansion = _Expansion(module, wanted, sum(len(block.instructions) for block in blocks))
+    while blocks:
+        blocks.extend(expansion.expand(blocks.pop()))
+    replace_uses(function.body, expansion.replaced)
+    return bool(expansion.replaced)
+
+
+@dataclass
+class _Pasted:
+    """A callee that is being put in place of `call`: what is left of it, and what its values are here."""
+
+    call: Instruction
+    callee: Function
+    rest: Iterator[Instruction]
+    values: dict[Value, Value]
+
+
+class _Expansion:
+    """Replaces the calls of one function, and those that come with what is put in their place."""
+
+    def __init__(self, module: Module, wanted: dict[str, int], size: int) -> None:
+        self.module, self.wanted, self.size = module, wanted, size
+        self.replaced: dict[Value, Value] = {}
+
+    def expand(self, block: Block) -> list[Block]:
+        """Replace the calls of `block`; the blocks inside of what came new, which are not done yet."""
         old, block.instructions = block.instructions, []
+        inside: list[Block] = []
         for instruction in old:
-            callee = _callee(instruction)
-            added = wanted.get(callee)
-            if added is not None and size + added <= LARGEST:
-                size += added
-                replaced[instruction.result] = _paste(block, instruction, module.functions[callee])
-            else:
+            if not self._fits(instruction):
                 block.instructions.append(instruction)
-    replace_uses(function.body, replaced)
-    return bool(replaced)
+                continue
+            stack = [self._enter(instruction, instruction.operands)]
+            while stack:
+                self._advance(block, stack, inside)
+        return inside
+
+    def _advance(self, block: Block, stack: list[_Pasted], inside: list[Block]) -> None:
+        """Copy the next instruction of the innermost callee, or go into it, or leave the callee."""
+        pasted = stack[-1]
+        instruction = next(pasted.rest)
+        if instruction.op.is_terminator:
+            stack.pop()
+            values = stack[-1].values if stack else self.replaced
+            values[pasted.call.result] = _returned(block, pasted)
+        elif self._fits(instruction):
+            operands = [pasted.values.get(x, x) for x in instruction.operands]
+            stack.append(self._enter(instruction, operands))
+        else:
+            clone_instructions(block, [instruction], pasted.values)
+            for region in block.instructions[-1].regions:
+                inside.extend(walk_blocks(region))
+
+    def _fits(self, instruction: Instruction) -> bool:
+        added = self.wanted.get(_callee(instruction))
+        return added is not None and self.size + added <= LARGEST
+
+    def _enter(self, call: Instruction, operands: Iterable[Value]) -> _Pasted:
+        callee = self.module.functions[_callee(call)]
+        self.size += self.wanted[callee.name]
+        values = dict(zip(callee.parameters, operands, strict=True))
+        return _Pasted(call, callee, iter(callee.entry.instructions), values)
 
 
 def _callee(instruction: Instruction) -> str:
     return instruction.op.callee if isinstance(instruction.op, Apply) else ""
 
 
-def _paste(block: Block, call: Instruction, callee: Function) -> Value:
-    """Append the body of `callee`; what it returns."""
-    values = dict(zip(callee.parameters, call.operands, strict=True))
-    clone_instructions(block, callee.entry.instructions[:-1], values)
-    returned = callee.entry.terminator.operands
+def _returned(block: Block, pasted: _Pasted) -> Value:
+    """What the callee returns; with the name that the call's result has."""
+    returned = pasted.callee.entry.terminator.operands
     if not returned:
-        return Builder(block, call.location).emit(Aggregate(VOID))
-    result = values.get(returned[0], returned[0])
+        return Builder(block, pasted.call.location).emit(Aggregate(VOID))
+    result = pasted.values.get(returned[0], returned[0])
     if result.producer is not None:
-        result.name = call.result.name or result.name
+        result.name = pasted.call.result.name or result.name
     return result

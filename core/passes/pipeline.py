@@ -78,7 +78,7 @@ def code_generation(*entries: str, level: int = 2, fast_math: bool = False) -> P
     improved: Pipeline = (Canonicalize(fast_math=fast_math, final=True),) if level else ()
     return (
         # callees are part of their callers now, unless they are recursive or it would be too much
-        Inline(),
+        Inline(entries=entries),
         DeadFunctions(entries),
         # before CSE, which then sees through what were parameters and tuples
         Scalarize(flatten=True, entries=entries),

@@ -50,8 +50,7 @@ class _Walk:
 
     def block(self, block: Block, known: dict[Value, Value]) -> Nested:
         kept: list[Instruction] = []
-        old, block.instructions = block.instructions, kept
-        for instruction in old:
+        for instruction in block.instructions:
             op, operands = instruction.op, instruction.operands
             if isinstance(op, Load):
                 value = self.find(known, operands[0])
@@ -77,6 +76,8 @@ class _Walk:
                 for pointer in [p for p in known if not self.aliases.is_private(p)]:
                     del known[pointer]
             kept.append(instruction)
+        # not before: which pointers escape is found out on the way
+        block.instructions = kept
 
     def find(self, known: dict[Value, Value], pointer: Value) -> Value | None:
         if pointer in known:

@@ -39,7 +39,8 @@ class ValuePromotion(FunctionPass):
 
     Requires: structured control flow; functions with several blocks are left alone.
     Preserves: results and effects.
-    Cost: linear, times the number of cells that loops and choices store to.
+    Cost: linear, times the number of cells that loops and choices store to, and once more for each level of
+        cells that hold pointers to cells.
     Source: Cytron et al. 1991.
     """
 
@@ -49,13 +50,14 @@ class ValuePromotion(FunctionPass):
         body = function.body
         if body is None or len(body.blocks) != 1:
             return False
-        cells = _cells(body)
-        if not cells:
-            return False
-        promotion = _Promotion(cells, _stored(body, cells))
-        run_nested(promotion.block(body.entry))
-        replace_uses(body, promotion.replaced)
-        return True
+        changed = False
+        # a cell that held the pointer to another one is gone then, and the other may be one too
+        while cells := _cells(body):
+            promotion = _Promotion(cells, _stored(body, cells))
+            run_nested(promotion.block(body.entry))
+            replace_uses(body, promotion.replaced)
+            changed = True
+        return changed
 
 
 def _cells(body: Region) -> set[Value]:

@@ -13,7 +13,9 @@ from nnkit.core.passes import (
     apply_pass,
     run_pipeline,
 )
+from nnkit.core.passes.call_graph import callees
 from nnkit.core.passes.inline import LARGEST
+from nnkit.core.text import parse_module
 from nnkit.core.types import F32, VOID, FunctionType, TensorType
 from nnkit.core.verify import verify
 from tests.core.passes.laws import call, define, every_opcode, opcodes, parsed, special
@@ -215,3 +217,53 @@ def test_functions_as_values() -> None:
     assert not apply_pass(DeadFunctions(("f",)), module)
     run_pipeline(module, [Canonicalize(), Inline(), DeadCode(), DeadFunctions(("f",))])
     assert every_opcode(module, "f") == ["exp", "return"] and list(module.functions) == ["f"]
+
+
+def test_a_long_chain_of_calls_is_copied_once_for_its_entry() -> None:
+    lines = ['module "m"', "func @f0: (i64) -> i64 {", "'entry(%x: i64):", "return %x: i64", "}"]
+    for k in range(1, 1000):
+        lines += [
+            f"func @f{k}: (i64) -> i64 {{", "'entry(%x: i64):", f"%y = add %x: i64, {k}: i64",
+            f"%z = apply @f{k - 1}(%y): (i64) -> i64", "return %z: i64", "}",
+        ]  # fmt: skip
+    module = parse_module("\n".join(lines))
+    assert apply_pass(Inline(entries=("f999",)), module)
+    verify(module)
+    sizes = [len(f.entry.instructions) for f in module.functions.values()]
+    assert max(sizes) == sizes[-1] and sum(sizes) < 10_000
+    assert not apply_pass(Inline(entries=("f999",)), module)
+    assert evaluate(module, "f999", 1) == 1 + 999 * 500
+
+
+def test_what_an_entry_still_calls_is_inlined_into_too() -> None:
+    module = parse_module("""module "m"
+    func @leaf: (i64) -> i64 {
+    'entry(%x: i64):
+        %y = add %x: i64, 1: i64
+        return %y: i64
+    }
+    func @down: (i64) -> i64 {
+    'entry(%n: i64):
+        %c = lessThan %n: i64, 1: i64
+        %r = if %c: bool -> i64 {
+        'then():
+            yield %n: i64
+        } else {
+        'else():
+            %m = subtract %n: i64, 2: i64
+            %d = apply @down(%m): (i64) -> i64
+            %e = apply @leaf(%d): (i64) -> i64
+            yield %e: i64
+        }
+        return %r: i64
+    }
+    func @main: (i64) -> i64 {
+    'entry(%n: i64):
+        %r = apply @down(%n): (i64) -> i64
+        return %r: i64
+    }""")
+    before = evaluate(module, "main", 7)
+    apply_pass(Inline(entries=("main",)), module)
+    verify(module)
+    assert [callees(module.functions[name]) for name in ("main", "down")] == [{"down": 1}] * 2
+    assert evaluate(module, "main", 7) == before
