@@ -41,7 +41,7 @@ class Loop:
 
     def members(self) -> Iterator[int]:
         """All nodes of the loop, those of inner loops included."""
-        pending = [self]
+        pending: list[Loop] = [self]
         while pending:
             loop = pending.pop()
             yield from loop.own

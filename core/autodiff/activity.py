@@ -21,7 +21,7 @@ from ..errors import UnsupportedError
 from ..ir import Block, Effect, Extern, Function, Instruction, Module, Value
 from ..ir.nested import Nested, run_nested
 from ..ops.aggregate import Aggregate, Apply, Extract
-from ..ops.control import For, If, Structured, While, carried_of
+from ..ops.control import For, If, Structured, carried_of
 from ..ops.stopping import StopGradient
 from ..types import TensorType, Type
 from .leaves import Spans, leaf_count, leaves_of, members
@@ -113,7 +113,7 @@ class _Walk:
     def enter(self, instruction: Instruction) -> None:
         """Give the arguments of bodies the masks of the operands."""
         op = instruction.op
-        first = {If: 1, While: 0, For: 2}.get(type(op), 0)
+        first = 1 if isinstance(op, If) else 2 if isinstance(op, For) else 0
         given = [self.masks[operand] for operand in instruction.operands[first:]]
         for region in instruction.regions:
             arguments = region.entry.arguments

@@ -83,7 +83,8 @@ def _parts_given(type: Type, data: Any) -> tuple[str | None, Sequence[Type], Seq
         case TupleType() | StructType():
             types = parts_of(type)
         case ArrayType(count, element):
-            types = (element,) * count if isinstance(data, Sequence) and len(data) == count else ()
+            fits = isinstance(data, Sequence) and len(cast(Any, data)) == count
+            types = (element,) * count if fits else ()
         case EnumType():
             case, data = _case_given(type, data)
             types = type.carried(case)

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -37,14 +37,15 @@ class EnumValue:
         texts: list[str] = []
         pending: list[Any] = [self]
         while pending:
-            match pending.pop():
+            current: Any = pending.pop()
+            match current:
                 case str() as text:
                     texts.append(text)
                 case EnumValue(case, carried):
                     texts.append(f"?{case}")
                     pending.extend(_listed(carried) if carried else ())
-                case tuple() as elements:
-                    pending.extend(_listed(elements))
+                case tuple():
+                    pending.extend(_listed(cast(Any, current)))
                 case other:
                     texts.append(str(other))
         return "".join(texts)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -203,22 +203,24 @@ class _Join(NamedTuple):
 def _copied(data: Any, make: Callable[[list[Any]], Any]) -> Any:
     """A copy, with aggregates made by `make`; aggregates may be nested deeply."""
     if isinstance(data, np.ndarray):
-        return data.copy()
+        return cast(Array, data).copy()
     done: list[Any] = []
     pending: list[Any] = [data]
     while pending:
-        match pending.pop():
+        current: Any = pending.pop()
+        match current:
             case _Join(length):
                 copies = done[len(done) - length :]
                 del done[len(done) - length :]
                 done.append(make(copies))
-            case tuple() | list() as parts:
+            case tuple() | list():
+                parts = cast("Sequence[Any]", current)
                 pending.append(_Join(len(parts)))
                 pending.extend(reversed(parts))
-            case np.ndarray() as array:
-                done.append(array.copy())
-            case np.generic() as element:
-                done.append(np.asarray(element))
+            case np.ndarray():
+                done.append(cast(Array, current).copy())
+            case np.generic():
+                done.append(np.asarray(cast(Any, current)))
             case other:
                 done.append(other)
     return done[0]

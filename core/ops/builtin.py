@@ -194,7 +194,10 @@ def _mean_of(b: Emitter, x: Value) -> Value:
 
 
 def _reduction(combinator: Combinator) -> Rule:
-    return lambda b, x: _all(b, combinator, x)
+    def rule(b: Emitter, x: Value) -> Value:
+        return _all(b, combinator, x)
+
+    return rule
 
 
 def _extremum(combinator: Combinator, op: Op) -> Rule:

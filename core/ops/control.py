@@ -152,7 +152,7 @@ def element_of(stacked: Type) -> Type:
     return stacked.with_shape(stacked.shape[1:])
 
 
-def carried_of(instruction: Instruction) -> slice:
+def carried_of(instruction: Instruction) -> slice[int, int, None]:
     """Which operands of a `while` or `for` are carried."""
     op = instruction.op
     assert isinstance(op, While | For)

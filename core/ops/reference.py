@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from ..errors import DTypeError
 from ..ir.graph import Op
@@ -21,7 +21,8 @@ class Reference(Op):
     type: FunctionType | PointerType
 
     def infer(self) -> Type:
-        if not isinstance(self.type, FunctionType | PointerType):
+        type = cast(Type, self.type)  # whatever whoever built the op gave it
+        if not isinstance(type, FunctionType | PointerType):
             raise DTypeError(
                 f"@{self.symbol} is a function or the pointer to a variable, not a {self.type}"
             )

@@ -162,7 +162,7 @@ class _Laws:
         yields = [[self.now(x) for x in yields_of(region)] for region in instruction.regions]
         known: dict[int, Value] = {}
         for k, pair in enumerate(zip(*yields, strict=True)):
-            one, other = (outer.get(x, x) for outer, x in zip(inside, pair, strict=True))
+            one, other = (now.get(x) or x for now, x in zip(inside, pair, strict=True))
             first, second = one.op, other.op
             if one is other:
                 known[k] = self.now(one)

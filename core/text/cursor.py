@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
@@ -66,7 +66,7 @@ class Cursor:
         self.token = self.tokens[position]
 
     @contextmanager
-    def elsewhere(self, position: int) -> Iterator[None]:
+    def elsewhere(self, position: int) -> Generator[None, None, None]:
         """Read from token number `position` for a while, then go on here."""
         here, depth = self.position, self.depth
         self.descend()

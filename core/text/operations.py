@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..compute.ops import Call, MatrixProduct
+from ..compute.ops import Call, CallAddress, MatrixProduct
 from ..ir import Builder, Op, Value
 from ..ops import ALL, PROGRAM, Apply, ApplyValue, ElementPointer, Nest
+from ..ops.bytes import BYTES
 from ..schedule.ops import SCHEDULED
 from ..types import FunctionType, TensorType, Type
 from .attributes import parse_attribute
@@ -26,7 +27,11 @@ from .types import parse_function_type, parse_type
 from .values import Operands, Operation
 
 _OWN_FORMS = ("literal", "apply", "elementPointer", *BRANCHES, *STRUCTURED)
-_WRITTEN: tuple[type[Op], ...] = (*ALL, *PROGRAM, Nest, MatrixProduct, Call, *SCHEDULED)
+_WRITTEN: tuple[type[Op], ...] = (
+    *(*ALL, *PROGRAM, *BYTES),
+    *(Nest, MatrixProduct, Call, CallAddress),
+    *SCHEDULED,
+)
 
 OPS: Mapping[str, type[Op]] = {
     op.name: op
