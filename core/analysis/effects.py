@@ -106,9 +106,11 @@ class Effects:
             for region in instruction.regions:
                 for block in region.blocks:
                     for inner in block.instructions:
-                        if inner.regions:
+                        if inner in self._inside:
+                            effect |= self._inside[inner]
+                        elif inner.regions:
                             pending.append((inner, instruction))
-                        else:
+                        elif inner.op.effect is not Effect.NONE:
                             effect |= self._own(inner)
             self._inside[instruction] = effect
         for instruction, parent in reversed(entered):

@@ -9,6 +9,7 @@ laws), `rules` (the laws), `control` (those of structured ops), `fold`, `simplif
 from .base import FunctionPass, ModulePass, Pass, apply_pass
 from .canonicalize import Canonicalize
 from .canonicalize_cfg import CanonicalizeCFG
+from .constant_propagation import ConstantPropagation
 from .cse import CommonSubexpressions
 from .dce import DeadCode
 from .dead_functions import DeadFunctions
@@ -18,6 +19,7 @@ from .inline import Inline
 from .isolate import Isolate
 from .licm import LoopInvariants
 from .linear_algebra_fusion import LinearAlgebraFusion
+from .literal_broadcasting import LiteralBroadcasting
 from .matrix_chain import MatrixChain
 from .pipeline import (
     AFTER_DIFFERENTIATION,
@@ -39,15 +41,16 @@ from .value_promotion import ValuePromotion
 
 ALL: tuple[type[FunctionPass] | type[ModulePass], ...] = (
     SimplifyCFG, CanonicalizeCFG, Structurize, Expand, StackPromotion, ValuePromotion, RedundantLoads,
-    Fold, Simplify, CommonSubexpressions, Canonicalize, DeadCode, LoopInvariants, MatrixChain,
-    LinearAlgebraFusion, Inline, Scalarize, DeadFunctions, Isolate,
+    ConstantPropagation, Fold, LiteralBroadcasting, Simplify, CommonSubexpressions, Canonicalize,
+    DeadCode, LoopInvariants, MatrixChain, LinearAlgebraFusion, Inline, Scalarize, DeadFunctions, Isolate,
 )  # fmt: skip
 """Every pass, for the command line and the tests."""
 
 __all__ = [
     "AFTER_DIFFERENTIATION", "ALL", "BEFORE_DIFFERENTIATION", "PIPELINES", "Canonicalize",
-    "CanonicalizeCFG", "CommonSubexpressions", "DeadCode", "DeadFunctions", "Expand", "Fold",
-    "FunctionPass", "Inline", "Isolate", "Level", "LinearAlgebraFusion", "LoopInvariants",
+    "CanonicalizeCFG", "CommonSubexpressions", "ConstantPropagation", "DeadCode", "DeadFunctions",
+    "Expand", "Fold", "FunctionPass", "Inline", "Isolate", "Level", "LinearAlgebraFusion",
+    "LiteralBroadcasting", "LoopInvariants",
     "MatrixChain", "ModulePass", "Pass", "PassRun", "Pipeline", "RedundantLoads", "Scalarize",
     "Simplify", "SimplifyCFG", "StackPromotion", "Structurize", "ValuePromotion", "apply_pass",
     "code_generation", "run_pipeline",

@@ -32,7 +32,7 @@ class CanonicalizeCFG(FunctionPass):
 
     Requires: nothing; functions of one block are left alone.
     Preserves: results, effects and their order.
-    Cost: linear, times the number of loops.
+    Cost: linear, times the depth to which loops nest.
     """
 
     name: ClassVar[str] = "canonicalize-cfg"
@@ -66,7 +66,7 @@ def _one_exit(region: Region) -> bool:
     returns = [block for block in region.blocks if isinstance(block.terminator.op, Return)]
     if len(returns) < 2:
         return False
-    exit = Block(name=_fresh(region, "exit"))
+    exit = Block(name=_Work(region).fresh("exit"))
     b = Builder(exit, returns[0].terminator.location)
     results = [b.argument(x.type) for x in returns[0].terminator.operands]
     b.emit_many(Return(), results)
@@ -78,86 +78,114 @@ def _one_exit(region: Region) -> bool:
 
 
 def _preheaders(region: Region) -> bool:
-    changed = False
-    edges, holders = edges_into(region), _holders(region)
+    work = _Work(region)
     for loop in _loops(region):
-        outer = [edge for edge in edges[loop.header] if holders[edge] not in loop.inside]
+        outer = [edge for edge in work.edges[loop.header] if work.start(edge) not in loop.inside]
         if len(outer) != 1 or len(outer[0].terminator.successors) != 1:
-            _put_between(region, outer, loop.header, "preheader")
-            changed = True
-    return changed
+            work.put_between(outer, loop.header, "preheader")
+    return work.finish()
 
 
 def _latches(region: Region) -> bool:
-    changed = False
-    edges, holders = edges_into(region), _holders(region)
+    work = _Work(region)
     for loop in _loops(region):
-        back = [edge for edge in edges[loop.header] if holders[edge] in loop.inside]
+        back = [edge for edge in work.edges[loop.header] if work.start(edge) in loop.inside]
         if len(back) > 1:
-            _put_between(region, back, loop.header, "latch")
-            changed = True
-    return changed
+            work.put_between(back, loop.header, "latch")
+    return work.finish()
 
 
 def _exits(region: Region) -> bool:
     """From the innermost loops outwards: a new exit of an inner loop belongs to those around both its ends."""
-    changed = False
-    for loop in (loops := _loops(region)):
-        edges, holders = edges_into(region), _holders(region)
+    work = _Work(region)
+    for loop in _loops(region):
         leaving: dict[Block, list[Edge]] = {}
-        for edge, block in holders.items():
-            if block in loop.inside and edge.target not in loop.inside:
-                leaving.setdefault(edge.target, []).append(edge)
+        for block in loop.inside:
+            for number, target in enumerate(block.terminator.successors):
+                if target not in loop.inside:
+                    leaving.setdefault(target, []).append(Edge(block.terminator, number))
         for target, found in leaving.items():
-            if any(holders[edge] not in loop.inside for edge in edges[target]):
-                new = _put_between(region, found, target, "exit")
-                for outer in loops:
-                    if loop.header in outer.inside and target in outer.inside:
-                        outer.inside.add(new)
-                changed = True
-    return changed
+            if any(work.start(edge) not in loop.inside for edge in work.edges[target]):
+                new = work.put_between(found, target, "exit")
+                outer = loop.parent
+                while outer is not None:
+                    if target in outer.inside:
+                        outer.inside[new] = None
+                    outer = outer.parent
+    return work.finish()
 
 
 @dataclass
 class _Loop:
     header: Block
-    inside: set[Block]
+    inside: dict[Block, None]
+    parent: _Loop | None = None
 
 
 def _loops(region: Region) -> list[_Loop]:
     """Every natural loop, the inner ones first."""
     blocks = region.blocks
-    return [
-        _Loop(blocks[loop.header], {blocks[k] for k in loop.members()})
+    found = {
+        loop: _Loop(blocks[loop.header], dict.fromkeys(blocks[k] for k in sorted(loop.members())))
         for loop in ControlFlow(region).loops.all
-    ]
-
-
-def _holders(region: Region) -> dict[Edge, Block]:
-    """The block that each edge starts from."""
-    return {
-        Edge(block.terminator, number): block
-        for block in region.blocks
-        for number in range(len(block.terminator.successors))
     }
+    for loop, ours in found.items():
+        ours.parent = found[loop.parent] if loop.parent is not None else None
+    return list(found.values())
 
 
-def _fresh(region: Region, wanted: str) -> str:
-    """`wanted`, or `wanted_1`, `wanted_2`, … when a block is called that."""
-    taken = {block.name for block in region.blocks}
-    name, number = wanted, 0
-    while name in taken:
-        number += 1
-        name = f"{wanted}_{number}"
-    return name
+class _Work:
+    """Blocks put on edges of `region`: they stand in it, each before its target, when the work is finished."""
 
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        self.edges = {block: list(edges) for block, edges in edges_into(region).items()}
+        self.starts = {block.terminator: block for block in region.blocks}
+        self.names = {block.name for block in region.blocks}
+        self.counts: dict[str, int] = {}
+        self.new: dict[Block, list[Block]] = {}
 
-def _put_between(region: Region, edges: Sequence[Edge], target: Block, name: str) -> Block:
-    """A new block that `edges` lead to instead of `target`, and that goes on there."""
-    block = Block(name=_fresh(region, name))
-    arguments: list[Value] = [Builder(block).argument(x.type) for x in target.arguments]
-    block.instructions.append(branch_to(target, arguments, target.terminator))
-    for edge in edges:
-        edge.redirect(block, edge.arguments)
-    region.blocks.insert(region.blocks.index(target), block)
-    return block
+    def start(self, edge: Edge) -> Block:
+        """The block that an edge starts from."""
+        return self.starts[edge.terminator]
+
+    def put_between(self, edges: Sequence[Edge], target: Block, name: str) -> Block:
+        """A new block that `edges` lead to instead of `target`, and that goes on there."""
+        block = Block(name=self.fresh(name))
+        arguments: list[Value] = [Builder(block).argument(x.type) for x in target.arguments]
+        block.instructions.append(branch_to(target, arguments, target.terminator))
+        for edge in edges:
+            edge.redirect(block, edge.arguments)
+        moved = set(edges)
+        others = [edge for edge in self.edges[target] if edge not in moved]
+        self.edges[target] = [*others, Edge(block.terminator, 0)]
+        self.edges[block] = list(edges)
+        self.starts[block.terminator] = block
+        self.new.setdefault(target, []).append(block)
+        return block
+
+    def fresh(self, wanted: str) -> str:
+        """`wanted`, or `wanted_1`, `wanted_2`, … when a block is called that."""
+        name, number = wanted, self.counts.get(wanted, 0)
+        while name in self.names:
+            number += 1
+            name = f"{wanted}_{number}"
+        self.counts[wanted] = number
+        self.names.add(name)
+        return name
+
+    def finish(self) -> bool:
+        """Put the new blocks into the region; whether there are any."""
+        changed = bool(self.new)
+        pending = self.region.blocks[::-1] if changed else []
+        placed: list[Block] = []
+        while pending:
+            block = pending.pop()
+            waiting = self.new.pop(block, None)
+            if waiting is None:
+                placed.append(block)
+            else:
+                pending += [block, *reversed(waiting)]
+        if changed:
+            self.region.blocks[:] = placed
+        return changed

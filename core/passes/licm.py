@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ..analysis import Effects
 from ..ir import Block, Effect, Function, Instruction, Module, Region, Value
-from ..ir.surgery import replace_uses, walk, walk_blocks
-from ..ops import For, While
+from ..ir.surgery import replace_uses, walk_blocks
+from ..ops import For, Literal, While
 from ..ops.control import carried_of
 from ..ops.nest import Bounds
 from .base import FunctionPass
@@ -24,41 +24,105 @@ class LoopInvariants(FunctionPass):
 
     Requires: structured control flow; loops between blocks are left alone.
     Preserves: results and effects; what is moved is computed once even if the loop runs zero times.
-    Cost: linear, times the depth to which loops nest.
+    Cost: linear; what moves outwards is looked at again in each loop that it leaves.
     Source: Aho, Lam, Sethi & Ullman 2006, Compilers, §9.5.
     """
 
     name: ClassVar[str] = "licm"
 
     def run(self, function: Function, module: Module) -> bool:
+        return self._run(function, Effects(module))
+
+    def run_all(self, module: Module) -> bool:
+        # what moves has no effect
+        effects = Effects(module)
+        changed = [self._run(function, effects) for function in module.functions.values()]
+        return any(changed)
+
+    def _run(self, function: Function, effects: Effects) -> bool:
         if function.body is None:
             return False
-        effects = Effects(module)
-        changed = False
+        motion = _Motion(effects)
         # what leaves an inner loop may then leave the outer one too
         for block in reversed(list(walk_blocks(function.body))):
-            changed = _visit(block, effects) or changed
-        return changed
+            motion.visit(block)
+        return motion.moved
 
 
-def _visit(block: Block, effects: Effects) -> bool:
-    """Move what is invariant in the loops of `block` to where they stand."""
-    if not any(isinstance(i.op, While | For) for i in block.instructions):
-        return False
-    moved = 0
-    result: list[Instruction] = []
-    for instruction in block.instructions:
-        if isinstance(instruction.op, While | For):
-            given = dict(_inputs(instruction))
-            for region in instruction.regions:
-                found = _invariant(region.entry, effects, given)
-                # outside, what was given to the body is known by its own name
-                replace_uses(Region([Block([], found)]), given)
-                moved += len(found)
-                result += found
-        result.append(instruction)
-    block.instructions[:] = result
-    return moved > 0
+@dataclass(frozen=True)
+class _Inside:
+    """What is known about the bodies of an instruction, once all loops in them are done."""
+
+    may_move: bool
+    used: frozenset[Value]
+    """The values that come from outside of the bodies."""
+
+
+@dataclass
+class _Motion:
+    """The blocks of a function, from the inside outwards; `inside` has every instruction with bodies so far."""
+
+    effects: Effects
+    inside: dict[Instruction, _Inside] = field(default_factory=dict[Instruction, _Inside])
+    moved: bool = False
+
+    def visit(self, block: Block) -> None:
+        """Move what is invariant in the loops of `block` to where they stand."""
+        if not any(instruction.regions for instruction in block.instructions):
+            return
+        result: list[Instruction] = []
+        for instruction in block.instructions:
+            if isinstance(instruction.op, While | For):
+                given = dict(_inputs(instruction))
+                for region in instruction.regions:
+                    found = self.take_out(region.entry, given)
+                    # outside, what was given to the body is known by its own name
+                    replace_uses(Region([Block([], found)]), given)
+                    self.moved = self.moved or bool(found)
+                    result += found
+            if instruction.regions:
+                self.inside[instruction] = self.look_inside(instruction)
+            result.append(instruction)
+        block.instructions[:] = result
+
+    def take_out(self, body: Block, given: dict[Value, Value]) -> list[Instruction]:
+        """Take out of `body` what depends on nothing that is made in it."""
+        made = {argument for argument in body.arguments if argument not in given}
+        found: list[Instruction] = []
+        kept: list[Instruction] = []
+        for instruction in body.instructions:
+            if self.may_move(instruction) and made.isdisjoint(self.used(instruction)):
+                found.append(instruction)
+            else:
+                kept.append(instruction)
+                made.update(instruction.results)
+        body.instructions[:] = kept
+        return found
+
+    def may_move(self, instruction: Instruction) -> bool:
+        op = instruction.op
+        if op.is_terminator or not self.effects.is_pure(instruction):
+            return False
+        if instruction.regions and not self.inside[instruction].may_move:
+            return False
+        return not (_can_fail(instruction) or _may_not_end(instruction))
+
+    def used(self, instruction: Instruction) -> Iterable[Value]:
+        """All values that `instruction` uses, inside of its bodies too."""
+        if not instruction.regions:
+            return instruction.operands
+        return self.inside[instruction].used.union(instruction.operands)
+
+    def look_inside(self, instruction: Instruction) -> _Inside:
+        may_move = True
+        used: set[Value] = set()
+        for region in instruction.regions:
+            made = set(region.entry.arguments)
+            for inner in region.entry.instructions:
+                may_move = may_move and (inner.op.is_terminator or self.may_move(inner))
+                used.update(x for x in self.used(inner) if x not in made)
+                made.update(inner.results)
+        return _Inside(may_move, frozenset(used))
 
 
 def _inputs(loop: Instruction) -> Iterator[tuple[Value, Value]]:
@@ -69,42 +133,14 @@ def _inputs(loop: Instruction) -> Iterator[tuple[Value, Value]]:
         yield from zip(arguments[len(arguments) - len(given) :], given, strict=True)
 
 
-def _invariant(body: Block, effects: Effects, given: dict[Value, Value]) -> list[Instruction]:
-    """Take out of `body` what depends on nothing that is made in it."""
-    inside = {argument for argument in body.arguments if argument not in given}
-    found: list[Instruction] = []
-    kept: list[Instruction] = []
-    for instruction in body.instructions:
-        if _can_move(instruction, effects) and inside.isdisjoint(_used(instruction)):
-            found.append(instruction)
-        else:
-            kept.append(instruction)
-            inside.update(instruction.results)
-    body.instructions[:] = kept
-    return found
-
-
-def _can_move(instruction: Instruction, effects: Effects) -> bool:
-    if instruction.op.is_terminator or not effects.is_pure(instruction):
-        return False
-    return not any(_can_fail(i) or _may_not_end(i) for i in (instruction, *_inner(instruction)))
-
-
 def _can_fail(instruction: Instruction) -> bool:
-    """Whether an index out of range would be an error."""
-    return getattr(instruction.op, "bounds", None) is Bounds.CHECK
+    """Whether an index out of range, or the wrong number of iterations, would be an error."""
+    op = instruction.op
+    if isinstance(op, For) and op.stacked:
+        return not all(isinstance(bound.op, Literal) for bound in instruction.operands[:2])
+    return getattr(op, "bounds", None) is Bounds.CHECK
 
 
 def _may_not_end(instruction: Instruction) -> bool:
     """Loops, and calls of what may loop or call itself; inlining shows what is inside of calls."""
     return isinstance(instruction.op, While) or bool(instruction.op.effect & Effect.CALL)
-
-
-def _inner(instruction: Instruction) -> Iterator[Instruction]:
-    for region in instruction.regions:
-        yield from walk(region)
-
-
-def _used(instruction: Instruction) -> set[Value]:
-    """All values that `instruction` and what is inside it use; their own among them do no harm."""
-    return {operand for i in (instruction, *_inner(instruction)) for operand in i.operands}

@@ -14,13 +14,21 @@ from ..errors import InternalError, VerifyError
 from ..ir import Module
 from .base import Pass, apply_pass
 from .canonicalize import Canonicalize
+from .constant_propagation import ConstantPropagation
 from .dce import DeadCode
 from .dead_functions import DeadFunctions
 from .expand import Expand
 from .inline import Inline
 from .isolate import Isolate
+from .licm import LoopInvariants
+from .linear_algebra_fusion import LinearAlgebraFusion
+from .matrix_chain import MatrixChain
+from .redundant_loads import RedundantLoads
 from .scalarize import Scalarize
+from .simplify_cfg import SimplifyCFG
+from .stack_promotion import StackPromotion
 from .structurize import Structurize
+from .value_promotion import ValuePromotion
 
 Pipeline: TypeAlias = Sequence[Pass]
 
@@ -28,22 +36,40 @@ Verifier: TypeAlias = Callable[[Module], None]
 """Raises VerifyError for a module that breaks a rule of the language."""
 
 STRUCTURED: Pipeline = (
+    # what can be said of blocks is said before they are gone; less is left to structure
+    SimplifyCFG(),
     # derivatives, most passes and code generation want one block per function
     Structurize(),
     # what calls functions while it computes becomes loops, which are differentiated as any others
     Expand(),
 )
 
+MEMORY: Pipeline = (
+    # memory of the heap can only become values if it is memory of the stack first
+    StackPromotion(),
+    # derivatives do not pass through memory, and no other pass sees through it
+    ValuePromotion(),
+    # what has to stay in memory is at least read once
+    RedundantLoads(),
+)
+
 BEFORE_DIFFERENTIATION: Pipeline = (
     *STRUCTURED,
+    *MEMORY,
+    # sees that a value stays the same around a loop, which laws of single instructions cannot
+    ConstantPropagation(),
     # what is simplified now is not differentiated; calls stay, so that derivatives are shared
     Canonicalize(),
+    # the derivative of what is done once is done once
+    LoopInvariants(),
     DeadCode(),
 )
 
 AFTER_DIFFERENTIATION: Pipeline = (
     # seeds of one, sums over one element and broadcasts of derivatives disappear here
     Canonicalize(),
+    # after laws, which leave less to move
+    LoopInvariants(),
     # removes the primal values that no derivative needs
     DeadCode(),
 )
@@ -75,14 +101,21 @@ def code_generation(*entries: str, level: int = 2, fast_math: bool = False) -> P
 
     `level` 0 improves nothing on the way; `fast_math` allows the laws of real numbers.
     """
-    improved: Pipeline = (Canonicalize(fast_math=fast_math, final=True),) if level else ()
+    improved: Pipeline = (
+        Canonicalize(fast_math=fast_math, final=True),
+        # what calls had hidden
+        LoopInvariants(),
+    )
+    # both need products that stand in one block, and round differently
+    regrouped: Pipeline = (MatrixChain(fast_math=True), LinearAlgebraFusion(fast_math=True))
     return (
         # callees are part of their callers now, unless they are recursive or it would be too much
         Inline(entries=entries),
         DeadFunctions(entries),
         # before CSE, which then sees through what were parameters and tuples
         Scalarize(flatten=True, entries=entries),
-        *improved,
+        *(improved if level else ()),
+        *(regrouped if level and fast_math else ()),
         DeadCode(),
         # last, as the passes before see through bodies that know what is around them
         Isolate(),

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from ..analysis import Effects
 from ..analysis.alias import Aliases
-from ..ir import Block, Effect, Function, Instruction, Module, Value
+from ..ir import Block, Effect, Function, Instruction, Module, Region, Value
 from ..ir.nested import Nested, run_nested
-from ..ir.surgery import replace_uses, resolve
+from ..ir.surgery import replace_uses, resolve, walk
 from ..ops import Copy, Deallocate, If, Load, Store
 from .base import FunctionPass
 
@@ -22,19 +22,38 @@ class RedundantLoads(FunctionPass):
 
     Requires: nothing.
     Preserves: results and effects; a load that would have failed is noticed at the first one.
-    Cost: linear, times the number of places known at a time, of which there are at most 64.
+    Cost: linear, times the number of places known at a time, of which there are at most 64; twice where a load
+        goes, and once more where what it loaded was a pointer used in a block earlier in the text.
     """
 
     name: ClassVar[str] = "redundant-loads"
 
     def run(self, function: Function, module: Module) -> bool:
-        if function.body is None:
+        return self._run(function, Effects(module))
+
+    def run_all(self, module: Module) -> bool:
+        # what writes is the same afterwards
+        effects = Effects(module)
+        changed = [self._run(function, effects) for function in module.functions.values()]
+        return any(changed)
+
+    def _run(self, function: Function, effects: Effects) -> bool:
+        body = function.body
+        if body is None or not any(isinstance(i.op, Load) for i in walk(body)):
             return False
-        walk = _Walk(Aliases(function.body), Effects(module))
-        for block in function.body.blocks:
-            run_nested(walk.block(block, {}))
-        replace_uses(function.body, walk.replaced)
-        return bool(walk.replaced)
+        changed = False
+        # a pointer that turns out to be another one tells more about what is loaded through it
+        while _replace_loads(body, effects):
+            changed = True
+        return changed
+
+
+def _replace_loads(body: Region, effects: Effects) -> bool:
+    visit = _Walk(Aliases(body), effects)
+    for block in body.blocks:
+        run_nested(visit.block(block, {}))
+    replace_uses(body, visit.replaced)
+    return bool(visit.replaced)
 
 
 MOST_KNOWN = 64
@@ -51,6 +70,10 @@ class _Walk:
     def block(self, block: Block, known: dict[Value, Value]) -> Nested:
         kept: list[Instruction] = []
         for instruction in block.instructions:
+            if any(operand in self.replaced for operand in instruction.operands):
+                instruction.operands = tuple(
+                    resolve(self.replaced, operand) for operand in instruction.operands
+                )
             op, operands = instruction.op, instruction.operands
             if isinstance(op, Load):
                 value = self.find(known, operands[0])

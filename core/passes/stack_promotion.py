@@ -32,6 +32,8 @@ class StackPromotion(FunctionPass):
         body = function.body
         if body is None or body.entry in _targets(body):
             return False
+        if not any(isinstance(i.op, AllocateHeap) for i in body.entry.instructions):
+            return False
         aliases, uses = Aliases(body), uses_of(body)
         gone: set[Instruction] = set()
         changed = False

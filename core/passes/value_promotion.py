@@ -50,6 +50,8 @@ class ValuePromotion(FunctionPass):
         body = function.body
         if body is None or len(body.blocks) != 1:
             return False
+        if not any(isinstance(i.op, AllocateStack) for i in walk(body)):
+            return False
         changed = False
         # a cell that held the pointer to another one is gone then, and the other may be one too
         while cells := _cells(body):

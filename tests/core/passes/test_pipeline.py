@@ -62,12 +62,8 @@ def test_the_environment_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_ran() -> None:
     module = module_of([X], lambda b, x: b.emit(Negate(), b.emit(Negate(), x)))
     runs = run_pipeline(module, BEFORE_DIFFERENTIATION)
-    assert [(run.name, run.changed) for run in runs] == [
-        ("structurize", False),
-        ("expand", False),
-        ("canonicalize", True),
-        ("dce", True),
-    ]
+    assert [run.name for run in runs] == [a_pass.name for a_pass in BEFORE_DIFFERENTIATION]
+    assert [run.name for run in runs if run.changed] == ["canonicalize", "dce"]
     assert all(0 <= run.seconds < 1 for run in runs)
     assert not any(run.changed for run in run_pipeline(module, BEFORE_DIFFERENTIATION))
 
