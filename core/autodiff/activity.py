@@ -196,7 +196,7 @@ def straight_line(function: Function) -> Block:
     if len(function.body.blocks) != 1:
         raise UnsupportedError(
             f"@{function.name} branches between blocks, which cannot be differentiated: "
-            "use structured control flow"
+            "run the pass 'structurize' before"
         )
     return function.entry
 

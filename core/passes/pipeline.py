@@ -142,11 +142,14 @@ def run_pipeline(
     """Run the passes on `module` in order; what each took and whether it changed anything.
 
     The verifier runs after each pass if `verify` says so, and without it if NNKIT_VERIFY=1.
-    Raises: InternalError naming the pass after which the verifier found fault.
+    Raises: VerifyError for a module that is invalid to begin with; InternalError naming the pass after which
+        the verifier found fault.
     """
     if verify is None:
         verify = os.environ.get("NNKIT_VERIFY") == "1"
     runs: list[PassRun] = []
+    if verify and verifier is not None:
+        verifier(module)  # what is wrong before is no fault of a pass
     for a_pass in pipeline:
         start = time.perf_counter()
         changed = apply_pass(a_pass, module)

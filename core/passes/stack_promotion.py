@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -34,15 +35,17 @@ class StackPromotion(FunctionPass):
             return False
         if not any(isinstance(i.op, AllocateHeap) for i in body.entry.instructions):
             return False
-        aliases, uses = Aliases(body), uses_of(body)
+        aliases, uses, positions = Aliases(body), uses_of(body), _positions(body.entry)
+        top = set(body.entry.instructions)
         gone: set[Instruction] = set()
         changed = False
         for instruction in body.entry.instructions:
             count = self._count(instruction)
             if count is None or not aliases.is_private(instruction.result):
                 continue
-            frees = _frees(instruction, uses)
-            if frees is not None and _are_last(body.entry, instruction, frees, uses):
+            users = _users(instruction, uses)
+            frees = _frees(instruction, users)
+            if frees is not None and top.issuperset(frees) and _are_last(frees, users, positions):
                 op = instruction.op
                 assert isinstance(op, AllocateHeap)
                 instruction.op = AllocateStack(op.type, count)
@@ -65,11 +68,9 @@ def _targets(body: Region) -> set[Block]:
     return {target for block in body.blocks for target in block.terminator.successors}
 
 
-def _frees(
-    allocation: Instruction, uses: dict[Value, list[Instruction]]
-) -> list[Instruction] | None:
+def _frees(allocation: Instruction, users: Iterable[Instruction]) -> list[Instruction] | None:
     """The one `deallocate` of what was allocated, or none; None if there are several or of a part."""
-    found = [i for i in _users(allocation, uses) if isinstance(i.op, Deallocate)]
+    found = [user for user in users if isinstance(user.op, Deallocate)]
     if len(found) > 1 or any(i.operands[0] is not allocation.result for i in found):
         return None
     return found
@@ -89,17 +90,20 @@ def _users(
     return users
 
 
+def _positions(entry: Block) -> dict[Instruction, int]:
+    """The place of each instruction of the entry; those in bodies have that of the instruction around them."""
+    return {
+        inner: position
+        for position, instruction in enumerate(entry.instructions)
+        for inner in (instruction, *(i for r in instruction.regions for i in walk(r)))
+    }
+
+
 def _are_last(
-    entry: Block,
-    allocation: Instruction,
-    frees: list[Instruction],
-    uses: dict[Value, list[Instruction]],
+    frees: list[Instruction], users: Iterable[Instruction], positions: dict[Instruction, int]
 ) -> bool:
     """Whether nothing uses the memory after it is given back, in the entry."""
     if not frees:
         return True
-    if frees[0] not in entry.instructions:
-        return False
-    before = set(entry.instructions[: entry.instructions.index(frees[0])])
-    before.update([inner for i in before for region in i.regions for inner in walk(region)])
-    return all(user is frees[0] or user in before for user in _users(allocation, uses))
+    last = positions.get(frees[0], -1)
+    return all(user is frees[0] or positions.get(user, last) < last for user in users)

@@ -18,6 +18,8 @@ examples:
   dlopt model.dl -O2                     simplify, differentiate, simplify
   dlopt model.dl -p cse,dce --verify-each --time-passes -o smaller.dl
   dlopt a.dl b.dl -o c.dl -o d.dl        several files, each to its own
+  dlopt model.dl -p 'matrix-chain{fast-math}' --stats
+                                         an option of a pass; what it saved
   dlopt model.dl --stage compute         loop nests
   dlopt model.dl --run '@f(1, <2, 3>)'   call a function; types come from its signature
   dlopt model.dl --run '@f(1, <2, 3>)' --with both
@@ -52,7 +54,8 @@ def _parser() -> Parser:
     add("-o", dest="outputs", action="append", default=[], metavar="FILE",
         help="where to write, once per input; '-': standard output, the default")  # fmt: skip
     add("-p", dest="steps", action="append", default=[], metavar="PASS[,PASS]...",
-        type=lambda names: ("-p", names), help="run passes, in the order given")  # fmt: skip
+        type=lambda names: ("-p", names),
+        help="run passes, in the order given; a pass may have options, PASS{NAME=VALUE ...}")  # fmt: skip
     add("-O", dest="steps", action="append", metavar="0..3", type=lambda level: ("-O", level),
         help="run the passes of a level, differentiation among them")  # fmt: skip
     add(
@@ -68,13 +71,19 @@ def _parser() -> Parser:
     add(
         "--print-changed",
         action="store_true",
-        help="print the module to stderr after each pass that changed it",
+        help="print functions to stderr after each pass that changed them",
     )
     add("--verify-each", action="store_true", help="verify after every pass")
     add(
         "--no-verify", action="store_true", help="do not verify the input, nor the result of passes"
     )
     add("--time-passes", action="store_true", help="print what each pass took to stderr")
+    add(
+        "--stats",
+        action="store_true",
+        help="print instructions, flops and bytes before and after to stderr",
+    )
+    add("-v", "--verbose", action="store_true", help="with --stats: of every function")
     return parser
 
 
@@ -86,7 +95,7 @@ def _work(options: argparse.Namespace) -> int:
     if files.count(STDIN) > 1:
         raise UsageError("standard input can be read once")
     plan: Any = None
-    if options.steps or options.stage:
+    if options.steps or options.stage or options.stats:
         plan = load("optimize").plan_of(options.steps, options.stage)
     modules = load("modules")
     worst = 0
@@ -105,13 +114,18 @@ def _process(
 ) -> None:
     module = modules.read_module(file, verified=not options.no_verify)
     if plan is not None:
-        load("optimize").transform(
+        optimize = load("optimize")
+        optimize.transform(
             module,
             plan,
+            verified=not options.no_verify,
             verify_each=options.verify_each,
-            verify_result=not options.no_verify,
-            print_changed=options.print_changed,
-            time_passes=options.time_passes,
+            reports=optimize.Reports(
+                changes=options.print_changed,
+                times=options.time_passes,
+                statistics=options.stats,
+                verbose=options.verbose,
+            ),
         )
     results: list[str] = []
     text = modules.print_module(module) if output or options.print_ir or not options.calls else ""

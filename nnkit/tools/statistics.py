@@ -41,7 +41,9 @@ def measure(module: Module, entries: Iterable[str] | None = None) -> Statistics:
     functions = {
         name: Numbers(costs.instructions(name), costs.of(name)) for name in module.functions
     }
-    kept = roots(module) if entries is None else tuple(name for name in entries if name in functions)
+    kept = (
+        roots(module) if entries is None else tuple(name for name in entries if name in functions)
+    )
     instructions = sum(numbers.instructions for numbers in functions.values())
     return Statistics(kept, Numbers(instructions, costs.total(kept)), functions)
 
@@ -81,7 +83,7 @@ def notes(measured: Iterable[Numbers]) -> list[str]:
         found.append("n: rounds of loops and recursions whose number the program does not say")
     unknown = sorted({name for cost in costs for name in cost.unknown})
     if unknown:
-        found.append(f"not counted: what {', '.join(unknown)} do")
+        found.append(f"not counted: calls of {', '.join(unknown)}")
     return found
 
 

@@ -6,6 +6,7 @@ evaluator and the compiler:
     // run: @f(1.0, [2.0, 3.0]) == [3.0, 4.0]       equal (a NaN to a NaN)
     // run: @f(1.0) ~ 0.8414710                     equal to five digits, or two in f16 and bf16
     // run: @f([1.0], 3) error: index 3             an IndexOutOfRangeError that says so
+    // run: @f(0) trap: load from null              a TrapError that says so
 
 Tensors are lists, tuples and structs are in parentheses.
 """
@@ -25,7 +26,7 @@ import numpy as np
 import pytest
 
 from nnkit.core.autodiff import differentiate
-from nnkit.core.errors import IndexOutOfRangeError
+from nnkit.core.errors import IndexOutOfRangeError, TrapError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module, Stage
 from nnkit.core.passes.pipeline import STRUCTURED, run_pipeline
@@ -82,7 +83,9 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(FOLDER).with_suffix(""))
 
 
-RUN = re.compile(r"// run: @(\w+)(\(.*\)) (==|~|error:) (.*)")
+ERRORS = {"error:": IndexOutOfRangeError, "trap:": TrapError}
+
+RUN = re.compile(r"// run: @(\w+)(\(.*\)) (==|~|error:|trap:) (.*)")
 
 
 def runs_in(path: Path) -> list[Run]:
@@ -95,7 +98,7 @@ def runs_in(path: Path) -> list[Run]:
             call = ast.parse(f"f{arguments}", mode="eval").body
             assert isinstance(call, ast.Call)
             wanted = expected
-            if relation != "error:":
+            if relation not in ERRORS:
                 wanted = value_of(ast.parse(expected, mode="eval").body)
             given = tuple(map(value_of, call.args))
             found.append(Run(path, number, name, given, relation, wanted))
@@ -183,8 +186,8 @@ def test_evaluated(run: Run) -> None:
         differentiate(module)
         verify(module)
     data = [as_data(*pair) for pair in zip(function.type.parameters, run.arguments, strict=True)]
-    if run.relation == "error:":
-        with pytest.raises(IndexOutOfRangeError, match=run.expected):
+    if run.relation in ERRORS:
+        with pytest.raises(ERRORS[run.relation], match=run.expected):
             evaluate(module, run.name, *data)
     else:
         compare(run, function.type.result, list(flat(evaluate(module, run.name, *data))))
@@ -199,9 +202,11 @@ def test_compiled(run: Run) -> None:
         verify(module)
     pairs = zip(type.parameters, run.arguments, strict=True)
     arrays = [leaf for pair in pairs for leaf in flat(as_data(*pair))]
-    if run.relation == "error:":
-        with pytest.raises(CheckFailed):
+    if run.relation in ERRORS:
+        with pytest.raises(CheckFailed) as failed:
             run_compiled(module.functions[run.name], arrays, module.functions)
+        assert isinstance(failed.value.error, ERRORS[run.relation])
+        assert re.search(run.expected, str(failed.value.error))
     else:
         compare(
             run, type.result, run_compiled(module.functions[run.name], arrays, module.functions)

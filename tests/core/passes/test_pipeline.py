@@ -102,3 +102,10 @@ def test_every_pass_says_what_it_does(pass_class: type) -> None:
     assert all(word in text for word in ("Requires:", "Preserves:", "Cost:"))
     assert pass_class() == pass_class()
     assert len({a_pass.name for a_pass in ALL}) == len(ALL)
+
+
+def test_an_invalid_module_is_not_the_fault_of_a_pass() -> None:
+    module = module_of([X], lambda b, x: b.emit(Exp(), x))
+    module.functions["main"].entry.instructions.clear()
+    with pytest.raises(VerifyError, match="@main is empty"):
+        run_pipeline(module, [CommonSubexpressions()], verifier=verifier, verify=True)

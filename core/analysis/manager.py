@@ -1,0 +1,189 @@
+"""Analyses that are remembered for as long as they hold.
+
+    analyses = Analyses(module)
+    analyses.flow(function).dominates(a, b)         computed when first asked for, then remembered
+    analyses.forget(function)                       after changing it
+    analyses.settle("licm", changed=True, preserved=Analysis.FLOW)      after a pass over the module
+
+A pass says as `preserves_analyses` what still holds after it has changed something; without that, nothing
+does.  A pass that changes nothing preserves everything.  With NNKIT_VERIFY=1 `settle` compares what is kept
+with what a new analysis finds, so that a wrong promise is noticed at the pass that makes it.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..errors import InternalError
+from ..ir import Function, Instruction, Module, Region, Value
+from ..ir.surgery import uses_of, walk, walk_blocks
+from ..types import PointerType
+from .alias import Aliases
+from .effects import Effects
+from .flow import ControlFlow
+
+
+class Analysis(enum.Flag):
+    """What can be known and kept."""
+
+    NONE = 0
+    FLOW = enum.auto()
+    """`ControlFlow`: kept while blocks and their successors are the same."""
+    EFFECTS = enum.auto()
+    """`Effects`: kept while no instruction with an effect comes, goes, or moves into or out of a body."""
+    ALIASES = enum.auto()
+    """`Aliases`: kept while pointers come from and go to the same instructions."""
+    USES = enum.auto()
+    """`uses_of`: kept while every instruction has the same operands."""
+    ALL = FLOW | EFFECTS | ALIASES | USES
+
+
+@dataclass(eq=False)
+class _Remembered:
+    """The analyses of one function's body, as far as somebody has asked."""
+
+    body: Region
+    flow: ControlFlow | None = None
+    aliases: Aliases | None = None
+    uses: dict[Value, list[Instruction]] | None = None
+
+    def forget(self, preserved: Analysis) -> None:
+        if Analysis.FLOW not in preserved:
+            self.flow = None
+        if Analysis.ALIASES not in preserved:
+            self.aliases = None
+        if Analysis.USES not in preserved:
+            self.uses = None
+
+
+@dataclass(eq=False)
+class Analyses:
+    """What is known about the functions of `module`, each computed on demand."""
+
+    module: Module
+    _functions: dict[Function, _Remembered] = field(default_factory=dict[Function, _Remembered])
+    _effects: Effects | None = None
+
+    @property
+    def effects(self) -> Effects:
+        """What the module's instructions and functions do."""
+        if self._effects is None:
+            self._effects = Effects(self.module)
+        return self._effects
+
+    def flow(self, function: Function) -> ControlFlow:
+        """The blocks of `function`, with dominance and loops."""
+        known = self._of(function)
+        if known.flow is None:
+            known.flow = ControlFlow(known.body)
+        return known.flow
+
+    def aliases(self, function: Function) -> Aliases:
+        """Which pointers of `function` may lead to the same memory."""
+        known = self._of(function)
+        if known.aliases is None:
+            known.aliases = Aliases(known.body)
+        return known.aliases
+
+    def uses(self, function: Function) -> dict[Value, list[Instruction]]:
+        """Which instructions of `function` use a value, each as often as it does."""
+        known = self._of(function)
+        if known.uses is None:
+            known.uses = uses_of(known.body)
+        return known.uses
+
+    def forget(
+        self, function: Function | None = None, *, preserved: Analysis = Analysis.NONE
+    ) -> None:
+        """`function`, or every one, has changed: only what is `preserved` still holds."""
+        for known in self._functions.values() if function is None else [self._of(function)]:
+            known.forget(preserved)
+        if Analysis.EFFECTS not in preserved:
+            self._effects = None
+
+    def settle(self, after: str, *, changed: bool, preserved: Analysis = Analysis.NONE) -> None:
+        """Forget what the pass called `after` did not preserve; check the rest if NNKIT_VERIFY=1.
+
+        Raises: InternalError naming the pass whose promise was wrong.
+        """
+        if changed:
+            self.forget(preserved=preserved)
+        if os.environ.get("NNKIT_VERIFY") == "1":
+            self.check(after)
+
+    def check(self, after: str) -> None:
+        """Compare all that is remembered with what a new analysis finds.
+
+        Raises: InternalError if they differ.
+        """
+        alive = set(self.module.functions.values())
+        self._functions = {f: known for f, known in self._functions.items() if f in alive}
+        for function, known in self._functions.items():
+            for wrong in _differences(function, known):
+                raise InternalError(
+                    f"after pass '{after}': the {wrong} of @{function.name} are not what they were, "
+                    "though the pass says that it preserves them"
+                )
+        if self._effects is not None and not _has_same_effects(self._effects, Effects(self.module)):
+            raise InternalError(
+                f"after pass '{after}': the effects of {self.module.name!r} are not what they were, "
+                "though the pass says that it preserves them"
+            )
+
+    def _of(self, function: Function) -> _Remembered:
+        """What is remembered of a function, whose body may be another one by now."""
+        if function.body is None:
+            raise InternalError(f"@{function.name} is a declaration and has no body")
+        known = self._functions.get(function)
+        if known is None or known.body is not function.body:
+            known = self._functions[function] = _Remembered(function.body)
+        return known
+
+
+def _differences(function: Function, known: _Remembered) -> Iterator[str]:
+    """The names of what does not hold any more."""
+    if function.body is not known.body:
+        return
+    if known.flow is not None and not _has_same_flow(known.flow, ControlFlow(known.body)):
+        yield "blocks and branches"
+    if known.aliases is not None and not _has_same_aliases(known.aliases, Aliases(known.body)):
+        yield "aliases"
+    if known.uses is not None and _counted(known.uses) != _counted(uses_of(known.body)):
+        yield "uses"
+
+
+def _has_same_flow(kept: ControlFlow, fresh: ControlFlow) -> bool:
+    """All that a `ControlFlow` knows follows from its blocks and their graph."""
+    same_blocks = kept.number == fresh.number
+    return same_blocks and list(kept.graph.successors) == list(fresh.graph.successors)
+
+
+def _has_same_aliases(kept: Aliases, fresh: Aliases) -> bool:
+    pointers = [
+        value
+        for block in walk_blocks(fresh.region)
+        for value in (*block.arguments, *(r for i in block.instructions for r in i.results))
+        if isinstance(value.type, PointerType)
+    ]
+    return all(
+        kept.place(pointer) == fresh.place(pointer)
+        and kept.is_private(pointer) == fresh.is_private(pointer)
+        for pointer in pointers
+    )
+
+
+def _has_same_effects(kept: Effects, fresh: Effects) -> bool:
+    functions = fresh.module.functions
+    bodies = [f.body for f in functions.values() if f.body is not None]
+    holders = [i for body in bodies for i in walk(body) if i.regions]
+    return all(kept.of_function(name) == fresh.of_function(name) for name in functions) and all(
+        kept.of(instruction) == fresh.of(instruction) for instruction in holders
+    )
+
+
+def _counted(uses: dict[Value, list[Instruction]]) -> dict[Value, Counter[Instruction]]:
+    return {value: Counter(users) for value, users in uses.items()}
