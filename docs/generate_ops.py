@@ -44,6 +44,7 @@ from nnkit.core.ops import (  # noqa: E402
     Undefined,
     Yield,
 )
+from nnkit.core.ops.bytes import BYTES  # noqa: E402
 from nnkit.core.schedule.ops import SCHEDULED  # noqa: E402
 from nnkit.core.text import parse_module, print_instruction, print_module  # noqa: E402
 from nnkit.core.text.printer import value_names  # noqa: E402
@@ -52,7 +53,11 @@ from tests.core.ops.catalogue import SAMPLES  # noqa: E402
 from tests.core.ops.samples import Sample  # noqa: E402
 
 PAGE = ROOT / "docs" / "ops.md"
-LATE: tuple[type[Op], ...] = (Nest, compute_ops.MatrixProduct, compute_ops.Call, *SCHEDULED)
+LATE: tuple[type[Op], ...] = (
+    *BYTES,
+    *(Nest, compute_ops.MatrixProduct, compute_ops.Call, compute_ops.CallAddress),
+    *SCHEDULED,
+)
 OPS: tuple[type[Op], ...] = (*ALL, *PROGRAM, *LATE)
 SYNTAX: dict[type[Op], str] = {
     Branch: "branch 'block({arguments*})",

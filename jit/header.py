@@ -76,13 +76,15 @@ class Export:
 class Interface:
     """All that a module exports; `left_out` are functions that have no C interface, with the reason.
 
-    `message` is the function that explains a number that another one returned.
+    `message` is the function that explains a number that another one returned; `has_variables` says that the functions
+    share memory that lasts.
     """
 
     module: str
     exports: tuple[Export, ...]
     left_out: tuple[tuple[str, str], ...]
     message: str
+    has_variables: bool = False
 
 
 def interface_of(module: Module, names: Sequence[str]) -> Interface:
@@ -101,7 +103,7 @@ def interface_of(module: Module, names: Sequence[str]) -> Interface:
         inputs, outputs = _parameters(function)
         exports.append(Export(name, symbol, str(function.type), inputs, outputs))
     message = _identifier(f"{module.name}_message", "module_message", taken)
-    return Interface(module.name, tuple(exports), tuple(left_out), message)
+    return Interface(module.name, tuple(exports), tuple(left_out), message, bool(module.variables))
 
 
 def header_text(interface: Interface, messages: Sequence[str]) -> str:
@@ -115,7 +117,7 @@ def header_text(interface: Interface, messages: Sequence[str]) -> str:
                 "",
                 "Tensors are passed by pointer: all elements, row by row, aligned to an element.",
                 "Results must not overlap with arguments or each other.  f16 and bf16 are bit patterns,",
-                "bool is 0 or 1.  Functions may be called from several threads at once.",
+                f"bool is 0 or 1.  {_THREADS[interface.has_variables]}",
                 "",
                 f"A function returns 0, or a code that {interface.message} explains:",
                 f"{OUT_OF_MEMORY}: out of memory",
@@ -149,6 +151,12 @@ def header_text(interface: Interface, messages: Sequence[str]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+_THREADS: Final = (
+    "Functions may be called from several threads at once.",
+    "Functions share global variables: call them from one thread at a time.",
+)
 
 
 def _description(export: Export) -> Iterator[str]:

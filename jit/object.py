@@ -6,8 +6,8 @@
 3. All but the exported functions is internal.
 4. LLVM makes bitcode, assembly or an object of it, for any of its targets.
 
-Nothing refers to Python, NumPy or a BLAS: matrix products must have been left to nests
-(`Target.has_blas=False`).  What remains is the C library: `malloc`, `memset`, functions of `libm`.
+Nothing refers to Python, NumPy or a BLAS: matrix products must have been left to nests (`Target.has_blas=False`).
+What remains is the C library, as `malloc`, `memset` and functions of `libm`, and what the module declares as extern.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..core.errors import InternalError, UnsupportedError
 from ..core.ir import Module
 from ..core.schedule.target import Target as ScheduleTarget
 from . import cpus
+from .emit.extern import PREFIX
 from .emit.program import Program, emit_program
 from .emit.steps import CheckSite, Problem
 from .emit.writer import (
@@ -31,10 +32,8 @@ from .emit.writer import (
     I32,
     I64,
     PTR,
-    FunctionWriter,
     ModuleWriter,
     Parameter,
-    Register,
     constant,
 )
 from .header import OUT_OF_MEMORY, Export, Interface
@@ -103,13 +102,15 @@ def schedule_target(target: Target) -> ScheduleTarget:
 def write_library(module: Module, interface: Interface, target: Target) -> Library:
     """The text of the exported functions of a module in stage schedule."""
     writer = ModuleWriter(scalef=target.scalef)
-    messages: list[str] = []
+    sites: list[CheckSite] = []  # of all, as functions that are values may be called from anywhere
     for number, export in enumerate(interface.exports):
         function = module.functions[export.name]
-        program = emit_program(writer, function, f"kernel.{number}", functions=module.functions)
+        program = emit_program(
+            writer, function, f"kernel.{number}", functions=module.functions, sites=sites
+        )
         _embed(writer, program)
-        _write_wrapper(writer, export, program, _temporary(number), offset=len(messages))
-        messages += map(_meaning, program.sites)
+        _write_wrapper(writer, export, program, _temporary(number))
+    messages = list(map(_meaning, sites))
     text = "\n".join([writer.text(), _messages_text(messages)])
     return Library(text, interface, tuple(messages))
 
@@ -132,11 +133,11 @@ class Emitter:
             self.module.name = library.interface.module
             self.module.verify()
             use_registers(self.module, self.machine, library.text)
-            _publish(self.module, library.interface)
         except RuntimeError as error:
             raise InternalError(
                 f"LLVM refused the code of {library.interface.module}: {error}"
             ) from None
+        _publish(self.module, library.interface)
 
     def __enter__(self) -> Emitter:
         return self
@@ -175,11 +176,18 @@ _MESSAGE: Final = "export.message"
 def _publish(module: binding.ModuleRef, interface: Interface) -> None:
     """Give the exported functions their names, and make all others internal."""
     names = {_temporary(n): export.symbol for n, export in enumerate(interface.exports)}
+    outside = [f.name for f in module.functions if f.name.startswith(PREFIX)]
+    names |= {name: name.removeprefix(PREFIX) for name in outside}
     names[_MESSAGE] = interface.message
     for function in list(module.functions):
         if function.name in names:
             wanted = names[function.name]
+            is_outside = function.name in outside
             function.name = wanted
+            if function.name != wanted and is_outside:
+                raise UnsupportedError(
+                    f"@{wanted} is extern, and a function that compiled code calls itself: choose another name"
+                )
             if function.name != wanted:
                 raise InternalError(f"the name {wanted} is taken by the compiler itself")
         elif not function.is_declaration:
@@ -195,10 +203,8 @@ def _embed(writer: ModuleWriter, program: Program) -> None:
         writer.data(name, kept[address].tobytes())
 
 
-def _write_wrapper(
-    writer: ModuleWriter, export: Export, program: Program, name: str, *, offset: int
-) -> None:
-    """Write the function that C calls: its own arena, and a code that no other function returns."""
+def _write_wrapper(writer: ModuleWriter, export: Export, program: Program, name: str) -> None:
+    """Write the function that C calls: its own arena, and the kernel's code, which no other one returns."""
     count = len(export.inputs) + len(export.outputs)
     w = writer.function(name, [Parameter(PTR)] * count, I32)
     if program.arena_bytes <= STACK_BYTES:
@@ -217,17 +223,7 @@ def _write_wrapper(
         arena = w.value(PTR, f"inttoptr i64 {start.text} to ptr")
         found = w.call(program.name, I64, [*w.parameters, arena])
         w.call_void("free", [memory])
-    _return_code(w, found, offset)
-
-
-def _return_code(w: FunctionWriter, found: Register, offset: int) -> None:
-    """Return a kernel's code, moved behind the codes of the functions before."""
-    code = w.value(I32, f"trunc i64 {found.text} to i32")
-    if offset:
-        moved = w.value(I32, f"add i32 {code.text}, {offset}")
-        is_done = w.value(I1, f"icmp eq i32 {code.text}, 0")
-        code = w.select(is_done, code, moved)
-    w.ret(code)
+    w.ret(w.value(I32, f"trunc i64 {found.text} to i32"))
 
 
 def _messages_text(messages: Sequence[str]) -> str:
@@ -266,6 +262,7 @@ _MEANINGS: Final[Mapping[Problem, str]] = MappingProxyType(
         Problem.TRIPS: "a loop does not run once per element of what it stacks",
         Problem.DEPTH: "is called too deeply for the stack",
         Problem.MEMORY: "is called too deeply for the memory there is",
+        Problem.EXTERN: "has failed",
     }
 )
 
@@ -275,4 +272,8 @@ def _meaning(site: CheckSite) -> str:
     place = site.location.resolve() if site.location is not None else None
     where = f"{place.file}, line {place.line}: " if place is not None else ""
     callee = f"@{site.callee} " if site.callee else ""
+    if site.problem is Problem.STOP:
+        return f"{where}{site.text}"
+    if site.problem is Problem.ADDRESS:
+        return f"{where}{site.text} null, or memory out of bounds"
     return f"{where}{callee}{_MEANINGS.get(site.problem, site.problem.value)}"

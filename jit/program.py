@@ -6,19 +6,21 @@ that a call crosses from Python to the kernel once.
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from ..core.errors import InternalError
+from ..core.errors import InternalError, UnsupportedError
 from ..core.ir import Function
 from ..core.schedule.target import Target
 from . import entry
-from .emit.program import emit_program
+from .emit.program import Program, emit_program
 from .emit.steps import CheckSite
 from .emit.writer import ModuleWriter
 from .entry import Signature, bind, entry_text
@@ -72,18 +74,20 @@ def build(
     fallback: Callable[..., Any],
     explain: Callable[[CheckSite, int, int], object],
     functions: Mapping[str, Function] | None = None,
+    externs: Mapping[str, int] = MappingProxyType({}),
 ) -> Executable:
     """Compile a scheduled function, with those of `functions` that it calls, and bind its entry.
 
     `fallback` gets the arguments of calls that the signature does not fit; `explain` raises for a run-time
-    check that failed, given where, the index and the bound.
-    Raises: InternalError when LLVM refuses the code.
+    check that failed, given where, the index and the bound.  `externs` are the addresses of functions that are
+    defined elsewhere; those of the process are found by name.
+    Raises: UnsupportedError when there is no such function, InternalError when LLVM refuses the code.
     """
     writer = ModuleWriter(scalef=host_target().scalef)
     program = emit_program(writer, function, KERNEL, functions=functions, stack_bytes=stack_bytes())
     made = entry_text(signature, KERNEL, ENTRY, module=writer)
     text = writer.text()
-    symbols = {**program.symbols, **made.symbols}
+    symbols = {**program.symbols, **made.symbols, **extern_symbols(program, externs)}
     try:
         module = compile_module(text, symbols)
         address = module.address(made.name)
@@ -102,6 +106,31 @@ def build(
     return Executable(call, text, len(module.object_code), program.arena_bytes)
 
 
+def extern_symbols(program: Program, externs: Mapping[str, int]) -> dict[str, int]:
+    """The addresses of the functions that a program needs from elsewhere, by their symbols.
+
+    Raises: UnsupportedError when one is missing.
+    """
+    found: dict[str, int] = {}
+    for name, symbol in program.externs.items():
+        address = externs.get(name) or _address_in_process(name)
+        if not address:
+            raise UnsupportedError(
+                f"@{name} is extern, and no library of this process has it: load one, with "
+                "ctypes.CDLL(path, ctypes.RTLD_GLOBAL), or give its address"
+            )
+        found[symbol] = address
+    return found
+
+
+def _address_in_process(name: str) -> int | None:
+    """Where the process, or a library that it shows to all, has a function."""
+    try:
+        return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
+    except AttributeError:
+        return None
+
+
 def aligned(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Memory of at least `size` bytes, and 64, that begins on a cache line."""
     raw = np.zeros(max(size, 64) + 64, np.uint8)
@@ -109,4 +138,6 @@ def aligned(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return raw[start : start + max(size, 64)]
 
 
-__all__ = ["Executable", "Signature", "build", "entry", "host", "kernel_assembly", "kernel_text"]
+__all__ = [
+    "Executable", "Signature", "build", "entry", "extern_symbols", "host", "kernel_assembly", "kernel_text",
+]  # fmt: skip

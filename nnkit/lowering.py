@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .core.autodiff import differentiate
-from .core.compute import fuse, generate_compute
+from .core.compute import fuse, generate_compute, lower_memory
 from .core.ir import Module
 from .core.passes.base import ModulePass
 from .core.passes.pipeline import PIPELINES, Pipeline, code_generation
@@ -38,6 +38,20 @@ class Differentiate(ModulePass):
         pending = any(function.primal is not None for function in module.functions.values())
         differentiate(module)
         return pending or before != (set(module.functions), module.stage)
+
+
+@dataclass(frozen=True)
+class LowerMemory(ModulePass):
+    """Makes words of what is no tensor, and the ops on bytes of those on memory.
+
+    `entries` are functions that are called from outside.
+    """
+
+    name: ClassVar[str] = "lower-memory"
+    entries: tuple[str, ...] = ()
+
+    def run(self, module: Module) -> bool:
+        return lower_memory(module, self.entries)
 
 
 @dataclass(frozen=True)
@@ -89,7 +103,8 @@ def pipeline_to(
         case "optimized":
             return code_generation(*entries, level=level)
         case "compute":
-            return (GenerateCompute(), Fuse()) if level else (GenerateCompute(),)
+            nests = (LowerMemory(tuple(entries)), GenerateCompute())
+            return (*nests, Fuse()) if level else nests
         case "schedule":
             return (Schedule(target or Target()),)
         case _:

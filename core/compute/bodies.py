@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from ..errors import UnsupportedError
-from ..ir import Block, Function, Instruction, Region, Value
+from ..ir import Block, Effect, Function, Instruction, Region, Value
 from ..location import HasLocation
 from ..ops.control import For, If, Structured, While, carried_of
 from ..ops.movement import ShapeCast
 
 MOST_LOOPS = 256
 """Loops inside each other: the time that LLVM needs grows faster than their number."""
+
+
+_STAYS = Effect.WRITE | Effect.TRAP | Effect.CALL
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +94,35 @@ def bodies_of(function: Function) -> list[Body]:
                     raise unsupported(what, instruction.location)
                 found += [Body(r, instruction, k, loops) for k, r in enumerate(instruction.regions)]
     return found
+
+
+def effectful_regions(bodies: Sequence[Body]) -> set[Region]:
+    """The bodies in which something happens that matters even if nobody uses the results."""
+    found: set[Region] = set()
+    for body in reversed(bodies):
+        if any(happens(i, found) for i in body.block.instructions):
+            found.add(body.region)
+    return found
+
+
+def happens(instruction: Instruction, effectful: Set[Region]) -> bool:
+    """Whether an instruction stays even if nobody uses its results."""
+    return bool(instruction.op.effect & _STAYS) or not effectful.isdisjoint(instruction.regions)
+
+
+def live_instructions(block: Block, effectful: Set[Region]) -> list[Instruction]:
+    """What happens, and what that and the terminator depend on, in order."""
+    needed: set[Value] = set()
+    kept: list[Instruction] = []
+    for instruction in reversed(block.instructions):
+        if (
+            instruction.op.is_terminator
+            or any(result in needed for result in instruction.results)
+            or happens(instruction, effectful)
+        ):
+            needed.update(instruction.operands)
+            kept.append(instruction)
+    return kept[::-1]
 
 
 def unsupported(what: str, location: HasLocation | None) -> UnsupportedError:

@@ -9,7 +9,8 @@ In program order, each nest
    broadcasts move into the index maps, and what nobody reads any more is not stored.
 
 Joining keeps the order of the program: everything a nest reads from other clusters must come before the one
-it joins, or nobody has read from that one yet, so that it may move down.
+it joins, or nobody has read from that one yet, so that it may move down.  Library ops keep their order among
+each other, and with it effects: nests have none.
 
 Each value is looked at once per use and no body grows beyond `LARGEST_BODY`, so the time is linear in the
 length of the program.  Bodies of structured ops are fused by themselves; the op is a library op to its block.
@@ -28,7 +29,7 @@ from ..ops.literal import Literal
 from ..ops.nest import Affine, Bounds, Index, coordinate
 from ..types import scalar
 from .address import is_inside
-from .bodies import bodies_of
+from .bodies import bodies_of, effectful_regions
 from .cluster import Cluster, Written
 from .cost import STORE, cost_of, traffic
 from .lift import Axes, Lifted, Request, body_scalars, is_constant, place_of
@@ -57,11 +58,13 @@ def fuse(module: Module) -> None:
 
 
 def _fuse_function(function: Function) -> None:
-    for body in bodies_of(function):
+    bodies = bodies_of(function)
+    effectful = effectful_regions(bodies)
+    for body in bodies:
         program = _Program(survey(body.block))
         for instruction in body.block.instructions:
             program.place(instruction)
-        fused = rebuild(body.block, program.survey, program.clusters, program.libraries)
+        fused = rebuild(body.block, program.survey, program.clusters, program.libraries, effectful)
         body.region.blocks = [fused]
 
 

@@ -7,7 +7,7 @@
 3. A literal of one repeated element becomes a nest that writes it, which fusion turns into a constant of the
    readers.
 4. A call becomes a `call`, whose results are tensors.
-5. Instructions whose results nobody reads are dropped.
+5. Instructions whose results nobody reads are dropped, unless they have effects.
 
 Each body of an `if`, `while` or `for` goes the same way by itself, so all of them must be closed (pass
 `isolate`).
@@ -16,12 +16,13 @@ Each body of an `if`, `while` or `for` goes the same way by itself, so all of th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from ..errors import InternalError
-from ..ir import Block, Builder, Function, Instruction, Module, Op, Stage, Value
+from ..ir import Block, Builder, Extern, Function, Instruction, Module, Op, Region, Stage, Value
 from ..ops.aggregate import Aggregate, Apply, Extract
+from ..ops.bytes import BYTES
 from ..ops.contraction import Dot
 from ..ops.control import Structured
 from ..ops.literal import Literal
@@ -30,8 +31,8 @@ from ..ops.nest import Nest, Output, Yield, build_nest, identity_access
 from ..ops.scan import Scan
 from ..ops.terminators import Return
 from ..types import TensorType, TupleType, scalar
-from .bodies import bodies_of, unsupported
-from .ops import Call, MatrixProduct, results_of
+from .bodies import bodies_of, effectful_regions, live_instructions, unsupported
+from .ops import Call, CallAddress, MatrixProduct, results_of
 from .products import Side, emit_product, library_product, transposed_product
 
 _ROUNDS = 8
@@ -41,7 +42,8 @@ _ROUNDS = 8
 def generate_compute(module: Module) -> None:
     """Bring every function of `module` from stage optimizable to stage compute.
 
-    Bodies must be closed, and functions hold no aggregates but the returned one and the results of calls.
+    Bodies must be closed, values be tensors (`words.lower_memory`), and functions hold no aggregates but the
+    returned one and the results of calls.
     Raises: UnsupportedError for ops that have no nests, and for values that are not tensors.
     """
     if module.stage not in (Stage.RAW, Stage.OPTIMIZABLE):
@@ -52,34 +54,29 @@ def generate_compute(module: Module) -> None:
     module.stage = Stage.COMPUTE
 
 
-def live_instructions(block: Block) -> list[Instruction]:
-    """The instructions that the terminator depends on, in order."""
-    needed: set[Value] = set()
-    kept: list[Instruction] = []
-    for instruction in reversed(block.instructions):
-        if instruction.op.is_terminator or any(result in needed for result in instruction.results):
-            needed.update(instruction.operands)
-            kept.append(instruction)
-    return kept[::-1]
-
-
 def _generate_function(function: Function, module: Module) -> None:
     for type in (*function.type.parameters, *results_of(function.type)):
         if not isinstance(type, TensorType):
             raise unsupported(f"@{function.name} takes or returns a {type}", None)
-    for body in bodies_of(function):
+    bodies = bodies_of(function)
+    effectful = effectful_regions(bodies)
+    for body in bodies:
         for instruction in body.block.instructions:
             op = instruction.op
-            if isinstance(op, Apply) and module.functions[op.callee].body is None:
+            if isinstance(op, Apply) and not _is_there(module.functions[op.callee]):
                 what = f"a call of @{op.callee}, which has no body"
                 raise unsupported(what, instruction.location)
-        body.region.blocks = [_generate_block(body.block, function.name)]
+        body.region.blocks = [_generate_block(body.block, function.name, effectful)]
 
 
-def _generate_block(block: Block, name: str) -> Block:
+def _is_there(function: Function) -> bool:
+    return function.body is not None or isinstance(function.declaration, Extern)
+
+
+def _generate_block(block: Block, name: str, effectful: Set[Region]) -> Block:
     for _ in range(_ROUNDS):
         block = _Round.over(block).b.block
-        block.instructions = live_instructions(block)
+        block.instructions = live_instructions(block, effectful)
         if all(_is_compute(instruction.op) for instruction in block.instructions):
             return block
     raise InternalError(f"@{name}: the nest rules of its ops go round in circles")
@@ -178,13 +175,15 @@ class _Round:
 
 
 _COMPUTE = (
-    *(Nest, MatrixProduct, Scan, Call, Structured),
+    *(Nest, MatrixProduct, Scan, Call, CallAddress, Structured),
     *(Literal, ShapeCast, Aggregate, Return, Yield),
 )
 
 
 def _is_compute(op: Op) -> bool:
-    return isinstance(op, _COMPUTE) and not (isinstance(op, Literal) and _is_repeated(op))
+    if isinstance(op, Literal):
+        return not _is_repeated(op)
+    return isinstance(op, _COMPUTE) or type(op) in BYTES
 
 
 def _is_returned(instruction: Instruction) -> bool:

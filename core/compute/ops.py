@@ -1,4 +1,4 @@
-"""The library ops of stage compute: a matrix product with its transpositions folded in, and a call."""
+"""The library ops of stage compute: a matrix product with its transpositions folded in, and calls."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import ClassVar, TypeAlias
 from ..errors import ShapeError
 from ..ir.graph import Effect, Emitter, Op, Value
 from ..ops.arithmetic import Multiply
+from ..ops.bytes import ADDRESS
 from ..ops.combinator import Combinator
 from ..ops.nest import Access, Affine, Output, build_nest, coordinate
 from ..types import (
@@ -88,6 +89,24 @@ class Call(Op):
                 f"@{self.callee} takes ({', '.join(map(str, self.type.parameters))}), "
                 f"not ({', '.join(map(str, arguments))})"
             )
+        return results_of(self.type)
+
+
+@dataclass(frozen=True)
+class CallAddress(Op):
+    """A call of the function at an address: `call`, where only the running program knows which."""
+
+    name: ClassVar[str] = "callAddress"
+    syntax: ClassVar[str] = "callAddress {function} [of {arguments*}] as {type}"
+    takes_any: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.CALL
+    type: FunctionType
+
+    def infer(self, function: Type, *arguments: Type) -> tuple[Type, ...]:
+        if function != ADDRESS:
+            raise ShapeError(f"callAddress takes the address of a function, not a {function}")
+        if arguments != self.type.parameters:
+            raise ShapeError(f"a {self.type} does not take ({', '.join(map(str, arguments))})")
         return results_of(self.type)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
-from ..ir import Block, Builder, Instruction, Value
+from ..ir import Block, Builder, Instruction, Region, Value
 from ..ops.literal import Literal
 from ..ops.movement import ShapeCast
+from .bodies import happens
 from .cluster import Cluster
 from .survey import Survey
 
@@ -17,11 +18,15 @@ def rebuild(
     survey: Survey,
     clusters: Sequence[Cluster],
     libraries: Sequence[tuple[int, Instruction]],
+    effectful: Set[Region],
 ) -> Block:
-    """Write clusters and library ops (with their positions) in order, then the end of the old block."""
+    """Write clusters and library ops (with their positions) in order, then the end of the old block.
+
+    Bodies in `effectful` must run even if nobody needs their results.
+    """
     b = Builder(Block(list(block.arguments), name=block.name))
     writer = _Writer(survey, b, {argument: argument for argument in block.arguments})
-    for item, live in _live(survey, clusters, libraries):
+    for item, live in _live(survey, clusters, libraries, effectful):
         if isinstance(item, Cluster):
             for source in item.sources(live):
                 writer.materialize(source)
@@ -35,7 +40,10 @@ def rebuild(
 
 
 def _live(
-    survey: Survey, clusters: Sequence[Cluster], libraries: Sequence[tuple[int, Instruction]]
+    survey: Survey,
+    clusters: Sequence[Cluster],
+    libraries: Sequence[tuple[int, Instruction]],
+    effectful: Set[Region],
 ) -> list[tuple[Cluster | Instruction, set[Value]]]:
     """What has to run, in order, each with the results that somebody needs."""
     items: list[tuple[int, Cluster | Instruction]] = [
@@ -48,7 +56,7 @@ def _live(
     for _, item in reversed(items):
         made = [w.value for w in item.results] if isinstance(item, Cluster) else item.results
         live = needed.intersection(made)
-        if live:
+        if live or (isinstance(item, Instruction) and happens(item, effectful)):
             sources = item.sources(live) if isinstance(item, Cluster) else item.operands
             needed.update(survey.source(source) for source in sources)
             kept.append((item, live))

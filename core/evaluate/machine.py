@@ -19,6 +19,7 @@ from ..ops.random import RANDOM_SEED
 from ..types import I64, VOID, scalar
 from .arguments import convert
 from .frame import Frame
+from .heap import Heap, set_seed
 from .memory import Memory, Pointer
 
 MOST_FRAMES = 500_000
@@ -40,8 +41,11 @@ class Machine:
         self.frames: list[Frame] = []
         self.variables: dict[str, Pointer] = {}
         self.constants: dict[Instruction, Sequence[Any]] = {}
+        self.heap = Heap()
         self.seed = ((seed + (1 << 63)) % (1 << 64)) - (1 << 63)  # its last 64 bits, as an i64
         self.random_count = 0
+        if RANDOM_SEED in module.variables:
+            set_seed(self.heap, 8, self.seed)
         self.fuel = fuel
         self.budget: Iterable[None] = (
             repeat(None) if fuel is None else repeat(None, min(max(fuel, 0), sys.maxsize))

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..compute.ops import Call
+from ..compute.ops import Call, CallAddress
 from ..errors import TrapError
 from ..ir import Instruction, Op
 from ..ops.aggregate import Apply, ApplyValue
@@ -21,6 +21,7 @@ from ..ops.trap import Trap
 from ..types import PointerType, TupleType
 from .data import EnumValue, FunctionValue
 from .frame import Frame
+from .heap import HEAP_ACTIONS, action_of
 from .machine import Machine
 from .memory import existing
 from .pure import evaluate_instruction
@@ -40,7 +41,11 @@ def _random(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) 
 def returned(at: Instruction, result: Any) -> Sequence[Any]:
     """The results of the instruction that called: those of a `call` are the elements of a tuple."""
     op = at.op
-    return result if isinstance(op, Call) and isinstance(op.type.result, TupleType) else (result,)
+    return (
+        result
+        if isinstance(op, Call | CallAddress) and isinstance(op.type.result, TupleType)
+        else (result,)
+    )
 
 
 def _apply(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
@@ -55,6 +60,21 @@ def _apply_value(
     function, *arguments = operands
     called: FunctionValue = existing(function, "call")
     return m.call(called.name, arguments, at) or ()
+
+
+def _call_address(
+    m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
+    function, *arguments = operands
+    name = m.heap.names.get(int(function))
+    if name is None:
+        raise TrapError("call what is no function")
+    done = m.call(name, arguments, at)
+    return returned(at, done[0]) if done else ()
+
+
+def _on_bytes(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
+    return action_of(at.op.__class__)(at.op, m.heap, at, operands)
 
 
 def _literal(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
@@ -111,7 +131,11 @@ def _yield(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -
 def _if(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
     condition, *given = operands
     body = at.regions[0 if condition else 1]
-    m.enter(frame, body, given, lambda results: frame.assign(at, results))
+
+    def leave(results: Sequence[Any]) -> None:
+        frame.assign(at, results)
+
+    m.enter(frame, body, given, leave)
     return ()
 
 
@@ -172,6 +196,8 @@ STEPS: Mapping[type[Op], Step] = {
     Apply: _apply,
     Call: _apply,
     ApplyValue: _apply_value,
+    CallAddress: _call_address,
+    **dict.fromkeys(HEAP_ACTIONS, _on_bytes),
     Literal: _literal,
     Reference: _reference,
     Branch: _branch,

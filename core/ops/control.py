@@ -9,7 +9,7 @@
         yield %z: f32
     }
 
-    %n, %x = while %n0: i64, %x0: f32 {
+    %n, %x = while carrying %n0: i64, %x0: f32 {
     'condition(%i: i64, %v: f32):
         %more = lessThan %i: i64, 10: i64
         yield %more: bool

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..compute.ops import Call, MatrixProduct
+from ..compute.ops import Call, CallAddress, MatrixProduct
 from ..ir.graph import Op
+from ..ops.bytes import AddressOf, AllocateBytes, FunctionAddress, ReadBytes
 from ..ops.control import For, If, While
 from ..ops.nest import Nest
 from ..ops.scan import Scan
@@ -113,6 +114,53 @@ class ScheduledCall(Call):
 
 
 @dataclass(frozen=True)
+class ScheduledCallAddress(CallAddress):
+    """A call of a function at an address, whose results have their places."""
+
+    name: ClassVar[str] = "scheduledCallAddress"
+    syntax: ClassVar[str] = (
+        "scheduledCallAddress {function} [of {arguments*}] as {type} [into {places}]"
+    )
+    places: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScheduledReadBytes(ReadBytes):
+    """A read whose result has its place."""
+
+    name: ClassVar[str] = "scheduledReadBytes"
+    syntax: ClassVar[str] = "scheduledReadBytes {address} plus {offset} as {type} into {place}"
+    place: Place
+
+
+@dataclass(frozen=True)
+class ScheduledAllocateBytes(AllocateBytes):
+    """An allocation, with the place of the address."""
+
+    name: ClassVar[str] = "scheduledAllocateBytes"
+    syntax: ClassVar[str] = "scheduledAllocateBytes {count} until {owner} into {place}"
+    place: Place
+
+
+@dataclass(frozen=True)
+class ScheduledAddressOf(AddressOf):
+    """The address of a global variable, with its place."""
+
+    name: ClassVar[str] = "scheduledAddressOf"
+    syntax: ClassVar[str] = "scheduledAddressOf {symbol} of {bytes} into {place}"
+    place: Place
+
+
+@dataclass(frozen=True)
+class ScheduledFunctionAddress(FunctionAddress):
+    """The address of a function, with its place."""
+
+    name: ClassVar[str] = "scheduledFunctionAddress"
+    syntax: ClassVar[str] = "scheduledFunctionAddress {symbol} as {type} into {place}"
+    place: Place
+
+
+@dataclass(frozen=True)
 class ScheduledIf(If):
     """An `if` whose results have their places; both bodies have their frame at `frame` of the arena around."""
 
@@ -151,5 +199,7 @@ class ScheduledFor(For):
 SCHEDULED: tuple[type[Op], ...] = (
     *(Loops, Gemm, ScheduledScan),
     *(ScheduledCall, ScheduledIf, ScheduledWhile, ScheduledFor),
+    *(ScheduledCallAddress, ScheduledReadBytes, ScheduledAllocateBytes),
+    *(ScheduledAddressOf, ScheduledFunctionAddress),
 )
 """The ops that only this stage has."""

@@ -12,14 +12,25 @@ that the block around them sets aside.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
-from ..compute.bodies import Body, bodies_of
-from ..compute.generate import live_instructions
-from ..compute.ops import Call, MatrixProduct
+from ..compute.bodies import Body, bodies_of, effectful_regions, live_instructions
+from ..compute.ops import Call, CallAddress, MatrixProduct
 from ..errors import InternalError
 from ..ir import Block, Builder, Function, Instruction, Module, Op, Region, Stage, Value
 from ..ops.aggregate import Aggregate
+from ..ops.bytes import (
+    BYTES,
+    AddressOf,
+    AllocateBytes,
+    CheckAddress,
+    FreeBytes,
+    FunctionAddress,
+    MoveBytes,
+    ReadBytes,
+    StopIf,
+    WriteBytes,
+)
 from ..ops.control import For, If, Structured, While
 from ..ops.literal import Literal
 from ..ops.movement import ShapeCast
@@ -35,9 +46,14 @@ from .ops import (
     Gemm,
     Loops,
     Place,
+    ScheduledAddressOf,
+    ScheduledAllocateBytes,
     ScheduledCall,
+    ScheduledCallAddress,
     ScheduledFor,
+    ScheduledFunctionAddress,
     ScheduledIf,
+    ScheduledReadBytes,
     ScheduledScan,
     ScheduledWhile,
 )
@@ -85,10 +101,27 @@ def places_of(op: Op) -> tuple[Place, ...]:
     match op:
         case Loops() | ScheduledCall() | ScheduledIf() | ScheduledWhile() | ScheduledFor():
             return op.places
+        case ScheduledCallAddress():
+            return op.places
         case Gemm() | ScheduledScan():
+            return (op.place,)
+        case ScheduledReadBytes() | ScheduledAllocateBytes():
+            return (op.place,)
+        case ScheduledAddressOf() | ScheduledFunctionAddress():
             return (op.place,)
         case _:
             return ()
+
+
+def has_variables(function: Function) -> bool:
+    """Whether scalars are variables of a function: where there is control flow, or memory is used."""
+    bodies = bodies_of(function)
+    return len(bodies) > 1 or any(
+        isinstance(i.op, _WITH_VARIABLES) for body in bodies for i in body.block.instructions
+    )
+
+
+_WITH_VARIABLES: tuple[type[Op], ...] = (Call, CallAddress, *BYTES)
 
 
 def returned_values(block: Block) -> tuple[Value, ...]:
@@ -106,19 +139,25 @@ def returned_by(terminator: Instruction) -> tuple[Value, ...]:
 
 def _schedule_function(function: Function, target: Target) -> None:
     bodies = bodies_of(function)
-    calls = any(isinstance(i.op, Call) for body in bodies for i in body.block.instructions)
-    uses_registers = len(bodies) > 1 or calls
+    effectful = effectful_regions(bodies)
+    uses_registers = has_variables(function)
     sizes: dict[Region, int] = {}
     for body in reversed(bodies):
-        block = _schedule_block(body, target, sizes, uses_registers=uses_registers)
+        block = _schedule_block(body, target, sizes, effectful, uses_registers=uses_registers)
         body.region.blocks = [block]
         sizes[body.region] = block_bytes(block, sizes)
 
 
 def _schedule_block(
-    body: Body, target: Target, sizes: Mapping[Region, int], *, uses_registers: bool
+    body: Body,
+    target: Target,
+    sizes: Mapping[Region, int],
+    effectful: Set[Region],
+    *,
+    uses_registers: bool,
 ) -> Block:
     block = _with_own_outputs(body, target)
+    block.instructions = live_instructions(block, effectful)
     steps = [
         Step(i, plan_loops(i, i.op, target) if isinstance(i.op, Nest) else None)
         for i in block.instructions
@@ -167,7 +206,6 @@ def _with_own_outputs(body: Body, target: Target) -> Block:
                 else:
                     results = b.emit_many(op, operands, instruction.regions)
                 known.update(zip(instruction.results, results, strict=True))
-    b.block.instructions = live_instructions(b.block)
     return b.block
 
 
@@ -218,6 +256,18 @@ def _scheduled(step: Step, memory: MemoryPlan) -> Op:
             return ScheduledScan(combinator, axis, reverse, exclusive, places[0])
         case Call(callee, type):
             return ScheduledCall(callee, type, places)
+        case CallAddress(type):
+            return ScheduledCallAddress(type, places)
+        case ReadBytes(offset, type):
+            return ScheduledReadBytes(offset, type, places[0])
+        case AllocateBytes(owner):
+            return ScheduledAllocateBytes(owner, places[0])
+        case AddressOf(symbol, bytes):
+            return ScheduledAddressOf(symbol, bytes, places[0])
+        case FunctionAddress(symbol, type):
+            return ScheduledFunctionAddress(symbol, type, places[0])
+        case WriteBytes() | MoveBytes() | FreeBytes() | CheckAddress() | StopIf():
+            return step.instruction.op
         case If(results, inputs):
             return ScheduledIf(results, inputs, places, frame)
         case While(inputs):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..errors import NNKitError
 from ..ir import Instruction, Module, Op, Region
 from ..ops import Literal, Nest, Reference, Structured, Yield
+from ..ops.bytes import AddressOf, FunctionAddress
 from ..text.template import Operand, Optional, Piece, template_of
 from ..types import BOOL, PointerType, TensorType, Type
 
@@ -37,7 +38,8 @@ def traits_of(op: type[Op]) -> Traits:
         operand_count(op),
         not op.takes_any,
         len(op.bodies),
-        issubclass(op, Literal | Reference | Structured) or "callee" in fields,
+        issubclass(op, Literal | Reference | Structured)
+        or not fields.isdisjoint(("callee", "symbol")),
         issubclass(op, Nest),
         "place" in fields or "places" in fields,
     )
@@ -63,8 +65,10 @@ def _own_violations(op: Op, module: Module) -> Iterator[str]:
         yield from _literal_violations(op)
     elif isinstance(callee, str):
         yield from _named(callee, getattr(op, "type", None), module, "calls")
-    elif isinstance(op, Reference):
+    elif isinstance(op, Reference | FunctionAddress):
         yield from _named(op.symbol, op.type, module, "refers to")
+    elif isinstance(op, AddressOf) and op.symbol not in module.variables:
+        yield f"refers to @{op.symbol}, which is no variable"
 
 
 def _counted(bodies: int) -> str:

@@ -7,33 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..compute.ops import Call, MatrixProduct
+from ..compute.ops import Call, CallAddress, MatrixProduct
 from ..ir import Instruction, Op, Stage
 from ..ops import Aggregate, For, If, Literal, Nest, Return, Scan, ShapeCast, While, Yield
-from ..schedule.ops import (
-    Gemm,
-    Loops,
-    ScheduledCall,
-    ScheduledFor,
-    ScheduledIf,
-    ScheduledScan,
-    ScheduledWhile,
-)
+from ..ops.bytes import BYTES, CheckAddress, FreeBytes, MoveBytes, StopIf, WriteBytes
+from ..schedule.ops import SCHEDULED
 
-_BOTH: tuple[type[Op], ...] = (Literal, ShapeCast, Aggregate, Return, Yield)
+_BOTH: tuple[type[Op], ...] = (
+    *(Literal, ShapeCast, Aggregate, Return, Yield),
+    *(WriteBytes, MoveBytes, FreeBytes, CheckAddress, StopIf),
+)
 _COMPUTE: tuple[type[Op], ...] = (Nest, MatrixProduct, Call)
-_SCHEDULE: tuple[type[Op], ...] = (
-    Loops, Gemm, ScheduledScan, ScheduledCall, ScheduledIf, ScheduledWhile, ScheduledFor
-)  # fmt: skip
 LATE: Mapping[Stage, tuple[type[Op], ...]] = {
-    Stage.COMPUTE: (*_BOTH, *_COMPUTE, Scan, If, While, For),
-    Stage.SCHEDULE: (*_BOTH, *_SCHEDULE),
+    Stage.COMPUTE: (*_BOTH, *_COMPUTE, *BYTES, CallAddress, Scan, If, While, For),
+    Stage.SCHEDULE: (*_BOTH, *SCHEDULED),
 }
 """What stands in the stages that are near the machine, kinds of ops as well as single ones."""
 
 HOME: Mapping[type[Op], Stage] = {
     **dict.fromkeys(_COMPUTE, Stage.COMPUTE),
-    **dict.fromkeys(_SCHEDULE, Stage.SCHEDULE),
+    **dict.fromkeys(SCHEDULED, Stage.SCHEDULE),
 }
 """The ops that no earlier stage has."""
 

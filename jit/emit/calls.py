@@ -8,16 +8,18 @@ below `limit`, an address that the kernel computes and all calls pass on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
 from ...core.compute.bodies import bodies_of
-from ...core.ir import Function, Instruction
+from ...core.ir import Function, Instruction, Op
+from ...core.ops.bytes import AllocateBytes
 from ...core.schedule.arena import RESERVED
-from ...core.schedule.ops import ScheduledCall
-from ...core.schedule.plan import arena_bytes, returned_values
+from ...core.schedule.ops import ScheduledCall, ScheduledCallAddress, ScheduledFunctionAddress
+from ...core.schedule.plan import arena_bytes, has_variables, returned_values
 from ..llvm import REGISTERS
+from .cells import begin_cells, end_cells, release
 from .checks import Checks
 from .kernel import Frame, Kernel, Shared
 from .memory import NOTHING, shift
@@ -44,6 +46,17 @@ def write_call(k: Kernel, instruction: Instruction) -> None:
     k.checks.pass_on(k.w, code)
 
 
+def write_call_address(k: Kernel, instruction: Instruction) -> None:
+    """The same of the function at an address, which has been checked."""
+    assert isinstance(instruction.op, ScheduledCallAddress) and k.limit is not None
+    function, *arguments = instruction.operands
+    operands = [k.address(value) for value in arguments]
+    results = k.place_results(instruction)
+    pointer = k.w.inttoptr(k.w.load(k.address(function), I64))
+    code = k.w.call_pointer(pointer, I64, [*operands, *results, k.report, k.limit])
+    k.checks.pass_on(k.w, code)
+
+
 def begin_kernel(shared: Shared, function: Function) -> Kernel:
     """The kernel itself, `i64 @NAME(ptr inputs…, ptr outputs…, ptr arena)`."""
     arena = Parameter(PTR, f"noalias align {_ALIGNMENT}")
@@ -53,7 +66,15 @@ def begin_kernel(shared: Shared, function: Function) -> Kernel:
     )
     arena_address = w.parameters[-1]
     limit = shift(w, _stack_pointer(w), -shared.stack_bytes) if _has_calls(function) else None
-    return _kernel(shared, function, w, Frame(arena_address, ()), arena_address, limit, w.ret)
+    leave: Callable[[Register], None] = w.ret
+    if _uses_cells(shared, function):
+        begin_cells(w, arena_address)
+
+        def leave(code: Register) -> None:
+            end_cells(shared.module, w, arena_address)
+            w.ret(code)
+
+    return _kernel(shared, function, w, Frame(arena_address, ()), arena_address, limit, leave)
 
 
 def begin_callee(shared: Shared, function: Function, symbol: str) -> Kernel:
@@ -88,7 +109,16 @@ def _kernel(
     addresses = dict(zip(function.parameters, w.parameters, strict=False))
     frame = replace(frame, outputs=outputs)
     checks = Checks(shared.sites)
-    return Kernel(shared, w, report, [frame], limit, leave, addresses, checks)
+    if not _keeps_list(function):
+        return Kernel(shared, w, report, [frame], limit, leave, addresses, checks)
+    chain = w.allocate(PTR, align=8)
+    w.store(constant(PTR, 0), chain)
+
+    def give_back(code: Register) -> None:
+        release(shared.module, w, w.load(chain, PTR))
+        leave(code)
+
+    return Kernel(shared, w, report, [frame], limit, give_back, addresses, checks, chain)
 
 
 def _tensors(function: Function) -> list[Parameter]:
@@ -140,11 +170,37 @@ def _stack_pointer(w: FunctionWriter) -> Register:
 
 
 def _has_calls(function: Function) -> bool:
-    bodies = bodies_of(function)
-    return any(isinstance(i.op, ScheduledCall) for body in bodies for i in body.block.instructions)
+    return any(isinstance(op, ScheduledCall | ScheduledCallAddress) for op in _ops(function))
+
+
+def _keeps_list(function: Function) -> bool:
+    """Whether memory is allocated that lasts until the function returns, and does not lie on its stack."""
+    return any(
+        isinstance(op, AllocateBytes) and op.owner in ("call", "frame") for op in _ops(function)
+    )
+
+
+def _uses_cells(shared: Shared, function: Function) -> bool:
+    """Whether memory is allocated that lasts as long as the run, by the function or what it may call."""
+    found = {function.name}
+    pending = [function]
+    while pending:
+        for op in _ops(pending.pop()):
+            if isinstance(op, AllocateBytes) and op.owner == "run":
+                return True
+            name = op.callee if isinstance(op, ScheduledCall) else None
+            name = op.symbol if isinstance(op, ScheduledFunctionAddress) else name
+            callee = shared.functions.get(name) if name is not None else None
+            if callee is not None and callee.name not in found and callee.body is not None:
+                found.add(callee.name)
+                pending.append(callee)
+    return False
+
+
+def _ops(function: Function) -> Iterator[Op]:
+    return (i.op for body in bodies_of(function) for i in body.block.instructions)
 
 
 def _attributes(function: Function) -> str:
-    """Where there is control flow, scalars are variables."""
-    uses_registers = len(bodies_of(function)) > 1 or _has_calls(function)
-    return f'nounwind "{REGISTERS}"' if uses_registers else "nounwind"
+    """Where there is control flow or memory, scalars are variables."""
+    return f'nounwind "{REGISTERS}"' if has_variables(function) else "nounwind"

@@ -15,7 +15,9 @@ from ...core.errors import (
     NNKitError,
     RecursionDepthError,
     ShapeError,
+    TrapError,
 )
+from ...core.ops.bytes import stop_message
 from .steps import CheckSite, Problem
 from .writer import I64, FunctionWriter, Register, constant
 
@@ -39,6 +41,12 @@ def error_of(site: CheckSite, first: int, second: int) -> NNKitError:
             return RecursionDepthError(
                 f"@{site.callee} is called too deeply: there are no {second} bytes of memory for one more call"
             )
+        case Problem.ADDRESS:
+            return TrapError(stop_message(site.text, first))
+        case Problem.STOP:
+            return TrapError(site.text)
+        case Problem.EXTERN:
+            return TrapError(f"the extern function @{site.callee} failed with the code {first}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def write_if(k: Kernel, instruction: Instruction) -> Iterator[Block]:
     labels = w.new_label("then"), w.new_label("else")
     done = w.new_label("if.done")
     frame = Frame(k.in_arena(op.frame), results)
-    w.branch_if(_truth(k, condition), *labels)
+    w.branch_if(truth(k, condition), *labels)
     for region, label in zip(instruction.regions, labels, strict=True):
         w.begin(label)
         k.enter(region.entry, inputs, frame)
@@ -57,7 +57,7 @@ def write_while(k: Kernel, instruction: Instruction) -> Iterator[Block]:
     k.enter(condition, arguments, Frame(arena, ()))
     yield condition
     k.exit()
-    w.branch_if(_truth(k, condition.terminator.operands[0]), inside, done)
+    w.branch_if(truth(k, condition.terminator.operands[0]), inside, done)
     w.begin(inside)
     k.enter(body, arguments, Frame(arena, carried))
     yield body
@@ -131,7 +131,7 @@ def _rows(k: Kernel, stacked: Sequence[Value], number: Register) -> list[Registe
     return rows
 
 
-def _truth(k: Kernel, value: Value) -> Register:
+def truth(k: Kernel, value: Value) -> Register:
     """A bool, as a branch wants it."""
     return unpack(k.w, k.w.load(k.address(value), memory_type(BOOL)), BOOL)
 

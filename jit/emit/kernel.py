@@ -52,6 +52,8 @@ class Shared:
     callees: dict[str, str] = field(default_factory=dict[str, str])
     """The symbols of functions that are called, in the order in which they were met."""
     constants: dict[Literal, Register] = field(default_factory=dict[Literal, Register])
+    externs: dict[str, str] = field(default_factory=dict[str, str])
+    """The symbols of functions that are defined elsewhere, by name."""
 
     def symbol(self, callee: str) -> str:
         """What the function `callee` is called in the text."""
@@ -95,7 +97,8 @@ class Kernel:
     """A function of the program.
 
     `report` is where the details of a failure go, `limit` the address below which the stack must not reach (only in
-    functions that call others); `leave` returns a code.
+    functions that call others); `leave` returns a code.  `chain` is the variable with the list of memory that is
+    given back then, in functions that have such.
     """
 
     shared: Shared
@@ -106,6 +109,7 @@ class Kernel:
     leave: Callable[[Register], None]
     addresses: dict[Value, Register]
     checks: Checks
+    chain: Register | None = None
 
     @property
     def frame(self) -> Frame:

@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Op
 from ...core.ops.aggregate import Aggregate
+from ...core.ops.bytes import CheckAddress, FreeBytes, MoveBytes, StopIf, WriteBytes
 from ...core.ops.literal import Literal
 from ...core.ops.movement import ShapeCast
 from ...core.ops.nest import Yield
@@ -25,17 +26,34 @@ from ...core.ops.terminators import Return
 from ...core.schedule.ops import (
     Gemm,
     Loops,
+    ScheduledAddressOf,
+    ScheduledAllocateBytes,
     ScheduledCall,
+    ScheduledCallAddress,
     ScheduledFor,
+    ScheduledFunctionAddress,
     ScheduledIf,
+    ScheduledReadBytes,
     ScheduledScan,
     ScheduledWhile,
 )
 from ...core.schedule.plan import arena_bytes, returned_by
 from ...core.types import Array
 from ..runtime.blas import Blas, find_blas
-from .calls import STACK_BYTES, begin_callee, begin_kernel, write_call
+from .bytes import (
+    write_address,
+    write_allocate,
+    write_check,
+    write_free,
+    write_function_address,
+    write_move,
+    write_read,
+    write_stop,
+    write_write,
+)
+from .calls import STACK_BYTES, begin_callee, begin_kernel, write_call, write_call_address
 from .control import write_copy, write_for, write_if, write_while, write_yield
+from .extern import write_extern
 from .kernel import INLINE_BYTES, Kernel, Shared
 from .library import SYMBOL, write_gemm
 from .memory import define_nothing
@@ -50,7 +68,8 @@ class Program:
     """What a kernel that has been written needs besides its text.
 
     `symbols` are the addresses to link it with; they stay good while the program is referenced, which
-    `data` sees to.  `sites[n - 1]` is the check that a result of n speaks of.
+    `data` sees to.  `sites[n - 1]` is the check that a result of n speaks of.  `externs` are the symbols of functions
+    that are defined elsewhere, by name.
     """
 
     name: str
@@ -58,6 +77,7 @@ class Program:
     sites: tuple[CheckSite, ...]
     arena_bytes: int
     data: tuple[Array, ...]
+    externs: Mapping[str, str]
 
 
 def emit_program(
@@ -68,13 +88,17 @@ def emit_program(
     functions: Mapping[str, Function] | None = None,
     blas: Blas | None = None,
     stack_bytes: int = STACK_BYTES,
+    sites: list[CheckSite] | None = None,
 ) -> Program:
     """Write the kernel `name` of a function in stage schedule into `module`.
 
     `functions` are those that it may call, by name.  Matrix products call `blas`, by default that of this process.
-    `stack_bytes` is how much of the stack calls may take.
+    `stack_bytes` is how much of the stack calls may take.  `sites` are those of programs written before, whose
+    functions this one might meet as values: the checks of this one are added to them.
     """
-    shared = Shared(module, name, blas, functions or {}, stack_bytes)
+    shared = Shared(
+        module, name, blas, functions or {}, stack_bytes, [] if sites is None else sites
+    )
     define_nothing(module)
     kernel = begin_kernel(shared, function)
     _write_function(kernel, function)
@@ -82,10 +106,18 @@ def emit_program(
     while written < len(shared.callees):
         callee, symbol = list(shared.callees.items())[written]
         inner = shared.functions[callee]
-        _write_function(begin_callee(shared, inner, symbol), inner)
+        if inner.body is None:
+            write_extern(shared, inner, symbol)
+        else:
+            _write_function(begin_callee(shared, inner, symbol), inner)
         written += 1
     return Program(
-        name, shared.symbols, tuple(shared.sites), arena_bytes(function), tuple(shared.data)
+        name,
+        shared.symbols,
+        tuple(shared.sites),
+        arena_bytes(function),
+        tuple(shared.data),
+        shared.externs,
     )
 
 
@@ -160,6 +192,16 @@ WRITERS: Final[Mapping[type[Op], Writer]] = {
     Gemm: _write_product,
     ScheduledScan: _write_scan,
     ScheduledCall: write_call,
+    ScheduledCallAddress: write_call_address,
+    ScheduledReadBytes: write_read,
+    WriteBytes: write_write,
+    MoveBytes: write_move,
+    ScheduledAllocateBytes: write_allocate,
+    FreeBytes: write_free,
+    ScheduledAddressOf: write_address,
+    ScheduledFunctionAddress: write_function_address,
+    CheckAddress: write_check,
+    StopIf: write_stop,
     ScheduledIf: write_if,
     ScheduledWhile: write_while,
     ScheduledFor: write_for,

@@ -31,18 +31,25 @@ class Problem(enum.Enum):
     """A recursion that would leave the stack: the bytes it may have."""
     MEMORY = "memory"
     """No memory for a call: the bytes it wanted."""
+    ADDRESS = "address"
+    """Use of an address that leads nowhere: the address."""
+    STOP = "stop"
+    """The program stopped itself, for the reason that the site has."""
+    EXTERN = "extern"
+    """A function that is defined elsewhere has failed: the code it returned."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckSite:
     """A place where a program may find something wrong; `location` is the user's line.
 
-    `callee` is the function that could not be called.
+    `callee` is the function that could not be called; `text` is what the program wanted to do, or why it stopped.
     """
 
     location: HasLocation | None
     problem: Problem = Problem.INDEX
     callee: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,6 +110,18 @@ def test_neighbours_by_offset() -> None:
     assert left == 1
 
 
+def test_copying_changes_what_lies_behind_the_first_place() -> None:
+    _, left = loads("""
+        %p = allocateStack i64 count 4
+        %o = offset %p: *i64 by 1: i64
+        store %x: i64 to %o: *i64
+        %c = literal 1: i64
+        copy from %p: *i64 to %o: *i64 count %c: i64
+        %a = load %o: *i64
+        return %a: i64""")
+    assert left == 1
+
+
 def test_memory_that_is_given_back_is_not_known_any_more() -> None:
     module, left = loads("""
         %p = allocateHeap i64 count 1: i64

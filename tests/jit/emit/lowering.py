@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nnkit.core.compute import fuse, generate_compute
+from nnkit.core.compute import fuse, generate_compute, lower_memory
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module, Stage
 from nnkit.core.passes.base import apply_pass
@@ -42,6 +42,7 @@ def scheduled_module(text: str, *, fused: bool = True, target: Target = DECISION
     module = parsed(text)
     apply_pass(Isolate(), module)
     module.stage = Stage.OPTIMIZABLE
+    lower_memory(module)
     generate_compute(module)
     if fused:
         fuse(module)
@@ -62,6 +63,8 @@ def check(text: str, *arguments: Any, exact: bool = True) -> list[Array]:
     wanted = flat(evaluate(module, "f", *arrays))
     apply_pass(Isolate(), module)
     module.stage = Stage.OPTIMIZABLE
+    assert_stage(module, arrays, wanted, exact=exact)
+    lower_memory(module)
     assert_stage(module, arrays, wanted, exact=exact)
     generate_compute(module)
     assert_stage(module, arrays, wanted, exact=exact)

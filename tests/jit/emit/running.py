@@ -24,6 +24,7 @@ from nnkit.jit.emit.checks import error_of
 from nnkit.jit.emit.program import Program, emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 from nnkit.jit.llvm import Engine, host_engine
+from nnkit.jit.program import extern_symbols
 
 
 @dataclass(frozen=True)
@@ -109,9 +110,12 @@ def run(
     functions: Mapping[str, Function] | None = None,
     *,
     stack_bytes: int = STACK_BYTES,
+    externs: Mapping[str, int] | None = None,
 ) -> list[Array]:
     """What compiled code returns, with the arrays given as the evaluator takes them; `functions` may be called."""
-    return run_all([function], arrays, functions=functions, stack_bytes=stack_bytes)[0]
+    return run_all(
+        [function], arrays, functions=functions, stack_bytes=stack_bytes, externs=externs
+    )[0]
 
 
 def run_all(
@@ -120,6 +124,7 @@ def run_all(
     engine: Engine | None = None,
     functions: Mapping[str, Function] | None = None,
     stack_bytes: int = STACK_BYTES,
+    externs: Mapping[str, int] | None = None,
 ) -> list[list[Array]]:
     """The same for several functions of the same parameters, compiled together, for this machine or a lesser one."""
     engine = engine or host_engine()
@@ -131,6 +136,8 @@ def run_all(
         for number, function in enumerate(entries)
     ]
     symbols = {name: at for program in programs for name, at in program.symbols.items()}
+    for program in programs:
+        symbols |= extern_symbols(program, externs or {})
     compiled = engine.compile_module(module.text(), symbols)
     return [
         call(compiled.address(program.name), program, function, arrays)

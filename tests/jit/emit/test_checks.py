@@ -9,6 +9,7 @@ from nnkit.core.errors import (
     NNKitError,
     RecursionDepthError,
     ShapeError,
+    TrapError,
 )
 from nnkit.jit.emit.checks import error_of
 from nnkit.jit.emit.steps import CheckSite, Problem
@@ -35,5 +36,19 @@ def test_every_problem_is_an_error_that_says_both_numbers(
     assert message in str(error) and "5" in str(error)
 
 
+TRAPS = [
+    (Problem.ADDRESS, 0, "load from null"),
+    (Problem.ADDRESS, 1, "load from memory out of bounds"),
+    (Problem.STOP, 0, "load from"),
+    (Problem.EXTERN, 7, "the extern function @f failed with the code 7"),
+]
+
+
+@pytest.mark.parametrize(("problem", "number", "message"), TRAPS)
+def test_traps_say_what_the_program_wanted(problem: Problem, number: int, message: str) -> None:
+    error = error_of(CheckSite(None, problem, "f", "load from"), number, 0)
+    assert isinstance(error, TrapError) and str(error) == message
+
+
 def test_every_problem_has_a_case() -> None:
-    assert {problem for problem, *_ in CASES} == set(Problem)
+    assert {problem for problem, *_ in (*CASES, *TRAPS)} == set(Problem)

@@ -181,7 +181,5 @@ func @f: () -> i8 {
 @pytest.mark.parametrize("message", REFUSED)
 def test_what_is_refused_says_what_to_do(message: str) -> None:
     module = parse_module('module "m"\nstage raw\n' + REFUSED[message])
-    advance(module, "f", "optimizable")
-    advance(module, "f", "optimized")
     with pytest.raises(UnsupportedError, match=re.escape(message)):
-        advance(module, "f", "compute")
+        lower_memory(module, ("f",))

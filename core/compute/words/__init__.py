@@ -1,0 +1,9 @@
+"""Before loop nests: what is no tensor becomes words, and the ops of memory become those on bytes.
+
+Read `layout` (how values lie in memory), `lower` (the way), `context` (what the rules write with), then the rules:
+`pointers`, `owned` (boxes, stacks, enums) and `passing` (aggregates, calls, bodies).
+"""
+
+from .lower import lower_memory
+
+__all__ = ["lower_memory"]

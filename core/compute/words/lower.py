@@ -1,0 +1,200 @@
+"""Pointers, boxes, stacks, enums and functions become words, aggregates their leaves.
+
+1. Every value becomes the list of its leaves (`layout`), in the signatures of all functions, too: tensors as they
+   are, and an `i64` for all that is none.
+2. Each instruction that knows of such values is written anew by its rule, with the ops of `core.ops.bytes`; the
+   others stay.
+3. A function of tensors and tuples of tensors whose instructions know of nothing else stays as it is.
+
+Bodies must be closed, as each block is written by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from ...errors import UnsupportedError
+from ...ir import Extern, Function, Instruction, Module, Op, Region, Value
+from ...ops.aggregate import Aggregate, Apply, ApplyValue, Extract, Insert
+from ...ops.control import For, If, While
+from ...ops.enums import EnumCase, IsCase, Payload
+from ...ops.memory import (
+    AllocateBox,
+    AllocateHeap,
+    AllocateStack,
+    Copy,
+    Deallocate,
+    ElementPointer,
+    Load,
+    Offset,
+    ProjectBox,
+    Release,
+    Retain,
+    Store,
+)
+from ...ops.nest import Yield
+from ...ops.reference import Null, Reference, Undefined
+from ...ops.stack import CreateStack, DestroyStack, Pop, Push
+from ...ops.terminators import Return
+from ...ops.trap import Trap
+from ...types import OpaqueType, PointerType, TensorType, TupleType, Type
+from ..bodies import bodies_of
+from . import owned, passing, pointers
+from .context import NOTHING, Context, Program, results_named, start_context
+from .layout import reaches_cells
+
+Rule: TypeAlias = Callable[[Context, Instruction], Sequence[list[Value]]]
+"""Writes an instruction anew; the leaves of each result."""
+
+MOST_VARIABLES = 1 << 30
+"""Bytes of global variables, which code reaches by distances of 32 bits."""
+
+STACK_ROOM = 4096
+"""Bytes of its stack that a function may take for memory that it allocates."""
+
+
+def lower_memory(module: Module, entries: Sequence[str] = ()) -> bool:
+    """Bring `module` to words and leaves; whether there was anything to do.
+
+    `entries` are functions that are called from outside: they take and return tensors, and aggregates of them.
+    Raises: UnsupportedError for entries of other types, and for what cannot be a word.
+    """
+    if not any(_knows_more(function) for function in module.functions.values()):
+        return False
+    program = Program(module)
+    for name in entries:
+        _check_entry(module.functions[name], program)
+    _check_variables(program)
+    for function in module.functions.values():
+        if function.body is not None:
+            _lower_function(function, program)
+    for function in module.functions.values():
+        is_extern = isinstance(function.declaration, Extern)
+        if is_extern:
+            _check_extern(function, program)
+        if is_extern or function.body is not None:
+            function.type = program.layout.flat(function.type)
+    return True
+
+
+def _knows_more(function: Function) -> bool:
+    """Whether a function has values that are neither tensors nor what a call returns, or effects."""
+    if isinstance(function.declaration, Extern):
+        return True
+    if function.body is None:
+        return False
+    values: list[Value] = []
+    for body in bodies_of(function):
+        values += body.block.arguments
+        for instruction in body.block.instructions:
+            if type(instruction.op) in MEMORY:
+                return True
+            values += instruction.results
+    return any(not _is_plain(value.type) for value in values)
+
+
+def _is_plain(type: Type) -> bool:
+    if isinstance(type, TupleType):
+        return all(isinstance(element, TensorType) for element in type.elements)
+    return isinstance(type, TensorType)
+
+
+def _lower_function(function: Function, program: Program) -> None:
+    room = [STACK_ROOM]
+    given: dict[Region, list[bool]] = {}
+    for body in bodies_of(function):  # outer before inner, so that `given` is known
+        valid = given.get(body.region, ())
+        c = start_context(program, body.block, body.loops, room, valid)
+        for instruction in body.block.instructions:
+            c.b.location = instruction.location
+            rule = RULES.get(type(instruction.op), _keep)
+            results_named(c, instruction, rule(c, instruction))
+        given.update(c.given)
+        body.region.blocks = [c.b.block]
+
+
+def _keep(c: Context, at: Instruction) -> list[list[Value]]:
+    """An op of tensors."""
+    operands = [c.word(operand) for operand in at.operands]
+    return [[made] for made in c.b.emit_many(at.op, operands, at.regions)]
+
+
+def _check_entry(function: Function, program: Program) -> None:
+    for type in (*function.type.parameters, function.type.result):
+        for _, leaf in program.layout.leaves(type):
+            if not isinstance(leaf, TensorType):
+                what = "takes" if type in function.type.parameters else "returns"
+                raise UnsupportedError(
+                    f"@{function.name} {what} a {leaf}: what is called from outside takes and returns "
+                    "tensors, and tuples, structs and arrays of them; the evaluator runs it"
+                )
+
+
+def _check_extern(function: Function, program: Program) -> None:
+    """C gets tensors, and addresses that do not lead to what only our code can read."""
+    for type in (*function.type.parameters, function.type.result):
+        for _, leaf in program.layout.leaves(type):
+            is_passed = isinstance(leaf, TensorType | PointerType | OpaqueType)
+            if not is_passed or reaches_cells([leaf]):
+                raise UnsupportedError(
+                    f"@{function.name} is extern and has a {leaf} in its signature: C is given tensors, "
+                    "pointers to tensors and their aggregates, and opaque values"
+                )
+
+
+def _check_variables(program: Program) -> None:
+    sizes = {
+        name: program.layout.extent(variable.type).bytes
+        for name, variable in program.module.variables.items()
+        if name != NOTHING
+    }
+    if sum(sizes.values()) > MOST_VARIABLES:
+        largest = max(sizes, key=lambda name: sizes[name])
+        raise UnsupportedError(
+            f"the global variables take {sum(sizes.values())} bytes, @{largest} alone {sizes[largest]}; compiled "
+            f"programs have at most {MOST_VARIABLES}: allocate the memory on the heap"
+        )
+
+
+MEMORY: Mapping[type[Op], Rule] = {
+    AllocateStack: pointers.allocate_stack,
+    AllocateHeap: pointers.allocate_heap,
+    Deallocate: pointers.deallocate,
+    Load: pointers.load,
+    Store: pointers.store,
+    Copy: pointers.copy,
+    ElementPointer: pointers.element_pointer,
+    Offset: pointers.offset,
+    Reference: pointers.reference,
+    AllocateBox: owned.allocate_box,
+    ProjectBox: owned.project_box,
+    Retain: owned.retain,
+    Release: owned.release,
+    CreateStack: owned.create_stack,
+    Push: owned.push,
+    Pop: owned.pop,
+    DestroyStack: owned.destroy_stack,
+    EnumCase: owned.enum_case,
+    IsCase: owned.is_case,
+    Payload: owned.payload,
+    Null: passing.null,
+    Undefined: passing.undefined,
+    Trap: passing.trap,
+    ApplyValue: passing.apply_value,
+    Insert: passing.insert,
+}
+"""Rules of the ops that only programs with more than tensors have."""
+
+RULES: Mapping[type[Op], Rule] = {
+    **MEMORY,
+    Aggregate: passing.aggregate,
+    Extract: passing.extract,
+    Apply: passing.apply,
+    Return: passing.returned,
+    If: passing.structured,
+    While: passing.structured,
+    For: passing.structured,
+    Yield: passing.yielded,
+}
+"""How each instruction is written anew that is more than an op of tensors."""

@@ -1,0 +1,124 @@
+"""Values that are passed on: aggregates, calls, structured ops and what they carry, as their leaves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...ir import Extern, Instruction, Value
+from ...ops.aggregate import Aggregate, Apply, ApplyValue, Extract, Insert
+from ...ops.control import For, If, While, carried_of
+from ...ops.nest import Yield
+from ...ops.reference import Undefined
+from ...ops.terminators import Return
+from ...types import TensorType, TupleType, elements_of
+from ..bodies import unsupported
+from ..ops import CallAddress
+from .context import Context
+
+
+def aggregate(c: Context, at: Instruction) -> list[list[Value]]:
+    return [c.all_leaves(at.operands)]
+
+
+def extract(c: Context, at: Instruction) -> list[list[Value]]:
+    op, (x,) = at.op, at.operands
+    assert isinstance(op, Extract)
+    if isinstance(x.type, TensorType):
+        raise unsupported("extract from a tensor, which the pass expand writes out", at.location)
+    found, _ = c.layout.slice_of(x.type, op.keys)
+    return [c.leaves(x)[found]]
+
+
+def insert(c: Context, at: Instruction) -> list[list[Value]]:
+    op, (element, x) = at.op, at.operands
+    assert isinstance(op, Insert)
+    if isinstance(x.type, TensorType):
+        raise unsupported("insert to a tensor, which the pass expand writes out", at.location)
+    place, _ = c.layout.slice_of(x.type, op.keys)
+    leaves = list(c.leaves(x))
+    leaves[place] = c.leaves(element)
+    return [leaves]
+
+
+def null(c: Context, at: Instruction) -> list[list[Value]]:
+    return [[c.number(0)]]
+
+
+def undefined(c: Context, at: Instruction) -> list[list[Value]]:
+    op = at.op
+    assert isinstance(op, Undefined)
+    return [c.zeros(op.type)]
+
+
+def trap(c: Context, at: Instruction) -> list[list[Value]]:
+    c.stop("the program stopped at a trap")
+    return []
+
+
+# Calls.
+
+
+def apply(c: Context, at: Instruction) -> list[list[Value]]:
+    op = at.op
+    assert isinstance(op, Apply)
+    if c.program.module.functions[op.callee].body is None:
+        _check_extern(c, at, op)
+    flat = c.layout.flat(op.type)
+    result = c.b.emit(Apply(op.callee, flat), *c.all_leaves(at.operands))
+    if not isinstance(flat.result, TupleType):
+        return [[result]]
+    return [[c.b.emit(Extract((index,)), result) for index in range(len(flat.result.elements))]]
+
+
+def _check_extern(c: Context, at: Instruction, op: Apply) -> None:
+    if not isinstance(c.program.module.functions[op.callee].declaration, Extern):
+        raise unsupported(f"a call of @{op.callee}, which has no body", at.location)
+
+
+def apply_value(c: Context, at: Instruction) -> list[list[Value]]:
+    op = at.op
+    assert isinstance(op, ApplyValue)
+    function, *arguments = at.operands
+    address = c.word(function)
+    c.check(address, "call")
+    flat = c.layout.flat(op.type)
+    return [list(c.b.emit_many(CallAddress(flat), [address, *c.all_leaves(arguments)]))]
+
+
+def returned(c: Context, at: Instruction) -> list[list[Value]]:
+    leaves = c.all_leaves(at.operands)
+    if at.operands and elements_of(at.operands[0].type) is None:
+        c.b.emit_many(Return(), leaves)
+        return []
+    type = TupleType(tuple(leaf.type for leaf in leaves))
+    c.b.emit_many(Return(), [c.b.emit(Aggregate(type), *leaves)])
+    return []
+
+
+# Structured ops: their bodies are written by themselves.
+
+
+def structured(c: Context, at: Instruction) -> list[list[Value]]:
+    op = at.op
+    assert isinstance(op, If | While | For)
+    first_input = len(at.operands) - op.inputs
+    fixed = 1 if isinstance(op, If) else carried_of(at).start
+    decided = [c.word(x) for x in at.operands[:fixed]]
+    carried = c.all_leaves(at.operands[fixed:first_input])
+    given = c.all_leaves(at.operands[first_input:])
+    for region in at.regions:
+        inputs = at.operands[first_input:]
+        unknown = len(region.entry.arguments) - len(inputs)
+        valid = [all(c.is_valid(leaf) for leaf in c.leaves(x)) for x in inputs]
+        c.given[region] = [False] * unknown + valid
+    flat: If | While | For = replace(op, inputs=len(given))
+    if isinstance(flat, If):
+        types = tuple(leaf for t in flat.results for leaf in c.layout.machine_leaves(t))
+        flat = replace(flat, results=types)
+    made = iter(c.b.emit_many(flat, [*decided, *carried, *given], at.regions))
+    return [[next(made) for _ in c.layout.machine_leaves(old.type)] for old in at.results]
+
+
+def yielded(c: Context, at: Instruction) -> list[list[Value]]:
+    c.b.emit_many(Yield(), c.all_leaves(at.operands))
+    return []

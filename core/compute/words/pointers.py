@@ -1,0 +1,180 @@
+"""Pointers and the memory they lead to, as addresses.
+
+A pointer is checked where something is read or written through it, unless it is known to lead somewhere.
+`elementPointer` by a number that is out of range gives `OUTSIDE`, which the next check finds; null stays null.
+
+Heap memory has a head of 16 bytes before it: a mark, by which `deallocate` knows what it can give back.
+"""
+
+from __future__ import annotations
+
+from ...ir import Instruction, Value
+from ...ops.aggregate import positions_of
+from ...ops.arithmetic import Add
+from ...ops.bytes import FIRST_ADDRESS, OUTSIDE, AddressOf, FunctionAddress, MoveBytes
+from ...ops.comparison import And, Equal, GreaterThan, GreaterThanOrEqual, LessThan
+from ...ops.memory import (
+    AllocateHeap,
+    AllocateStack,
+    ElementPointer,
+    pointee_at,
+)
+from ...ops.reference import Reference
+from ...types import ArrayType, PointerType, TensorType, Type
+from .context import Context, literal_number
+
+MOST_BYTES = 1 << 46
+"""More than any machine gives."""
+
+ON_STACK = 1024
+"""A piece of memory up to this size lies on the stack of the function that allocates it."""
+
+_HEAD = 16
+_HEAP_MARK = 0x6E6E6B69_68656170
+
+
+def allocate_stack(c: Context, at: Instruction) -> list[list[Value]]:
+    op = at.op
+    assert isinstance(op, AllocateStack)
+    size = op.count * c.layout.extent(op.type).bytes
+    if size > MOST_BYTES:
+        c.stop("out of memory")
+        return [[c.number(0)]]
+    owner = "call"
+    if not c.loops and size <= min(ON_STACK, c.room[0]):
+        c.room[0] -= size
+        owner = "frame"
+    return [[c.allocate(max(size, 1), owner)]]
+
+
+def allocate_heap(c: Context, at: Instruction) -> list[list[Value]]:
+    op = at.op
+    assert isinstance(op, AllocateHeap)
+    count = c.word(at.operands[0])
+    size = c.layout.extent(op.type).bytes
+    most = (MOST_BYTES - _HEAD) // max(size, 1)
+    known = literal_number(count)
+    if known is None or not 0 <= known <= most:
+        zero = c.number(0)
+        c.stop_if(c.b.emit(LessThan(), count, zero), "allocateHeap of a negative number of values")
+        c.stop_if(c.b.emit(GreaterThan(), count, c.number(most)), "out of memory")
+    block = c.allocate(c.add(c.scaled(count, size), _HEAD), "heap")
+    c.write(c.number(_HEAP_MARK), block)
+    return [[c.moved(block, _HEAD)]]
+
+
+def deallocate(c: Context, at: Instruction) -> list[list[Value]]:
+    address = c.word(at.operands[0])
+    c.check(address, "deallocate")
+    block = c.moved(address, -_HEAD)
+    mark = c.read(block)
+    c.stop_unless_equal(
+        mark, _HEAP_MARK, "deallocate of what is not the beginning of heap memory, or is given back"
+    )
+    c.write(c.number(0), block)
+    c.free(block)
+    return []
+
+
+def load(c: Context, at: Instruction) -> list[list[Value]]:
+    (pointer,) = at.operands
+    address = c.word(pointer)
+    c.check(address, "load from")
+    return [c.read_value(at.result.type, address)]
+
+
+def store(c: Context, at: Instruction) -> list[list[Value]]:
+    value, pointer = at.operands
+    address = c.word(pointer)
+    c.check(address, "store to")
+    c.write_value(value.type, c.leaves(value), address)
+    return []
+
+
+def copy(c: Context, at: Instruction) -> list[list[Value]]:
+    source, target, count = at.operands
+    size = c.layout.extent(_pointee(source)).bytes
+    number = c.word(count)
+    zero = c.number(0)
+    c.stop_if(c.b.emit(LessThan(), number, zero), "copy of a negative number of values")
+    is_empty = c.b.emit(Equal(), number, zero)
+    for pointer, action in ((source, "copy from"), (target, "copy to")):
+        address = c.word(pointer)
+        if not c.is_valid(address):
+            # a pointer to the outside is no mistake if nothing is copied; null is one
+            is_null = c.b.emit(Equal(), address, zero)
+            wanted = c.select(is_null, zero, c.number(FIRST_ADDRESS))
+            c.check(c.select(is_empty, wanted, address), action)
+    operands = [c.word(source), c.word(target), c.scaled(number, size)]
+    c.b.emit_many(MoveBytes(), operands)
+    return []
+
+
+def element_pointer(c: Context, at: Instruction) -> list[list[Value]]:
+    op = at.op
+    assert isinstance(op, ElementPointer)
+    pointer, *indices = at.operands
+    base, x = c.word(pointer), _pointee(pointer)
+    start, address = 0, base
+    inside: Value | None = None
+    numbers = iter(indices)
+    for key in op.keys:
+        if key is not None:
+            (position,) = positions_of(x, (key,))
+            distance, x = c.layout.offset(x, position)
+            start += distance
+            continue
+        index = c.word(next(numbers))
+        extent = _extent(x)
+        x = pointee_at(x, None)
+        is_in = c.b.emit(
+            And(),
+            c.b.emit(GreaterThanOrEqual(), index, c.number(0)),
+            c.b.emit(LessThan(), index, c.number(extent)),
+        )
+        inside = is_in if inside is None else c.b.emit(And(), inside, is_in)
+        address = c.b.emit(Add(), address, c.scaled(index, c.layout.extent(x).bytes))
+    if inside is None:
+        return [[c.moved(base, start)]]
+    found = c.select(inside, c.add(address, start), c.number(OUTSIDE))
+    return [[_from_null(c, base, found)]]
+
+
+def offset(c: Context, at: Instruction) -> list[list[Value]]:
+    pointer, count = at.operands
+    base = c.word(pointer)
+    distance = c.scaled(c.word(count), c.layout.extent(_pointee(pointer)).bytes)
+    known = literal_number(distance)
+    if known is not None:
+        return [[c.moved(base, known)]]
+    moved = c.b.emit(Add(), base, distance)
+    if c.is_valid(base):
+        c.valid.add(moved)
+    return [[_from_null(c, base, moved)]]
+
+
+def reference(c: Context, at: Instruction) -> list[list[Value]]:
+    op = at.op
+    assert isinstance(op, Reference)
+    if isinstance(op.type, PointerType):
+        address = c.b.emit(AddressOf(op.symbol, c.layout.extent(op.type.pointee).bytes))
+    else:
+        address = c.b.emit(FunctionAddress(op.symbol, c.layout.flat(op.type)))
+    c.valid.add(address)
+    return [[address]]
+
+
+def _from_null(c: Context, base: Value, moved: Value) -> Value:
+    """`moved`, or `base` where that leads nowhere already."""
+    if c.is_valid(base):
+        return moved
+    return c.select(c.leads_nowhere(base), base, moved)
+
+
+def _extent(x: Type) -> int:
+    return x.count if isinstance(x, ArrayType) else x.shape[0] if isinstance(x, TensorType) else 0
+
+
+def _pointee(pointer: Value) -> Type:
+    assert isinstance(pointer.type, PointerType)
+    return pointer.type.pointee

@@ -1,0 +1,155 @@
+"""Writes the ops on bytes: reads, writes, allocations, addresses, checks.
+
+| memory lasts until   | comes from            | is given back                                      |
+|----------------------|-----------------------|----------------------------------------------------|
+| heap                 | `calloc`              | by `freeBytes`                                     |
+| frame                | the function's stack  | with it                                            |
+| call                 | `calloc`, in a list   | when the function returns (`Kernel.chain`)         |
+| run                  | chunks, piece by piece (`cells`) | when the kernel returns                 |
+| program              | `calloc`              | never                                              |
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...core.errors import InternalError
+from ...core.ir import Instruction, Value
+from ...core.ops.bytes import FIRST_ADDRESS, CheckAddress, StopIf, WriteBytes
+from ...core.ops.literal import Literal
+from ...core.schedule.ops import (
+    ScheduledAddressOf,
+    ScheduledAllocateBytes,
+    ScheduledFunctionAddress,
+    ScheduledReadBytes,
+)
+from .cells import cell
+from .control import truth, write_copy
+from .kernel import Kernel
+from .memory import shift
+from .steps import CheckSite, Problem
+from .writer import I1, I8, I64, PTR, Register, constant
+
+CHAIN_HEAD: Final = 16
+"""Bytes before what lasts until the function returns: the address of the block before it."""
+
+
+def write_read(k: Kernel, instruction: Instruction) -> None:
+    """Copy from memory to the buffer of the result."""
+    op = instruction.op
+    assert isinstance(op, ScheduledReadBytes)
+    source = _pointer(k, instruction.operands[0], op.offset)
+    (target,) = k.place_results(instruction)
+    write_copy(k, source, target, op.type)
+
+
+def write_write(k: Kernel, instruction: Instruction) -> None:
+    """Copy from a buffer to memory."""
+    op = instruction.op
+    assert isinstance(op, WriteBytes)
+    value, address = instruction.operands
+    write_copy(k, k.address(value), _pointer(k, address, op.offset), value.tensor)
+
+
+def write_move(k: Kernel, instruction: Instruction) -> None:
+    """`memmove`."""
+    source, target, count = instruction.operands
+    arguments = [_pointer(k, target), _pointer(k, source), _word(k, count), constant(I1, 0)]
+    k.w.call_void("llvm.memmove.p0.p0.i64", arguments)
+
+
+def write_free(k: Kernel, instruction: Instruction) -> None:
+    """`free`, which does nothing for null."""
+    k.w.call_void("free", [_pointer(k, instruction.operands[0])])
+
+
+def write_allocate(k: Kernel, instruction: Instruction) -> None:
+    """New memory, zeros but for cells."""
+    op, w = instruction.op, k.w
+    assert isinstance(op, ScheduledAllocateBytes)
+    (count,) = instruction.operands
+    size = _word(k, count)
+    (target,) = k.place_results(instruction)
+    known = count.op
+    if op.owner == "frame" and isinstance(known, Literal):
+        memory = w.allocate(I8, int(known.splat_value()), align=16)
+        w.call_void("llvm.memset.p0.i64", [memory, constant(I8, 0), size, constant(I1, 0)])
+    elif op.owner == "run":
+        memory = cell(k.shared.module, w, k.report, size)
+        _check_there(k, instruction, memory, size)
+    elif op.owner in ("call", "frame"):
+        memory = _chained(k, instruction, size)
+    else:
+        memory = w.call("calloc", PTR, [constant(I64, 1), size])
+        _check_there(k, instruction, memory, size)
+    w.store(w.ptrtoint(memory), target)
+
+
+def write_address(k: Kernel, instruction: Instruction) -> None:
+    """The address of a global variable, which is zero at first."""
+    op = instruction.op
+    assert isinstance(op, ScheduledAddressOf)
+    variable = k.shared.module.variable(variable_symbol(op.symbol), op.bytes)
+    (target,) = k.place_results(instruction)
+    k.w.store(k.w.ptrtoint(variable), target)
+
+
+def write_function_address(k: Kernel, instruction: Instruction) -> None:
+    """The address of a function of the program, which is written for that."""
+    op = instruction.op
+    assert isinstance(op, ScheduledFunctionAddress)
+    function = Register(f"@{k.shared.symbol(op.symbol)}", PTR)
+    (target,) = k.place_results(instruction)
+    k.w.store(k.w.ptrtoint(function), target)
+
+
+def write_check(k: Kernel, instruction: Instruction) -> None:
+    """Leave the program if an address leads nowhere."""
+    op = instruction.op
+    assert isinstance(op, CheckAddress)
+    address = _word(k, instruction.operands[0])
+    site = k.checks.add(CheckSite(instruction.location, Problem.ADDRESS, text=op.action))
+    nowhere = k.w.icmp("slt", address, constant(I64, FIRST_ADDRESS))
+    k.checks.stop_if(k.w, nowhere, site, address, constant(I64, 0))
+
+
+def write_stop(k: Kernel, instruction: Instruction) -> None:
+    """Leave the program if a condition is true."""
+    op = instruction.op
+    assert isinstance(op, StopIf)
+    site = k.checks.add(CheckSite(instruction.location, Problem.STOP, text=op.message))
+    zero = constant(I64, 0)
+    k.checks.stop_if(k.w, truth(k, instruction.operands[0]), site, zero, zero)
+
+
+def variable_symbol(name: str) -> str:
+    """What a global variable is called in the text; other names give other symbols."""
+    plain = (c if c.isascii() and (c.isalnum() or c == ".") else f"_{ord(c):x}_" for c in name)
+    return f"nnkit.variable.{''.join(plain)}"
+
+
+def _chained(k: Kernel, instruction: Instruction, size: Register) -> Register:
+    """Memory that is on the list of what the function gives back."""
+    w = k.w
+    if k.chain is None:
+        raise InternalError("memory is allocated until a function returns that keeps no list of it")
+    whole = w.add(size, constant(I64, CHAIN_HEAD))
+    block = w.call("calloc", PTR, [constant(I64, 1), whole])
+    _check_there(k, instruction, block, size)
+    w.store(w.load(k.chain, PTR), block)
+    w.store(block, k.chain)
+    return shift(w, block, CHAIN_HEAD)
+
+
+def _check_there(k: Kernel, instruction: Instruction, memory: Register, size: Register) -> None:
+    site = k.checks.add(CheckSite(instruction.location, Problem.STOP, text="out of memory"))
+    missing = k.w.icmp("eq", memory, constant(PTR, 0))
+    k.checks.stop_if(k.w, missing, site, size, constant(I64, 0))
+
+
+def _word(k: Kernel, value: Value) -> Register:
+    return k.w.load(k.address(value), I64)
+
+
+def _pointer(k: Kernel, address: Value, offset: int = 0) -> Register:
+    return shift(k.w, k.w.inttoptr(_word(k, address)), offset)

@@ -1,0 +1,115 @@
+"""Memory in small pieces that is given back all at once, when the kernel returns.
+
+Three words of the arena's head, behind those for failures, say where the next piece begins, where the chunk ends,
+and which chunk is the latest; a chunk begins with the address of the one before it, and its size.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .writer import I64, PTR, FunctionWriter, ModuleWriter, Parameter, Register, constant
+
+_NEXT, _END, _CHUNK = 16, 24, 32
+_HEAD = 16
+_FIRST_CHUNK = 1 << 16
+_LARGEST_CHUNK = 1 << 26
+
+CELL: Final = "nnkit.cell"
+RELEASE: Final = "nnkit.release"
+
+
+def begin_cells(w: FunctionWriter, report: Register) -> None:
+    """Say that there is no memory yet."""
+    for offset in (_NEXT, _END, _CHUNK):
+        w.store(constant(I64, 0), w.offset(report, offset))
+
+
+def end_cells(module: ModuleWriter, w: FunctionWriter, report: Register) -> None:
+    """Give all of it back."""
+    release(module, w, w.load(w.offset(report, _CHUNK), PTR))
+
+
+def cell(module: ModuleWriter, w: FunctionWriter, report: Register, size: Register) -> Register:
+    """The address of a new piece, aligned to 16; null if there is no memory."""
+    if not module.has(CELL):
+        _write_cell(module)
+    return w.call(CELL, PTR, [report, size])
+
+
+def release(module: ModuleWriter, w: FunctionWriter, first: Register) -> None:
+    """Free a list of blocks, each of which begins with the address of the next."""
+    if not module.has(RELEASE):
+        _write_release(module)
+    w.call_void(RELEASE, [first])
+
+
+def _write_cell(module: ModuleWriter) -> None:
+    w = module.function(CELL, [Parameter(PTR), Parameter(I64)], PTR, linkage="internal")
+    report, size = w.parameters
+    rounded = w.and_(w.add(size, constant(I64, 15)), constant(I64, -16))
+    start = w.load(w.offset(report, _NEXT), I64)
+    following = w.add(start, rounded)
+    end = w.load(w.offset(report, _END), I64)
+    fits, full = w.new_label("fits"), w.new_label("full")
+    w.branch_if(w.icmp("ugt", following, end), full, fits, rarely=True)
+    w.begin(fits)
+    w.store(following, w.offset(report, _NEXT))
+    w.ret(w.inttoptr(start))
+    w.begin(full)
+    _write_chunk(w, report, rounded)
+
+
+def _write_chunk(w: FunctionWriter, report: Register, size: Register) -> None:
+    """Twice as much as the last time, or what is needed; the first piece of it."""
+    before = w.load(w.offset(report, _CHUNK), PTR)
+    is_first, other = w.new_label("first"), w.new_label("other")
+    ask = w.new_label("ask")
+    w.branch_if(w.icmp("eq", before, constant(PTR, 0)), is_first, other)
+    w.begin(is_first)
+    w.branch(ask)
+    w.begin(other)
+    last = w.load(w.offset(before, 8), I64)
+    twice = w.add(last, last)
+    w.branch(ask)
+    w.begin(ask)
+    wanted = w.phi(I64)
+    wanted.add_incoming(constant(I64, _FIRST_CHUNK), is_first)
+    wanted.add_incoming(twice, other)
+    most = constant(I64, _LARGEST_CHUNK)
+    usual = w.select(w.icmp("ult", wanted.register, most), wanted.register, most)
+    least = w.add(size, constant(I64, _HEAD))
+    whole = w.select(w.icmp("ult", usual, least), least, usual)
+    chunk = w.call("malloc", PTR, [whole])
+    missing, done = w.new_label("missing"), w.new_label("done")
+    w.branch_if(w.icmp("eq", chunk, constant(PTR, 0)), missing, done, rarely=True)
+    w.begin(missing)
+    w.ret(constant(PTR, 0))
+    w.begin(done)
+    w.store(before, chunk)
+    w.store(whole, w.offset(chunk, 8))
+    w.store(chunk, w.offset(report, _CHUNK))
+    number = w.ptrtoint(chunk)
+    start = w.add(number, constant(I64, _HEAD))
+    w.store(w.add(start, size), w.offset(report, _NEXT))
+    w.store(w.add(number, whole), w.offset(report, _END))
+    w.ret(w.inttoptr(start))
+
+
+def _write_release(module: ModuleWriter) -> None:
+    w = module.function(RELEASE, [Parameter(PTR)], None, linkage="internal")
+    (first,) = w.parameters
+    head, body, done = (w.new_label(hint) for hint in ("head", "body", "done"))
+    before = w.block
+    w.branch(head)
+    w.begin(head)
+    current = w.phi(PTR)
+    current.add_incoming(first, before)
+    w.branch_if(w.icmp("eq", current.register, constant(PTR, 0)), done, body)
+    w.begin(body)
+    following = w.load(current.register, PTR)
+    w.call_void("free", [current.register])
+    current.add_incoming(following, body)
+    w.branch(head)
+    w.begin(done)
+    w.ret()
