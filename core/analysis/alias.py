@@ -97,9 +97,16 @@ class Aliases:
         first, second = self.place(a), self.place(b)
         if self._is_one(first.base, second.base):
             return not _are_apart(first.path, second.path)
-        if self.is_identified(first.base) and self.is_identified(second.base):
+        return self.may_be_neighbours(a, b)
+
+    def may_be_neighbours(self, a: Value, b: Value) -> bool:
+        """Whether two pointers may lead into the same memory, be it to different places there."""
+        first, second = self.place(a).base, self.place(b).base
+        if self._is_one(first, second):
+            return True
+        if self.is_identified(first) and self.is_identified(second):
             return False
-        return not (self.is_private(first.base) or self.is_private(second.base))
+        return not (self.is_private(first) or self.is_private(second))
 
     def is_identified(self, base: Value) -> bool:
         """Whether `base` is memory of its own: an allocation or a global variable."""

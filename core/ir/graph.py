@@ -1,8 +1,9 @@
 """The SSA graph: ops, values, instructions, blocks and regions.
 
 An *op* is an immutable value that says what an instruction means; an *instruction* is one use of it.
-A concrete op is a frozen dataclass in `core/ops/<family>.py` (undecorated if it has no fields).  Its fields are its attributes; equality,
-hashing, CSE, printing and parsing follow from the fields and from `syntax`.
+A concrete op is a frozen dataclass in `core/ops/<family>.py` (undecorated if it has no fields).  Its
+fields are its attributes; equality, hashing, CSE, printing and parsing follow from the fields and from
+`syntax`.
 
 The syntax template
 -------------------

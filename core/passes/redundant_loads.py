@@ -119,6 +119,5 @@ class _Walk:
 
     def forget_neighbours(self, known: dict[Value, Value], written: Value) -> None:
         """What lies anywhere in the memory that `written` leads into."""
-        base = self.aliases.place(written).base
-        for pointer in [p for p in known if self.aliases.may_overlap(p, base)]:
+        for pointer in [p for p in known if self.aliases.may_be_neighbours(p, written)]:
             del known[pointer]

@@ -22,7 +22,6 @@ from collections.abc import Callable, Generator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ...core.errors import InternalError
 from .instructions import FloatPredicate, InstructionWriter, IntegerPredicate, Reduction
 from .values import (
     BFLOAT,
@@ -276,10 +275,11 @@ class FunctionWriter(InstructionWriter):
         self.begin(done)
 
     def per_lane(self, name: str, arguments: Sequence[Register]) -> Register:
-        """Call a function of doubles of the process (as `lgamma` of libm) once for each lane, in a loop."""
+        """Call a scalar function of the process once for each lane, in a loop.
+
+        It must be of the arguments' type: of libm, `lgamma` is of doubles and `lgammaf` of floats.
+        """
         type = arguments[0].type
-        if type.scalar != "double":
-            raise InternalError(f"{name} is a function of doubles, not of {type.scalar}")
         if type.lanes == 1:
             return self.call(name, type, arguments)
         scalar = type.with_lanes(1)
