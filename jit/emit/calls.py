@@ -66,14 +66,15 @@ def begin_kernel(shared: Shared, function: Function) -> Kernel:
     )
     arena_address = w.parameters[-1]
     limit = shift(w, _stack_pointer(w), -shared.stack_bytes) if _has_calls(function) else None
+
+    def leave_cells(code: Register) -> None:
+        end_cells(shared.module, w, arena_address)
+        w.ret(code)
+
     leave: Callable[[Register], None] = w.ret
     if _uses_cells(shared, function):
         begin_cells(w, arena_address)
-
-        def leave(code: Register) -> None:
-            end_cells(shared.module, w, arena_address)
-            w.ret(code)
-
+        leave = leave_cells
     return _kernel(shared, function, w, Frame(arena_address, ()), arena_address, limit, leave)
 
 

@@ -67,6 +67,11 @@ class Layout:
             case ArrayType(count, element):
                 one = self.known[element]
                 return Extent(count * one.bytes, one.alignment, count * one.leaves)
+            case _:
+                return self._measure_elements(type)
+
+    def _measure_elements(self, type: Type) -> Extent:
+        """Of a struct or tuple, one after the other; everything else is a word."""
         elements = elements_of(type)
         if elements is None:
             return Extent(WORD_BYTES, WORD_BYTES, 1)
