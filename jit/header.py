@@ -266,7 +266,8 @@ enum explicit export extern false float for friend goto if inline int long mutab
 nullptr operator or or_eq private protected public register reinterpret_cast requires restrict return short signed
 sizeof static static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename
 typeof union unsigned using virtual void volatile wchar_t while xor xor_eq linux unix near far
-int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t main nothing
+int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t intptr_t uintptr_t main nothing
+NULL NAN INFINITY HUGE_VAL EOF FILE BUFSIZ RAND_MAX EXIT_SUCCESS EXIT_FAILURE M_PI M_E errno stdin stdout stderr
 """
 
 _MATH = """

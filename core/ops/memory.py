@@ -3,7 +3,8 @@
 A pointer `*T` leads to one value of type T, which may be an element of an aggregate or a tensor, or one of
 several that were allocated side by side: `elementPointer` leads inwards, `offset` to the neighbours.
 What is loaded is a copy; memory is all zeros, and null, at first.  Using memory wrongly (null, given back,
-outside of what was allocated) stops the program.
+outside of what was allocated) stops the program; compiled code notices null, keys out of range and most of
+what is given back twice, but not `offset` and `copy` beyond an allocation, nor use after it was given back.
 """
 
 from __future__ import annotations

@@ -43,7 +43,9 @@ class Rsqrt(FloatFunction):
     syntax: ClassVar[str] = "rsqrt {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.divide, np.ones((), x.dtype), quietly(np.sqrt, x))
+        # one rounding, of half precision too
+        wide = x.astype(np.float32) if x.dtype == np.float16 else x
+        return quietly(np.divide, np.ones((), wide.dtype), quietly(np.sqrt, wide)).astype(x.dtype)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         """−½ · y / x"""

@@ -140,18 +140,20 @@ class _Expansion:
                 inside.extend(walk_blocks(region))
 
     def _fits(self, instruction: Instruction) -> bool:
-        added = self.wanted.get(_callee(instruction))
+        callee = _callee(instruction)
+        added = None if callee is None else self.wanted.get(callee)
         return added is not None and self.size + added <= LARGEST
 
     def _enter(self, call: Instruction, operands: Iterable[Value]) -> _Pasted:
-        callee = self.module.functions[_callee(call)]
+        assert isinstance(call.op, Apply)
+        callee = self.module.functions[call.op.callee]
         self.size += self.wanted[callee.name]
         values = dict(zip(callee.parameters, operands, strict=True))
         return _Pasted(call, callee, iter(callee.entry.instructions), values)
 
 
-def _callee(instruction: Instruction) -> str:
-    return instruction.op.callee if isinstance(instruction.op, Apply) else ""
+def _callee(instruction: Instruction) -> str | None:
+    return instruction.op.callee if isinstance(instruction.op, Apply) else None
 
 
 def _returned(block: Block, pasted: _Pasted) -> Value:

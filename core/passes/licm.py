@@ -88,16 +88,19 @@ class _Motion:
     def take_out(self, body: Block, given: dict[Value, Value]) -> list[Instruction]:
         """Take out of `body` what depends on nothing that is made in it."""
         made = {argument for argument in body.arguments if argument not in given}
-        found: list[Instruction] = []
-        kept: list[Instruction] = []
+        found: dict[Instruction, None] = {}
         for instruction in body.instructions:
             if self.may_move(instruction) and made.isdisjoint(self.used(instruction)):
-                found.append(instruction)
+                found[instruction] = None
             else:
-                kept.append(instruction)
                 made.update(instruction.results)
-        body.instructions[:] = kept
-        return found
+        # a constant costs nothing where it is: it goes along with what uses it, not by itself
+        needed = {x for i in found if not _is_constant(i) for x in self.used(i)}
+        for instruction in [i for i in found if _is_constant(i)]:
+            if needed.isdisjoint(instruction.results):
+                del found[instruction]
+        body.instructions[:] = [i for i in body.instructions if i not in found]
+        return list(found)
 
     def may_move(self, instruction: Instruction) -> bool:
         op = instruction.op
@@ -131,6 +134,10 @@ def _inputs(loop: Instruction) -> Iterator[tuple[Value, Value]]:
     for region in loop.regions:
         arguments = region.entry.arguments
         yield from zip(arguments[len(arguments) - len(given) :], given, strict=True)
+
+
+def _is_constant(instruction: Instruction) -> bool:
+    return not instruction.operands and not instruction.regions
 
 
 def _can_fail(instruction: Instruction) -> bool:

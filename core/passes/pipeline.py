@@ -102,8 +102,9 @@ def code_generation(*entries: str, level: int = 2, fast_math: bool = False) -> P
     `level` 0 improves nothing on the way; `fast_math` allows the laws of real numbers.
     """
     improved: Pipeline = (
+        # calls had hidden loads of the same, and what is invariant
+        *MEMORY,
         Canonicalize(fast_math=fast_math, final=True),
-        # what calls had hidden
         LoopInvariants(),
     )
     # both need products that stand in one block, and round differently

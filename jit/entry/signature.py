@@ -30,7 +30,7 @@ STORAGE: Final[Mapping[str, np.dtype[Any]]] = MappingProxyType(
 )
 """The NumPy dtype that holds each of ours; bf16, which NumPy lacks, as bit patterns."""
 
-_MOST_AXES: Final = 32
+_MOST_AXES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)

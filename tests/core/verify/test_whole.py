@@ -6,6 +6,7 @@ import dataclasses
 import re
 import time
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -34,6 +35,7 @@ from nnkit.core.ops import (
     Yield,
 )
 from nnkit.core.passes import DeadCode
+from nnkit.core.passes.base import ModulePass
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.text import parse_module
 from nnkit.core.types import (
@@ -117,19 +119,36 @@ def test_a_violation_shows_the_line_of_the_user() -> None:
     assert "return x + x\n" in found(module) and "^^^^^" in found(module)
 
 
-def test_a_pass_that_breaks_a_module_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> Module:
-        module = parse_module(TEXT[: TEXT.index("func @g")])
+@dataclasses.dataclass(frozen=True)
+class Breaking(ModulePass):
+    """Takes away what `@f` returns."""
+
+    name: ClassVar[str] = "breaking"
+
+    def run(self, module: Module) -> bool:
         module.functions["f"].entry.instructions[-1].operands = ()
+        return True
+
+
+def test_a_pass_that_breaks_a_module_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sound() -> Module:
+        return parse_module(TEXT[: TEXT.index("func @g")])
+
+    def broken() -> Module:
+        module = sound()
+        Breaking().run(module)
         return module
 
     run_pipeline(broken(), [DeadCode()], verifier=verify)
+    run_pipeline(sound(), [Breaking()], verifier=verify)
     monkeypatch.setenv("NNKIT_VERIFY", "1")
-    with pytest.raises(InternalError, match="after pass 'dce': module 'm' has 1 violation:"):
+    with pytest.raises(InternalError, match="after pass 'breaking': module 'm' has 1 violation:"):
+        run_pipeline(sound(), [DeadCode(), Breaking(), DeadCode()], verifier=verify)
+    with pytest.raises(VerifyError, match=r"^module 'm' has 1 violation:"):
         run_pipeline(broken(), [DeadCode()], verifier=verify)
     with pytest.raises(InternalError, match="after stage 'raw': module 'm' has 1 violation:"):
         check(broken(), "raw")
-    with pytest.raises(InternalError, match=r"after pass '.*': module 'm' has"):
+    with pytest.raises(VerifyError, match=r"^module 'm' has"):
         advance(broken(), "f", "optimizable")
 
 
