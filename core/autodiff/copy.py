@@ -121,8 +121,8 @@ def _copy(copy: Copy, instruction: Instruction, operands: Sequence[Value]) -> tu
     return results
 
 
-_SPOKEN = {"if": "cond (`if`)", "while": "while_loop (`while`)", "for": "loops (`for`)"}
-"""Control flow in the user's words."""
+_SPOKEN = {"if": "cond", "while": "while_loop", "for": "fori, scan, map or fold"}
+"""Control flow in the words of the language that it is written in."""
 
 
 def append_copy(
@@ -131,8 +131,8 @@ def append_copy(
     """Append `instruction` with other operands of the same types; its new results."""
     if instruction.regions:
         reason = (
-            "the gradient does not pass through {} yet: unroll with Python's own loop while staging, or choose "
-            "with select; a tangent declaration (forward mode) passes through"
+            "the gradient of {} is not supported yet: unroll with Python's own for while staging, or choose with "
+            "select"
             if isinstance(instruction.op, Structured)
             else "{} has regions, which cannot be differentiated: differentiate before loop nests are made"
         )

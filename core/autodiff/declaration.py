@@ -2,7 +2,8 @@
 
 [gradient @f from 1 wrt 2, 0 keeping 0 seedable]
 parameters: those of f, then the seed (of the type of result 1)
-results:    the derivatives in the order of `wrt`, then the kept results; one alone is not a tuple
+results:    the derivatives in the order of `wrt`, then the kept results; one alone is not a tuple, unless
+            the declaration writes it as a tuple of one
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import DifferentiationError
-from ..ir import GradientOf, TangentOf
+from ..ir import Function, GradientOf, TangentOf
 from ..types import FunctionType, TupleType, Type
 from .leaves import elements, leaves_of
 
@@ -89,6 +90,29 @@ def resolve_tangent(primal: FunctionType, declaration: TangentOf) -> TangentRequ
     return TangentRequest(sources, wrt, declaration.keeping)
 
 
+def derivative_type(
+    primal: FunctionType, function: Function, names: Sequence[str | None] | None = None
+) -> FunctionType:
+    """The type of `function`, a derivative that is declared of one of type `primal`, as it should be.
+
+    That is the declared type if it is right.  One result may be declared by itself or as a tuple of one; what
+    is computed then is what is declared.
+    Raises: DifferentiationError as `resolve` and `resolve_tangent` do.
+    """
+    declaration = function.declaration
+    assert isinstance(declaration, GradientOf | TangentOf)
+    if isinstance(declaration, GradientOf):
+        request: Request | TangentRequest = resolve(primal, declaration, names)
+        plain = gradient_type(primal, declaration, names)
+        count = len(request.wrt) + len(request.keeping)
+    else:
+        request = resolve_tangent(primal, declaration)
+        plain = tangent_type(primal, declaration)
+        count = len(request.sources) + len(request.keeping)
+    in_tuple = FunctionType(plain.parameters, TupleType((plain.result,)))
+    return in_tuple if count == 1 and function.type == in_tuple else plain
+
+
 def one_or_tuple(types: Sequence[Type]) -> Type:
     """Several results are a tuple; one is itself."""
     return types[0] if len(types) == 1 else TupleType(tuple(types))
@@ -99,8 +123,8 @@ def resolve(
 ) -> Request:
     """The declaration with its defaults filled in.
 
-    Raises: DifferentiationError for an index out of range, a duplicate, nothing to differentiate, or a
-        parameter or result without float elements.
+    Raises: DifferentiationError for an index out of range, a duplicate, nothing to differentiate, a
+        parameter or result without float elements, or several results of which none is named.
     """
     source = _source(primal, declaration)
     wrt = declaration.wrt
@@ -116,7 +140,11 @@ def _source(primal: FunctionType, declaration: GradientOf | TangentOf) -> int:
     name = declaration.primal
     if not results:
         raise DifferentiationError(f"@{name} returns nothing, so it has no gradient")
-    source = 0 if declaration.source is None else declaration.source
+    if declaration.source is None and len(results) > 1:
+        raise DifferentiationError(
+            f"the declaration names no result: @{name} has {len(results)} results, {_choice(results)}"
+        )
+    source = declaration.source or 0
     if not 0 <= source < len(results):
         raise DifferentiationError(
             f"from_={source} is out of range: @{name} has {_count(len(results), 'result')}"
@@ -126,6 +154,16 @@ def _source(primal: FunctionType, declaration: GradientOf | TangentOf) -> int:
             f"result {source} of @{name} is {describe(results[source])}: only floats have a gradient"
         )
     return source
+
+
+def _choice(results: Sequence[Type]) -> str:
+    """Which results can be named, in words."""
+    found = [f"from {index}" for index, type in enumerate(results) if has_float(type)]
+    if not found:
+        return "none of them with floats: only floats have a gradient"
+    if len(found) > 3:
+        return f"say {found[0]}, {found[1]}, … or {found[-1]}"
+    return f"say {' or '.join(found)}"
 
 
 def _check_wrt(

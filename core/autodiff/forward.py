@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Module, Region, TangentOf, Value
-from ..ops.aggregate import Aggregate, Apply, Extract
+from ..ops.aggregate import Apply, Extract
 from ..ops.literal import constant
 from ..ops.terminators import Return
 from ..types import FunctionType, TupleType, Type
 from .activity import Activity
-from .declaration import one_or_tuple, resolve_tangent, tangent_type
-from .leaves import elements, join, leaf_count, leaves_of, mask_of, members, split
+from .declaration import derivative_type, resolve_tangent
+from .leaves import elements, join, leaf_count, leaves_of, mask_of, members, returned, split
 from .pushforward import Body
 
 
@@ -50,7 +50,7 @@ class Forward:
         assert isinstance(declaration, TangentOf)
         primal = self.module.functions[declaration.primal]
         request = resolve_tangent(primal.type, declaration)
-        expected = tangent_type(primal.type, declaration)
+        expected = derivative_type(primal.type, function)
         if function.type != expected:
             raise DifferentiationError(
                 f"@{function.name} is declared as {function.type}, but the tangent of @{primal.name} "
@@ -88,11 +88,7 @@ class Forward:
         for index in request.keeping:
             inside = isinstance(kept, TupleType)
             outputs.append(b.emit(Extract((index,)), value) if inside else value)
-        if len(outputs) > 1:
-            type = one_or_tuple([output.type for output in outputs])
-            assert isinstance(type, TupleType)
-            outputs = [b.emit(Aggregate(type), *outputs)]
-        b.emit_many(Return(), outputs)
+        b.emit_many(Return(), [returned(b, expected.result, outputs)])
         function.body = Region([b.block])
         function.declaration = None
         self._fill()

@@ -80,6 +80,14 @@ def join(b: Emitter, type: Type, leaves: Sequence[Value]) -> Value:
     return made[0]
 
 
+def returned(b: Emitter, type: Type, results: Sequence[Value]) -> Value:
+    """A function's several results, or a tuple of one, as the one value of `type` that it returns."""
+    if len(results) == 1 and results[0].type == type:
+        return results[0]
+    assert isinstance(type, TupleType)
+    return b.emit(Aggregate(type), *results)
+
+
 @dataclass
 class Spans:
     """Where parts of aggregates lie among their leaves; what was found for a value is remembered."""

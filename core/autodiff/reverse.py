@@ -21,16 +21,15 @@ from ..analysis import Effects
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, GradientOf, Module, Region, Stage, TangentOf, Value
 from ..ir.surgery import replace_uses, walk_blocks
-from ..ops.aggregate import Aggregate
 from ..ops.literal import constant
 from ..ops.stopping import StopGradient
 from ..ops.terminators import Return
-from ..types import TupleType, Type
+from ..types import Type
 from .activity import Activity, straight_line
 from .adjoints import Cotangent
-from .declaration import Request, gradient_type, resolve
+from .declaration import Request, derivative_type, resolve
 from .forward import Forward
-from .leaves import elements, join, leaf_count, leaves_of, mask_of, members, split
+from .leaves import elements, join, leaf_count, leaves_of, mask_of, members, returned, split
 from .linearize import Linearized, Linearizing, Seeds, linearize
 from .live import KEPT, live
 from .order import declarations_in_order, reachable, refuse_cycle
@@ -80,8 +79,9 @@ class _Differentiator:
         assert isinstance(function.declaration, GradientOf)
         primal = self.module.functions[function.declaration.primal]
         straight_line(primal)
-        request = resolve(primal.type, function.declaration, [p.name for p in primal.parameters])
-        expected = gradient_type(primal.type, function.declaration)
+        names = [parameter.name for parameter in primal.parameters]
+        request = resolve(primal.type, function.declaration, names)
+        expected = derivative_type(primal.type, function, names)
         if function.type != expected:
             raise DifferentiationError(
                 f"@{function.name} is declared as {function.type}, but the gradient of @{primal.name} "
@@ -99,7 +99,8 @@ class _Differentiator:
         work = self._run(
             linearize(primal, mask_of(wanted), _seed_or_ones(source, seed, first), self.activity)
         )
-        function.body = Region([_joined(work, request, seed, self.cutter.effectful)])
+        block = _joined(work, request, expected.result, seed, self.cutter.effectful)
+        function.body = Region([block])
         function.declaration = None
 
     def _run(self, root: Linearizing) -> Linearized:
@@ -161,8 +162,10 @@ def _parameters(signature: Signature, function: Function) -> Seeds:
     return emit
 
 
-def _joined(work: Linearized, request: Request, seed: Value | None, effectful: Set[str]) -> Block:
-    """Both halves in one block, without what the results do not need."""
+def _joined(
+    work: Linearized, request: Request, result: Type, seed: Value | None, effectful: Set[str]
+) -> Block:
+    """Both halves in one block that returns a `result`, without what that does not need."""
     copy, b = work.copy, work.backward
     arguments = copy.builder.block.arguments
     results = elements(copy.primal.type.result)
@@ -171,8 +174,7 @@ def _joined(work: Linearized, request: Request, seed: Value | None, effectful: S
         first = leaf_count(results[:index])
         leaves = copy.results[first : first + leaf_count([results[index]])]
         outputs.append(join(b, results[index], leaves))
-    if len(outputs) > 1:
-        outputs = [b.emit(Aggregate(TupleType(tuple(value.type for value in outputs))), *outputs)]
+    outputs = [returned(b, result, outputs)]
     backward, used = live(b.block.instructions, outputs)
     forward, _ = live(work.forward(used), used, effectful)
     joined = Builder(Block([*arguments, *([seed] if seed else [])], [*forward, *backward], "entry"))

@@ -173,6 +173,7 @@ class Block:
     arguments: list[Value] = field(default_factory=list[Value])
     instructions: list[Instruction] = field(default_factory=list[Instruction])
     name: str | None = None
+    location: HasLocation | None = None
 
     def __repr__(self) -> str:
         return f"<block '{self.name or '?'} of {len(self.instructions)} instructions>"

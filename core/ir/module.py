@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..errors import InternalError
+from ..location import HasLocation
 from ..types import EnumType, FunctionType, OpaqueType, StructType, Type, parts_of
 from .graph import Block, Region, Value
 
@@ -25,7 +26,7 @@ class GradientOf:
     """A declaration `[gradient @primal from i wrt … keeping … seedable]`.
 
     Results are the derivatives in the order of `wrt`, then the kept results; without `seedable` the seed
-    is ones.  `wrt=None` means all parameters, `source=None` the only result.
+    is ones.  `wrt=None` means all parameters, `source=None` the only result: of several one has to be named.
     """
 
     primal: str
@@ -33,6 +34,7 @@ class GradientOf:
     wrt: tuple[int, ...] | None = None
     keeping: tuple[int, ...] = ()
     seedable: bool = False
+    location: HasLocation | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class TangentOf:
     source: int | None = None
     wrt: tuple[int, ...] | None = None
     keeping: tuple[int, ...] = ()
+    location: HasLocation | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class Function:
     body: Region | None = None
     declaration: Declaration | None = None
     attributes: tuple[str, ...] = ()
+    location: HasLocation | None = None
 
     def __repr__(self) -> str:
         return f"<func @{self.name}: {self.type}>"

@@ -95,7 +95,9 @@ def clone_region(region: Region, values: dict[Value, Value]) -> Region:
 def clone_function(function: Function, name: str) -> Function:
     """A copy of `function`, called `name`, that shares nothing that can change with it."""
     body = clone_region(function.body, {}) if function.body else None
-    return Function(name, function.type, body, function.declaration, function.attributes)
+    return Function(
+        name, function.type, body, function.declaration, function.attributes, function.location
+    )
 
 
 def clone_module(module: Module) -> Module:
@@ -120,7 +122,7 @@ def _clone_blocks(
     for block in source.blocks:
         arguments = [Value(argument.type, argument.name) for argument in block.arguments]
         values.update(zip(block.arguments, arguments, strict=True))
-        blocks[block] = Block(arguments, name=block.name)
+        blocks[block] = Block(arguments, name=block.name, location=block.location)
         target.blocks.append(blocks[block])
         work.append((blocks[block], block.instructions))
     return work

@@ -9,12 +9,14 @@ from .attributes import parse_numbers
 from .cursor import Cursor
 from .definitions import Definitions
 from .lexer import written
+from .location import TextLocation
 
 _CLAUSES = ("from", "wrt", "keeping")
 
 
 def parse_declaration(cursor: Cursor, definitions: Definitions) -> Declaration:
     """The declaration whose bracket has been read; its clauses come in any order."""
+    location = TextLocation(cursor.file, cursor.text, cursor.token)
     word = cursor.one_of(["gradient", "adjoint", "tangent", "extern"])
     if word == "extern":
         cursor.expect("]")
@@ -36,8 +38,9 @@ def parse_declaration(cursor: Cursor, definitions: Definitions) -> Declaration:
             clauses[clause] = parse_numbers(cursor)
     source, wrt, keeping = clauses.get("from"), clauses.get("wrt"), clauses.get("keeping", ())
     if is_tangent:
-        return TangentOf(primal, source, wrt, keeping)
-    return GradientOf(primal, source, wrt, keeping, clauses.get("seedable", False))
+        return TangentOf(primal, source, wrt, keeping, location)
+    seedable = clauses.get("seedable", False)
+    return GradientOf(primal, source, wrt, keeping, seedable, location)
 
 
 def print_declaration(declaration: Declaration) -> str:

@@ -7,20 +7,16 @@ have defined is poisoned, and its uses are passed over in silence.
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import NamedTuple
 
 from ..errors import NNKitError, ParseError
 from ..ir import Block, Builder, Instruction, Op, Region, Value
-from ..location import Location
 from .control import BRANCHES, parse_branch
 from .cursor import Cursor
 from .definitions import Definitions
 from .lexer import TextError, Token
+from .location import TextLocation
 from .operations import OPCODES, Operations
 from .recovery import skip_argument, skip_header, skip_instruction, starts_definition
 from .scope import Scope
@@ -32,26 +28,6 @@ MAX_REGIONS = 5_000
 
 class Lost(Exception):
     """The end of the function cannot be found."""
-
-
-class TextLocation(NamedTuple):
-    """Where an instruction stands in the text."""
-
-    file: str
-    text: str
-    token: Token
-
-    def resolve(self) -> Location:
-        starts = _line_starts(self.text)
-        line = bisect_right(starts, self.token.start)
-        column = self.token.start - starts[line - 1]
-        return Location(self.file or "<text>", line, column, column + len(self.token.text))
-
-
-@lru_cache(maxsize=1)
-def _line_starts(text: str) -> list[int]:
-    """Where each line begins; kept for one text, of which there may be many messages."""
-    return [0, *(match.end() for match in re.finditer("\n", text))]
 
 
 @dataclass
@@ -131,7 +107,7 @@ class Bodies:
         cursor = self.cursor
         token = cursor.token
         label = cursor.name("'", "a block")
-        block = Block(name=label)
+        block = Block(name=label, location=TextLocation(cursor.file, cursor.text, token))
         region.region.blocks.append(block)
         region.b = Builder(block)
         region.number, region.count = self.blocks, 0

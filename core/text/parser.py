@@ -14,6 +14,7 @@ from .declarations import parse_declaration
 from .definitions import Definitions
 from .functions import Bodies, Lost
 from .lexer import TextError
+from .location import TextLocation
 from .recovery import DEFINING, skip_to_body, skip_to_definition
 from .types import parse_function_type, parse_type
 
@@ -101,6 +102,7 @@ class _Parser:
                 sigil = DEFINING[cursor.next().text]
                 raise cursor.error(f"a name {sigil}… was expected, not {cursor.token.shown}")
             raise cursor.error(f"{alternatives(words)} was expected, not {cursor.token.shown}")
+        location = TextLocation(cursor.file, cursor.text, cursor.token)
         name = self.symbol("a function")
         cursor.expect(":")
         type = FunctionType((), VOID)
@@ -109,7 +111,7 @@ class _Parser:
         except TextError as error:
             cursor.report(error)
             skip_to_body(cursor)
-        function = Function(name, type, None, declaration, tuple(attributes))
+        function = Function(name, type, None, declaration, tuple(attributes), location)
         self.target.functions[name] = function
         if cursor.accept("{"):
             function.body = self.bodies.read()

@@ -23,6 +23,7 @@ from ..text.printer import print_instruction, value_names
 from ..types import VOID, TensorType, elements_of
 from .instruction import has_all_elements, instruction_violations, listed, traits_of
 from .nest import nest_violations, schedule_violations
+from .place import at, placed
 from .stage import needs_closed_bodies, stage_violations
 from .terminator import label, successor_violations
 from .types import Types
@@ -82,7 +83,7 @@ class FunctionCheck:
 
     def run(self, body: Region) -> list[str]:
         """Every violation in the function's body."""
-        self.found += guarded(self._note_definitions(body))
+        self.found += placed(guarded(self._note_definitions(body)), self.function.location)
         if self.found:
             return self.found
         stack = [self._region(_Open(body, None, 0, 0))]
@@ -90,7 +91,7 @@ class FunctionCheck:
             try:
                 inner = next(stack[-1], None)
             except Exception as error:
-                self.found.append(_malformed(error))
+                self.found += placed([_malformed(error)], self.function.location)
                 return self.found
             if inner is None:
                 stack.pop()
@@ -124,17 +125,17 @@ class FunctionCheck:
         for number, block in enumerate(place.region.blocks):
             place.block, place.position = number, -1
             if block.name is not None and block.name in labels:
-                self.found.append(f"the block '{block.name} is defined twice")
+                self._say(f"the block '{block.name} is defined twice", block)
             labels.add(block.name or "")
             if block in self.entered:
-                self.found.append(f"{label(block)} stands in two places")
+                self._say(f"{label(block)} stands in two places", block)
                 continue
             self.entered.add(block)
             for argument in block.arguments:
                 if argument.producer is not None:
                     shown = self.shown(argument)
-                    self.found.append(f"the argument {shown} has an instruction that computes it")
-                self._define(argument, place)
+                    self._say(f"the argument {shown} has an instruction that computes it", block)
+                self._define(argument, place, block)
             last = len(block.instructions) - 1
             for position, instruction in enumerate(block.instructions):
                 place.position = position
@@ -142,11 +143,11 @@ class FunctionCheck:
                 if messages:
                     self._report(instruction, messages)
                 for result in instruction.results:
-                    self._define(result, place)
+                    self._define(result, place, instruction)
                 for body in instruction.regions:
                     yield self._opened(body, instruction, place)
             if last < 0 or not block.instructions[last].op.is_terminator:
-                self.found.append(f"the block '{block.name or ''} does not end with a terminator")
+                self._say(f"the block '{block.name or ''} does not end with a terminator", block)
         del self.open[place.region]
 
     def _opened(self, body: Region, owner: Instruction, around: _Open) -> _Open:
@@ -155,11 +156,11 @@ class FunctionCheck:
         depth = around.depth + 1
         return _Open(body, owner, depth, depth if is_closed else around.visible_from)
 
-    def _define(self, value: Value, place: _Open) -> None:
+    def _define(self, value: Value, place: _Open, by: Block | Instruction) -> None:
         if not isinstance(value.type, TensorType):
-            self.found += guarded(self.types.check(value.type))
+            self._say_all(guarded(self.types.check(value.type)), by)
         if self.sites[value] != (place.region, place.block, place.position):
-            self.found.append(f"the value {self.shown(value)} is defined twice")
+            self._say(f"the value {self.shown(value)} is defined twice", by)
 
     def _instruction(self, instruction: Instruction, place: _Open, is_last: bool) -> Iterator[str]:
         op = instruction.op
@@ -230,6 +231,14 @@ class FunctionCheck:
         if given != (expected,) and not (not given and expected == VOID):
             yield f"returns {listed(given) or 'nothing'}; the function returns {expected}"
 
+    def _say(self, message: str, of: Block | Instruction) -> None:
+        self._say_all([message], of)
+
+    def _say_all(self, messages: list[str], of: Block | Instruction) -> None:
+        """Each message with the place of what it is about, or at least that of the function."""
+        if messages:
+            self.found += placed(messages, of.location, self.function.location)
+
     def _report(self, instruction: Instruction, messages: list[str]) -> None:
         """Each message with the instruction as printed, and where it comes from."""
         try:
@@ -248,9 +257,7 @@ class FunctionCheck:
             alone = replace(instruction, regions=tuple(Region() for _ in instruction.regions))
             text = print_instruction(alone, names).splitlines()[0].rstrip(" {")
         text = text if len(text) <= 200 else f"{text[:200]} …"
-        location = instruction.location.resolve() if instruction.location else None
-        where = location.excerpt().replace("\n", f"\n{' ' * 8}") if location else ""
-        return f"    in: {text}" + (f"\n    at: {where}" if where else "")
+        return f"    in: {text}{at(instruction.location)}"
 
     @cached_property
     def names(self) -> Mapping[Value, str]:

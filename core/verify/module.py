@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..autodiff.declaration import gradient_type, tangent_type
+from ..autodiff.declaration import derivative_type
 from ..errors import NNKitError, VerifyError
-from ..ir import Extern, Function, GradientOf, Module, TangentOf
+from ..ir import Declaration, Extern, Function, GradientOf, Module, TangentOf
 from .function import FunctionCheck, guarded
 from .instruction import listed
+from .place import placed
 from .types import Types
 
 ATTRIBUTES = ("inline",)
@@ -52,6 +53,20 @@ def _function_violations(
     name: str, function: Function, module: Module, types: Types
 ) -> Iterator[str]:
     """What is wrong with a function, its blocks aside."""
+    head = guarded(_head_violations(name, function, types))
+    yield from placed(head, function.location)
+    if isinstance(function.declaration, GradientOf | TangentOf):
+        derivative = guarded(_derivative_violations(function, function.declaration, module))
+        yield from placed(derivative, function.declaration.location, function.location)
+        if not derivative:
+            yield from placed(guarded(_declared_type(function, module)), function.location)
+    if function.body is not None:
+        entry = function.entry.location if function.body.blocks else None
+        yield from placed(guarded(_entry_violations(function)), entry, function.location)
+
+
+def _head_violations(name: str, function: Function, types: Types) -> Iterator[str]:
+    """What is wrong with what stands before the body."""
     if name != function.name:
         yield f"stands in the module as @{name}"
     yield from types.check(function.type)
@@ -59,16 +74,16 @@ def _function_violations(
         if attribute not in ATTRIBUTES:
             known = ", ".join(f"!{known}" for known in ATTRIBUTES)
             yield f"has the attribute !{attribute}; known is {known}"
-    if function.declaration is not None:
-        yield from _declaration_violations(function, module)
-        if function.body is not None:
-            what = "says it is elsewhere" if _is_extern(function) else "asks for one"
-            yield f"has both a body and a declaration that {what}"
-    elif function.body is None:
+    if function.declaration is not None and function.body is not None:
+        what = "says it is elsewhere" if _is_extern(function) else "asks for one"
+        yield f"has both a body and a declaration that {what}"
+    elif function.declaration is None and function.body is None:
         yield "has neither a body nor a declaration of what it is"
-    if function.body is None:
-        return
-    if not function.body.blocks:
+
+
+def _entry_violations(function: Function) -> Iterator[str]:
+    """Rule 10."""
+    if not function.body or not function.body.blocks:
         yield "has no entry block"
         return
     given = tuple(argument.type for argument in function.entry.arguments)
@@ -77,12 +92,11 @@ def _function_violations(
         yield f"the entry takes ({listed(given)}), the function ({listed(expected)})"
 
 
-def _declaration_violations(function: Function, module: Module) -> Iterator[str]:
-    """Rule 7: the primal can be differentiated as it is asked, and gives the declared type."""
-    declaration = function.declaration
-    if not isinstance(declaration, GradientOf | TangentOf):
-        return
-    what = "gradient" if isinstance(declaration, GradientOf) else "tangent"
+def _derivative_violations(
+    function: Function, declaration: GradientOf | TangentOf, module: Module
+) -> Iterator[str]:
+    """Rule 7: the primal can be differentiated as it is asked."""
+    what = _kind(declaration)
     primal = module.functions.get(declaration.primal)
     if primal is None:
         yield f"is the {what} of @{declaration.primal}, which does not exist"
@@ -92,15 +106,21 @@ def _declaration_violations(function: Function, module: Module) -> Iterator[str]
         yield f"is the {what} of @{declaration.primal}{reason}"
         return
     try:
-        if isinstance(declaration, GradientOf):
-            expected = gradient_type(primal.type, declaration)
-        else:
-            expected = tangent_type(primal.type, declaration)
+        derivative_type(primal.type, function)
     except NNKitError as error:
         yield str(error)
-        return
+
+
+def _declared_type(function: Function, module: Module) -> Iterator[str]:
+    """Rule 7: a derivative that exists has the type that is declared."""
+    assert function.primal is not None
+    expected = derivative_type(module.functions[function.primal].type, function)
     if expected != function.type:
-        yield f"is declared as {function.type}; the {what} is {expected}"
+        yield f"is declared as {function.type}; the {_kind(function.declaration)} is {expected}"
+
+
+def _kind(declaration: Declaration | None) -> str:
+    return "gradient" if isinstance(declaration, GradientOf) else "tangent"
 
 
 def _without_body(function: Function, module: Module) -> str:

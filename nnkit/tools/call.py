@@ -15,6 +15,7 @@ from ..core.evaluate import EnumValue, FunctionValue, evaluate
 from ..core.ir import Function, Module
 from ..core.ir.surgery import clone_module, walk
 from ..core.ops import dense
+from ..core.passes.pipeline import MEMORY, STRUCTURED, run_pipeline
 from ..core.text.cursor import Cursor
 from ..core.text.lexer import Token, name_of, written
 from ..core.text.literals import literal_of, parse_elements, print_elements
@@ -40,14 +41,15 @@ class Difference(NNKitError):
 def run_call(module: Module, text: str, runner: str) -> str:
     """What a call returns, as a literal; `runner` is `evaluator`, `jit` or `both`.
 
-    Derivatives that are declared get their bodies in a copy of the module.
+    Derivatives that are declared get their bodies in a copy of the module, where blocks and memory are brought
+    into the form that can be differentiated.
     Raises: ParseError when the call is written wrongly, Difference when both are asked for and differ.
     """
     _refuse_huge(module)
     function, arguments = parse_call(module, text)
     if any(one.primal is not None for one in module.functions.values()):
         module = clone_module(module)
-        Differentiate().run(module)
+        run_pipeline(module, (*STRUCTURED, *MEMORY, Differentiate()))
         _refuse_huge(module)
     result = function.type.result
     found: dict[str, Any] = {}

@@ -99,9 +99,12 @@ def call(function: Function, *arguments: Term) -> Term:
 
 
 def declare(module: Module, name: str, primal: str, **options: Any) -> Function:
-    """Add a gradient declaration: options are those of `GradientOf`."""
+    """Add a gradient declaration: options are those of `GradientOf`; of several results, of the first."""
+    given = module.functions[primal].type
+    if isinstance(given.result, TupleType):
+        options = {"source": 0, **options}
     declaration = GradientOf(primal, **options)
-    type = autodiff.gradient_type(module.functions[primal].type, declaration)
+    type = autodiff.gradient_type(given, declaration)
     return module.add(Function(name, type, declaration=declaration))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nnkit.core.autodiff import gradient_type
+from nnkit.core.autodiff.declaration import derivative_type
 from nnkit.core.errors import DifferentiationError
-from nnkit.core.ir import GradientOf
+from nnkit.core.ir import Function, GradientOf, TangentOf
 from nnkit.core.types import (
     BOOL,
     F32,
@@ -17,6 +18,7 @@ from nnkit.core.types import (
     StructType,
     TensorType,
     TupleType,
+    Type,
 )
 
 X = TensorType((2, 3), F64)
@@ -39,12 +41,66 @@ def test_one_result_is_not_a_tuple() -> None:
 
 
 def test_all_parameters_without_wrt() -> None:
-    assert gradient_type(TWO, GradientOf("f")).result == TupleType((X, W))
+    assert gradient_type(TWO, GradientOf("f", source=0)).result == TupleType((X, W))
 
 
-def test_the_first_of_several_results_without_from() -> None:
-    declared = gradient_type(TWO, GradientOf("f", wrt=(0,), seedable=True))
-    assert declared.parameters == (X, W, X)
+@pytest.mark.parametrize(
+    ("results", "choice"),
+    [
+        ((X, W), "2 results, say from 0 or from 1"),
+        ((N, W), "2 results, say from 1"),
+        ((X, N, W, X), "4 results, say from 0 or from 2 or from 3"),
+        ((X, X, X, X), "4 results, say from 0, from 1, … or from 3"),
+        ((N, B), "2 results, none of them with floats: only floats have a gradient"),
+    ],
+)
+def test_of_several_results_one_has_to_be_named(results: tuple[Type, ...], choice: str) -> None:
+    primal = FunctionType((X,), TupleType(results))
+    with pytest.raises(DifferentiationError, match=f"names no result: @f has {choice}$"):
+        gradient_type(primal, GradientOf("f"))
+
+
+def test_the_result_of_a_tuple_of_one_is_not_named() -> None:
+    primal = FunctionType((X,), TupleType((W,)))
+    assert gradient_type(primal, GradientOf("f", seedable=True)) == FunctionType((X, W), X)
+
+
+PAIR = TupleType((X, W))
+
+
+@pytest.mark.parametrize(
+    ("primal", "declaration", "plain"),
+    [
+        (ONE, GradientOf("f", wrt=(1,)), W),
+        (ONE, TangentOf("f", wrt=(1,)), X),
+        (TWO, TangentOf("f", source=2), W),
+        (FunctionType((PAIR,), X), GradientOf("f"), PAIR),
+        (FunctionType((X,), TupleType((PAIR,))), TangentOf("f"), PAIR),
+    ],
+)
+def test_one_result_may_be_declared_as_a_tuple_of_one(
+    primal: FunctionType, declaration: GradientOf | TangentOf, plain: Type
+) -> None:
+    for result, wanted in (
+        (plain, plain),
+        (TupleType((plain,)), TupleType((plain,))),
+        (TupleType((TupleType((plain,)),)), plain),
+        (TupleType((plain, plain)), plain),
+    ):
+        expected = derivative_type(primal, Function("d", FunctionType((), X), None, declaration))
+        declared = FunctionType(expected.parameters, result)
+        found = derivative_type(primal, Function("d", declared, None, declaration))
+        assert found == FunctionType(expected.parameters, wanted)
+
+
+def test_several_results_are_not_a_tuple_in_a_tuple() -> None:
+    for declaration in (
+        GradientOf("f", wrt=(0,), keeping=(0,)),
+        TangentOf("f", wrt=(0,), keeping=(0,)),
+    ):
+        right = derivative_type(ONE, Function("d", FunctionType((), X), None, declaration))
+        wrong = FunctionType(right.parameters, TupleType((right.result,)))
+        assert derivative_type(ONE, Function("d", wrong, None, declaration)) == right
 
 
 def test_the_seed_comes_last_and_has_the_type_of_the_result() -> None:
@@ -77,8 +133,12 @@ def test_the_gradient_of_a_struct_is_that_struct() -> None:
         (ONE, GradientOf("f", source=1, wrt=(0,)), "from_=1 is out of range: @f has 1 result$"),
         (TWO, GradientOf("f", source=1), r"result 1 of @f is i32\[3\]: only floats"),
         (FunctionType((X,), VOID), GradientOf("f"), "@f returns nothing"),
-        (TWO, GradientOf("f", keeping=(3,)), "keeping=3 is out of range: @f has 3 results"),
-        (TWO, GradientOf("f", keeping=(1, 1)), "keeping of @f names result 1 twice"),
+        (
+            TWO,
+            GradientOf("f", source=0, keeping=(3,)),
+            "keeping=3 is out of range: @f has 3 results",
+        ),
+        (TWO, GradientOf("f", source=0, keeping=(1, 1)), "keeping of @f names result 1 twice"),
     ],
 )
 def test_wrong_declarations(primal: FunctionType, declaration: GradientOf, message: str) -> None:

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from nnkit.core import ops
-from nnkit.core.errors import DifferentiationError, UnsupportedError
+from nnkit.core.errors import DifferentiationError, UnsupportedError, VerifyError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Block, Builder, Function, GradientOf, Module, Stage
 from nnkit.core.location import Location
+from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import BOOL, F32, I32, I64, FunctionType, StructType
+from nnkit.core.verify import verify
 
 from .building import (
     Term,
@@ -45,7 +47,7 @@ def test_any_subset_of_parameters_in_any_order(wrt: tuple[int, ...]) -> None:
 
 
 def test_from_chooses_the_result() -> None:
-    for source, expected in ((None, 4.0), (0, 4.0), (1, 12.0)):
+    for source, expected in ((0, 4.0), (1, 12.0)):
         module = gradient_of([tensor()], lambda x: (x * x, x * x * x), source=source)
         assert evaluate(module, "df", 2.0) == expected
 
@@ -287,6 +289,58 @@ def test_a_declaration_of_another_type_is_refused() -> None:
     with pytest.raises(
         DifferentiationError, match=r"@df is declared as .*, but the gradient of @f is"
     ):
+        differentiate(module)
+
+
+ONE_IN_A_TUPLE = """
+    func @f: (f64) -> f64 { 'entry(%x: f64): %y = square %x: f64 return %y: f64 }
+    [gradient @f] func @df: (f64) -> (f64)
+    [gradient @df] func @ddf: (f64) -> f64
+    [gradient @df from 0 keeping 0 seedable] func @both: (f64, f64) -> (f64, f64)
+    [tangent @f] func @tf: (f64, f64) -> (f64)
+    [tangent @df] func @tdf: (f64, f64) -> (f64)
+    [tangent @tf wrt 0] func @ttf: (f64, f64, f64) -> f64
+"""
+
+
+def test_one_derivative_in_a_tuple() -> None:
+    module = parse_module(f'module "m" stage raw {ONE_IN_A_TUPLE}')
+    verify(module)
+    text = print_module(module)
+    assert "func @df: (f64) -> (f64)\n" in text
+    assert print_module(parse_module(text)) == text
+    differentiate(module)
+    for name, arguments, expected in (
+        ("df", (3.0,), (6.0,)),
+        ("ddf", (3.0,), 2.0),
+        ("both", (3.0, 5.0), (10.0, 6.0)),
+        ("tf", (3.0, 5.0), (30.0,)),
+        ("tdf", (3.0, 5.0), (10.0,)),
+        ("ttf", (3.0, 5.0, 7.0), 70.0),
+    ):
+        assert evaluate(module, name, *arguments) == expected
+
+
+def test_several_derivatives_are_no_tuple_in_a_tuple() -> None:
+    text = ONE_IN_A_TUPLE + "[gradient @f keeping 0] func @wrong: (f64) -> ((f64, f64))"
+    module = parse_module(f'module "m" stage raw {text}')
+    message = r"is declared as \(f64\) -> \(\(f64, f64\)\)"
+    with pytest.raises(VerifyError, match=f"{message}; the gradient is .* -> \\(f64, f64\\)"):
+        verify(module)
+    with pytest.raises(DifferentiationError, match=f"@wrong {message}, but the gradient of @f is"):
+        differentiate(module)
+
+
+def test_a_gradient_of_several_results_names_one() -> None:
+    text = """
+    func @f: (f64) -> (f64, f64) {
+    'entry(%x: f64): %p = literal (%x: f64, %x: f64): (f64, f64) return %p: (f64, f64) }
+    [gradient @f] func @df: (f64) -> f64"""
+    module = parse_module(f'module "m" stage raw {text}')
+    message = "names no result: @f has 2 results, say from 0 or from 1"
+    with pytest.raises(VerifyError, match=message):
+        verify(module)
+    with pytest.raises(DifferentiationError, match=message):
         differentiate(module)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 
 from nnkit.core.evaluate import evaluate
-from nnkit.core.ir import Block, Builder, Function, Region, Value
+from nnkit.core.ir import Block, Builder, Function, GradientOf, Region, Value
 from nnkit.core.ir.surgery import (
     clone_function,
     clone_instructions,
@@ -21,6 +21,7 @@ from nnkit.core.ir.surgery import (
 )
 from nnkit.core.ops import Add, Exp, Negate, Nest, Return
 from nnkit.core.ops.nest import Access, Output, build_nest, coordinate
+from nnkit.core.text import parse_module
 from nnkit.core.types import F32, TensorType
 from tests.core.passes.laws import module_of
 from tests.programs import Program, describe, programs, same_bits
@@ -66,6 +67,20 @@ def test_replacements_are_followed_to_their_end() -> None:
     exp, negate, end = f.entry.instructions
     replace_uses(body_of(f), {negate.result: exp.result, exp.result: f.parameters[0]})
     assert end.operands == (f.parameters[0],)
+
+
+def test_copies_know_where_they_come_from() -> None:
+    text = "func @f: (f32) -> f32 { 'entry(%x: f32): return %x: f32 } [gradient @f] func @d: (f32) -> f32"
+    module = parse_module(f'module "m" {text}')
+    copy = clone_module(module)
+    for name, function in module.functions.items():
+        assert function.location is not None
+        assert copy.functions[name].location is function.location
+    start = module.functions["f"].entry.location
+    assert start is not None and copy.functions["f"].entry.location is start
+    declared, copied = module.functions["d"].declaration, copy.functions["d"].declaration
+    assert isinstance(declared, GradientOf) and isinstance(copied, GradientOf)
+    assert declared.location is not None and copied.location is declared.location
 
 
 def test_copies_share_nothing_that_changes() -> None:
