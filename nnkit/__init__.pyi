@@ -300,6 +300,10 @@ _Stage: TypeAlias = Literal["raw", "optimizable", "optimized", "compute", "sched
 class _Forbidden: ...   # what `if rep:` and `for x in rep:` meet; an error at run time too
 class _View(Generic[_X_co]): ...   # covariant face of Rep, for signatures only
 class Rep(_View[_X], Generic[_X]):
+    @overload
+    def eval(self: Rep[Callable[[], _R]]) -> _R:
+        """What a staged function of no parameters returns, computed now."""
+    @overload
     def eval(self) -> _X: ...
     def ir(self: _View[Callable[..., Any]], *arguments: _Argument, stage: _Stage = "raw") -> str:
         """The IR of a staged function for arguments of these shapes, at a stage of the compiler."""

@@ -5,6 +5,9 @@ A call with concrete values goes straight to native code:
 2. What does not fit it, it hands on to the one compiled before, and so on for a few.
 3. The last of them calls `_dispatch`, which makes tensors of what is none yet and finds the specialisation
    by their shapes, or compiles a new one.
+
+A call that is given no data at all says nothing of which of the two is meant: it stages while a function is being
+staged, and runs otherwise.
 """
 
 from __future__ import annotations
@@ -103,8 +106,8 @@ class StagedFunction(Rep):
         return _named, name
 
     def eval(self) -> Any:
-        """A function has no value of its own."""
-        return self.expression
+        """What a function of no parameters returns, computed now; another one has no value of its own."""
+        return self.expression if self.stageable.parameter_names else self._run()
 
     def ir(self, *arguments: Any, stage: str = "raw") -> str:
         """The IR for arguments of these shapes (tensors, structs, or `spec(shape, dtype)`).
@@ -167,12 +170,24 @@ class StagedFunction(Rep):
         return program(*values)
 
     def _apply(self, arguments: Sequence[Any], reps: Sequence[StagedRep]) -> Any:
-        """Functions are among the arguments, or Reps of values: then a call is staged."""
+        """Functions are among the arguments, or Reps of values, or there are none.
+
+        Reps of values stage a call, and so does everything while a function is being staged.
+        """
         functions = all(rep.is_function for rep in reps)
-        if not functions or len(reps) == len(arguments) or current_trace() is not None:
+        if not functions or current_trace() is not None:
             return self._stage(arguments)
+        if len(reps) == len(arguments):
+            made = self._stage(arguments)
+            if made.is_function:
+                return made
+            return (self._of_data(arguments) if arguments else self)._run()
         given = [one for one in arguments if not isinstance(one, StagedRep)]
         return self._of_data(arguments)(*given)
+
+    def _run(self) -> Any:
+        """What this function of no parameters returns, as data."""
+        return (self._programs.get(()) or self._compile((), ()))()
 
     def _of_data(self, arguments: Sequence[Any]) -> StagedFunction:
         """The function of the other parameters, once those that are functions are given."""
@@ -259,10 +274,8 @@ class StagedFunction(Rep):
         """The arguments of a staged call; concrete ones become constants."""
         self._check_arity(arguments)
         return [
-            value if isinstance(value, StagedRep) else const_beside(value, declared, name)
-            for value, declared, name in zip(
-                arguments, self.declared, self.stageable.parameter_names, strict=True
-            )
+            value if isinstance(value, StagedRep) else const_beside(value, declared, place)
+            for value, declared, place in zip(arguments, self.declared, self._places, strict=True)
         ]
 
     def _expand(self, reps: Sequence[StagedRep]) -> Any:
@@ -328,8 +341,10 @@ class StagedFunction(Rep):
                 chains = self._chained < _LONGEST_CHAIN
                 fallback = self._entry if chains else self._dispatch
                 known = specialization.compiled(fallback, self.stageable.name)
-                self._programs[key] = self._entry = known
-                self._chained = self._chained + 1 if chains else 1
+                self._programs[key] = known
+                if key:  # without arguments nothing tells native code that a call is to be staged
+                    self._entry = known
+                    self._chained = self._chained + 1 if chains else 1
             return known
 
 
@@ -368,7 +383,8 @@ class Application(StagedFunction):
         self._function.compile(*self._first, *arguments)
 
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
-        if keywords or not arguments or any(isinstance(value, StagedRep) for value in arguments):
+        staging = not arguments and current_trace() is not None
+        if keywords or staging or any(isinstance(value, StagedRep) for value in arguments):
             return super()._dispatch(*arguments, **keywords)
         return self._function(*self._first, *self._values(arguments))
 

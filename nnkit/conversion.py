@@ -19,7 +19,10 @@ import numpy as np
 from .core import types
 from .core.errors import DTypeError, NNKitError, RankError, ShapeError
 from .staging import primitive
+from .staging.carry import indefinite, kind
 from .staging.expression import Build, Expression, make
+from .staging.lambdas import is_function
+from .staging.numerals import typed
 from .staging.primitive import MAX_RANK, is_index
 from .staging.rep import Rep
 from .staging.spec import CallableSpec, Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple
@@ -79,14 +82,16 @@ def concrete(value: Any, declared: Spec | None, place: str, specs: bool = False)
     if is_tuple(value) and not isinstance(declared, TensorSpec):
         inner = declared.elements if isinstance(declared, TupleSpec) else (None,) * len(value)
         if len(inner) != len(value):
-            raise DTypeError(f"{place} is a tuple of {len(inner)} values, not of {len(value)}")
+            raise DTypeError(
+                f"{place} must be a tuple of {len(inner)} values, and has {len(value)}"
+            )
         paired = zip(value, inner, strict=True)
         elements = tuple(concrete(one, want, place, specs) for one, want in paired)
         changed = type(value) is not tuple or any(map(operator.is_not, elements, value))
         return elements if changed else value
     wanted = declared if isinstance(declared, TensorSpec) else None
     if isinstance(value, bool | int | float) and not (wanted is None and is_arraylike(value)):
-        return _scalar(value, wanted, place)
+        return _scalar(value, wanted, declared, place)
     return _tensor(value, wanted, declared, place)
 
 
@@ -159,12 +164,14 @@ def _sound(tensor: AnyTensor) -> AnyTensor:
     return wrap(np.ascontiguousarray(array))
 
 
-def _scalar(number: float, wanted: TensorSpec | None, place: str) -> AnyTensor:
+def _scalar(
+    number: float, wanted: TensorSpec | None, declared: Spec | None, place: str
+) -> AnyTensor:
     if wanted is None or wanted.rank:
-        shown = f"a {wanted.words}" if wanted else "a tensor, a struct or an array"
+        shown = indefinite(declared.words) if declared else "a tensor, a struct or an array"
         raise DTypeError(
-            f"{place} is {shown}, not the Python number {number!r}, which has no element type of "
-            "its own\n  help: say which, for example f32(0.1)"
+            f"{place} must be {shown}, and is the Python number {number!r}, which has no element type of "
+            f"its own\n  help: {typed(number, wanted, staged=False)}"
         )
     number = number if type(number) in (bool, int) else float(number)  # np.float64 is a float
     if type(number) is float and wanted.dtype in _EXACTLY and not math.fabs(number) > _ORDINARY:
@@ -191,17 +198,18 @@ def _tensor(value: Any, wanted: TensorSpec | None, declared: Spec | None, place:
         or not is_arraylike(value)
         or (declared is not None and wanted is None)
     ):
-        shown = f"a {declared.words}" if declared else "a tensor, a struct or an array"
+        shown = indefinite(declared.words) if declared else "a tensor, a struct or an array"
+        help = _wrapped(value, declared)
         raise DTypeError(
-            f"{place} is {shown}, not {_described(value)}\n"
-            "  help: wrap it, for example Tensor2D([[0.0, 1.0]], f32)"
+            f"{place} must be {shown}, and is {_described(value)}"
+            + (f"\n  help: {help}" if help else "")
         )
     if wanted is None:
         return tensor_from(value, place)
     rank = np.ndim(value)
     if wanted.rank != rank:
         raise RankError(
-            f"{place} is a {wanted.words}, not an array of shape {list(np.shape(value))}"
+            f"{place} must be a {wanted.words}, and is an array of shape {list(np.shape(value))}"
         )
     try:
         return RANKED[rank](value, DTYPES[wanted.dtype])
@@ -212,8 +220,29 @@ def _tensor(value: Any, wanted: TensorSpec | None, declared: Spec | None, place:
 def _described(value: object) -> str:
     if isinstance(value, Rep):
         return "a Rep: concrete values are needed here"
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    return kind(value)
+
+
+def _wrapped(value: object, declared: Spec | None) -> str:
+    """How to make of a value what is wanted."""
+    if isinstance(declared, CallableSpec) or (declared is None and is_function(value)):
+        taken = declared.parameters if isinstance(declared, CallableSpec) else (None,)
+        types = ", ".join(map(_annotation, taken))
+        return f"make it one with nk.fn({types})(lambda ...)" if is_function(value) else ""
+    if isinstance(value, Rep):
+        return "call the function itself: it stages a call for Reps"
+    if isinstance(declared, StructSpec):
+        return f"make one, {declared.words}(...)"
+    if isinstance(declared, TensorSpec):
+        return f"wrap it, Tensor{declared.rank}D(value, {primitive.dtype_words(declared.dtype)})"
+    return "wrap it, for example Tensor2D([[0.0, 1.0]], f32)" if declared is None else ""
+
+
+def _annotation(spec: Spec | None) -> str:
+    """A type as one writes it."""
+    if isinstance(spec, TensorSpec) and not spec.rank:
+        return f"Scalar[{primitive.dtype_words(spec.dtype)}]"
+    return "..." if spec is None else spec.words
 
 
 def annotated(annotation: Any) -> Spec | None:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from .compile import Specialization
 from .conversion import concrete, constant_expression, declared_type, tensor_from
 from .core.errors import NNKitError, StagingError
+from .staging.carry import indefinite
 from .staging.expression import Build, Expression, Trace, depends_on_parameters, make
 from .staging.lambdas import mismatch
 from .staging.primitive import located
@@ -80,13 +81,12 @@ def const(value: Any, /) -> Rep:
     """
     if isinstance(value, StagedRep):
         return Rep(value.expression)
-    return const_beside(value, None, None)
+    return const_beside(value, None, "a constant")
 
 
-def const_beside(value: Any, declared: Spec | None, name: str | None) -> Rep:
-    """`const` for argument `name`, whose element type a Python number takes."""
+def const_beside(value: Any, declared: Spec | None, place: str) -> Rep:
+    """`const` for an argument, `place` in words, whose declared element type a Python number takes."""
     try:
-        place = f"argument {name}" if name else "a constant"
         return Rep(constant_expression(concrete(value, declared, place)))
     except NNKitError as error:
         raise located(error) from None
@@ -143,6 +143,7 @@ def _check_fields(cls: type[Struct], parts: Sequence[Expression]) -> None:
             error = mismatch(wanted, part.type)
             raise located(
                 error(
-                    f"field {name} of {cls.__name__} holds a {wanted.words}, not a {part.type.words}"
+                    f"field {name} of {cls.__name__} must be {indefinite(wanted.words)}, and is "
+                    f"{indefinite(part.type.words)}"
                 )
             )

@@ -11,7 +11,7 @@ from typing import Any
 
 from .compile import Specialization
 from .core.autodiff import gradient_type
-from .core.errors import InternalError, StagingError
+from .core.errors import InternalError, RecursionDepthError, StagingError
 from .core.ir import Function, Module
 from .core.passes.pipeline import run_pipeline
 from .core.schedule.target import Target
@@ -20,7 +20,7 @@ from .core.types import TensorType, Type, elements_of
 from .core.verify import verify
 from .jit import entry, program
 from .jit.emit.checks import error_of
-from .jit.emit.steps import CheckSite
+from .jit.emit.steps import CheckSite, Problem
 from .lowering import STAGES, pipeline_to
 from .staging.expression import at
 from .staging.primitive import located
@@ -135,4 +135,16 @@ def _result_shapes(type: Type) -> list[tuple[int, ...]]:
 
 def _explain(site: CheckSite, first: int, second: int) -> None:
     """Raise for a run-time check that failed."""
-    raise at(error_of(site, first, second), site.location)
+    if site.problem not in (Problem.DEPTH, Problem.MEMORY):
+        raise at(error_of(site, first, second), site.location)
+    name = "<lambda>" if site.callee == "lambda" else site.callee
+    found = (
+        f"its calls would take more than {second} bytes of stack"
+        if site.problem is Problem.DEPTH
+        else f"there are no {second} bytes of memory for one more call"
+    )
+    raise at(
+        RecursionDepthError(f"recursion of {name} is too deep: {found}"),
+        site.location,
+        "end the recursion in a branch of `cond`, or write it as a loop, `while_loop` or `fori`",
+    )

@@ -37,7 +37,9 @@ def set_field(struct: Expression, lens: FieldLens, value: object) -> Expression:
     if not isinstance(new, Expression) or new.type != held:
         found = new.type.words if isinstance(new, Expression) else type(value).__name__
         raise located(
-            DTypeError(f"field {lens.name} of {spec.words} holds a {held.words}, not a {found}")
+            DTypeError(
+                f"field {lens.name} of {spec.words} must be a {held.words}, and is a {found}"
+            )
         )
     parts = [
         new if k == position else _part(struct, k, element)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import FunctionType, MethodType
 from typing import Any, TypeAlias
 
 from ..core.errors import DTypeError, NNKitError, RankError, StagingError
 from .expression import Expression
+from .numerals import typed
 from .primitive import located
 from .rep import Rep, is_number
 from .spec import Spec, TensorSpec, TupleSpec, is_tuple
@@ -30,9 +32,14 @@ class Carry:
         return tuple(part.type for part in self.parts)
 
     @property
+    def spec(self) -> Spec:
+        """Its type."""
+        return _type(iter(self.specs), self.shape)
+
+    @property
     def words(self) -> str:
         """Its type, as users read it."""
-        return _type(iter(self.specs), self.shape).words
+        return self.spec.words
 
     def of(self, parts: Sequence[Expression]) -> Any:
         """Other parts, arranged the same."""
@@ -56,13 +63,38 @@ class Carry:
         return located(RankError(message) if of_rank else DTypeError(message))
 
 
-def carry_of(value: object, what: str, wrap: type[Rep]) -> Carry:
+class PythonNumber(DTypeError):
+    """A Python number in the place of a Rep, `at` these positions of nested tuples."""
+
+    def __init__(self, what: str, number: float, at: tuple[int, ...]) -> None:
+        shown = f"the Python number {number!r}, which has no element type of its own"
+        super().__init__(f"{what} {shown}")
+        self.number = number
+        self.at = at
+
+    def beside(self, like: Spec | None) -> NNKitError:
+        """The error to show, whose help names the type of what stands beside the number."""
+        for position in self.at:
+            inside = like.elements if isinstance(like, TupleSpec) else ()
+            like = inside[position] if position < len(inside) else None
+        return located(DTypeError(*self.args), typed(self.number, like))
+
+
+def carry_of(value: object, what: str, wrap: type[Rep], like: Spec | None = None) -> Carry:
     """The parts of a Rep or a tuple of Reps; concrete tensors become constants.
 
-    Raises: StagingError for what has no parts, DTypeError for a Python number.
+    Raises: StagingError for what has no parts, DTypeError for a Python number; its help names the type of `like`.
     """
+    try:
+        return open_carry_of(value, what, wrap)
+    except PythonNumber as error:
+        raise error.beside(like) from None
+
+
+def open_carry_of(value: object, what: str, wrap: type[Rep]) -> Carry:
+    """The same where it is not known yet what stands beside it.  Raises: PythonNumber for such a one."""
     parts: list[Expression] = []
-    shape = _flatten(value, what, wrap, parts)
+    shape = _flatten(value, what, wrap, parts, ())
     return Carry(tuple(parts), shape)
 
 
@@ -81,9 +113,9 @@ def apply(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
         staged: Any = function
         return staged(*arguments)
     if isinstance(function, Rep) or not callable(function):
-        shown = f"a {function.spec.words}" if isinstance(function, Rep) else _kind(function)
+        shown = indefinite(function.spec.words) if isinstance(function, Rep) else kind(function)
         help = "put it into a function, `lambda: value`" if not arguments else ""
-        raise located(StagingError(f"{what} is a function, not {shown}"), help)
+        raise located(StagingError(f"{what} must be a function, and is {shown}"), help)
     try:
         inspect.signature(function).bind(*arguments)
     except ValueError:
@@ -95,9 +127,27 @@ def apply(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
             StagingError(
                 f"{what} is called with {number if arguments else 'no arguments'}, which "
                 f"{name} does not take"
-            )
+            ),
+            _of_pairs(function, arguments),
         ) from None
     return function(*arguments)
+
+
+def _of_pairs(function: Any, arguments: tuple[Any, ...]) -> str:
+    """What helps a function that takes the elements of several tensors one by one; nothing for another one."""
+    *before, last = arguments or (None,)
+    if not isinstance(last, Rep) or not isinstance(last.spec, TupleSpec):
+        return ""
+    try:
+        inspect.signature(function).bind(*before, *last.spec.elements)
+    except TypeError:
+        return ""
+    if before:
+        return "the elements are one tuple: take it as the last argument, and apart by `pair[0]`, `pair[1]`"
+    return (
+        "`zip_with(v, w, fn)` gives `fn` the elements one by one; `map` gives it one tuple, "
+        "`lambda pair: ...` with `pair[0]` and `pair[1]`"
+    )
 
 
 def indefinite(words: str) -> str:
@@ -105,9 +155,11 @@ def indefinite(words: str) -> str:
     return f"{'an' if words[0] in 'aeiouAEIOU' else 'a'} {words}"
 
 
-def _flatten(value: object, what: str, wrap: type[Rep], parts: list[Expression]) -> Arrangement:
+def _flatten(
+    value: object, what: str, wrap: type[Rep], parts: list[Expression], at: tuple[int, ...]
+) -> Arrangement:
     if is_tuple(value) and value:
-        return tuple(_flatten(one, what, wrap, parts) for one in value)
+        return tuple(_flatten(one, what, wrap, parts, (*at, k)) for k, one in enumerate(value))
     if isinstance(value, Rep):
         if value.is_function:
             raise located(
@@ -117,13 +169,10 @@ def _flatten(value: object, what: str, wrap: type[Rep], parts: list[Expression])
         parts.append(value.expression)
         return type(value)
     if is_number(value):
-        raise located(
-            DTypeError(f"{what} the Python number {value!r}, which has no element type of its own"),
-            "say which, for example const(f32(0.1))",
-        )
+        raise PythonNumber(what, value, at)
     if value is None or callable(value) or isinstance(value, _NO_TENSORS):
         raise located(
-            StagingError(f"{what} {_kind(value)}, not a Rep or a tuple of Reps"),
+            StagingError(f"{what} {kind(value)}, not a Rep or a tuple of Reps"),
             "a concrete value becomes one by `const(value)`",
         )
     parts.append(wrap.constant(value))
@@ -133,9 +182,12 @@ def _flatten(value: object, what: str, wrap: type[Rep], parts: list[Expression])
 _NO_TENSORS: tuple[type, ...] = (str, list, dict, set, tuple)
 
 
-def _kind(value: object) -> str:
+def kind(value: object) -> str:
+    """What a value that is no Rep is, in words."""
     if value is None:
         return "nothing"
+    if isinstance(value, FunctionType | MethodType):
+        return "a plain Python function"
     name = type(value).__name__
     return "an empty tuple" if name == "tuple" else indefinite(name)
 

@@ -20,7 +20,7 @@ from ..core.ops.nest import Bounds
 from ..core.types import BOOL, I32, I64
 from . import primitive
 from .aggregates import element_of
-from .carry import Carry, apply, carry_of, conform, indefinite
+from .carry import Carry, PythonNumber, apply, carry_of, conform, indefinite, open_carry_of
 from .expression import (
     Body,
     Build,
@@ -57,11 +57,16 @@ def choose(condition: object, then: Any, otherwise: Any, wrap: type[Rep]) -> Any
     asked = _condition(condition, wrap)
     branches: list[tuple[Body, Carry]] = []
     unknown: list[Undetermined] = []
+    numbers: list[PythonNumber] = []
     for place, function in (("first", then), ("second", otherwise)):
         try:
             branches.append(_branch(f"the {place} branch of cond", function, wrap))
         except Undetermined as error:
             unknown.append(error)
+        except PythonNumber as error:
+            numbers.append(error)
+    if numbers:
+        raise numbers[0].beside(branches[0][1].spec if branches else None) from None
     if not branches:
         raise outermost(unknown)
     if unknown:
@@ -100,7 +105,8 @@ def repeat(test: Any, step: Any, init: object, wrap: type[Rep]) -> Any:
 def count(lower: object, upper: object, step: Any, init: object, wrap: type[Rep]) -> Any:
     """What is carried after `step` had every index from `lower` up to `upper`, which is not included."""
     bounds = [_bound(lower, wrap), _bound(upper, wrap)]
-    start = carry_of(init, "fori carries", wrap)
+    beside = next((bound.spec for bound in (upper, lower) if isinstance(bound, Rep)), None)
+    start = carry_of(init, "fori carries", wrap, None if isinstance(init, float) else beside)
 
     def arguments(parts: Sequence[Expression]) -> tuple[Any, ...]:
         return wrap(primitive.cast(parts[0], I32)), start.of(parts[1:])
@@ -116,7 +122,7 @@ def count(lower: object, upper: object, step: Any, init: object, wrap: type[Rep]
 def fold(xs: Rep, init: object, step: Any, wrap: type[Rep]) -> Any:
     """What is carried after `step` had every element along the leading axis, from the first on."""
     over = _rows("fold", xs)
-    start = carry_of(init, "fold carries", wrap)
+    start = carry_of(init, "fold carries", wrap, _scalar_of(over))
 
     def arguments(parts: Sequence[Expression]) -> tuple[Any, ...]:
         return start.of(parts[1:]), wrap(_row(xs.expression, over, parts[0]))
@@ -132,7 +138,7 @@ def fold(xs: Rep, init: object, step: Any, wrap: type[Rep]) -> Any:
 def scan(xs: Rep, init: object, step: Any, wrap: type[Rep]) -> tuple[Any, Expression]:
     """As `fold`, of a step that returns the next carry and a tensor; these are stacked."""
     over = _rows("scan", xs)
-    start = carry_of(init, "scan carries", wrap)
+    start = carry_of(init, "scan carries", wrap, _scalar_of(over))
     name = "the body of scan"
 
     def run(parts: Sequence[Expression]) -> Any:
@@ -145,7 +151,7 @@ def scan(xs: Rep, init: object, step: Any, wrap: type[Rep]) -> tuple[Any, Expres
                 "for example `return carry, carry`",
             )
         following = _following("scan", start, conform(pair[0], start.shape), wrap)
-        stacked = carry_of(pair[1], f"{name} gives as an element", wrap)
+        stacked = carry_of(pair[1], f"{name} gives as an element", wrap, _scalar_of(over))
         _stacked_spec("scan", stacked)
         return tuple(wrap(part) for part in (*following.parts, *stacked.parts))
 
@@ -164,6 +170,7 @@ def map_rows(what: str, xs: Rep, function: Any, wrap: type[Rep]) -> Expression:
         (_INDEX,),
         lambda parts: apply(function, (wrap(_row(xs.expression, over, parts[0])),), name),
         wrap,
+        like=_scalar_of(over),
     )
     rule = Count(body, 0, len(over), what)
     return _nested(rule, over, (_stacked_spec(what, given),))[0]
@@ -178,7 +185,7 @@ def map_pairs(what: str, pair: Rep, function: Any, wrap: type[Rep]) -> Expressio
         rows = (wrap(_row(one, [one], parts[0])) for one in over)
         return apply(function, tuple(rows), name)
 
-    body, given = _run(name, (_INDEX,), run, wrap)
+    body, given = _run(name, (_INDEX,), run, wrap, like=_scalar_of(over))
     return _nested(Count(body, 0, len(over), what), over, (_stacked_spec(what, given),))[0]
 
 
@@ -189,8 +196,21 @@ def _run(
     wrap: type[Rep],
     *,
     may_be_skipped: bool = True,
+    like: Spec | None = None,
 ) -> tuple[Body, Carry]:
-    """The body that `run` makes of symbolic arguments, and what it returns."""
+    """The body that `run` makes of symbolic arguments, and what it returns: it may be of the type of `like`."""
+    return _run_with(
+        name, specs, run, lambda made, what: carry_of(made, what, wrap, like), may_be_skipped
+    )
+
+
+def _run_with(
+    name: str,
+    specs: tuple[Spec, ...],
+    run: Callable[[Sequence[Expression]], Any],
+    returned: Callable[[Any, str], Carry],
+    may_be_skipped: bool,
+) -> tuple[Body, Carry]:
     place = here()
     names = tuple(f"carry_{k}" if spec is not _INDEX else "index" for k, spec in enumerate(specs))
     body = Body(name, specs, location=place, parameter_names=names, may_be_skipped=may_be_skipped)
@@ -199,7 +219,7 @@ def _run(
             Expression(Parameter(k, names[k]), (), spec, place, body)
             for k, spec in enumerate(specs)
         )
-        carry = carry_of(run(body.inputs), f"{name} returns", wrap)
+        carry = returned(run(body.inputs), f"{name} returns")
         check_alive(carry.parts, here())
         body.outputs = carry.parts
     body.captures = free_expressions(body.outputs, body)
@@ -207,7 +227,12 @@ def _run(
 
 
 def _branch(name: str, function: Any, wrap: type[Rep]) -> tuple[Body, Carry]:
-    return _run(name, (), lambda _: apply(function, (), name), wrap)
+    """Raises: PythonNumber when a number is returned, as the other branch may tell of what type."""
+
+    def returned(made: Any, what: str) -> Carry:
+        return open_carry_of(made, what, wrap)
+
+    return _run_with(name, (), lambda _: apply(function, (), name), returned, may_be_skipped=True)
 
 
 def _step(
@@ -232,7 +257,7 @@ def _step(
 
 def _following(what: str, start: Carry, returned: object, wrap: type[Rep]) -> Carry:
     """What a body returns.  Raises: RankError, DTypeError when it is of another type than what is carried."""
-    following = carry_of(returned, f"the body of {what} returns", wrap)
+    following = carry_of(returned, f"the body of {what} returns", wrap, start.spec)
     if not start.like(following):
         raise start.mismatch(
             following,
@@ -276,6 +301,12 @@ def _rows(what: str, xs: Rep) -> list[Expression]:
                 RankError(f"{what} goes along the leading axis, and a {one.type.words} has none")
             )
     return over
+
+
+def _scalar_of(over: Sequence[Expression]) -> Spec | None:
+    """What a number beside the elements of tensors may be meant as; None if these are of several types."""
+    dtypes = {primitive.tensor_of(one, "an element").dtype for one in over}
+    return TensorSpec(0, dtypes.pop()) if len(dtypes) == 1 else None
 
 
 def _row(whole: Expression, over: Sequence[Expression], index: Expression) -> Expression:

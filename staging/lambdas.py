@@ -16,6 +16,7 @@ from typing import Any
 
 from ..core.errors import DTypeError, NNKitError, RankError, StagingError, UnsupportedError
 from ..core.location import HasLocation
+from .carry import indefinite, kind
 from .expression import (
     Build,
     Call,
@@ -31,6 +32,7 @@ from .expression import (
     make,
     tracing,
 )
+from .numerals import typed
 from .primitive import located
 from .recursion import (
     ENDLESS,
@@ -45,7 +47,7 @@ from .recursion import (
     plain,
     unfinished,
 )
-from .rep import Rep
+from .rep import Rep, is_number
 from .spec import CallableSpec, FunctionSpec, Spec, TensorSpec, TupleSpec, is_tuple
 
 _STAGING = threading.RLock()
@@ -120,7 +122,9 @@ class Lambda(Stageable):
             return self.function(*reps)
         except RecursionError:
             raise located(
-                StagingError(f"staging {self.name} calls functions too deeply for Python"),
+                StagingError(
+                    f"recursion of {self.name} is too deep: staging it calls functions deeper than Python can"
+                ),
                 ENDLESS,
             ) from None
 
@@ -170,7 +174,8 @@ class Lambda(Stageable):
         try:
             with tracing(trace), unfinished(trace):
                 returned = self.run(self._arguments(trace))
-                trace.output = result_of(returned, self.name, self.location)
+                self._check_function(returned, result)
+                trace.output = result_of(returned, self.name, self.location, result)
                 check_alive([trace.output], self.location)
                 self._check_result(trace, result)
         except Undetermined as error:
@@ -180,6 +185,15 @@ class Lambda(Stageable):
         trace.result = trace.output.type
         trace.captures = free_expressions([trace.output], trace)
         return trace
+
+    def _check_function(self, returned: object, wanted: Spec | None) -> None:
+        """Raises: DTypeError when the function returns another one, and says that it returns a value."""
+        if wanted is None or isinstance(wanted, CallableSpec) or not is_function(returned):
+            return
+        error = DTypeError(
+            f"{self.name} is declared to return {indefinite(wanted.words)} and returns {_function_words(returned)}"
+        )
+        raise defined_here(at(error, self.location, "call it, and return what it gives"), self)
 
     def _check_result(self, trace: Trace, wanted: Spec | None) -> None:
         """Raises: RankError or DTypeError when the function returns something else than it says."""
@@ -285,8 +299,10 @@ def call(callee: Callee, arguments: Sequence[Expression]) -> Expression:
     return node
 
 
-def result_of(returned: Any, name: str, location: HasLocation | None) -> Expression:
-    """The expression a staged function returns: a Rep, or a tuple of them."""
+def result_of(
+    returned: Any, name: str, location: HasLocation | None, wanted: Spec | None = None
+) -> Expression:
+    """The expression a staged function returns: a Rep, or a tuple of them; `wanted` is the type it declares."""
     if is_function(returned):
         raise FunctionResult(f"{name} returns a staged function", returned)
     if isinstance(returned, Rep):
@@ -298,13 +314,20 @@ def result_of(returned: Any, name: str, location: HasLocation | None) -> Express
                 location,
                 "return one function, or a tuple of tensors",
             )
-        parts = [result_of(part, name, location) for part in returned]
+        inside = wanted.elements if isinstance(wanted, TupleSpec) else ()
+        fitting = inside if len(inside) == len(returned) else (None,) * len(returned)
+        parts = [
+            result_of(part, name, location, one)
+            for part, one in zip(returned, fitting, strict=True)
+        ]
         spec = TupleSpec(tuple(part.type for part in parts))
         return make(Build(spec), parts, spec)
     raise at(
-        StagingError(f"{name} returns {_kind(returned)}, not a Rep or a tuple of Reps"),
+        StagingError(f"{name} returns {kind(returned)}, not a Rep or a tuple of Reps"),
         location,
-        "return the Rep; a concrete value becomes one by `const(value)`",
+        typed(returned, wanted)
+        if is_number(returned)
+        else "return the Rep; a concrete value becomes one by `const(value)`",
     )
 
 
@@ -318,13 +341,9 @@ def is_function(value: object) -> bool:
     return is_staged_function(value) or inspect.isfunction(value) or inspect.ismethod(value)
 
 
-def _kind(value: object) -> str:
-    if value is None:
-        return "nothing"
-    if is_tuple(value):
-        return "an empty tuple"
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+def _function_words(function: object) -> str:
+    made = "staged function" if is_staged_function(function) else "function"
+    return f"the {made} {getattr(function, '__name__', '')}".rstrip()
 
 
 def arity_error(stageable: Stageable, given: int) -> NNKitError:
@@ -351,13 +370,20 @@ def defined_here(error: NNKitError, stageable: Stageable) -> NNKitError:
 
 
 def _argument_error(stageable: Stageable, name: str, wanted: Spec, given: Spec) -> NNKitError:
-    message = f"argument {name} of {stageable.name} is a {wanted.words}, not a {given.words}"
+    shown = (
+        _function_words(given.function)
+        if isinstance(given, FunctionSpec)
+        else indefinite(given.words)
+    )
+    message = (
+        f"argument {name} of {stageable.name} must be {indefinite(wanted.words)}, and is {shown}"
+    )
     return defined_here(located(mismatch(wanted, given)(message)), stageable)
 
 
 def _result_error(function: str, wanted: Spec, given: Spec) -> NNKitError:
     return mismatch(wanted, given)(
-        f"{function} is declared to return a {wanted.words} and returns a {given.words}"
+        f"{function} is declared to return {indefinite(wanted.words)} and returns {indefinite(given.words)}"
     )
 
 

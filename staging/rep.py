@@ -11,6 +11,7 @@ from types import GenericAlias
 from typing import Any, ClassVar, NoReturn, TypeVar, cast
 
 import numpy as np
+from typing_extensions import TypeIs
 
 from ..core.errors import DTypeError, RankError, StagingError
 from ..core.ops import (
@@ -421,7 +422,7 @@ _REFLECTED: Mapping[Any, str] = {
 """What an operator of NumPy with an array on its left asks the Rep on its right."""
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeIs[float]:
     """Whether it is a Python number, which has no element type of its own."""
     return isinstance(value, bool | int | float)
 

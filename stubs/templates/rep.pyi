@@ -4,6 +4,10 @@ Stage: TypeAlias = Literal["raw", "optimizable", "optimized", "compute", "schedu
 class Forbidden: ...   # what `if rep:` and `for x in rep:` meet; an error at run time too
 class View(Generic[X_co]): ...   # covariant face of Rep, for signatures only
 class Rep(View[X], Generic[X]):
+    @overload
+    def eval(self: Rep[Callable[[], R]]) -> R:
+        """What a staged function of no parameters returns, computed now."""
+    @overload
     def eval(self) -> X: ...
     def ir(self: View[Callable[..., Any]], *arguments: Argument, stage: Stage = "raw") -> str:
         """The IR of a staged function for arguments of these shapes, at a stage of the compiler."""

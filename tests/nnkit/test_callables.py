@@ -275,12 +275,48 @@ def test_functions_as_arguments() -> None:
 
 def test_a_function_without_parameters() -> None:
     f = staged(lambda: const(ones(2)) * 2.0)
-    assert isinstance(f(), Rep)
-    assert values(f().eval()) == [2.0, 2.0]
+    assert isinstance(f(), Tensor1D)
+    assert values(f()) == values(f()) == values(f.eval()) == [2.0, 2.0]
     g = staged(lambda x: x + f() + f())
     assert values(g(ones(2))) == [5.0, 5.0]
     assert f.ir().count("func @") == 1
     f.compile()
+    assert values(staged(lambda x: x + f())(ones(2))) == [
+        3.0,
+        3.0,
+    ]  # what is compiled is still staged
+
+
+def test_calls_without_data_run_outside_of_staging_only() -> None:
+    made: list[object] = []
+
+    def two() -> Any:
+        made.append(1)
+        return const(ones(1)) * 2.0, const(ones(1))
+
+    pair = staged(two)
+    assert [values(one) for one in (*pair(), *pair())] == [[2.0], [1.0], [2.0], [1.0]]
+    assert made == [1]
+    assert values(staged(lambda: pair()[0] + f32(1.0))()) == [3.0]
+    inside: list[Any] = []
+    staged(lambda: inside.append(pair()) or pair())()
+    assert isinstance(inside[0], Rep)
+
+
+def test_functions_alone_as_arguments_run_too() -> None:
+    double = staged(lambda x: x * 2.0)
+    at_one = staged(lambda g: g(const(ones(1))))
+    assert values(at_one(double)) == [2.0]
+    assert values(staged(lambda x: x + at_one(double))(ones(1))) == [3.0]
+    composed = staged(lambda f, g: staged(lambda x: f(g(x))))(double, double)
+    assert values(composed(ones(1))) == [4.0]
+
+
+def test_a_function_that_returns_one_without_parameters() -> None:
+    later = staged(lambda x: lambda: x * 2.0)
+    assert values(later(ones(1))()) == values(later(ones(1)).eval()) == [2.0]
+    assert values(staged(lambda: lambda x: x * 2.0)()(ones(1))) == [2.0]
+    assert values(staged(lambda x: later(x)() + 1.0)(ones(1))) == [3.0]
 
 
 # ------------------------------------------------------------------------------------------ tuples and structs
@@ -465,7 +501,7 @@ def test_generic_annotations_leave_the_type_open() -> None:
 def test_fn_declares_the_types_of_a_lambda() -> None:
     f = fn(F2, F1)(lambda x, y: x @ y)
     assert values(f(ones(2, 3), ones(3))) == [3.0, 3.0]
-    with pytest.raises(nk.RankError, match="argument y of <lambda> is a Tensor1D"):
+    with pytest.raises(nk.RankError, match="argument y of <lambda> must be a Tensor1D"):
         f(ones(2, 3), ones(3, 1))
     g = fn(Layer)(lambda p: p[Layer.b])
     assert values(g(layer())) == [0, 1, 2]

@@ -213,9 +213,9 @@ row("negative extent", ShapeError, "zeros takes numbers of at least 0, not -1", 
     on(lambda x: nk.zeros((-1,), f32), V))
 row("negative width", ShapeError, "pad takes numbers of at least 0, not -1", "nk.pad(x, [(-1, 0)])")(
     on(lambda x: nk.pad(x, [(-1, 0)]), V))
-row("constant number", DTypeError, "a constant is a tensor, a struct or an array, not the Python number 3",
-    "const(3)", "help: say which, for example f32(0.1)")(on(lambda x: x + const(3), V))
-row("constant list", DTypeError, "a constant is a tensor, a struct or an array, not a list", "const([1.0])")(
+row("constant number", DTypeError, "a constant must be a tensor, a struct or an array, and is the Python number 3",
+    "const(3)", "help: say which, `i64(3)` or `i32(3)`")(on(lambda x: x + const(3), V))
+row("constant list", DTypeError, "a constant must be a tensor, a struct or an array, and is a list", "const([1.0])")(
     on(lambda x: x + const([1.0]), V))
 row("constant of an odd type", DTypeError, "a constant: cannot make a Tensor1D of an array of int16",
     "x + SHORT")(on(lambda x: x + SHORT, V))

@@ -32,6 +32,7 @@ from nnkit import (
     zip,
     zip_with,
 )
+from nnkit.core.errors import RecursionDepthError
 
 from .messages import F1, F2, L, Layer, M, N, Table, V, f, layer, on, ones
 
@@ -72,18 +73,48 @@ row("branches of shapes, in a called function", ShapeError, "the branches of con
     on(lambda x: inner(x), V))
 row("inside a branch", ShapeError, "cannot add f32[3] and f32[2]: extents 3 and 2 differ", "x + x[1:]")(
     on(lambda p, x: cond(p, lambda: x, lambda: x + x[1:]), YES, V))
-row("branch that is a Rep", StagingError, "the first branch of cond is a function, not a Tensor1D[f32]",
+row("branch that is a Rep", StagingError, "the first branch of cond must be a function, and is a Tensor1D[f32]",
     "cond(p, x, lambda: x)", "help: put it into a function, `lambda: value`")(
     on(lambda p, x: cond(p, x, lambda: x), YES, V))
-row("branch that is an array", StagingError, "the second branch of cond is a function, not a ndarray")(
+row("branch that is an array", StagingError, "the second branch of cond must be a function, and is a ndarray")(
     on(lambda p, x: cond(p, lambda: x, V), YES, V))
 row("branch with parameters", StagingError,
     "the first branch of cond is called with no arguments, which <lambda> does not take",
     "cond(p, lambda y: y, lambda: x)")(on(lambda p, x: cond(p, lambda y: y, lambda: x), YES, V))
 row("branch of a number", DTypeError,
     "the second branch of cond returns the Python number 1.0, which has no element type of its own",
-    "cond(x[0] > 0.0, lambda: x[0], lambda: 1.0)", "help: say which")(
+    "cond(x[0] > 0.0, lambda: x[0], lambda: 1.0)", "help: a Tensor0D[f32] is wanted: `nk.const(f32(1.0))`")(
     on(lambda x: cond(x[0] > 0.0, lambda: x[0], lambda: 1.0), V))
+row("first branch of a number", DTypeError, "the first branch of cond returns the Python number 1,",
+    "cond(n < 2, lambda: 1, lambda: n)", "help: a Tensor0D[i64] is wanted: `nk.const(i64(1))`")(
+    on(lambda n: cond(n < 2, lambda: 1, lambda: n), np.int64(1)))
+row("number in a tuple of a branch", DTypeError, "the first branch of cond returns the Python number 1,", "",
+    "help: a Tensor0D[f64] is wanted: `nk.const(f64(1.0))`")(
+    on(lambda n: cond(n < 2, lambda: (n, 1), lambda: (n, n.cast(f64))), np.int64(1)))
+row("branch of a number beside a vector", DTypeError, "the second branch of cond returns the Python number 0,", "",
+    "help: a Tensor1D[f32] is wanted: `nk.full((...), 0.0, f32)`")(
+    on(lambda x: cond(x[0] > 0.0, lambda: x, lambda: 0), V))
+row("branch of a number of no such type", DTypeError, "the first branch of cond returns the Python number 0.5,", "",
+    "help: a Tensor0D[i64] is wanted, and no i64 is 0.5")(
+    on(lambda n: cond(n < 2, lambda: 0.5, lambda: n), np.int64(1)))
+row("branches of numbers", DTypeError, "the first branch of cond returns the Python number 1,", "",
+    "help: say which, `nk.const(i64(1))` or `nk.const(i32(1))`")(
+    on(lambda p: cond(p, lambda: 1, lambda: 2), YES))
+row("branch of a truth value", DTypeError, "the first branch of cond returns the Python number True,", "",
+    "help: a Tensor0D[boolean] is wanted: `nk.const(boolean(True))`")(
+    on(lambda p: cond(p, lambda: True, lambda: p), YES))
+row("fold from a number", DTypeError, "fold carries the Python number 0,", "n.fold(0, lambda c, e: c + e)",
+    "help: a Tensor0D[i32] is wanted: `nk.const(i32(0))`")(on(lambda n: n.fold(0, lambda c, e: c + e), N))
+row("scan from a number", DTypeError, "scan carries the Python number 0,", "n.scan(0, lambda c, e: (c + e, c))",
+    "help: a Tensor0D[i32] is wanted: `nk.const(i32(0))`")(on(lambda n: n.scan(0, lambda c, e: (c + e, c)), N))
+row("map to a number", DTypeError, "the function of map returns the Python number 1,", "n.map(lambda e: 1)",
+    "help: a Tensor0D[i32] is wanted: `nk.const(i32(1))`")(on(lambda n: n.map(lambda e: 1), N))
+row("fori from a number", DTypeError, "fori carries the Python number 0,", "fori(0, n, lambda i, c: c + 1, 0)",
+    "help: a Tensor0D[i64] is wanted: `nk.const(i64(0))`")(
+    on(lambda n: fori(0, n, lambda i, c: c + 1, 0), np.int64(1)))
+row("body of a number", DTypeError, "the body of fori returns the Python number 2,", "fori(0, 3, lambda i, c: 2, x)",
+    "help: a Tensor0D[f64] is wanted: `nk.const(f64(2.0))`")(
+    on(lambda x: fori(0, 3, lambda i, c: 2, x), np.float64(1)))
 row("branch of nothing", StagingError, "the first branch of cond returns nothing, not a Rep or a tuple of Reps")(
     on(lambda p, x: cond(p, lambda: None, lambda: x), YES, V))
 row("branch of a list", StagingError, "the first branch of cond returns a list, not a Rep")(
@@ -164,7 +195,7 @@ row("map to a tuple", StagingError, "map stacks tensors, not a tuple[Tensor1D[f3
     "x.map(lambda r: (r, r))", "help: use map once for each")(on(lambda x: x.map(lambda r: (r, r)), M))
 row("map to rank 5", RankError, "the result would have rank 5; tensors have at most 4")(
     on(lambda x: x.map(lambda r: x), ones(1, 1, 1, 1)))
-row("map by a value", StagingError, "the function of map is a function, not a Tensor2D[f32]", "x.map(x)")(
+row("map by a value", StagingError, "the function of map must be a function, and is a Tensor2D[f32]", "x.map(x)")(
     on(lambda x: x.map(x), M))
 row("map, in the function", RankError, "cannot multiply Tensor0D[f32]", "e @ e")(
     on(lambda x: x.map(lambda e: e @ e), V))
@@ -172,7 +203,7 @@ row("fold of another type", RankError, "fold carries a Tensor0D[f32] and its bod
     "x.fold(x[0, 0], lambda c, r: c + r)")(on(lambda x: x.fold(x[0, 0], lambda c, r: c + r), M))
 row("fold of another shape", ShapeError, "fold carries f32[2] and its body returns f32[3]")(
     on(lambda x: x.fold(x[0, :2], lambda c, r: r), M))
-row("fold by a function of other types", RankError, "argument x of <lambda> is a Tensor2D[f32]")(
+row("fold by a function of other types", RankError, "argument x of <lambda> must be a Tensor2D[f32]")(
     on(lambda x: x.fold(x[0], fn(F2, F2)(lambda x, y: x)), M))
 row("scan without an element", StagingError, "the body of scan returns the next carry and an element",
     "x.scan(x[0], lambda c, r: c)")(on(lambda x: x.scan(x[0], lambda c, r: c), M))
@@ -190,6 +221,12 @@ row("zip of extents", ShapeError,
     "zip_with(x, y, lambda a, b: a)")(on(lambda x, y: zip_with(x, y, lambda a, b: a), V, ones(2)))
 row("zip of a number", RankError, "zip goes along the leading axis, and a scalar has none", "zip(x, x[0])")(
     on(lambda x: zip(x, x[0]), V))
+row("map of a zip by two parameters", StagingError,
+    "the function of map is called with 1 argument, which <lambda> does not take",
+    "zip(x, x).map(lambda a, b: a + b)", "help: `zip_with(v, w, fn)` gives `fn` the elements one by one")(
+    on(lambda x: zip(x, x).map(lambda a, b: a + b), V))
+row("fold of a zip by three parameters", StagingError, "the body of fold is called with 2 arguments", "",
+    "help: the elements are one tuple")(on(lambda x: zip(x, x).fold(x[0], lambda c, a, b: c + a * b), V))
 row("zip with by one parameter", StagingError, "the function of zip_with is called with 2 arguments")(
     on(lambda x: zip_with(x, x, lambda a: a), V))
 
@@ -276,7 +313,17 @@ def _ever_new() -> None:
     longer(V, ZERO)
 
 
-@row("recursion with a wrong argument", RankError, "argument n of down is a Tensor0D[i32], not a Tensor1D[i32]",
+@row("recursion at run time", RecursionDepthError, "recursion of down is too deep: its calls would take more than",
+    "", "help: end the recursion in a branch of `cond`")
+def _too_deep() -> None:
+    @staged
+    def down(n: Rep[Int]) -> Rep[Int]:
+        return cond(n < 0, lambda: n, lambda: n + down(n + 1))
+
+    down(np.int32(1))
+
+
+@row("recursion with a wrong argument", RankError, "argument n of down must be a Tensor0D[i32], and is a Tensor1D[i32]",
     "down(const(N))")
 def _argument() -> None:
     @staged
@@ -324,6 +371,11 @@ def twice(g: Rep[Callable[[F1], F1]], x: Rep[F1]) -> Rep[F1]:
 
 
 @staged
+def applied(g: Rep[Callable[[Number], Number]], x: Rep[Number]) -> Rep[Number]:
+    return g(x)
+
+
+@staged
 def curried(x: Rep[F1]) -> Rep[Callable[[F1], F1]]:
     return fn(F1)(lambda y: x * y)
 
@@ -333,18 +385,30 @@ def no_function(x: Rep[F1]) -> Rep[Callable[[F1], F1]]:
     return x
 
 
-row("tensor for a function", DTypeError, "argument g of twice is a staged function, not a Tensor1D[f32]",
+row("tensor for a function", DTypeError, "argument g of twice must be a staged function, and is a Tensor1D[f32]",
     "twice(x, x)", "note: twice is defined here")(on(lambda x: twice(x, x), V))
-row("array for a function", DTypeError, "argument g of twice is a staged function, not a ndarray", "twice(V, V)")(
+row("array for a function", DTypeError, "argument g of twice must be a staged function, and is a ndarray",
+    "twice(V, V)")(
     lambda: twice(V, V))
-row("plain function for a staged one", DTypeError, "argument g of twice is a staged function, not a function",
-    "twice(ones, V)")(lambda: twice(ones, V))
-row("function for a tensor", DTypeError, "argument x of f is a Tensor2D[f32], not a staged function", "f(f, x, x)")(
+row("plain function for a staged one", DTypeError,
+    "argument g of twice must be a staged function, and is a plain Python function",
+    "twice(ones, V)", "help: make it one with nk.fn(Tensor1D[f32])(lambda ...)")(lambda: twice(ones, V))
+row("lambda for a staged function", DTypeError,
+    "argument g of applied must be a staged function, and is a plain Python function", "applied(lambda y: y, x)",
+    "help: make it one with nk.fn(Scalar[f32])(lambda ...)")(on(lambda x: applied(lambda y: y, x), np.float32(1)))
+row("number for a staged function", DTypeError,
+    "argument g of twice must be a staged function, and is the Python number 3", "twice(3, V)")(lambda: twice(3, V))
+row("lambda where nothing is declared", DTypeError,
+    "argument g of <lambda> must be a tensor, a struct or an array, and is a plain Python function", "",
+    "help: make it one with nk.fn(...)(lambda ...)")(lambda: staged(lambda g, x: g(x))(lambda y: y, V))
+row("function for a tensor", DTypeError, "argument x of f must be a Tensor2D[f32], and is the staged function f",
+    "f(f, x, x)")(
     on(lambda x: f(f, x, x), M))
-row("function of other types", RankError, "argument x of <lambda> is a Tensor2D[f32], not a Tensor1D[f32]", "g(x)")(
+row("function of other types", RankError, "argument x of <lambda> must be a Tensor2D[f32], and is a Tensor1D[f32]",
+    "g(x)")(
     lambda: twice(fn(F2)(lambda x: x), V))
 row("arity with functions", StagingError, "twice takes 2 arguments (g, x), not 1")(lambda: twice(inner))
-row("wrong second argument", RankError, "argument y of <lambda> is a Tensor1D[f32]", "curried(V)(M)")(
+row("wrong second argument", RankError, "argument y of <lambda> must be a Tensor1D[f32]", "curried(V)(M)")(
     lambda: curried(V)(M))
 row("second arity", StagingError, "curried takes 1 argument (y), not 2", "curried(V)(V, V)")(
     lambda: curried(V)(V, V))
@@ -364,3 +428,21 @@ def test_message(name: str) -> None:
 
 def test_truth_values_stay_what_they_are() -> None:
     assert Tensor1D(L).numpy().tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(("names", "body"), [
+    ("cond", lambda x: cond(x[0] > 0.0, lambda: x, lambda: x * 2.0)),
+    ("while_loop", lambda x: while_loop(lambda c: c[0] < 3.0, lambda c: c * 2.0, x)),
+    ("fori, scan, map or fold", lambda x: fori(0, 3, lambda i, c: c * 2.0, x)),
+    ("fori, scan, map or fold", lambda x: x.map(lambda e: e * 2.0)),
+    ("fori, scan, map or fold", lambda x: x.fold(x[0], lambda c, e: c * e)),
+])  # fmt: skip
+def test_no_gradient_of_control_flow_yet(names: str, body: Callable[[Any], Any]) -> None:
+    slope = nk.gradient(of=staged(body), wrt=0)
+    with pytest.raises(UnsupportedError) as caught:
+        slope(V)
+    assert str(caught.value) == (
+        f"the gradient of {names} is not supported yet: unroll with Python's own for while staging, or choose "
+        "with select"
+    )
+    assert any("test_errors_of_control.py" in note for note in caught.value.__notes__)

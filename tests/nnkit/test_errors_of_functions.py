@@ -12,6 +12,7 @@ from nnkit import (
     DTypeError,
     RankError,
     Rep,
+    Scalar,
     ShapeError,
     StagingError,
     Tensor0D,
@@ -22,6 +23,7 @@ from nnkit import (
     fn,
     gradient,
     i8,
+    i64,
     spec,
     staged,
     tup,
@@ -56,7 +58,16 @@ row = ROWS.row
 # ------------------------------------------------------------------------------------ staged functions
 row("nothing returned", StagingError, "<lambda> returns nothing, not a Rep or a tuple of Reps", "None",
     "help: return the Rep; a concrete value becomes one by `const(value)`")(on(lambda x: None, V))
-row("number returned", StagingError, "<lambda> returns an int, not a Rep", "3")(on(lambda x: 3, V))
+row("number returned", StagingError, "<lambda> returns an int, not a Rep", "3",
+    "help: say which, `nk.const(i64(3))` or `nk.const(i32(3))`")(on(lambda x: 3, V))
+row("number returned of a declared type", StagingError, "three returns an int, not a Rep", "three",
+    "help: a Tensor0D[i64] is wanted: `nk.const(i64(3))`")(lambda: three())
+row("function returned for a tensor", DTypeError,
+    "makes is declared to return a Tensor0D[i64] and returns the function <lambda>", "makes",
+    "note: makes is defined here", "help: call it")(lambda: makes(np.int64(1)))
+row("staged function returned for a tensor", DTypeError,
+    "gives is declared to return a Tensor0D[i64] and returns the staged function f", "gives")(
+    lambda: gives(np.int64(1)))
 row("array returned", StagingError, "<lambda> returns a ndarray, not a Rep", "V")(on(lambda x: V, V))
 row("list returned", StagingError, "<lambda> returns a list, not a Rep", "[x, x]")(on(lambda x: [x, x], V))
 row("empty tuple returned", StagingError, "<lambda> returns an empty tuple, not a Rep", "()")(on(lambda x: (), V))
@@ -72,30 +83,30 @@ row("keywords", StagingError, "f takes its arguments by position, not by name (b
     lambda: f(M, M, b=M))
 row("staged keywords", StagingError, "f takes its arguments by position, not by name (w, b)", "f(x, w=x, b=x)")(
     on(lambda x: f(x, w=x, b=x), M))
-row("rank of an argument", RankError, "argument x of f is a Tensor2D[f32], not an array of shape [3]",
+row("rank of an argument", RankError, "argument x of f must be a Tensor2D[f32], and is an array of shape [3]",
     "f(V, M, M)", "note: f is defined here  messages.py:")(lambda: f(V, M, M))
-row("rank of a tensor", RankError, "argument x of f is a Tensor2D[f32], not a Tensor1D[f32]",
+row("rank of a tensor", RankError, "argument x of f must be a Tensor2D[f32], and is a Tensor1D[f32]",
     "f(Tensor1D(V), M, M)")(lambda: f(Tensor1D(V), M, M))
-row("rank of a Rep", RankError, "argument w of f is a Tensor2D[f32], not a Tensor1D[f32]", "f(x, x[0], x)")(
+row("rank of a Rep", RankError, "argument w of f must be a Tensor2D[f32], and is a Tensor1D[f32]", "f(x, x[0], x)")(
     on(lambda x: f(x, x[0], x), M))
 row("type of an argument", DTypeError, "argument x of f: cannot make a Tensor2D[f32] of an array of float64",
     "f(np.ones((2, 2)), M, M)", "help: convert it first, array.astype(np.float32)")(
     lambda: f(np.ones((2, 2)), M, M))
-row("type of a Rep", DTypeError, "argument x of f is a Tensor2D[f32], not a Tensor2D[f64]",
+row("type of a Rep", DTypeError, "argument x of f must be a Tensor2D[f32], and is a Tensor2D[f64]",
     "f(x.cast(f64), x, x)")(on(lambda x: f(x.cast(f64), x, x), M))
-row("list as argument", DTypeError, "argument x of f is a Tensor2D[f32], not a list", "f([[1.0]], M, M)",
+row("list as argument", DTypeError, "argument x of f must be a Tensor2D[f32], and is a list", "f([[1.0]], M, M)",
     "help: wrap it")(lambda: f([[1.0]], M, M))
-row("number as argument", DTypeError, "argument x of f is a Tensor2D[f32], not the Python number 1.0",
+row("number as argument", DTypeError, "argument x of f must be a Tensor2D[f32], and is the Python number 1.0",
     "f(1.0, M, M)")(lambda: f(1.0, M, M))
 row("number of no type", DTypeError,
-    "argument x of <lambda> is a tensor, a struct or an array, not the Python number 2")(on(lambda x: x, 2))
-row("array for a struct", DTypeError, "argument p of loss is a Layer, not a ndarray", "loss(V, M)")(
+    "argument x of <lambda> must be a tensor, a struct or an array, and is the Python number 2")(on(lambda x: x, 2))
+row("array for a struct", DTypeError, "argument p of loss must be a Layer, and is a ndarray", "loss(V, M)")(
     lambda: loss(V, M))
-row("struct for a struct", DTypeError, "argument p of loss is a Layer, not a Other", "loss(Other(M), M)")(
+row("struct for a struct", DTypeError, "argument p of loss must be a Layer, and is an Other", "loss(Other(M), M)")(
     lambda: loss(Other(M), M))
-row("struct for a tensor", DTypeError, "argument x of loss is a Tensor2D[f32], not a Layer",
+row("struct for a tensor", DTypeError, "argument x of loss must be a Tensor2D[f32], and is a Layer",
     "loss(layer(), layer())")(lambda: loss(layer(), layer()))
-row("tuple length", DTypeError, "argument p of <lambda> is a tuple of 2 values, not of 3")(
+row("tuple length", DTypeError, "argument p of <lambda> must be a tuple of 2 values, and has 3")(
     lambda: fn(tuple[F1, F1])(lambda p: p[0])((V, V, V)))
 row("rank 5 as argument", RankError, "argument x of <lambda> has rank 5: tensors have at most 4 axes")(
     on(lambda x: x, ones(1, 1, 1, 1, 1)))
@@ -104,7 +115,7 @@ row("scalar out of range", DTypeError, "argument n of <lambda>: 300 is out of ra
 row("spec as argument", DTypeError, "argument x of <lambda> is spec((3,), f32), which has no data", "",
     "help: f.compile, f.ir")(on(lambda x: x, spec((3,), f32)))
 row("Rep for the IR", DTypeError,
-    "argument x of f is a Tensor2D[f32], not a Rep: concrete values are needed here", "f.ir(x, x, x)")(
+    "argument x of f must be a Tensor2D[f32], and is a Rep: concrete values are needed here", "f.ir(x, x, x)")(
     on(lambda x: f.ir(x, x, x), M))
 row("declared result", RankError, "wrong is declared to return a Tensor1D[f32] and returns a Tensor2D[f32]",
     "x * 2.0", "note: wrong is defined here")(lambda: wrong(M))
@@ -126,6 +137,21 @@ row("self", StagingError, "method takes 2 arguments (self, x), not 1", "Holder()
     "help: stage the bound method, staged(instance.method)")(lambda: Holder().method(V))
 row("pickle", StagingError, "<lambda> cannot be pickled: it is not found by name in a module")(
     lambda: staged(lambda x: x).__reduce__())
+
+@staged
+def three() -> Rep[Scalar[i64]]:
+    return 3
+
+
+@staged
+def makes(x: Rep[Scalar[i64]]) -> Rep[Scalar[i64]]:
+    return lambda y: x + y
+
+
+@staged
+def gives(x: Rep[Scalar[i64]]) -> Rep[Scalar[i64]]:
+    return f
+
 
 @staged
 def wrong(x: Rep[F2]) -> Rep[F1]:
@@ -228,7 +254,7 @@ def _mutual() -> None:
     even(V)
 
 
-@row("recursion by ever new types", StagingError, "calls functions too deeply for Python")
+@row("recursion by ever new types", StagingError, "recursion of grow is too deep: staging it calls functions")
 def _growing() -> None:
     @staged
     def grow(x: Any) -> Any:
@@ -333,7 +359,7 @@ row("selector of something else", DifferentiationError,
     "gradient(of=loss, wrt=lambda p, x: (p, 3))")(lambda: gradient(of=loss, wrt=lambda p, x: (p, 3)))
 row("integer field", DifferentiationError, "c.n of counted is a Tensor0D[i32]: only floats have derivatives",
     "", "help: leave it out of wrt")(lambda: gradient(of=counted, wrt=Count.n))
-row("seed", DTypeError, "argument seed of f_grad is a Tensor2D[f32], not a Tensor2D[f64]")(
+row("seed", DTypeError, "argument seed of f_grad must be a Tensor2D[f32], and is a Tensor2D[f64]")(
     on(lambda x: gradient(of=f, wrt=0, seedable=True)(x, x, x, x.cast(f64)), M))
 row("seed missing", StagingError, "f_grad takes 4 arguments (x, w, b, seed), not 3")(
     on(lambda x: gradient(of=f, wrt=0, seedable=True)(x, x, x), M))

@@ -61,9 +61,9 @@ row("another struct's field", StagingError, "Other.w is not a field of Layer", "
 row("a field of a tensor", StagingError, "Layer.w is a field of a struct, and this is a Tensor1D[f32]",
     "x[Layer.w]")(on(lambda x: x[Layer.w], V))
 row("a struct's subscript", StagingError, "0 is not a field of Layer", "p[0]")(on(lambda p: p[0], layer()))
-row("set of another type", DTypeError, "field w of Layer holds a Tensor2D[f32], not a Tensor1D[f32]",
+row("set of another type", DTypeError, "field w of Layer must be a Tensor2D[f32], and is a Tensor1D[f32]",
     "p.set(Layer.w, p[Layer.b])")(on(lambda p: p.set(Layer.w, p[Layer.b]), layer()))
-row("set of no Rep", DTypeError, "field b of Layer holds a Tensor1D[f32], not a ndarray", "p.set(Layer.b, V)")(
+row("set of no Rep", DTypeError, "field b of Layer must be a Tensor1D[f32], and is a ndarray", "p.set(Layer.b, V)")(
     on(lambda p: p.set(Layer.b, V), layer()))
 row("set in a tensor", StagingError, "only a struct has fields to set, not a Tensor1D[f32]",
     "x.set(Layer.b, x)")(on(lambda x: x.set(Layer.b, x), V))
@@ -75,10 +75,10 @@ row("build with a field twice", StagingError, "field b of Layer is given twice",
     "build(Layer, Layer.b << x, Layer.b << x)")(on(lambda x: build(Layer, Layer.b << x, Layer.b << x), V))
 row("build with another's field", StagingError, "Other.w is not a field of Layer", "build(Layer, Other.w << x)",
     "help: its fields are w, b")(on(lambda x: build(Layer, Other.w << x), M))
-row("build of another type", DTypeError, "field w of Layer holds a Tensor2D[f32], not a Tensor2D[f64]",
+row("build of another type", DTypeError, "field w of Layer must be a Tensor2D[f32], and is a Tensor2D[f64]",
     "build(Layer, Layer.w << x.cast(f64), Layer.b << x[0])")(
     on(lambda x: build(Layer, Layer.w << x.cast(f64), Layer.b << x[0]), M))
-row("build of another rank", RankError, "field b of Layer holds a Tensor1D[f32], not a Tensor2D[f32]",
+row("build of another rank", RankError, "field b of Layer must be a Tensor1D[f32], and is a Tensor2D[f32]",
     "build(Layer, Layer.w << x, Layer.b << x)")(on(lambda x: build(Layer, Layer.w << x, Layer.b << x), M))
 row("build of no fields", StagingError, "build takes fields with their values, not a Rep", "build(Layer, x)",
     "help: for example Layer.w << value")(on(lambda x: build(Layer, x), M))

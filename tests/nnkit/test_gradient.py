@@ -109,6 +109,14 @@ def test_the_program_of_the_slides() -> None:
     assert "[gradient @g wrt 1, 2 keeping 0 seedable]" in text
 
 
+def test_of_several_results_the_text_names_one() -> None:
+    scalar = nk.spec((), f64)
+    for from_ in (0, 1, 2):
+        text = gradient(of=three, wrt=0, from_=from_).ir(scalar, scalar)
+        assert f"[gradient @three from {from_} wrt 0]" in text
+    assert "[gradient @three from 0 wrt 0]" in gradient(of=three, wrt=0).ir(scalar, scalar)
+
+
 def test_an_index_gives_one_derivative_and_a_tuple_a_tuple() -> None:
     for wrt, name in enumerate("xwb"):
         close(gradient(of=g, wrt=wrt)(X, W, B), ONES[name])

@@ -112,7 +112,7 @@ def test_fix_for_factorial_and_fibonacci() -> None:
     doubly = fix(lambda f: lambda n: cond(n < 2, lambda: n, lambda: f(n - 1) + f(n - 2)))
     assert run(doubly, number(12)) == 144
     assert repr(named) == "<staged function named(n)>"
-    with pytest.raises(nk.RankError, match="argument n of named is a Tensor0D"):
+    with pytest.raises(nk.RankError, match="argument n of named must be a Tensor0D"):
         named(np.zeros(2, np.int32))
 
 

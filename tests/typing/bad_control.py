@@ -130,6 +130,14 @@ fix(rowsum)    # E
 def twice(f: Rep[Callable[[Float1D], Float1D]], x: Rep[Float1D]) -> Rep[Float1D]:
     return f(f(x))
 add = fn(Number)(lambda x: fn(Number)(lambda y: x + y))
+@staged
+def six() -> Rep[Scalar[i64]]:
+    return const(i64(3)) * 2
+def without_arguments(m: Rep[Scalar[i64]]) -> None:
+    y0: Scalar[i64] = six()    # E
+    y1: Rep[Scalar[i64]] = six.eval()    # E
+    six(m)    # E
+    del y0, y1
 def higher(x: Rep[Float1D], m: Rep[Float2D], s: Rep[Number], c: Number, v: Float1D) -> None:
     twice(rowsum, x)    # E
     twice(x, x)    # E

@@ -140,6 +140,14 @@ def add(x: Rep[Number], y: Rep[Number]) -> Rep[Callable[[Number], Number]]:
 def shown(n: Int, k: Number) -> None:
     assert_type(twice.ir(affine, n), str)
     twice.compile(affine, k)
+@staged
+def six() -> Rep[Scalar[i64]]:
+    return const(i64(3)) * 2
+def without_arguments(m: Rep[Scalar[i64]]) -> None:
+    assert_type(six.eval(), Scalar[i64])
+    assert_type(six() + m, Rep[Scalar[i64]])
+    assert_type((m + six()).eval(), Scalar[i64])
+    assert_type(staged(lambda: const(i64(3))).eval(), Scalar[i64])
 def higher(x: Rep[Float1D], s: Rep[Number], c: Float1D, k: Number) -> None:
     assert_type(twice(affine, x), Rep[Float1D])
     assert_type(curried(x)(x)(s), Rep[Float1D])
