@@ -32,11 +32,12 @@ nothing outside is used; that is the form which code is generated from (`core.pa
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
-from ..ir.graph import Instruction, Op, Region
+from ..ir.graph import Instruction, Op
 from ..types import BOOL, I64, TensorType, Type, scalar
 
 
@@ -46,13 +47,13 @@ class Structured(Op):
     takes_any: ClassVar[bool] = True
     inputs: int
 
+    @abc.abstractmethod
     def body_arguments(self, region: int, operands: tuple[Type, ...]) -> tuple[Type, ...]:
         """The types of the arguments that body number `region` takes."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def body_yields(self, region: int, operands: tuple[Type, ...]) -> tuple[Type, ...]:
         """The types of what body number `region` yields."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -158,11 +159,6 @@ def carried_of(instruction: Instruction) -> slice[int, int, None]:
     assert isinstance(op, While | For)
     first = 2 if isinstance(op, For) else 0
     return slice(first, len(instruction.operands) - op.inputs)
-
-
-def body_of(instruction: Instruction, region: int = -1) -> Region:
-    """A body of a structured instruction; the last one unless `region` says which."""
-    return instruction.regions[region]
 
 
 def _check_inputs(op: Structured, given: tuple[Type, ...]) -> None:

@@ -13,19 +13,18 @@ Source: Wei, Schwartz & Adve 2017, "DLVM", where the pass is named; the products
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
-from ..ir import Block, Builder, Function, Instruction, Module, Value
-from ..ir.surgery import replace_uses, uses_of, walk_blocks
+from ..ir import Block, Builder, Instruction, Value
 from ..ops import Add, Concatenate, Dot
-from .base import FunctionPass
-from .dce import remove_dead
+from .regroup import Regroup, Regrouping, Uses
 
 
 @dataclass(frozen=True)
-class LinearAlgebraFusion(FunctionPass):
+class LinearAlgebraFusion(Regroup):
     """Computes sums of matrix products as one product, where that moves less data.
 
     Without `fast_math` only sums of integers, since another order of additions rounds differently.
@@ -36,49 +35,27 @@ class LinearAlgebraFusion(FunctionPass):
     """
 
     name: ClassVar[str] = "linear-algebra-fusion"
-    fast_math: bool = False
 
-    def run(self, function: Function, module: Module) -> bool:
-        if function.body is None:
-            return False
-        uses = uses_of(function.body)
-        replaced: dict[Value, Value] = {}
-        for block in walk_blocks(function.body):
-            self._visit(block, uses, replaced)
-        replace_uses(function.body, replaced)
-        if replaced:
-            remove_dead(function.body)
-        return bool(replaced)
-
-    def _visit(
-        self, block: Block, uses: dict[Value, list[Instruction]], replaced: dict[Value, Value]
-    ) -> None:
+    def regroupings(self, block: Block, uses: Uses) -> Mapping[Instruction, Regrouping]:
         here = {result for i in block.instructions for result in i.results}
         inside: set[Instruction] = set()
-        sums: dict[Instruction, tuple[list[Value], list[Value]]] = {}
+        found: dict[Instruction, Regrouping] = {}
         for instruction in reversed(block.instructions):
             if not isinstance(instruction.op, Add) or instruction in inside:
                 continue
-            if instruction.result.tensor.dtype.is_float and not self.fast_math:
+            if not self.may_regroup(instruction.result):
                 continue
             terms = _terms(instruction, uses, here, inside)
             products = [x for x in terms if _is_product(x, instruction.result, uses, here)]
             if len(products) > 1 and _pays(products):
-                sums[instruction] = products, [x for x in terms if x not in products]
-        if not sums:
-            return
-        old, block.instructions = block.instructions, []
-        for instruction in old:
-            block.instructions.append(instruction)
-            if instruction in sums:
-                made = _fused(Builder(block, instruction.location), *sums[instruction])
-                made.name = instruction.result.name
-                replaced[instruction.result] = made
+                others = [x for x in terms if x not in products]
+                found[instruction] = partial(_fused, products=products, others=others)
+        return found
 
 
 def _terms(
     root: Instruction,
-    uses: dict[Value, list[Instruction]],
+    uses: Uses,
     here: set[Value],
     inside: set[Instruction],
 ) -> list[Value]:
@@ -102,9 +79,7 @@ def _terms(
     return terms
 
 
-def _is_product(
-    value: Value, total: Value, uses: dict[Value, list[Instruction]], here: set[Value]
-) -> bool:
+def _is_product(value: Value, total: Value, uses: Uses, here: set[Value]) -> bool:
     """Whether a term is a product of matrices, or of equal batches of them, that only the sum uses."""
     producer = value.producer
     if producer is None or not isinstance(producer.op, Dot) or value not in here:

@@ -15,23 +15,22 @@ Source: Godbole 1973, "On efficient computation of matrix chain products".
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
-from ..ir import Block, Builder, Function, Instruction, Module, Value
-from ..ir.surgery import replace_uses, uses_of, walk_blocks
+from ..ir import Block, Builder, Instruction, Value
 from ..ops import Dot
 from ..types import broadcast_shapes
-from .base import FunctionPass
-from .dce import remove_dead
+from .regroup import Regroup, Regrouping, Uses
 
 LONGEST = 64
 """Factors per chain: the search is cubic, so a longer chain is cut."""
 
 
 @dataclass(frozen=True)
-class MatrixChain(FunctionPass):
+class MatrixChain(Regroup):
     """Multiplies chains of matrices in the order that takes the fewest multiplications.
 
     Without `fast_math` only chains of integers, since another order rounds differently.
@@ -43,49 +42,22 @@ class MatrixChain(FunctionPass):
     """
 
     name: ClassVar[str] = "matrix-chain"
-    fast_math: bool = False
 
-    def run(self, function: Function, module: Module) -> bool:
-        if function.body is None:
-            return False
-        uses = uses_of(function.body)
-        replaced: dict[Value, Value] = {}
-        for block in walk_blocks(function.body):
-            self._visit(block, uses, replaced)
-        replace_uses(function.body, replaced)
-        if replaced:
-            remove_dead(function.body)
-        return bool(replaced)
-
-    def _visit(
-        self, block: Block, uses: dict[Value, list[Instruction]], replaced: dict[Value, Value]
-    ) -> None:
-        better = {
-            root: (factors, plan[1])
+    def regroupings(self, block: Block, uses: Uses) -> Mapping[Instruction, Regrouping]:
+        return {
+            root: partial(_build, factors=factors, splits=plan[1])
             for root, factors in self._chains(block, uses)
             if (plan := _cheapest(factors)) and plan[0] < _multiplications(root, factors)
         }
-        if not better:
-            return
-        old, block.instructions = block.instructions, []
-        for instruction in old:
-            block.instructions.append(instruction)
-            if instruction in better:
-                b = Builder(block, instruction.location)
-                made = _build(b, *better[instruction])
-                made.name = instruction.result.name
-                replaced[instruction.result] = made
 
-    def _chains(
-        self, block: Block, uses: dict[Value, list[Instruction]]
-    ) -> Iterator[tuple[Instruction, list[Value]]]:
+    def _chains(self, block: Block, uses: Uses) -> Iterator[tuple[Instruction, list[Value]]]:
         """The last product of each chain in `block`, and the chain's factors."""
         here = {result for i in block.instructions for result in i.results}
         inside: set[Instruction] = set()
         for instruction in reversed(block.instructions):
             if not isinstance(instruction.op, Dot) or instruction in inside:
                 continue
-            if instruction.result.tensor.dtype.is_float and not self.fast_math:
+            if not self.may_regroup(instruction.result):
                 continue
             factors = _factors(instruction, uses, here, inside)
             if len(factors) > 2:
@@ -94,7 +66,7 @@ class MatrixChain(FunctionPass):
 
 def _factors(
     root: Instruction,
-    uses: dict[Value, list[Instruction]],
+    uses: Uses,
     here: set[Value],
     inside: set[Instruction],
 ) -> list[Value]:

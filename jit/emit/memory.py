@@ -66,10 +66,6 @@ class Spot:
     def element(self) -> LType:
         return memory_type(self.dtype)
 
-    @property
-    def is_conditional_by_lane(self) -> bool:
-        return self.condition is not None and self.condition.type.lanes > 1
-
 
 def shift(w: FunctionWriter, pointer: Register, bytes: int) -> Register:
     """The address some bytes further, which need not lie in the same object until it is used."""

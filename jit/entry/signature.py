@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from ...core.types import MAX_RANK
 from .layout import slot_of
 
 STORAGE: Final[Mapping[str, np.dtype[Any]]] = MappingProxyType(
@@ -30,8 +31,6 @@ STORAGE: Final[Mapping[str, np.dtype[Any]]] = MappingProxyType(
 )
 """The NumPy dtype that holds each of ours; bf16, which NumPy lacks, as bit patterns."""
 
-_MOST_AXES: Final = 64
-
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
@@ -44,7 +43,7 @@ class Leaf:
     def __post_init__(self) -> None:
         if self.dtype not in STORAGE:
             raise ValueError(f"unknown dtype {self.dtype!r}; known are {', '.join(STORAGE)}")
-        if len(self.shape) > _MOST_AXES or any(length < 0 for length in self.shape):
+        if len(self.shape) > MAX_RANK or any(length < 0 for length in self.shape):
             raise ValueError(f"no array has the shape {self.shape}")
 
     @property

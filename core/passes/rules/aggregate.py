@@ -8,18 +8,13 @@ from ...ops.aggregate import type_at
 from ...types import ArrayType, StructType, TensorType, TupleType, elements_of
 from ..rewrite import Laws
 
-FARTHEST = 16
-"""How many instructions back one look goes: a chain of inserts is not walked through for every extract."""
-
 
 def simplify_extract(b: Builder, instruction: Instruction) -> Value | None:
     (x,) = instruction.operands
     op = instruction.op
     assert isinstance(op, Extract)
     keys = op.keys
-    for _ in range(FARTHEST):
-        if not keys:
-            break
+    while keys:
         match x.op, x.producer:
             # extract k from (…, xₖ, …) = xₖ
             case Aggregate(), Instruction(operands=elements):
