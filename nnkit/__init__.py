@@ -14,262 +14,60 @@ A tour for users, in the order they meet things:
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
 
 Every error raised on purpose is an `NNKitError`.
+
+The names are found when they are first used (`_HOMES` says where), so that a program which needs few of them, such as
+the tools, does not load the language.
 """
 
-from . import random
-from .callables import fn, staged
-from .composed import (
-    cross_entropy,
-    gelu,
-    layer_norm,
-    log_softmax,
-    logsumexp,
-    norm,
-    relu,
-    sigmoid,
-    softmax,
-)
-from .control import cond, fix, fori, while_loop, zip, zip_with
-from .conversion import ArraySpec as Spec
-from .conversion import spec
-from .core.errors import (
-    DifferentiationError,
-    DTypeError,
-    IndexOutOfRangeError,
-    InternalError,
-    NNKitError,
-    ParseError,
-    RankError,
-    ShapeError,
-    StagingError,
-    UnsupportedError,
-    VerifyError,
-)
-from .functions import (
-    abs,
-    acos,
-    acosh,
-    add,
-    arange,
-    asin,
-    asinh,
-    atan,
-    atanh,
-    broadcast_to,
-    ceil,
-    concat,
-    cos,
-    cosh,
-    cumsum,
-    digamma,
-    div,
-    erf,
-    erfc,
-    exp,
-    expm1,
-    flip,
-    floor,
-    floor_divide,
-    full,
-    iota,
-    lgamma,
-    log,
-    log1p,
-    maximum,
-    mean,
-    minimum,
-    modulo,
-    mul,
-    negate,
-    one_hot,
-    ones,
-    ones_like,
-    pad,
-    power,
-    rint,
-    round,
-    rsqrt,
-    select,
-    sign,
-    sin,
-    sinh,
-    sqrt,
-    square,
-    stack,
-    stop_gradient,
-    sub,
-    take,
-    tan,
-    tanh,
-    truncate_divide,
-    var,
-    zeros,
-    zeros_like,
-)
-from .gradient import gradient, gradient_dynamic, value_and_gradient
-from .reps import Rep, build, const, tup
-from .staging.traversal import Stacked
-from .structs import Binding, Field, Lens, Struct, fields
-from .tensors import (
-    AnyTensor,
-    Batched,
-    Bool,
-    Dim,
-    DType,
-    Float,
-    Integer,
-    Logical,
-    Number,
-    Numpy,
-    Ranked,
-    Scalar,
-    Tensor0D,
-    Tensor1D,
-    Tensor2D,
-    Tensor3D,
-    Tensor4D,
-    bf16,
-    boolean,
-    f16,
-    f32,
-    f64,
-    i8,
-    i32,
-    i64,
-    named,
-)
+import importlib
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "AnyTensor",
-    "Batched",
-    "Binding",
-    "Bool",
-    "DType",
-    "DTypeError",
-    "DifferentiationError",
-    "Dim",
-    "Field",
-    "Float",
-    "IndexOutOfRangeError",
-    "Integer",
-    "InternalError",
-    "Lens",
-    "Logical",
-    "NNKitError",
-    "Number",
-    "Numpy",
-    "ParseError",
-    "RankError",
-    "Ranked",
-    "Rep",
-    "Scalar",
-    "ShapeError",
-    "Spec",
-    "Stacked",
-    "StagingError",
-    "Struct",
-    "Tensor0D",
-    "Tensor1D",
-    "Tensor2D",
-    "Tensor3D",
-    "Tensor4D",
-    "UnsupportedError",
-    "VerifyError",
-    "__version__",
-    "abs",
-    "acos",
-    "acosh",
-    "add",
-    "arange",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "bf16",
-    "boolean",
-    "broadcast_to",
-    "build",
-    "ceil",
-    "concat",
-    "cond",
-    "const",
-    "cos",
-    "cosh",
-    "cross_entropy",
-    "cumsum",
-    "digamma",
-    "div",
-    "erf",
-    "erfc",
-    "exp",
-    "expm1",
-    "f16",
-    "f32",
-    "f64",
-    "fields",
-    "fix",
-    "flip",
-    "floor",
-    "floor_divide",
-    "fn",
-    "fori",
-    "full",
-    "gelu",
-    "gradient",
-    "gradient_dynamic",
-    "i8",
-    "i32",
-    "i64",
-    "iota",
-    "layer_norm",
-    "lgamma",
-    "log",
-    "log1p",
-    "log_softmax",
-    "logsumexp",
-    "maximum",
-    "mean",
-    "minimum",
-    "modulo",
-    "mul",
-    "named",
-    "negate",
-    "norm",
-    "one_hot",
-    "ones",
-    "ones_like",
-    "pad",
-    "power",
-    "random",
-    "relu",
-    "rint",
-    "round",
-    "rsqrt",
-    "select",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sinh",
-    "softmax",
-    "spec",
-    "sqrt",
-    "square",
-    "stack",
-    "staged",
-    "stop_gradient",
-    "sub",
-    "take",
-    "tan",
-    "tanh",
-    "truncate_divide",
-    "tup",
-    "value_and_gradient",
-    "var",
-    "while_loop",
-    "zeros",
-    "zeros_like",
-    "zip",
-    "zip_with",
-]
+_HOMES = {
+    "callables": "fn staged",
+    "composed": """
+        cross_entropy gelu layer_norm log_softmax logsumexp norm relu sigmoid softmax""",
+    "control": "cond fix fori while_loop zip zip_with",
+    "conversion": "Spec spec",
+    "core.errors": """
+        DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError ParseError
+        RankError RecursionDepthError ShapeError StagingError TrapError UnsupportedError
+        VerifyError""",
+    "differentiation": "gradient gradient_dynamic value_and_gradient",
+    "functions": """
+        abs acos acosh add arange asin asinh atan atanh broadcast_to ceil concat cos cosh cumsum
+        digamma div erf erfc exp expm1 flip floor floor_divide full iota lgamma log log1p maximum
+        mean minimum modulo mul negate one_hot ones ones_like pad power rint round rsqrt select
+        sign sin sinh sqrt square stack stop_gradient sub take tan tanh truncate_divide var zeros
+        zeros_like""",
+    "random": "random",
+    "reps": "Rep build const tup",
+    "staging.traversal": "Stacked",
+    "structs": "Binding Field Lens Struct fields",
+    "tensors": """
+        AnyTensor Batched Bool DType Dim Float Integer Logical Number Numpy Ranked Scalar Tensor0D
+        Tensor1D Tensor2D Tensor3D Tensor4D bf16 boolean f16 f32 f64 i8 i32 i64 named""",
+}
+"""Every public name, by the module that has it.
+
+No module but `random` is called like one of them: Python binds a module's name here when it is imported.
+"""
+
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+_NAMES_AT_HOME = {"Spec": "ArraySpec"}
+"""What is called otherwise where it is defined: a `Spec` is there what staging knows of a value."""
+
+__all__ = ["__version__", *_HOME_OF]  # pyright: ignore[reportUnsupportedDunderAll]  # it reads the stub
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = importlib.import_module(f".{_HOME_OF[name]}", __name__)
+    value = home if name == _HOME_OF[name] else getattr(home, _NAMES_AT_HOME.get(name, name))
+    globals()[name] = value  # the next use is that of any module's attribute
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -6,8 +6,8 @@
     compute      loop nests
     schedule     loops, vectors and memory decided: what is emitted
 
-Differentiation and the changes of stage are passes here, so that all of a compilation can be verified, timed
-and printed step by step.
+The changes of stage are passes here, as differentiation is one in `optimization`, so that all of a compilation can be
+verified, timed and printed step by step.
 """
 
 from __future__ import annotations
@@ -16,28 +16,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .core.autodiff import differentiate
-from .core.compute import fuse, generate_compute, lower_memory
+from .core.analysis import Analyses
+from .core.compute.fuse import fuse
+from .core.compute.generate import generate_compute
+from .core.compute.words.lower import lower_memory
 from .core.ir import Module
 from .core.passes.base import ModulePass
-from .core.passes.pipeline import PIPELINES, Pipeline, code_generation
+from .core.passes.pipeline import Pipeline, code_generation
 from .core.schedule.plan import schedule
 from .core.schedule.target import Target
+from .optimization import optimizing
 
 STAGES = ("raw", "optimizable", "optimized", "compute", "schedule")
-
-
-@dataclass(frozen=True)
-class Differentiate(ModulePass):
-    """Gives the declarations of derivatives their bodies; the stage becomes optimizable."""
-
-    name: ClassVar[str] = "differentiate"
-
-    def run(self, module: Module) -> bool:
-        before = set(module.functions), module.stage
-        pending = any(function.primal is not None for function in module.functions.values())
-        differentiate(module)
-        return pending or before != (set(module.functions), module.stage)
 
 
 @dataclass(frozen=True)
@@ -50,7 +40,7 @@ class LowerMemory(ModulePass):
     name: ClassVar[str] = "lower-memory"
     entries: tuple[str, ...] = ()
 
-    def run(self, module: Module) -> bool:
+    def run(self, module: Module, analyses: Analyses) -> bool:
         return lower_memory(module, self.entries)
 
 
@@ -60,7 +50,7 @@ class GenerateCompute(ModulePass):
 
     name: ClassVar[str] = "generate-compute"
 
-    def run(self, module: Module) -> bool:
+    def run(self, module: Module, analyses: Analyses) -> bool:
         generate_compute(module)
         return True
 
@@ -71,7 +61,7 @@ class Fuse(ModulePass):
 
     name: ClassVar[str] = "fuse"
 
-    def run(self, module: Module) -> bool:
+    def run(self, module: Module, analyses: Analyses) -> bool:
         fuse(module)
         return True
 
@@ -83,7 +73,7 @@ class Schedule(ModulePass):
     target: Target
     name: ClassVar[str] = "schedule"
 
-    def run(self, module: Module) -> bool:
+    def run(self, module: Module, analyses: Analyses) -> bool:
         schedule(module, self.target)
         return True
 
@@ -98,8 +88,7 @@ def pipeline_to(
     """
     match stage:
         case "optimizable":
-            before, after = PIPELINES[level]
-            return (*before, Differentiate(), *after)
+            return optimizing(level)
         case "optimized":
             return code_generation(*entries, level=level)
         case "compute":

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .compile import Specialization
-from .core.autodiff import gradient_type
+from .core.autodiff.declaration import gradient_type
 from .core.errors import InternalError, RecursionDepthError, StagingError
 from .core.ir import Function, Module
 from .core.passes.pipeline import run_pipeline

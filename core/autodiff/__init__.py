@@ -6,10 +6,6 @@ Read `rules` (one op, both directions, from its form) and `strength` (zeros that
 differentiated), `linearize` (the reverse sweep over one function), `residuals` (a function cut into
 forward and backward halves) and `reverse` (the pass over a module).  What derivatives are at ties,
 kinks and edges: `docs/semantics.md`.
+
+Nothing is imported here: who reads or verifies a declaration needs its type and no more.
 """
-
-from .declaration import gradient_type
-from .reverse import differentiate
-from .rules import jvp_of, vjp_of
-
-__all__ = ["differentiate", "gradient_type", "jvp_of", "vjp_of"]
