@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from .errors import DTypeError, ShapeError
+from .nearest import Number, odd_double, odd_floats
 
 Array: TypeAlias = npt.NDArray[Any]
 Kind: TypeAlias = Literal["float", "integer", "boolean"]
@@ -95,17 +97,33 @@ class DType:
         return (stored.astype(np.uint32) << 16).view(np.float32)
 
     def store(self, values: Array) -> Array:
-        """Memory contents for computed values; rounds to nearest even, keeps NaN."""
+        """Memory contents of values in any element type, rounded once, to nearest even.
+
+        A NaN stays one, with its sign and what fits of its payload.
+        """
         if self.numpy == self.storage:
-            return values.astype(self.storage, copy=False)
-        bits = np.ascontiguousarray(values, np.float32).view(np.uint32).reshape(np.shape(values))
+            return self.round(values)
+        floats = np.asarray(odd_floats(np.asarray(values)))
+        bits = np.ascontiguousarray(floats).view(np.uint32).reshape(floats.shape)
         rounded = (bits + (0x7FFF + ((bits >> 16) & 1)).astype(np.uint32)) >> 16
-        return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)
+        return np.where(np.isnan(floats), (bits >> 16) | 0x40, rounded).astype(np.uint16)
 
     def round(self, values: Array) -> Array:
-        """The nearest values of this type, in the type the evaluator computes in."""
-        converted = np.asarray(values).astype(self.numpy, copy=False)
-        return converted if self.numpy == self.storage else self.load(self.store(converted))
+        """The nearest values of this type, in the type the evaluator computes in; integers wrap around."""
+        given = np.asarray(values)
+        if self.numpy != self.storage:
+            return self.load(self.store(given))
+        return given.astype(self.numpy, copy=False)
+
+    def nearest(self, number: Number) -> Array:
+        """A Python number in the type the evaluator computes in, of rank 0; of floats the nearest.
+
+        Raises: OverflowError for an integer beyond all float64.
+        """
+        if not self.is_float:
+            return np.asarray(number, self.numpy)
+        with np.errstate(over="ignore"):
+            return self.round(np.asarray(float(number) if self.bits == 64 else odd_double(number)))
 
 
 def _dtype(name: str, kind: Kind, numpy: Any, storage: Any = None) -> DType:
@@ -144,7 +162,9 @@ class TensorType(Type):
             )
         if len(self.shape) > MAX_RANK:
             raise ShapeError(f"a tensor has at most {MAX_RANK} axes, not {len(self.shape)}")
-        if self.size * self.dtype.bytes > MAX_BYTES:
+        # that of an empty tensor too, as it has strides, and NumPy refuses it
+        extents = self.size or math.prod(extent for extent in self.shape if extent)
+        if extents * self.dtype.bytes > MAX_BYTES:
             raise ShapeError(
                 f"a tensor of shape {list(self.shape)} is larger than the address space"
             )
@@ -204,12 +224,14 @@ class StructType(Type):
     def __str__(self) -> str:
         return written("$", self.name)
 
+    @cached_property
+    def positions(self) -> Mapping[str, int]:
+        """The position of each field."""
+        return {name: position for position, (name, _) in enumerate(self.fields)}
+
     def index(self, key: str) -> int:
         """Position of field `key`; KeyError when there is none."""
-        for position, (name, _) in enumerate(self.fields):
-            if name == key:
-                return position
-        raise KeyError(key)
+        return self.positions[key]
 
 
 @dataclass(frozen=True)
@@ -251,12 +273,14 @@ class EnumType(Type):
         """Give the enum its cases; once, before anything looks at them."""
         object.__setattr__(self, "cases", tuple(cases))
 
+    @cached_property
+    def positions(self) -> Mapping[str, int]:
+        """The position of each case."""
+        return {name: position for position, (name, _) in enumerate(self.cases)}
+
     def index(self, case: str) -> int:
         """Position of `case`; KeyError when there is none."""
-        for position, (name, _) in enumerate(self.cases):
-            if name == case:
-                return position
-        raise KeyError(case)
+        return self.positions[case]
 
     def carried(self, case: str) -> tuple[Type, ...]:
         """What a value of `case` carries; KeyError when there is no such case."""

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .core.errors import DTypeError, RankError, ShapeError
+from .core.nearest import odd_double
 from .core.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, Array, DType
 
 SURFACE = (F16, BF16, F32, F64, I8, I32, I64, BOOL)
@@ -167,31 +168,16 @@ def _check_range(values: list[int], dtype: DType) -> None:
 
 
 def _round_floats(values: list[float], dtype: DType) -> Array:
+    exact_in = float if dtype is F64 else odd_double
     try:
-        plain = values if _PLAIN.issuperset(map(type, values)) else list(map(float, values))
+        plain = values if {float}.issuperset(map(type, values)) else [exact_in(x) for x in values]
         exact = np.array(plain, np.float64)
     except OverflowError:
         raise DTypeError(f"an integer is out of range of {dtype.name}") from None
     lost = (np.abs(exact) >= _OVERFLOW[dtype]) & np.isfinite(exact)
     if lost.any():
         raise DTypeError(f"{float(exact[lost][0])!r} is out of range of {dtype.name}")
-    return _bf16_bits(exact) if dtype is BF16 else exact.astype(dtype.storage, copy=False)
-
-
-def _bf16_bits(exact: npt.NDArray[np.float64]) -> Array:
-    """Float64 to bf16 bits, rounded once, to nearest even.
-
-    A plain detour over float32 would round twice.  Rounding to odd on the way (set the last bit
-    when the result is inexact) keeps what the second rounding needs.
-    Source: Boldo & Melquiond 2008, Emulation of FMA and correctly rounded sums.
-    """
-    single = exact.astype(np.float32)
-    toward_zero = np.where(
-        np.abs(single) > np.abs(exact), np.nextafter(single, np.float32(0)), single
-    )
-    inexact = (toward_zero != exact) & np.isfinite(exact)
-    odd = (toward_zero.view(np.uint32) | inexact.astype(np.uint32)).view(np.float32)
-    return BF16.store(odd)
+    return dtype.store(exact)
 
 
 _NUMBERS: Mapping[str, tuple[type, ...]] = {

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from .callables import StagedFunction, fn
 from .core import ops
 from .core.errors import DTypeError
@@ -67,7 +69,11 @@ def _splitter(count: int) -> StagedFunction:
 def _uniform(shape: Shape, low: float, high: float, dtype: DType) -> StagedFunction:
     def uniform(key: Rep) -> Any:
         unit = _unit(_bits(key, _counters(shape)), dtype)
-        return unit if (low, high) == (0.0, 1.0) else unit * (high - low) + low
+        if (low, high) == (0.0, 1.0):
+            return unit
+        if np.isfinite(dtype.nearest(high - low)):
+            return unit * (high - low) + low
+        return (unit * (high / 2 - low / 2) + low / 2) * 2.0  # halves, as the length overflows
 
     return _of_key(uniform)
 

@@ -2,6 +2,10 @@
 
 Memory is little-endian, as on all machines code is generated for: of an element that is taken apart, the
 lowest bits come first.
+
+All bits survive, of NaNs too, but one: f16 and bf16 are computed in wider registers, on the way to which a
+machine makes a signaling NaN quiet.  So reading bits as f16 or bf16, or an f16 or bf16 as bits, sets the quiet
+bit of every NaN: the first of the mantissa.  Which bits a NaN has that was computed is left open.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import numpy as np
 
 from ..errors import DTypeError, ShapeError
 from ..ir.graph import Emitter, Op, Value
-from ..types import BF16, DTYPES, I8, I16, I32, I64, Array, DType, TensorType
+from ..types import BF16, DTYPES, F16, I8, I16, I32, I64, Array, DType, TensorType
 from .arithmetic import FloorDivide, Modulo, Multiply
 from .casting import DataTypeCast
 from .combinator import Combinator
@@ -25,12 +29,15 @@ from .movement import reshaped
 from .nest import Access, Output, build_nest, identity_access
 from .reduction import Reduce
 
+_QUIET = {F16: 0x200, BF16: 0x40}
+"""The quiet bit of a NaN; infinity has all bits above it set, but for the sign."""
+
 _INTEGERS = {dtype.bits: dtype for dtype in (I8, I16, I32, I64)}
 
 
 @dataclass(frozen=True)
 class Reinterpret(Op):
-    """The bits of each element of x as a `dtype` of the same width."""
+    """The bits of each element of x as a `dtype` of the same width; NaNs of f16 and bf16 become quiet."""
 
     name: ClassVar[str] = "reinterpret"
     syntax: ClassVar[str] = "reinterpret {x} as {dtype}"
@@ -63,7 +70,8 @@ class Reinterpret(Op):
 class BitCast(Op):
     """The bytes of x, in row-major order, as a tensor of another type that has as many.
 
-    Elements may be wider or narrower than those of x: `<2 x f32>` as `<8 x i8>` or `i64`.
+    Elements may be wider or narrower than those of x: `<2 x f32>` as `<8 x i8>` or `i64`.  NaNs of f16 and bf16
+    become quiet.
     """
 
     name: ClassVar[str] = "bitCast"
@@ -139,5 +147,14 @@ def _computed_in(x: Array, bits: int) -> DType:
 
 
 def _viewed(x: Array, source: DType, target: DType) -> Array:
-    stored = np.ascontiguousarray(source.store(x)).reshape(-1)
-    return target.load(stored.view(target.storage))
+    stored = np.array(source.store(x), order="C").reshape(-1)
+    return target.load(_quieted(_quieted(stored, source).view(target.storage), target))
+
+
+def _quieted(stored: Array, dtype: DType) -> Array:
+    """Memory of f16 or bf16 without signaling NaNs; of other types as it is."""
+    if dtype not in _QUIET:
+        return stored
+    bits, quiet = stored.view(np.uint16), np.uint16(_QUIET[dtype])
+    infinity = np.uint16(0x8000 - 2 * _QUIET[dtype])
+    return np.where((bits & np.uint16(0x7FFF)) > infinity, bits | quiet, bits).view(stored.dtype)

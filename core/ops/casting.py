@@ -20,12 +20,15 @@ class DataTypeCast(Linear):
 
     | from    | to      |                                                                    |
     |---------|---------|--------------------------------------------------------------------|
-    | float   | float   | rounded to nearest even; linear, its transpose casts back          |
+    | float   | float   | the nearest, ties to even; linear, its transpose casts back        |
     | float   | integer | rounded toward zero; the nearest end when out of range; 0 for NaN  |
     | integer | integer | wraps around                                                       |
-    | integer | float   | rounded to nearest even                                            |
+    | integer | float   | the nearest, ties to even                                          |
     | any     | bool    | x ≠ 0, true for NaN                                                |
     | bool    | any     | 0 or 1                                                             |
+
+    Every conversion rounds once, whatever the two types are: f64 to bf16 is not f64 to f32 to bf16.  What is
+    beyond the largest number by half a unit or more becomes an infinity.
     """
 
     name: ClassVar[str] = "dataTypeCast"
@@ -39,7 +42,7 @@ class DataTypeCast(Linear):
         with np.errstate(all="ignore"):
             if x.dtype.kind == "f" and self.dtype.is_integer:
                 return _saturated(x, self.dtype.numpy)
-            return x != 0 if self.dtype.kind == "boolean" else x.astype(self.dtype.numpy)
+            return x != 0 if self.dtype.kind == "boolean" else self.dtype.round(x)
 
     def transpose_rule(
         self, b: Emitter, xs: Sequence[Value], ct: Value

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 
-from ..types import DType
+from ..types import Array, DType
+from .extremes import MAXIMUM, MINIMUM, Extremum
 
 
 class Combinator(enum.Enum):
     """An associative operation `(T, T) -> T` with an identity.
 
-    min and max propagate NaN, as NumPy's do.
+    min and max of floats are those of `extremes`: NaN if there is one, and −0 < +0.
     """
 
     ADD = "add"
@@ -25,11 +27,6 @@ class Combinator(enum.Enum):
 
     def __str__(self) -> str:
         return self.value
-
-    @property
-    def ufunc(self) -> np.ufunc:
-        """The NumPy function of two arrays."""
-        return _UFUNCS[self]
 
     @property
     def is_logical(self) -> bool:
@@ -51,12 +48,30 @@ class Combinator(enum.Enum):
             case Combinator.OR:
                 return False
 
+    def reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
+        """x₀ ∘ x₁ ∘ … over `axes`, computed in the elements of x; the identity over none of them."""
+        function = _FUNCTIONS[self]
+        if isinstance(function, Extremum):
+            return function.reduce(x, axes)
+        return np.asarray(function.reduce(x, axis=axes, dtype=None if self.is_logical else x.dtype))
 
-_UFUNCS: dict[Combinator, np.ufunc] = {
+    def accumulate(self, x: Array, axis: int) -> Array:
+        """x₀, x₀ ∘ x₁, … along an axis."""
+        function = _FUNCTIONS[self]
+        if isinstance(function, Extremum):
+            return function.accumulate(x, axis)
+        return np.asarray(function.accumulate(x, axis, dtype=x.dtype))
+
+    def join(self, x: Array, where: tuple[Array, ...], values: Array) -> None:
+        """Combine elements of x, in place, with the values that fall on them, one after the other."""
+        _FUNCTIONS[self].at(x, where, values)
+
+
+_FUNCTIONS: Final[Mapping[Combinator, np.ufunc | Extremum]] = {
     Combinator.ADD: np.add,
     Combinator.MULTIPLY: np.multiply,
-    Combinator.MIN: np.minimum,
-    Combinator.MAX: np.maximum,
+    Combinator.MIN: MINIMUM,
+    Combinator.MAX: MAXIMUM,
     Combinator.AND: np.logical_and,
     Combinator.OR: np.logical_or,
 }

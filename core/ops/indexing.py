@@ -28,7 +28,8 @@ class Gather(Linear):
 
     Shapes: x (p…, n, q…), indices (i…) → (p…, i…, q…), the axis n replaced by all axes of the indices.
     Indices are i32 or i64 and count from 0; negative ones are outside.  `bounds` says what happens
-    outside: check is an IndexOutOfRangeError, clip takes the nearest end, zero gives 0.
+    outside: check is an IndexOutOfRangeError, clip takes the nearest end, zero gives 0.  An empty axis has no
+    inside: only zero takes indices there.  A gather whose result nobody uses may be left out, its check with it.
     """
 
     name: ClassVar[str] = "gather"
@@ -40,11 +41,11 @@ class Gather(Linear):
     def infer(self, x: TensorType, indices: TensorType) -> TensorType:
         _check_indices("gather", indices)
         check_axis("gather", self.axis, x)
-        _check_some("gather", x.shape[self.axis], indices, x)
+        _check_some("gather", x.shape[self.axis], indices, x, self.bounds)
         return x.with_shape(_gathered(x.shape, self.axis, indices.shape))
 
     def evaluate(self, x: Array, indices: Array) -> Array:
-        if indices.size == 0:
+        if 0 in (indices.size, x.shape[self.axis]):
             return np.zeros(_gathered(x.shape, self.axis, indices.shape), x.dtype)
         where, outside = _resolved(indices, x.shape[self.axis], self.bounds)
         taken = np.take(x, where, axis=self.axis)
@@ -74,6 +75,7 @@ class ScatterAdd(Linear):
     """Zeros of `shape`, with each update added at its index along an axis: the transpose of `gather`.
 
     Shapes: updates (p…, i…, q…), indices (i…) → (p…, n, q…) = shape.  Updates at the same index add up.
+    Outside, `bounds` zero leaves an update out; the rest is as in `gather`.
     """
 
     name: ClassVar[str] = "scatterAdd"
@@ -96,7 +98,7 @@ class ScatterAdd(Linear):
                 f"scatterAdd to {result.words} at {indices.words} along axis {self.axis} takes updates "
                 f"of shape {list(expected)}, not {updates.words}"
             )
-        _check_some("scatterAdd", self.shape[self.axis], indices, result)
+        _check_some("scatterAdd", self.shape[self.axis], indices, result, self.bounds)
         return result
 
     def evaluate(self, updates: Array, indices: Array) -> Array:
@@ -180,7 +182,7 @@ class Iota(Op):
 
     def evaluate(self) -> Array:
         extents = [-1 if axis == self.axis else 1 for axis in range(len(self.shape))]
-        numbers = np.arange(self.shape[self.axis]).astype(self.dtype.numpy)
+        numbers = self.dtype.round(np.arange(self.shape[self.axis]))
         return np.broadcast_to(numbers.reshape(extents), self.shape)
 
     def nest(self, b: Emitter) -> Value:
@@ -205,8 +207,8 @@ def _check_indices(name: str, indices: TensorType) -> None:
         raise DTypeError(f"{name}: indices must be i32 or i64, not {indices.words}")
 
 
-def _check_some(name: str, extent: int, indices: TensorType, x: TensorType) -> None:
-    if extent == 0 and indices.size:
+def _check_some(name: str, extent: int, indices: TensorType, x: TensorType, bounds: Bounds) -> None:
+    if extent == 0 and indices.size and bounds is not Bounds.ZERO:
         raise ShapeError(f"{name}: the axis of {x.words} is empty, no index is inside it")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -53,8 +54,7 @@ def splat(type: TensorType, number: Any) -> Literal:
     Raises: DTypeError for an integer out of range.
     """
     check_range(type.dtype, number)
-    stored = type.dtype.store(np.asarray(number, type.dtype.numpy))
-    return Literal(type, stored.tobytes())
+    return Literal(type, type.dtype.store(type.dtype.nearest(number)).tobytes())
 
 
 def dense(type: TensorType, values: Array) -> Literal:
@@ -79,11 +79,11 @@ def check_range(dtype: DType, number: Any) -> None:
     if not dtype.is_integer:
         return
     is_whole = isinstance(number, int | np.integer)
-    if isinstance(number, float | np.floating):
-        value = float(cast("float", number))
-        is_whole = math.isfinite(value) and value.is_integer()
+    if isinstance(number, float | np.floating | Decimal):
+        value = cast("float", number)
+        is_whole = math.isfinite(value) and value == int(value)
     if not is_whole:
-        raise DTypeError(f"{number!r} is not an integer: cast explicitly to use it as {dtype}")
+        raise DTypeError(f"{number!s} is not an integer: cast explicitly to use it as {dtype}")
     info = np.iinfo(dtype.numpy)
     if not info.min <= int(cast("int", number)) <= info.max:
         raise DTypeError(f"{number} is out of range for {dtype}: {info.min} to {info.max}")

@@ -9,6 +9,7 @@ test vectors of their library Random123.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,9 +18,9 @@ import numpy as np
 from ..errors import DTypeError, InternalError, RankError
 from ..ir.graph import Effect, Emitter, Op, Value
 from ..types import BF16, DTYPES, F16, F32, F64, I64, Array, DType, Kind, Shape, TensorType, scalar
-from .arithmetic import Add, FloorDivide, Maximum, Modulo, Multiply, Subtract
+from .arithmetic import Add, Divide, FloorDivide, Modulo, Multiply, Subtract
 from .casting import DataTypeCast
-from .comparison import GreaterThan, LessThan, Select
+from .comparison import And, LessThan, Select
 from .expansion import evaluate_expansion
 from .forms import Elementwise, Partial, check_kind
 from .formulas import number, quietly
@@ -69,8 +70,9 @@ class Random(Op):
 
     Number i is made of the bits threefry(threefry(seed, count), i), where `count` is how many `random` the
     run has executed before this one.  Floats are low + (high − low) · u for u of as many random bits as the
-    type has; what rounding makes `high` is `low`.  Integers are low + bits mod (high − low), which prefers
-    none by more than (high − low) / 2⁶⁴; where that is 2⁶³ or more, some are up to twice as likely.
+    type has, or twice low/2 + (high/2 − low/2) · u where high − low would overflow; what rounding makes
+    `high` is `low`, and so are all when a bound is not finite.  Integers are low + ⌊(high − low) · bits / 2⁶⁴⌋,
+    with bits from 0 to 2⁶⁴ − 1, of which no number has more than one more than another.
 
     An instruction that nobody reads still takes its turn: it can neither go nor be merged.
     """
@@ -120,28 +122,43 @@ def unit_interval(b: Emitter, bits: Value, dtype: DType) -> Value:
 
 
 def _uniform(b: Emitter, bits: Value, low: Value, high: Value) -> Value:
+    """A range so long that its length overflows is halved first, which loses nothing of ends so large."""
     unit = unit_interval(b, bits, low.tensor.dtype)
-    scaled = b.emit(Multiply(), unit, b.emit(Subtract(), high, low))
-    numbers = b.emit(Add(), scaled, low)
-    return b.emit(Select(), numbers, low, b.emit(LessThan(), numbers, high))
+    length = b.emit(Subtract(), high, low)
+    is_short = b.emit(LessThan(), length, number(b, length, math.inf))
+    scale = b.emit(Select(), number(b, length, 1), number(b, length, 0.5), is_short)
+    first, end = b.emit(Multiply(), low, scale), b.emit(Multiply(), high, scale)
+    scaled = b.emit(Multiply(), unit, b.emit(Subtract(), end, first))
+    numbers = b.emit(Divide(), b.emit(Add(), scaled, first), scale)
+    is_inside = b.emit(And(), b.emit(LessThan(), numbers, high), b.emit(LessThan(), low, high))
+    return b.emit(Select(), numbers, low, is_inside)
 
 
 def _uniform_integers(b: Emitter, bits: Value, low: Value, high: Value) -> Value:
-    """In i64, where a range of 2⁶³ or more has wrapped around to a negative number.
-
-    Such a range holds at least every second number: bits outside of it are moved into it by its length.
-    """
+    """In i64, whose length and bits are read as unsigned: the sum wraps around into the range."""
     first, end = b.emit(DataTypeCast(I64), low), b.emit(DataTypeCast(I64), high)
-    length = b.emit(Subtract(), end, first)
-    is_short = b.emit(GreaterThan(), length, number(b, length, 0))
-    within = b.emit(Modulo(), bits, b.emit(Maximum(), length, number(b, length, 1)))
-    short = b.emit(Add(), within, first)
-    raised, lowered = b.emit(Add(), bits, length), b.emit(Subtract(), bits, length)
-    not_above = b.emit(Select(), bits, lowered, b.emit(LessThan(), bits, end))
-    long = b.emit(Select(), raised, not_above, b.emit(LessThan(), bits, first))
-    some = b.emit(Select(), short, long, is_short)
+    offset = _high_product(b, bits, b.emit(Subtract(), end, first))
+    some = b.emit(Add(), first, offset)
     is_any = b.emit(LessThan(), first, end)
     return b.emit(DataTypeCast(low.tensor.dtype), b.emit(Select(), some, first, is_any))
+
+
+def _high_product(b: Emitter, x: Value, y: Value) -> Value:
+    """⌊x · y / 2⁶⁴⌋ of i64 read as unsigned, digit by digit in base 2³².
+
+    No sum overflows, as (2³² − 1)² + 2 (2³² − 1) < 2⁶⁴.  Source: Warren 2012, Hacker's Delight, §8-2.
+    """
+    (x1, x0), (y1, y0) = _digits(b, x), _digits(b, y)
+    carried, _ = _digits(b, b.emit(Multiply(), x0, y0))
+    high, low = _digits(b, b.emit(Add(), b.emit(Multiply(), x1, y0), carried))
+    carried, _ = _digits(b, b.emit(Add(), b.emit(Multiply(), x0, y1), low))
+    return b.emit(Add(), b.emit(Add(), b.emit(Multiply(), x1, y1), high), carried)
+
+
+def _digits(b: Emitter, x: Value) -> tuple[Value, Value]:
+    """The high and the low 32 bits, each as a number from 0 to 2³² − 1."""
+    base = number(b, x, 1 << 32)
+    return b.emit(Modulo(), b.emit(FloorDivide(), x, base), base), b.emit(Modulo(), x, base)
 
 
 def _bits(key: Array, counter: Array) -> Array:

@@ -22,7 +22,7 @@ from .indexing import check_axis
 from .literal import constant
 from .movement import Transpose, check_axes, reshaped
 from .nest import Access, Output, broadcast_access, build_nest, identity_access
-from .scan import Scan, check_combinator, identity_of
+from .scan import Scan, check_combinator
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,8 @@ class Reduce(Op):
     def evaluate(self, x: Array) -> Array:
         if not self.axes:
             return x
-        ufunc, dtype = self.combinator.ufunc, x.dtype
         with np.errstate(all="ignore"):
-            if self.combinator in (Combinator.MIN, Combinator.MAX):
-                initial = identity_of(self.combinator, dtype)
-                return np.asarray(ufunc.reduce(x, axis=self.axes, initial=initial))
-            return np.asarray(ufunc.reduce(x, axis=self.axes, dtype=dtype))
+            return self.combinator.reduce(x, self.axes)
 
     def jvp(
         self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], dxs: Sequence[Value | None]

@@ -59,7 +59,7 @@ class Scan(Op):
     def _accumulated(self, x: Array) -> Array:
         if x.size == 0:
             return x
-        inclusive = np.asarray(self.combinator.ufunc.accumulate(x, self.axis, dtype=x.dtype))
+        inclusive = self.combinator.accumulate(x, self.axis)
         if not self.exclusive:
             return inclusive
         shifted = np.roll(inclusive, 1, self.axis)

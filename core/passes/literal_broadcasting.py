@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..analysis.manager import Analysis
-from ..ir import Builder, Function, Instruction, Module, Value
+from ..analysis import Analyses, Analysis
+from ..ir import Builder, Function, Instruction, Value
 from ..ops import Elementwise, Literal
 from ..types import broadcast_shapes
 from .base import FunctionPass
@@ -37,8 +37,8 @@ class LiteralBroadcasting(FunctionPass):
     name: ClassVar[str] = "literal-broadcasting"
     preserves_analyses: ClassVar[Analysis] = Analysis.FLOW | Analysis.EFFECTS | Analysis.ALIASES
 
-    def run(self, function: Function, module: Module) -> bool:
-        return function.body is not None and rewrite(function.body, _LAWS)
+    def run(self, function: Function, analyses: Analyses) -> bool:
+        return rewrite(function, _LAWS, analyses)
 
 
 def promote_literals(b: Builder, instruction: Instruction) -> Value | None:

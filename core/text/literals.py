@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..errors import DTypeError
+from ..nearest import odd_double
 from ..ops import Literal, dense
 from ..ops.literal import check_range
 from ..types import Array, DType, TensorType
@@ -17,7 +19,8 @@ from .cursor import MAX_DEPTH, Cursor
 from .lexer import Token
 from .types import parse_tensor
 
-Number: TypeAlias = int | float | bool
+Number: TypeAlias = int | float | bool | Decimal
+"""Decimals keep every digit that was written, so that they are rounded once, to the type of the literal."""
 
 _MOST_DIGITS = 400
 """No element type holds an integer with more; Python refuses to convert thousands."""
@@ -106,7 +109,7 @@ def parse_number(cursor: Cursor) -> Number:
                 raise cursor.error_at(
                     token, f"{text} is beyond every element type; infinity is inf"
                 )
-            return number
+            return Decimal(text) if number and math.isfinite(number) else number
         case Token("word", "true" | "false" as text):
             return text == "true"
         case Token("word", "zero"):
@@ -154,15 +157,16 @@ def _values(numbers: Sequence[Number], dtype: DType) -> Array:
 
 
 def _floats(numbers: Sequence[Number], dtype: DType) -> Array:
+    exact = float if dtype.bits == 64 else odd_double
     try:
-        exact = np.array(list(map(float, numbers)), np.float64)
+        wide = np.array([exact(number) for number in numbers], np.float64)
     except OverflowError:
         raise DTypeError(f"a number is too large for {dtype}; infinity is inf") from None
     with np.errstate(over="ignore"):
-        rounded = dtype.round(exact)
-    beyond = exact[np.isinf(rounded) & np.isfinite(exact)]
-    if beyond.size:
-        raise DTypeError(f"{beyond[0]} is too large for {dtype}; infinity is inf")
+        rounded = dtype.round(wide)
+    beyond: list[int] = np.flatnonzero(np.isinf(rounded) & np.isfinite(wide)).tolist()
+    if beyond:
+        raise DTypeError(f"{float(numbers[beyond[0]])} is too large for {dtype}; infinity is inf")
     return rounded
 
 

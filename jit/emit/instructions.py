@@ -258,8 +258,9 @@ class InstructionWriter:
     def _from_integer(self, opcode: str, x: Register, scalar: Scalar) -> Register:
         if scalar not in ("half", "bfloat"):
             return self.cast(opcode, x, scalar)
-        exact = x.type.bits <= 32
-        return self.fptrunc(self.cast(opcode, x, "double" if exact else "float"), scalar)
+        if x.type.bits > 32:
+            x = self._round_to_odd_integer(x)
+        return self.fptrunc(self.cast(opcode, x, "double"), scalar)
 
     def _bfloat_of_float(self, x: Register) -> Register:
         """Add half a unit below the bits that stay (and the odd bit, for ties); quiet a nan instead."""
@@ -279,6 +280,14 @@ class InstructionWriter:
         too_large = self.zext(self.fcmp("ogt", self.fabs(back), self.fabs(x)), "i32")
         inexact = self.zext(self.fcmp("one", back, x), "i32")
         return self.bitcast(self.or_(self.sub(bits, too_large), inexact), "float")
+
+    def _round_to_odd_integer(self, x: Register) -> Register:
+        """i64 with at most 53 significant bits: beyond ±2⁵³ truncated to a multiple of 2¹¹, odd if inexact."""
+        dropped = self.and_(x, constant(x.type, 0x7FF))
+        inexact = self.and_(self.add(dropped, constant(x.type, 0x7FF)), constant(x.type, 0x800))
+        odd = self.or_(self.sub(x, dropped), inexact)
+        small = self.icmp("ult", self.add(x, constant(x.type, 1 << 53)), constant(x.type, 1 << 54))
+        return self.select(small, x, odd)
 
     # Memory.
 

@@ -21,7 +21,7 @@ from ...core.ops.nest import Access, Bounds, Loaded, Output
 from ...core.schedule.ops import Loops
 from .addresses import AddressPlanner, Levels, level
 from .coverage import axes_of, covers, is_injective
-from .elements import element
+from .elements import element, splat_element
 from .steps import (
     CheckSite,
     Compute,
@@ -130,9 +130,9 @@ class _Planner:
     def _plan_read(self, number: int, value: Value, access: Access) -> None:
         literal = splat_read(self.operands[number], access)
         if literal is not None:
-            constant = literal.splat_value()
-            self.constants[value] = element(value.tensor.dtype, constant)
-            self.addresses.loaded.append(int(constant) if value.tensor.dtype.is_integer else 0)
+            self.constants[value] = splat_element(literal)
+            is_index = value.tensor.dtype.is_integer
+            self.addresses.loaded.append(int(literal.splat_value()) if is_index else 0)
             return
         type = self.operands[number].tensor
         base = 1 + self.operands.index(self.operands[number])
@@ -148,8 +148,7 @@ class _Planner:
         if result not in self.uses:
             return
         if isinstance(instruction.op, Literal):
-            number = instruction.op.splat_value()
-            self.constants[result] = element(result.tensor.dtype, number)
+            self.constants[result] = splat_element(instruction.op)
             return
         mask = 0
         for operand in instruction.operands:

@@ -2,7 +2,8 @@
 
 1. `EMIT` has a rule for every op: from its operands in registers (see `elements`) to its result.
 2. f16 and bf16 are computed in float; the result is rounded after every op, as the reference does.
-3. Casts: floats to integers saturate, NaN becomes 0; integers wrap; anything that is not 0 is true.
+3. Casts: numbers are rounded once, whatever the two types are; floats to integers saturate, NaN becomes 0;
+   integers wrap; anything that is not 0 is true.
 
 A new op whose name `math.FUNCTIONS` knows is a line in `_FUNCTIONS_BY_NAME`; any other gets a rule.
 """
@@ -72,7 +73,15 @@ from ...core.ops.transcendental import (
 )
 from ...core.types import F16, DType
 from .division import divide_by_constant, modulo_by_constant
-from .elements import memory_type, pack, register_type, rounded, unpack
+from .elements import (
+    memory_type,
+    narrow_scalar,
+    pack,
+    quieted,
+    register_type,
+    rounded,
+    unpack,
+)
 from .math import FUNCTIONS
 from .writer import FloatPredicate, FunctionWriter, IntegerPredicate, Register, constant
 
@@ -92,8 +101,9 @@ _EXACT: Final = (
     Select,
     StopGradient,
     Reinterpret,
+    DataTypeCast,
 )
-"""Ops whose result needs no rounding to f16 or bf16 when the operands have been."""
+"""Ops whose result needs no rounding to f16 or bf16 when the operands have been; casts round themselves."""
 
 
 _LARGE: Final = (FloatFunction, Threefry)
@@ -209,7 +219,7 @@ def _cast(
         case "boolean", _:
             return w.zext(x, scalar)
         case "integer", "float":
-            return w.sitofp(x, scalar)
+            return _float_of_integer(w, x, result)
         case "float", "integer":
             return w.fptosi(x, scalar)
         case "integer", _:
@@ -225,17 +235,23 @@ def _resized(w: FunctionWriter, x: Register, dtype: DType, result: DType) -> Reg
     return w.sext(x, scalar) if result.bits > dtype.bits else w.trunc(x, scalar)
 
 
+def _float_of_integer(w: FunctionWriter, x: Register, result: DType) -> Register:
+    """Rounded once; integers of 16 bits and less are floats already."""
+    wide = register_type(result).scalar
+    narrow = narrow_scalar(result)
+    if narrow is None or x.type.bits <= 16:
+        return rounded(w, w.sitofp(x, wide), result)
+    return w.fpext(w.sitofp(x, narrow), wide)
+
+
 def _converted(w: FunctionWriter, x: Register, dtype: DType, result: DType) -> Register:
-    """f64 to f16 is rounded once; to bf16 by way of f32, as the reference does."""
-    if dtype.name != "f64":
-        return w.fpext(x, "double") if result.name == "f64" else x
-    match result.name:
-        case "f64":
-            return x
-        case "f16":
-            return w.fpext(w.fptrunc(x, "half"), "float")
-        case _:
-            return w.fptrunc(x, "float")
+    """Rounded once, also from f64 to f16 and bf16."""
+    wide = register_type(result).scalar
+    if x.type.scalar == wide:
+        return rounded(w, x, result) if dtype != result else x
+    if wide == "double":
+        return w.fpext(x, wide)
+    return w.fpext(w.fptrunc(x, narrow_scalar(result) or wide), wide)
 
 
 def _reinterpret(
@@ -243,7 +259,8 @@ def _reinterpret(
 ) -> Register:
     """By way of what is in memory, as f16 and bf16 are floats in registers."""
     (x,) = operands
-    return unpack(w, w.bitcast(pack(w, x, dtype), memory_type(result).scalar), result)
+    stored = quieted(w, pack(w, x, dtype), dtype)
+    return unpack(w, quieted(w, w.bitcast(stored, memory_type(result).scalar), result), result)
 
 
 _FUNCTIONS_BY_NAME: Final[tuple[type[Op], ...]] = (

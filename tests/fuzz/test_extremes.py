@@ -104,6 +104,15 @@ def test_deep_structs() -> None:
     taken(text, "--emit", "llvm", tool="dlc")
 
 
+def test_deep_enums() -> None:
+    enums = ["enum $S0 { ?end }"]
+    enums += [f"enum $S{n} {{ ?end, ?more($S{n - 1}) }}" for n in range(1, DEEP)]
+    text = of_type(f"$S{DEEP - 1}").replace("\n", "\n" + "\n".join(enums) + "\n", 1)
+    taken(text, "-O2")
+    taken(text, "--stage", "optimizable", "-p", "dead-functions")
+    assert taken(text, "--run", "@f(?end)").code == 0
+
+
 def test_wide_structs_by_doubling() -> None:
     structs = ["struct $S0 { #a: f32, #b: f32 }"]
     structs += [f"struct $S{n} {{ #a: $S{n - 1}, #b: $S{n - 1} }}" for n in range(1, 60)]

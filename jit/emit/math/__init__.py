@@ -20,6 +20,7 @@ from .exponential import (
     emit_sinh,
     emit_tanh,
 )
+from .extremes import emit_max, emit_min
 from .floats import through_double
 from .gamma import emit_digamma, emit_lgamma, emit_trigamma
 from .inverse_trigonometric import emit_acos, emit_asin, emit_atan
@@ -31,8 +32,6 @@ from .rounding import (
     emit_add,
     emit_ceil,
     emit_floor,
-    emit_max,
-    emit_min,
     emit_multiply,
     emit_negate,
     emit_rint,

@@ -1,4 +1,4 @@
-"""Rounding to integers, signs, roots and extremes: the functions that are an instruction or three."""
+"""Rounding to integers, signs and roots: the functions that are an instruction or three."""
 
 from ..writer import FunctionWriter, Register, constant
 from .floats import like
@@ -74,17 +74,3 @@ def emit_subtract(w: FunctionWriter, u: Register, v: Register) -> Register:
 def emit_multiply(w: FunctionWriter, u: Register, v: Register) -> Register:
     """u · v; integers wrap."""
     return w.mul(u, v) if u.type.is_integer else w.fmul(u, v)
-
-
-def emit_min(w: FunctionWriter, u: Register, v: Register) -> Register:
-    """The lesser; nan if either is. Either zero of -0 and +0: two instructions less than `llvm.minimum`."""
-    if u.type.is_integer:
-        return w.smin(u, v)
-    return w.select(w.fcmp("uno", u, u), u, w.select(w.fcmp("olt", u, v), u, v))
-
-
-def emit_max(w: FunctionWriter, u: Register, v: Register) -> Register:
-    """The greater; nan if either is. Either zero of -0 and +0."""
-    if u.type.is_integer:
-        return w.smax(u, v)
-    return w.select(w.fcmp("uno", u, u), u, w.select(w.fcmp("ogt", u, v), u, v))

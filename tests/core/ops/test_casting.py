@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from nnkit.core.ops import DataTypeCast
-from nnkit.core.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I32, I64
+from nnkit.core.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I32, I64, DType, TensorType
+from tests.nearest import all_nearest, operands
+from tests.values import same_bits
 
 from .running import result_of
 from .samples import SPECIAL, ErrorSample, Sample, boolean, f32, f64, i32, i64
@@ -51,6 +53,14 @@ def test_truth() -> None:
     values = np.array([0.0, -0.0, 0.5, math.nan, math.inf])
     assert DataTypeCast(BOOL).evaluate(values).tolist() == [False, False, True, True, True]
     assert DataTypeCast(I64).evaluate(np.array([True, False])).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("target", [F16, BF16, F32, F64], ids=str)
+@pytest.mark.parametrize("source", [d for d in DTYPES.values() if d.is_numeric], ids=str)
+def test_numbers_are_rounded_once(source: DType, target: DType) -> None:
+    x = operands(source, target, np.random.default_rng(7))
+    found = result_of(DataTypeCast(target), [TensorType(x.shape, source)], [x])
+    assert same_bits(found, all_nearest(x.tolist(), target))
 
 
 def test_floats_round_to_nearest_even() -> None:

@@ -25,6 +25,7 @@ from nnkit.jit.emit.program import Program, emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 from nnkit.jit.llvm import Engine, host_engine
 from nnkit.jit.program import extern_symbols
+from tests.values import same_bits
 
 
 @dataclass(frozen=True)
@@ -217,6 +218,7 @@ def compare(
         dtype = value.tensor.dtype
         if exact or not dtype.is_float:
             np.testing.assert_array_equal(y, x, strict=True)
+            assert same_bits(y, x), "zeros differ in sign"
         else:
             scale = max(1.0, float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x))))
             np.testing.assert_allclose(y, x, rtol=tolerance(dtype), atol=tolerance(dtype) * scale)

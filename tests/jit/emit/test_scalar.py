@@ -9,7 +9,14 @@ from nnkit.core.errors import InternalError
 from nnkit.core.ir.builder import Builder
 from nnkit.core.ir.graph import Op, Value
 from nnkit.core.ops import ALL
-from nnkit.core.ops.arithmetic import Divide, FloorDivide, Modulo, TruncateDivide
+from nnkit.core.ops.arithmetic import (
+    Divide,
+    FloorDivide,
+    Maximum,
+    Minimum,
+    Modulo,
+    TruncateDivide,
+)
 from nnkit.core.ops.bits import BitCast, Reinterpret
 from nnkit.core.ops.builtin import Builtin
 from nnkit.core.ops.casting import DataTypeCast
@@ -27,11 +34,13 @@ from nnkit.core.ops.special import Digamma, Lgamma, Trigamma
 from nnkit.core.ops.stopping import StopGradient
 from nnkit.core.ops.transcendental import FloatFunction
 from nnkit.core.ops.window import ReduceWindow
-from nnkit.core.types import BOOL, F16, F64, I32, I64, Array, DType, TensorType, scalar
+from nnkit.core.types import BOOL, F16, F64, I8, I16, I32, I64, Array, DType, TensorType, scalar
 from nnkit.jit.emit.scalar import EMIT, write_scalar
 from nnkit.jit.emit.writer import ModuleWriter
 from tests.core.ops.catalogue import SAMPLES
 from tests.core.ops.samples import Sample
+from tests.nearest import FORMATS, all_nearest, operands
+from tests.values import same_bits
 
 from .running import ALL_DTYPES, Decisions, expected, run, run_all, sample, scheduled, tolerance
 
@@ -59,6 +68,9 @@ UNSTABLE = (Lgamma, Digamma, Trigamma)
 """Near their zeros and poles the error is not relative; the tests of the functions themselves look there."""
 
 
+FLOATS = [dtype for dtype in ALL_DTYPES if dtype.is_float]
+
+
 def values_of(dtype: DType) -> Array:
     """Numbers that careless code gets wrong."""
     if dtype.kind == "boolean":
@@ -67,7 +79,18 @@ def values_of(dtype: DType) -> Array:
         info = np.iinfo(dtype.numpy)
         return np.array([*INTEGERS, info.min, info.min + 1, info.max, info.max - 1], dtype.numpy)
     with np.errstate(all="ignore"):
-        return dtype.round(np.array([*INTERESTING, *FLOAT_LIMITS]).astype(dtype.numpy))
+        return dtype.round(np.array([*INTERESTING, *FLOAT_LIMITS, *_ends(dtype)]))
+
+
+def _ends(dtype: DType) -> list[float]:
+    """The least subnormal and normal, and the largest number, with both signs."""
+    precision, least, largest = FORMATS[dtype]
+    ends = [
+        2.0 ** (least - precision + 1),
+        2.0**least,
+        (2.0 - 2.0 ** (1 - precision)) * 2.0**largest,
+    ]
+    return [*ends, *(-end for end in ends)]
 
 
 def pairs(values: Array) -> list[Array]:
@@ -77,7 +100,7 @@ def pairs(values: Array) -> list[Array]:
 
 
 def check(op: Op, types: list[TensorType], arrays: list[Array], *, ulps: float = 0.0) -> None:
-    """Assert that all numbers of lanes agree with the evaluator; the sign of a zero does not matter."""
+    """Assert that all numbers of lanes agree with the evaluator, to the bit unless some `ulps` are allowed."""
 
     def build(b: Builder, *xs: Value) -> list[Value]:
         result = op.nest(b, *xs)
@@ -91,8 +114,17 @@ def check(op: Op, types: list[TensorType], arrays: list[Array], *, ulps: float =
     for lanes, (found,) in zip((1, 4, 8, 16), run_all(functions, arrays), strict=True):
         if not ulps or wanted.dtype.kind != "f":
             np.testing.assert_array_equal(found, wanted, strict=True, err_msg=str(lanes))
+            assert same_bits(found, wanted), (lanes, differing(arrays, found, wanted))
         else:
             np.testing.assert_allclose(found, wanted, rtol=ulps, atol=tiny(types[0].dtype))
+            zeros = (found == 0) & (wanted == 0)
+            assert same_bits(found[zeros], wanted[zeros]), differing(arrays, found, wanted)
+
+
+def differing(arrays: list[Array], found: Array, wanted: Array) -> list[object]:
+    """Operands, what was found and what was wanted, where zeros differ in sign."""
+    wrong = np.signbit(found) != np.signbit(wanted)
+    return [(*(x[wrong] for x in arrays), found[wrong], wanted[wrong])]
 
 
 def tiny(dtype: DType) -> float:
@@ -129,6 +161,30 @@ def test_elementwise(op_class: type[Elementwise], dtype: DType) -> None:
     check(op, types, arrays, ulps=ulps)
 
 
+@pytest.mark.parametrize("number", [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("op", [Minimum(), Maximum()], ids=lambda op: op.name)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_extremes_with_a_constant(op: Elementwise, number: float, dtype: DType) -> None:
+    """Which is fewer instructions, on either side."""
+    values = values_of(dtype)
+    type = TensorType(values.shape, dtype)
+    at = identity_access(type.shape)
+
+    def build(b: Builder, x: Value) -> list[Value]:
+        def body(inner: Builder, _: object, read: list[Value]) -> list[Value]:
+            one = constant(inner, scalar(dtype), number)
+            return [inner.emit(op, *read, one), inner.emit(op, one, *read)]
+
+        return list(build_nest(b, type.shape, [(x, Access(at))], [Output(type, at)] * 2, body))
+
+    for lanes in (1, 8):
+        function = scheduled([type], build, Decisions(vector=0, lanes=lanes))
+        for found, wanted in zip(
+            run(function, [values]), expected(function, [values]), strict=True
+        ):
+            assert same_bits(found, wanted), differing([values], found, wanted)
+
+
 @pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
 def test_select(dtype: DType) -> None:
     x, y = pairs(values_of(dtype))
@@ -145,11 +201,48 @@ SAME_WIDTH = [
 ]
 
 
+@pytest.mark.parametrize("apart", [False, True], ids=["fused", "apart"])
 @pytest.mark.parametrize(("source", "target"), SAME_WIDTH, ids=str)
-def test_reinterpret(source: DType, target: DType) -> None:
-    values = values_of(source)
-    values = values[~np.isnan(values)] if source.is_float else values
-    check(Reinterpret(target), [TensorType(values.shape, source)], [values])
+def test_reinterpret(source: DType, target: DType, apart: bool) -> None:
+    """All bits: of NaNs too, which integers tell apart."""
+    stored = np.random.default_rng(1).integers(0, 256, 4000 * source.bytes, np.uint8)
+    if source.bytes == 2:
+        stored = np.arange(1 << 16).astype(np.uint16).view(np.uint8)
+    x = source.load(stored.view(source.storage))
+    ops: list[Op] = [Reinterpret(target), Reinterpret(OF_BYTES[source.bytes])]
+    type = TensorType(x.shape, source)
+    function = scheduled(
+        [type], lambda b, v: _chain(b, v, ops, apart=apart), Decisions(vector=0, lanes=16)
+    )
+    np.testing.assert_array_equal(run(function, [x]), expected(function, [x]))
+
+
+OF_BYTES = {dtype.bytes: dtype for dtype in (I8, I16, I32, I64)}
+
+
+def _chain(b: Builder, x: Value, ops: list[Op], *, apart: bool) -> list[Value]:
+    """One op after the other, in one nest, or each in its own with its result in memory."""
+    if apart:
+        for op in ops:
+            (x,) = mapped(b, x, [op])
+        return [x]
+    return mapped(b, x, ops)
+
+
+def mapped(b: Builder, x: Value, ops: list[Op]) -> list[Value]:
+    """A nest that applies `ops` to every element."""
+    result = x.tensor
+    for op in ops:
+        result = op.infer(result)
+    at = identity_access(result.shape)
+
+    def body(inner: Builder, _: object, read: list[Value]) -> list[Value]:
+        (value,) = read
+        for op in ops:
+            value = inner.emit(op, value)
+        return [value]
+
+    return list(build_nest(b, result.shape, [(x, Access(at))], [Output(result, at)], body))
 
 
 @pytest.mark.parametrize("target", [dtype for dtype in ALL_DTYPES if dtype.is_numeric], ids=str)
@@ -176,6 +269,19 @@ def test_casts(dtype: DType, to: DType) -> None:
         more = np.linspace(-300, 300, 1201).astype(dtype.numpy)
         values = dtype.round(np.concatenate([values, more]))
     check(DataTypeCast(to), [TensorType(values.shape, dtype)], [values])
+
+
+@pytest.mark.parametrize("to", FLOATS, ids=str)
+@pytest.mark.parametrize("dtype", [dtype for dtype in ALL_DTYPES if dtype.is_numeric], ids=str)
+def test_casts_round_once(dtype: DType, to: DType) -> None:
+    """Against fractions: NumPy, of which the evaluator is made, could be wrong too."""
+    x = operands(dtype, to, np.random.default_rng(3), 100)
+    type, op = TensorType(x.shape, dtype), DataTypeCast(to)
+    wanted = all_nearest(x.tolist(), to)
+    for lanes in (1, 16):
+        function = scheduled([type], lambda b, v: [op.nest(b, v)], Decisions(vector=0, lanes=lanes))
+        (found,) = run(function, [x])
+        assert same_bits(found, wanted), differing([x], found, wanted)
 
 
 @pytest.mark.parametrize("divisor", [1, 2, 3, 7, 64, 100, -1, -3, 0])
