@@ -19,7 +19,7 @@ import numpy as np
 
 from ..errors import TrapError
 from ..ops.enums import default_cases
-from ..types import ArrayType, EnumType, StructType, TensorType, TupleType, Type, parts_of
+from ..types import ArrayType, EnumType, StructType, TensorType, TupleType, Type, parts_of, written
 
 MOST_PARTS = 1 << 24
 """A value made of more tensors than this would not fit into memory."""
@@ -58,7 +58,7 @@ class FunctionValue:
     name: str
 
     def __str__(self) -> str:
-        return f"@{self.name}"
+        return written("@", self.name)
 
 
 def _listed(elements: tuple[Any, ...]) -> list[Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ..ir import Block, Function, Instruction, Value
+from ..types import written
 from .memory import Memory
 
 Resume: TypeAlias = Callable[[Sequence[Any]], None]
@@ -42,5 +43,5 @@ class Frame:
     def leave(self) -> None:
         """Give back the memory on the stack, when the function returns."""
         for memory in self.memory:
-            memory.gone = f"of @{self.function.name}, which has returned"
+            memory.gone = f"of {written('@', self.function.name)}, which has returned"
             memory.cells.clear()

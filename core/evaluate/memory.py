@@ -5,32 +5,51 @@
    What is loaded is a copy.
 3. A pointer is a path: the number of the cell, then positions inwards.  It may lead anywhere; only who goes
    there finds out.
+4. Memory that a pointer was cast into is bytes (`raw`) instead of cells, and paths lead to places among them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
+from ..compute.words.layout import Layout
 from ..errors import TrapError
 from ..ops.aggregate import positions_of
 from ..ops.memory import ElementPointer, pointee_at
-from ..types import Array, ArrayType, PointerType, TensorType, Type
+from ..types import Array, ArrayType, PointerType, TensorType, Type, elements_of
 from .data import undefined
+
+
+class Bytes(Protocol):
+    """Memory that has been turned to bytes, `address` counting from its beginning."""
+
+    @property
+    def layout(self) -> Layout: ...
+
+    def read(self, verb: str, type: Type, address: int) -> Any: ...
+
+    def write(self, verb: str, type: Type, address: int, data: Any) -> None: ...
+
+    def check(self, verb: str, type: Type, address: int) -> None: ...
 
 
 @dataclass(eq=False, slots=True, repr=False)
 class Memory:
-    """`count` values of one type; `gone` says why they are there no more, and is empty while they are."""
+    """`count` values of one type; `gone` says why they are there no more, and is empty while they are.
+
+    They are in `cells`, or in `bytes`.
+    """
 
     kind: str
     type: Type
     count: int
     gone: str = ""
     cells: dict[int, Any] = field(default_factory=dict[int, Any])
+    bytes: Bytes | None = None
 
     def __repr__(self) -> str:
         return f"<{self.kind}: {self.count} x {self.type}>"
@@ -40,6 +59,11 @@ class Memory:
         if index not in self.cells:
             self.cells[index] = _thawed(undefined(self.type))
         return self.cells[index]
+
+    def give_back(self, why: str) -> None:
+        """Leave no values there."""
+        self.gone = why
+        self.cells.clear()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,15 +79,50 @@ class Pointer:
     counts: bool = True
     beyond: int = 0
 
+    @property
+    def is_first(self) -> bool:
+        """Whether this leads to the beginning of the memory."""
+        return self.path == (0,) and not self.beyond
+
     def load(self) -> Any:
         """A copy of what lies there.  Raises: TrapError."""
+        raw = self.memory.bytes
+        if raw is not None:
+            self.check("load from")
+            return raw.read("load from", *self.target("load from", raw.layout))
         container, last = self.place("load from")
         return frozen(container[last])
 
     def store(self, data: Any) -> None:
         """Put a copy of the data there.  Raises: TrapError."""
+        raw = self.memory.bytes
+        if raw is not None:
+            self.check("store to")
+            raw.write("store to", *self.target("store to", raw.layout), data)
+            return
         container, last = self.place("store to")
         container[last] = data if isinstance(container, np.ndarray) else _thawed(data)
+
+    def target(self, verb: str, layout: Layout) -> tuple[Type, int]:
+        """The type of what lies there, and how many bytes into the memory.  Raises: TrapError."""
+        type = self.memory.type
+        first, *inwards = self.path
+        _check_inside(verb, self.memory.kind, first, self.memory.count)
+        address = first * layout.extent(type).bytes
+        for position in inwards:
+            _check_inside(verb, self.memory.kind, position, element_count(type))
+            distance, type = layout.offset(type, position)
+            address += distance
+        return type, address + self.beyond * layout.extent(type).bytes
+
+    def element(self, x: Type, keys: Sequence[int | str | None], indices: Iterator[int]) -> Pointer:
+        """The pointer to where the keys lead in what lies there, an `x`; numbers for those that are None."""
+        path, counts = list(self.path), self.counts
+        for key in keys:
+            counts = isinstance(x, ArrayType | TensorType)
+            path += [next(indices)] if key is None else positions_of(x, (key,))
+            x = pointee_at(x, key)
+        return Pointer(self.memory, tuple(path), counts, self.beyond)
 
     def moved(self, count: int) -> Pointer:
         """The pointer to the neighbour that is `count` further on."""
@@ -76,6 +135,15 @@ class Pointer:
         """Raises: TrapError when the memory is there no more."""
         if self.memory.gone:
             raise TrapError(f"{verb} {self.memory.kind} {self.memory.gone}")
+
+    def reach(self, verb: str) -> None:
+        """Raises: TrapError when there is nothing there."""
+        raw = self.memory.bytes
+        if raw is None:
+            self.place(verb)
+        else:
+            self.check(verb)
+            raw.check(verb, *self.target(verb, raw.layout))
 
     def place(self, verb: str) -> tuple[Any, int]:
         """What holds the value, and where in it."""
@@ -129,16 +197,7 @@ def element_pointer(
     if pointer is None:
         return None
     assert isinstance(type, PointerType)
-    x, values = type.pointee, iter(indices)
-    path, counts = list(pointer.path), pointer.counts
-    for key in op.keys:
-        counts = isinstance(x, ArrayType | TensorType)
-        if key is None:
-            path.append(int(next(values)))
-        else:
-            path += positions_of(x, (key,))
-        x = pointee_at(x, key)
-    return Pointer(pointer.memory, tuple(path), counts, pointer.beyond)
+    return pointer.element(type.pointee, op.keys, map(int, indices))
 
 
 def offset_pointer(pointer: Pointer | None, count: Array) -> Pointer | None:
@@ -153,9 +212,11 @@ def copy_values(source: Pointer, target: Pointer, count: int) -> None:
     if not count:
         return
     for pointer, verb in ((source, "copy from"), (target, "copy to")):
-        pointer.place(verb)
-        pointer.moved(count - 1).place(verb)
-    if len(source.path) == len(target.path) == 1:
+        pointer.reach(verb)
+        pointer.moved(count - 1).reach(verb)
+    if len(source.path) == len(target.path) == 1 and not (
+        source.memory.bytes or target.memory.bytes
+    ):
         _copy_cells(source, target, count)
         return
     values = [source.moved(step).load() for step in range(count)]
@@ -224,6 +285,13 @@ def _copied(data: Any, make: Callable[[list[Any]], Any]) -> Any:
             case other:
                 done.append(other)
     return done[0]
+
+
+def element_count(x: Type) -> int:
+    """How many elements there are in a tensor or an aggregate."""
+    if isinstance(x, TensorType):
+        return x.shape[0] if x.shape else 0
+    return x.count if isinstance(x, ArrayType) else len(elements_of(x) or ())
 
 
 def _check_inside(verb: str, kind: str, index: int, count: int) -> None:

@@ -12,6 +12,8 @@ from ..errors import InternalError
 from ..ir import Instruction, Op, Region, Value, evaluates_to
 from ..ops.aggregate import Aggregate, Extract, Insert
 from ..ops.enums import EnumCase, IsCase, Payload
+from ..ops.folding import InOrder, ReduceInOrder, ReduceWindowInOrder, ScanInOrder
+from ..ops.forms import Elementwise
 from ..ops.memory import ElementPointer, Offset
 from ..ops.nest import Nest
 from ..ops.reference import Null, Reference, Undefined
@@ -102,6 +104,15 @@ def _element_pointer(
     return (element_pointer(op, instruction.operands[0].type, pointer, indices),)
 
 
+def _in_order(op: InOrder, instruction: Instruction, operands: Sequence[Any]) -> tuple[Any, ...]:
+    dtype = instruction.result.tensor.dtype
+
+    def call(by: Elementwise, total: Array, elements: Array) -> Array:
+        return dtype.round(np.asarray(by.evaluate(total, elements)))
+
+    return evaluates_to(op.evaluate_by(call, *operands))
+
+
 def _reference(op: Reference, instruction: Instruction, operands: Sequence[Any]) -> tuple[Any, ...]:
     return (FunctionValue(op.symbol),)
 
@@ -114,6 +125,9 @@ RULES: Mapping[type[Op], Rule] = {
     EnumCase: lambda op, instruction, operands: (EnumValue(op.case, tuple(operands)),),
     IsCase: lambda op, instruction, operands: (np.asarray(operands[0].case == op.case),),
     Payload: _payload,
+    ReduceInOrder: _in_order,
+    ScanInOrder: _in_order,
+    ReduceWindowInOrder: _in_order,
     ElementPointer: _element_pointer,
     Offset: lambda op, instruction, operands: (offset_pointer(*operands),),
     Reference: _reference,

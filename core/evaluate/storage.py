@@ -55,10 +55,9 @@ def _deallocate(
     pointer.check("deallocate")
     if memory.kind != HEAP:
         raise TrapError(f"deallocate {memory.kind}: only heap memory is given back")
-    if pointer.path != (0,) or pointer.beyond:
+    if not pointer.is_first:
         raise TrapError("deallocate a place inside heap memory: only its beginning is given back")
-    memory.gone = "that was deallocated"
-    memory.cells.clear()
+    memory.give_back("that was deallocated")
     return ()
 
 
@@ -112,8 +111,7 @@ def _release(
     box = _owned(operands[0], "release")
     box.owners -= 1
     if not box.owners:
-        box.memory.gone = "that was released by its last owner"
-        box.memory.cells.clear()
+        box.memory.give_back("that was released by its last owner")
     return ()
 
 

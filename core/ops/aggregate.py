@@ -16,6 +16,7 @@ from ..types import (
     TupleType,
     Type,
     elements_of,
+    written,
 )
 
 
@@ -80,7 +81,7 @@ class Insert(Op):
         place = type_at(x, self.keys)
         if element != place:
             raise DTypeError(
-                f"{', '.join(map(written, self.keys))} of {x} is a {place}, not a {element}"
+                f"{', '.join(map(_shown, self.keys))} of {x} is a {place}, not a {element}"
             )
         return x
 
@@ -103,7 +104,7 @@ class Apply(Op):
     def infer(self, *arguments: Type) -> Type:
         if arguments != self.type.parameters:
             raise ShapeError(
-                f"@{self.callee} takes ({listed(self.type.parameters)}), not ({listed(arguments)})"
+                f"{written('@', self.callee)} takes ({listed(self.type.parameters)}), not ({listed(arguments)})"
             )
         return self.type.result
 
@@ -154,9 +155,9 @@ def positions_of(x: Type, keys: Sequence[int | str]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def written(key: int | str) -> str:
+def _shown(key: int | str) -> str:
     """A key as it stands in the text."""
-    return f"#{key}" if isinstance(key, str) else str(key)
+    return written("#", key) if isinstance(key, str) else str(key)
 
 
 def listed(types: Sequence[Type]) -> str:
@@ -167,13 +168,13 @@ def listed(types: Sequence[Type]) -> str:
 def _element(x: Type, key: int | str) -> tuple[int, Type]:
     match x:
         case StructType(fields=fields):
-            for position, (name, type) in enumerate(fields):
-                if name == key:
-                    return position, type
+            if isinstance(key, str) and key in x.positions:
+                position = x.positions[key]
+                return position, fields[position][1]
             kind = "field" if isinstance(key, str) else "element"
-            raise ShapeError(f"{x} has no {kind} {written(key)}{_fields_of(x)}")
+            raise ShapeError(f"{x} has no {kind} {_shown(key)}{_fields_of(x)}")
         case TupleType() | ArrayType() | TensorType() if isinstance(key, str):
-            raise ShapeError(f"{x} has no field {written(key)}")
+            raise ShapeError(f"{x} has no field {_shown(key)}")
         case TupleType(elements) if isinstance(key, int) and 0 <= key < len(elements):
             return key, elements[key]
         case ArrayType(count, element) if isinstance(key, int) and 0 <= key < count:
@@ -183,11 +184,11 @@ def _element(x: Type, key: int | str) -> tuple[int, Type]:
         case TupleType() | ArrayType() | TensorType(shape=(_, *_)):
             raise ShapeError(f"{x} has no element {key}: {_counted(x)}")
         case _:
-            raise ShapeError(f"{x} has no element {written(key)}: it is not an aggregate")
+            raise ShapeError(f"{x} has no element {_shown(key)}: it is not an aggregate")
 
 
 def _fields_of(x: StructType) -> str:
-    return f": it has {', '.join(f'#{name}' for name, _ in x.fields) or 'no fields'}"
+    return f": it has {', '.join(written('#', name) for name, _ in x.fields) or 'no fields'}"
 
 
 def _counted(x: TupleType | ArrayType | TensorType) -> str:

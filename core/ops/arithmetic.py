@@ -12,6 +12,7 @@ import numpy as np
 from ..ir.graph import Emitter, Value
 from ..types import Array
 from .comparison import Equal, GreaterThan, LessThan, Select
+from .extremes import MAXIMUM, MINIMUM
 from .forms import Elementwise, Partial
 from .formulas import number, quietly
 
@@ -182,28 +183,34 @@ class Modulo(Elementwise):
 
 
 class Minimum(Elementwise):
-    """The lesser of u and v; NaN when either is.  At a tie each has the derivative 1/2."""
+    """The lesser of u and v: NaN when either is, and −0 < +0.  At a tie each has the derivative 1/2.
+
+    Zeros tie, whatever their signs.  Source: IEEE 754-2019, §9.6, minimum.
+    """
 
     name: ClassVar[str] = "min"
     verb: ClassVar[str] = "take the minimum of"
     syntax: ClassVar[str] = "min {u}, {v}"
 
     def evaluate(self, u: Array, v: Array) -> Array:
-        return quietly(np.minimum, u, v)
+        return MINIMUM(u, v)
 
     def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
         return _shares(b, LessThan(), u, v)
 
 
 class Maximum(Elementwise):
-    """The greater of u and v; NaN when either is.  At a tie each has the derivative 1/2."""
+    """The greater of u and v: NaN when either is, and −0 < +0.  At a tie each has the derivative 1/2.
+
+    Zeros tie, whatever their signs.  Source: IEEE 754-2019, §9.6, maximum.
+    """
 
     name: ClassVar[str] = "max"
     verb: ClassVar[str] = "take the maximum of"
     syntax: ClassVar[str] = "max {u}, {v}"
 
     def evaluate(self, u: Array, v: Array) -> Array:
-        return quietly(np.maximum, u, v)
+        return MAXIMUM(u, v)
 
     def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
         return _shares(b, GreaterThan(), u, v)

@@ -73,11 +73,10 @@ def carried_by(value: Type, case: str) -> tuple[Type, ...]:
     """What `case` of an enum carries.  Raises: DTypeError where there is no such case."""
     if not isinstance(value, EnumType):
         raise DTypeError(f"only enums have cases, not a {value}")
-    cases = dict(value.cases)
-    if case not in cases:
-        known = ", ".join(f"?{name}" for name in cases) or "no cases"
+    if case not in value.positions:
+        known = ", ".join(f"?{name}" for name in value.positions) or "no cases"
         raise DTypeError(f"{value} has no case ?{case}: it has {known}")
-    return cases[case]
+    return value.carried(case)
 
 
 def default_cases(type: Type) -> dict[str, str]:
@@ -139,6 +138,8 @@ def _held(type: Type) -> list[EnumType]:
         match current:
             case EnumType():
                 found.append(current)
+            case ArrayType(count=0):
+                pass
             case TupleType() | StructType() | ArrayType():
                 pending.extend(parts_of(current))
             case _:

@@ -1,11 +1,12 @@
-"""Reductions by a function of the program, given as a value of type (T, T) -> T on elements.
+"""Reductions in a fixed order: by a function of the program, or by an operation that is not associative.
 
-The order is fixed, since such a function need not be associative: elements are taken in row-major order of
-the axes that are combined, the first of them first.  All results take their first element, one result after
-the other, then all their second, and so on; this is the order of what the function does besides.
+The function is a value of type (T, T) -> T on elements.  Elements are taken in row-major order of the axes that
+are combined, the first of them first.  All results take their first element, one result after the other, then
+all their second, and so on; this is the order of what the function does besides.
 
     reduce [a, b, c] by f init v       f(f(f(v, a), b), c)
     reduce [a, b, c] by f              f(f(a, b), c), and there must be an element
+    reduce [a, b, c] by subtract       (a − b) − c
 
 What these ops mean is said by `evaluate_by`, which is given a way to call functions; `core.passes.expand`
 turns them into loops.
@@ -13,23 +14,38 @@ turns them into loops.
 
 from __future__ import annotations
 
+import abc
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
 from ..errors import DTypeError, RankError, ShapeError
 from ..ir.graph import Effect, Op
 from ..types import I64, Array, FunctionType, TensorType, Type, scalar
+from .arithmetic import Divide, FloorDivide, Modulo, Subtract, TruncateDivide
+from .forms import Elementwise
 from .indexing import check_axis
 from .movement import check_axes
+from .transcendental import Power
 from .window import Border, Padding, Pane, panes_of
 
+_T = TypeVar("_T")
+
 Call: TypeAlias = Callable[[Any, Array, Array], Array]
-"""(function value, accumulated, element) to the function's result: how an evaluator calls."""
+"""(function value or operation, accumulated, element) to the result: how an evaluator calls."""
+
+ORDERED: Mapping[str, Elementwise] = MappingProxyType(
+    {
+        op.name: op
+        for op in (Subtract(), Divide(), TruncateDivide(), FloorDivide(), Modulo(), Power())
+    }
+)
+"""The operations `(T, T) -> T` that are not associative, by name; the others are those of `Combinator`."""
 
 
 class Folding(Op):
@@ -43,23 +59,80 @@ class Folding(Op):
     effect: ClassVar[Effect] = Effect.CALL
     not_differentiable: ClassVar[str] = "it is expanded into a loop first, by the pass 'expand'"
 
-    def tensor_of(self, operands: Sequence[Type]) -> TensorType:
-        """The type of the tensor, the other operands checked against it."""
-        words = self.syntax.split()[0]
+    def parts(self, operands: Sequence[_T]) -> tuple[_T, Sequence[_T], _T | None]:
+        """The tensor, the initial value if there is one, and the function if that is what combines."""
         if len(operands) not in (2, 3):
             raise RankError(
-                f"{words} by a function takes a tensor, an initial value and the function"
+                f"{self._opcode} by a function takes a tensor, an initial value and the function"
             )
-        x, function = operands[0], operands[-1]
+        return operands[0], operands[1:-1], operands[-1]
+
+    def tensor_of(self, operands: Sequence[Type]) -> tuple[TensorType, bool]:
+        """The type of the tensor, the other operands checked against it; whether there is an initial value."""
+        x, init, function = self.parts(operands)
         if not isinstance(x, TensorType):
-            raise DTypeError(f"{words} takes a tensor, not a {x}")
+            raise DTypeError(f"{self._opcode} takes a tensor, not a {x}")
+        element = scalar(x.dtype)
+        self.check_combined(x, function)
+        if init and init[0] != element:
+            raise DTypeError(
+                f"{self._opcode} of {x.words} starts from a {element}, not a {init[0]}"
+            )
+        return x, bool(init)
+
+    def check_combined(self, x: TensorType, function: Type | None) -> None:
+        """Raises: DTypeError when elements of `x` cannot be combined so."""
         element = scalar(x.dtype)
         expected = FunctionType((element, element), element)
         if function != expected:
-            raise DTypeError(f"{words} of {x.words} combines by a {expected}, not a {function}")
-        if len(operands) == 3 and operands[1] != element:
-            raise DTypeError(f"{words} of {x.words} starts from a {element}, not a {operands[1]}")
-        return x
+            raise DTypeError(
+                f"{self._opcode} of {x.words} combines by a {expected}, not a {function}"
+            )
+
+    def combine(self, call: Call, function: Any, total: Array, row: Array) -> Array:
+        """What was accumulated and the elements that follow, combined element by element."""
+        result = np.empty(row.shape, row.dtype)
+        for place in np.ndindex(*row.shape):
+            result[place] = call(function, np.asarray(total[place]), np.asarray(row[place]))
+        return result
+
+    @abc.abstractmethod
+    def evaluate_by(self, call: Call, *operands: Any) -> Array:
+        """The result, for operands as of the instruction."""
+
+    @property
+    def words(self) -> str:
+        """What combines, in messages."""
+        return "a function"
+
+    @property
+    def _opcode(self) -> str:
+        return self.syntax.split()[0]
+
+
+class InOrder(Folding):
+    """Combines elements by an operation of `ORDERED`.  Operands: the tensor, and the initial value if any."""
+
+    effect: ClassVar[Effect] = Effect.NONE
+    by: Elementwise
+
+    def parts(self, operands: Sequence[_T]) -> tuple[_T, Sequence[_T], _T | None]:
+        if len(operands) not in (1, 2):
+            raise RankError(f"{self._opcode} by {self.words} takes a tensor and an initial value")
+        return operands[0], operands[1:], None
+
+    def check_combined(self, x: TensorType, function: Type | None) -> None:
+        if self.by not in ORDERED.values():
+            known = ", ".join(ORDERED)
+            raise DTypeError(f"{self._opcode} goes in order by {known}, not by {self.words}")
+        self.by.infer(scalar(x.dtype), scalar(x.dtype))
+
+    def combine(self, call: Call, function: Any, total: Array, row: Array) -> Array:
+        return call(self.by, total, row)
+
+    @property
+    def words(self) -> str:
+        return self.by.name
 
 
 @dataclass(frozen=True)
@@ -71,10 +144,10 @@ class ReduceBy(Folding):
     axes: tuple[int, ...] = ()
 
     def infer(self, *operands: Type) -> TensorType:
-        x = self.tensor_of(operands)
+        x, starts = self.tensor_of(operands)
         check_axes("reduce", self.axes, x)
-        if len(operands) == 2 and self.axes and self.count(x) == 0:
-            raise ShapeError(f"reduce of no elements of {x.words} by a function needs an init")
+        if not starts and self.axes and self.count(x) == 0:
+            raise ShapeError(f"reduce of no elements of {x.words} by {self.words} needs an init")
         return x.with_shape(n for axis, n in enumerate(x.shape) if axis not in self.axes)
 
     def count(self, x: TensorType) -> int:
@@ -87,8 +160,7 @@ class ReduceBy(Folding):
         return (*combined, *(axis for axis in range(rank) if axis not in self.axes))
 
     def evaluate_by(self, call: Call, *operands: Any) -> Array:
-        """The result, for operands as of the instruction."""
-        x, *init, function = operands
+        x, init, function = self.parts(operands)
         if not self.axes and not init:
             return np.asarray(x)
         rows = np.transpose(x, self.order(x.ndim))
@@ -96,7 +168,7 @@ class ReduceBy(Folding):
         rows = rows.reshape(math.prod(rows.shape[: len(self.axes)]), *rest)
         total, rows = (np.broadcast_to(init[0], rest), rows) if init else (rows[0], rows[1:])
         for row in rows:
-            total = _combined(call, function, total, row)
+            total = self.combine(call, function, total, row)
         return np.asarray(total)
 
 
@@ -117,15 +189,14 @@ class ScanBy(Folding):
     exclusive: bool = False
 
     def infer(self, *operands: Type) -> TensorType:
-        x = self.tensor_of(operands)
+        x, starts = self.tensor_of(operands)
         check_axis("scan", self.axis, x)
-        if self.exclusive and len(operands) == 2:
-            raise ShapeError("an exclusive scan by a function needs an init")
+        if self.exclusive and not starts:
+            raise ShapeError(f"an exclusive scan by {self.words} needs an init")
         return x
 
     def evaluate_by(self, call: Call, *operands: Any) -> Array:
-        """The result, for operands as of the instruction."""
-        x, *init, function = operands
+        x, init, function = self.parts(operands)
         if not x.size:
             return np.asarray(x)
         rows = np.moveaxis(x, self.axis, 0)
@@ -135,7 +206,7 @@ class ScanBy(Folding):
         for row in rows:
             if self.exclusive and total is not None:
                 found.append(total)
-            total = row if total is None else _combined(call, function, total, row)
+            total = row if total is None else self.combine(call, function, total, row)
             if not self.exclusive:
                 found.append(total)
         scanned = np.stack(found[::-1] if self.reverse else found)
@@ -158,9 +229,9 @@ class ReduceWindowBy(Folding):
     padding: Padding = Border.NONE
 
     def infer(self, *operands: Type) -> TensorType:
-        x = self.tensor_of(operands)
-        if len(operands) == 2:
-            raise ShapeError("reduceWindow by a function needs an init")
+        x, starts = self.tensor_of(operands)
+        if not starts:
+            raise ShapeError(f"reduceWindow by {self.words} needs an init")
         return x.with_shape(pane.places for pane in self.panes(x))
 
     def panes(self, x: TensorType) -> list[Pane]:
@@ -168,8 +239,7 @@ class ReduceWindowBy(Folding):
         return panes_of("reduceWindow", x, self.window, self.strides, self.padding)
 
     def evaluate_by(self, call: Call, *operands: Any) -> Array:
-        """The result, for operands as of the instruction."""
-        x, init, function = operands
+        x, (init,), function = self.parts(operands)
         panes = self.panes(TensorType(x.shape, I64))
         positions = [pane.positions() for pane in panes]
         result = np.full([pane.places for pane in panes], init, x.dtype)
@@ -181,13 +251,37 @@ class ReduceWindowBy(Folding):
                 ]
                 if all(0 <= k < n for k, n in zip(where, x.shape, strict=True)):
                     element = np.asarray(x[tuple(where)])
-                    result[place] = call(function, np.asarray(result[place]), element)
+                    total = np.asarray(result[place])
+                    result[place] = self.combine(call, function, total, element)
         return result
 
 
-def _combined(call: Call, function: Any, total: Array, row: Array) -> Array:
-    """The function applied element by element."""
-    result = np.empty(row.shape, row.dtype)
-    for place in np.ndindex(*row.shape):
-        result[place] = call(function, np.asarray(total[place]), np.asarray(row[place]))
-    return result
+@dataclass(frozen=True)
+class ReduceInOrder(InOrder, ReduceBy):
+    """The elements along `axes`, which are left out of the result, combined in order: (a − b) − c."""
+
+    name: ClassVar[str] = "reduceInOrder"
+    syntax: ClassVar[str] = "reduce {x} by {by} [init {init}] [along {axes}]"
+    by: Elementwise = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class ScanInOrder(InOrder, ScanBy):
+    """Running results of combining the elements along an axis in order; as of `scanBy`."""
+
+    name: ClassVar[str] = "scanInOrder"
+    syntax: ClassVar[str] = (
+        "scan {x} by {by} [init {init}] along {axis} [reverse {reverse}] [exclusive {exclusive}]"
+    )
+    by: Elementwise = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class ReduceWindowInOrder(InOrder, ReduceWindowBy):
+    """The elements that a sliding window covers, combined in order; as of `reduceWindowBy`."""
+
+    name: ClassVar[str] = "reduceWindowInOrder"
+    syntax: ClassVar[str] = (
+        "reduceWindow {x} by {by} init {init} dims {window} [strides {strides}] [padding {padding}]"
+    )
+    by: Elementwise = field(kw_only=True)

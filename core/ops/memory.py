@@ -1,10 +1,12 @@
 """Memory: allocated on the stack, on the heap or in boxes, read and written through pointers.
 
 A pointer `*T` leads to one value of type T, which may be an element of an aggregate or a tensor, or one of
-several that were allocated side by side: `elementPointer` leads inwards, `offset` to the neighbours.
+several that were allocated side by side: `elementPointer` leads inwards, `offset` to the neighbours;
+`bitCast` takes what lies there for something else.
 What is loaded is a copy; memory is all zeros, and null, at first.  Using memory wrongly (null, given back,
 outside of what was allocated) stops the program; compiled code notices null, keys out of range and most of
-what is given back twice, but not `offset` and `copy` beyond an allocation, nor use after it was given back.
+what is given back twice, but not `offset`, `copy` and `bitCast` beyond an allocation, nor use after it was given
+back.
 """
 
 from __future__ import annotations
@@ -194,6 +196,30 @@ class Offset(Op):
         _pointee(self.name, pointer)
         _check_count(self.name, count)
         return pointer
+
+
+@dataclass(frozen=True)
+class PointerCast(Op):
+    """The same address as a pointer to a value of another type: `bitCast %p: *f32 to *i32`; or as an i64, and back.
+
+    What lies there is seen as other values by its bytes, which lie as in C: elements of aggregates in order,
+    each aligned to its largest scalar, 8 bytes for all that is no tensor; a bool is a byte, 0 or 1.
+    """
+
+    name: ClassVar[str] = "pointerCast"
+    syntax: ClassVar[str] = "bitCast {pointer} to {type}"
+    takes_any: ClassVar[bool] = True
+    type: Type
+
+    def infer(self, pointer: Type) -> Type:
+        for x, other in ((pointer, self.type), (self.type, pointer)):
+            if not isinstance(x, PointerType | TensorType) or x == other == scalar(I64):
+                raise DTypeError(f"cannot bitCast a {pointer} to a {self.type}")
+            if isinstance(x, TensorType) and x != scalar(I64):
+                raise DTypeError(
+                    f"cannot bitCast a {pointer} to a {self.type}: a pointer has the bytes of an i64"
+                )
+        return self.type
 
 
 def pointee_at(x: Type, key: int | str | None) -> Type:

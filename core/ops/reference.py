@@ -7,7 +7,7 @@ from typing import ClassVar, cast
 
 from ..errors import DTypeError
 from ..ir.graph import Op
-from ..types import BoxType, FunctionType, PointerType, StackType, Type
+from ..types import BoxType, FunctionType, PointerType, StackType, Type, written
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Reference(Op):
         type = cast(Type, self.type)  # whatever whoever built the op gave it
         if not isinstance(type, FunctionType | PointerType):
             raise DTypeError(
-                f"@{self.symbol} is a function or the pointer to a variable, not a {self.type}"
+                f"{written('@', self.symbol)} is a function or the pointer to a variable, not a {self.type}"
             )
         return self.type
 

@@ -108,15 +108,21 @@ class Log1p(FloatFunction):
 class Power(FloatFunction):
     """uᵛ as C's `pow`: 1 when v is 0, NaN for a negative u and a v that is not whole.
 
+    Of integers: a product that wraps around; for a negative v it is 1 / u⁻ᵛ rounded toward zero, that is
+    ±1 when u is ±1, else 0, also when u is 0, as a quotient by 0 is.
+
     ∂/∂u = v · uᵛ⁻¹, which is 0 everywhere when v is 0.  ∂/∂v = uᵛ · ln u, taken as 0 at u = 0.
     """
 
     name: ClassVar[str] = "power"
     verb: ClassVar[str] = "take the power of"
     syntax: ClassVar[str] = "power {u}, {v}"
+    accepts: ClassVar[tuple[Kind, ...]] = ("float", "integer")
 
     def evaluate(self, u: Array, v: Array) -> Array:
         """NumPy takes a shortcut for one exponent, where (−∞)^½ is NaN: each gets its own."""
+        if u.dtype.kind != "f":
+            return quietly(_integer_power, u, v)
         shape = np.broadcast_shapes(u.shape, v.shape)
         exponents = np.array(np.broadcast_to(v, shape or (1,)), copy=True, order="C")
         return quietly(np.power, u, exponents).reshape(shape)
@@ -296,3 +302,10 @@ def _one_minus_square(b: Emitter, x: Value) -> Value:
     """1 − x² as (1 − x)(1 + x), which loses no digits near ±1."""
     one = number(b, x, 1)
     return b.emit(Multiply(), b.emit(Subtract(), one, x), b.emit(Add(), one, x))
+
+
+def _integer_power(u: Array, v: Array) -> Array:
+    zero, one = (np.full((), n, u.dtype) for n in (0, 1))
+    unit = np.where(v & one, u, one)
+    reciprocal = np.where((u == one) | (u == -one), unit, zero)
+    return np.where(v < zero, reciprocal, np.power(u, np.maximum(v, zero)))

@@ -1,21 +1,23 @@
 """Ops that are made of others, written out: the program as differentiation and code generation take it.
 
 1. Builtins become the ops they are made of, questions about shapes literals; elements of tensors are
-   sliced, and what something is inserted into is made anew (`elements`).
+   sliced, and what something is inserted into is made anew (`elements`), a chain of `insert` once (`updates`).
 2. `random` becomes a pure function of the state of the generator, which is in two global variables: the
    seed, and how many `random` the run has executed.  Both are zero at first.
-3. A reduction, scan or reduceWindow by a function becomes a `for` over what it combines (`unfold`).
+3. A reduction, scan or reduceWindow by a function, or in order, becomes a `for` over what it combines
+   (`unfold`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
+from ..analysis import Analyses
 from ..errors import VerifyError
-from ..ir import Builder, Instruction, Module, Region, Value, Variable
-from ..ir.surgery import replace_uses, uses_of, walk_blocks
+from ..ir import Builder, Function, Instruction, Module, Region, Value, Variable
+from ..ir.surgery import replace_uses, walk_blocks
 from ..ops import (
     Add,
     Builtin,
@@ -30,10 +32,11 @@ from ..ops import (
     constant,
 )
 from ..ops.random import RANDOM_COUNT, RANDOM_SEED
-from ..types import I64, PointerType, scalar
+from ..types import I64, PointerType, scalar, written
 from .base import ModulePass
 from .elements import expand_extract, expand_insert
 from .unfold import unfold
+from .updates import join_updates
 
 Rule: TypeAlias = Callable[[Module, Builder, Instruction], Value | None]
 """The value that an instruction equals, by new instructions; None to leave it alone."""
@@ -49,18 +52,25 @@ class Expand(ModulePass):
     """
 
     name: ClassVar[str] = "expand"
+    forgets: ClassVar[bool] = True
 
-    def run(self, module: Module) -> bool:
+    def run(self, module: Module, analyses: Analyses) -> bool:
         changed = False
+        for function in module.functions.values():
+            if function.body is not None and join_updates(function.body):
+                analyses.forget(function)
+                changed = True
         # functions that are folded with are looked into: what they are made of must be there already
         for rule in (_expand_simple, unfold):
             for function in module.functions.values():
-                if function.body is not None:
-                    changed = _expand_region(rule, module, function.body) or changed
+                if function.body is not None and _expand(rule, function, function.body, analyses):
+                    analyses.forget(function)
+                    changed = True
         return changed
 
 
-def _expand_region(rule: Rule, module: Module, region: Region) -> bool:
+def _expand(rule: Rule, function: Function, region: Region, analyses: Analyses) -> bool:
+    module = analyses.module
     replaced: dict[Value, Value] = {}
     folded_with: set[Value] = set()
     for block in list(walk_blocks(region)):
@@ -75,17 +85,19 @@ def _expand_region(rule: Rule, module: Module, region: Region) -> bool:
                 value.name = instruction.result.name
             replaced[instruction.result] = value
             if isinstance(instruction.op, Folding):
-                folded_with.add(instruction.operands[-1])
+                combinator = instruction.op.parts(instruction.operands)[-1]
+                if combinator is not None:
+                    folded_with.add(combinator)
         block.instructions[:] = builder.block.instructions
     replace_uses(region, replaced)
     if folded_with:
-        _remove_references(region, folded_with)
+        analyses.forget(function)
+        _remove_references(region, folded_with, analyses.uses(function))
     return bool(replaced)
 
 
-def _remove_references(region: Region, functions: set[Value]) -> None:
+def _remove_references(region: Region, functions: set[Value], uses: Container[Value]) -> None:
     """Leave out those of `functions` that nobody needs as values any more: they may go altogether."""
-    uses = uses_of(region)
     unused = {f.producer for f in functions if isinstance(f.op, Reference) and f not in uses}
     for block in walk_blocks(region):
         block.instructions[:] = [i for i in block.instructions if i not in unused]
@@ -120,6 +132,6 @@ def _state(module: Module, b: Builder, name: str) -> Value:
     variable = module.variables.setdefault(name, Variable(name, scalar(I64)))
     if variable.type != scalar(I64) or name in module.functions:
         raise VerifyError(
-            f"@{name} belongs to the generator of random numbers, and is an i64 variable"
+            f"{written('@', name)} belongs to the generator of random numbers, and is an i64 variable"
         )
     return b.emit(Reference(name, PointerType(variable.type)))

@@ -1,7 +1,7 @@
-"""Reductions, scans and windows by a function, as `for` loops over what they combine.
+"""Reductions, scans and windows by a function or in order, as `for` loops over what they combine.
 
 1. What is combined becomes the leading axis; an iteration takes one row of it and works on all results.
-2. A function made of elementwise ops is put in place, on rows instead of scalars; any other is called for
+2. An operation, and a function made of elementwise ops, works on rows instead of scalars; any other is called for
    one element after the other, in a loop inside.
 3. What a window covers outside of the tensor leaves the result as it is.
 """
@@ -25,6 +25,7 @@ from ..ops import (
     For,
     Gather,
     If,
+    InOrder,
     Literal,
     ReduceBy,
     ReduceWindowBy,
@@ -49,8 +50,8 @@ def unfold(module: Module, b: Builder, instruction: Instruction) -> Value | None
     """The value of a fold by a function, by a loop; None for any other instruction."""
     if not isinstance(instruction.op, Folding):
         return None
-    x, *init, function = instruction.operands
-    step = _Step.of(module, function)
+    x, init, function = instruction.op.parts(instruction.operands)
+    step = _step_of(module, instruction.op, function)
     match instruction.op:
         case ReduceBy() as op:
             return _reduce(b, op, step, x, init)
@@ -127,45 +128,25 @@ def _reduce_window(b: Builder, op: ReduceWindowBy, step: _Step, x: Value, init: 
     return _loop(b, 0, count, start, body)[0]
 
 
+Meaning: TypeAlias = Callable[[Builder, Value, Value], Value]
+"""(builder, accumulated, element) to what follows."""
+
+
 @dataclass(frozen=True)
 class _Step:
-    """How one more element is combined with what there is so far.
+    """How one more element is combined with what there is so far; `takes_rows`: on many places at once."""
 
-    `made_of` are the instructions of the function, if all of them are elementwise, and the return;
-    `parameters` are its parameters then.
-    """
-
-    function: Value
-    callee: str | None
-    parameters: tuple[Value, ...]
-    made_of: tuple[Instruction, ...]
-
-    @classmethod
-    def of(cls, module: Module, function: Value) -> _Step:
-        if not isinstance(function.op, Reference):
-            return cls(function, None, (), ())
-        symbol = function.op.symbol
-        callee = module.functions.get(symbol)
-        if callee is None or not _is_elementwise(callee):
-            return cls(function, symbol, (), ())
-        return cls(function, symbol, tuple(callee.parameters), tuple(callee.entry.instructions))
+    meaning: Meaning
+    takes_rows: bool
 
     def combine(self, b: Builder, total: Value, row: Value, mask: Value | None = None) -> Value:
         """f(total, row) element by element; `total` where the mask is false."""
         if not row.tensor.size:
             return total
-        if not self.made_of:
+        if not self.takes_rows:
             return self._one_by_one(b, total, row, mask)
-        result = self._copied(b, total, row)
+        result = _repeated(b, self.meaning(b, total, row), row.tensor.shape)
         return result if mask is None else b.emit(Select(), result, total, mask)
-
-    def _copied(self, b: Builder, total: Value, row: Value) -> Value:
-        values = dict(zip(self.parameters, (total, row), strict=True))
-        for instruction in self.made_of[:-1]:
-            operands = [values[operand] for operand in instruction.operands]
-            values[instruction.result] = b.emit(instruction.op, *operands)
-        (result,) = self.made_of[-1].operands
-        return _repeated(b, values[result], row.tensor.shape)
 
     def _one_by_one(self, b: Builder, total: Value, row: Value, mask: Value | None) -> Value:
         shape, size = row.tensor.shape, row.tensor.size
@@ -185,19 +166,49 @@ class _Step:
     def _guarded(self, b: Builder, total: Value, element: Value, mask: Value | None) -> Value:
         """The call, unless the mask says that there is no element."""
         if mask is None:
-            return self._call(b, total, element)
+            return self.meaning(b, total, element)
         then, otherwise = (Builder(Block(name=name), b.location) for name in ("then", "else"))
-        then.emit_many(Yield(), [self._call(then, total, element)])
+        then.emit_many(Yield(), [self.meaning(then, total, element)])
         otherwise.emit_many(Yield(), [total])
         regions = [Region([branch.block]) for branch in (then, otherwise)]
         return b.emit_many(If((total.type,)), [mask], regions)[0]
 
-    def _call(self, b: Builder, total: Value, element: Value) -> Value:
-        type = self.function.type
-        assert isinstance(type, FunctionType)
-        if self.callee is not None:
-            return b.emit(Apply(self.callee, type), total, element)
-        return b.emit(ApplyValue(type), self.function, total, element)
+
+def _step_of(module: Module, op: Folding, function: Value | None) -> _Step:
+    if isinstance(op, InOrder):
+        by = op.by
+        return _Step(lambda b, total, element: b.emit(by, total, element), takes_rows=True)
+    assert function is not None
+    symbol = function.op.symbol if isinstance(function.op, Reference) else None
+    callee = module.functions.get(symbol) if symbol is not None else None
+    if callee is not None and _is_elementwise(callee):
+        return _Step(_copy_of(callee), takes_rows=True)
+    return _Step(_call_of(function, symbol), takes_rows=False)
+
+
+def _copy_of(function: Function) -> Meaning:
+    def copied(b: Builder, total: Value, element: Value) -> Value:
+        values = dict(zip(function.parameters, (total, element), strict=True))
+        *made_of, last = function.entry.instructions
+        for instruction in made_of:
+            operands = [values[operand] for operand in instruction.operands]
+            values[instruction.result] = b.emit(instruction.op, *operands)
+        (result,) = last.operands
+        return values[result]
+
+    return copied
+
+
+def _call_of(function: Value, symbol: str | None) -> Meaning:
+    type = function.type
+    assert isinstance(type, FunctionType)
+
+    def called(b: Builder, total: Value, element: Value) -> Value:
+        if symbol is not None:
+            return b.emit(Apply(symbol, type), total, element)
+        return b.emit(ApplyValue(type), function, total, element)
+
+    return called
 
 
 def _is_elementwise(function: Function) -> bool:

@@ -13,7 +13,14 @@ from ..ops.window import Border, Padding
 from ..schedule.ops import Place
 from ..types import TensorType, Type
 from .cursor import Cursor
-from .indices import joined, parse_accesses, parse_bounds, parse_combinator, parse_outputs
+from .indices import (
+    joined,
+    parse_accesses,
+    parse_bounds,
+    parse_combinator,
+    parse_ordered,
+    parse_outputs,
+)
 from .lexer import quoted, written
 from .types import parse_dtype, parse_function_type, parse_shape, parse_type, print_shape
 
@@ -80,6 +87,8 @@ def _parse_keys(cursor: Cursor) -> tuple[int | str, ...]:
             keys.append(cursor.name("#", "a field"))
         else:
             message = f"the number of an element or a field #… was expected, not {token.shown}"
+            if token.text[:1] == "%":
+                message += "; values count in elementPointer, and in gather for tensors"
             raise cursor.error(message)
     return tuple(keys)
 
@@ -155,6 +164,7 @@ NOTATIONS: Mapping[str, Notation] = {
     "Padding": Notation(_print_padding, _parse_padding),
     "DType": Notation(str, parse_dtype),
     "Combinator": Notation(str, parse_combinator),
+    "Elementwise": Notation(lambda op: str(op.name), parse_ordered),
     "Bounds": Notation(str, parse_bounds),
     "tuple[Access, ...]": Notation(joined, parse_accesses),
     "tuple[Output, ...]": Notation(joined, parse_outputs),

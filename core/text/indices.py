@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops import Bounds, Combinator
+from ..ops import ORDERED, Bounds, Combinator, Elementwise
 from ..ops.nest import Access, Affine, Index, Loaded, Output, coordinate
 from .cursor import Cursor
 from .lexer import Token
@@ -49,6 +49,11 @@ def parse_combinator(cursor: Cursor) -> Combinator:
             raise cursor.error_at(token, f"no operation to combine with is called {token.shown}")
         return known[0]
     return Combinator(cursor.one_of([combinator.value for combinator in Combinator]))
+
+
+def parse_ordered(cursor: Cursor) -> Elementwise:
+    """`subtract`, …: an operation that is not associative."""
+    return ORDERED[cursor.one_of(list(ORDERED))]
 
 
 def _parse_output(cursor: Cursor) -> Output:

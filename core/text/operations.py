@@ -12,12 +12,23 @@ from typing import Any
 
 from ..compute.ops import Call, CallAddress, MatrixProduct
 from ..ir import Builder, Op, Value
-from ..ops import ALL, PROGRAM, Apply, ApplyValue, ElementPointer, Nest
+from ..ops import (
+    ALL,
+    PROGRAM,
+    Apply,
+    ApplyValue,
+    BitCast,
+    ElementPointer,
+    Load,
+    Nest,
+    PointerCast,
+    Reference,
+)
 from ..ops.bytes import BYTES
 from ..schedule.ops import SCHEDULED
-from ..types import FunctionType, TensorType, Type
+from ..types import FunctionType, PointerType, TensorType, Type
 from .attributes import parse_attribute
-from .combining import BY_FUNCTION, COMBINING, parse_combining
+from .combining import BY_FUNCTION, COMBINING, IN_ORDER, parse_combining
 from .control import BRANCHES, STRUCTURED, parse_head
 from .cursor import Cursor, did_you_mean
 from .definitions import Definitions
@@ -26,7 +37,7 @@ from .template import Attribute, Operand, Optional, Piece, Words, option_words, 
 from .types import parse_function_type, parse_type
 from .values import Operands, Operation
 
-_OWN_FORMS = ("literal", "apply", "elementPointer", *BRANCHES, *STRUCTURED)
+_OWN_FORMS = ("literal", "apply", "elementPointer", "bitCast", *BRANCHES, *STRUCTURED)
 _WRITTEN: tuple[type[Op], ...] = (
     *(*ALL, *PROGRAM, *BYTES),
     *(Nest, MatrixProduct, Call, CallAddress),
@@ -36,7 +47,7 @@ _WRITTEN: tuple[type[Op], ...] = (
 OPS: Mapping[str, type[Op]] = {
     op.name: op
     for op in _WRITTEN
-    if op.syntax.split()[0] not in _OWN_FORMS and op not in BY_FUNCTION
+    if op.syntax.split()[0] not in _OWN_FORMS and op not in (*BY_FUNCTION, *IN_ORDER)
 }
 """Every instruction that its syntax template describes, by opcode."""
 
@@ -65,6 +76,7 @@ class Operations:
 
     def parse(self, b: Builder, opcode: str) -> Operation:
         """The operation whose opcode has just been read."""
+        start = self.cursor.position - 1
         op = OPS.get(opcode)
         if op is None or opcode in COMBINING:
             found = self._special(b, opcode)
@@ -73,7 +85,7 @@ class Operations:
         if not found[0].takes_any:
             for operand in found[1]:
                 if not isinstance(operand.type, TensorType):
-                    raise self._no_tensor(found[0], operand)
+                    raise self.no_tensor(found[0].name, operand, start)
         return found
 
     def _special(self, b: Builder, opcode: str) -> Operation:
@@ -85,6 +97,8 @@ class Operations:
                 return self._apply(b)
             case "elementPointer":
                 return self._element_pointer(b)
+            case "bitCast":
+                return self._bit_cast(b)
             case _ if opcode in COMBINING:
                 op, operands, self.options = parse_combining(self, b, opcode)
                 return op, operands
@@ -143,25 +157,25 @@ class Operations:
         self.pieces(b, pieces[count:], attributes, operands)
 
     def _apply(self, b: Builder) -> Operation:
-        """`apply @f(%x, %y): (T, U) -> R`, or with the types at the arguments and `-> R`."""
+        """`apply @f(%x, %y): (T, U) -> R`, or with the types at the arguments and `-> R`.
+
+        `%f` may be a function or the pointer to one, `@f` a variable as well: then the function is loaded first.
+        """
         cursor = self.cursor
-        start = cursor.position
+        start, token = cursor.position, cursor.token
         is_value = cursor.is_name("%")
-        function_token = cursor.token
+        is_pointer = False
         if is_value:
             callee = cursor.name("%", "a function")
-            known = self.scope.values.get(callee)
-            if known and known is not POISON and not isinstance(known.type, FunctionType):
-                message = f"apply calls a function; {function_token.text} is a {known.type}"
-                raise cursor.error(message, start)
+            is_pointer = self._is_pointer(callee, start)
         else:
             callee = self.definitions.symbol("a function")
         cursor.expect("(")
         arguments: list[Value | tuple[Any, str]] = []
         while cursor.separated(")", not arguments):
-            token = cursor.token
-            if token.kind == "name" and token.text[0] == "%" and cursor.ahead(1).text != ":":
-                arguments.append((token, cursor.name("%", "a value")))
+            argument = cursor.token
+            if argument.kind == "name" and argument.text[0] == "%" and cursor.ahead(1).text != ":":
+                arguments.append((argument, cursor.name("%", "a value")))
             else:
                 arguments.append(self.operands.operand(b))
         type = self._called(arguments, start)
@@ -169,9 +183,25 @@ class Operations:
             x if isinstance(x, Value) else self.scope.use(*x, type.parameters[position])
             for position, x in enumerate(arguments)
         ]
+        if is_pointer:
+            pointer = self.scope.use(token, callee, PointerType(type))
+            return ApplyValue(type), [b.emit(Load(), pointer), *operands]
         if is_value:
-            return ApplyValue(type), [self.scope.use(function_token, callee, type), *operands]
+            return ApplyValue(type), [self.scope.use(token, callee, type), *operands]
+        if self.definitions.is_variable(callee):
+            pointer = b.emit(Reference(callee, PointerType(type)))
+            return ApplyValue(type), [b.emit(Load(), pointer), *operands]
         return Apply(callee, type), operands
+
+    def _is_pointer(self, callee: str, start: int) -> bool:
+        """Whether the value that is called is the pointer to a function; otherwise it must be one."""
+        known = self.scope.values.get(callee)
+        if known is None or known is POISON or isinstance(known.type, FunctionType):
+            return False
+        if isinstance(known.type, PointerType) and isinstance(known.type.pointee, FunctionType):
+            return True
+        text = self.cursor.tokens[start].text
+        raise self.cursor.error(f"apply calls a function; {text} is a {known.type}", start)
 
     def _called(self, arguments: Sequence[Value | tuple[Any, str]], start: int) -> FunctionType:
         """`: (T, U) -> R`, or `-> R` where the types of all arguments are known."""
@@ -222,7 +252,19 @@ class Operations:
                 raise cursor.error(message)
         return ElementPointer(tuple(keys)), operands
 
-    def _no_tensor(self, op: Op, operand: Value) -> Exception:
-        """Type rules of tensor ops look at tensors only."""
+    def _bit_cast(self, b: Builder) -> Operation:
+        """`bitCast %x: <2 x f32> to i64`, `bitCast %p: *f32 to *i32`, `bitCast %p: *f32 to i64`."""
+        x = self.operands.operand(b)
+        self.cursor.expect("to")
+        start = self.cursor.position
+        type = parse_type(self.cursor)
+        if isinstance(x.type, PointerType) or isinstance(type, PointerType):
+            return PointerCast(type), [x]
+        if not isinstance(type, TensorType):
+            raise self.cursor.error(f"a tensor or a pointer was expected, not {type}", start)
+        return BitCast(type), [x]
+
+    def no_tensor(self, opcode: str, operand: Value, start: int) -> Exception:
+        """The error at token `start`: type rules of tensor ops look at tensors only."""
         name = f"%{operand.name} is" if operand.name else "an operand is"
-        return self.cursor.error(f"{op.name} takes tensors; {name} a {operand.type}")
+        return self.cursor.error(f"{opcode} takes tensors; {name} a {operand.type}", start)

@@ -33,7 +33,7 @@ from ..types import (
 )
 from .cursor import Cursor
 from .definitions import Definitions
-from .lexer import written
+from .lexer import Token, written
 from .literals import literal_of, parse_elements
 from .scope import Scope
 from .types import parse_type
@@ -122,7 +122,10 @@ class Operands:
         return literal_of(cursor, elements, type), ()
 
     def _has_values(self) -> bool:
-        """Whether values stand in the rows that begin here, and not only numbers."""
+        """Whether values stand in the rows that begin here, and not only numbers nested equally deep.
+
+        `undefined`, and one number with the type of a whole row, are values.
+        """
         ahead = 1
         while self.cursor.ahead(ahead).text == "<":
             ahead += 1
@@ -133,7 +136,9 @@ class Operands:
         tokens = self.cursor.tokens
         for position in range(self.cursor.position, len(tokens)):
             token = tokens[position]
-            if token.kind == "name" and token.text[0] == "%":
+            if (token.kind == "name" and token.text[0] == "%") or token.text == "undefined":
+                return True
+            if token.text[:1] == "<" and depth and _is_splat(tokens, position):
                 return True
             depth += (token.text == "<") - (token.text == ">")
             if not depth:
@@ -256,6 +261,12 @@ class Operands:
                 return Null(type), ()
             case _:
                 raise self.cursor.error(f"there is no zero of {type}", start)
+
+
+def _is_splat(tokens: Sequence[Token], position: int) -> bool:
+    """Whether the tensor type that begins at `position` is that of a single number."""
+    colon, number = tokens[position - 1], tokens[position - 2]
+    return colon.text == ":" and number.text != ">"
 
 
 def _parts(type: Type) -> tuple[Type, ...]:

@@ -108,13 +108,16 @@ class Layout:
                 f"a value of type {type} is made of more than {MOST_LEAVES} tensors: "
                 "make it a tensor, or leave it in memory and reach its elements by elementPointer"
             )
-        found: list[tuple[int, Type]] = []
+        return list(self.every_leaf(type))
+
+    def every_leaf(self, type: Type) -> Iterator[tuple[int, Type]]:
+        """The same, of any number."""
         pending: list[tuple[int, Type]] = [(0, type)]
         while pending:
             offset, current = pending.pop()
             elements = elements_of(current)
             if elements is None:
-                found.append((offset, current))
+                yield offset, current
                 continue
             parts: list[tuple[int, Type]] = []
             end = offset
@@ -124,7 +127,6 @@ class Layout:
                 parts.append((end, element))
                 end += one.bytes
             pending.extend(reversed(parts))
-        return found
 
     def machine_leaves(self, type: Type) -> list[TensorType]:
         """The tensors that a value of `type` is made of; words are numbers."""

@@ -28,6 +28,7 @@ from ...ops.memory import (
     ElementPointer,
     Load,
     Offset,
+    PointerCast,
     ProjectBox,
     Release,
     Retain,
@@ -38,7 +39,7 @@ from ...ops.reference import Null, Reference, Undefined
 from ...ops.stack import CreateStack, DestroyStack, Pop, Push
 from ...ops.terminators import Return
 from ...ops.trap import Trap
-from ...types import OpaqueType, PointerType, TensorType, TupleType, Type
+from ...types import OpaqueType, PointerType, TensorType, TupleType, Type, written
 from ..bodies import bodies_of
 from . import owned, passing, pointers
 from .context import NOTHING, Context, Program, results_named, start_context
@@ -126,7 +127,7 @@ def _check_entry(function: Function, program: Program) -> None:
             if not isinstance(leaf, TensorType):
                 what = "takes" if type in function.type.parameters else "returns"
                 raise UnsupportedError(
-                    f"@{function.name} {what} a {leaf}: what is called from outside takes and returns "
+                    f"{written('@', function.name)} {what} a {leaf}: what is called from outside takes and returns "
                     "tensors, and tuples, structs and arrays of them; the evaluator runs it"
                 )
 
@@ -138,7 +139,7 @@ def _check_extern(function: Function, program: Program) -> None:
             is_passed = isinstance(leaf, TensorType | PointerType | OpaqueType)
             if not is_passed or reaches_cells([leaf]):
                 raise UnsupportedError(
-                    f"@{function.name} is extern and has a {leaf} in its signature: C is given tensors, "
+                    f"{written('@', function.name)} is extern and has a {leaf} in its signature: C is given tensors, "
                     "pointers to tensors and their aggregates, and opaque values"
                 )
 
@@ -152,8 +153,8 @@ def _check_variables(program: Program) -> None:
     if sum(sizes.values()) > MOST_VARIABLES:
         largest = max(sizes, key=lambda name: sizes[name])
         raise UnsupportedError(
-            f"the global variables take {sum(sizes.values())} bytes, @{largest} alone {sizes[largest]}; compiled "
-            f"programs have at most {MOST_VARIABLES}: allocate the memory on the heap"
+            f"the global variables take {sum(sizes.values())} bytes, {written('@', largest)} alone "
+            f"{sizes[largest]}; compiled programs have at most {MOST_VARIABLES}: allocate the memory on the heap"
         )
 
 
@@ -166,6 +167,7 @@ MEMORY: Mapping[type[Op], Rule] = {
     Copy: pointers.copy,
     ElementPointer: pointers.element_pointer,
     Offset: pointers.offset,
+    PointerCast: pointers.cast,
     Reference: pointers.reference,
     AllocateBox: owned.allocate_box,
     ProjectBox: owned.project_box,

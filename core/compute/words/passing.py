@@ -10,7 +10,7 @@ from ...ops.control import For, If, While, carried_of
 from ...ops.nest import Yield
 from ...ops.reference import Undefined
 from ...ops.terminators import Return
-from ...types import TensorType, TupleType, elements_of
+from ...types import TensorType, TupleType, elements_of, written
 from ..bodies import unsupported
 from ..ops import CallAddress
 from .context import Context
@@ -72,7 +72,7 @@ def apply(c: Context, at: Instruction) -> list[list[Value]]:
 
 def _check_extern(c: Context, at: Instruction, op: Apply) -> None:
     if not isinstance(c.program.module.functions[op.callee].declaration, Extern):
-        raise unsupported(f"a call of @{op.callee}, which has no body", at.location)
+        raise unsupported(f"a call of {written('@', op.callee)}, which has no body", at.location)
 
 
 def apply_value(c: Context, at: Instruction) -> list[list[Value]]:

@@ -153,6 +153,11 @@ def offset(c: Context, at: Instruction) -> list[list[Value]]:
     return [[_from_null(c, base, moved)]]
 
 
+def cast(c: Context, at: Instruction) -> list[list[Value]]:
+    """An address is an i64 already."""
+    return [[c.word(at.operands[0])]]
+
+
 def reference(c: Context, at: Instruction) -> list[list[Value]]:
     op = at.op
     assert isinstance(op, Reference)

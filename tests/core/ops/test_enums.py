@@ -81,6 +81,13 @@ def test_enums_without_values_have_no_default() -> None:
     assert default_cases(TupleType((EnumType("Empty"), TREE))) == {"Tree": "leaf"}
 
 
+def test_arrays_of_nothing_need_no_element() -> None:
+    a, b = EnumType("A"), EnumType("B")
+    a.define([("b", (b,))])
+    b.define([("a", (a,)), ("none", (ArrayType(0, a), TupleType((ArrayType(0, b),))))])
+    assert default_cases(a) == default_cases(b) == {"A": "b", "B": "none"}
+
+
 def test_long_chains_of_enums_take_no_stack_and_little_time() -> None:
     enums = [EnumType(f"E{number}") for number in range(5_000)]
     for enum, following in itertools.pairwise(enums):

@@ -115,7 +115,7 @@ def test_only_what_touches_nothing_may_be_moved_and_merged() -> None:
     free = {op.name for op in OPS if op.effect is Effect.NONE}
     assert free == {
         "reference", "null", "undefined", "aggregate", "enumCase", "isCase", "payload", "extract",
-        "insert", "projectBox", "elementPointer", "offset",
+        "insert", "projectBox", "elementPointer", "offset", "pointerCast",
     }  # fmt: skip
     assert {op.name for op in OPS if op.effect is Effect.CALL} == {"apply", "applyValue"}
     assert {op.name for op in OPS if op.effect is Effect.ALLOCATE} == {

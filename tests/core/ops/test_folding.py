@@ -11,19 +11,26 @@ import pytest
 from nnkit.core.errors import DTypeError, NNKitError, RankError, ShapeError
 from nnkit.core.ir import Effect
 from nnkit.core.ops import (
+    ORDERED,
+    Add,
     Border,
     Combinator,
     Folding,
     Reduce,
     ReduceBy,
+    ReduceInOrder,
     ReduceWindow,
     ReduceWindowBy,
+    ReduceWindowInOrder,
     Scan,
     ScanBy,
+    ScanInOrder,
+    Subtract,
 )
-from nnkit.core.types import Array, FunctionType, Type
+from nnkit.core.types import BF16, F16, F32, Array, DType, FunctionType, TensorType, Type
 
-from .samples import f32, f64, i64
+from .running import result_of
+from .samples import boolean, f32, f64, i64
 
 F = FunctionType((f64(), f64()), f64())
 
@@ -95,6 +102,40 @@ def test_by_a_function_that_is_an_operation(by: Folding, op: Any, ufunc: Any, in
     np.testing.assert_array_equal(found, op.evaluate(x))
 
 
+def in_order(op: Folding, x: Any, *init: float) -> Any:
+    """What the evaluator makes of a fold in order."""
+    types = [f64(*np.shape(x)), *(f64() for _ in init)]
+    assert isinstance(op.infer(*types), TensorType)
+    return result_of(op, types, [np.asarray(x, np.float64), *map(np.asarray, init)]).tolist()
+
+
+def test_operations_that_are_not_associative_go_in_order() -> None:
+    minus, over = ORDERED["subtract"], ORDERED["divide"]
+    assert in_order(ReduceInOrder((0,), by=minus), [1, 2, 3]) == -4
+    assert in_order(ReduceInOrder((0,), by=minus), [1, 2, 3], 10) == 4
+    assert in_order(ReduceInOrder((0, 1), by=over), [[16, 2], [4, 8]]) == 0.25
+    assert in_order(ReduceInOrder((1,), by=ORDERED["power"]), [[2, 3], [3, 2]]) == [8, 9]
+    assert in_order(ReduceInOrder((), by=minus), [1, 2], 3) == [2, 1]
+    assert in_order(ScanInOrder(0, by=minus), [1, 2, 3]) == [1, -1, -4]
+    assert in_order(ScanInOrder(0, True, True, by=minus), [1, 2, 3], 4) == [-1, 1, 4]
+    assert in_order(ReduceWindowInOrder((2,), by=minus), [1, 2, 4], 0) == [-3, -6]
+    assert in_order(ReduceWindowInOrder((2,), (), Border.FULL, by=minus), [1, 2], 9) == [8, 6, 7]
+
+
+@pytest.mark.parametrize("dtype", [F16, BF16, F32], ids=str)
+def test_each_step_is_rounded(dtype: DType) -> None:
+    """As a loop of the operation does it: half of the last digit is lost each time."""
+    steps = np.array([1, *[dtype_epsilon(dtype) / 4] * 8])
+    op = ReduceInOrder((0,), by=ORDERED["subtract"])
+    assert result_of(op, [TensorType((9,), dtype)], [dtype.round(steps)]) == 1
+
+
+def dtype_epsilon(dtype: DType) -> float:
+    """The distance from 1 to the next number."""
+    return {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23}[dtype.name]
+
+
+MINUS = Subtract()
 ERRORS: list[tuple[Folding, tuple[Type, ...], str, type[NNKitError]]] = [
     (ReduceBy((0,)), (f64(2), FunctionType((f64(),), f64())), "combines by a (f64, f64) -> f64, not", DTypeError),
     (ReduceBy((0,)), (f32(2), F), "combines by a (f32, f32) -> f32", DTypeError),
@@ -108,6 +149,13 @@ ERRORS: list[tuple[Folding, tuple[Type, ...], str, type[NNKitError]]] = [
     (ScanBy(1), (f64(2), F), "axis 1 is out of range", RankError),
     (ScanBy(0, exclusive=True), (f64(2), F), "an exclusive scan by a function needs an init", ShapeError),
     (ReduceWindowBy((2,)), (f64(2), F), "reduceWindow by a function needs an init", ShapeError),
+    (ReduceInOrder((0,), by=MINUS), (f64(2), F), "starts from a f64, not a (f64, f64) -> f64", DTypeError),
+    (ReduceInOrder((0,), by=MINUS), (), "takes a tensor and an initial value", RankError),
+    (ReduceInOrder((0,), by=MINUS), (boolean(2),), "takes float or integer elements, not bool", DTypeError),
+    (ReduceInOrder((0,), by=Add()), (f64(2),), "floorDivide, modulo, power, not by add", DTypeError),
+    (ReduceInOrder((0,), by=MINUS), (f64(0),), "by subtract needs an init", ShapeError),
+    (ScanInOrder(0, exclusive=True, by=MINUS), (f64(2),), "an exclusive scan by subtract needs an init", ShapeError),
+    (ReduceWindowInOrder((2,), by=MINUS), (f64(2),), "reduceWindow by subtract needs an init", ShapeError),
     (ReduceWindowBy((2, 2)), (f64(2), f64(), F), "dims has 2 entries for the 1 axes", RankError),
 ]  # fmt: skip
 
@@ -124,3 +172,5 @@ def test_folds_do_what_their_functions_do() -> None:
     for op in (ReduceBy, ScanBy, ReduceWindowBy):
         assert op.effect is Effect.CALL
         assert op.takes_any
+    for pure in (ReduceInOrder, ScanInOrder, ReduceWindowInOrder):
+        assert pure.effect is Effect.NONE

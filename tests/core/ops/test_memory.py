@@ -12,6 +12,7 @@ from nnkit.core.ops import (
     ElementPointer,
     Load,
     Offset,
+    PointerCast,
     ProjectBox,
     Release,
     Retain,
@@ -52,6 +53,9 @@ SAMPLES = [
     Typed(ElementPointer((None, 1, "b")), (P(PAIRS), N), (P(S),)),
     Typed(ElementPointer((4, 0)), (P(PAIRS),), (P(S),)),
     Typed(Offset(), (P(PAIR), N), (P(PAIR),)),
+    *(Typed(PointerCast(P(type)), (P(S),), (P(type),)) for type in EVERY_KIND),
+    Typed(PointerCast(N), (P(PAIR),), (N,)),
+    Typed(PointerCast(P(PAIR)), (N,), (P(PAIR),)),
 ]
 ERRORS = [
     Refused(
@@ -100,4 +104,9 @@ ERRORS = [
     ),
     Refused(ElementPointer((None, 1)), (P(ROWS),), "takes 1 keys from values, not 0", ShapeError),
     Refused(ElementPointer((1,)), (P(ROWS), N), "takes 0 keys from values, not 1", ShapeError),
+    Refused(PointerCast(scalar(I32)), (P(S),), "to a i32: a pointer has the bytes of an i64"),
+    Refused(PointerCast(P(S)), (ROWS,), "cannot bitCast a <3 x 4 x f32> to a *f32: a pointer has"),
+    Refused(PointerCast(P(S)), (BoxType(S),), "cannot bitCast a box{f32} to a *f32"),
+    Refused(PointerCast(PAIR), (P(S),), "cannot bitCast a *f32 to a $Pair"),
+    Refused(PointerCast(N), (N,), "cannot bitCast a i64 to a i64"),
 ]

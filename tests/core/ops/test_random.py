@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
+import sys
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from nnkit.core.errors import DTypeError, NNKitError, RankError
 from nnkit.core.ir import Effect
 from nnkit.core.ops import Random, Threefry
 from nnkit.core.types import BF16, DTYPES, F16, F32, F64, I8, I64, Array, DType, TensorType
+from tests.values import same_bits
 
 from .samples import ErrorSample, Sample, boolean, f64, i32, i64
 
@@ -54,7 +58,7 @@ def test_bits_are_balanced_and_differ() -> None:
 def drawn(
     dtype: DType, low: float, high: float, *, count: int = 0, size: int = 4096, seed: int = 5
 ) -> Array:
-    bounds = [dtype.round(np.asarray(n, dtype.numpy)) for n in (low, high)]
+    bounds = [dtype.nearest(n) for n in (low, high)]
     return Random((size,)).evaluate_with(seed, count, *bounds, dtype)
 
 
@@ -79,12 +83,65 @@ def test_integers_take_all_values_of_a_range(dtype: DType) -> None:
     assert wide.min() < info.min // 4 * 3 < info.max // 4 * 3 < wide.max() < info.max
 
 
-def test_wide_ranges_of_i64_are_not_left() -> None:
-    low, high = -(2**62), 2**62 + 2**61
-    x = drawn(I64, low, high)
-    assert low <= x.min() < x.max() < high
-    assert x.min() < low // 2
-    assert x.max() > high // 2
+LARGEST = {
+    F16: 65504.0,
+    BF16: 2.0**128 - 2.0**120,
+    F32: 2.0**128 - 2.0**104,
+    F64: sys.float_info.max,
+}
+
+
+def wide_ranges() -> Iterator[tuple[DType, float, float]]:
+    """Ranges whose length is no number of the type, or no positive one."""
+    for dtype, largest in LARGEST.items():
+        yield dtype, -largest, largest
+        yield dtype, -largest, largest / 4
+        yield dtype, -largest / 2, largest
+    for dtype in DTYPES.values():
+        if dtype.is_integer:
+            info = np.iinfo(dtype.numpy)
+            yield dtype, int(info.min), int(info.max)
+            yield dtype, int(info.min), int(info.max) // 2 + 1
+            yield dtype, int(info.min) // 2, int(info.max)
+
+
+@pytest.mark.parametrize(("dtype", "low", "high"), list(wide_ranges()), ids=str)
+def test_wide_ranges_are_filled_evenly(dtype: DType, low: float, high: float) -> None:
+    x = drawn(dtype, low, high, size=8000)
+    assert low <= x.min() <= x.max() < high
+    eighths = [int((int(n) - int(low)) * 8 // (int(high) - int(low))) for n in x.tolist()]
+    counts = np.bincount(eighths, minlength=8)
+    assert counts.size == 8
+    slack = 1.1 if dtype.bits > 8 else 1.3  # an eighth of few numbers has one more or less
+    assert 1000 / 1.15 / slack < counts.min() <= counts.max() < 1000 * 1.15 * slack
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (0, math.inf),
+        (-math.inf, 0),
+        (-math.inf, math.inf),
+        (math.nan, 1),
+        (0, math.nan),
+        (math.inf, 5),
+    ],
+)
+@pytest.mark.parametrize("dtype", list(LARGEST), ids=str)
+def test_a_range_with_an_end_that_is_no_number_gives_its_low_end(
+    dtype: DType, low: float, high: float
+) -> None:
+    x = drawn(dtype, low, high, size=50)
+    assert same_bits(x, np.full(50, low, dtype.numpy))
+
+
+def test_integers_are_the_high_half_of_a_product() -> None:
+    key = Threefry().evaluate(np.asarray(5), np.asarray(0))
+    bits = Threefry().evaluate(key, np.arange(300)).view(np.uint64).tolist()
+    rng = np.random.default_rng(1)
+    for low, high in np.sort(rng.integers(-(2**63), 2**63 - 1, (20, 2)), axis=1).tolist():
+        expected = [low + ((high - low) * n >> 64) for n in bits]
+        assert drawn(I64, low, high, size=300).tolist() == expected
 
 
 @pytest.mark.parametrize("dtype", [F32, I8, I64], ids=str)

@@ -29,9 +29,10 @@ from nnkit.core.ops import (
     Tan,
     Tanh,
 )
+from nnkit.core.types import DTYPES
 
 from .running import gradient
-from .samples import SPECIAL, ErrorSample, References, Sample, f64, i32
+from .samples import SPECIAL, ErrorSample, References, Sample, boolean, f64, i32, i64
 
 ANYWHERE: References = [
     (Exp(), np.exp), (Expm1(), np.expm1), (Sin(), np.sin), (Cos(), np.cos), (Atan(), np.arctan),
@@ -64,6 +65,9 @@ SAMPLES = [
         )
     ),
     Sample(Power(), (f64(7, 1), f64(7)), (np.reshape(SPECIAL, (7, 1)), SPECIAL), numpy=np.power, smooth=False),
+    Sample(Power(), (i32(), i32()), (-3, 5), numpy=np.power),
+    Sample(Power(), (i64(30), i64(30)), low=0, high=9, numpy=np.power),
+    Sample(Power(), (i32(11, 1), i32(11))),
     *(
         Sample(op, (f64(7),), (SPECIAL,), numpy=f, smooth=False)
         for op, f in EVERY
@@ -71,8 +75,30 @@ SAMPLES = [
 ]  # fmt: skip
 ERRORS = [
     ErrorSample(Exp(), (i32(2),), "exp takes float elements, not i32", DTypeError),
-    ErrorSample(Power(), (i32(2), i32(2)), "power takes float elements, not i32", DTypeError),
+    ErrorSample(
+        Power(),
+        (boolean(2), boolean(2)),
+        "power takes float or integer elements, not bool",
+        DTypeError,
+    ),
+    ErrorSample(Power(), (f64(2), i32(2)), "element types f64 and i32 differ", DTypeError),
 ]
+
+
+@pytest.mark.parametrize("name", ["i8", "i16", "i32", "i64"])
+def test_powers_of_integers(name: str) -> None:
+    """Python's own powers wrapped around; negative ones are reciprocals rounded toward zero."""
+    dtype = DTYPES[name].numpy
+    info = np.iinfo(dtype)
+    ends = np.array([info.min, info.min + 1, -7, -2, -1, 0, 1, 2, 7, info.max], dtype)
+    exponents = np.array([info.min, -8, -1, 0, 1, 2, 7, 8, 127, info.max], dtype)
+    u, v = (grid.ravel() for grid in np.meshgrid(ends, exponents))
+    result = Power().evaluate(u, v)
+    assert result.dtype == dtype
+    for x, y, found in zip(u.tolist(), v.tolist(), result.tolist(), strict=True):
+        negative = 0 if abs(x) != 1 else x if y % 2 else 1
+        wrapped = pow(x, y, 1 << info.bits) if y >= 0 else negative
+        assert (found - wrapped) % (1 << info.bits) == 0, (x, y)
 
 
 def test_derivatives_of_powers_at_zero() -> None:

@@ -1,9 +1,10 @@
 """Random programs about pointers, as text: what leads where is as unclear as it can be made.
 
 `@main(%x: i64)` has cells on the stack, on the heap and in a box, parts of tensors and structs, global
-variables, pointers stored in memory, and a stack of values.  Statements load, store, copy, push and call;
-choices and loops are structured ops, or at the outermost level also blocks.  The result is everything that
-is in memory at the end, so that every store counts.  Everything ends, and nothing is used after it is given back.
+variables, pointers stored in memory, pointers that were cast, and a stack of values.  Statements load, store,
+copy, push and call; choices and loops are structured ops, or at the outermost level also blocks.  The result is
+everything that is in memory at the end, so that every store counts.  Everything ends, and nothing is used after
+it is given back.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ func @down: (i64, *i64) -> i64 {
     }
     return %r: i64
 }
-func @main: (i64) -> (i64, i64, i64, i64, i64, $P, <3 x i64>) {
+func @main: (i64) -> (i64, i64, i64, i64, i64, $P, <3 x i64>, <2 x i64>) {
 'entry(%x: i64):
     %two = literal 2: i64
     %p = allocateStack i64 count 1
@@ -87,6 +88,12 @@ func @main: (i64) -> (i64, i64, i64, i64, i64, $P, <3 x i64>) {
     %ax = offset %a: *i64 by %x: i64
     %bx = allocateBox i64
     %b = projectBox %bx: box{i64}
+    %k = allocateStack <2 x i64> count 1
+    %k0 = elementPointer %k: *<2 x i64> at 0
+    %kc = bitCast %k: *<2 x i64> to *i64
+    %kn = bitCast %k0: *i64 to i64
+    %k8 = add %kn: i64, 8: i64
+    %k1 = bitCast %k8: i64 to *i64
     %g = literal @g: *i64
     %h = literal @h: *i64
     %pp = allocateStack *i64 count 1
@@ -104,17 +111,18 @@ TAIL = """
     %r4 = add %ra: i64, %rc: i64
     %r5 = load %s1: *$P
     %r6 = load %t: *<3 x i64>
+    %r7 = load %k: *<2 x i64>
     deallocate %s: *$P
     deallocate %a: *i64
     release %bx: box{i64}
     destroyStack %st: stack
-    %r = literal (%r0: i64, %r1: i64, %r2: i64, %r3: i64, %r4: i64, %r5: $P, %r6: <3 x i64>): (
-        i64, i64, i64, i64, i64, $P, <3 x i64>)
-    return %r: (i64, i64, i64, i64, i64, $P, <3 x i64>)
+    %r = literal (%r0: i64, %r1: i64, %r2: i64, %r3: i64, %r4: i64, %r5: $P, %r6: <3 x i64>, %r7: <2 x i64>): (
+        i64, i64, i64, i64, i64, $P, <3 x i64>, <2 x i64>)
+    return %r: (i64, i64, i64, i64, i64, $P, <3 x i64>, <2 x i64>)
 }
 """
 
-POINTERS = ("%p", "%e0", "%e1", "%ei", "%sa", "%sb", "%a", "%a1", "%ax", "%b", "%g", "%h", "%q")
+POINTERS = tuple("%p %e0 %e1 %ei %sa %sb %a %a1 %ax %b %g %h %q %k0 %kc %k1".split())
 
 
 @dataclass

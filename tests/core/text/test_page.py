@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 
 import pytest
@@ -42,7 +43,7 @@ CONTEXTS = {
     "function_type": TYPE, "array": TYPE, "pointer": TYPE, "box": TYPE,
     **dict.fromkeys((
         "instruction", "operation", "constant", "call", "reduce", "scan", "reduce_window",
-        "element_pointer", "branch", "conditional", "branch_enum", "if", "while", "for",
+        "element_pointer", "bit_cast", "branch", "conditional", "branch_enum", "if", "while", "for",
     ), LINE),
     "call_argument": LINE.replace("{}", "apply @f({}): (f32) -> f32"),
     "combinator": LINE.replace("{}", "%y = reduce %t: <2 x f32> by {} along 0"),
@@ -137,3 +138,18 @@ def test_the_nest_on_the_page_is_valid() -> None:
             f"'b(%a: <2 x 3 x f32>, %b: <3 x 2 x f32>): {nest[1]} return %c: <2 x 2 x f32> }}"
         )
     )
+
+
+def test_the_limits_on_the_page_are_those_of_the_code() -> None:
+    rows = re.findall(
+        r"^\| [^|]* \| ([\d,⁰¹²³⁴⁵⁶⁷⁸⁹]+) \| `([\w.]+)\.(\w+)` \|$", PAGE, re.MULTILINE
+    )
+    assert len(rows) == PAGE.count("MAX_") + PAGE.count("MOST_")
+    for shown, module, name in rows:
+        base = shown.rstrip("⁰¹²³⁴⁵⁶⁷⁸⁹")
+        exponent = shown[len(base) :].translate(_DIGITS) or "1"
+        limit = int(base.replace(",", "")) ** int(exponent)
+        assert getattr(importlib.import_module(f"nnkit.{module}"), name) == limit, name
+
+
+_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nnkit.core.compute import lower_memory
+from nnkit.core.compute.words.lower import lower_memory
 from nnkit.core.errors import UnsupportedError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module
