@@ -60,7 +60,7 @@ class IndexOutOfRangeError(NNKitError, IndexError):
 
 
 class RecursionDepthError(NNKitError, RecursionError):
-    """A compiled function that calls itself so deeply that the stack would not hold it.
+    """A function that calls itself so deeply that the stack, or the evaluator's memory, would not hold it.
 
     Example: `sum_to(n)` as `n + sum_to(n - 1)` for n = 1_000_000.  Fix: end the recursion, or write it as a loop.
     """

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import linecache
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+_WIDEST = 160
+"""Of a longer line, so many characters are shown."""
 
 
 @dataclass(frozen=True)
@@ -15,18 +18,28 @@ class Location:
     line: int
     column: int = 0
     end_column: int = 0
+    source: str | None = field(default=None, compare=False, repr=False)
+    """The line, where the text is known; else it is looked up in the file."""
 
     def excerpt(self) -> str:
         """`model.py:12  return x @ w + b` with a caret line under the columns."""
         label = f"{self.file.rpartition('/')[2]}:{self.line}"
-        source = linecache.getline(self.file, self.line).rstrip("\n")
+        known = self.source
+        source = linecache.getline(self.file, self.line) if known is None else known
+        source = source.rstrip("\n")
         text = source.strip()
         if not text:
             return label
         first = max(0, self.column - (len(source) - len(source.lstrip())))
         width = max(1, min(self.end_column - self.column, len(text) - first))
+        if len(text) > _WIDEST:  # as a large literal: what is around the place
+            cut = max(0, min(first - _WIDEST // 2, len(text) - _WIDEST))
+            text, first = text[cut : cut + _WIDEST], first - cut
+            width = min(width, _WIDEST - first)
+        shown = "".join(c if c.isprintable() or c == "\t" else "�" for c in text)
+        caret = "".join("\t" if c == "\t" else " " for c in text[:first]) + "^" * width
         head = f"{label}  "
-        return f"{head}{text}\n{' ' * (len(head) + first)}{'^' * width}"
+        return f"{head}{shown}\n{' ' * len(head)}{caret}"
 
 
 class HasLocation(Protocol):
@@ -35,3 +48,14 @@ class HasLocation(Protocol):
     def resolve(self) -> Location | None:
         """The place in the user's source, if it is known."""
         ...
+
+
+Error = TypeVar("Error", bound=Exception)
+
+
+def located(error: Error, location: HasLocation | None) -> Error:
+    """`error` with the user's line as a note, where it is known."""
+    place = location.resolve() if location else None
+    if place:
+        error.add_note("\n".join(f"  {line}" for line in place.excerpt().splitlines()))
+    return error

@@ -43,7 +43,7 @@ def vector_bytes(triple: str, cpu: str) -> int:
         near = difflib.get_close_matches(cpu, _names(triple), n=2)
         meant = f"; did you mean {' or '.join(near)}?" if near else ""
         raise UnsupportedError(f"LLVM has no CPU {cpu!r} for {triple}{meant}")
-    return 64 if "zmm" in found.stdout else 32 if "ymm" in found.stdout else 16
+    return 64 if "%zmm" in found.stdout else 32 if "%ymm" in found.stdout else 16
 
 
 def _names(triple: str) -> list[str]:

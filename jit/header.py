@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ..core.ir import Function, Module
-from ..core.types import ArrayType, StructType, TensorType, TupleType, Type
+from ..core.types import ArrayType, StructType, TensorType, TupleType, Type, written
 
 OUT_OF_MEMORY: Final = -1
 """What a function returns when there is no memory for its intermediate values."""
@@ -90,6 +90,8 @@ class Interface:
 def interface_of(module: Module, names: Sequence[str]) -> Interface:
     """The C interface of the functions `names`, which have bodies."""
     taken = {name for name, function in module.functions.items() if function.body is None}
+    kept = {name for name in names if _identifier(name, "f", ()) == name}
+    taken |= kept
     exports: list[Export] = []
     left_out: list[tuple[str, str]] = []
     for name in names:
@@ -98,11 +100,11 @@ def interface_of(module: Module, names: Sequence[str]) -> Interface:
         if reason is not None:
             left_out.append((name, reason))
             continue
-        symbol = _identifier(name, "f", taken)
+        symbol = name if name in kept else _identifier(name, "f", taken)
         taken.add(symbol)
         inputs, outputs = _parameters(function)
         exports.append(Export(name, symbol, str(function.type), inputs, outputs))
-    message = _identifier(f"{module.name}_message", "module_message", taken)
+    message = _identifier(f"{module.name}_message", "module", taken)
     return Interface(module.name, tuple(exports), tuple(left_out), message, bool(module.variables))
 
 
@@ -136,7 +138,7 @@ def header_text(interface: Interface, messages: Sequence[str]) -> str:
     for export in interface.exports:
         lines += ["", *_comment(_description(export)), f"{export.prototype};"]
     if interface.left_out:
-        reasons = [f"@{name}: {reason}" for name, reason in interface.left_out]
+        reasons = [f"{written('@', name)}: {reason}" for name, reason in interface.left_out]
         lines += ["", *_comment(["Without a C interface:", *reasons])]
     lines += [
         "",
@@ -160,7 +162,7 @@ _THREADS: Final = (
 
 
 def _description(export: Export) -> Iterator[str]:
-    yield f"@{export.name}: {export.signature}"
+    yield f"{written('@', export.name)}: {export.signature}"
     parameters = [*export.inputs, *export.outputs]
     width = max((len(each.name) for each in parameters), default=0)
     for each in parameters:

@@ -13,7 +13,7 @@ What remains is the C library, as `malloc`, `memset` and functions of `libm`, an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -22,6 +22,7 @@ from llvmlite import binding
 from ..core.errors import InternalError, UnsupportedError
 from ..core.ir import Module
 from ..core.schedule.target import Target as ScheduleTarget
+from ..core.types import written
 from . import cpus
 from .emit.extern import PREFIX
 from .emit.program import Program, emit_program
@@ -38,6 +39,7 @@ from .emit.writer import (
 )
 from .header import OUT_OF_MEMORY, Export, Interface
 from .llvm import Target, host_target, use_registers
+from .triples import ARCHITECTURES, SUPPORTED, is_like, normalized
 
 STACK_BYTES: Final = 16 * 1024
 """Arenas up to this size lie on the stack."""
@@ -62,22 +64,26 @@ def find_target(triple: str | None = None, cpu: str | None = None) -> Target:
     """
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
-    if triple is None and cpu == NATIVE:
-        return host_target()
-    wanted = triple or binding.get_process_triple()
+    wanted = normalized(triple) if triple else host_triple()
+    if cpu == NATIVE and is_like(wanted, host_triple()):
+        return replace(host_target(), triple=wanted)
     if cpu == NATIVE:
         raise UnsupportedError(
             f"native is the CPU of this machine, which is no {triple}: name a CPU"
         )
     try:
-        machine = binding.Target.from_triple(wanted).create_target_machine()
-    except RuntimeError:
+        found = binding.Target.from_triple(wanted)
+    except (RuntimeError, UnicodeError):
         raise UnsupportedError(
-            f"LLVM has no target {wanted!r}; a triple is like aarch64-linux-gnu"
+            f"LLVM has no target {(triple or wanted)!r}; a triple is like aarch64-linux-gnu"
         ) from None
-    layout = str(machine.target_data)
-    if layout.startswith("E") or "p:32" in layout or "p:16" in layout:
-        raise UnsupportedError(f"{wanted} is no little-endian target of 64 bits")
+    if (
+        found.name not in ARCHITECTURES
+        or "p:32" in str(found.create_target_machine().target_data)  # as x32
+    ):
+        raise UnsupportedError(
+            f"there is no code for {triple or wanted}: the architectures are {SUPPORTED}, with addresses of 64 bits"
+        )
     named = "" if cpu in (None, GENERIC) else str(cpu)
     is_arm = wanted.startswith(("aarch64", "arm64"))
     vector_bytes = cpus.vector_bytes(wanted, named) if named else 16
@@ -85,11 +91,17 @@ def find_target(triple: str | None = None, cpu: str | None = None) -> Target:
         triple=wanted,
         cpu=named,
         # of CPUs that are tuned for half vectors: our kernels choose their width themselves
-        features="-prefer-256-bit" if vector_bytes == 64 else "",
+        features="-prefer-256-bit" if vector_bytes == 64 else ARCHITECTURES[found.name],
         vector_bytes=vector_bytes,
         vector_registers=32 if is_arm or vector_bytes == 64 else 16,
         scalef=vector_bytes == 64,
     )
+
+
+def host_triple() -> str:
+    """The triple of this machine."""
+    triple: str = binding.get_process_triple()
+    return triple
 
 
 def schedule_target(target: Target) -> ScheduleTarget:
@@ -124,7 +136,9 @@ class Emitter:
             features=target.features,
             opt=level,
             reloc="pic",
-            codemodel="default" if target.triple.startswith("arm64-apple") else "small",
+            codemodel="default"
+            if target.triple.startswith(("arm64-apple", "aarch64-apple"))
+            else "small",
         )
         try:
             self.module = binding.parse_assembly(library.text, binding.create_context())
@@ -186,7 +200,8 @@ def _publish(module: binding.ModuleRef, interface: Interface) -> None:
             function.name = wanted
             if function.name != wanted and is_outside:
                 raise UnsupportedError(
-                    f"@{wanted} is extern, and a function that compiled code calls itself: choose another name"
+                    f"{written('@', wanted)} is extern, and a function that compiled code calls itself: "
+                    "choose another name"
                 )
             if function.name != wanted:
                 raise InternalError(f"the name {wanted} is taken by the compiler itself")
@@ -271,7 +286,7 @@ def _meaning(site: CheckSite) -> str:
     """What a failed check means, with its place in the program."""
     place = site.location.resolve() if site.location is not None else None
     where = f"{place.file}, line {place.line}: " if place is not None else ""
-    callee = f"@{site.callee} " if site.callee else ""
+    callee = f"{written('@', site.callee)} " if site.callee else ""
     if site.problem is Problem.STOP:
         return f"{where}{site.text}"
     if site.problem is Problem.ADDRESS:

@@ -19,6 +19,7 @@ import numpy as np
 from ..core.errors import InternalError, UnsupportedError
 from ..core.ir import Function
 from ..core.schedule.target import Target
+from ..core.types import written
 from . import entry
 from .emit.program import Program, emit_program
 from .emit.steps import CheckSite
@@ -116,7 +117,7 @@ def extern_symbols(program: Program, externs: Mapping[str, int]) -> dict[str, in
         address = externs.get(name) or _address_in_process(name)
         if not address:
             raise UnsupportedError(
-                f"@{name} is extern, and no library of this process has it: load one, with "
+                f"{written('@', name)} is extern, and no library of this process has it: load one, with "
                 "ctypes.CDLL(path, ctypes.RTLD_GLOBAL), or give its address"
             )
         found[symbol] = address

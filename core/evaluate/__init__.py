@@ -1,6 +1,6 @@
 """Reference semantics: runs IR in NumPy, at any stage.  The oracle of every test.
 
-Read `data` (what values are), `memory` and `storage` (pointers, boxes, stacks), `arguments`, `pure`
+Read `data` (what values are), `memory`, `raw` and `storage` (pointers, boxes, stacks), `arguments`, `pure`
 (instructions that only compute), `frame` and `machine` (where a run stands), `steps` (calls, branches,
 bodies) and `run`.
 """
@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import VerifyError
 from ..ir import Module
+from ..types import written
 from .arguments import convert
 from .data import EnumValue, FunctionValue, undefined
 from .machine import Machine
@@ -42,7 +43,7 @@ def evaluate(
     """
     function = module.functions.get(name)
     if function is None:
-        raise VerifyError(f"the module {module.name!r} has no function @{name}")
+        raise VerifyError(f"the module {module.name!r} has no function {written('@', name)}")
     given = list(map(convert, function.type.parameters, arguments))
     given.extend(arguments[len(given) :])
     with np.errstate(all="ignore"):

@@ -13,14 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NNKitError, ShapeError, TrapError, UnsupportedError, VerifyError
+from ..errors import NNKitError, RecursionDepthError, ShapeError, UnsupportedError, VerifyError
 from ..ir import Extern, Function, Instruction, Module, Region
+from ..location import located
 from ..ops.random import RANDOM_SEED
-from ..types import I64, VOID, scalar
+from ..types import I64, VOID, scalar, written
 from .arguments import convert
 from .frame import Frame
 from .heap import Heap, set_seed
 from .memory import Memory, Pointer
+from .raw import Addresses
 
 MOST_FRAMES = 500_000
 """Calls and bodies inside each other: an endless recursion ends before memory does."""
@@ -42,6 +44,7 @@ class Machine:
         self.variables: dict[str, Pointer] = {}
         self.constants: dict[Instruction, Sequence[Any]] = {}
         self.heap = Heap()
+        self.addresses = Addresses()
         self.seed = ((seed + (1 << 63)) % (1 << 64)) - (1 << 63)  # its last 64 bits, as an i64
         self.random_count = 0
         if RANDOM_SEED in module.variables:
@@ -58,11 +61,13 @@ class Machine:
         """Begin a call; its result if it is there at once, that of an extern function."""
         function = self.module.functions.get(name)
         if function is None:
-            raise VerifyError(f"the module {self.module.name!r} has no function @{name}")
+            raise VerifyError(
+                f"the module {self.module.name!r} has no function {written('@', name)}"
+            )
         count = len(function.type.parameters)
         if len(arguments) != count:
             raise ShapeError(
-                f"@{name} takes {count} argument{'s' * (count != 1)}, not {len(arguments)}"
+                f"{written('@', name)} takes {count} argument{'s' * (count != 1)}, not {len(arguments)}"
             )
         if function.body is None:
             return (self.outside(function, arguments),)
@@ -74,10 +79,12 @@ class Machine:
         """What a function without a body gives."""
         name = function.name
         if not isinstance(function.declaration, Extern):
-            raise UnsupportedError(f"@{name} has no body: differentiate the module first")
+            raise UnsupportedError(
+                f"{written('@', name)} has no body: differentiate the module first"
+            )
         if name not in self.externs:
             raise UnsupportedError(
-                f"@{name} is extern: pass evaluate a callable as externs[{name!r}]"
+                f"{written('@', name)} is extern: pass evaluate a callable as externs[{name!r}]"
             )
         result, data = function.type.result, self.externs[name](*arguments)
         return () if data is None and result == VOID else convert(result, data)
@@ -92,7 +99,10 @@ class Machine:
 
     def push(self, frame: Frame) -> None:
         if len(self.frames) >= MOST_FRAMES:
-            raise TrapError(f"calls are nested more than {MOST_FRAMES} deep")
+            name = written("@", frame.function.name)
+            raise RecursionDepthError(
+                f"{name} is called too deeply: more than {MOST_FRAMES} calls and bodies lie in each other"
+            )
         self.frames.append(frame)
 
     def variable(self, name: str) -> Pointer:
@@ -100,19 +110,20 @@ class Machine:
         if name not in self.variables:
             declared = self.module.variables.get(name)
             if declared is None:
-                raise VerifyError(f"the module {self.module.name!r} has no variable @{name}")
-            self.variables[name] = Pointer(Memory(f"@{name}", declared.type, 1))
+                raise VerifyError(
+                    f"the module {self.module.name!r} has no variable {written('@', name)}"
+                )
+            self.variables[name] = Pointer(Memory(written("@", name), declared.type, 1))
             if name == RANDOM_SEED and declared.type == scalar(I64):
                 self.variables[name].store(np.asarray(self.seed, np.int64))
         return self.variables[name]
 
     def located(self, error: NNKitError, base: int) -> NNKitError:
-        """The error, which says where it happened; the frames above `base` are left."""
+        """The error, which says in its notes where it happened; the frames above `base` are left."""
         if len(self.frames) > base:
             frame = self.frames[-1]
             instruction = frame.instructions[frame.position - 1]
-            location = instruction.location.resolve() if instruction.location else None
-            place = f": {location.excerpt()}" if location else ""
-            error.add_note(f"in {instruction.op.name} of @{frame.function.name}{place}")
+            error.add_note(f"  in {instruction.op.name} of {written('@', frame.function.name)}")
+            located(error, instruction.location or frame.function.location)
             del self.frames[base:]
         return error

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
-from ..errors import FuelError, TrapError
-from ..ir import Instruction, Op, evaluates_to
+from ..errors import FuelError, NNKitError, RecursionDepthError, TrapError
+from ..ir import Effect, Instruction, Op, evaluates_to
 from ..ops.terminators import Return
 from .data import FunctionValue, rounded
 from .frame import Frame
@@ -61,7 +61,7 @@ def run(m: Machine, name: str, arguments: Sequence[Any]) -> Any:
         raise FuelError(f"the program is not done after {m.fuel} instructions")
     except MemoryError:
         raise m.located(TrapError("out of memory"), base) from None
-    except (TrapError, FuelError) as error:
+    except NNKitError as error:
         m.located(error, base)
         raise
 
@@ -74,7 +74,8 @@ def step_of(op: type[Op]) -> Step | None:
             return STEPS[base]
         if base in ACTIONS:
             return _act
-    return _call_inside if issubclass(op, CallsFunctions) else None
+    calls = op.effect & Effect.CALL and issubclass(op, CallsFunctions)
+    return _call_inside if calls else None
 
 
 def _act(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
@@ -92,7 +93,7 @@ def _call_inside(
         return run(m, called.name, arguments)
 
     if m.inside >= MOST_INSIDE:
-        raise TrapError(
+        raise RecursionDepthError(
             f"functions that {at.op.name} calls, and that use it themselves, are nested more than "
             f"{MOST_INSIDE} deep"
         )

@@ -8,11 +8,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..compute.ops import Call, CallAddress
-from ..errors import TrapError
+from ..errors import ShapeError, TrapError
 from ..ir import Instruction, Op
 from ..ops.aggregate import Apply, ApplyValue
 from ..ops.control import For, If, While
 from ..ops.literal import Literal
+from ..ops.memory import PointerCast
 from ..ops.nest import Yield
 from ..ops.random import Random
 from ..ops.reference import Reference
@@ -30,17 +31,21 @@ Step: TypeAlias = Callable[[Machine, Frame, Instruction, Sequence[Any]], Sequenc
 """(machine, frame, instruction, operands) to the results that are there at once."""
 
 
-def _random(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
-    assert isinstance(at.op, Random)
+def _random(
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
+    assert isinstance(instruction.op, Random)
     low, high = operands
-    numbers = at.op.evaluate_with(m.seed, m.random_count, low, high, at.result.tensor.dtype)
-    m.random_count += 1
+    numbers = instruction.op.evaluate_with(
+        machine.seed, machine.random_count, low, high, instruction.result.tensor.dtype
+    )
+    machine.random_count += 1
     return [numbers]
 
 
-def returned(at: Instruction, result: Any) -> Sequence[Any]:
+def returned(instruction: Instruction, result: Any) -> Sequence[Any]:
     """The results of the instruction that called: those of a `call` are the elements of a tuple."""
-    op = at.op
+    op = instruction.op
     return (
         result
         if isinstance(op, Call | CallAddress) and isinstance(op.type.result, TupleType)
@@ -48,133 +53,162 @@ def returned(at: Instruction, result: Any) -> Sequence[Any]:
     )
 
 
-def _apply(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
-    assert isinstance(at.op, Apply | Call)
-    done = m.call(at.op.callee, operands, at)
-    return returned(at, done[0]) if done else ()
+def _apply(
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
+    assert isinstance(instruction.op, Apply | Call)
+    done = machine.call(instruction.op.callee, operands, instruction)
+    return returned(instruction, done[0]) if done else ()
 
 
 def _apply_value(
-    m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
 ) -> Sequence[Any]:
     function, *arguments = operands
     called: FunctionValue = existing(function, "call")
-    return m.call(called.name, arguments, at) or ()
+    return machine.call(called.name, arguments, instruction) or ()
 
 
 def _call_address(
-    m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
 ) -> Sequence[Any]:
     function, *arguments = operands
-    name = m.heap.names.get(int(function))
+    name = machine.heap.names.get(int(function))
     if name is None:
         raise TrapError("call what is no function")
-    done = m.call(name, arguments, at)
-    return returned(at, done[0]) if done else ()
+    done = machine.call(name, arguments, instruction)
+    return returned(instruction, done[0]) if done else ()
 
 
-def _on_bytes(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
-    return action_of(at.op.__class__)(at.op, m.heap, at, operands)
+def _on_bytes(
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
+    return action_of(instruction.op.__class__)(instruction.op, machine.heap, instruction, operands)
 
 
-def _literal(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
+def _literal(
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
     """Numbers are made once: they stand in bodies that run often."""
-    known = m.constants.get(at)
+    known = machine.constants.get(instruction)
     if known is None:
-        known = evaluate_instruction(at, operands)
-        if not at.result.tensor.rank:
-            m.constants[at] = known
+        known = evaluate_instruction(instruction, operands)
+        if not instruction.result.tensor.rank:
+            machine.constants[instruction] = known
     return known
 
 
-def _reference(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
-    assert isinstance(at.op, Reference)
-    symbol = at.op.symbol
-    is_variable = isinstance(at.op.type, PointerType)
-    return (m.variable(symbol) if is_variable else FunctionValue(symbol),)
+def _reference(
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
+    assert isinstance(instruction.op, Reference)
+    symbol = instruction.op.symbol
+    is_variable = isinstance(instruction.op.type, PointerType)
+    return (machine.variable(symbol) if is_variable else FunctionValue(symbol),)
 
 
-def _branch(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
-    frame.go_to(at.successors[0], operands)
+def _pointer_cast(
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
+    assert isinstance(instruction.op, PointerCast)
+    ([data], [source]) = operands, [operand.type for operand in instruction.operands]
+    return (machine.addresses.cast(data, source, instruction.op.type),)
+
+
+def _branch(
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
+    frame.go_to(instruction.successors[0], operands)
     return ()
 
 
 def _conditional(
-    m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
 ) -> Sequence[Any]:
-    assert isinstance(at.op, Conditional)
+    assert isinstance(instruction.op, Conditional)
     condition, *arguments = operands
-    taken = at.op.taken
+    taken = instruction.op.taken
     if condition:
-        frame.go_to(at.successors[0], arguments[:taken])
+        frame.go_to(instruction.successors[0], arguments[:taken])
     else:
-        frame.go_to(at.successors[1], arguments[taken:])
+        frame.go_to(instruction.successors[1], arguments[taken:])
     return ()
 
 
 def _branch_enum(
-    m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
 ) -> Sequence[Any]:
-    assert isinstance(at.op, BranchEnum)
+    assert isinstance(instruction.op, BranchEnum)
     value: EnumValue = operands[0]
-    frame.go_to(at.successors[at.op.cases.index(value.case)], value.carried)
+    frame.go_to(instruction.successors[instruction.op.cases.index(value.case)], value.carried)
     return ()
 
 
-def _yield(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
-    m.frames.pop()
+def _yield(
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
+    machine.frames.pop()
     assert frame.resume is not None
     frame.resume(operands)
     return ()
 
 
-def _if(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
+def _if(
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
     condition, *given = operands
-    body = at.regions[0 if condition else 1]
+    body = instruction.regions[0 if condition else 1]
 
     def leave(results: Sequence[Any]) -> None:
-        frame.assign(at, results)
+        frame.assign(instruction, results)
 
-    m.enter(frame, body, given, leave)
+    machine.enter(frame, body, given, leave)
     return ()
 
 
-def _while(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
-    assert isinstance(at.op, While)
-    count = len(operands) - at.op.inputs
+def _while(
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
+    assert isinstance(instruction.op, While)
+    count = len(operands) - instruction.op.inputs
     inputs = operands[count:]
-    condition, body = at.regions
+    condition, body = instruction.regions
 
     def ask(carried: Sequence[Any]) -> None:
         def answer(more: Sequence[Any]) -> None:
             if more[0]:
-                m.enter(frame, body, [*carried, *inputs], ask)
+                machine.enter(frame, body, [*carried, *inputs], ask)
             else:
-                frame.assign(at, carried)
+                frame.assign(instruction, carried)
 
-        m.enter(frame, condition, [*carried, *inputs], answer)
+        machine.enter(frame, condition, [*carried, *inputs], answer)
 
     ask(operands[:count])
     return ()
 
 
-def _for(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
-    op = at.op
+def _for(
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
+    op = instruction.op
     assert isinstance(op, For)
     lower, upper = int(operands[0]), int(operands[1])
     carried, inputs = operands[2 : len(operands) - op.inputs], operands[len(operands) - op.inputs :]
     trips = max(upper - lower, 0)
-    types = [value.tensor for value in at.results[len(carried) :]]
+    types = [value.tensor for value in instruction.results[len(carried) :]]
     for type in types:
         if type.shape[0] != trips:
-            raise TrapError(f"for stacks {type.shape[0]} elements and runs {trips} times")
+            raise ShapeError(
+                f"for stacks one element per iteration: {trips} iterations cannot fill an axis of "
+                f"{type.shape[0]}"
+            )
     stacked = [np.zeros(type.shape, type.dtype.numpy) for type in types]
     indices = iter(range(lower, upper))
 
     def repeat_with(carried: Sequence[Any]) -> None:
         index = next(indices, None)
         if index is None:
-            frame.assign(at, [*carried, *stacked])
+            frame.assign(instruction, [*carried, *stacked])
             return
 
         def stack(yielded: Sequence[Any]) -> None:
@@ -182,13 +216,15 @@ def _for(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> 
                 tensor[index - lower] = element
             repeat_with(yielded[: len(carried)])
 
-        m.enter(frame, at.regions[0], [np.asarray(index), *carried, *inputs], stack)
+        machine.enter(frame, instruction.regions[0], [np.asarray(index), *carried, *inputs], stack)
 
     repeat_with(carried)
     return ()
 
 
-def _trap(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
+def _trap(
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
     raise TrapError("the program stopped at a trap")
 
 
@@ -200,6 +236,7 @@ STEPS: Mapping[type[Op], Step] = {
     **dict.fromkeys(HEAP_ACTIONS, _on_bytes),
     Literal: _literal,
     Reference: _reference,
+    PointerCast: _pointer_cast,
     Branch: _branch,
     Conditional: _conditional,
     BranchEnum: _branch_enum,

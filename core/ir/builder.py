@@ -30,14 +30,16 @@ class Builder:
         successors: Sequence[Block] = (),
     ) -> tuple[Value, ...]:
         """Append an instruction that may have regions, successors or any number of results."""
-        inferred = op.infer(*(operand.type for operand in operands))
-        types = (inferred,) if isinstance(inferred, Type) else inferred
+        inferred = op.infer(*[operand.type for operand in operands])
         instruction = Instruction(
             op, tuple(operands), (), tuple(regions), self.location, tuple(successors)
         )
-        instruction.results = tuple(
-            Value(type, producer=instruction, index=index) for index, type in enumerate(types)
-        )
+        if isinstance(inferred, Type):  # nearly always
+            instruction.results = (Value(inferred, None, instruction),)
+        else:
+            instruction.results = tuple(
+                [Value(type, None, instruction, index) for index, type in enumerate(inferred)]
+            )
         self.block.instructions.append(instruction)
         return instruction.results
 

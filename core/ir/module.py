@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..errors import InternalError
 from ..location import HasLocation
-from ..types import EnumType, FunctionType, OpaqueType, StructType, Type, parts_of
+from ..types import EnumType, FunctionType, OpaqueType, StructType, Type, parts_of, written
 from .graph import Block, Region, Value
 
 
@@ -70,9 +71,10 @@ class Function:
     declaration: Declaration | None = None
     attributes: tuple[str, ...] = ()
     location: HasLocation | None = None
+    attribute_locations: Mapping[str, HasLocation] = field(default_factory=dict[str, HasLocation])
 
     def __repr__(self) -> str:
-        return f"<func @{self.name}: {self.type}>"
+        return f"<func {written('@', self.name)}: {self.type}>"
 
     @property
     def primal(self) -> str | None:
@@ -86,7 +88,7 @@ class Function:
     @property
     def entry(self) -> Block:
         if self.body is None:
-            raise InternalError(f"@{self.name} is a declaration and has no body")
+            raise InternalError(f"{written('@', self.name)} is a declaration and has no body")
         return self.body.entry
 
     @property
@@ -101,6 +103,7 @@ class Variable:
 
     name: str
     type: Type
+    location: HasLocation | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(eq=False, repr=False)
@@ -108,6 +111,8 @@ class Module:
     """Named functions, and the types and variables they speak of, in order of definition.
 
     `aliases` are other names of types; an alias of an `OpaqueType` of its own name is its definition.
+    `type_locations` are the places of the definitions of types, by their names: equal types are one, wherever
+    they are defined.
     """
 
     name: str = "module"
@@ -117,6 +122,7 @@ class Module:
     enums: dict[str, EnumType] = field(default_factory=dict[str, EnumType])
     aliases: dict[str, Type] = field(default_factory=dict[str, Type])
     variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
+    type_locations: dict[str, HasLocation] = field(default_factory=dict[str, HasLocation])
 
     def __repr__(self) -> str:
         return f"<module {self.name!r} of {len(self.functions)} functions>"
@@ -124,7 +130,7 @@ class Module:
     def add(self, function: Function) -> Function:
         """Put `function` into the module.  Its name must be new."""
         if function.name in self.functions:
-            raise InternalError(f"@{function.name} is already defined")
+            raise InternalError(f"{written('@', function.name)} is already defined")
         self.functions[function.name] = function
         for type in (*function.type.parameters, function.type.result):
             self.add_structs(type)
@@ -161,14 +167,14 @@ def structs_in(type: Type) -> list[StructType]:
     return [nominal for nominal in nominals_in(type) if isinstance(nominal, StructType)]
 
 
-def nominals_in(type: Type) -> list[Nominal]:
-    """All types with definitions that `type` mentions, each after those it is made of.
+def nominals_in(*types: Type) -> list[Nominal]:
+    """All types with definitions that `types` mention, each after those it is made of.
 
     An enum that contains itself stands where its walk ends.
     """
     found: dict[Nominal, None] = {}
     entered: set[Type] = set()
-    pending: list[tuple[Type, bool]] = [(type, False)]
+    pending: list[tuple[Type, bool]] = [(type, False) for type in reversed(types)]
     while pending:
         current, done = pending.pop()
         if done:

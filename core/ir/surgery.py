@@ -96,7 +96,13 @@ def clone_function(function: Function, name: str) -> Function:
     """A copy of `function`, called `name`, that shares nothing that can change with it."""
     body = clone_region(function.body, {}) if function.body else None
     return Function(
-        name, function.type, body, function.declaration, function.attributes, function.location
+        name,
+        function.type,
+        body,
+        function.declaration,
+        function.attributes,
+        function.location,
+        function.attribute_locations,
     )
 
 
@@ -111,6 +117,7 @@ def clone_module(module: Module) -> Module:
         dict(module.enums),
         dict(module.aliases),
         dict(module.variables),
+        dict(module.type_locations),
     )
 
 

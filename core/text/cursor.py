@@ -9,6 +9,7 @@ from itertools import islice
 
 from ..types import TensorType, Type
 from .lexer import Silent, TextError, Token, explained, located, tokenize, unquoted
+from .spelling import in_text_form
 
 MAX_DEPTH = 100
 """How deeply types and literals may nest, and definitions of types build on each other."""
@@ -166,7 +167,8 @@ class Cursor:
     def error_at(self, token: Token, message: str) -> TextError:
         if token.kind == "wrong":
             message = explained(token.text)
-        return TextError(located(self.text, token.start, message, self.file), token.start)
+        shown = in_text_form(message)
+        return TextError(located(self.text, token.start, shown, self.file), token.start)
 
     def silent(self, token: Token) -> Silent:
         """Leave off at `token` for an error that has been reported."""

@@ -10,6 +10,7 @@ from ..ir import Module
 from ..types import EnumType, FunctionType, OpaqueType, StructType, Type, parts_of
 from .cursor import MAX_DEPTH, Cursor, did_you_mean
 from .lexer import TextError, Token, name_of, written
+from .location import TextLocation
 from .recovery import DEFINING, skip_to_definition
 from .types import parse_function_type, parse_type, parse_types
 
@@ -74,6 +75,10 @@ class Definitions:
                 self.module.enums[name] = type
             else:
                 self.module.aliases[name] = type
+            token = self.cursor.tokens[position + 1]
+            self.module.type_locations[name] = TextLocation(
+                self.cursor.file, self.cursor.text, token
+            )
         for position in self._twice:
             token = self.cursor.tokens[position + 1]
             self.cursor.report(
@@ -114,6 +119,10 @@ class Definitions:
             return name
         symbols = [*self._variables, *self._functions]
         return symbols[int(name)] if len(name) < 9 and int(name) < len(symbols) else name
+
+    def is_variable(self, name: str) -> bool:
+        """Whether a variable is called so, and no function."""
+        return name in self._variables and name not in self._functions
 
     def signature(self, token: Token, name: str) -> FunctionType:
         """The type that function `name`, which `token` writes, is defined with."""

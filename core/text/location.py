@@ -12,7 +12,7 @@ from .lexer import Token
 
 
 class TextLocation(NamedTuple):
-    """Where an instruction, a block, a function or a declaration stands: the token that names it."""
+    """Where an instruction, a block, a definition or an attribute stands: the token that names it."""
 
     file: str
     text: str
@@ -21,8 +21,12 @@ class TextLocation(NamedTuple):
     def resolve(self) -> Location:
         starts = _line_starts(self.text)
         line = bisect_right(starts, self.token.start)
-        column = self.token.start - starts[line - 1]
-        return Location(self.file or "<text>", line, column, column + len(self.token.text))
+        start = starts[line - 1]
+        column = self.token.start - start
+        end = self.text.find("\n", start)
+        source = self.text[start : end if end >= 0 else len(self.text)]
+        file = self.file or "<text>"
+        return Location(file, line, column, column + len(self.token.text), source)
 
 
 @lru_cache(maxsize=1)

@@ -6,8 +6,13 @@ rules between instructions, which `core.verify` knows.  One parse reports up to 
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from ..errors import ParseError
 from ..ir import Function, Module, Stage, Variable
+from ..location import HasLocation
 from ..types import VOID, FunctionType
 from .cursor import Cursor, EnoughErrors, alternatives
 from .declarations import parse_declaration
@@ -24,14 +29,15 @@ def parse_module(text: str, file: str = "") -> Module:
 
     Raises: ParseError with line, column and what was expected, for every error found.
     """
-    cursor = Cursor(text, file)
-    module = Module()
-    try:
-        _Parser(cursor, module).module()
-    except EnoughErrors:
-        pass
-    except TextError as error:
-        cursor.errors.append(error)
+    with _garbage_left():
+        cursor = Cursor(text, file)
+        module = Module()
+        try:
+            _Parser(cursor, module).module()
+        except EnoughErrors:
+            pass
+        except TextError as error:
+            cursor.errors.append(error)
     if cursor.errors:
         raise ParseError(*map(str, sorted(cursor.errors, key=lambda error: error.position)))
     return module
@@ -85,16 +91,20 @@ class _Parser:
 
     def variable(self) -> None:
         """`var @x: T`."""
+        location = self.location()
         name = self.symbol("a variable")
         self.cursor.expect(":")
-        self.target.variables[name] = Variable(name, parse_type(self.cursor))
+        self.target.variables[name] = Variable(name, parse_type(self.cursor), location)
 
     def function(self) -> None:
         """`!attribute [gradient …] func @f: T { … }`; the body may be missing."""
         cursor = self.cursor
         attributes: list[str] = []
+        places: dict[str, HasLocation] = {}
         while cursor.token.text[:1] == "!":
+            location = self.location()
             attributes.append(cursor.name("!", "an attribute"))
+            places.setdefault(attributes[-1], location)
         declaration = parse_declaration(cursor, self.definitions) if cursor.accept("[") else None
         if not cursor.accept("func"):
             words = ["func"] if attributes or declaration else [*DEFINING]
@@ -102,7 +112,7 @@ class _Parser:
                 sigil = DEFINING[cursor.next().text]
                 raise cursor.error(f"a name {sigil}… was expected, not {cursor.token.shown}")
             raise cursor.error(f"{alternatives(words)} was expected, not {cursor.token.shown}")
-        location = TextLocation(cursor.file, cursor.text, cursor.token)
+        location = self.location()
         name = self.symbol("a function")
         cursor.expect(":")
         type = FunctionType((), VOID)
@@ -111,10 +121,14 @@ class _Parser:
         except TextError as error:
             cursor.report(error)
             skip_to_body(cursor)
-        function = Function(name, type, None, declaration, tuple(attributes), location)
+        function = Function(name, type, None, declaration, tuple(attributes), location, places)
         self.target.functions[name] = function
         if cursor.accept("{"):
             function.body = self.bodies.read()
+
+    def location(self) -> TextLocation:
+        """The place of the next token."""
+        return TextLocation(self.cursor.file, self.cursor.text, self.cursor.token)
 
     def symbol(self, what: str) -> str:
         """Read the name of a definition."""
@@ -124,3 +138,15 @@ class _Parser:
             kind = "function" if name in self.target.functions else "variable"
             raise self.cursor.error_at(token, f"the {kind} {token.text} is defined twice")
         return name
+
+
+@contextmanager
+def _garbage_left() -> Generator[None, None, None]:
+    """Without looks for garbage in between: nearly all that reading makes stays, and looking takes as long."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -20,6 +20,7 @@ from ..ir import Block, Function, Instruction, Module, Region, Value
 from ..ops import Literal, Nest, Return, Yield
 from ..text.lexer import written
 from ..text.printer import print_instruction, value_names
+from ..text.spelling import in_text_form
 from ..types import VOID, TensorType, elements_of
 from .instruction import has_all_elements, instruction_violations, listed, traits_of
 from .nest import nest_violations, schedule_violations
@@ -245,7 +246,7 @@ class FunctionCheck:
             place = self._place(instruction)
         except Exception:
             place = f"    in: {instruction!r}"
-        self.found += [f"{message}\n{place}" for message in messages]
+        self.found += [f"{in_text_form(message)}\n{place}" for message in messages]
 
     def _place(self, instruction: Instruction) -> str:
         op = instruction.op

@@ -13,7 +13,7 @@ from ..ir import Instruction, Module, Op, Region
 from ..ops import Literal, Nest, Reference, Structured, Yield
 from ..ops.bytes import AddressOf, FunctionAddress
 from ..text.template import Operand, Optional, Piece, template_of
-from ..types import BOOL, PointerType, TensorType, Type
+from ..types import BOOL, PointerType, TensorType, Type, written
 
 
 class Traits(NamedTuple):
@@ -68,7 +68,7 @@ def _own_violations(op: Op, module: Module) -> Iterator[str]:
     elif isinstance(op, Reference | FunctionAddress):
         yield from _named(op.symbol, op.type, module, "refers to")
     elif isinstance(op, AddressOf) and op.symbol not in module.variables:
-        yield f"refers to @{op.symbol}, which is no variable"
+        yield f"refers to {written('@', op.symbol)}, which is no variable"
 
 
 def _counted(bodies: int) -> str:
@@ -104,9 +104,9 @@ def _named(name: str, type: Type | None, module: Module, verb: str) -> Iterator[
     elif name in module.variables and verb != "calls":
         found = PointerType(module.variables[name].type)
     if found is None:
-        yield f"{verb} @{name}, which does not exist"
+        yield f"{verb} {written('@', name)}, which does not exist"
     elif found != type:
-        yield f"{verb} @{name} as {type}; it is {found}"
+        yield f"{verb} {written('@', name)} as {type}; it is {found}"
 
 
 def _operand_violations(instruction: Instruction, traits: Traits) -> Iterator[str]:

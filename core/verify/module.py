@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from ..autodiff.declaration import derivative_type
 from ..errors import NNKitError, VerifyError
-from ..ir import Declaration, Extern, Function, GradientOf, Module, TangentOf
+from ..ir import Declaration, Extern, Function, GradientOf, Module, TangentOf, Variable
+from ..text.lexer import written
 from .function import FunctionCheck, guarded
 from .instruction import listed
 from .place import placed
@@ -37,16 +38,22 @@ def _module_violations(module: Module) -> Iterator[str]:
         messages = guarded(_function_violations(name, function, module, types))
         if function.body is not None and function.body.blocks:
             messages += FunctionCheck(module, function, types).run(function.body)
-        yield from (f"@{function.name}: {message}" for message in messages)
+        yield from (f"{written('@', function.name)}: {message}" for message in messages)
 
 
 def _variable_violations(module: Module, types: Types) -> Iterator[str]:
     for name, variable in module.variables.items():
-        if name != variable.name:
-            yield f"@{variable.name}: stands in the module as @{name}"
-        if name in module.functions:
-            yield f"@{name}: is both a variable and a function"
-        yield from (f"@{name}: {message}" for message in types.check(variable.type))
+        found = guarded(_one_variable(name, variable, module, types))
+        shown = written("@", variable.name)
+        yield from (f"{shown}: {message}" for message in placed(found, variable.location))
+
+
+def _one_variable(name: str, variable: Variable, module: Module, types: Types) -> Iterator[str]:
+    if name != variable.name:
+        yield f"stands in the module as {written('@', name)}"
+    if name in module.functions:
+        yield "is both a variable and a function"
+    yield from types.check(variable.type)
 
 
 def _function_violations(
@@ -55,6 +62,7 @@ def _function_violations(
     """What is wrong with a function, its blocks aside."""
     head = guarded(_head_violations(name, function, types))
     yield from placed(head, function.location)
+    yield from guarded(_attribute_violations(function))
     if isinstance(function.declaration, GradientOf | TangentOf):
         derivative = guarded(_derivative_violations(function, function.declaration, module))
         yield from placed(derivative, function.declaration.location, function.location)
@@ -68,17 +76,23 @@ def _function_violations(
 def _head_violations(name: str, function: Function, types: Types) -> Iterator[str]:
     """What is wrong with what stands before the body."""
     if name != function.name:
-        yield f"stands in the module as @{name}"
+        yield f"stands in the module as {written('@', name)}"
     yield from types.check(function.type)
-    for attribute in function.attributes:
-        if attribute not in ATTRIBUTES:
-            known = ", ".join(f"!{known}" for known in ATTRIBUTES)
-            yield f"has the attribute !{attribute}; known is {known}"
     if function.declaration is not None and function.body is not None:
         what = "says it is elsewhere" if _is_extern(function) else "asks for one"
         yield f"has both a body and a declaration that {what}"
     elif function.declaration is None and function.body is None:
         yield "has neither a body nor a declaration of what it is"
+
+
+def _attribute_violations(function: Function) -> Iterator[str]:
+    """Rule 9, each with the attribute's place."""
+    for attribute in function.attributes:
+        if attribute not in ATTRIBUTES:
+            known = ", ".join(written("!", known) for known in ATTRIBUTES)
+            message = f"has the attribute {written('!', attribute)}; known is {known}"
+            place = function.attribute_locations.get(attribute)
+            yield from placed([message], place, function.location)
 
 
 def _entry_violations(function: Function) -> Iterator[str]:
@@ -99,11 +113,11 @@ def _derivative_violations(
     what = _kind(declaration)
     primal = module.functions.get(declaration.primal)
     if primal is None:
-        yield f"is the {what} of @{declaration.primal}, which does not exist"
+        yield f"is the {what} of {written('@', declaration.primal)}, which does not exist"
         return
     reason = _without_body(function, module)
     if reason:
-        yield f"is the {what} of @{declaration.primal}{reason}"
+        yield f"is the {what} of {written('@', declaration.primal)}{reason}"
         return
     try:
         derivative_type(primal.type, function)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..location import HasLocation
+from ..text.spelling import in_text_form
 
 
 def placed(messages: Iterable[str], *locations: HasLocation | None) -> list[str]:
     """The messages, each with the first of these places that is known."""
     where = next((found for location in locations if (found := at(location))), "")
-    return [f"{message}{where}" for message in messages]
+    return [f"{in_text_form(message)}{where}" for message in messages]
 
 
 def at(location: HasLocation | None) -> str:

@@ -56,8 +56,8 @@ def given_types(instruction: Instruction, successor: int) -> tuple[Type, ...] | 
     op = instruction.op
     if isinstance(op, BranchEnum):
         type = instruction.operands[0].type if instruction.operands else None
-        cases = dict(type.cases) if isinstance(type, EnumType) else {}
-        return cases.get(op.cases[successor])
+        case = op.cases[successor]
+        return type.carried(case) if isinstance(type, EnumType) and case in type.positions else None
     return tuple(value.type for value in arguments_of(instruction, successor))
 
 

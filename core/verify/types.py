@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..ir import Module, Nominal
+from ..ops.enums import default_cases
 from ..text.lexer import written
 from ..types import (
     MAX_BYTES,
@@ -18,6 +19,7 @@ from ..types import (
     Type,
     parts_of,
 )
+from .place import placed
 
 MAX_PARTS = 1 << 20
 """How many tensors, pointers and so on a type may have inside, an array counting as one of its elements."""
@@ -37,19 +39,27 @@ class Types:
     _sizes: dict[int, tuple[int, int]] = field(default_factory=dict[int, "tuple[int, int]"])
 
     def defined(self) -> Iterator[str]:
-        """What is wrong with the definitions at the head of the module."""
+        """What is wrong with the definitions at the head of the module, each with its place."""
         module = self.module
+        places = module.type_locations
         taken: dict[str, str] = {}
         for table in (module.structs, module.enums, module.aliases):
             for name, type in table.items():
                 is_alias = table is module.aliases
-                kind = _kind(type) if isinstance(type, Nominal) and not is_alias else "a type"
-                if taken.setdefault(name, kind) != kind:
-                    yield f"{written('$', name)} is both {taken[name]} and {kind}"
-                if not is_alias and isinstance(type, Nominal) and type.name != name:
-                    yield f"the {kind.split()[1]} {type} stands in the module as {written('$', name)}"
-                yield from self.check(type)
-        yield from _without_values(list(module.enums.values()))
+                found = self._definition(name, type, taken, is_alias=is_alias)
+                yield from placed(found, places.get(name))
+        for enum, message in _without_values(list(module.enums.values())):
+            yield from placed([message], places.get(enum.name))
+
+    def _definition(
+        self, name: str, type: Type, taken: dict[str, str], *, is_alias: bool
+    ) -> Iterator[str]:
+        kind = _kind(type) if isinstance(type, Nominal) and not is_alias else "a type"
+        if taken.setdefault(name, kind) != kind:
+            yield f"{written('$', name)} is both {taken[name]} and {kind}"
+        if not is_alias and isinstance(type, Nominal) and type.name != name:
+            yield f"the {kind.split()[1]} {type} stands in the module as {written('$', name)}"
+        yield from self.check(type)
 
     def check(self, type: Type) -> Iterator[str]:
         """What is wrong with `type` that has not been said yet."""
@@ -134,49 +144,13 @@ _BY_VALUE = TupleType | StructType | ArrayType
 """What contains its parts; pointers, boxes and functions only lead to them, and so does an enum."""
 
 
-def _without_values(enums: list[EnumType]) -> Iterator[str]:
-    """The enums of which no finite value exists: each of their cases needs another such value.
-
-    A case is waiting for the enums that it carries; an enum with a case that waits for none has values, and
-    what waited for it no longer does.
-    """
-    waiting: dict[str, list[tuple[str, set[str]]]] = {}
-    done: dict[str, None] = {}
-    pending: list[str] = []
+def _without_values(enums: list[EnumType]) -> Iterator[tuple[EnumType, str]]:
+    """The enums of which no finite value exists, and why: each of their cases needs another such value."""
+    finite = default_cases(TupleType(tuple(enums)))
     for enum in enums:
-        for _, carried in enum.cases:
-            needed = {other.name for type in carried for other in _needed(type)}
-            case = (enum.name, needed)
-            for other in needed:
-                waiting.setdefault(other, []).append(case)
-            if not needed:
-                pending.append(enum.name)
-    while pending:
-        name = pending.pop()
-        if name not in done:
-            done[name] = None
-            for owner, needed in waiting.get(name, ()):
-                needed.discard(name)
-                if not needed:
-                    pending.append(owner)
-    for enum in enums:
-        if enum.name not in done:
+        if enum.name not in finite:
             reason = "every case carries another value of it" if enum.cases else "it has no cases"
-            yield f"the enum {enum} has no finite value: {reason}"
-
-
-def _needed(type: Type) -> Iterator[EnumType]:
-    """The enums without which there is no value of `type`."""
-    pending: list[Type] = [type]
-    entered: set[int] = set()
-    while pending:
-        current = pending.pop()
-        if isinstance(current, EnumType):
-            yield current
-        elif isinstance(current, _BY_VALUE) and id(current) not in entered:
-            entered.add(id(current))
-            if not (isinstance(current, ArrayType) and current.count == 0):
-                pending.extend(parts_of(current))
+            yield enum, f"the enum {enum} has no finite value: {reason}"
 
 
 def _contents(nominal: Nominal) -> tuple[tuple[str, object], ...]:

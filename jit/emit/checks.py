@@ -18,6 +18,7 @@ from ...core.errors import (
     TrapError,
 )
 from ...core.ops.bytes import stop_message
+from ...core.types import written
 from .steps import CheckSite, Problem
 from .writer import I64, FunctionWriter, Register, constant
 
@@ -35,18 +36,22 @@ def error_of(site: CheckSite, first: int, second: int) -> NNKitError:
             )
         case Problem.DEPTH:
             return RecursionDepthError(
-                f"@{site.callee} is called too deeply: its calls would take more than {second} bytes of stack"
+                f"{written('@', site.callee)} is called too deeply: its calls would take more than "
+                f"{second} bytes of stack"
             )
         case Problem.MEMORY:
             return RecursionDepthError(
-                f"@{site.callee} is called too deeply: there are no {second} bytes of memory for one more call"
+                f"{written('@', site.callee)} is called too deeply: there are no {second} bytes of "
+                "memory for one more call"
             )
         case Problem.ADDRESS:
             return TrapError(stop_message(site.text, first))
         case Problem.STOP:
             return TrapError(site.text)
         case Problem.EXTERN:
-            return TrapError(f"the extern function @{site.callee} failed with the code {first}")
+            return TrapError(
+                f"the extern function {written('@', site.callee)} failed with the code {first}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import shlex
 import shutil
 import subprocess
@@ -14,9 +13,11 @@ from pathlib import Path
 from ..core.ir import Module, Stage
 from ..core.passes import run_pipeline
 from ..core.text import print_module
+from ..core.types import written
 from ..core.verify import verify
 from ..jit.header import Interface, header_text, interface_of
-from ..jit.object import Emitter, find_target, schedule_target, write_library
+from ..jit.object import Emitter, find_target, host_triple, schedule_target, write_library
+from ..jit.triples import is_like
 from ..lowering import pipeline_to
 from .command import InputError
 from .modules import defined
@@ -86,7 +87,7 @@ def link(code: bytes, output: str, triple: str | None) -> None:
     Raises: InputError when there is no compiler, or it fails.
     """
     given = os.environ.get("CC", "")
-    if triple is not None and not given and triple.split("-")[0] != platform.machine():
+    if triple is not None and not given and not is_like(triple, host_triple()):
         raise InputError(
             f"a shared library for {triple} needs a C compiler for it: set CC, as CC={triple}-gcc"
         )
@@ -118,5 +119,5 @@ def _advance(module: Module, stage: str, entries: tuple[str, ...], level: int) -
 def _nothing_to_compile(interface: Interface) -> str:
     if not interface.left_out:
         return "the module has no function with a body: there is nothing to compile"
-    reasons = "\n".join(f"  @{name}: {reason}" for name, reason in interface.left_out)
+    reasons = "\n".join(f"  {written('@', name)}: {reason}" for name, reason in interface.left_out)
     return f"no function of the module has a C interface:\n{reasons}"

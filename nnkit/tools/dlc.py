@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from .command import STDIN, UsageError, load, run_tool, write_output
-from .dlopt import LEVELS, Parser
+from .command import LEVELS, Parser, UsageError, load, report, run_tool
+from .files import STDIN, check_outputs, file_name, shown, write_output
 
 KINDS = {
     "ir": "", "compute": "", "schedule": "", "llvm": "", "header": "",
@@ -18,7 +18,6 @@ KINDS = {
 """What can be made, and how a file of it is called; text without a name of its own goes to stdout."""
 
 EXAMPLES = """\
-examples:
   dlc model.dl --header                  model.o and model.h
   dlc model.dl --emit shared --header -o libmodel.so
                                          a library that C and ctypes load, and libmodel.h
@@ -28,44 +27,42 @@ examples:
   dlc model.dl --emit schedule           the loops and the places of all buffers
 
   cc main.c model.o -lm                  main.c includes model.h
-
-exit codes: 0 done, 1 wrong input, 2 wrong command line, 3 a bug of NNKit
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool; the exit code."""
-    return run_tool("dlc", lambda: _work(_parser().parse_args(argv)))
+    return run_tool(_parser(), _work, argv)
 
 
 def _parser() -> Parser:
-    parser = Parser(
-        prog="dlc",
-        description="Compile a module of NNKit's IR.  Every function with a body becomes a C function.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+    description = (
+        "Compile a module of NNKit's IR.  Every function with a body becomes a C function."
     )
+    parser = Parser("dlc", description, EXAMPLES)
     add = parser.add_argument
     add(
         "file",
         nargs="?",
         default=STDIN,
+        type=file_name,
         metavar="FILE",
         help="text of a module; '-' or none: standard input",
     )
     add("-O", dest="level", default="2", metavar="0..3", help="how much to optimise; 2 by default")
     add("--emit", choices=KINDS, default="obj", help="what to make; obj by default")
     add("--header", action="store_true", help="write a C header beside the output")
-    add("-o", dest="output", metavar="FILE",
+    add("-o", dest="output", metavar="FILE", type=file_name,
         help="where to write; '-': standard output; by default the input's name with another suffix")  # fmt: skip
     add(
         "--target",
+        type=file_name,
         metavar="TRIPLE",
         help="the machine to compile for, as aarch64-linux-gnu; by default this one",
     )
     add(
         "--cpu",
+        type=file_name,
         metavar="CPU",
         help="its processor, 'native' for this one; by default what all of its kind can do",
     )
@@ -77,6 +74,17 @@ def _work(options: argparse.Namespace) -> int:
         raise UsageError(f"there is no level -O{options.level}: the levels are -O0 to -O3")
     output = _output(options)
     header = _header(options, output)
+    check_outputs([output, *([header] if header else [])], [options.file])
+    try:
+        _compile(options, output, header)
+    except (BrokenPipeError, UsageError):
+        raise
+    except Exception as error:
+        return report("dlc", error, shown(options.file))
+    return 0
+
+
+def _compile(options: argparse.Namespace, output: str, header: str | None) -> None:
     module = load("modules").read_module(options.file)
     build: Any = load("build")
     made = build.compile_module(
@@ -88,7 +96,6 @@ def _work(options: argparse.Namespace) -> int:
         write_output(output, made.data)
     if header:
         write_output(header, made.header)
-    return 0
 
 
 def _output(options: argparse.Namespace) -> str:
@@ -97,9 +104,10 @@ def _output(options: argparse.Namespace) -> str:
     if output is None and not suffix:
         return STDIN
     if output is None:
-        if options.file == STDIN:
-            raise UsageError(f"--emit {options.emit} of standard input needs -o")
-        return str(PurePath(PurePath(options.file).name).with_suffix(suffix))
+        name = PurePath(options.file).name
+        if options.file == STDIN or name in ("", ".."):
+            raise UsageError(f"--emit {options.emit} of {_source(options.file)} needs -o")
+        return str(PurePath(name).with_suffix(suffix))
     if output == STDIN and options.emit == "shared":
         raise UsageError("a shared library is written to a file: give one with -o")
     return output
@@ -113,10 +121,13 @@ def _header(options: argparse.Namespace, output: str) -> str | None:
         raise UsageError(
             "--header needs a file to stand beside: give one with -o, or use --emit header"
         )
-    path = str(PurePath(output).with_suffix(".h"))
-    if path == output:
-        raise UsageError(f"the header would be written over {output}")
-    return path
+    if PurePath(output).name in ("", ".."):
+        raise UsageError(f"{output} is a directory: give the name of a file with -o")
+    return str(PurePath(output).with_suffix(".h"))
+
+
+def _source(path: str) -> str:
+    return "standard input" if path == STDIN else path
 
 
 if __name__ == "__main__":

@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
-from .command import STDIN, UsageError, load, report, run_tool, write_output
+from .command import Parser, UsageError, complain, load, report, run_tool
+from .files import STDIN, check_outputs, file_name, shown, write_output
 
 STAGES = ("raw", "optimizable", "compute", "schedule")
-LEVELS = ("0", "1", "2", "3")
 
 EXAMPLES = """\
-examples:
   dlopt model.dl                         check a module and print it
   dlopt model.dl -O2                     simplify, differentiate, simplify
   dlopt model.dl -p cse,dce --verify-each --time-passes -o smaller.dl
@@ -23,35 +22,22 @@ examples:
   dlopt model.dl --stage compute         loop nests
   dlopt model.dl --run '@f(1, <2, 3>)'   call a function; types come from its signature
   dlopt model.dl --run '@f(1, <2, 3>)' --with both
-                                         the evaluator and compiled code must agree to the bit
-
-exit codes: 0 done, 1 wrong input, 2 wrong command line, 3 a bug of NNKit
+                                         the evaluator and compiled code must agree
 """
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are exceptions."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool; the exit code."""
-    return run_tool("dlopt", lambda: _work(_parser().parse_args(argv)))
+    return run_tool(_parser(), _work, argv)
 
 
 def _parser() -> Parser:
-    parser = Parser(
-        prog="dlopt",
-        description="Check, transform, print and run modules of NNKit's IR.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    description = "Check, transform, print and run modules of NNKit's IR."
+    parser = Parser("dlopt", description, EXAMPLES)
     add = parser.add_argument
-    add("files", nargs="*", metavar="FILE", help="text of a module; '-' or none: standard input")
-    add("-o", dest="outputs", action="append", default=[], metavar="FILE",
+    add("files", nargs="*", metavar="FILE", type=file_name,
+        help="text of a module; '-' or none: standard input")  # fmt: skip
+    add("-o", dest="outputs", action="append", default=[], metavar="FILE", type=file_name,
         help="where to write, once per input; '-': standard output, the default")  # fmt: skip
     add("-p", dest="steps", action="append", default=[], metavar="PASS[,PASS]...",
         type=lambda names: ("-p", names),
@@ -65,8 +51,11 @@ def _parser() -> Parser:
     )
     add("--run", dest="calls", action="append", default=[], metavar="CALL",
         help="call a function, @f(1, 2.5, <1, 2>), and print what it returns, not the module")  # fmt: skip
-    add("--with", dest="runner", choices=("evaluator", "jit", "both"), default="evaluator",
+    add("--with", dest="runner", choices=("evaluator", "jit", "both"),
         help="what --run runs: the reference evaluator, compiled code, or both to compare")  # fmt: skip
+    add("--tolerance", metavar="ULPS", type=_tolerance,
+        help="by how many units in the last place floats may differ with --with both; 0: to the bit; "
+        "by default two thirds of the digits agree, which are 256 in f32")  # fmt: skip
     add("--print-ir", action="store_true", help="print the module also with -o or --run")
     add(
         "--print-changed",
@@ -75,7 +64,9 @@ def _parser() -> Parser:
     )
     add("--verify-each", action="store_true", help="verify after every pass")
     add(
-        "--no-verify", action="store_true", help="do not verify the input, nor the result of passes"
+        "--no-verify",
+        action="store_true",
+        help="do not verify the input, nor the result of passes; only what --run runs",
     )
     add("--time-passes", action="store_true", help="print what each pass took to stderr")
     add(
@@ -83,19 +74,16 @@ def _parser() -> Parser:
         action="store_true",
         help="print instructions, flops and bytes before and after to stderr",
     )
-    add("-v", "--verbose", action="store_true", help="with --stats: of every function")
+    add("-v", "--verbose", action="store_true", help="--stats of every function")
     return parser
 
 
 def _work(options: argparse.Namespace) -> int:
     files: list[str] = options.files or [STDIN]
-    outputs = _outputs(options, len(files))
-    if options.verify_each and options.no_verify:
-        raise UsageError("--verify-each and --no-verify exclude each other")
-    if files.count(STDIN) > 1:
-        raise UsageError("standard input can be read once")
+    _check(options, files)
+    outputs = _outputs(options.outputs, files)
     plan: Any = None
-    if options.steps or options.stage or options.stats:
+    if options.steps or options.stage or options.stats or options.verbose:
         plan = load("optimize").plan_of(options.steps, options.stage)
     modules = load("modules")
     worst = 0
@@ -105,7 +93,7 @@ def _work(options: argparse.Namespace) -> int:
         except (BrokenPipeError, UsageError):
             raise
         except Exception as error:
-            worst = max(worst, report("dlopt", error, modules.shown(file)))
+            worst = max(worst, report("dlopt", error, shown(file)))
     return worst
 
 
@@ -123,15 +111,14 @@ def _process(
             reports=optimize.Reports(
                 changes=options.print_changed,
                 times=options.time_passes,
-                statistics=options.stats,
+                statistics=options.stats or options.verbose,
                 verbose=options.verbose,
             ),
         )
     results: list[str] = []
     text = modules.print_module(module) if output or options.print_ir or not options.calls else ""
     if options.calls:
-        run = load("call").run_call
-        results = [run(module, call, options.runner) for call in options.calls]
+        results = [_run(options, module, call) for call in options.calls]
     if output:
         write_output(output, text)
     if text and (options.print_ir or not output) and output != STDIN:
@@ -140,16 +127,51 @@ def _process(
         write_output(STDIN, f"{result}\n")
 
 
-def _outputs(options: argparse.Namespace, count: int) -> Sequence[str | None]:
-    outputs: list[str] = options.outputs
+def _run(options: argparse.Namespace, module: Any, call: str) -> str:
+    """What a call returns; how far both runs were apart is said on stderr."""
+    runner = options.runner or "evaluator"
+    returned = load("call").run_call(
+        module, call, runner, tolerance=options.tolerance, verified=not options.no_verify
+    )
+    if runner == "both":
+        said = f"differ by at most {returned.gap}" if returned.gap else "agree to the bit"
+        complain("dlopt", f"{call}: the evaluator and compiled code {said}")
+    text: str = returned.text
+    return text
+
+
+def _check(options: argparse.Namespace, files: Sequence[str]) -> None:
+    """Raises: UsageError for options that do not fit together."""
+    if options.verify_each and options.no_verify:
+        raise UsageError("--verify-each and --no-verify exclude each other")
+    if options.runner and not options.calls:
+        raise UsageError("--with says what runs a call: give one with --run")
+    if options.tolerance is not None and options.runner != "both":
+        raise UsageError("--tolerance is for --with both")
+    if files.count(STDIN) > 1:
+        raise UsageError("standard input can be read once")
+
+
+def _tolerance(text: str) -> float:
+    try:
+        ulps = float(text)
+    except ValueError:
+        ulps = -1.0
+    if not ulps >= 0:
+        raise argparse.ArgumentTypeError(f"a number of ulps is expected, not {text!r}")
+    return ulps
+
+
+def _outputs(outputs: Sequence[str], files: Sequence[str]) -> Sequence[str | None]:
+    """One for each input, which may be written over by its own output alone."""
     if not outputs:
-        return [None] * count
-    if len(outputs) != count:
-        raise UsageError(f"-o is given {len(outputs)} times for {count} inputs: once per input")
-    named = [output for output in outputs if output != STDIN]
-    for output in named:
-        if named.count(output) > 1:
-            raise UsageError(f"two inputs would be written to {output}")
+        return [None] * len(files)
+    if len(outputs) != len(files):
+        count, inputs = len(outputs), len(files)
+        raise UsageError(f"-o is given {count} times for {inputs} inputs: once per input")
+    check_outputs(outputs, ())
+    for number, output in enumerate(outputs):
+        check_outputs([output], [*files[:number], *files[number + 1 :]])
     return outputs
 
 

@@ -7,7 +7,7 @@ from ..core.ir.surgery import walk
 from ..core.ops import Apply
 from ..core.text import parse_module, print_module
 from ..core.verify import verify
-from .command import read_text, shown
+from .files import read_text, shown
 
 __all__ = ["defined", "print_module", "read_module", "roots"]
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.errors import InternalError, UnsupportedError
 from ..core.ir import Module
+from ..core.location import located
 from ..core.types import TensorType, Type, elements_of
 from ..jit import program
 from ..jit.emit.checks import error_of
@@ -95,8 +96,4 @@ def _refuse(*arguments: Any) -> NoReturn:
 
 
 def _explain(site: CheckSite, first: int, second: int) -> NoReturn:
-    error = error_of(site, first, second)
-    place = site.location.resolve() if site.location is not None else None
-    if place is None:
-        raise error
-    raise type(error)(f"{place.file}, line {place.line}: {error}")
+    raise located(error_of(site, first, second), site.location)

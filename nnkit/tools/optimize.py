@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..core.analysis import Analyses
 from ..core.errors import InternalError, VerifyError
 from ..core.ir import Module, Stage
 from ..core.ir.surgery import clone_module
 from ..core.passes import Pass, PassRun, Pipeline, run_pipeline
-from ..core.schedule.target import Target
 from ..core.text import print_function, print_module
 from ..core.types import written
 from ..core.verify import verify
-from ..lowering import STAGES, Differentiate, pipeline_to
-from .command import InputError, UsageError, load, print_error
-from .dlopt import LEVELS
-from .modules import roots
+from ..optimization import optimizing
+from .command import LEVELS, InputError, UsageError, load, print_error
 from .passes import PASSES, passes_of
 from .statistics import comparison, measure
 
@@ -47,7 +45,7 @@ def plan_of(steps: Sequence[tuple[str, str]], stage: str | None) -> Plan:
             passes.extend(passes_of(text))
         elif text in LEVELS:
             level = int(text)
-            passes.extend(pipeline_to("optimizable", (), level=level))
+            passes.extend(optimizing(level))
         else:
             raise UsageError(f"there is no level -O{text}: the levels are -O0 to -O3")
     return Plan(tuple(passes), stage, 2 if level is None else level, level is not None)
@@ -78,10 +76,11 @@ def transform(
     """
     pipeline = _pipeline(module, plan)
     before = measure(module) if reports.statistics else None
-    texts = _texts(module) if reports.changes else {}
+    texts: Mapping[str, str] = _texts(module) if reports.changes else {}
+    analyses = Analyses(module)
     runs: list[PassRun] = []
     for a_pass in pipeline:
-        runs += _run(module, a_pass, verified=verified, verify_each=verify_each)
+        runs += _run(module, a_pass, analyses, verified=verified, verify_each=verify_each)
         if reports.changes:
             old, texts = texts, _texts(module)
             print_error(_differences(a_pass.name, old, texts))
@@ -98,11 +97,15 @@ def transform(
             raise InternalError(f"after the passes {names}: {error}") from error
 
 
-def _run(module: Module, a_pass: Pass, *, verified: bool, verify_each: bool) -> list[PassRun]:
+def _run(
+    module: Module, a_pass: Pass, analyses: Analyses, *, verified: bool, verify_each: bool
+) -> list[PassRun]:
     """Run one pass; if it fails on what nobody verified, that is looked at first."""
     given = None if verified else clone_module(module)
     try:
-        return run_pipeline(module, [a_pass], verifier=verify, verify=verify_each or None)
+        return run_pipeline(
+            module, [a_pass], verifier=verify, verify=verify_each or None, analyses=analyses
+        )
     except Exception as error:
         if given is not None:
             _blame(given, a_pass, error)
@@ -152,24 +155,6 @@ def _pipeline(module: Module, plan: Plan) -> Pipeline:
         raise InputError(
             f"the module is in stage {module.stage.value}: passes run in the stages raw and optimizable"
         )
-    pipeline = list(plan.passes)
     if plan.stage is None:
-        return pipeline
-    here = module.stage.value
-    if plan.optimized or any(isinstance(a_pass, Differentiate) for a_pass in plan.passes):
-        here = "optimizable"
-    if STAGES.index(plan.stage) < STAGES.index(here):
-        raise InputError(f"the module is in stage {here} and cannot go back to {plan.stage}")
-    first = STAGES.index(here) + 1
-    if here == "optimizable" and not plan.optimized:
-        first -= 1  # a text of this stage may still have declarations without bodies
-    entries = roots(module)
-    target = _host() if plan.stage == "schedule" else None
-    for step in STAGES[first : STAGES.index(plan.stage) + 1]:
-        pipeline += pipeline_to(step, entries, level=plan.level, target=target)
-    return pipeline
-
-
-def _host() -> Target:
-    target: Target = load("native").host()
-    return target
+        return plan.passes
+    return (*plan.passes, *load("stages").steps_to(plan.stage, module, plan))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..core.passes import ALL, Pass
-from ..lowering import Differentiate
+from ..optimization import Differentiate
 from .command import UsageError
 
 PASSES: Mapping[str, Pass] = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..core.analysis.cost import Cost, Costs, Count
+from ..core.analysis.cost import Costs
+from ..core.analysis.count import Cost, Count
 from ..core.ir import Module
 from ..core.types import written
 from .modules import roots

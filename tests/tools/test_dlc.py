@@ -218,6 +218,14 @@ func @nothing: (f32) -> f32 {
 'entry(%x: f32):
     return %x: f32
 }
+func @"a-b": (f32) -> f32 {
+'entry(%x: f32):
+    return %x: f32
+}
+func @a_b: (f32) -> f32 {
+'entry(%"x 1": f32):
+    return %"x 1": f32
+}
 func @é: (f32) -> f32 {
 'entry(%_: f32):
     %y = negate %_: f32
@@ -232,10 +240,12 @@ def test_names_that_c_does_not_allow(tmp_path: Path) -> None:
     dlc(tmp_path / "hostile.dl", "--header", "-o", tmp_path / "hostile.o")
     header = (tmp_path / "hostile.h").read_text()
     for prototype in (
-        "int_(const float *for_,",
-        "int__2(const float *x,",
+        "int__2(const float *for_,",
+        "int_(const float *x,",  # what C allows keeps its name
         "f9_lives(void)",
         "nothing_(",
+        "a_b_2(const float *x,",
+        "a_b(const float *x_1,",
     ):
         assert prototype in header, header
     (tmp_path / "main.c").write_text(
@@ -244,6 +254,17 @@ def test_names_that_c_does_not_allow(tmp_path: Path) -> None:
     strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]
     compile_c(*strict, tmp_path / "main.c", tmp_path / "hostile.o", "-o", tmp_path / "main")
     assert subprocess.run([tmp_path / "main"], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["a\udcffb.dl", "é.dl", 'a"b\\.dl', "%s.dl", "-x.dl"])
+def test_names_of_files_go_into_messages(tmp_path: Path, name: str) -> None:
+    try:
+        (tmp_path / name).write_text(MODEL)
+    except (OSError, UnicodeError):
+        pytest.skip("the file system does not take this name")
+    for kind in ("llvm", "schedule", "asm"):
+        finished = run("dlc", "--emit", kind, "-o", "-", "--", str(tmp_path / name))
+        assert finished.code == 0, finished.err
 
 
 @pytest.fixture(scope="module")
@@ -312,10 +333,37 @@ def test_objects_for_other_machines(folder: Path, triple: str, machine: int) -> 
     assert elf_machine((folder / "cross.o").read_bytes()) == machine
 
 
+@pytest.mark.parametrize("cpu", [[], ["--cpu", "sifive-u74"]])
+def test_objects_for_riscv_pass_floats_in_registers(folder: Path, cpu: list[str]) -> None:
+    target = ["--target", "riscv64-linux-gnu", *cpu]
+    dlc(folder / "model.dl", *target, "-o", folder / "cross.o")
+    flags = struct.unpack_from("<I", (folder / "cross.o").read_bytes(), 48)[0]
+    assert flags == 0x5, "EF_RISCV_RVC and EF_RISCV_FLOAT_ABI_DOUBLE"
+    assembly = dlc(folder / "model.dl", *target, "--emit", "asm", "-o", "-").out
+    assert "fmul.s" in assembly and "__mulsf3" not in assembly
+
+
+@pytest.mark.parametrize(
+    ("triple", "magic"),
+    [
+        ("x86_64-windows-msvc", b"\x64\x86"),
+        ("x86_64-w64-mingw32", b"\x64\x86"),
+        ("aarch64-pc-windows-msvc", b"\x64\xaa"),
+        ("arm64-macos", b"\xcf\xfa\xed\xfe"),
+        ("x86_64-apple-macosx14.0", b"\xcf\xfa\xed\xfe"),
+        ("aarch64-none-elf", b"\x7fELF"),
+        ("x86_64-linux-musl", b"\x7fELF"),
+    ],
+)
+def test_objects_have_the_format_of_the_system(folder: Path, triple: str, magic: bytes) -> None:
+    dlc(folder / "model.dl", "--target", triple, "-o", folder / "cross.o")
+    assert (folder / "cross.o").read_bytes().startswith(magic)
+
+
 def test_text_for_aarch64_has_its_vectors_and_nothing_of_x86(folder: Path) -> None:
     target = ["--target", "aarch64-linux-gnu"]
     llvm = dlc(folder / "model.dl", *target, "--emit", "llvm").out
-    assert 'target triple = "aarch64-linux-gnu"' in llvm and "x86" not in llvm
+    assert 'target triple = "aarch64-unknown-linux-gnu"' in llvm and "x86" not in llvm
     assert "<4 x float>" in llvm and "<8 x float>" not in llvm
     assembly = dlc(folder / "model.dl", *target, "--emit", "asm", "-o", "-").out
     assert ".4s" in assembly
@@ -331,10 +379,12 @@ def test_the_cpu_decides_the_width(folder: Path) -> None:
         assert not any(other in text for other in others if other > register), cpu
 
 
-def test_native_code_runs_here(folder: Path) -> None:
-    if CC is None:
+@pytest.mark.parametrize("target", [[], ["--target", f"{platform.machine()}-linux-gnu"]])
+def test_native_code_runs_here(folder: Path, target: list[str]) -> None:
+    if CC is None or platform.system() != "Linux":
         pytest.skip("there is no C compiler")
-    dlc(folder / "model.dl", "--emit", "shared", "--cpu", "native", "-o", folder / "native.so")
+    options = ["--emit", "shared", "--cpu", "native", *target]
+    dlc(folder / "model.dl", *options, "-o", folder / "native.so")
     y = np.zeros((20, 40), np.float32)
     assert call(ctypes.CDLL(str(folder / "native.so")).layer, *inputs(), y) == 0
     np.testing.assert_allclose(y, expected()[0], rtol=1e-5, atol=1e-6)
@@ -374,23 +424,38 @@ func @f: ((f32) -> f32) -> f32 {
 @pytest.mark.parametrize(
     ("text", "arguments", "code", "message"),
     [
-        (EMPTY, ["-o", "x.o"], 1, "error: the module has no function with a body"),
+        (EMPTY, ["-o", "x.o"], 1, "error: <stdin>: the module has no function with a body"),
         (EMPTY, [], 2, "--emit obj of standard input needs -o"),
         (EMPTY, ["-O9"], 2, "there is no level -O9"),
         (EMPTY, ["--emit", "exe"], 2, "invalid choice: 'exe'"),
         (EMPTY, ["--emit", "shared", "-o", "-"], 2, "a shared library is written to a file"),
         (EMPTY, ["--header", "-o", "-"], 2, "--header needs a file to stand beside"),
-        (EMPTY, ["--header", "-o", "a.h"], 2, "the header would be written over a.h"),
+        (EMPTY, ["--header", "-o", "a.h"], 2, "two outputs would be written to a.h"),
+        (EMPTY, ["--header", "-o", ".."], 2, ".. is a directory"),
+        (EMPTY, ["-o", ""], 2, "argument -o: a name is expected, not ''"),
+        (EMPTY, ["--target", ""], 2, "argument --target: a name is expected"),
+        (EMPTY, ["--cpu", ""], 2, "argument --cpu: a name is expected"),
+        (EMPTY, [""], 2, "argument FILE: a name is expected"),
+        (EMPTY, ["/"], 2, "--emit obj of / needs -o"),
+        (MODEL, ["-o", "tests"], 1, "cannot write tests: is a directory"),
+        (MODEL, ["-o", "new/"], 1, "cannot write new/: is a directory"),
+        (MODEL, ["--emit", "shared", "-o", "nowhere/x.so"], 1, "there is no directory nowhere"),
+        (EMPTY, ["--target", "i686-linux-gnu", "--emit", "llvm"], 1, "with addresses of 64 bits"),
+        (EMPTY, ["--target", "armv7-linux-gnueabihf", "--emit", "llvm"], 1, "there is no code for armv7"),
+        (EMPTY, ["--target", "x86_64-unknown-linux-gnux32", "--emit", "llvm"], 1, "there is no code for"),
+        (EMPTY, ["--target", "nvptx64-nvidia-cuda", "--emit", "llvm"], 1, "there is no code for nvptx64"),
+        (EMPTY, ["--target", "\udcff", "--emit", "llvm"], 1, "LLVM has no target '\\udcff'"),
+        (MODEL, ["--cpu", "\udcff", "--emit", "llvm"], 1, "LLVM has no CPU '\\udcff'"),
         (EMPTY, ["--target", "foo-bar", "--emit", "asm", "-o", "-"], 1, "LLVM has no target 'foo-bar'"),
-        (EMPTY, ["--target", "wasm32", "--emit", "asm", "-o", "-"], 1, "wasm32 is no little-endian target of 64 bits"),
-        (EMPTY, ["--target", "s390x-linux-gnu", "--emit", "llvm"], 1, "no little-endian target"),
+        (EMPTY, ["--target", "wasm32", "--emit", "asm", "-o", "-"], 1, "wasm32: the architectures are x86_64"),
+        (EMPTY, ["--target", "s390x-linux-gnu", "--emit", "llvm"], 1, "there is no code for s390x-linux-gnu"),
         (EMPTY, ["--cpu", "skylak", "--target", X86, "--emit", "llvm"], 1, "did you mean skylake"),
         (EMPTY, ["--cpu", "i386", "--target", X86, "--emit", "llvm"], 1, "LLVM has no CPU 'i386'"),
         (EMPTY, ["--cpu", "native", "--target", ARM, "--emit", "llvm"], 1, "native is the CPU of this"),
         ("module", ["--emit", "llvm"], 1, "<stdin>, line 1"),
         ('module "m" stage compute', ["--emit", "llvm"], 1, "the module is in stage compute"),
         (POINTER, ["--emit", "llvm"], 1, "has a C interface:\n  @f: a value of type (f32) -> f32"),
-        (MODEL, ["-o", "nowhere/x.o"], 1, "cannot write nowhere/x.o: no such file or directory"),
+        (MODEL, ["-o", "nowhere/x.o"], 1, "cannot write nowhere/x.o: there is no directory nowhere"),
     ],
 )  # fmt: skip
 def test_messages(text: str, arguments: list[str], code: int, message: str) -> None:
@@ -398,6 +463,28 @@ def test_messages(text: str, arguments: list[str], code: int, message: str) -> N
     assert finished.code == code, finished.err
     assert finished.err.startswith("dlc: ") and message in finished.err, finished.err
     assert "Traceback" not in finished.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["{}/m.dl", "-o", "{}/m.dl"],
+        ["{}/m.dl", "-o", "{}/../here/./m.dl"],
+        ["{}/m.dl", "-o", "{}/link.o"],
+        ["{}/m.dl", "--emit", "ir", "-o", "{}/m.dl"],
+        ["{}/m.h", "--header", "-o", "{}/m.o"],
+    ],
+)
+def test_no_source_is_written_over(tmp_path: Path, arguments: list[str]) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    for name in ("m.dl", "m.h"):
+        (folder / name).write_text(MODEL)
+    (folder / "link.o").symlink_to(folder / "m.dl")
+    finished = run("dlc", *(argument.format(folder) for argument in arguments))
+    assert finished.code == 2 and "would be written over the input" in finished.err
+    assert all((folder / name).read_text() == MODEL for name in ("m.dl", "m.h"))
+    assert not (folder / "m.o").exists()
 
 
 def test_no_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
+from nnkit.core.analysis import Analyses
 from nnkit.core.ir import Module
 from nnkit.core.passes import DeadFunctions, Inline, MatrixChain, ModulePass
 from nnkit.tools import optimize, passes
@@ -118,6 +120,8 @@ def test_statistics_without_passes_and_of_what_goes() -> None:
     assert "not counted: calls of @df" in said
 
 
+INVALID_PROGRAMS = Path(__file__).parents[1] / "ir" / "verify"
+
 INVALID = """\
 module "m"
 
@@ -134,7 +138,7 @@ class Trusting(ModulePass):
 
     name: ClassVar[str] = "trusting"
 
-    def run(self, module: Module) -> bool:
+    def run(self, module: Module, analyses: Analyses) -> bool:
         return any(not f.entry.terminator.operands for f in module.functions.values())
 
 
@@ -160,6 +164,25 @@ def test_no_pass_fails_somewhere_on_invalid_ir(name: str) -> None:
         assert (
             finished.code == 0 or "was given invalid IR" in finished.err or "line" in finished.err
         )
+
+
+@pytest.mark.parametrize("path", sorted(INVALID_PROGRAMS.glob("*.dl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("runner", ["evaluator", "jit"])
+def test_nothing_runs_unverified(path: Path, runner: str) -> None:
+    text = path.read_text()
+    for name in re.findall(r"func (@\w+)", text):
+        for arguments in ("()", "(1)"):
+            finished = dlopt_of(text, "--no-verify", "--run", name + arguments, "--with", runner)
+            assert finished.code in (0, 1), finished.err
+
+
+def test_what_a_call_does_not_need_may_be_invalid() -> None:
+    text = PROGRAM + INVALID.replace("@f", "@wrong").removeprefix('module "m"')
+    assert dlopt_of(text, "--run", "@f(1)").code == 1
+    wrong = dlopt_of(text, "--no-verify", "--run", "@wrong(1)")
+    assert wrong.code == 1 and "@wrong: the block" in wrong.err, wrong.err
+    finished = dlopt_of(text, "--no-verify", "--run", "@f(1)")
+    assert finished.code == 0, finished.err
 
 
 def test_a_failing_pass_on_valid_ir_is_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,8 @@ import pytest
 from nnkit.core.errors import (
     FuelError,
     IndexOutOfRangeError,
+    NNKitError,
+    RecursionDepthError,
     ShapeError,
     TrapError,
     UnsupportedError,
@@ -226,25 +228,102 @@ def test_fuel_is_the_number_of_instructions() -> None:
 
 def test_endless_recursion_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nnkit.core.evaluate.machine.MOST_FRAMES", 5_000)
-    with pytest.raises(TrapError, match="calls are nested more than 5000 deep"):
+    with pytest.raises(
+        RecursionDepthError, match="@recur is called too deeply: more than 5000 calls"
+    ):
         run(LOOP, "recur", 0)
 
 
 def test_errors_say_where_they_happened() -> None:
-    text = """func @inner: () -> void {
+    text = """func @"in ner": () -> void {
 'entry():
     trap
     return
 }
 func @outer: () -> void {
 'entry():
-    %n = apply @inner() -> void
+    %n = apply @"in ner"() -> void
     return
 }"""
     with pytest.raises(TrapError, match="the program stopped at a trap") as caught:
         run(text, "outer")
-    [note] = caught.value.__notes__
-    assert note.startswith("in trap of @inner: <text>:4")
+    assert caught.value.__notes__ == [
+        '  in trap of @"in ner"',
+        "  <text>:4  trap\n            ^^^^",
+    ]
+
+
+FAILING = """func @take: (<3 x f32>, i64) -> f32 {
+'entry(%x: <3 x f32>, %i: i64):
+    %y = gather %x: <3 x f32> at %i: i64 along 0
+    return %y: f32
+}
+func @trips: (i64) -> <3 x f32> {
+'entry(%n: i64):
+    %z = literal 0: f32
+    %y = for 0: i64 upto %n: i64 stacking <3 x f32> {
+    'body(%i: i64):
+        yield %z: f32
+    }
+    return %y: <3 x f32>
+}
+func @freed: (f32) -> f32 {
+'entry(%x: f32):
+    %p = allocateHeap f32 count 1: i64
+    store %x: f32 to %p: *f32
+    deallocate %p: *f32
+    %y = load %p: *f32
+    return %y: f32
+}
+func @empty: () -> f32 {
+'entry():
+    %s = createStack
+    %y = pop f32 from %s: stack
+    return %y: f32
+}
+func @deep: (f32) -> f32 {
+'entry(%x: f32):
+    %y = apply @deep(%x) -> f32
+    return %y: f32
+}
+func @declared: (f32) -> f32 {
+'entry(%x: f32):
+    %y = apply @slope(%x) -> f32
+    return %y: f32
+}
+[gradient @deep]
+func @slope: (f32) -> f32
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "at"),
+    [
+        ("take", (np.zeros(3, np.float32), 3), "gather %x"),
+        ("trips", (4,), "for 0: i64"),
+        ("freed", (1.0,), "load %p"),
+        ("empty", (), "pop f32"),
+        ("deep", (1.0,), "apply @deep"),
+        ("declared", (1.0,), "apply @slope"),
+    ],
+)
+def test_every_error_has_the_line_of_its_instruction(
+    function: str, arguments: tuple[object, ...], at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nnkit.core.evaluate.machine.MOST_FRAMES", 5_000)
+    with pytest.raises(NNKitError) as caught:
+        run(FAILING, function, *arguments)
+    opcode = at.split()[0]
+    inside, shown = caught.value.__notes__
+    assert inside == f"  in {opcode} of @{function}"
+    line, caret = shown.splitlines()
+    assert at in line and line[caret.index("^") :].startswith(opcode)
+
+
+def test_what_spends_its_fuel_says_where_it_was() -> None:
+    with pytest.raises(FuelError) as caught:
+        run(FAILING, "deep", 1.0, fuel=10)
+    assert caught.value.__notes__[0].endswith("of @deep")
 
 
 FOLDING = """func @add: (f32, f32) -> f32 {
@@ -285,7 +364,7 @@ def test_ops_that_call_functions_end_with_the_fuel() -> None:
 
 
 def test_ops_that_call_functions_are_not_nested_endlessly() -> None:
-    with pytest.raises(TrapError, match="nested more than 40 deep"):
+    with pytest.raises(RecursionDepthError, match="nested more than 40 deep"):
         run(FOLDING, "deep", 1, 1)
 
 

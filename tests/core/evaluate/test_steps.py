@@ -196,7 +196,7 @@ def test_stacked_elements_lie_in_rows() -> None:
 
 @pytest.mark.parametrize(("lower", "upper", "trips"), [(0, 3, 3), (0, 1, 1), (3, -3, 0)])
 def test_stacks_have_one_element_per_iteration(lower: int, upper: int, trips: int) -> None:
-    with pytest.raises(TrapError, match=f"for stacks 2 elements and runs {trips} times"):
+    with pytest.raises(ShapeError, match=f": {trips} iterations cannot fill an axis of 2"):
         run(STACKED, "f", lower, upper)
 
 

@@ -33,7 +33,7 @@ def test_rule_7_declarations() -> None:
     gradient = Function("d", FunctionType((X,), X), declaration=GradientOf("g"))
     assert "is the gradient of @g, which does not exist" in found(module_of(negated(), gradient))
     gradient.declaration = GradientOf("f", wrt=(3,))
-    assert "wrt=3 is out of range: @f has 1 parameter" in found(module_of(negated(), gradient))
+    assert "wrt 3 is out of range: @f has 1 parameter" in found(module_of(negated(), gradient))
     gradient.declaration = GradientOf("f", seedable=True)
     assert (
         "is declared as (<4 x f32>) -> <4 x f32>; the gradient is (<4 x f32>, <4 x f32>) -> <4 x f32>"

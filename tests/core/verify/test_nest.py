@@ -91,7 +91,7 @@ def test_rule_28_indices_that_are_read() -> None:
     negative = with_nest(nest(Access(POINT), Access((Loaded(-1),))), both, I, X)
     assert "the index read -1 is read from an operand that does not stand before" in found(negative)
     scatter = Nest((4,), (Access(POINT), Access(POINT)), (Output(X, (Loaded(1),)),))
-    assert "the index read 1 is read from f32[4], which holds no integers" in found(
+    assert "the index read 1 is read from <4 x f32>, which holds no integers" in found(
         with_nest(scatter, both, I, X)
     )
 

@@ -1,4 +1,4 @@
-"""Where violations are: functions, blocks and declarations know their place in the text, as instructions do."""
+"""Where violations are: definitions, blocks, declarations and attributes know their place, as instructions do."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ func @f: (f32) -> f32 {
 
 def messages(text: str, folder: Path, change: Callable[[Module], Module] = clone_module) -> str:
     """What is wrong with the module that the file `model.dl` holds, or with a copy of it."""
-    file = folder / "model.dl"
-    file.write_text(text)
-    module = parse_module(text, str(file))
+    module = parse_module(text, f"{folder}/model.dl")  # a text that is in no file
     before, after = violations(module), violations(change(module))
     assert after == before
     return "\n".join(before)
@@ -80,7 +78,7 @@ def messages(text: str, folder: Path, change: Callable[[Module], Module] = clone
         (
             F + "[gradient @f wrt 3]\nfunc @df: (f32) -> f32\n",
             """\
-  @df: wrt=3 is out of range: @f has 1 parameter
+  @df: wrt 3 is out of range: @f has 1 parameter
     at: model.dl:8  [gradient @f wrt 3]
                      ^^^^^^^^""",
         ),
@@ -96,7 +94,42 @@ def messages(text: str, folder: Path, change: Callable[[Module], Module] = clone
             """\
   @f: has the attribute !fast; known is !inline
     at: model.dl:3  !fast func @f: (f32) -> f32 {
-                               ^^""",
+                    ^^^^^""",
+        ),
+        (
+            F.replace("func", '!inline !"very fast"\nfunc'),
+            """\
+  @f: has the attribute !"very fast"; known is !inline
+    at: model.dl:3  !inline !"very fast"
+                            ^^^^^^^^^^^^""",
+        ),
+        (
+            F + "var @v: (<35184372088832 x f32>, f32)\n",
+            """\
+  @v: a value of type (<35184372088832 x f32>, f32) is larger than the address space
+    at: model.dl:8  var @v: (<35184372088832 x f32>, f32)
+                        ^^""",
+        ),
+        (
+            F + "struct $S { #a: <35184372088832 x f32>, #b: f32 }\n",
+            """\
+  a value of type $S is larger than the address space
+    at: model.dl:8  struct $S { #a: <35184372088832 x f32>, #b: f32 }
+                           ^^""",
+        ),
+        (
+            F + "type $A = (<35184372088832 x f32>, f32)\n",
+            """\
+  a value of type (<35184372088832 x f32>, f32) is larger than the address space
+    at: model.dl:8  type $A = (<35184372088832 x f32>, f32)
+                         ^^""",
+        ),
+        (
+            F + "enum $L { ?more(i32, $L) }\n",
+            """\
+  the enum $L has no finite value: every case carries another value of it
+    at: model.dl:8  enum $L { ?more(i32, $L) }
+                         ^^""",
         ),
         (
             F + "func @h: (f32) -> f32\n",
@@ -151,9 +184,9 @@ def test_the_nearest_place_that_is_known_is_shown() -> None:
     module = parse_module(F, "model.dl")
     function = module.functions["f"]
     function.entry.instructions.pop()
-    assert violations(module)[0].endswith("\n    at: model.dl:4")
+    assert "\n    at: model.dl:4  'entry(%x: f32):\n" in violations(module)[0]
     function.entry.location = None
-    assert violations(module)[0].endswith("\n    at: model.dl:3")
+    assert "\n    at: model.dl:3  func @f" in violations(module)[0]
     function.location = None
     assert violations(module) == ["  @f: the block 'entry does not end with a terminator"]
 

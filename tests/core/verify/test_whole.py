@@ -13,6 +13,7 @@ import pytest
 import nnkit as nk
 from nnkit import Rep, Tensor2D, f32
 from nnkit.core import verify as verify_package
+from nnkit.core.analysis import Analyses
 from nnkit.core.errors import InternalError, VerifyError
 from nnkit.core.ir import (
     Block,
@@ -35,7 +36,7 @@ from nnkit.core.ops import (
     Yield,
 )
 from nnkit.core.passes import DeadCode
-from nnkit.core.passes.base import ModulePass
+from nnkit.core.passes.base import ModulePass, apply_pass
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.text import parse_module
 from nnkit.core.types import (
@@ -97,13 +98,16 @@ def test_all_violations_are_listed_with_instruction_and_place() -> None:
         "module 'm' has 3 violations:\n"
         "  @f: add takes 2 operands, not 1\n"
         "    in: %y = add %x: f32, %?: void\n"
-        "    at: model.dl:4\n"
+        "    at: model.dl:4  %y = exp %x: f32\n"
+        "                         ^^^\n"
         "  @g: calls @h, which does not exist\n"
         "    in: %y = apply @h(%x): (f32) -> f32\n"
-        "    at: model.dl:9\n"
+        "    at: model.dl:9  %y = apply @h(%x) -> f32\n"
+        "                         ^^^^^\n"
         "  @g: returns f32; the function returns i64\n"
         "    in: return %y: f32\n"
-        "    at: model.dl:10"
+        "    at: model.dl:10  return %y: f32\n"
+        "                     ^^^^^^"
     )
 
 
@@ -125,7 +129,7 @@ class Breaking(ModulePass):
 
     name: ClassVar[str] = "breaking"
 
-    def run(self, module: Module) -> bool:
+    def run(self, module: Module, analyses: Analyses) -> bool:
         module.functions["f"].entry.instructions[-1].operands = ()
         return True
 
@@ -136,7 +140,7 @@ def test_a_pass_that_breaks_a_module_is_named(monkeypatch: pytest.MonkeyPatch) -
 
     def broken() -> Module:
         module = sound()
-        Breaking().run(module)
+        apply_pass(Breaking(), module)
         return module
 
     run_pipeline(broken(), [DeadCode()], verifier=verify)

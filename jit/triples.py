@@ -1,0 +1,56 @@
+"""Triples, the names of machines: which of them there is code for, and how LLVM must be told.
+
+LLVM takes the second part of `x86_64-windows-msvc` for a vendor, knows no such system, and makes an ELF object.  So
+what people leave out is put in, as clang does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+ARCHITECTURES: Final[Mapping[str, str]] = MappingProxyType(
+    {"x86-64": "", "aarch64": "", "arm64": "", "riscv64": "+m,+a,+f,+d,+c"}
+)
+"""LLVM's names of the architectures that code is made for, and what each of their processors can do besides.
+
+Of riscv64 that is what Linux distributions ask for (RV64GC), so that floats are passed in registers (lp64d).
+"""
+
+SUPPORTED: Final = "x86_64, aarch64 and riscv64"
+
+_VENDORS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "linux": "unknown", "freebsd": "unknown", "netbsd": "unknown", "openbsd": "unknown",
+        "none": "unknown", "windows": "pc", "mingw": "w64",
+        "macos": "apple", "macosx": "apple", "darwin": "apple", "ios": "apple",
+    }
+)  # fmt: skip
+"""Operating systems, and the vendor that is meant when there is none."""
+
+
+def normalized(triple: str) -> str:
+    """`triple` with all parts: `aarch64-linux-gnu` is `aarch64-unknown-linux-gnu`."""
+    architecture, *rest = triple.split("-")
+    if rest and _system(rest[0]) in _VENDORS:
+        rest.insert(0, _VENDORS[_system(rest[0])])
+    if len(rest) > 1 and _system(rest[1]) == "mingw":
+        rest[1:2] = ["windows", "gnu"]
+    return "-".join([architecture, *rest])
+
+
+def is_like(triple: str, other: str) -> bool:
+    """Whether two triples name the same architecture and operating system."""
+    return _kind(triple) == _kind(other)
+
+
+def _kind(triple: str) -> tuple[str, str]:
+    architecture, *rest = normalized(triple).split("-")
+    names = {"amd64": "x86_64", "arm64": "aarch64"}
+    return names.get(architecture, architecture), _system(rest[1]) if len(rest) > 1 else ""
+
+
+def _system(part: str) -> str:
+    """The name of an operating system without its version."""
+    return part.rstrip("0123456789.")
