@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from ..ir import Instruction, Region, Value
-from ..ir.surgery import uses_of
 from ..ops.memory import (
     AllocateHeap,
     AllocateStack,
@@ -45,17 +44,14 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Aliases:
-    """What is known about the pointers of a function's `region`."""
+    """What is known about the pointers of a function's `region`; `uses` has all uses in it."""
 
     region: Region
+    uses: Mapping[Value, Sequence[Instruction]]
 
     @cached_property
     def _places(self) -> dict[Value, Place]:
         return {}
-
-    @cached_property
-    def _uses(self) -> Mapping[Value, Sequence[Instruction]]:
-        return uses_of(self.region)
 
     @cached_property
     def _escaped(self) -> dict[Value, bool]:
@@ -125,7 +121,7 @@ class Aliases:
         pending, seen = [base], {base}
         while pending:
             pointer = pending.pop()
-            for user in self._uses.get(pointer, ()):
+            for user in self.uses.get(pointer, ()):
                 match user.op:
                     case Load() | Deallocate() | Copy():
                         pass

@@ -11,7 +11,9 @@ Time is not an effect: a loop or recursion that may not end counts as what it do
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from ..ir import Effect, Function, Instruction, Module
 from ..ir.surgery import walk
@@ -26,21 +28,24 @@ _STAYS = Effect.WRITE | Effect.TRAP
 """What happens even if nobody uses the results."""
 
 
+class OwnEffects(NamedTuple):
+    """What a function does itself, and the functions it calls."""
+
+    effect: Effect
+    called: Sequence[str]
+
+
 class Effects:
     """The effects of a module's instructions and functions; never with CALL, which is looked through.
 
-    Answers are remembered, whole functions at a time: the cost is that of one walk over the module.
-    `forget` when instructions have changed.
+    Answers are remembered, whole functions at a time: the cost is that of one walk over the module, those
+    functions aside whose `own` effects are known.  They hold until instructions change: make a new one then.
     """
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, own: dict[Function, OwnEffects] | None = None) -> None:
         self.module = module
+        self._own_effects = {} if own is None else own
         self._inside: dict[Instruction, Effect] = {}
-
-    def forget(self) -> None:
-        """Compute everything anew when it is next asked for."""
-        self._inside.clear()
-        self.__dict__.pop("_functions", None)
 
     def of(self, instruction: Instruction) -> Effect:
         """What `instruction` does, with its bodies and with what it calls."""
@@ -69,9 +74,11 @@ class Effects:
         effects: list[Effect] = []
         calls: list[list[int]] = []
         for function in self.module.functions.values():
-            own, called = _calls(function)
-            known = [name for name in called if name in number]
-            effects.append(own if len(known) == len(called) else EVERYTHING)
+            if function not in self._own_effects:
+                self._own_effects[function] = own_effects(function)
+            own = self._own_effects[function]
+            known = [name for name in own.called if name in number]
+            effects.append(own.effect if len(known) == len(own.called) else EVERYTHING)
             calls.append([number[name] for name in known])
         for members in components(calls):
             whole = Effect.NONE
@@ -146,12 +153,12 @@ def callees_of(instruction: Instruction) -> tuple[str, ...] | None:
     return names if names and len(names) == len(functions) else None
 
 
-def _calls(function: Function) -> tuple[Effect, list[str]]:
-    """What `function` does itself, and the functions it calls."""
+def own_effects(function: Function) -> OwnEffects:
+    """The effects of the instructions of `function`, calls aside."""
     if function.body is None:
         if function.primal is not None:
-            return Effect.NONE, [function.primal]
-        return EVERYTHING, []
+            return OwnEffects(Effect.NONE, [function.primal])
+        return OwnEffects(EVERYTHING, [])
     effect = Effect.NONE
     called: dict[str, None] = {}
     for instruction in walk(function.body):
@@ -161,4 +168,4 @@ def _calls(function: Function) -> tuple[Effect, list[str]]:
             own = EVERYTHING if callees is None else own & ~Effect.CALL
             called.update(dict.fromkeys(callees or ()))
         effect |= own
-    return effect, list(called)
+    return OwnEffects(effect, list(called))

@@ -2,20 +2,21 @@
 
     analyses = Analyses(module)
     analyses.flow(function).dominates(a, b)         computed when first asked for, then remembered
-    analyses.forget(function)                       after changing it
-    analyses.settle("licm", changed=True, preserved=Analysis.FLOW)      after a pass over the module
+    analyses.forget(function)                       after changing it, to ask again
+    analyses.settle([function], preserved=Analysis.FLOW)      after a pass that has changed this function
 
-A pass says as `preserves_analyses` what still holds after it has changed something; without that, nothing
-does.  A pass that changes nothing preserves everything.  With NNKIT_VERIFY=1 `settle` compares what is kept
-with what a new analysis finds, so that a wrong promise is noticed at the pass that makes it.
+A pipeline makes one for its module, and every pass asks it.  A pass says as `preserves_analyses` what still
+holds of a function that it has changed; without that, nothing does.  What it did not change stays known.
+
+`check` compares what is remembered with what a new analysis finds, so that a wrong promise is noticed at the
+pass that makes it; with NNKIT_VERIFY=1 pipelines do so after each.
 """
 
 from __future__ import annotations
 
 import enum
-import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..errors import InternalError
@@ -23,7 +24,7 @@ from ..ir import Function, Instruction, Module, Region, Value
 from ..ir.surgery import uses_of, walk, walk_blocks
 from ..types import PointerType
 from .alias import Aliases
-from .effects import Effects
+from .effects import Effects, OwnEffects
 from .flow import ControlFlow
 
 
@@ -66,13 +67,14 @@ class Analyses:
 
     module: Module
     _functions: dict[Function, _Remembered] = field(default_factory=dict[Function, _Remembered])
+    _own_effects: dict[Function, OwnEffects] = field(default_factory=dict[Function, OwnEffects])
     _effects: Effects | None = None
 
     @property
     def effects(self) -> Effects:
         """What the module's instructions and functions do."""
         if self._effects is None:
-            self._effects = Effects(self.module)
+            self._effects = Effects(self.module, self._own_effects)
         return self._effects
 
     def flow(self, function: Function) -> ControlFlow:
@@ -86,7 +88,7 @@ class Analyses:
         """Which pointers of `function` may lead to the same memory."""
         known = self._of(function)
         if known.aliases is None:
-            known.aliases = Aliases(known.body)
+            known.aliases = Aliases(known.body, self.uses(function))
         return known.aliases
 
     def uses(self, function: Function) -> dict[Value, list[Instruction]]:
@@ -96,32 +98,29 @@ class Analyses:
             known.uses = uses_of(known.body)
         return known.uses
 
-    def forget(
-        self, function: Function | None = None, *, preserved: Analysis = Analysis.NONE
-    ) -> None:
-        """`function`, or every one, has changed: only what is `preserved` still holds."""
-        for known in self._functions.values() if function is None else [self._of(function)]:
-            known.forget(preserved)
+    def forget(self, function: Function, *, preserved: Analysis = Analysis.NONE) -> None:
+        """`function` has changed: only what is `preserved` still holds."""
+        if function in self._functions:
+            self._functions[function].forget(preserved)
         if Analysis.EFFECTS not in preserved:
+            self._own_effects.pop(function, None)
             self._effects = None
 
-    def settle(self, after: str, *, changed: bool, preserved: Analysis = Analysis.NONE) -> None:
-        """Forget what the pass called `after` did not preserve; check the rest if NNKIT_VERIFY=1.
-
-        Raises: InternalError naming the pass whose promise was wrong.
-        """
-        if changed:
-            self.forget(preserved=preserved)
-        if os.environ.get("NNKIT_VERIFY") == "1":
-            self.check(after)
+    def settle(self, changed: Iterable[Function], *, preserved: Analysis = Analysis.NONE) -> None:
+        """A pass is done: of what it `changed` only what it `preserved` holds, of what is gone nothing."""
+        for function in changed:
+            self.forget(function, preserved=preserved)
+        alive = set(self.module.functions.values())
+        for gone in self._functions.keys() - alive:
+            del self._functions[gone]
+        for gone in self._own_effects.keys() - alive:
+            del self._own_effects[gone]
 
     def check(self, after: str) -> None:
         """Compare all that is remembered with what a new analysis finds.
 
-        Raises: InternalError if they differ.
+        Raises: InternalError naming the pass `after` which they differ.
         """
-        alive = set(self.module.functions.values())
-        self._functions = {f: known for f, known in self._functions.items() if f in alive}
         for function, known in self._functions.items():
             for wrong in _differences(function, known):
                 raise InternalError(
@@ -148,11 +147,14 @@ def _differences(function: Function, known: _Remembered) -> Iterator[str]:
     """The names of what does not hold any more."""
     if function.body is not known.body:
         return
+    uses = uses_of(known.body)
     if known.flow is not None and not _has_same_flow(known.flow, ControlFlow(known.body)):
         yield "blocks and branches"
-    if known.aliases is not None and not _has_same_aliases(known.aliases, Aliases(known.body)):
+    if known.aliases is not None and not _has_same_aliases(
+        known.aliases, Aliases(known.body, uses)
+    ):
         yield "aliases"
-    if known.uses is not None and _counted(known.uses) != _counted(uses_of(known.body)):
+    if known.uses is not None and _counted(known.uses) != _counted(uses):
         yield "uses"
 
 

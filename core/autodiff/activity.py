@@ -20,12 +20,12 @@ from typing import TypeAlias
 from ..errors import UnsupportedError
 from ..ir import Block, Effect, Extern, Function, Instruction, Module, Value
 from ..ir.nested import Nested, run_nested
+from ..location import located
 from ..ops.aggregate import Aggregate, Apply, Extract
 from ..ops.control import For, If, Structured, carried_of
 from ..ops.stopping import StopGradient
-from ..types import TensorType, Type
+from ..types import TensorType, Type, written
 from .leaves import Spans, leaf_count, leaves_of, members
-from .located import located
 from .order import callees, dependencies
 
 Masks: TypeAlias = "tuple[int, ...]"
@@ -192,10 +192,12 @@ def check_flow(instruction: Instruction, is_moving: Callable[[Value], bool]) -> 
 def straight_line(function: Function) -> Block:
     """The one block of `function`.  Raises: UnsupportedError when there is none, or several."""
     if function.body is None:
-        raise UnsupportedError(f"@{function.name} has no body, so it cannot be differentiated")
+        raise UnsupportedError(
+            f"{written('@', function.name)} has no body, so it cannot be differentiated"
+        )
     if len(function.body.blocks) != 1:
         raise UnsupportedError(
-            f"@{function.name} branches between blocks, which cannot be differentiated: "
+            f"{written('@', function.name)} branches between blocks, which cannot be differentiated: "
             "run the pass 'structurize' before"
         )
     return function.entry

@@ -14,12 +14,12 @@ from typing import TypeAlias
 from ..errors import UnsupportedError
 from ..ir import Block, Builder, Function, Instruction, Value
 from ..ir.surgery import clone_instructions
+from ..location import located
 from ..ops.aggregate import Aggregate, Extract
 from ..ops.control import Structured
 from ..types import TensorType
 from .activity import Activity, check_flow, straight_line
 from .leaves import Spans, split
-from .located import located
 
 Origin: TypeAlias = "tuple[Value, int | str]"
 """What a leaf is a copy of: a leaf of a value, or what the forward function of that name saved there."""
@@ -121,8 +121,12 @@ def _copy(copy: Copy, instruction: Instruction, operands: Sequence[Value]) -> tu
     return results
 
 
-_SPOKEN = {"if": "cond", "while": "while_loop", "for": "fori, scan, map or fold"}
-"""Control flow in the words of the language that it is written in."""
+_SPOKEN = {
+    "if": "if (cond)",
+    "while": "while (while_loop)",
+    "for": "for (fori, scan, map, fold)",
+}
+"""Control flow in the words of the IR, and of the language that it may have been written in."""
 
 
 def append_copy(
@@ -131,8 +135,8 @@ def append_copy(
     """Append `instruction` with other operands of the same types; its new results."""
     if instruction.regions:
         reason = (
-            "the gradient of {} is not supported yet: unroll with Python's own for while staging, or choose with "
-            "select"
+            "the gradient of {} is not supported yet: unroll it, in the language with Python's own for, or choose "
+            "with select"
             if isinstance(instruction.op, Structured)
             else "{} has regions, which cannot be differentiated: differentiate before loop nests are made"
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..errors import DifferentiationError
 from ..ir import Function, GradientOf, TangentOf
-from ..types import FunctionType, TupleType, Type
+from ..types import FunctionType, TupleType, Type, written
 from .leaves import elements, leaves_of
 
 
@@ -82,7 +82,7 @@ def resolve_tangent(primal: FunctionType, declaration: TangentOf) -> TangentRequ
         sources = tuple(index for index, type in enumerate(results) if has_float(type))
         if not sources:
             raise DifferentiationError(
-                f"@{declaration.primal} has {_count(len(results), 'result')}, none of them with floats: "
+                f"{written('@', declaration.primal)} has {_count(len(results), 'result')}, none of them with floats: "
                 "only floats have a tangent"
             )
     _check_wrt(primal, declaration.primal, wrt, None)
@@ -139,19 +139,19 @@ def _source(primal: FunctionType, declaration: GradientOf | TangentOf) -> int:
     results = elements(primal.result)
     name = declaration.primal
     if not results:
-        raise DifferentiationError(f"@{name} returns nothing, so it has no gradient")
+        raise DifferentiationError(f"{written('@', name)} returns nothing, so it has no gradient")
     if declaration.source is None and len(results) > 1:
         raise DifferentiationError(
-            f"the declaration names no result: @{name} has {len(results)} results, {_choice(results)}"
+            f"the declaration names no result: {written('@', name)} has {len(results)} results, {_choice(results)}"
         )
     source = declaration.source or 0
     if not 0 <= source < len(results):
         raise DifferentiationError(
-            f"from_={source} is out of range: @{name} has {_count(len(results), 'result')}"
+            f"from {source} is out of range: {written('@', name)} has {_count(len(results), 'result')}"
         )
     if not has_float(results[source]):
         raise DifferentiationError(
-            f"result {source} of @{name} is {describe(results[source])}: only floats have a gradient"
+            f"result {source} of {written('@', name)} is {describe(results[source])}: only floats have a gradient"
         )
     return source
 
@@ -172,19 +172,19 @@ def _check_wrt(
     count = len(primal.parameters)
     if not wrt:
         raise DifferentiationError(
-            f"wrt of the gradient of @{name} is empty: name at least one parameter"
+            f"wrt of the gradient of {written('@', name)} is empty: name at least one parameter"
         )
     for position, index in enumerate(wrt):
         if not 0 <= index < count:
             raise DifferentiationError(
-                f"wrt={index} is out of range: @{name} has {_count(count, 'parameter')}"
+                f"wrt {index} is out of range: {written('@', name)} has {_count(count, 'parameter')}"
             )
         label = f"{index} ({names[index]})" if names and names[index] else str(index)
         if index in wrt[:position]:
-            raise DifferentiationError(f"wrt of @{name} names parameter {label} twice")
+            raise DifferentiationError(f"wrt of {written('@', name)} names parameter {label} twice")
         if not has_float(primal.parameters[index]):
             raise DifferentiationError(
-                f"parameter {label} of @{name} is {describe(primal.parameters[index])}: only floats "
+                f"parameter {label} of {written('@', name)} is {describe(primal.parameters[index])}: only floats "
                 f"have a gradient, leave it out of wrt"
             )
 
@@ -194,11 +194,11 @@ def _check_keeping(primal: FunctionType, declaration: GradientOf | TangentOf) ->
     for position, index in enumerate(declaration.keeping):
         if not 0 <= index < count:
             raise DifferentiationError(
-                f"keeping={index} is out of range: @{declaration.primal} has {_count(count, 'result')}"
+                f"keeping {index} is out of range: {written('@', declaration.primal)} has {_count(count, 'result')}"
             )
         if index in declaration.keeping[:position]:
             raise DifferentiationError(
-                f"keeping of @{declaration.primal} names result {index} twice"
+                f"keeping of {written('@', declaration.primal)} names result {index} twice"
             )
 
 

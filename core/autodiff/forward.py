@@ -23,7 +23,7 @@ from ..ir import Block, Builder, Function, Module, Region, TangentOf, Value
 from ..ops.aggregate import Apply, Extract
 from ..ops.literal import constant
 from ..ops.terminators import Return
-from ..types import FunctionType, TupleType, Type
+from ..types import FunctionType, TupleType, Type, written
 from .activity import Activity
 from .declaration import derivative_type, resolve_tangent
 from .leaves import elements, join, leaf_count, leaves_of, mask_of, members, returned, split
@@ -53,8 +53,8 @@ class Forward:
         expected = derivative_type(primal.type, function)
         if function.type != expected:
             raise DifferentiationError(
-                f"@{function.name} is declared as {function.type}, but the tangent of @{primal.name} "
-                f"is {expected}"
+                f"{written('@', function.name)} is declared as {function.type}, but the tangent of "
+                f"{written('@', primal.name)} is {expected}"
             )
         b = Builder(Block(name="entry"))
         parameters = primal.type.parameters

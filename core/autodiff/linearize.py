@@ -21,12 +21,12 @@ from typing import TypeAlias
 
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, Value
+from ..location import located
 from ..ops.aggregate import Aggregate, Apply, Extract
 from .activity import Activity
 from .adjoints import Adjoints, Cotangent
 from .copy import Copy, copy_primal
 from .leaves import mask_of
-from .located import located
 from .pullback import Pullback, SavingCall, Signature, Source, call_backward, call_forward
 from .rules import vjp_of
 from .strength import is_strong

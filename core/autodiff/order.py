@@ -11,6 +11,7 @@ from ..errors import DifferentiationError, UnsupportedError
 from ..ir import Function, Module
 from ..ir.surgery import walk
 from ..ops.aggregate import Apply
+from ..types import written
 
 
 def declarations_in_order(module: Module) -> list[Function]:
@@ -77,7 +78,9 @@ def _needs(module: Module, name: str) -> list[str]:
     primal = [function.primal] if function.primal is not None else []
     for needed in (*primal, *callees(function)):
         if needed not in module.functions:
-            raise DifferentiationError(f"@{name} speaks of @{needed}, which is not in the module")
+            raise DifferentiationError(
+                f"{written('@', name)} speaks of {written('@', needed)}, which is not in the module"
+            )
     return [*primal, *callees(function)]
 
 
@@ -89,7 +92,7 @@ def _check_cycle(module: Module, path: list[str]) -> None:
 
 def refuse_cycle(cycle: list[str]) -> None:
     """Raises: UnsupportedError that shows how the last function of `cycle` depends on itself."""
-    chain = " → ".join(f"@{name}" for name in cycle)
+    chain = " → ".join(written("@", name) for name in cycle)
     raise UnsupportedError(
         f"the gradient of a function that depends on itself ({chain}) is not supported: unroll the "
         "recursion while staging, with a depth that is a Python number"

@@ -18,6 +18,7 @@ from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, Region, Value
 from ..ir.nested import Nested, run_nested
 from ..ir.surgery import clone_instructions
+from ..location import located
 from ..ops.aggregate import Aggregate, Apply, Extract
 from ..ops.control import For, If, Structured, While
 from ..ops.literal import constant
@@ -27,7 +28,6 @@ from ..ops.terminators import Return
 from ..types import TensorType, TupleType
 from .activity import Activity, Masks, check_flow, straight_line
 from .leaves import Leaf, Spans, leaves_of, mask_of, members
-from .located import located
 from .rules import jvp_of
 from .strength import is_strong_forward
 

@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 
 from ..analysis import Effects
 from ..errors import DifferentiationError
@@ -24,7 +24,7 @@ from ..ir.surgery import replace_uses, walk_blocks
 from ..ops.literal import constant
 from ..ops.stopping import StopGradient
 from ..ops.terminators import Return
-from ..types import Type
+from ..types import Type, written
 from .activity import Activity, straight_line
 from .adjoints import Cotangent
 from .declaration import Request, derivative_type, resolve
@@ -37,9 +37,10 @@ from .pullback import Pullback, Signature
 from .residuals import Cutter
 
 
-def differentiate(module: Module) -> None:
+def differentiate(module: Module, effects: Effects | None = None) -> bool:
     """Give every declaration of a gradient or tangent in `module` its body.  The stage becomes optimizable.
 
+    `effects` are those of the module as it is, if they are known.  Whether anything changed.
     Requires: straight-line functions of stage raw or optimizable.  Functions that are not declarations
     keep their meaning and their instructions, but for `stopGradient`.
     Cost: linear in the size of the functions, once per set of needs of their callers.
@@ -47,18 +48,20 @@ def differentiate(module: Module) -> None:
         when a function that is differentiated depends on itself.
     """
     given = list(module.functions)
-    work = _Differentiator(module)
+    work = _Differentiator(module, effects or Effects(module))
     forward = Forward(module, work.activity)
-    for function in declarations_in_order(module):
+    declared = list(declarations_in_order(module))
+    for function in declared:
         if isinstance(function.declaration, TangentOf):
             forward.define(function)
         else:
             work.define(function)
-    for function in module.functions.values():
-        _erase_stops(function)
+    erased = [function for function in module.functions.values() if _erase_stops(function)]
     for name in set(module.functions) - reachable(module, given):
         del module.functions[name]
+    changed = bool(declared or erased) or module.stage is not Stage.OPTIMIZABLE
     module.stage = Stage.OPTIMIZABLE
+    return changed
 
 
 @dataclass
@@ -66,11 +69,11 @@ class _Differentiator:
     """Fills declarations of `module`; pullbacks are remembered by their signature."""
 
     module: Module
+    effects: InitVar[Effects]
     pullbacks: dict[Signature, Pullback] = field(default_factory=dict[Signature, Pullback])
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, effects: Effects) -> None:
         self.activity = Activity(self.module)
-        effects = Effects(self.module)
         names = self.module.functions
         self.cutter = Cutter(self.module, {n for n in names if effects.of_function(n) & KEPT})
 
@@ -84,8 +87,8 @@ class _Differentiator:
         expected = derivative_type(primal.type, function, names)
         if function.type != expected:
             raise DifferentiationError(
-                f"@{function.name} is declared as {function.type}, but the gradient of @{primal.name} "
-                f"is {expected}"
+                f"{written('@', function.name)} is declared as {function.type}, but the gradient of "
+                f"{written('@', primal.name)} is {expected}"
             )
         source = elements(primal.type.result)[request.source]
         is_taken = any(parameter.name == "seed" for parameter in primal.parameters)
@@ -191,10 +194,10 @@ def _derivative(work: Linearized, argument: Value) -> Value:
     return join(work.backward, argument.type, found)
 
 
-def _erase_stops(function: Function) -> None:
-    """Replace every `stopGradient` by its operand."""
+def _erase_stops(function: Function) -> bool:
+    """Replace every `stopGradient` by its operand; whether there was any."""
     if function.body is None:
-        return
+        return False
     stands_for: dict[Value, Value] = {}
     for block in walk_blocks(function.body):
         stops = [i for i in block.instructions if isinstance(i.op, StopGradient)]
@@ -204,3 +207,4 @@ def _erase_stops(function: Function) -> None:
                 i for i in block.instructions if not isinstance(i.op, StopGradient)
             ]
     replace_uses(function.body, stands_for)
+    return bool(stands_for)

@@ -3,6 +3,9 @@
 A pass changes IR in place, keeps its meaning bit for bit (unless its text says otherwise), and says
 whether it changed anything.  Run twice, it changes nothing the second time.
 
+What it knows about the program it asks the `Analyses` that it is given, which outlive it; what it asks them
+before it changes a function holds for the function as it was.
+
 What it needs, keeps and costs stands in its docstring, which `describe` reads; `docs/passes.md` is made from that.
 """
 
@@ -13,6 +16,7 @@ import inspect
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
+from ..analysis import Analyses, Analysis
 from ..errors import InternalError
 from ..ir import Function, Module
 
@@ -23,16 +27,15 @@ class FunctionPass(abc.ABC):
 
     name: ClassVar[str]
     """As the pipeline, the command line and error messages call it."""
+    preserves_analyses: ClassVar[Analysis] = Analysis.NONE
+    """What still holds of a function that it has changed."""
 
     @abc.abstractmethod
-    def run(self, function: Function, module: Module) -> bool:
-        """Improve `function`, which has a body; whether it changed."""
+    def run(self, function: Function, analyses: Analyses) -> bool:
+        """Improve `function`, which has a body; whether it changed.
 
-    def run_all(self, module: Module) -> bool:
-        """Improve all functions of `module`; a pass can share here what it knows about the module."""
-        functions = [f for f in module.functions.values() if f.body is not None]
-        changed = [self.run(function, module) for function in functions]
-        return any(changed)
+        Only if the pass asks again about what it changed must it make `analyses` forget that.
+        """
 
 
 @dataclass(frozen=True)
@@ -40,18 +43,34 @@ class ModulePass(abc.ABC):
     """A pass that needs to see all functions together."""
 
     name: ClassVar[str]
+    preserves_analyses: ClassVar[Analysis] = Analysis.NONE
+    """What still holds of the functions that it has changed."""
+    forgets: ClassVar[bool] = False
+    """Whether it makes the analyses forget each function that it changes, so that others stay known."""
 
     @abc.abstractmethod
-    def run(self, module: Module) -> bool:
+    def run(self, module: Module, analyses: Analyses) -> bool:
         """Improve `module`; whether it changed."""
 
 
 Pass: TypeAlias = FunctionPass | ModulePass
 
 
-def apply_pass(a_pass: Pass, module: Module) -> bool:
-    """Run the pass on all of `module`; whether it changed anything."""
-    return a_pass.run(module) if isinstance(a_pass, ModulePass) else a_pass.run_all(module)
+def apply_pass(a_pass: Pass, module: Module, analyses: Analyses | None = None) -> bool:
+    """Run the pass on all of `module`; whether it changed anything.
+
+    `analyses` are what is known about the module, before and afterwards; without them nothing is.
+    """
+    analyses = Analyses(module) if analyses is None else analyses
+    if isinstance(a_pass, ModulePass):
+        changed = a_pass.run(module, analyses)
+        touched = list(module.functions.values()) if changed and not a_pass.forgets else []
+    else:
+        functions = [f for f in module.functions.values() if f.body is not None]
+        touched = [function for function in functions if a_pass.run(function, analyses)]
+        changed = bool(touched)
+    analyses.settle(touched, preserved=a_pass.preserves_analyses)
+    return changed
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..analysis.effects import Effects
-from ..ir import Function, Module
+from ..analysis import Analyses, Analysis
+from ..ir import Function
 from .base import FunctionPass
 from .control import choose_bodies, simplify_control, to_the_end
 from .fold import FOLDING
@@ -27,24 +27,17 @@ class Canonicalize(FunctionPass):
     """
 
     name: ClassVar[str] = "canonicalize"
+    preserves_analyses: ClassVar[Analysis] = Analysis.FLOW
     fast_math: bool = False
     final: bool = False
 
-    def run(self, function: Function, module: Module) -> bool:
-        return self._run(function, Effects(module))
-
-    def run_all(self, module: Module) -> bool:
-        effects = Effects(module)
-        changed = [self._run(function, effects) for function in module.functions.values()]
-        return any(changed)
-
-    def _run(self, function: Function, effects: Effects) -> bool:
+    def run(self, function: Function, analyses: Analyses) -> bool:
         body, laws = function.body, _LAWS[self.fast_math, self.final]
         if body is None:
             return False
         return to_the_end(
             body,
-            lambda: rewrite(body, laws, merge=True, effects=effects),
+            lambda: rewrite(function, laws, analyses, merge=True),
             choose_bodies,
             simplify_control,
         )

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..analysis import ControlFlow
-from ..ir import Block, Builder, Function, Module, Region, Value
+from ..analysis import Analyses, Analysis, ControlFlow
+from ..ir import Block, Builder, Function, Region, Value
 from ..ops import Return
 from .base import FunctionPass
 from .edges import Edge, branch_to, edges_into
@@ -36,15 +36,20 @@ class CanonicalizeCFG(FunctionPass):
     """
 
     name: ClassVar[str] = "canonicalize-cfg"
+    preserves_analyses: ClassVar[Analysis] = Analysis.EFFECTS | Analysis.ALIASES
 
-    def run(self, function: Function, module: Module) -> bool:
+    def run(self, function: Function, analyses: Analyses) -> bool:
         body = function.body
         if body is None or not body.entry.terminator.successors:
             return False
         changed = _free_entry(body)
         changed = _one_exit(body) or changed
+        if changed:
+            analyses.forget(function, preserved=self.preserves_analyses)
         for step in (_preheaders, _latches, _exits):
-            changed = step(body) or changed
+            if step(body, _loops(analyses.flow(function))):
+                analyses.forget(function, preserved=self.preserves_analyses)
+                changed = True
         return changed
 
 
@@ -77,28 +82,28 @@ def _one_exit(region: Region) -> bool:
     return True
 
 
-def _preheaders(region: Region) -> bool:
+def _preheaders(region: Region, loops: Sequence[_Loop]) -> bool:
     work = _Work(region)
-    for loop in _loops(region):
+    for loop in loops:
         outer = [edge for edge in work.edges[loop.header] if work.start(edge) not in loop.inside]
         if len(outer) != 1 or len(outer[0].terminator.successors) != 1:
             work.put_between(outer, loop.header, "preheader")
     return work.finish()
 
 
-def _latches(region: Region) -> bool:
+def _latches(region: Region, loops: Sequence[_Loop]) -> bool:
     work = _Work(region)
-    for loop in _loops(region):
+    for loop in loops:
         back = [edge for edge in work.edges[loop.header] if work.start(edge) in loop.inside]
         if len(back) > 1:
             work.put_between(back, loop.header, "latch")
     return work.finish()
 
 
-def _exits(region: Region) -> bool:
+def _exits(region: Region, loops: Sequence[_Loop]) -> bool:
     """From the innermost loops outwards: a new exit of an inner loop belongs to those around both its ends."""
     work = _Work(region)
-    for loop in _loops(region):
+    for loop in loops:
         leaving: dict[Block, list[Edge]] = {}
         for block in loop.inside:
             for number, target in enumerate(block.terminator.successors):
@@ -122,12 +127,12 @@ class _Loop:
     parent: _Loop | None = None
 
 
-def _loops(region: Region) -> list[_Loop]:
+def _loops(flow: ControlFlow) -> list[_Loop]:
     """Every natural loop, the inner ones first."""
-    blocks = region.blocks
+    blocks = flow.region.blocks
     found = {
         loop: _Loop(blocks[loop.header], dict.fromkeys(blocks[k] for k in sorted(loop.members())))
-        for loop in ControlFlow(region).loops.all
+        for loop in flow.loops.all
     }
     for loop, ours in found.items():
         ours.parent = found[loop.parent] if loop.parent is not None else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..analysis.effects import Effects
-from ..ir import Function, Module
+from ..analysis import Analyses, Analysis
+from ..ir import Function
 from .base import FunctionPass
 from .rewrite import rewrite
 
@@ -25,15 +25,7 @@ class CommonSubexpressions(FunctionPass):
     """
 
     name: ClassVar[str] = "cse"
+    preserves_analyses: ClassVar[Analysis] = Analysis.FLOW | Analysis.EFFECTS
 
-    def run(self, function: Function, module: Module) -> bool:
-        return self._run(function, Effects(module))
-
-    def run_all(self, module: Module) -> bool:
-        effects = Effects(module)
-        changed = [self._run(function, effects) for function in module.functions.values()]
-        return any(changed)
-
-    def _run(self, function: Function, effects: Effects) -> bool:
-        body = function.body
-        return rewrite(body, {}, merge=True, effects=effects) if body else False
+    def run(self, function: Function, analyses: Analyses) -> bool:
+        return rewrite(function, {}, analyses, merge=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from ..analysis.effects import Effects
-from ..ir import Block, Effect, Function, Instruction, Module, Region, Value
+from ..analysis import Analyses, Analysis, Effects
+from ..ir import Block, Effect, Function, Instruction, Region, Value
 from ..ir.surgery import walk_blocks
 from ..ops import (
     Branch,
@@ -47,40 +47,35 @@ class DeadCode(FunctionPass):
     """
 
     name: ClassVar[str] = "dce"
+    preserves_analyses: ClassVar[Analysis] = Analysis.FLOW
 
-    def run(self, function: Function, module: Module) -> bool:
-        return remove_dead(function.body, Effects(module)) if function.body else False
-
-    def run_all(self, module: Module) -> bool:
-        effects = Effects(module)
-        bodies = [function.body for function in module.functions.values() if function.body]
-        changed = [remove_dead(body, effects) for body in bodies]
-        return any(changed)
+    def run(self, function: Function, analyses: Analyses) -> bool:
+        return remove_dead(function, analyses)
 
 
-def remove_dead(region: Region, effects: Effects | None = None) -> bool:
-    """Remove what the body of a function does not need; whether there was anything.
+def remove_dead(function: Function, analyses: Analyses) -> bool:
+    """Remove what `function` does not need; whether there was anything.
 
-    Marks from what must happen backwards.  Without `effects`, every call must happen.
+    Marks from what must happen backwards.  Blocks that cannot be reached are forgotten, nothing else is.
     """
-    changed = _remove_unreachable(region)
-    needs = _Needs(region, effects)
+    if function.body is None:
+        return False
+    changed = remove_unreachable(function, analyses)
+    needs = _Needs(function.body, analyses.effects)
     needs.mark()
     return needs.sweep() or changed
 
 
-def _remove_unreachable(region: Region) -> bool:
-    if len(region.blocks) == 1:
+def remove_unreachable(function: Function, analyses: Analyses) -> bool:
+    """Remove the blocks that the entry does not reach, and forget them; whether there were any."""
+    body = function.body
+    if body is None or len(body.blocks) == 1:
         return False
-    reached = {region.entry}
-    pending = [region.entry]
-    while pending:
-        following = pending.pop().terminator.successors
-        pending += [block for block in dict.fromkeys(following) if block not in reached]
-        reached.update(following)
-    count = len(region.blocks)
-    region.blocks[:] = [block for block in region.blocks if block in reached]
-    return len(region.blocks) < count
+    gone = set(analyses.flow(function).unreachable)
+    if gone:
+        body.blocks[:] = [block for block in body.blocks if block not in gone]
+        analyses.forget(function, preserved=Analysis.EFFECTS)
+    return bool(gone)
 
 
 @dataclass(eq=False)
@@ -88,7 +83,7 @@ class _Needs:
     """What is known to be needed, and what to look at next."""
 
     region: Region
-    effects: Effects | None
+    effects: Effects
     values: set[Value] = field(default_factory=set[Value])
     instructions: set[Instruction] = field(default_factory=set[Instruction])
     carried: set[tuple[Instruction, int]] = field(default_factory=set[tuple[Instruction, int]])
@@ -143,7 +138,7 @@ class _Needs:
             instruction, owner = owner, parents[owner]
 
     def _must_happen(self, instruction: Instruction) -> bool:
-        if instruction.regions or self.effects is None or not instruction.op.effect:
+        if instruction.regions or not instruction.op.effect:
             return bool(instruction.op.effect & _STAYS) or never_ends(instruction)
         return not self.effects.is_removable(instruction)
 

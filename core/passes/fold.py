@@ -15,9 +15,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..analysis import Analyses, Analysis
 from ..errors import NNKitError
 from ..evaluate import evaluate_instruction
-from ..ir import Builder, Function, Instruction, Module, Op, Value
+from ..ir import Builder, Function, Instruction, Op, Value
 from ..ops import (
     Bilinear,
     Broadcast,
@@ -63,12 +64,13 @@ class Fold(FunctionPass):
     """
 
     name: ClassVar[str] = "fold"
+    preserves_analyses: ClassVar[Analysis] = Analysis.FLOW
 
-    def run(self, function: Function, module: Module) -> bool:
+    def run(self, function: Function, analyses: Analyses) -> bool:
         body = function.body
         if body is None:
             return False
-        return to_the_end(body, lambda: rewrite(body, FOLDING), choose_bodies)
+        return to_the_end(body, lambda: rewrite(function, FOLDING, analyses), choose_bodies)
 
 
 def fold(b: Builder, instruction: Instruction) -> Value | None:

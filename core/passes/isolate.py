@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ..ir import Block, Function, Instruction, Module, Value
+from ..analysis import Analyses, Analysis
+from ..ir import Block, Function, Instruction, Value
 from ..ir.surgery import make_instruction
 from ..ops import For, If, Literal, Structured, While
 from .base import FunctionPass
@@ -30,8 +31,9 @@ class Isolate(FunctionPass):
     """
 
     name: ClassVar[str] = "isolate"
+    preserves_analyses: ClassVar[Analysis] = Analysis.FLOW | Analysis.EFFECTS
 
-    def run(self, function: Function, module: Module) -> bool:
+    def run(self, function: Function, analyses: Analyses) -> bool:
         assert function.body is not None
         blocks = list(function.body.blocks)
         changed = False

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..analysis import Effects
-from ..analysis.alias import Aliases
-from ..ir import Block, Effect, Function, Instruction, Module, Region, Value
+from ..analysis import Aliases, Analyses, Analysis, Effects
+from ..ir import Block, Effect, Function, Instruction, Value
 from ..ir.nested import Nested, run_nested
 from ..ir.surgery import replace_uses, resolve, walk
 from ..ops import Copy, Deallocate, If, Load, Store
@@ -27,32 +26,27 @@ class RedundantLoads(FunctionPass):
     """
 
     name: ClassVar[str] = "redundant-loads"
+    preserves_analyses: ClassVar[Analysis] = Analysis.FLOW
 
-    def run(self, function: Function, module: Module) -> bool:
-        return self._run(function, Effects(module))
-
-    def run_all(self, module: Module) -> bool:
-        # what writes is the same afterwards
-        effects = Effects(module)
-        changed = [self._run(function, effects) for function in module.functions.values()]
-        return any(changed)
-
-    def _run(self, function: Function, effects: Effects) -> bool:
+    def run(self, function: Function, analyses: Analyses) -> bool:
         body = function.body
         if body is None or not any(isinstance(i.op, Load) for i in walk(body)):
             return False
         changed = False
         # a pointer that turns out to be another one tells more about what is loaded through it
-        while _replace_loads(body, effects):
+        while _replace_loads(function, analyses):
+            # what writes is the same afterwards
+            analyses.forget(function, preserved=Analysis.FLOW | Analysis.EFFECTS)
             changed = True
         return changed
 
 
-def _replace_loads(body: Region, effects: Effects) -> bool:
-    visit = _Walk(Aliases(body), effects)
-    for block in body.blocks:
+def _replace_loads(function: Function, analyses: Analyses) -> bool:
+    assert function.body is not None
+    visit = _Walk(analyses.aliases(function), analyses.effects)
+    for block in function.body.blocks:
         run_nested(visit.block(block, {}))
-    replace_uses(body, visit.replaced)
+    replace_uses(function.body, visit.replaced)
     return bool(visit.replaced)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
-from ..ir import Block, Builder, Function, Instruction, Module, Value
-from ..ir.surgery import replace_uses, uses_of, walk_blocks
+from ..analysis import Analyses, Analysis
+from ..ir import Block, Builder, Function, Instruction, Value
+from ..ir.surgery import replace_uses, walk_blocks
 from .base import FunctionPass
 from .dce import remove_dead
 
@@ -25,6 +26,7 @@ class Regroup(FunctionPass):
     Another grouping rounds differently: without `fast_math`, floats are left alone.
     """
 
+    preserves_analyses: ClassVar[Analysis] = Analysis.FLOW
     fast_math: bool = False
 
     @abc.abstractmethod
@@ -35,10 +37,10 @@ class Regroup(FunctionPass):
         """Whether sums and products of this element type may be grouped anew."""
         return self.fast_math or not value.tensor.dtype.is_float
 
-    def run(self, function: Function, module: Module) -> bool:
+    def run(self, function: Function, analyses: Analyses) -> bool:
         if function.body is None:
             return False
-        uses = uses_of(function.body)
+        uses = analyses.uses(function)
         replaced: dict[Value, Value] = {}
         for block in walk_blocks(function.body):
             better = self.regroupings(block, uses)
@@ -53,5 +55,5 @@ class Regroup(FunctionPass):
                     replaced[instruction.result] = made
         replace_uses(function.body, replaced)
         if replaced:
-            remove_dead(function.body)
+            remove_dead(function, analyses)
         return bool(replaced)

@@ -20,10 +20,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..analysis import ControlFlow
-from ..analysis.effects import Effects
+from ..analysis import Analyses, ControlFlow, Effects
 from ..errors import InternalError
-from ..ir import Block, Builder, Effect, Instruction, Op, Region, Value
+from ..ir import Block, Builder, Effect, Function, Instruction, Op, Region, Value
 from ..ir.surgery import replace_uses, resolve
 from ..ops import (
     Add,
@@ -64,16 +63,16 @@ def combine_laws(*books: Laws) -> Laws:
     return combined
 
 
-def rewrite(
-    region: Region, laws: Laws, *, merge: bool = False, effects: Effects | None = None
-) -> bool:
-    """Apply `laws` everywhere in `region`, bodies included, and merge equal instructions if `merge`.
+def rewrite(function: Function, laws: Laws, analyses: Analyses, *, merge: bool = False) -> bool:
+    """Apply `laws` everywhere in `function`, bodies included, and merge equal instructions if `merge`.
 
-    `effects` tells which calls do nothing but compute; without it no calls are merged.
-    Whether anything changed.
+    The blocks of the function, and where they lead, stay.  Whether anything changed.
     """
-    walk = _Walk(laws, merge, effects)
-    walk.enter(region, _Scope())
+    region = function.body
+    if region is None:
+        return False
+    walk = _Walk(laws, merge, analyses.effects)
+    walk.enter(region, _Scope(), analyses.flow(function))
     while walk.stack:
         step = walk.stack.pop()
         if isinstance(step, _Visit):
@@ -133,7 +132,7 @@ class _Walk:
 
     laws: Laws
     merge: bool
-    effects: Effects | None
+    effects: Effects
     replaced: dict[Value, Value] = field(default_factory=dict[Value, Value])
     stack: list[_Visit | _Leave] = field(default_factory=list["_Visit | _Leave"])
     found: dict[type[Op], tuple[Law, ...]] = field(default_factory=dict[type[Op], tuple[Law, ...]])
@@ -146,12 +145,12 @@ class _Walk:
         self.found[op_class] = laws
         return laws
 
-    def enter(self, region: Region, scope: _Scope) -> None:
+    def enter(self, region: Region, scope: _Scope, flow: ControlFlow | None = None) -> None:
         """Visit a region next: its blocks, each after those that dominate it."""
         if len(region.blocks) == 1:
             self.visit(region.entry, scope, {})
             return
-        flow = ControlFlow(region)
+        flow = flow or ControlFlow(region)
         dominated = {
             block: [region.blocks[child] for child in children]
             for block, children in zip(region.blocks, flow.dominators.children, strict=True)
@@ -173,7 +172,7 @@ class _Walk:
         op = instruction.op
         if op.effect is Effect.NONE:
             return not op.is_terminator
-        return self.effects is not None and self.effects.is_pure(instruction)
+        return self.effects.is_pure(instruction)
 
     def twin(self, instruction: Instruction, visit: _Visit) -> Instruction:
         """The first instruction that equals this one and is visible at it; perhaps itself."""

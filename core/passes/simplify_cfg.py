@@ -14,11 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..analysis import ControlFlow
-from ..ir import Block, Function, Instruction, Module, Region, Value
-from ..ir.surgery import replace_uses, resolve, uses_of
+from ..analysis import Analyses
+from ..ir import Block, Function, Instruction, Region, Value
+from ..ir.surgery import replace_uses, resolve
 from ..ops import Branch, BranchEnum, Conditional, EnumCase, Literal
 from .base import FunctionPass
+from .dce import remove_unreachable
 from .edges import Edge, branch_to, edges_into
 
 
@@ -34,23 +35,28 @@ class SimplifyCFG(FunctionPass):
 
     name: ClassVar[str] = "simplify-cfg"
 
-    def run(self, function: Function, module: Module) -> bool:
+    def run(self, function: Function, analyses: Analyses) -> bool:
         body = function.body
         if body is None or not body.entry.terminator.successors:
             return False
         changed = False
-        while _round(body):
+        while _round(function, body, analyses):
             changed = True
         return changed
 
 
-def _round(region: Region) -> bool:
-    changed = _decide(region)
-    changed = _drop_unreachable(region) or changed
-    changed = _thread(region) or changed
-    changed = _drop_unreachable(region) or changed
-    changed = _join(region) or changed
-    return _drop_arguments(region) or changed
+def _round(function: Function, region: Region, analyses: Analyses) -> bool:
+    def note(changed: bool) -> bool:
+        if changed:
+            analyses.forget(function)
+        return changed
+
+    changed = note(_decide(region))
+    changed = remove_unreachable(function, analyses) or changed
+    changed = note(_thread(region, analyses.uses(function))) or changed
+    changed = remove_unreachable(function, analyses) or changed
+    changed = note(_join(region)) or changed
+    return note(_drop_arguments(region, analyses.uses(function))) or changed
 
 
 def _decide(region: Region) -> bool:
@@ -82,17 +88,8 @@ def _decide(region: Region) -> bool:
     return changed
 
 
-def _drop_unreachable(region: Region) -> bool:
-    """Step 2."""
-    unreachable = set(ControlFlow(region).unreachable)
-    if unreachable:
-        region.blocks[:] = [block for block in region.blocks if block not in unreachable]
-    return bool(unreachable)
-
-
-def _thread(region: Region) -> bool:
+def _thread(region: Region, uses: dict[Value, list[Instruction]]) -> bool:
     """Step 3.  A cycle of blocks that only go on is an infinite loop, and stays."""
-    uses = uses_of(region)
     changed = False
     for block, edges in edges_into(region).items():
         if not _only_goes_on(block, uses) or block is region.entry:
@@ -136,10 +133,9 @@ def _join(region: Region) -> bool:
     return bool(gone)
 
 
-def _drop_arguments(region: Region) -> bool:
+def _drop_arguments(region: Region, uses: dict[Value, list[Instruction]]) -> bool:
     """Step 5."""
     edges = edges_into(region)
-    uses = uses_of(region)
     replaced: dict[Value, Value] = {}
     changed = False
     for block, ways in edges.items():

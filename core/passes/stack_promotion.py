@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..analysis.alias import Aliases
-from ..ir import Block, Function, Instruction, Module, Region, Value
-from ..ir.surgery import uses_of, walk
+from ..analysis import Analyses, Analysis
+from ..ir import Block, Function, Instruction, Region, Value
+from ..ir.surgery import walk
 from ..ops import AllocateHeap, AllocateStack, Deallocate, ElementPointer, Literal, Offset
 from .base import FunctionPass
 
@@ -26,16 +26,18 @@ class StackPromotion(FunctionPass):
     """
 
     name: ClassVar[str] = "stack-promotion"
+    preserves_analyses: ClassVar[Analysis] = Analysis.FLOW | Analysis.ALIASES
     most: int = 1 << 16
     """The number of values up to which the stack is the place."""
 
-    def run(self, function: Function, module: Module) -> bool:
+    def run(self, function: Function, analyses: Analyses) -> bool:
         body = function.body
         if body is None or body.entry in _targets(body):
             return False
         if not any(isinstance(i.op, AllocateHeap) for i in body.entry.instructions):
             return False
-        aliases, uses, positions = Aliases(body), uses_of(body), _positions(body.entry)
+        aliases, uses = analyses.aliases(function), analyses.uses(function)
+        positions = _positions(body.entry)
         top = set(body.entry.instructions)
         gone: set[Instruction] = set()
         changed = False

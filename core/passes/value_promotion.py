@@ -21,14 +21,15 @@ Source: Cytron et al. 1991; in structured control flow no dominance frontier is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from ..analysis import Analyses, Analysis
 from ..errors import InternalError
-from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
+from ..ir import Block, Builder, Function, Instruction, Region, Value
 from ..ir.nested import Nested, run_nested
-from ..ir.surgery import replace_uses, resolve, uses_of, walk
+from ..ir.surgery import replace_uses, resolve, walk
 from ..ops import AllocateStack, For, If, Load, Store, Structured, Undefined, While
 from .base import FunctionPass
 
@@ -45,8 +46,9 @@ class ValuePromotion(FunctionPass):
     """
 
     name: ClassVar[str] = "value-promotion"
+    preserves_analyses: ClassVar[Analysis] = Analysis.FLOW
 
-    def run(self, function: Function, module: Module) -> bool:
+    def run(self, function: Function, analyses: Analyses) -> bool:
         body = function.body
         if body is None or len(body.blocks) != 1:
             return False
@@ -54,17 +56,17 @@ class ValuePromotion(FunctionPass):
             return False
         changed = False
         # a cell that held the pointer to another one is gone then, and the other may be one too
-        while cells := _cells(body):
+        while cells := _cells(body, analyses.uses(function)):
             promotion = _Promotion(cells, _stored(body, cells))
             run_nested(promotion.block(body.entry))
             replace_uses(body, promotion.replaced)
+            analyses.forget(function, preserved=Analysis.FLOW)
             changed = True
         return changed
 
 
-def _cells(body: Region) -> set[Value]:
+def _cells(body: Region, uses: Mapping[Value, Sequence[Instruction]]) -> set[Value]:
     """Pointers to memory for one value that is only loaded and stored, and not stored by a condition."""
-    uses = uses_of(body)
     cells = {
         i.result
         for i in walk(body)

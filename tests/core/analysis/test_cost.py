@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnkit.core.analysis.cost import Cost, Costs, Count
+from nnkit.core.analysis.cost import Costs
+from nnkit.core.analysis.count import Cost, Count
 from nnkit.core.ir import Function, Module, finish_function, start_function
 from nnkit.core.ops import Return
 from nnkit.core.text import parse_module
@@ -37,6 +38,7 @@ def cost_of(body: str, parameters: str, result: str, more: str = "") -> Cost:
         ("slice %x: <9 x f32> from 2 upto 4", "%x: <9 x f32>", "<2 x f32>", 0, 16),
         ("broadcast %x: f32 to 5", "%x: f32", "<5 x f32>", 0, 24),
         ("reduce %x: <5 x 3 x f32> by add along 0", "%x: <5 x 3 x f32>", "<3 x f32>", 15, 72),
+        ("reduce %x: <5 x 3 x f32> by divide along 0", "%x: <5 x 3 x f32>", "<3 x f32>", 60, 72),
         ("dot %x: <2 x 3 x f32>, %y: <3 x 4 x f32>", "%x: <2 x 3 x f32>; %y: <3 x 4 x f32>",
          "<2 x 4 x f32>", 2 * 24, 104),
         ("dot %x: <7 x 2 x 3 x f32>, %y: <3 x f32>", "%x: <7 x 2 x 3 x f32>; %y: <3 x f32>",

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nnkit.core.analysis import EVERYTHING, Effects, can_swap, effects_of
+from nnkit.core.analysis.effects import OwnEffects
 from nnkit.core.ir import (
     Builder,
     Effect,
@@ -188,14 +189,18 @@ def test_function_values_are_followed_to_their_reference() -> None:
     assert effect(unknown) == effect(known, unknown) == effect() == EVERYTHING
 
 
-def test_what_changed_is_seen_once_forgotten() -> None:
+def test_what_changed_is_seen_by_new_effects() -> None:
     f, g = function("f", choose(call("g"), nothing)), function("g")
-    effects = Effects(module_of(f, g))
+    module, own = module_of(f, g), dict[Function, OwnEffects]()
+    effects = Effects(module, own)
     [instruction, _] = f.entry.instructions
     assert effects.is_pure(instruction)
     store_there = function("x", store).entry.instructions[0]
     g.entry.instructions.insert(0, store_there)
-    effects.forget()
+    assert list(own) == [f, g]
+    # what f does by itself stays known, and that it calls g
+    del own[g]
+    effects = Effects(module, own)
     assert effects.of(instruction) == Effect.WRITE == effects.of_function("f")
 
 

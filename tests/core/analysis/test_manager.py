@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nnkit.core.analysis.manager import Analyses, Analysis
+from nnkit.core.analysis import Analyses, Analysis, effects, manager
 from nnkit.core.errors import InternalError
-from nnkit.core.ir import Function, Module
-from nnkit.core.ir.surgery import uses_of, walk, walk_blocks
+from nnkit.core.ir import Function, Module, Stage
+from nnkit.core.ir.surgery import clone_module, uses_of, walk, walk_blocks
 from nnkit.core.ops import Load, Negate, Store
-from nnkit.core.passes import ALL, ModulePass, apply_pass
-from nnkit.core.passes.constant_propagation import ConstantPropagation
+from nnkit.core.passes import (
+    ALL,
+    CommonSubexpressions,
+    ConstantPropagation,
+    FunctionPass,
+    Structurize,
+    apply_pass,
+    run_pipeline,
+)
 from nnkit.core.passes.edges import branch_to
+from nnkit.core.passes.pipeline import MEMORY
 from nnkit.core.text import parse_module
 from nnkit.core.types import PointerType
 from tests.core.passes.pointer_programs import pointer_programs
+from tests.programs import graphs, programs
 
 TEXT = """module "m"
 stage raw
@@ -98,9 +112,19 @@ def test_what_is_forgotten_is_computed_anew_for_one_function() -> None:
 def test_a_pass_that_changes_nothing_preserves_everything() -> None:
     _, f, analyses = asked()
     flow, uses, effects = analyses.flow(f), analyses.uses(f), analyses.effects
-    analyses.settle("nothing", changed=False)
+    analyses.settle([])
     assert (analyses.flow(f), analyses.uses(f), analyses.effects) == (flow, uses, effects)
-    analyses.settle("something", changed=True)
+    analyses.settle([f])
+    assert analyses.flow(f) is not flow
+
+
+def test_what_is_gone_is_forgotten() -> None:
+    module, f, analyses = asked()
+    flow = analyses.flow(f)
+    del module.functions["f"]
+    analyses.settle([])
+    analyses.check("nothing")
+    module.add(f)
     assert analyses.flow(f) is not flow
 
 
@@ -156,64 +180,125 @@ def test_a_wrong_promise_is_noticed(
     change: Callable[[Module], None],
     promise: Analysis,
     what: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("NNKIT_VERIFY", "1")
     module, _, analyses = asked()
     change(module)
+    analyses.settle(module.functions.values(), preserved=promise)
     with pytest.raises(InternalError, match=f"after pass 'liar': the {what} are not what"):
-        analyses.settle("liar", changed=True, preserved=promise)
+        analyses.check("liar")
     # what is not promised is forgotten, and nothing is wrong
     module, _, analyses = asked()
     change(module)
-    analyses.settle("honest", changed=True)
+    analyses.settle(module.functions.values())
+    analyses.check("honest")
 
 
-def test_what_holds_can_be_promised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NNKIT_VERIFY", "1")
+def test_what_holds_can_be_promised() -> None:
     module, f, analyses = asked()
     flow = analyses.flow(f)
     change_operand(module)
-    analyses.settle("honest", changed=True, preserved=Analysis.ALL & ~Analysis.USES)
+    analyses.settle([f], preserved=Analysis.ALL & ~Analysis.USES)
+    analyses.check("honest")
     assert analyses.flow(f) is flow
 
 
-def test_nothing_is_compared_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+@dataclass(frozen=True)
+class Liar(FunctionPass):
+    """Negates what is negated once more, and says that it did nothing of the kind."""
+
+    name: ClassVar[str] = "liar"
+    preserves_analyses: ClassVar[Analysis] = Analysis.ALL
+
+    def run(self, function: Function, analyses: Analyses) -> bool:
+        change_operand(analyses.module)
+        return True
+
+
+def test_pipelines_compare_what_passes_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NNKIT_VERIFY", raising=False)
-    module, f, analyses = asked()
-    flow = analyses.flow(f)
-    change_branch(module)
-    analyses.settle("liar", changed=True, preserved=Analysis.ALL)
-    assert analyses.flow(f) is flow
+    module, _, analyses = asked()
+    run_pipeline(module, [Liar()], analyses=analyses)
+    module, _, analyses = asked()
+    monkeypatch.setenv("NNKIT_VERIFY", "1")
+    with pytest.raises(InternalError, match="after pass 'liar': the uses of @f are not what"):
+        run_pipeline(module, [Liar()], analyses=analyses)
 
 
 PASSES = {a_pass.name: a_pass() for a_pass in ALL}
+PROGRAMS = st.one_of(
+    pointer_programs().map(parse_module),
+    st.one_of(
+        programs(control=True, memory=True), graphs(control=True, memory=True), programs()
+    ).map(lambda program: program.module),
+)
 
 
 @pytest.mark.parametrize("name", sorted(PASSES))
-@settings(max_examples=10, suppress_health_check=list(HealthCheck))
-@given(text=pointer_programs(), data=st.data())
-def test_passes_preserve_what_they_say(name: str, text: str, data: st.DataObject) -> None:
-    a_pass = PASSES[name]
-    module = parse_module(text)
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@given(module=PROGRAMS, data=st.data())
+def test_passes_preserve_what_they_say(name: str, module: Module, data: st.DataObject) -> None:
     before = PASSES[data.draw(st.sampled_from(sorted(PASSES)))]
     apply_pass(before, module)
     analyses = Analyses(module)
     ask(analyses)
-    changed = apply_pass(a_pass, module)
-    preserved = getattr(a_pass, "preserves_analyses", Analysis.NONE)
-    if changed:
-        analyses.forget(preserved=preserved)
+    apply_pass(PASSES[name], module, analyses)
     analyses.check(name)
 
 
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
-@given(text=pointer_programs())
-def test_a_pass_that_is_given_analyses_leaves_only_those_that_hold(text: str) -> None:
-    module = parse_module(text)
-    analyses = Analyses(module)
-    ask(analyses)
-    a_pass = ConstantPropagation(("main",))
-    assert isinstance(a_pass, ModulePass)
-    a_pass.run_with(module, analyses)
-    analyses.check(a_pass.name)
+FILES = sorted((Path(__file__).parents[2] / "ir").glob("*.dl"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_passes_preserve_what_they_say_in_programs_of_files(path: Path) -> None:
+    module = parse_module(path.read_text())
+    for name, a_pass in PASSES.items() if module.stage is Stage.RAW else ():
+        copy = clone_module(module)
+        analyses = Analyses(copy)
+        ask(analyses)
+        apply_pass(a_pass, copy, analyses)
+        analyses.check(name)
+
+
+NAMES = ("Effects", "own_effects", "Aliases", "ControlFlow", "uses_of")
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, object]]:
+    """How often each analysis has been made of each function or body, whoever did so."""
+    counts = Counter[tuple[str, object]]()
+
+    def counted(name: str, make: Callable[..., object]) -> Callable[..., object]:
+        def wrapper(of: object, *rest: object) -> object:
+            counts[name, of] += 1
+            return make(of, *rest)
+
+        return wrapper
+
+    originals = {name: {**vars(effects), **vars(manager)}[name] for name in NAMES}
+    for module in list(sys.modules.values()):
+        for name, original in originals.items():
+            if name in vars(module) and vars(module)[name] is original:
+                monkeypatch.setattr(module, name, counted(name, original))
+    return counts
+
+
+def test_passes_that_change_nothing_compute_each_analysis_once(
+    computed: Counter[tuple[str, object]],
+) -> None:
+    module = parse_module(TEXT)
+    pipeline = [*PASSES.values(), *PASSES.values()]
+    for _ in range(4):
+        if not any(run.changed for run in run_pipeline(module, pipeline)):
+            break
+    computed.clear()
+    runs = run_pipeline(module, pipeline)
+    assert not any(run.changed for run in runs)
+    assert computed and set(computed.values()) == {1}, computed
+
+
+def test_only_what_changed_is_computed_anew(computed: Counter[tuple[str, object]]) -> None:
+    module = parse_module(TEXT)
+    changing, same = module.functions["f"], module.functions["pure"]
+    run_pipeline(module, [CommonSubexpressions(), Structurize(), *MEMORY, ConstantPropagation()])
+    assert changing.body is not None and len(changing.body.blocks) == 1
+    assert computed["own_effects", same] <= computed["uses_of", same.body] == 1

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from nnkit.core import autodiff, ops
+from nnkit.core import ops
+from nnkit.core.autodiff import reverse
+from nnkit.core.autodiff.declaration import gradient_type
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import (
     Builder,
@@ -104,13 +106,13 @@ def declare(module: Module, name: str, primal: str, **options: Any) -> Function:
     if isinstance(given.result, TupleType):
         options = {"source": 0, **options}
     declaration = GradientOf(primal, **options)
-    type = autodiff.gradient_type(given, declaration)
+    type = gradient_type(given, declaration)
     return module.add(Function(name, type, declaration=declaration))
 
 
 def differentiate(module: Module) -> None:
     """The pass, and whether what it makes keeps the rules of the IR."""
-    autodiff.differentiate(module)
+    reverse.differentiate(module)
     verify(module)
 
 
@@ -119,7 +121,7 @@ def gradient_of(parameters: Sequence[Type], body: Body, **options: Any) -> Modul
     module = Module()
     define(module, "f", parameters, body)
     declare(module, "df", "f", **options)
-    differentiate(module)
+    reverse.differentiate(module)
     return module
 
 

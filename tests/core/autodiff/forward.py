@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nnkit.core import ops
-from nnkit.core.autodiff import jvp_of
+from nnkit.core.autodiff.rules import jvp_of
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Instruction, Module, Value, finish_function, start_function
 from nnkit.core.types import TupleType

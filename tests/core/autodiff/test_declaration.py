@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nnkit.core.autodiff import gradient_type
-from nnkit.core.autodiff.declaration import derivative_type
+from nnkit.core.autodiff.declaration import derivative_type, gradient_type
 from nnkit.core.errors import DifferentiationError
 from nnkit.core.ir import Function, GradientOf, TangentOf
 from nnkit.core.types import (
@@ -115,8 +114,8 @@ def test_the_gradient_of_a_struct_is_that_struct() -> None:
 @pytest.mark.parametrize(
     ("primal", "declaration", "message"),
     [
-        (ONE, GradientOf("f", wrt=(4,)), "wrt=4 is out of range: @f has 4 parameters"),
-        (ONE, GradientOf("f", wrt=(-1,)), "wrt=-1 is out of range: @f has 4 parameters"),
+        (ONE, GradientOf("f", wrt=(4,)), "wrt 4 is out of range: @f has 4 parameters"),
+        (ONE, GradientOf("f", wrt=(-1,)), "wrt -1 is out of range: @f has 4 parameters"),
         (FunctionType((X,), X), GradientOf("f", wrt=(1,)), "@f has 1 parameter$"),
         (ONE, GradientOf("f", wrt=(0, 1, 0)), "names parameter 0 twice"),
         (ONE, GradientOf("f", wrt=()), "wrt of the gradient of @f is empty"),
@@ -129,14 +128,14 @@ def test_the_gradient_of_a_struct_is_that_struct() -> None:
             r"parameter 0 of @f is \$State \(#step: i32\[3\], #done: bool\[\]\): only floats",
         ),
         (FunctionType((TupleType((N,)),), X), GradientOf("f"), r"is a tuple \(0: i32\[3\]\)"),
-        (TWO, GradientOf("f", source=5), "from_=5 is out of range: @f has 3 results"),
-        (ONE, GradientOf("f", source=1, wrt=(0,)), "from_=1 is out of range: @f has 1 result$"),
+        (TWO, GradientOf("f", source=5), "from 5 is out of range: @f has 3 results"),
+        (ONE, GradientOf("f", source=1, wrt=(0,)), "from 1 is out of range: @f has 1 result$"),
         (TWO, GradientOf("f", source=1), r"result 1 of @f is i32\[3\]: only floats"),
         (FunctionType((X,), VOID), GradientOf("f"), "@f returns nothing"),
         (
             TWO,
             GradientOf("f", source=0, keeping=(3,)),
-            "keeping=3 is out of range: @f has 3 results",
+            "keeping 3 is out of range: @f has 3 results",
         ),
         (TWO, GradientOf("f", source=0, keeping=(1, 1)), "keeping of @f names result 1 twice"),
     ],

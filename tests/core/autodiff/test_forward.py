@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 
-from nnkit.core.autodiff import differentiate
 from nnkit.core.autodiff.declaration import has_float, tangent_type
 from nnkit.core.autodiff.leaves import elements
+from nnkit.core.autodiff.reverse import differentiate
 from nnkit.core.errors import DifferentiationError, UnsupportedError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Function, Module, TangentOf

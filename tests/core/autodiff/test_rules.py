@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nnkit.core import ops
-from nnkit.core.autodiff import jvp_of, vjp_of
+from nnkit.core.autodiff.rules import jvp_of, vjp_of
 from nnkit.core.errors import DifferentiationError, InternalError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Emitter, Module, Op, Value, finish_function

@@ -7,8 +7,10 @@ from typing import ClassVar
 
 import pytest
 
+from nnkit.core.analysis import Analyses
 from nnkit.core.errors import InternalError, VerifyError
-from nnkit.core.ir import Builder, Function, Module, Value
+from nnkit.core.evaluate import evaluate
+from nnkit.core.ir import Builder, Function, Module, Stage, Value
 from nnkit.core.ops import Add, Exp, Negate, Subtract
 from nnkit.core.passes import (
     AFTER_DIFFERENTIATION,
@@ -20,8 +22,11 @@ from nnkit.core.passes import (
     code_generation,
     run_pipeline,
 )
+from nnkit.core.passes.pipeline import DIFFERENTIABLE
 from nnkit.core.types import F32, TensorType, TupleType
-from tests.core.passes.laws import call, define, module_of, opcodes
+from nnkit.core.verify import verify
+from nnkit.optimization import Differentiate, optimizing
+from tests.core.passes.laws import call, define, module_of, opcodes, parsed
 
 X = TensorType((3,), F32)
 
@@ -32,7 +37,7 @@ class Break(FunctionPass):
 
     name: ClassVar[str] = "break"
 
-    def run(self, function: Function, module: Module) -> bool:
+    def run(self, function: Function, analyses: Analyses) -> bool:
         function.entry.instructions.clear()
         return True
 
@@ -79,6 +84,51 @@ def test_calls_stay_until_code_is_generated() -> None:
     assert list(module.functions) == ["main"]
     assert opcodes(module.functions["main"]) == "exp add aggregate"
     assert module.functions["main"].type.result == TupleType((X,))
+
+
+IN_MEMORY = """
+func @polynomial: (f64, f64) -> f64 {
+'entry(%x: f64, %y: f64):
+    %one = literal 1: i64
+    %h = allocateHeap f64 count %one: i64
+    %p = allocateStack f64 count 1
+    store %x: f64 to %p: *f64
+    %a = load %p: *f64
+    %b = multiply %a: f64, %y: f64
+    store %b: f64 to %h: *f64
+    %c = load %h: *f64
+    %d = multiply %c: f64, %a: f64
+    store %d: f64 to %p: *f64
+    %e = load %p: *f64
+    deallocate %h: *f64
+    return %e: f64
+}
+[gradient @polynomial wrt 0, 1]
+func @slopes: (f64, f64) -> (f64, f64)
+"""
+
+
+@pytest.mark.parametrize("level", PIPELINES)
+def test_derivatives_pass_through_memory_at_every_level(level: int) -> None:
+    module = parsed(IN_MEMORY)
+    run_pipeline(module, optimizing(level), verifier=verify, verify=True)
+    assert evaluate(module, "slopes", 3.0, 5.0) == (30.0, 9.0)  # of x² · y
+    assert evaluate(module, "polynomial", 3.0, 5.0) == 45.0
+
+
+def test_differentiation_says_what_it_changed() -> None:
+    text = """func @f: (f64) -> f64 {
+    'entry(%x: f64):
+        %y = stopGradient %x: f64
+        return %y: f64
+    }"""
+    module = parsed(text)
+    module.stage = Stage.OPTIMIZABLE
+    changed = [run_pipeline(module, [Differentiate()])[0].changed for _ in range(2)]
+    assert changed == [True, False]
+    raw = parsed(IN_MEMORY)
+    changed = [run.changed for run in run_pipeline(raw, [*DIFFERENTIABLE, *[Differentiate()] * 2])]
+    assert changed[-2:] == [True, False]
 
 
 def test_fast_math_is_asked_for() -> None:

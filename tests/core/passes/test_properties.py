@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir.surgery import clone_module
 from nnkit.core.ops import ALL, Power
+from nnkit.core.passes import ALL as PASSES
 from nnkit.core.passes import (
     PIPELINES,
     Canonicalize,
@@ -118,6 +119,16 @@ def test_equal_programs_become_equal_programs(program: Program) -> None:
     for module in (program.module, copy):
         run_pipeline(module, code_generation(program.entry))
     assert describe(program.module) == describe(copy)
+
+
+@pytest.mark.parametrize("pass_class", PASSES, ids=lambda pass_class: pass_class.name)
+@settings(max_examples=EXAMPLES // 4)
+@given(program=CONTROL)
+def test_a_pass_changes_nothing_the_second_time(pass_class: type[Pass], program: Program) -> None:
+    run_pipeline(program.module, [pass_class()], verifier=verify, verify=True)
+    text = describe(program.module)
+    (again,) = run_pipeline(program.module, [pass_class()])
+    assert not again.changed and describe(program.module) == text
 
 
 def assert_ends(program: Program, pipeline: Pipeline) -> None:
