@@ -1,19 +1,23 @@
-"""What optimising takes, from 10 to 100,000 instructions: `python -m benchmarks.scaling [--most N] [--level 0..3]`.
+"""What optimising takes, from 10 to 100,000 instructions: `python -m benchmarks.scaling [--most N] [--level 0..3 …]`.
 
-Three kinds of programs, made of the same ten instructions, of which one is computed twice, one is needed by nobody,
+Five kinds of programs, made of the same ten instructions, of which one is computed twice, one is needed by nobody,
 and two undo each other:
 
     straight    one block
     nested      loops in choices in loops, eight deep; one such nest after the other
     calls       functions of ten instructions, each of which calls the one before and a small one
+    blocks      blocks that branch: a choice, then a loop, whose values are also used at the end of the function
+    memory      loads and stores, of memory that becomes values, of memory that stays, and of both in a choice
 
-Each is read, verified, optimised and printed, as `dlopt -O2` does; what the passes take is listed by itself.
+Each is read, verified, optimised and printed, as `dlopt` does.  A cell says how many seconds the passes took, and how
+many everything did.  The exponent is that of everything, from the last size but one to the last: 1 is linear.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -66,6 +70,22 @@ CHOICE = """\
     %{n}.r = if %yes: bool -> <4 x f32> {{
     'then():
 """
+BLOCKS = """\
+    branch '{n}.begin(%{v}: <4 x f32>)
+'{n}.begin(%{n}.p: <4 x f32>):
+    conditional %yes: bool then '{n}.one else '{n}.other
+'{n}.one():
+{body}    branch '{n}.loop(%{n}.j: <4 x f32>, 0: i64)
+'{n}.other():
+    branch '{n}.loop(%{n}.p: <4 x f32>, 1: i64)
+'{n}.loop(%{n}.q: <4 x f32>, %{n}.n: i64):
+    %{n}.m = add %{n}.n: i64, 1: i64
+    %{n}.t = lessThan %{n}.m: i64, 10: i64
+    conditional %{n}.t: bool then '{n}.loop(%{n}.p: <4 x f32>, %{n}.m: i64) else '{n}.end
+'{n}.end():
+"""
+STORE = "    store %{v}: <4 x f32> to %{p}: *<4 x f32>\n"
+LOAD = "    %{n} = load %{p}: *<4 x f32>\n"
 CALL = "    %{n} = apply @{callee}(%{v}, %yes): (<4 x f32>, bool) -> <4 x f32>\n"
 
 
@@ -97,10 +117,51 @@ def calls(count: int) -> str:
     return _module(*functions)
 
 
+def blocks(count: int) -> str:
+    """Choices and loops as a graph of blocks."""
+    parts: list[str] = []
+    value, sums = "x", ["x"]
+    for number in range(max(1, round(count / 23))):
+        n = f"s{number}"
+        parts.append(BLOCKS.format(n=n, v=value, body=STEP.format(n=n, v=f"{n}.p")))
+        parts.append(f"    %{n}.u = negate %{n}.q: <4 x f32>\n")
+        value = f"{n}.u"
+        sums.append(value)
+    for number, term in enumerate(sums):
+        before = f"sum{number - 1}" if number else "x"
+        parts.append(f"    %sum{number} = add %{before}: <4 x f32>, %{term}: <4 x f32>\n")
+    return _module(FUNCTION.format(name="f", body="".join(parts), result=f"sum{len(sums) - 1}"))
+
+
+def memory(count: int) -> str:
+    """Cells on the stack and a variable, written and read by turns."""
+    parts: list[str] = ["    %global = literal @cell: *<4 x f32>\n"]
+    value = "x"
+    for number in range(max(1, round(count / 22))):
+        n = f"s{number}"
+        parts.append(f"    %{n}.own = allocateStack <4 x f32> count 1\n")
+        parts.append(STORE.format(v=value, p=f"{n}.own") + STORE.format(v=value, p="global"))
+        parts.append(LOAD.format(n=f"{n}.k", p=f"{n}.own") + STEP.format(n=n, v=f"{n}.k"))
+        parts.append(
+            f"    if %yes: bool {{\n    'then():\n{STORE.format(v=f'{n}.j', p=f'{n}.own')}"
+        )
+        parts.append(
+            f"{STORE.format(v=f'{n}.i', p='global')}    yield\n    }} else {{\n    'else():\n"
+        )
+        parts.append("    yield\n    }\n")
+        parts.append(LOAD.format(n=f"{n}.l", p=f"{n}.own") + LOAD.format(n=f"{n}.m", p="global"))
+        parts.append(f"    %{n}.o = add %{n}.l: <4 x f32>, %{n}.m: <4 x f32>\n")
+        value = f"{n}.o"
+    function = FUNCTION.format(name="f", body="".join(parts), result=value)
+    return _module("var @cell: <4 x f32>\n", function)
+
+
 KINDS: Mapping[str, Callable[[int], str]] = {
     "straight": straight,
     "nested": nested,
     "calls": calls,
+    "blocks": blocks,
+    "memory": memory,
 }
 
 
@@ -129,22 +190,22 @@ def instructions(module: Module) -> int:
     return sum(1 for body in bodies if body is not None for _ in walk(body))
 
 
-def table(measured: Mapping[str, Sequence[Measured]]) -> str:
-    """One row for each size, in Markdown: seconds and µs per instruction of each kind."""
-    heads = [f"{kind}: {what}" for kind in measured for what in ("instructions", "passes", "all")]
-    lines = [f"| {' | '.join(heads)} |", f"|{'---:|' * len(heads)}"]
-    for row in zip(*measured.values(), strict=True):
-        cells = [
-            text
-            for one in row
-            for text in (f"{one.instructions:,}", _cell(one, one.passes), _cell(one, one.whole))
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
+def table(measured: Mapping[str, Sequence[Measured]], sizes: Sequence[int]) -> str:
+    """One row for each kind, in Markdown: seconds of the passes and of everything, and how they grow."""
+    heads = ["", *(f"{size:,}" for size in sizes), "exponent"]
+    lines = [f"| {' | '.join(heads)} |", f"|---|{'---:|' * (len(heads) - 1)}"]
+    for kind, row in measured.items():
+        cells = [kind, *(f"{one.passes:.2g} / {one.whole:.2g}" for one in row)]
+        lines.append(f"| {' | '.join([*cells, f'{exponent(row):.2f}'])} |")
     return "\n".join(lines)
 
 
-def _cell(measured: Measured, seconds: float) -> str:
-    return f"{seconds:.3g} s, {1e6 * seconds / measured.instructions:.0f} µs"
+def exponent(row: Sequence[Measured]) -> float:
+    """How everything grows from the last program but one to the last; not a number for a single program."""
+    if len(row) < 2:
+        return math.nan
+    *_, small, large = row
+    return math.log(large.whole / small.whole) / math.log(large.instructions / small.instructions)
 
 
 def _steps(parts: list[str], prefix: str, value: str, count: int) -> str:
@@ -178,15 +239,16 @@ def _module(*functions: str) -> str:
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
     parser.add_argument("--most", type=int, default=SIZES[-1], help="the largest program")
-    parser.add_argument("--level", type=int, default=2, choices=range(4), help="as dlopt -O")
+    parser.add_argument("--level", type=int, nargs="+", default=[2, 3], choices=range(4))
     options = parser.parse_args(arguments)
     sizes = [size for size in SIZES if size <= options.most]
-    measure(straight(100), options.level)  # what is made on first use
-    measured = {
-        kind: [measure(program(size), options.level) for size in sizes]
-        for kind, program in KINDS.items()
-    }
-    print(table(measured))
+    for level in options.level:
+        measure(straight(100), level)  # what is made on first use
+        measured = {
+            kind: [measure(program(size), level) for size in sizes]
+            for kind, program in KINDS.items()
+        }
+        print(f"-O{level}\n\n{table(measured, sizes)}\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from ..errors import VerifyError
 from ..ir import Function, Module
 from ..ir.surgery import walk
 from ..ops import Apply, Reference
+from ..types import written
+
+
+def check_names(module: Module, names: Iterable[str]) -> None:
+    """Raises: VerifyError, with what there is, when one of `names` is no function of `module`."""
+    for name in names:
+        if name not in module.functions:
+            known = ", ".join(written("@", other) for other in module.functions) or "none"
+            raise VerifyError(
+                f"the module {module.name!r} has no function {written('@', name)}; its functions: {known}"
+            )
 
 
 def callees(function: Function) -> Counter[str]:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..analysis import Analyses, Analysis
 from ..ir import Block, Module, Stage, Value, nominals_in
 from ..ir.surgery import walk_blocks
 from ..types import Type
 from .base import ModulePass
-from .call_graph import reachable, symbols
+from .call_graph import check_names, reachable, symbols
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,13 @@ class DeadFunctions(ModulePass):
     """
 
     name: ClassVar[str] = "dead-functions"
+    preserves_analyses: ClassVar[Analysis] = Analysis.ALL
     roots: tuple[str, ...] = ()
 
-    def run(self, module: Module) -> bool:
+    def run(self, module: Module, analyses: Analyses) -> bool:
         if not self.roots:
             return False
+        check_names(module, self.roots)
         needed = reachable(module, self.roots)
         dead = [name for name in module.functions if name not in needed]
         for name in dead:
@@ -49,7 +52,7 @@ def _drop_types(module: Module) -> bool:
         types.add(function.type)
         if function.body is not None:
             types.update(x.type for block in walk_blocks(function.body) for x in _values(block))
-    names = {nominal.name for type in types for nominal in nominals_in(type)}
+    names = {nominal.name for nominal in nominals_in(*types)}
     unused = [
         (definitions, name)
         for definitions in (module.structs, module.enums, module.aliases)

@@ -1,20 +1,35 @@
-"""Inlining of calls."""
+"""Inlining of calls.
+
+1. How much longer a call of each function makes its caller is counted, and how much longer the module may become.
+2. Entries are done first, from the outside inwards: a callee is copied as it was written, and the calls in the
+   copy are next.  What entries call afterwards is done in the same way.
+3. Without entries, functions that nobody uses are; then come all others, callees first.
+
+So a chain of calls is copied once for its entry, and what is left of the room goes to its members.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
+from ..analysis import Analyses, Analysis
 from ..ir import Block, Builder, Function, Instruction, Module, Value
-from ..ir.surgery import clone_instructions, replace_uses, walk, walk_blocks
+from ..ir.surgery import clone_instructions, replace_uses, resolve, walk, walk_blocks
 from ..ops import Aggregate, AllocateStack, Apply, Return
 from ..types import VOID
 from .base import ModulePass
-from .call_graph import call_sites, callees, cycles_callees_first, symbols
+from .call_graph import call_sites, check_names, cycles_callees_first, reachable, symbols
 
 LARGEST = 50_000
 """Calls stay that would make a function longer than so many instructions."""
+
+GROWTH = 2
+"""Calls stay that would add more than so many times the instructions there are, or `LARGEST` where that is more.
+
+Functions that call each other twice would else grow as powers of two, and long chains with their square.
+"""
 
 
 @dataclass(frozen=True)
@@ -26,40 +41,44 @@ class Inline(ModulePass):
     recursion, have branches (structurize first) or no body, or allocate memory that lasts until they return,
     and calls that would make the caller too long.  The callees stay for `dead-functions`.
 
-    With `entries`, calls go only from these and from what they still need afterwards.  Else all functions
-    are done, callees first, and a chain of calls is copied once for each of its members.
+    With `entries`, calls go only from these and from what they still need afterwards.  Else functions that
+    nobody uses come first, and all others after them.
+
+    Where calls stay because too much would be added to the module, another run may go on from there.
 
     Requires: nothing.
     Preserves: results and effects; the instructions keep the locations of the callee.
-    Cost: linear in the size of the result, in which no function grows beyond 50,000 instructions.
+    Cost: linear: no function grows beyond 50,000 instructions, and all together become at most three times as
+        long, or 50,000 instructions longer where that is more.
     """
 
     name: ClassVar[str] = "inline"
+    preserves_analyses: ClassVar[Analysis] = (
+        Analysis.FLOW
+    )  # a value that is called may become known
     small: int | None = None
     entries: tuple[str, ...] = ()
 
-    def run(self, module: Module) -> bool:
+    def run(self, module: Module, analyses: Analyses) -> bool:
+        check_names(module, self.entries)
+        functions = module.functions
+        components = list(cycles_callees_first(module))
+        sizes = {
+            name: _size_to_inline(functions[name]) for name, *others in components if not others
+        }
         sites = call_sites(module)
-        wanted: dict[str, int] = {}
-        changed = False
-        for names in cycles_callees_first(module):
-            if not self.entries:
+        wanted = {
+            name: size
+            for name, size in sizes.items()
+            if size is not None and self._wants(functions[name], size, sites[name])
+        }
+        inlining = _Inlining(module, wanted, _room(module, self.entries))
+        inlining.go_down(self.entries or _unused(module))
+        if not self.entries:
+            for names in components:
                 for name in names:
-                    changed = _inline_calls(module.functions[name], module, wanted) or changed
-            if len(names) == 1 and names[0] not in callees(module.functions[names[0]]):
-                function = module.functions[names[0]]
-                size = _size_to_inline(function)
-                if size is not None and self._wants(function, size, sites[function.name]):
-                    wanted[function.name] = size
-        done: set[str] = set()
-        pending = [name for name in self.entries if name in module.functions]
-        while pending:
-            name = pending.pop()
-            if name not in done:
-                done.add(name)
-                changed = _inline_calls(module.functions[name], module, wanted) or changed
-                pending.extend(n for n in symbols(module.functions[name]) if n in module.functions)
-        return changed
+                    inlining.inline_into(name)
+        return inlining.changed
 
     def _wants(self, function: Function, size: int, sites: int) -> bool:
         if self.small is None or sites == 1 or "inline" in function.attributes:
@@ -75,22 +94,78 @@ def _size_to_inline(function: Function) -> int | None:
     size = -2  # the call goes, and the return
     for instruction in walk(body):
         size += 1
-        if isinstance(instruction.op, AllocateStack):
-            return None
+        match instruction.op:
+            case AllocateStack():
+                return None
+            case Apply(callee=name) if name == function.name:
+                return None
+            case _:
+                pass
     return size
 
 
-def _inline_calls(function: Function, module: Module, wanted: dict[str, int]) -> bool:
-    if function.body is None or not wanted:
-        return False
-    blocks = list(walk_blocks(function.body))
-    if not any(_callee(i) in wanted for block in blocks for i in block.instructions):
-        return False
-    expansion = _Expansion(module, wanted, sum(len(block.instructions) for block in blocks))
-    while blocks:
-        blocks.extend(expansion.expand(blocks.pop()))
-    replace_uses(function.body, expansion.replaced)
-    return bool(expansion.replaced)
+def _room(module: Module, entries: Sequence[str]) -> int:
+    """How many instructions may be added to what the entries need, or to the whole module."""
+    names = reachable(module, entries) if entries else module.functions
+    bodies = [body for name in names if (body := module.functions[name].body) is not None]
+    return max(
+        LARGEST, GROWTH * sum(len(block.instructions) for x in bodies for block in walk_blocks(x))
+    )
+
+
+def _unused(module: Module) -> list[str]:
+    """The functions that no other function calls, takes as a value, or is the derivative of."""
+    used = {
+        name
+        for function in module.functions.values()
+        for name in symbols(function)
+        if name != function.name
+    }
+    return [name for name in module.functions if name not in used]
+
+
+@dataclass
+class _Inlining:
+    """What is known while functions are done one by one; `room` is by how much they may still grow.
+
+    `wanted` are the functions whose calls go, with `_size_to_inline`.
+    """
+
+    module: Module
+    wanted: dict[str, int]
+    room: int
+    done: set[str] = field(default_factory=set[str])
+    changed: bool = False
+
+    def go_down(self, entries: Iterable[str]) -> None:
+        """Do these functions, and what they need once they are done."""
+        pending = [*entries][::-1]
+        while pending:
+            name = pending.pop()
+            if name not in self.done:
+                self.inline_into(name)
+                needed = symbols(self.module.functions[name])
+                pending.extend(n for n in needed if n in self.module.functions)
+
+    def inline_into(self, name: str) -> None:
+        """Replace the calls of one function, unless that has been done."""
+        function = self.module.functions[name]
+        if name in self.done or function.body is None:
+            self.done.add(name)
+            return
+        self.done.add(name)
+        blocks = list(walk_blocks(function.body))
+        if not any(_callee(i) in self.wanted for block in blocks for i in block.instructions):
+            return
+        size = sum(len(block.instructions) for block in blocks)
+        expansion = _Expansion(self.module, self.wanted, size, min(LARGEST, size + self.room))
+        while blocks:
+            blocks.extend(expansion.expand(blocks.pop()))
+        replace_uses(function.body, expansion.replaced)
+        self.changed = self.changed or bool(expansion.replaced)
+        self.room -= expansion.size - size
+        if name in self.wanted:
+            self.wanted[name] += expansion.size - size
 
 
 @dataclass
@@ -104,10 +179,13 @@ class _Pasted:
 
 
 class _Expansion:
-    """Replaces the calls of one function, and those that come with what is put in their place."""
+    """Replaces the calls of one function, and those that come with what is put in their place.
 
-    def __init__(self, module: Module, wanted: dict[str, int], size: int) -> None:
-        self.module, self.wanted, self.size = module, wanted, size
+    `size` is how long the function is, `largest` how long it may become.
+    """
+
+    def __init__(self, module: Module, wanted: Mapping[str, int], size: int, largest: int) -> None:
+        self.module, self.wanted, self.size, self.largest = module, wanted, size, largest
         self.replaced: dict[Value, Value] = {}
 
     def expand(self, block: Block) -> list[Block]:
@@ -129,8 +207,11 @@ class _Expansion:
         instruction = next(pasted.rest)
         if instruction.op.is_terminator:
             stack.pop()
-            values = stack[-1].values if stack else self.replaced
-            values[pasted.call.result] = _returned(block, pasted)
+            returned = _returned(block, pasted)
+            if stack:
+                stack[-1].values[pasted.call.result] = returned
+            else:
+                self.replaced[pasted.call.result] = resolve(self.replaced, returned)
         elif self._fits(instruction):
             operands = [pasted.values.get(x, x) for x in instruction.operands]
             stack.append(self._enter(instruction, operands))
@@ -142,7 +223,7 @@ class _Expansion:
     def _fits(self, instruction: Instruction) -> bool:
         callee = _callee(instruction)
         added = None if callee is None else self.wanted.get(callee)
-        return added is not None and self.size + added <= LARGEST
+        return added is not None and (added <= 0 or self.size + added <= self.largest)
 
     def _enter(self, call: Instruction, operands: Iterable[Value]) -> _Pasted:
         assert isinstance(call.op, Apply)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..ir import Block, Builder, Function, Module, Region, Value
+from ..analysis import Analyses
+from ..ir import Block, Builder, Function, Region, Value
 from ..ops import Return
 from .base import FunctionPass
 from .structure import arrange, crossing_values, emit, find_needed, graph_of
@@ -21,14 +22,15 @@ class Structurize(FunctionPass):
 
     Requires: nothing.
     Preserves: results, effects and their order, names and locations.
-    Cost: near-linear; the depth of loops, and the variables alive across a choice, count as factors.
+    Cost: near-linear; the depth of loops, which are found from the outside in, and the variables that are alive
+        across a choice, or of which its cases set different ones, count as factors.
     Source: Bahmann, Reissmann, Jahre & Meyer 2015, "Perfect Reconstructability of Control Flow from
         Demand Dependence Graphs"; Ramsey 2022, "Beyond Relooper", for the order of what is joined.
     """
 
     name: ClassVar[str] = "structurize"
 
-    def run(self, function: Function, module: Module) -> bool:
+    def run(self, function: Function, analyses: Analyses) -> bool:
         body = function.body
         if body is None or (len(body.blocks) == 1 and not body.entry.terminator.successors):
             return False

@@ -69,11 +69,10 @@ class Token(NamedTuple):
 
 def tokenize(text: str) -> list[Token]:
     """All tokens, then one of kind `end`."""
-    tokens: list[Token] = []
-    append = tokens.append
-    for match in _TOKEN.finditer(text):
-        index = match.lastindex or 0
-        append(Token(_KINDS[index], match[index], match.start(index)))
+    tokens = [
+        Token(_KINDS[index := match.lastindex or 0], match[index], match.start(index))
+        for match in _TOKEN.finditer(text)
+    ]
     if len(tokens) > 1 and tokens[-2].kind == "end":  # before and after a last line break
         tokens.pop()
     return tokens

@@ -27,7 +27,7 @@ from ..ops import (
 from ..types import VOID, ArrayType, StructType, Type
 from .attributes import print_attribute
 from .combining import BY_FUNCTION, in_order_of_text
-from .control import STRUCTURED, print_branch, print_head
+from .control import print_branch, print_head
 from .lexer import written
 from .literals import print_elements
 from .template import (
@@ -137,7 +137,7 @@ class Lines:
                 return f"apply {function}({', '.join(given)}): {op.type}"
             case ElementPointer(keys):
                 return self._element_pointer(keys, operands)
-            case If() | While() | For() if op.name in STRUCTURED:
+            case If() | While() | For():
                 return print_head(instruction, self.typed)
             case Branch() | Conditional() | BranchEnum():
                 labels = [self.labels.get(b) or _QUESTION for b in instruction.successors]

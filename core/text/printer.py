@@ -25,8 +25,7 @@ def print_module(module: Module) -> str:
         (*module.structs.values(), *module.enums.values())
     )
     aliases = dict(module.aliases)
-    for type in _types_of(module):
-        nominals.update(dict.fromkeys(nominals_in(type)))
+    nominals.update(dict.fromkeys(nominals_in(*_types_of(module))))
     for nominal in nominals:
         if isinstance(nominal, OpaqueType):
             aliases.setdefault(nominal.name, nominal)

@@ -47,6 +47,12 @@ class Vertex:
     def terminator(self) -> Instruction | None:
         return self.block.terminator if self.block is not None else None
 
+    def chosen(self, selector: Source) -> Arc:
+        """The arc that a value of the selector decides for."""
+        assert isinstance(selector, Constant)
+        number = selector.number
+        return self.arcs[not number if isinstance(number, bool) else number]
+
 
 @dataclass(eq=False)
 class Scope:

@@ -12,6 +12,7 @@ needed after the loop.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -50,17 +51,21 @@ def find_needed(statements: list[Statement], crossing: set[Value], at_end: Itera
 
 @dataclass(eq=False)
 class _Liveness:
-    """The summaries of all statements."""
+    """The summaries of all statements, of nothing but `variables`: what runs only read for themselves adds up."""
 
     crossing: set[Value]
+    variables: set[Value] = field(default_factory=set[Value])
     summaries: dict[Statement, _Summary] = field(default_factory=dict[Statement, _Summary])
 
     def summarize(self, statements: list[Statement]) -> None:
+        self.variables |= self.crossing
         order: list[Statement] = []
         pending = list(statements)
         while pending:
             statement = pending.pop()
             order.append(statement)
+            if isinstance(statement, Assign):
+                self.variables.update(statement.targets)
             for inner in lists_in(statement):
                 pending.extend(inner)
         for statement in reversed(order):
@@ -71,24 +76,27 @@ class _Liveness:
             case Run(instructions):
                 return self._of_run(instructions)
             case Assign(targets, sources):
-                read = {x for source in sources if (x := _read(source)) is not None}
+                read = {x for source in sources if (x := _read(source)) in self.variables}
                 return _Summary(read, set(targets), dict.fromkeys(targets))
             case Forget(variables):
                 return _Summary(kills=set(variables))
             case Choice():
                 first, second = (self._of_list(inner) for inner in lists_in(statement))
-                reads = first.reads | second.reads | _tested(statement.test)
+                reads = first.reads | second.reads | self._tested(statement.test)
                 return _Summary(reads, first.kills & second.kills, first.sets | second.sets)
             case Loop():
                 head, body = (self._of_list(inner) for inner in lists_in(statement))
-                reads = head.reads | ((_tested(statement.test) | body.reads) - head.kills)
+                reads = head.reads | ((self._tested(statement.test) | body.reads) - head.kills)
                 return _Summary(reads, head.kills, body.sets)
 
     def _of_run(self, instructions: list[Instruction]) -> _Summary:
         results = {x for instruction in instructions for x in instruction.results}
-        reads = {x for x in _operands(instructions) if x not in results}
+        reads = {x for x in _operands(instructions) if x in self.variables and x not in results}
         sets = {x: None for i in instructions for x in i.results if x in self.crossing}
         return _Summary(reads, set(sets), sets)
+
+    def _tested(self, test: Test) -> set[Value]:
+        return {test.value} & self.variables if test.value is not None else set()
 
     def _of_list(self, statements: list[Statement]) -> _Summary:
         whole = _Summary()
@@ -116,42 +124,85 @@ class _Liveness:
                         live |= part.reads
                     case Choice(then=then, otherwise=otherwise):
                         statement.results = [x for x in part.sets if x in live]
-                        pending += [(then, set(live)), (otherwise, set(live))]
+                        # what they do not set, nothing inside of them asks for
+                        pending += [(x, set(statement.results)) for x in (then, otherwise)]
                         live -= part.kills
                         live |= part.reads
                     case Loop(head=head, body=body):
                         live -= part.kills
                         live |= part.reads
                         statement.carried = [x for x in part.sets if x in live]
-                        pending += [(head, set()), (body, set(live))]
+                        pending += [(head, set()), (body, set(statement.carried))]
 
 
 def live_variables(graph: Graph) -> dict[Vertex, set[Value]]:
-    """The variables that are needed when a vertex is reached.
+    """Which of the variables that loops set are needed when a vertex is reached.
 
     From each vertex that reads a variable, backwards to where it is set: as many steps as there are answers.
+    The steps are those of the original graph: an arc to a header between the entries of a loop leads, by what
+    it sets, to one of them, and only what that one needs is needed before.
     """
-    vertices = list(dict.fromkeys(v for scope in graph.scopes for v in scope.vertices))
-    before: dict[Vertex, list[tuple[Vertex, Arc]]] = {vertex: [] for vertex in vertices}
-    own: dict[Vertex, _Summary] = {vertex: _of_vertex(vertex) for vertex in vertices}
-    live: dict[Vertex, set[Value]] = {vertex: set() for vertex in vertices}
+    vertices = graph.scopes[0].vertices
+    loops = [scope for scope in graph.scopes if scope.parent is graph.scopes[0]]
+    looped = {vertex for loop in loops for vertex in loop.vertices}
+    live = {
+        vertex: {vertex.selector} if vertex.selector is not None else set[Value]()
+        for vertex in (*vertices, *(scope.header for scope in graph.scopes))
+    }
+    if not looped:
+        return live
+    own = {vertex: _of_vertex(vertex) for vertex in vertices}
+    variables = {x for v in vertices if v in looped for x in own[v].kills}
+    before: dict[Vertex, list[_Step]] = {vertex: [] for vertex in vertices}
     for vertex in vertices:
         for arc in vertex.arcs:
-            before[arc.target].append((vertex, arc))
+            step = _step(vertex, arc)
+            before[step.target].append(step)
+            if vertex in looped:
+                variables.update(step.sets)
     for reader in vertices:
-        for variable in own[reader].reads:
+        for variable in own[reader].reads & variables:
             pending = [reader]
             while pending:
                 vertex = pending.pop()
                 if variable in live[vertex]:
                     continue
                 live[vertex].add(variable)
-                pending += [
-                    source
-                    for source, arc in before[vertex]
-                    if variable not in arc.targets and variable not in own[source].kills
-                ]
+                for step in before[vertex]:
+                    for header, sets_after in step.through:
+                        if variable not in sets_after:
+                            live[header].add(variable)
+                    if variable not in step.sets and variable not in own[step.source].kills:
+                        pending.append(step.source)
     return live
+
+
+@dataclass(eq=False)
+class _Step:
+    """From one block to the next, through headers that only decide between the entries of loops.
+
+    `sets` are the variables that are set on the way, and beside each header are those set after it.
+    """
+
+    source: Vertex
+    target: Vertex
+    sets: frozenset[Value]
+    through: tuple[tuple[Vertex, frozenset[Value]], ...]
+
+
+def _step(source: Vertex, arc: Arc) -> _Step:
+    sets = dict(zip(arc.targets, arc.sources, strict=True))
+    arcs = [arc]
+    while (selector := arcs[-1].target.selector) is not None:
+        following = arcs[-1].target.chosen(sets[selector])
+        sets.update(zip(following.targets, following.sources, strict=True))
+        arcs.append(following)
+    through: list[tuple[Vertex, frozenset[Value]]] = []
+    after: frozenset[Value] = frozenset()
+    for before, following in reversed([*itertools.pairwise(arcs)]):
+        after = after.union(following.targets)
+        through.append((before.target, after))
+    return _Step(source, arcs[-1].target, frozenset(sets), tuple(through))
 
 
 def _of_vertex(vertex: Vertex) -> _Summary:
@@ -160,8 +211,6 @@ def _of_vertex(vertex: Vertex) -> _Summary:
     kills = {x for i in instructions for x in i.results}
     reads = set(_operands(instructions))
     reads.update(x for arc in vertex.arcs for s in arc.sources if (x := _read(s)) is not None)
-    if vertex.selector is not None:
-        reads.add(vertex.selector)
     return _Summary(reads - kills, kills)
 
 
@@ -202,7 +251,3 @@ def _read(source: object) -> Value | None:
             return value
         case _:
             return None
-
-
-def _tested(test: Test) -> set[Value]:
-    return {test.value} if test.value is not None else set()

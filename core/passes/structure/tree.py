@@ -34,7 +34,7 @@ Source: TypeAlias = Value | Constant | Carried
 
 @dataclass(eq=False)
 class Run:
-    """Executes instructions.  Those that are only `repeated` may be left out where nobody needs them."""
+    """Executes instructions.  Those of a copy, which repeats others, are left out where nobody needs them."""
 
     instructions: list[Instruction]
     is_copy: bool = False

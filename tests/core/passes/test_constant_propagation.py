@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module
-from nnkit.core.passes import apply_pass
+from nnkit.core.ir.surgery import walk
+from nnkit.core.passes import Structurize, apply_pass
 from nnkit.core.passes.constant_propagation import ConstantPropagation
 from nnkit.core.text import print_module
 from nnkit.core.verify import verify
 from tests.core.passes.laws import every_opcode, parsed
+from tests.test_scaling import calls_of
 
 
 def propagated(text: str, *entries: str) -> Module:
@@ -415,3 +418,52 @@ def test_many_blocks_and_arguments_take_no_long_time() -> None:
     apply_pass(ConstantPropagation(), module)
     assert time.perf_counter() - start < 2
     assert evaluate(module, "f", 1) == 7
+
+
+def ring(count: int) -> str:
+    """Blocks in a ring that is entered at two of them; each goes on in either direction."""
+    head = "func @f: (i64, bool) -> i64 {\n'entry(%n: i64, %c: bool):\n"
+    lines = [f"{head}conditional %c: bool then 'b0(%n: i64) else 'b{count // 2}(%n: i64)"]
+    for k in range(count):
+        after, before = f"b{(k + 1) % count}", f"b{k - 1}" if k else "out"
+        lines += [
+            f"'b{k}(%x{k}: i64): %y{k} = add %x{k}: i64, 1: i64",
+            f"%t{k} = lessThan %y{k}: i64, {k}: i64",
+            f"conditional %t{k}: bool then '{after}(%y{k}: i64) else '{before}(%y{k}: i64)",
+        ]
+    return "\n".join([*lines, "'out(%r: i64): return %r: i64 }"])
+
+
+def wide_loops(depth: int) -> str:
+    """Loops inside each other that all carry as many values, of which the innermost moves each by one place."""
+
+    def row(name: str) -> list[str]:
+        return [f"%{name}_{k}: i64" for k in range(depth)]
+
+    lines = ["func @f: (bool) -> i64 {\n'entry(%c: bool):"]
+    given = ["0: i64"] * depth
+    for k in range(depth):
+        results = ", ".join(x.partition(":")[0] for x in row(f"r{k}"))
+        lines.append(f"{results} = while carrying {', '.join(given)} {{")
+        lines.append(f"'c({', '.join(row(f'c{k}'))}): yield %c: bool }} do {{")
+        given = row(f"b{k}")
+        lines.append(f"'b({', '.join(given)}):")
+    lines.append(f"%next = add {given[0]}, 1: i64")
+    lines.append(f"yield {', '.join(['%next: i64', *given[:-1]])} }}")
+    lines += [f"yield {', '.join(row(f'r{k}'))} }}" for k in range(depth - 1, 0, -1)]
+    return "\n".join([*lines, "return %r0_0: i64 }"])
+
+
+@pytest.mark.parametrize(("program", "count"), [(ring, 60), (wide_loops, 10)])
+def test_calls_grow_as_operands_do(program: Callable[[int], str], count: int) -> None:
+    """However many values loops carry together, and however deep they lie in each other."""
+    found: list[tuple[int, int]] = []
+    for size in (count, 4 * count):
+        module = parsed(program(size))
+        apply_pass(Structurize(), module)
+        body = module.functions["f"].body
+        assert body is not None
+        operands = sum(1 + len(instruction.operands) for instruction in walk(body))
+        found.append((operands, calls_of(apply_pass, ConstantPropagation(), module)))
+    (few, quick), (many, slow) = found
+    assert slow / quick < 1.2 * many / few

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Function, GradientOf, Module, Value
+from nnkit.core.ir.surgery import clone_module
 from nnkit.core.ops import Add, Apply, Exp, Multiply, Negate
 from nnkit.core.passes import (
     Canonicalize,
@@ -14,7 +19,7 @@ from nnkit.core.passes import (
     run_pipeline,
 )
 from nnkit.core.passes.call_graph import callees
-from nnkit.core.passes.inline import LARGEST
+from nnkit.core.passes.inline import GROWTH, LARGEST
 from nnkit.core.text import parse_module
 from nnkit.core.types import F32, VOID, FunctionType, TensorType
 from nnkit.core.verify import verify
@@ -37,6 +42,11 @@ def tower(height: int) -> Module:
             lambda b, x, callee=below: b.emit(Add(), call(b, callee, x), call(b, callee, x)),
         )
     return module
+
+
+def length(module: Module) -> int:
+    """The instructions of all functions."""
+    return sum(len(f.entry.instructions) for f in module.functions.values() if f.body is not None)
 
 
 def test_calls_of_calls_go_in_one_run() -> None:
@@ -193,10 +203,11 @@ def test_memory_that_lasts_until_the_return_stays_with_its_function() -> None:
 
 def test_nothing_grows_without_bounds() -> None:
     module = tower(40)
+    before = length(module)
     assert apply_pass(Inline(), module)
+    verify(module)
     longest = max(len(function.entry.instructions) for function in module.functions.values())
-    assert longest <= LARGEST
-    assert not apply_pass(Inline(), module)
+    assert longest <= LARGEST and length(module) <= before + LARGEST
 
 
 def test_functions_as_values() -> None:
@@ -233,6 +244,61 @@ def test_a_long_chain_of_calls_is_copied_once_for_its_entry() -> None:
     assert max(sizes) == sizes[-1] and sum(sizes) < 10_000
     assert not apply_pass(Inline(entries=("f999",)), module)
     assert evaluate(module, "f999", 1) == 1 + 999 * 500
+
+
+SHAPES: Mapping[str, Callable[[int, int], Sequence[int]]] = {
+    "a chain": lambda k, n: [k - 1],
+    "a chain below a recursion": lambda k, n: [k - 1] if k > 1 else [n - 2],
+    "diamonds": lambda k, n: [k - 1, k - 1],
+    "a fan": lambda k, n: [0, 0],
+    "one caller": lambda k, n: range(k) if k == n - 1 else [],
+    "a tree": lambda k, n: [k // 2, k // 3],
+    "a web": lambda k, n: [k - 1, k // 2, k * k % 7 % k],
+}
+"""Whom function number k of n calls; number 0 calls nobody but in a recursion."""
+
+
+def calling(shape: str, count: int, work: int = 8) -> Module:
+    """So many functions that do some work and call others; the last one is `main`."""
+    names = [*(f"f{k}" for k in range(count - 1)), "main"]
+    parts = ['module "m"']
+    for k, name in enumerate(names):
+        adds = [f"%w{i + 1} = add %w{i}: i64, {k + i}: i64" for i in range(work)]
+        callees = SHAPES[shape](k, count) if k or "recursion" in shape else ()
+        calls = [
+            f"%w{i + 1} = apply @{names[callee]}(%w{i}): (i64) -> i64"
+            for i, callee in enumerate(callees, work)
+        ]
+        body = "\n".join([*adds, *calls, f"return %w{work + len(calls)}: i64"])
+        parts.append(f"func @{name}: (i64) -> i64 {{\n'entry(%w0: i64):\n{body}\n}}")
+    return parse_module("\n".join(parts))
+
+
+@pytest.mark.parametrize("entries", [(), ("main",)], ids=["all", "entry"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_module_grows_by_what_was_counted_before(shape: str, entries: tuple[str, ...]) -> None:
+    for count in (3, 600):
+        module = calling(shape, count)
+        before = length(module)
+        apply_pass(Inline(entries=entries), module)
+        assert length(module) <= before + max(LARGEST, GROWTH * before)
+        assert max(len(f.entry.instructions) for f in module.functions.values()) <= LARGEST
+        verify(module)
+
+
+@pytest.mark.parametrize("entries", [(), ("main",)], ids=["all", "entry"])
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if "recursion" not in shape])
+def test_cut_short_it_means_the_same(
+    shape: str, entries: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = calling(shape, 8, work=2)
+    expected = [evaluate(whole, name, 3) for name in whole.functions]
+    for largest in range(0, 120, 11):
+        monkeypatch.setattr("nnkit.core.passes.inline.LARGEST", largest)
+        module = clone_module(whole)
+        apply_pass(Inline(entries=entries), module)
+        verify(module)
+        assert [evaluate(module, name, 3) for name in module.functions] == expected
 
 
 def test_what_an_entry_still_calls_is_inlined_into_too() -> None:

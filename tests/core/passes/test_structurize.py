@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import time
 from collections import Counter
@@ -20,6 +21,7 @@ from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import BOOL, I64, FunctionType, scalar
 from nnkit.core.verify import verify
 from tests.programs import Program, describe, graphs, same_bits
+from tests.test_scaling import many_cases
 
 COUNT = scalar(I64)
 
@@ -505,3 +507,23 @@ def test_loops_inside_loops(depth: int) -> None:
     verify(module)
     assert opcodes(module)["while"] == depth and opcodes(module)["if"] == 0
     assert same_bits(evaluate(module, "f", 3), np.asarray(evaluate(original, "f", 3)))
+
+
+def test_a_choice_between_many_cases() -> None:
+    """What each case reads for itself is nothing to the choices around it: sets of it would grow with the number."""
+    few, many = many_cases(4 * 2000), many_cases(4 * 8000)
+    # other programs disturb the measurement: one of several that shows it is enough
+    assert any(_seconds(many) < 8 * _seconds(few) for _ in range(3))
+
+
+def _seconds(text: str) -> float:
+    """CPU time of the pass, without collections of garbage, which depend on what came before."""
+    module = parse_module(text)
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.process_time()
+        apply_pass(Structurize(), module)
+        return time.process_time() - start
+    finally:
+        gc.enable()

@@ -21,7 +21,7 @@ KINDS = {
     "tuple[int | str, ...]": "keys", "str": "STRING", "Type": "type", "tuple[Type, ...]": "types",
     "FunctionType": "function_type", "Symbol": "@NAME", "Case": "?NAME", "TensorType": "tensor",
     "tuple[tuple[int, int], ...]": "pairs", "Padding": "padding", "DType": "dtype",
-    "Combinator": "operator", "Bounds": "bounds", "tuple[Access, ...]": "accesses",
+    "Combinator": "operator", "Elementwise": "ordered", "Bounds": "bounds", "tuple[Access, ...]": "accesses",
     "tuple[Output, ...]": "outputs", "Place": "place", "tuple[Place, ...]": "places",
 }  # fmt: skip
 """What an attribute of each kind is called on the page."""

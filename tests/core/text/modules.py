@@ -47,6 +47,7 @@ from nnkit.core.ops import (
     Load,
     Null,
     Offset,
+    PointerCast,
     Pop,
     ProjectBox,
     Push,
@@ -61,7 +62,15 @@ from nnkit.core.ops import (
     Yield,
     splat,
 )
-from nnkit.core.ops.folding import ReduceBy, ReduceWindowBy, ScanBy
+from nnkit.core.ops.folding import (
+    ORDERED,
+    ReduceBy,
+    ReduceInOrder,
+    ReduceWindowBy,
+    ReduceWindowInOrder,
+    ScanBy,
+    ScanInOrder,
+)
 from nnkit.core.types import (
     BOOL,
     F32,
@@ -169,6 +178,10 @@ class _Writer:
                 self.emit(b, ReduceBy(draw(st.sampled_from([(), (0,)]))), x, f)
                 self.emit(b, ScanBy(0, draw(st.booleans()), True), x, zero, f)
                 self.emit(b, ReduceWindowBy((2,), (1,), ((1, 0),)), x, zero, f)
+                by = draw(st.sampled_from([*ORDERED.values()]))
+                self.emit(b, ReduceInOrder((0,), by=by), x)
+                self.emit(b, ScanInOrder(0, draw(st.booleans()), True, by=by), x, zero)
+                self.emit(b, ReduceWindowInOrder((2,), by=by), x, zero)
             case _ if depth:
                 self.control(b, depth - 1)
             case _:
@@ -204,6 +217,9 @@ class _Writer:
             self.emit(b, op, box)
         self.emit(b, Store(), self.emit(b, Load(), heap), other)
         self.emit(b, Copy(), heap, self.emit(b, Offset(), other, count), count)
+        number = self.emit(b, PointerCast(scalar(I64)), heap)
+        self.emit(b, PointerCast(PointerType(self.draw(TYPES))), number)
+        self.emit(b, PointerCast(other.type), heap)
         self.emit(b, Deallocate(), heap)
 
     def control(self, b: Builder, depth: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nnkit.core.ir import Op
-from nnkit.core.ops import Bounds, Combinator
+from nnkit.core.ops import Bounds, Combinator, FloorDivide
 from nnkit.core.ops.nest import Access, Affine, Loaded, Output, coordinate
 from nnkit.core.ops.window import Border
 from nnkit.core.schedule.ops import Place
@@ -60,6 +60,7 @@ VALUES: list[tuple[str, Any, str]] = [
     ("DType", BF16, "bf16"),
     ("DType", BOOL, "bool"),
     ("Combinator", Combinator.MULTIPLY, "multiply"),
+    ("Elementwise", FloorDivide(), "floorDivide"),
     ("Bounds", Bounds.CLIP, "clip"),
     ("tuple[Access, ...]", (Access(()), Access((coordinate(1) * 2 + -1, Loaded(0)), Bounds.ZERO)),
      "(), (2 * d1 + -1, read 0) zero"),

@@ -115,6 +115,7 @@ def test_types_that_share_their_parts_do_not_grow_without_end() -> None:
         ("[1000000 x [1000000 x [1000000 x f32]]]", "larger than the address space"),
         ("[2000000 x f32]", "an array has at most 1048576 elements, not 2000000; make it a tensor"),
         ("<9999999999 x 9999999999 x f32>", "larger than the address space"),
+        ("<9223372036854775807 x 0 x f32>", "larger than the address space"),
         (f"<{'9' * 5000} x f32>", "does not fit into 64 bits"),
         (f"< {'9' * 5000} x f32>", "does not fit into 64 bits"),
     ],

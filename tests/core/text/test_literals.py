@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from nnkit.core.ir import Module, finish_function, start_function
 from nnkit.core.ops import Literal, Return, dense, splat
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I64, Array, DType, TensorType
+from nnkit.core.verify import verify
+from tests.nearest import all_nearest, half_ways
 from tests.programs import same_bits
 
 from .laws import error_of, in_function, last_value, parsed, reread
@@ -95,6 +98,49 @@ def test_a_number_is_written_as_short_as_it_can_be(dtype: DType, number: Any, te
     literal = splat(TensorType((), dtype), number)
     assert written(literal) == text
     assert reread(module_of(literal)).functions["f"].entry.instructions[0].op == literal
+
+
+@pytest.mark.parametrize("dtype", [F16, BF16, F32, F64], ids=str)
+def test_digits_are_rounded_once(dtype: DType) -> None:
+    """Half ways between two elements, written in full, and with a digit more far behind or less."""
+    rng = np.random.default_rng(2)
+    for middle in half_ways(dtype, rng, 20)[
+        1:
+    ]:  # the first is infinity, which a number cannot mean
+        exact = decimal_text(middle)
+        for text in (exact, f"-{exact}", f"{exact}{'0' * 30}1", before(exact)):
+            expected = all_nearest([Fraction(text)], dtype)[0]
+            if np.isfinite(expected):
+                assert same_bits(read(f"{text}: {dtype}"), expected), text
+
+
+def decimal_text(number: Fraction) -> str:
+    """All digits of a fraction whose denominator is a power of two."""
+    digits = number.denominator.bit_length() - 1
+    whole = number.numerator * 5**digits
+    text = str(whole).rjust(digits + 1, "0")
+    return f"{text[: len(text) - digits]}.{text[len(text) - digits :] or '0'}"
+
+
+def before(text: str) -> str:
+    """A number less in the last of many more digits."""
+    digits = text.replace(".", "") + "0" * 30
+    less = str(int(digits) - 1).rjust(len(digits), "0")
+    point = text.index(".")
+    return f"{less[:point]}.{less[point:]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("65520.0: f16", "65520.0 is too large for f16"),
+        ("-65520.0: f16", "-65520.0 is too large for f16"),
+        ("1.00000000000000000000000000001: i64", "is not an integer"),
+    ],
+)
+def test_rounding_neither_overflows_nor_makes_integers_silently(text: str, message: str) -> None:
+    assert message in refused(text)
+    assert read("65519.9999999999999999999999: f16") == 65504.0
 
 
 def test_equal_elements_are_written_once() -> None:
@@ -227,8 +273,34 @@ def test_rows_may_be_values() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<<1: f32, 2: f32>: <2 x f32>, zero: <2 x f32>>: <2 x 2 x f32>", [[1, 2], [0, 0]]),
+        ("<7: <2 x f32>, <1, 2>: <2 x f32>>: <2 x 2 x f32>", [[7, 7], [1, 2]]),
+        ("<1: <2 x i8>, 2: <2 x i8>>: <2 x 2 x i8>", [[1, 1], [2, 2]]),
+        ("<<true: <1 x bool>>: <1 x 1 x bool>>: <1 x 1 x 1 x bool>", [[[True]]]),
+        ("<1: f32, undefined: f32>: <2 x f32>", [1, 0]),
+        ("<undefined: <2 x i8>, -1: <2 x i8>>: <2 x 2 x i8>", [[0, 0], [-1, -1]]),
+    ],
+)
+def test_one_number_with_the_type_of_a_row_is_the_row(text: str, expected: object) -> None:
+    type = text.rpartition(": ")[2]
+    module = parse_module(f"""module "m"
+    func @f: () -> {type} {{
+    'entry():
+        return {text}
+    }}""")
+    verify(module)
+    assert evaluate(module, "f").tolist() == expected
+    again = parse_module(print_module(module))
+    assert print_module(again) == print_module(module)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("<1: <2 x i64>, 2>: <2 x 2 x i64>", "':' was expected, not '>'"),
+        ("<1: <2 x i64>>: <1 x 3 x i64>", "a row of <1 x 3 x i64> is a <3 x i64>, not a <2 x i64>"),
         ("<%a: i64, %b: i64>: <3 x i64>", "<3 x i64> has 3 rows, not 2"),
         ("<%a: i64>: <1 x f32>", "a row of <1 x f32> is a f32, not a i64"),
         ("<%a: i64>: (i64)", "this literal is a tensor of rows, not a (i64)"),

@@ -165,7 +165,7 @@ def test_results_of_the_next_instruction_are_no_operands() -> None:
         ("%y = slice %x: <3 x f32> from x upto 2", "an integer was expected, not 'x'"),
         ("%y = slice %x: <3 x f32> from 1.5 upto 2", "an integer was expected, not '1.5'"),
         ("%y = slice %x: <3 x f32> from 2 upto 9", "slice 2:9 of axis 0 is out of range"),
-        ("%y = reduce %x: <3 x f32> by sum along 0", "'add', 'multiply', 'min', 'max', 'and' or 'or'"),
+        ("%y = reduce %x: <3 x f32> by sum along 0", "operations are add, multiply, min, max, and, or, subtract"),
         ("%y = reduce %x: <3 x f32> by builtin \"mean\"", "no operation to combine with is called"),
         ("%y = reduce %x: <3 x f32> by add init 1: f64 along 0", "element types f64 and f32 differ"),
         ("%y = dataTypeCast %x: <3 x f32> to i128", "there is no i128: integers have 8, 16, 32 or 64 bits"),

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 import nnkit as nk
 from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f32, f64, i32, i64
-from nnkit.core.autodiff import differentiate
+from nnkit.core.autodiff.reverse import differentiate
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module, finish_function, start_function
 from nnkit.core.ops import Return

@@ -1,0 +1,280 @@
+"""What is the same constant on every way that can be taken: the analysis of `constant-propagation`.
+
+1. Every value is first *open*: nothing that reaches it is known.  It can become a constant, and then *vary*:
+   it never goes back, so that each is told of twice at most.
+2. Only blocks that can be reached give anything on.  The entry is reached; a branch on a known condition
+   reaches one block, any other all that it names; likewise the bodies of `if`, `while` and `for`.
+3. Arguments of blocks, what loops carry, and what bodies yield join what comes to them over ways that are
+   taken.  So a loop that carries a constant around is seen through, where looking at each instruction in
+   turn would find that it depends on itself.
+
+A way is opened once.  From then on each value that it gives on tells those that may be it, and nobody else: how
+many values a branch passes together, and how deep loops lie in each other, is no factor.
+
+Source: Wegman & Zadeck 1991, "Constant propagation with conditional branches".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ..ir import Block, Builder, Instruction, Op, Region, Value
+from ..ir.surgery import make_instruction, walk_blocks
+from ..ops import (
+    Branch,
+    BranchEnum,
+    Conditional,
+    EnumCase,
+    For,
+    If,
+    Literal,
+    While,
+    Yield,
+    arguments_of,
+    splat,
+)
+from ..ops.control import carried_of
+from .fold import fold
+from .reshape import yields_of
+from .rewrite import CONSTANTS
+
+Known: TypeAlias = "Op | None"
+"""An op without operands that computes the constant; None for what varies."""
+
+
+def constant_of(op: Op | None, instruction: Instruction | None) -> Known:
+    """`op` if it is a constant by itself."""
+    is_case = isinstance(op, EnumCase) and instruction is not None and not instruction.operands
+    return op if op.__class__ in CONSTANTS or is_case else None
+
+
+@dataclass(eq=False)
+class ConstantFlow:
+    """What is known in `body`; `uses` are who uses a value there."""
+
+    body: Region
+    uses: dict[Value, list[Instruction]]
+    known: dict[Value, Known] = field(default_factory=dict[Value, Known])
+    """What is not open any more."""
+    reached: set[Block] = field(default_factory=set[Block])
+    opened: set[tuple[Instruction, int]] = field(default_factory=set[tuple[Instruction, int]])
+    """The ways that may be taken, by the instructions that take them and a number."""
+    targets: dict[Value, list[Value]] = field(default_factory=dict[Value, list[Value]])
+    """What a value is given on to, over these ways."""
+    changed: list[Value] = field(default_factory=list[Value])
+    """Values of which more is known than those that depend on them have been told."""
+    pending: deque[Instruction] = field(default_factory=deque[Instruction])
+    waiting: set[Instruction] = field(default_factory=set[Instruction])
+    """What is in `pending`."""
+    homes: dict[Instruction, Block] = field(default_factory=dict[Instruction, Block])
+    owners: dict[Block, Instruction] = field(default_factory=dict[Block, Instruction])
+
+    def solve(self, given: Sequence[Known]) -> None:
+        """Follow all ways from the entry, whose arguments are `given`, until nothing new is found."""
+        for block in walk_blocks(self.body):
+            for instruction in block.instructions:
+                self.homes[instruction] = block
+                for region in instruction.regions:
+                    self.owners.update(dict.fromkeys(region.blocks, instruction))
+        for parameter, constant in zip(self.body.entry.arguments, given, strict=True):
+            self.meet(parameter, constant)
+        self.reach(self.body.entry)
+        while self.changed or self.pending:
+            if self.changed:
+                self.tell(self.changed.pop())
+            else:
+                instruction = self.pending.popleft()
+                self.waiting.discard(instruction)
+                self.visit(instruction)
+
+    def meet(self, value: Value, constant: Known) -> None:
+        """`value` may be `constant`."""
+        if value in self.known:
+            before = self.known[value]
+            if before is None or before is constant or before == constant:
+                return
+            constant = None
+        self.known[value] = constant
+        self.changed.append(value)
+
+    def tell(self, value: Value) -> None:
+        """Let those that depend on `value` know what it is."""
+        for target in self.targets.get(value, ()):
+            self.meet(target, self.known[value])
+        for user in self.uses.get(value, ()):
+            if self.homes[user] in self.reached:
+                self.enqueue(user)
+
+    def give(self, sources: Iterable[Value], targets: Iterable[Value]) -> None:
+        """Each target may be, from now on, what its source is; those without one are left."""
+        for source, target in zip(sources, targets, strict=False):
+            self.targets.setdefault(source, []).append(target)
+            if source in self.known:
+                self.meet(target, self.known[source])
+
+    def opens(self, instruction: Instruction, way: int) -> bool:
+        """Whether this way of `instruction` is found only now."""
+        is_new = (instruction, way) not in self.opened
+        self.opened.add((instruction, way))
+        return is_new
+
+    def reach(self, block: Block) -> None:
+        """`block` can be reached."""
+        if block not in self.reached:
+            self.reached.add(block)
+            for instruction in block.instructions:
+                self.enqueue(instruction)
+
+    def enqueue(self, instruction: Instruction) -> None:
+        """Visit it, some time."""
+        if instruction not in self.waiting:
+            self.waiting.add(instruction)
+            self.pending.append(instruction)
+
+    def visit(self, instruction: Instruction) -> None:
+        """What follows from what is known of the operands."""
+        match instruction.op:
+            case If():
+                self.choice(instruction)
+            case While():
+                self.repetition(instruction)
+            case For():
+                self.count(instruction)
+            case Yield():
+                owner = self.owners.get(self.homes[instruction])
+                if owner is not None and isinstance(owner.op, While):
+                    self.enqueue(owner)  # whose condition it may be
+            case Branch() | Conditional() | BranchEnum():
+                self.branch(instruction)
+            case _:
+                self.compute(instruction)
+
+    def compute(self, instruction: Instruction) -> None:
+        op, results = instruction.op, instruction.results
+        if results and results[-1] in self.known and self.known[results[-1]] is None:
+            return
+        if len(results) != 1 or instruction.regions or op.effect:
+            for result in results:
+                self.meet(result, None)
+            return
+        literals: list[Literal] = []
+        for operand in instruction.operands:
+            if operand not in self.known:
+                return
+            constant = self.known[operand]
+            if not isinstance(constant, Literal):
+                self.meet(results[0], None)
+                return
+            literals.append(constant)
+        folded = _folded(instruction, literals) if literals else constant_of(op, instruction)
+        self.meet(results[0], folded)
+
+    def branch(self, terminator: Instruction) -> None:
+        for number in self.ways(terminator):
+            if not self.opens(terminator, number):
+                continue
+            target = terminator.successors[number]
+            carried = self.carried(terminator)
+            if carried is not None:
+                self.give(carried, target.arguments)
+            elif isinstance(terminator.op, BranchEnum):
+                for argument in target.arguments:
+                    self.meet(argument, None)
+            else:
+                self.give(arguments_of(terminator, number), target.arguments)
+            self.reach(target)
+
+    def ways(self, terminator: Instruction) -> Sequence[int]:
+        """The numbers of the successors that may be gone to."""
+        every = range(len(terminator.successors))
+        if isinstance(terminator.op, Branch):
+            return every
+        decider = terminator.operands[0]
+        if isinstance(terminator.op, BranchEnum) and isinstance(decider.op, EnumCase):
+            return [terminator.op.cases.index(decider.op.case)]
+        if decider not in self.known:
+            return []
+        match terminator.op, self.known[decider]:
+            case Conditional(), Literal() as truth:
+                return [0 if truth.splat_value() else 1]
+            case BranchEnum(cases=cases), EnumCase(case=case):
+                return [cases.index(case)]
+            case _:
+                return every
+
+    def carried(self, terminator: Instruction) -> Sequence[Value] | None:
+        """What the case of a `branchEnum` carries, if that is known."""
+        if not isinstance(terminator.op, BranchEnum):
+            return None
+        made = terminator.operands[0].producer
+        return made.operands if made is not None and isinstance(made.op, EnumCase) else None
+
+    def number(self, value: Value) -> int | bool | None:
+        """The number that a scalar certainly is."""
+        constant = self.known.get(value)
+        return constant.splat_value() if isinstance(constant, Literal) else None
+
+    def enter(self, region: Region, given: Sequence[Value], *, skipped: int = 0) -> None:
+        """A body is reached, and its arguments but for the first are what is `given`."""
+        self.give(given, region.entry.arguments[skipped:])
+        self.reach(region.entry)
+
+    def choice(self, instruction: Instruction) -> None:
+        condition = instruction.operands[0]
+        if condition not in self.known:
+            return
+        truth = self.number(condition)
+        for way, when in enumerate((True, False)):
+            if (truth is None or truth is when) and self.opens(instruction, way):
+                region = instruction.regions[way]
+                self.enter(region, instruction.operands[1:])
+                self.give(yields_of(region), instruction.results)
+
+    def repetition(self, loop: Instruction) -> None:
+        test, body = loop.regions
+        if self.opens(loop, 0):
+            self.enter(test, loop.operands)
+        (condition,) = yields_of(test)
+        if condition not in self.known:
+            return
+        truth = self.number(condition)
+        if truth is not False and self.opens(loop, 1):
+            # the condition and the body take the same
+            self.give(yields_of(body), test.entry.arguments)
+            self.enter(body, test.entry.arguments)
+        if truth is not True and self.opens(loop, 2):
+            self.give(test.entry.arguments, loop.results)
+
+    def count(self, loop: Instruction) -> None:
+        (body,) = loop.regions
+        carried = carried_of(loop)
+        count = carried.stop - carried.start
+        if self.opens(loop, 0):
+            for stack in loop.results[count:]:
+                self.meet(stack, None)
+        if any(bound not in self.known for bound in loop.operands[:2]):
+            return
+        lower, upper = map(self.number, loop.operands[:2])
+        trips = upper - lower if lower is not None and upper is not None else None
+        if trips is None or trips > 0:
+            index = body.entry.arguments[0]
+            once = lower is not None and trips == 1
+            self.meet(index, splat(index.tensor, lower) if once else None)
+            if self.opens(loop, 1):
+                self.enter(body, loop.operands[carried.start :], skipped=1)
+                yielded = yields_of(body)[:count]
+                self.give(yielded, body.entry.arguments[1:])
+                self.give(yielded, loop.results)
+        if (trips is None or trips <= 0) and self.opens(loop, 2):
+            self.give(loop.operands[carried], loop.results)
+
+
+def _folded(instruction: Instruction, literals: Sequence[Literal]) -> Known:
+    """What `fold` makes of the instruction on these operands."""
+    b = Builder()
+    operands = [b.emit(literal) for literal in literals]
+    value = fold(b, make_instruction(instruction.op, operands, instruction.results))
+    return value.op if value is not None else None
