@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from ..analysis import Effects
-from ..ir import Block, Effect, Function, Instruction, Module, Region, Value
+from ..analysis import Analyses, Analysis, Effects
+from ..ir import Block, Effect, Function, Instruction, Region, Value
 from ..ir.surgery import replace_uses, walk_blocks
-from ..ops import For, Literal, While
+from ..ops import For, If, Literal, While
 from ..ops.control import carried_of
 from ..ops.nest import Bounds
 from .base import FunctionPass
+
+MOST_ROUNDS = 1 << 16
+"""What takes no more is as good as nothing, should it be computed in vain."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,8 @@ class LoopInvariants(FunctionPass):
     """Computes before a `while` or `for` what is the same in each of its iterations.
 
     Only what has no effect, ends and cannot fail is moved, since the loop might not run at all; a choice
-    (`if`) is moved as a whole or not at all.
+    (`if`) is moved as a whole or not at all.  A `for` of many rounds, or nobody knows how many, leaves only
+    loops that certainly run.
 
     Requires: structured control flow; loops between blocks are left alone.
     Preserves: results and effects; what is moved is computed once even if the loop runs zero times.
@@ -29,20 +34,12 @@ class LoopInvariants(FunctionPass):
     """
 
     name: ClassVar[str] = "licm"
+    preserves_analyses: ClassVar[Analysis] = Analysis.FLOW | Analysis.EFFECTS
 
-    def run(self, function: Function, module: Module) -> bool:
-        return self._run(function, Effects(module))
-
-    def run_all(self, module: Module) -> bool:
-        # what moves has no effect
-        effects = Effects(module)
-        changed = [self._run(function, effects) for function in module.functions.values()]
-        return any(changed)
-
-    def _run(self, function: Function, effects: Effects) -> bool:
+    def run(self, function: Function, analyses: Analyses) -> bool:
         if function.body is None:
             return False
-        motion = _Motion(effects)
+        motion = _Motion(analyses.effects)
         # what leaves an inner loop may then leave the outer one too
         for block in reversed(list(walk_blocks(function.body))):
             motion.visit(block)
@@ -54,6 +51,8 @@ class _Inside:
     """What is known about the bodies of an instruction, once all loops in them are done."""
 
     may_move: bool
+    rounds: float
+    """How often something in them is executed at most; infinite if that is not known."""
     used: frozenset[Value]
     """The values that come from outside of the bodies."""
 
@@ -75,7 +74,8 @@ class _Motion:
             if isinstance(instruction.op, While | For):
                 given = dict(_inputs(instruction))
                 for region in instruction.regions:
-                    found = self.take_out(region.entry, given)
+                    is_certain = _runs_certainly(instruction, region)
+                    found = self.take_out(region.entry, given, is_certain=is_certain)
                     # outside, what was given to the body is known by its own name
                     replace_uses(Region([Block([], found)]), given)
                     self.moved = self.moved or bool(found)
@@ -85,12 +85,17 @@ class _Motion:
             result.append(instruction)
         block.instructions[:] = result
 
-    def take_out(self, body: Block, given: dict[Value, Value]) -> list[Instruction]:
-        """Take out of `body` what depends on nothing that is made in it."""
+    def take_out(
+        self, body: Block, given: dict[Value, Value], *, is_certain: bool
+    ) -> list[Instruction]:
+        """Take out of `body` what depends on nothing that is made in it; `is_certain` if it runs at all."""
         made = {argument for argument in body.arguments if argument not in given}
         found: dict[Instruction, None] = {}
         for instruction in body.instructions:
-            if self.may_move(instruction) and made.isdisjoint(self.used(instruction)):
+            may_move = self.may_move(instruction) and (
+                is_certain or self.rounds(instruction) <= MOST_ROUNDS
+            )
+            if may_move and made.isdisjoint(self.used(instruction)):
                 found[instruction] = None
             else:
                 made.update(instruction.results)
@@ -110,6 +115,10 @@ class _Motion:
             return False
         return not (_can_fail(instruction) or _may_not_end(instruction))
 
+    def rounds(self, instruction: Instruction) -> float:
+        """How often something in `instruction` is executed at most."""
+        return self.inside[instruction].rounds if instruction.regions else 1
+
     def used(self, instruction: Instruction) -> Iterable[Value]:
         """All values that `instruction` uses, inside of its bodies too."""
         if not instruction.regions:
@@ -117,15 +126,18 @@ class _Motion:
         return self.inside[instruction].used.union(instruction.operands)
 
     def look_inside(self, instruction: Instruction) -> _Inside:
-        may_move = True
+        may_move, rounds = True, 1.0
         used: set[Value] = set()
         for region in instruction.regions:
             made = set(region.entry.arguments)
             for inner in region.entry.instructions:
                 may_move = may_move and (inner.op.is_terminator or self.may_move(inner))
+                rounds = max(rounds, self.rounds(inner))
                 used.update(x for x in self.used(inner) if x not in made)
                 made.update(inner.results)
-        return _Inside(may_move, frozenset(used))
+        trips = _trips(instruction)
+        rounds = math.inf if trips is None else trips and trips * rounds
+        return _Inside(may_move, rounds, frozenset(used))
 
 
 def _inputs(loop: Instruction) -> Iterator[tuple[Value, Value]]:
@@ -140,11 +152,33 @@ def _is_constant(instruction: Instruction) -> bool:
     return not instruction.operands and not instruction.regions
 
 
+def _trips(instruction: Instruction) -> int | None:
+    """How often a body is run: once that of a choice; None if a loop does not say."""
+    match instruction.op:
+        case If():
+            return 1
+        case For():
+            lower, upper = (x.op for x in instruction.operands[:2])
+            if isinstance(lower, Literal) and isinstance(upper, Literal):
+                return int(max(upper.splat_value() - lower.splat_value(), 0))
+            return None
+        case _:
+            return None
+
+
+def _runs_certainly(loop: Instruction, region: Region) -> bool:
+    """Whether this body of a loop is run at least once: the condition of a `while` always is."""
+    if isinstance(loop.op, While):
+        return region is loop.regions[0]
+    return bool(_trips(loop))
+
+
 def _can_fail(instruction: Instruction) -> bool:
     """Whether an index out of range, or the wrong number of iterations, would be an error."""
     op = instruction.op
     if isinstance(op, For) and op.stacked:
-        return not all(isinstance(bound.op, Literal) for bound in instruction.operands[:2])
+        trips = _trips(instruction)
+        return any(x.tensor.shape[0] != trips for x in instruction.results[-len(op.stacked) :])
     return getattr(op, "bounds", None) is Bounds.CHECK
 
 

@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from ..ir import Block, Builder, Instruction, Value
 from ..ops import Dot
@@ -47,7 +47,7 @@ class MatrixChain(Regroup):
         return {
             root: partial(_build, factors=factors, splits=plan[1])
             for root, factors in self._chains(block, uses)
-            if (plan := _cheapest(factors)) and plan[0] < _multiplications(root, factors)
+            if (plan := _cheapest(factors))[0] < _multiplications(root, factors)
         }
 
     def _chains(self, block: Block, uses: Uses) -> Iterator[tuple[Instruction, list[Value]]]:
@@ -59,51 +59,67 @@ class MatrixChain(Regroup):
                 continue
             if not self.may_regroup(instruction.result):
                 continue
-            factors = _factors(instruction, uses, here, inside)
-            if len(factors) > 2:
+            factors, products = _factors(instruction, uses, here)
+            # where the whole chain cannot be associated, those before its last product may be
+            if len(factors) > 2 and _may_associate(factors):
+                inside |= products
                 yield instruction, factors
 
 
 def _factors(
-    root: Instruction,
-    uses: Uses,
-    here: set[Value],
-    inside: set[Instruction],
-) -> list[Value]:
-    """The leaves of the tree of products under `root`, left to right; its inner products go into `inside`."""
+    root: Instruction, uses: Uses, here: set[Value]
+) -> tuple[list[Value], set[Instruction]]:
+    """The leaves of the tree of products under `root`, left to right, and its inner products."""
     leaves: list[Value] = []
-    pending: list[Value] = [*reversed(root.operands)]
-    room = LONGEST - 2
+    inner: set[Instruction] = set()
+    left, right = root.operands
+    pending = [_Part(right, is_last=True), _Part(left, is_first=True)]
     while pending:
-        value = pending.pop()
-        producer = value.producer
-        is_inner = (
+        part = pending.pop()
+        value, producer = part.value, part.value.producer
+        if (
             producer is not None
             and isinstance(producer.op, Dot)
             and value in here
             and len(uses[value]) == 1
-            and all(operand.tensor.rank >= 2 for operand in producer.operands)
-        )
-        if is_inner and room:
-            assert producer is not None
-            room -= 1
-            inside.add(producer)
-            pending.extend(reversed(producer.operands))
+            and part.is_in_chain(producer)
+            and len(inner) < LONGEST - 2
+        ):
+            inner.add(producer)
+            left, right = producer.operands
+            pending += [_Part(right, is_last=part.is_last), _Part(left, is_first=part.is_first)]
         else:
             leaves.append(value)
-    return leaves
+    return leaves, inner
 
 
-def _cheapest(factors: Sequence[Value]) -> tuple[int, dict[tuple[int, int], int]] | None:
-    """The least number of multiplications, and where each interval of factors is split for it.
+class _Part(NamedTuple):
+    """What a chain is made of, and whether the chain begins or ends with it."""
 
-    None when there is nothing to choose.
-    """
+    value: Value
+    is_first: bool = False
+    is_last: bool = False
+
+    def is_in_chain(self, product: Instruction) -> bool:
+        """Whether the factors of this product are factors of the chain."""
+        match tuple(x.tensor.rank for x in product.operands):
+            case (1, 2):
+                return self.is_first
+            case (2, 1):
+                return self.is_last
+            case ranks:
+                return min(ranks) >= 2
+
+
+def _may_associate(factors: Sequence[Value]) -> bool:
+    """Whether the order of products is free: a vector times a batch has another rank than its factors."""
+    ranks = [factor.tensor.rank for factor in factors]
+    return min(ranks) >= 2 or max(ranks) <= 2
+
+
+def _cheapest(factors: Sequence[Value]) -> tuple[int, dict[tuple[int, int], int]]:
+    """The least number of multiplications, and where each interval of factors is split for it."""
     count = len(factors)
-    if any(f.tensor.rank < 2 for f in factors[1:-1]):
-        return None
-    if any(f.tensor.rank < 2 for f in factors) and any(f.tensor.rank > 2 for f in factors):
-        return None  # a vector times a batch has another rank than its factors
     rows = [f.tensor.shape[-2] if f.tensor.rank > 1 else 1 for f in factors]
     columns = [f.tensor.shape[-1] for f in factors]
     if factors[-1].tensor.rank == 1:

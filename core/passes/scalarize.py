@@ -9,20 +9,27 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ..analysis.effects import Effects
+from ..analysis import Analyses
+from ..errors import UnsupportedError
 from ..ir import Block, Builder, Function, Instruction, Module, Value
 from ..ir.surgery import clone_function, replace_uses, walk, walk_blocks
+from ..location import located
 from ..ops import Aggregate, Apply, Extract, Reference, Return
-from ..types import FunctionType, TupleType, Type
+from ..types import FunctionType, TupleType, Type, written
 from .base import ModulePass
-from .call_graph import references
+from .call_graph import check_names, references
 from .dce import remove_dead
 from .rewrite import rewrite
 from .rules import AGGREGATE
 from .split import leaves_of, put_together, split_aggregates, split_arguments, taken_apart
+
+MOST_LEAVES = 1 << 14
+"""So many a function takes and returns at most: for more, code generation would take minutes."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,8 @@ class Scalarize(ModulePass):
     """Removes the aggregates between a function's parameters, its calls and its result.
 
     `flatten` removes them from all signatures too: a parameter per leaf, and always a tuple of leaves as
-    the result, also of one or none.  A leaf is what is neither tuple nor struct, from left to right.
+    the result, also of one or none.  A leaf is what is neither tuple nor struct, from left to right; a function
+    of more than 16,384 is refused.
 
     Functions that are values somewhere keep their signature; those among `entries` get a copy that keeps it.
     Blocks that take what an enum carries take it as it is.
@@ -41,33 +49,55 @@ class Scalarize(ModulePass):
     """
 
     name: ClassVar[str] = "scalarize"
+    forgets: ClassVar[bool] = True
     flatten: bool = False
     entries: tuple[str, ...] = ()
 
-    def run(self, module: Module) -> bool:
-        changed = self.flatten and self._flatten(module)
-        effects = Effects(module)
+    def run(self, module: Module, analyses: Analyses) -> bool:
+        check_names(module, self.entries)
+        changed = dict.fromkeys(self._flatten(module) if self.flatten else ())
+        for function in changed:
+            analyses.forget(function)
         for function in module.functions.values():
             if function.body is None:
                 continue
             split = split_aggregates(function.body)
-            if rewrite(function.body, AGGREGATE) or split:
-                remove_dead(function.body, effects)
-                changed = True
-        return changed
+            if rewrite(function, AGGREGATE, analyses) or split:
+                remove_dead(function, analyses)
+                changed[function] = None
+        for function in changed:
+            analyses.forget(function)
+        return bool(changed)
 
-    def _flatten(self, module: Module) -> bool:
-        changed = _copy_entries(module, references(module).intersection(self.entries))
+    def _flatten(self, module: Module) -> Iterator[Function]:
+        """Give every function that may have it a flat signature; the functions that are changed for it."""
+        yield from _copy_entries(module, references(module).intersection(self.entries))
         kept = references(module)
         functions = [f for f in module.functions.values() if f.body is not None]
+        for function in functions:
+            _check_leaves(function)
         flat = {f.name for f in functions if f.name not in kept and flat_type(f.type) != f.type}
         for function in functions:
-            changed = _flatten_calls(function, flat) or changed
+            if _flatten_calls(function, flat):
+                yield function
         for function in functions:
             if function.name in flat:
                 _flatten_signature(function)
-                changed = True
-        return changed
+                yield function
+
+
+def _check_leaves(function: Function) -> None:
+    """Raises: UnsupportedError for more than MOST_LEAVES."""
+    types = (*function.type.parameters, function.type.result)
+    leaves = (leaf for type in types for leaf in leaves_of(type))
+    if next(itertools.islice(leaves, MOST_LEAVES, None), None) is not None:
+        raise located(
+            UnsupportedError(
+                f"{written('@', function.name)} takes and returns more than {MOST_LEAVES:,} values, tuples and structs "
+                "taken apart: put them together as tensors, or let the evaluator run it"
+            ),
+            function.location,
+        )
 
 
 def flat_type(type: FunctionType) -> FunctionType:
@@ -76,8 +106,8 @@ def flat_type(type: FunctionType) -> FunctionType:
     return FunctionType(parameters, TupleType(tuple(leaf for _, leaf in leaves_of(type.result))))
 
 
-def _copy_entries(module: Module, names: set[str]) -> bool:
-    """Give entries that are values as well a copy that is the value from now on; whether there are any."""
+def _copy_entries(module: Module, names: set[str]) -> Iterator[Function]:
+    """Give entries that are values as well a copy that is the value from now on; who has them as values."""
     wanted = [name for name in module.functions if name in names]
     copies = {name: module.fresh_name(f"{name}_value") for name in wanted}
     for name, copy in copies.items():
@@ -86,7 +116,7 @@ def _copy_entries(module: Module, names: set[str]) -> bool:
         for instruction in walk(function.body) if function.body is not None else ():
             if isinstance(instruction.op, Reference) and instruction.op.symbol in copies:
                 instruction.op = replace(instruction.op, symbol=copies[instruction.op.symbol])
-    return bool(copies)
+                yield function
 
 
 def _flatten_calls(function: Function, flat: set[str]) -> bool:

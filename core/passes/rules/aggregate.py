@@ -8,12 +8,16 @@ from ...ops.aggregate import type_at
 from ...types import ArrayType, StructType, TensorType, TupleType, elements_of
 from ..rewrite import Laws
 
+FURTHEST = 64
+"""So many `insert` are looked through for an element: each of many looking through many would take their product."""
+
 
 def simplify_extract(b: Builder, instruction: Instruction) -> Value | None:
     (x,) = instruction.operands
     op = instruction.op
     assert isinstance(op, Extract)
     keys = op.keys
+    steps = 0
     while keys:
         match x.op, x.producer:
             # extract k from (…, xₖ, …) = xₖ
@@ -22,6 +26,9 @@ def simplify_extract(b: Builder, instruction: Instruction) -> Value | None:
                 x, keys = elements[position], keys[1:]
             # extract k from (insert e to y at k) = e, and another element is that of y
             case Insert(), Instruction(operands=(element, y)):
+                steps += 1
+                if steps > FURTHEST:
+                    return None
                 found = _after_insert(x.op, element, y, keys)
                 if found is None:
                     break

@@ -33,6 +33,7 @@ from .patterns import (
     filled,
     inputs,
     is_negative_zero,
+    is_normal,
     is_positive_zero,
     made_by,
     number,
@@ -212,22 +213,14 @@ def simplify_power(b: Builder, instruction: Instruction) -> Value | None:
 
 def exact_inverse(n: float, dtype: DType) -> float | None:
     """1 / n for a power of two whose inverse is a normal number of `dtype`."""
-    if n == 0 or not math.isfinite(n) or math.frexp(n)[0] not in (0.5, -0.5):
+    if math.frexp(n)[0] not in (0.5, -0.5):
         return None
-    lowest, highest = _NORMAL_EXPONENTS[dtype.name]
-    return 1 / n if lowest <= math.frexp(1 / n)[1] - 1 <= highest else None
+    return 1 / n if is_normal(1 / n, dtype) else None
 
 
 def _adds_nothing(n: Number | None, dtype: DType) -> bool:
     return is_negative_zero(n) or (dtype.is_integer and n == 0)
 
-
-_NORMAL_EXPONENTS = {
-    "f16": (-14, 15),
-    "bf16": (-126, 127),
-    "f32": (-126, 127),
-    "f64": (-1022, 1023),
-}
 
 ARITHMETIC: Laws = {
     Negate: (simplify_negate,),

@@ -1,16 +1,14 @@
 """Laws of real numbers that floating-point numbers do not have; off by default.
 
-They may change the last digits, the sign of a zero, and what becomes of ∞ and NaN.
+They may change the last digits, the sign of a zero, and what becomes of ∞ and NaN.  No law makes a constant that
+its element type has no normal number for: finite results would become infinite, or lose all their digits.
 """
 
 from __future__ import annotations
 
-import math
-
 from ...ir import Builder, Instruction, Value
 from ...ops import (
     Add,
-    Broadcast,
     Divide,
     Dot,
     Exp,
@@ -25,10 +23,9 @@ from ...ops import (
     Subtract,
     Transpose,
 )
-from ...ops.combinator import Combinator
 from ..rewrite import Laws
-from .patterns import as_type, filled, inputs, made_by, number
-from .reduction import merged_axes
+from .patterns import as_type, filled, inputs, is_normal, made_by, number
+from .reduction import merged_axes, sum_of_equals
 
 
 def relax_negate(b: Builder, instruction: Instruction) -> Value | None:
@@ -49,7 +46,8 @@ def relax_add(b: Builder, instruction: Instruction) -> Value | None:
             return as_type(b, x, type)
         for y, m in _with_inner_numbers(x, Add):
             # (y + m) + n = y + (m + n)
-            return as_type(b, b.emit(Add(), y, filled(b, type.with_shape(()), m + n)), type)
+            if m + n == 0 or is_normal(m + n, type.dtype):
+                return as_type(b, b.emit(Add(), y, filled(b, type.with_shape(()), m + n)), type)
     return None
 
 
@@ -71,7 +69,10 @@ def relax_multiply(b: Builder, instruction: Instruction) -> Value | None:
             return filled(b, type, 0)
         for y, m in _with_inner_numbers(x, Multiply):
             # (y · m) · n = y · (m · n)
-            return as_type(b, b.emit(Multiply(), y, filled(b, type.with_shape(()), m * n)), type)
+            if is_normal(m * n, type.dtype):
+                return as_type(
+                    b, b.emit(Multiply(), y, filled(b, type.with_shape(()), m * n)), type
+                )
     return None
 
 
@@ -85,7 +86,7 @@ def relax_divide(b: Builder, instruction: Instruction) -> Value | None:
         return filled(b, type, 1)
     # x / n = x · (1 / n)
     divisor = number(v)
-    if divisor is not None and divisor != 0 and math.isfinite(divisor):
+    if divisor and is_normal(1 / divisor, type.dtype):
         return b.emit(Multiply(), u, filled(b, v.tensor, 1 / divisor))
     match made_by(v, Sqrt):
         # u / √x = u · x^(−½)
@@ -137,13 +138,9 @@ def relax_reduce(b: Builder, instruction: Instruction) -> Value | None:
         # Σᵢ Σⱼ x = Σᵢⱼ x
         case Reduce(op.combinator, inner), (y,):
             return b.emit(Reduce(op.combinator, merged_axes(inner, op.axes, y.tensor.rank)), y)
-        # Σᵢ x = n · x when all n elements are x
-        case Broadcast(shape), (y,) if op.combinator is Combinator.ADD and not y.tensor.rank:
-            count = math.prod(shape[axis] for axis in op.axes)
-            total = b.emit(Multiply(), y, filled(b, y.tensor, count))
-            return as_type(b, total, instruction.result.tensor)
+        # x + … + x = n · x
         case _:
-            return None
+            return sum_of_equals(b, instruction)
 
 
 def relax_dot(b: Builder, instruction: Instruction) -> Value | None:

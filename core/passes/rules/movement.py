@@ -97,8 +97,8 @@ def simplify_slice(b: Builder, instruction: Instruction) -> Value | None:
             return _sliced(
                 b, y, [_composed(r, s) for r, s in zip(_ranges(inner), ranges, strict=True)]
             )
-        # a slice of a broadcast is the broadcast of a slice
-        case Broadcast(), Instruction(operands=(y,)):
+        # a slice of a broadcast is the broadcast of a slice, which is less unless nothing was repeated
+        case Broadcast(), Instruction(operands=(y,)) if x.tensor.size:
             skipped = result.rank - y.tensor.rank
             own = zip(y.tensor.shape, x.tensor.shape[skipped:], ranges[skipped:], strict=True)
             kept = [range(extent) if extent != wide else r for extent, wide, r in own]

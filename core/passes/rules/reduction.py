@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from ...ir import Builder, Instruction, Value
-from ...ops import Add, Broadcast, Reduce, Scan, ShapeCast
+from ...ops import Add, Broadcast, Multiply, Reduce, Scan, ShapeCast
 from ...ops.combinator import Combinator
 from ...types import Shape
 from ..rewrite import Laws
-from .patterns import as_type, filled, inputs, made_by
+from .patterns import as_type, filled, inputs, is_normal, made_by
 
 _IDEMPOTENT = (Combinator.MIN, Combinator.MAX, Combinator.AND, Combinator.OR)
 """x ∘ x = x."""
@@ -34,6 +38,9 @@ def simplify_reduce(b: Builder, instruction: Instruction) -> Value | None:
         # Σᵢ Σⱼ x = Σᵢⱼ x, of integers and truth values
         case Reduce(op.combinator, inner), (y,) if not result.dtype.is_float:
             return b.emit(Reduce(op.combinator, merged_axes(inner, op.axes, y.tensor.rank)), y)
+        # x + … + x = n · x, of integers
+        case _ if result.dtype.is_integer:
+            return sum_of_equals(b, instruction)
         case _:
             return None
 
@@ -44,6 +51,24 @@ def simplify_scan(b: Builder, instruction: Instruction) -> Value | None:
     assert isinstance(op, Scan)
     # along an axis of one element: x
     return x if x.tensor.shape[op.axis] == 1 and not op.exclusive else None
+
+
+def sum_of_equals(b: Builder, instruction: Instruction) -> Value | None:
+    """n · x for the sum of n elements that are all the same x; None where the element type has no such n."""
+    (x,) = instruction.operands
+    op, result = instruction.op, instruction.result.tensor
+    assert isinstance(op, Reduce)
+    source = _repeated(x, op.axes) if op.combinator is Combinator.ADD else None
+    if source is None:
+        return None
+    count = math.prod(x.tensor.shape[axis] for axis in op.axes)
+    if result.dtype.is_integer:
+        count = int(np.asarray(count).astype(result.dtype.numpy))  # wraps around, as the sum does
+    elif not is_normal(count, result.dtype):
+        return None
+    one = _without_axes(b, source, op.axes, x.tensor.rank)
+    total = b.emit(Multiply(), one, filled(b, one.tensor.with_shape(()), count))
+    return as_type(b, total, result)
 
 
 def merged_axes(inner: tuple[int, ...], outer: tuple[int, ...], rank: int) -> tuple[int, ...]:

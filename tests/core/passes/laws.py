@@ -69,7 +69,17 @@ def define(
     builder = start_function(parameters)
     result = build(builder, *builder.block.arguments)
     builder.emit_many(Return(), [] if result is None else [result])
-    return module.add(finish_function(name, builder, result.type if result else VOID))
+    function = module.add(finish_function(name, builder, result.type if result else VOID))
+    define_types(module, function)
+    return function
+
+
+def define_types(module: Module, function: Function) -> None:
+    """Make the structs and enums known that values inside of `function` are of."""
+    assert function.body is not None
+    for instruction in walk(function.body):
+        for result in instruction.results:
+            module.add_structs(result.type)
 
 
 def call(b: Builder, callee: Function, *arguments: Value) -> Value:

@@ -36,6 +36,24 @@ def irreducible() -> str:
     )
 
 
+def irreducible_pair() -> str:
+    """Two cycles with two entries each, one after the other, of which the second needs what the first takes."""
+    lines: list[str] = []
+    for k, (start, count) in enumerate((("%n", "%n"), ("%x0", "%x0"))):
+        lines += [
+            f"%c{k} = lessThan {count}: i64, 4: i64",
+            f"conditional %c{k}: bool then 'h{k}({start}: i64) else 'b{k}({start}: i64)",
+            f"'h{k}(%x{k}: i64):",
+            f"%p{k} = lessThan %x{k}: i64, {6 + k}: i64",
+            f"conditional %p{k}: bool then 'b{k}(%x{k}: i64) else 'o{k}()",
+            f"'b{k}(%y{k}: i64):",
+            f"%z{k} = add %y{k}: i64, 1: i64",
+            f"branch 'h{k}(%z{k}: i64)",
+            f"'o{k}():",
+        ]
+    return _function([*lines, "%s = multiply %x0: i64, %x1: i64", "return %s: i64"])
+
+
 def tangled(blocks: int = 250, seed: int = 1) -> str:
     """Branches anywhere, almost surely irreducible in many ways; fuel makes it end."""
     choose = random.Random(seed)
@@ -441,6 +459,7 @@ def known_loops(count: int = 300) -> str:
 
 ENDING: dict[str, Callable[[], str]] = {
     "irreducible": irreducible,
+    "irreducible pair": irreducible_pair,
     "tangled": tangled,
     "chain": chain,
     "empty chain": empty_chain,

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
 
+import numpy as np
+import pytest
+
+from nnkit.core.errors import IndexOutOfRangeError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Value
 from nnkit.core.ir.surgery import walk
-from nnkit.core.ops import Add, Exp, Multiply, Negate
+from nnkit.core.ops import Add, Exp, Gather, Multiply, Negate
 from nnkit.core.ops.nest import Access, Output, Yield, build_nest, coordinate
 from nnkit.core.passes import DeadCode, apply_pass
-from nnkit.core.types import F32, TensorType
+from nnkit.core.types import F32, I64, TensorType
 from nnkit.core.verify import verify
 from tests.core.passes.laws import (
     call,
@@ -38,6 +44,22 @@ def test_unused_chains_go() -> None:
 def test_what_is_returned_stays() -> None:
     module = module_of([X], lambda b, x: b.emit(Add(), b.emit(Exp(), x), x))
     assert not apply_pass(DeadCode(), module)
+
+
+def test_a_check_goes_with_its_result_and_stays_with_it() -> None:
+    indices = TensorType((2,), I64)
+
+    def build(b: Builder, x: Value, at: Value, *, is_used: bool) -> Value:
+        taken = b.emit(Gather(0), x, at)
+        return taken if is_used else b.emit(Add(), x, x)
+
+    for is_used in (False, True):
+        module = module_of([X, indices], partial(build, is_used=is_used))
+        apply_pass(DeadCode(), module)
+        assert opcodes(module.functions["main"]) == ("gather" if is_used else "add")
+        arguments = np.ones(3, np.float32), np.array([0, 7])
+        with pytest.raises(IndexOutOfRangeError) if is_used else nullcontext():
+            evaluate(module, "main", *arguments)
 
 
 def test_unused_calls_go() -> None:

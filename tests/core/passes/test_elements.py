@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnkit.core.autodiff import differentiate
+from nnkit.core.autodiff.reverse import differentiate
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir.surgery import walk
 from nnkit.core.passes.base import apply_pass

@@ -13,8 +13,17 @@ from nnkit.core.errors import VerifyError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module
 from nnkit.core.ir.surgery import clone_module, walk
-from nnkit.core.ops import Apply, ApplyValue, Builtin, Folding, For, Random, ShapeQuery
-from nnkit.core.passes import Expand
+from nnkit.core.ops import (
+    ORDERED,
+    Apply,
+    ApplyValue,
+    Builtin,
+    Folding,
+    For,
+    Random,
+    ShapeQuery,
+)
+from nnkit.core.passes import Expand, apply_pass
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import F64, TensorType
 from nnkit.core.verify import verify
@@ -66,12 +75,12 @@ LEFT = (Builtin, ShapeQuery, Random, Folding)
 def expanded(module: Module) -> Module:
     """A copy with nothing left to expand, valid and read back."""
     copy = clone_module(module)
-    Expand().run(copy)
+    apply_pass(Expand(), copy)
     verify(copy)
     for function in copy.functions.values():
         if function.body is not None:
             assert not any(isinstance(i.op, LEFT) for i in walk(function.body))
-    assert not Expand().run(copy)
+    assert not apply_pass(Expand(), copy)
     text = print_module(copy)
     assert print_module(parse_module(text)) == text
     return copy
@@ -97,9 +106,8 @@ def folds(draw: Any) -> tuple[str, tuple[int, ...]]:
 
     shape = numbers(0, 3)
     type = TensorType(shape, F64)
-    function = f"@{draw(st.sampled_from(NAMES))}: (f64, f64) -> f64"
-    if draw(st.booleans()):
-        function = "%f: (f64, f64) -> f64"
+    named = [f"@{name}: (f64, f64) -> f64" for name in NAMES]
+    function = draw(st.sampled_from((*named, "%f: (f64, f64) -> f64", *ORDERED)))
     init = " init 2.5: f64"
     kind = draw(st.sampled_from(("reduce", "scan", "reduceWindow")))
     if kind == "reduce":
@@ -112,7 +120,7 @@ def folds(draw: Any) -> tuple[str, tuple[int, ...]]:
         flags = [draw(st.booleans()) for _ in range(2)]
         if not flags[1] and draw(st.booleans()):
             init = ""
-        words = f"along {draw(st.integers(0, rank - 1))}"
+        words = f"along {tuple(axis for axis in range(rank) if draw(st.booleans()))}"
         for word, flag in zip(("reverse", "exclusive"), flags, strict=True):
             words += f" {word} true" if flag else ""
         return f"%y = scan %x: {type} by {function}{init} {words}: -> {type}", shape
@@ -200,7 +208,7 @@ def test_an_unused_random_number_counts() -> None:
 def test_the_generators_variables_are_its_own() -> None:
     module = parse_module('module "test"\nvar @nnkit.random: f32\n' + RANDOM)
     with pytest.raises(VerifyError, match=r"@nnkit\.random belongs to the generator"):
-        Expand().run(module)
+        apply_pass(Expand(), module)
 
 
 def test_questions_about_shapes_are_answered() -> None:

@@ -114,6 +114,25 @@ def test_a_choice_moves_as_a_whole() -> None:
     assert "if" in opcodes(module, 0)
 
 
+def looping(bound: str, inside: str = "%k = negate %x: f32") -> str:
+    """%k by a loop."""
+    depth = inside.count("for")
+    return f"""%k = for 0: i64 upto {bound} carrying %x: f32 {{
+        'inner{depth}(%j{depth}: i64, %u{depth}: f32):
+            {inside}
+            yield %k: f32
+        }}"""
+
+
+def stacking(count: int) -> str:
+    """%k by a loop of three rounds that stacks so many elements."""
+    return f"""%s = for 0: i64 upto 3: i64 stacking <{count} x f32> {{
+        'inner(%j: i64):
+            yield %x: f32
+        }}
+        %k = reduce %s: <{count} x f32> by add along 0"""
+
+
 @pytest.mark.parametrize(
     "invariant",
     [
@@ -121,7 +140,12 @@ def test_a_choice_moves_as_a_whole() -> None:
         "%k = load %p: *f32",  # reads what may change
         "%k = random scalar from 0.0: f32 upto 1.0: f32",  # another one each time
         "%k = apply @g(%x): (f32) -> f32",  # may not end
+        looping("%at: i64"),  # may take long
+        looping("9000000000000: i64"),  # does take long
+        looping("9000000: i64", looping("9000000: i64")),
+        stacking(5),  # the wrong number of rounds
     ],
+    ids=lambda text: " ".join(text.split()[2:7]),
 )
 def test_what_may_fail_or_has_an_effect_stays(invariant: str) -> None:
     text = f"""
@@ -146,6 +170,31 @@ def test_what_may_fail_or_has_an_effect_stays(invariant: str) -> None:
     assert invariant.split()[2] in opcodes(module, 1)
     # with an index that is out of range, a loop that does not run is no error
     assert evaluate(module, "f", np.float32(1.0), np.zeros(3, np.float32), 99, 0) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("rounds", "invariant"),
+    [
+        ("%n: i64", looping("100: i64")),
+        ("%n: i64", looping("100: i64", looping("100: i64"))),
+        ("%n: i64", stacking(3)),
+        ("1: i64", looping("9000000: i64")),
+        ("1: i64", looping("%n: i64")),
+    ],
+)
+def test_a_loop_that_is_short_or_needed_moves(rounds: str, invariant: str) -> None:
+    module = moved(f"""
+    func @f: (f32, i64) -> f32 {{
+    'entry(%x: f32, %n: i64):
+        %r = for 0: i64 upto {rounds} carrying %x: f32 {{
+        'body(%i: i64, %v: f32):
+            {invariant}
+            %w = add %v: f32, %k: f32
+            yield %w: f32
+        }}
+        return %r: f32
+    }}""")
+    assert opcodes(module, 1) == ["add", "yield"]
 
 
 def test_an_index_that_fails_still_fails_in_the_loop() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from functools import cache
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nnkit.core.errors import ShapeError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Module, Value, finish_function, start_function
 from nnkit.core.ops import Dot, Negate, Return
@@ -18,6 +20,7 @@ from nnkit.core.passes.base import apply_pass
 from nnkit.core.passes.matrix_chain import MatrixChain
 from nnkit.core.types import F64, I64, DType, Shape, TensorType
 from nnkit.core.verify import verify
+from tests.values import Draw
 
 
 def chain(shapes: Sequence[Shape], order: Sequence[int], dtype: DType = I64) -> Module:
@@ -57,42 +60,61 @@ def arguments(module: Module) -> list[np.ndarray]:
     return [rng.integers(-9, 9, p.tensor.shape) for p in module.functions["f"].parameters]
 
 
-def least(extents: Sequence[int]) -> int:
+def least(shapes: Sequence[Shape]) -> int:
     """By trying everything: the definition."""
-    if len(extents) < 3:
-        return 0
-    return min(
-        least(extents[: k + 1]) + least(extents[k:]) + extents[0] * extents[k] * extents[-1]
-        for k in range(1, len(extents) - 1)
-    )
+
+    @cache
+    def costs(first: int, last: int) -> dict[Shape, int]:
+        """What the product of these factors takes, by the shape that it has."""
+        if first == last:
+            return {shapes[first]: 0}
+        found: dict[Shape, int] = {}
+        for split in range(first, last):
+            sides = costs(first, split).items(), costs(split + 1, last).items()
+            for (left, one), (right, other) in product(*sides):
+                try:
+                    type = Dot().infer(TensorType(left, I64), TensorType(right, I64))
+                except ShapeError:
+                    continue
+                cost = one + other + type.size * left[-1]
+                found[type.shape] = min(cost, found.get(type.shape, cost))
+        return found
+
+    return min(costs(0, len(shapes) - 1).values())
 
 
-@given(
-    st.lists(st.integers(1, 9), min_size=3, max_size=7), st.lists(st.integers(0, 99), min_size=9)
-)
-def test_the_fewest_multiplications(extents: list[int], order: list[int]) -> None:
-    module = chain([*pairwise(extents)], order[: len(extents) - 2])
+@st.composite
+def chains(draw: Draw) -> tuple[list[Shape], list[int]]:
+    """Matrices, some of them batches, or vectors at the ends; and which neighbours are multiplied next."""
+    extents = draw(st.lists(st.sampled_from([0, 1, 2, 3, 5, 7, 9]), min_size=4, max_size=8))
+    shapes: list[Shape] = [*pairwise(extents)]
+    kind = draw(st.sampled_from(["matrices", "batches", "vectors"]))
+    if kind == "batches":
+        batches = st.sampled_from([(), (1,), (3,), (2, 1), (2, 3)])
+        shapes = [(*draw(batches), *shape) for shape in shapes]
+    elif kind == "vectors":
+        shapes[0] = draw(st.sampled_from([shapes[0], shapes[0][1:]]))
+        shapes[-1] = draw(st.sampled_from([shapes[-1], shapes[-1][:1]]))
+    count = len(shapes) - 1
+    return shapes, draw(st.lists(st.integers(0, 99), min_size=count, max_size=count))
+
+
+@given(chains())
+def test_the_fewest_multiplications(drawn: tuple[list[Shape], list[int]]) -> None:
+    shapes, order = drawn
+    module = chain(shapes, order)
     values = arguments(module)
     before = evaluate(module, "f", *values)
     run(module)
-    assert multiplications(module) == least(extents)
+    assert multiplications(module) == least(shapes)
     np.testing.assert_array_equal(evaluate(module, "f", *values), before)
 
 
-@given(st.lists(st.integers(0, 99), min_size=3, max_size=3), st.booleans(), st.booleans())
-def test_vectors_at_the_ends_and_batches(order: list[int], batched: bool, vector: bool) -> None:
-    shapes: list[Shape] = [(4, 5), (5, 6), (6, 2), (2, 7)]
-    if batched:
-        shapes[1] = (3, 5, 6)
-        shapes[2] = (2, 1, 6, 2)
-    elif vector:
-        shapes[0], shapes[-1] = (5,), (2,)
-    module = chain(shapes, order)
-    values = arguments(module)
-    before, cost = evaluate(module, "f", *values), multiplications(module)
-    run(module)
-    assert multiplications(module) <= cost
-    np.testing.assert_array_equal(evaluate(module, "f", *values), before)
+def test_matrices_before_a_vector_that_cannot_be_moved() -> None:
+    """A batch times a vector is no vector; what is multiplied before it is a chain of its own."""
+    module = chain([(9, 9), (9, 9), (3, 9, 1), (1,)], [0, 0, 0])
+    assert run(module)
+    assert multiplications(module) == 3 * (9 * 9 * 2 + 9)
 
 
 def test_a_vector_in_the_middle_is_not_moved_across() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 
+from nnkit.core.analysis import Analyses
 from nnkit.core.errors import InternalError
-from nnkit.core.ir import Builder, Instruction, Region, Value
+from nnkit.core.ir import Builder, Function, Instruction, Module, Value
 from nnkit.core.ir.surgery import walk
 from nnkit.core.ops import Abs, Add, Elementwise, Exp, Multiply, Negate, Transpose
 from nnkit.core.ops.nest import Access, Output, build_nest, coordinate
@@ -17,22 +19,29 @@ from nnkit.core.passes import (
     code_generation,
     run_pipeline,
 )
-from nnkit.core.passes.rewrite import Laws, combine_laws, rewrite
+from nnkit.core.passes import rewrite as rewriting
+from nnkit.core.passes.rewrite import Laws, combine_laws
 from nnkit.core.types import F32, TensorType
 from tests.core.passes.laws import module_of, opcodes
 
 X = TensorType((3,), F32)
 
 
-def body_of(build) -> Region:  # type: ignore[no-untyped-def]
-    """The body of a function of one vector."""
-    body = module_of([X], build).functions["main"].body
-    assert body is not None
-    return body
+def function_of(build: Callable[[Builder, Value], Value]) -> Function:
+    """A function of one vector."""
+    return module_of([X], build).functions["main"]
 
 
-def names(region: Region) -> str:
-    return " ".join(i.op.name for i in walk(region))
+def rewrite(function: Function, laws: Laws, *, merge: bool = False) -> bool:
+    """Apply `laws` to a function of which nothing is known."""
+    module = Module()
+    module.add(function)
+    return rewriting.rewrite(function, laws, Analyses(module), merge=merge)
+
+
+def names(function: Function) -> str:
+    assert function.body is not None
+    return " ".join(i.op.name for i in walk(function.body))
 
 
 def swap_sign(b: Builder, instruction: Instruction) -> Value | None:
@@ -45,9 +54,9 @@ def exp_for_negate(b: Builder, instruction: Instruction) -> Value | None:
 
 
 def test_new_instructions_are_visited() -> None:
-    body = body_of(lambda b, x: b.emit(Abs(), x))
-    assert rewrite(body, {Abs: (swap_sign,), Negate: (exp_for_negate,)})
-    assert names(body) == "exp return"
+    function = function_of(lambda b, x: b.emit(Abs(), x))
+    assert rewrite(function, {Abs: (swap_sign,), Negate: (exp_for_negate,)})
+    assert names(function) == "exp return"
 
 
 def test_a_law_sees_finished_operands() -> None:
@@ -57,15 +66,15 @@ def test_a_law_sees_finished_operands() -> None:
         seen.extend(x.op.name for x in instruction.operands if x.op)
         return None
 
-    body = body_of(lambda b, x: b.emit(Exp(), b.emit(Abs(), x)))
-    rewrite(body, {Abs: (swap_sign,), Exp: (look,)})
+    function = function_of(lambda b, x: b.emit(Exp(), b.emit(Abs(), x)))
+    rewrite(function, {Abs: (swap_sign,), Exp: (look,)})
     assert seen == ["negate"]
 
 
 def test_laws_of_base_classes_hold() -> None:
-    assert rewrite(body_of(lambda b, x: b.emit(Add(), x, x)), {Elementwise: (first_operand,)})
+    assert rewrite(function_of(lambda b, x: b.emit(Add(), x, x)), {Elementwise: (first_operand,)})
     assert not rewrite(
-        body_of(lambda b, x: b.emit(Transpose(), x)), {Elementwise: (first_operand,)}
+        function_of(lambda b, x: b.emit(Transpose(), x)), {Elementwise: (first_operand,)}
     )
 
 
@@ -75,18 +84,18 @@ def first_operand(b: Builder, instruction: Instruction) -> Value | None:
 
 def test_books_are_tried_in_order() -> None:
     laws: Laws = combine_laws({Abs: (swap_sign,)}, {Abs: (first_operand,)})
-    body = body_of(lambda b, x: b.emit(Abs(), x))
-    rewrite(body, laws)
-    assert names(body) == "negate return"
+    function = function_of(lambda b, x: b.emit(Abs(), x))
+    rewrite(function, laws)
+    assert names(function) == "negate return"
 
 
 def test_laws_that_never_end_are_stopped() -> None:
     def back(b: Builder, instruction: Instruction) -> Value | None:
         return b.emit(Abs(), *instruction.operands)
 
-    body = body_of(lambda b, x: b.emit(Abs(), x))
-    assert rewrite(body, {Abs: (swap_sign,), Negate: (back,)})
-    assert names(body) in ("abs return", "negate return")
+    function = function_of(lambda b, x: b.emit(Abs(), x))
+    assert rewrite(function, {Abs: (swap_sign,), Negate: (back,)})
+    assert names(function) in ("abs return", "negate return")
 
 
 def test_a_law_that_changes_the_type() -> None:
@@ -94,7 +103,7 @@ def test_a_law_that_changes_the_type() -> None:
         return b.emit(Negate(), b.argument(TensorType((), F32)))
 
     with pytest.raises(InternalError, match="a law turned <3 x f32> of abs into f32"):
-        rewrite(body_of(lambda b, x: b.emit(Abs(), x)), {Abs: (wrong,)})
+        rewrite(function_of(lambda b, x: b.emit(Abs(), x)), {Abs: (wrong,)})
 
 
 def test_a_law_that_leaves_something_behind() -> None:
@@ -103,15 +112,15 @@ def test_a_law_that_leaves_something_behind() -> None:
         return None
 
     with pytest.raises(InternalError, match="for nothing"):
-        rewrite(body_of(lambda b, x: b.emit(Abs(), x)), {Abs: (wrong,)})
+        rewrite(function_of(lambda b, x: b.emit(Abs(), x)), {Abs: (wrong,)})
 
 
 def test_names_and_locations_survive() -> None:
-    body = body_of(lambda b, x: b.emit(Abs(), x))
-    instruction = body.entry.instructions[0]
+    function = function_of(lambda b, x: b.emit(Abs(), x))
+    instruction = function.entry.instructions[0]
     instruction.result.name = "h"
-    rewrite(body, {Abs: (swap_sign,)})
-    replaced = body.entry.instructions[0]
+    rewrite(function, {Abs: (swap_sign,)})
+    replaced = function.entry.instructions[0]
     assert replaced.result.name == "h" and replaced.location is instruction.location
 
 
@@ -128,9 +137,9 @@ def test_regions_are_walked_on_their_own() -> None:
             ],
         )[0]
 
-    body = body_of(build)
-    assert rewrite(body, {Abs: (swap_sign,)}, merge=True)
-    assert names(body) == "nest return exp multiply yield"
+    function = function_of(build)
+    assert rewrite(function, {Abs: (swap_sign,)}, merge=True)
+    assert names(function) == "nest return exp multiply yield"
 
 
 @pytest.mark.parametrize("length", [10_000])

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import pytest
+
+from nnkit.core.errors import UnsupportedError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Module, Value
 from nnkit.core.ir.surgery import clone_module, walk
 from nnkit.core.ops import Add, Aggregate, Exp, Extract
 from nnkit.core.passes import Inline, Scalarize, apply_pass
-from nnkit.core.passes.scalarize import flat_type
-from nnkit.core.types import F32, I32, VOID, FunctionType, StructType, TensorType, TupleType
+from nnkit.core.passes.scalarize import MOST_LEAVES, flat_type
+from nnkit.core.types import (
+    F32,
+    I32,
+    VOID,
+    FunctionType,
+    StructType,
+    TensorType,
+    TupleType,
+    Type,
+    elements_of,
+)
 from nnkit.core.verify import verify
 from tests.core.passes.laws import (
     call,
@@ -209,3 +222,28 @@ def test_functions_that_are_values_keep_their_signature() -> None:
         assert copy.functions[kept].type == type
         assert evaluate(copy, "main", True, 1.0, 2.0) == (2.0, 1.0)
         assert not apply_pass(Scalarize(flatten=True, entries=entries), copy)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_function_of_very_many_values_is_refused_where_it_stands(nested: bool) -> None:
+    def text(count: int) -> str:
+        parts = [f"({', '.join(['f32'] * 64)})"] * (count // 64) if nested else ["f32"] * count
+        type = f"({', '.join(parts)})"
+        return f"func @f: ({type}) -> f32 {{\n'entry(%x: {type}): return 1: f32 }}"
+
+    module = parsed(text(MOST_LEAVES - 64))
+    assert apply_pass(Scalarize(flatten=True, entries=("f",)), module)
+    assert len(module.functions["f"].parameters) == MOST_LEAVES - 64
+    wide = parsed(text(MOST_LEAVES))
+    with pytest.raises(
+        UnsupportedError, match=f"@f takes and returns more than {MOST_LEAVES:,}"
+    ) as caught:
+        apply_pass(Scalarize(flatten=True, entries=("f",)), wide)
+    assert "func @f" in "\n".join(caught.value.__notes__)
+    assert evaluate(wide, "f", _nest(wide.functions["f"].type.parameters[0])) == 1.0
+
+
+def _nest(type: Type) -> object:
+    """Ones in the form of `type`."""
+    elements = elements_of(type)
+    return 1.0 if elements is None else tuple(map(_nest, elements))

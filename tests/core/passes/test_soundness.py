@@ -27,7 +27,17 @@ from nnkit.core.errors import NNKitError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Module, Value, finish_function, start_function
 from nnkit.core.ir.surgery import walk
-from nnkit.core.ops import Aggregate, Literal, Multiply, Power, Return, dense, splat
+from nnkit.core.ops import (
+    ALL,
+    Aggregate,
+    Elementwise,
+    Literal,
+    Multiply,
+    Power,
+    Return,
+    dense,
+    splat,
+)
 from nnkit.core.passes import (
     PIPELINES,
     Canonicalize,
@@ -58,7 +68,7 @@ from nnkit.core.types import (
     elements_of,
 )
 from nnkit.core.verify import verify
-from tests.core.passes.laws import Law, module_of
+from tests.core.passes.laws import Law, define_types, module_of
 from tests.core.passes.rules import (
     test_aggregate,
     test_arithmetic,
@@ -72,6 +82,7 @@ from tests.core.passes.rules import (
     test_shape_query,
 )
 from tests.programs import flat, same_bits
+from tests.recipes import operand_count
 from tests.values import Draw
 
 TABLES: dict[str, list[Any]] = {
@@ -225,6 +236,36 @@ def test_every_law_for_every_type_on_all_pairs(law: Law) -> None:
                 )
 
 
+def binary_ops() -> list[type[Elementwise]]:
+    """The elementwise functions of two operands."""
+    return [op for op in ALL if issubclass(op, Elementwise) and operand_count(op) == 2]
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+@pytest.mark.parametrize("op", binary_ops(), ids=lambda op: op.name)
+def test_every_number_as_a_constant(op: type[Elementwise], dtype: DType) -> None:
+    """Rows have the constants that a law is about; here every special number stands on either side."""
+    numbers = special(dtype)
+    x = TensorType(numbers.shape, dtype)
+    fixed = numbers[numbers != 2] if op is Power else numbers
+
+    def build(b: Builder, x: Value) -> Value:
+        constants = [b.emit(splat(x.tensor.with_shape(()), n.item())) for n in fixed]
+        pairs = [pair for c in constants for pair in ((x, c), (c, x))]
+        results = [b.emit(op(), *pair) for pair in pairs]
+        return b.emit(Aggregate(TupleType(tuple(y.type for y in results))), *results)
+
+    if not _can_build(Law("", [x], build, ""), [x]):
+        return
+    plain, simple = (module_of([x], build) for _ in range(2))
+    run_pipeline(simple, [Canonicalize(final=True)], verifier=verify, verify=True)
+    expected, actual = (outcome(module, [numbers]) for module in (plain, simple))
+    different = [
+        k for k, (u, v) in enumerate(zip(actual, expected, strict=True)) if not is_same((u,), (v,))
+    ]
+    assert not different, [(fixed[k // 2], ("right", "left")[k % 2]) for k in different]
+
+
 @dataclass(frozen=True)
 class Composed:
     """A program made of laws, and arguments."""
@@ -283,9 +324,7 @@ def compositions(draw: Draw) -> Composed:
     whole = b.emit(Aggregate(TupleType(tuple(x.type for x in results))), *results)
     b.emit_many(Return(), [whole])
     module = Module()
-    module.add(finish_function("main", b, whole.type))
-    for type in (x.type for x in values):
-        module.add_structs(type)
+    define_types(module, module.add(finish_function("main", b, whole.type)))
     return Composed(module, tuple(arguments))
 
 

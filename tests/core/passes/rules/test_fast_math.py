@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from nnkit.core.evaluate import evaluate
+from nnkit.core.ir import Builder, Op, Value
 from nnkit.core.ops import (
     Add,
+    Aggregate,
     Broadcast,
     Divide,
     Dot,
@@ -24,13 +26,14 @@ from nnkit.core.ops import (
 )
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.passes import Simplify, apply_pass
-from nnkit.core.types import F64, I8, TensorType
+from nnkit.core.types import BF16, F16, F32, F64, I8, DType, TensorType, TupleType
 from tests.core.passes.laws import Law, check, module_of, number, opcodes, rows
 
 X = TensorType((3, 4), F64)
 Y = TensorType((4, 3), F64)
 ONE = TensorType((), F64)
 ADD = Combinator.ADD
+FLOATS = (F16, BF16, F32, F64)
 
 LAWS = rows(
     (
@@ -84,6 +87,32 @@ LAWS = rows(
         lambda b, x, y: b.emit(Dot(), b.emit(Transpose(), x), b.emit(Transpose(), y)),
         "dot transpose",
     ),
+    ("−(x + y) stays", [X, X], lambda b, x, y: b.emit(Negate(), b.emit(Add(), x, y)), "add negate"),
+    ("x + 2 stays", [X], lambda b, x: b.emit(Add(), x, number(b, x, 2)), "add"),
+    (
+        "(x · 2) + 3 stays",
+        [X],
+        lambda b, x: b.emit(Add(), b.emit(Multiply(), x, number(b, x, 2)), number(b, x, 3)),
+        "multiply add",
+    ),
+    (
+        "(x + 2) · 3 stays",
+        [X],
+        lambda b, x: b.emit(Multiply(), b.emit(Add(), x, number(b, x, 2)), number(b, x, 3)),
+        "add multiply",
+    ),
+    ("x − y stays", [X, X], lambda b, x, y: b.emit(Subtract(), x, y), "subtract"),
+    ("x / y stays", [X, X], lambda b, x, y: b.emit(Divide(), x, y), "divide"),
+    ("√x / y stays", [X, X], lambda b, x, y: b.emit(Divide(), b.emit(Sqrt(), x), y), "sqrt divide"),
+    ("exp(exp(x)) stays", [X], lambda b, x: b.emit(Exp(), b.emit(Exp(), x)), "exp exp"),
+    ("log(√x) stays", [X], lambda b, x: b.emit(Log(), b.emit(Sqrt(), x)), "sqrt log"),
+    ("√(x²) stays", [X], lambda b, x: b.emit(Sqrt(), b.emit(Square(), x)), "square sqrt"),
+    (
+        "Σᵢ max over j stays",
+        [X],
+        lambda b, x: b.emit(Reduce(ADD, (0,)), b.emit(Reduce(Combinator.MAX, (1,)), x)),
+        "reduce reduce",
+    ),
     (
         "A · Bᵀ stays",
         [X, X],
@@ -91,6 +120,66 @@ LAWS = rows(
         "transpose dot",
     ),
 )
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize(("inner", "outer"), [(Add, Add), (Multiply, Multiply), (Negate, Divide)])
+def test_numbers_stay_those_of_the_element_type(
+    inner: type[Op], outer: type[Op], dtype: DType
+) -> None:
+    """Results that are computed without overflow and underflow stay what they are, up to rounding."""
+    numbers = normal_numbers(dtype)
+    x = TensorType((), dtype)
+
+    def steps(b: Builder, x: Value, m: float, n: float) -> tuple[Value, Value]:
+        first = b.emit(inner(), x, *([number(b, x, m)] if inner is not Negate else []))
+        return first, b.emit(outer(), first, number(b, x, n))
+
+    def build(b: Builder, x: Value) -> Value:
+        values = [v for m in numbers for n in numbers for v in steps(b, x, m, n)]
+        return b.emit(Aggregate(TupleType(tuple(v.type for v in values))), *values)
+
+    strict, fast = (module_of([x], build) for _ in range(2))
+    apply_pass(Simplify(fast_math=True), fast)
+    least, largest = numbers[0], numbers[-1]
+    for start in (0.0, *numbers, *(-n for n in numbers)):
+        steps_of = [
+            np.array(evaluate(module, "main", start), np.float64).reshape(-1, 2)
+            for module in (strict, fast)
+        ]
+        sizes = abs(steps_of[0])
+        is_tame = np.all((sizes >= least) & (sizes <= largest), axis=1)
+        expected, actual = (values[is_tame, 1] for values in steps_of)
+        # a sum may cancel what is larger than it
+        scale = largest if inner is Add else abs(expected)
+        assert np.all(abs(actual - expected) <= 3 * step(dtype) * scale), start
+
+
+def normal_numbers(dtype: DType) -> list[float]:
+    """From the least normal number to the largest."""
+    least, largest = {
+        "f16": (2.0**-14, 65504.0),
+        "bf16": (2.0**-126, 2.0**127 * (2 - 2.0**-7)),
+        "f32": (2.0**-126, 2.0**127 * (2 - 2.0**-23)),
+        "f64": (2.0**-1022, np.finfo(np.float64).max.item()),
+    }[dtype.name]
+    return [least, 3 * least, 0.75, 1.0, 3.0, 200.0, largest / 3, largest]
+
+
+def step(dtype: DType) -> float:
+    """Between 1 and the next number."""
+    return {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}[dtype.name]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_a_sum_of_more_equals_than_there_are_numbers(dtype: DType) -> None:
+    def build(b: Builder, x: Value) -> Value:
+        return b.emit(Reduce(ADD, (0,)), b.emit(Broadcast((70_000,)), x))
+
+    left = "broadcast reduce" if dtype == F16 else "multiply"
+    check(
+        Law("Σ x", [TensorType((), dtype)], build, left), Simplify(fast_math=True), is_exact=False
+    )
 
 
 @pytest.mark.parametrize("law", LAWS)

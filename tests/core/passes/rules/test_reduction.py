@@ -77,6 +77,24 @@ LAWS = rows(
         "broadcast reduce",
     ),
     (
+        "x + … + x = n · x, of integers",
+        [TensorType((1, 9), I8)],
+        lambda b, x: b.emit(Reduce(ADD, (0,)), b.emit(Broadcast((3, 9)), x)),
+        "shapeCast multiply",
+    ),
+    (
+        "more of them than the element type can count",
+        [TensorType((9,), I8)],
+        lambda b, x: b.emit(Reduce(ADD, (0, 1)), b.emit(Broadcast((20, 10, 9)), x)),
+        "multiply",
+    ),
+    (
+        "a sum of different integers stays",
+        [TensorType((9, 1), I8)],
+        lambda b, x: b.emit(Reduce(ADD, (0,)), b.emit(Broadcast((9, 3)), x)),
+        "broadcast reduce",
+    ),
+    (
         "Σᵢ Σⱼ of integers",
         [N],
         lambda b, x: b.emit(Reduce(ADD, (0,)), b.emit(Reduce(ADD, (1,)), x)),
