@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
 from .callables import StagedFunction, staged
 from .conversion import annotated
-from .core.errors import RankError, StagingError
+from .core.errors import RankError, ShapeError, StagingError
+from .core.ir import Builder, Value
 from .declarations import hints_of, location_of, name_of, parameters_of
 from .reps import Rep, const, tup
 from .staging import control
 from .staging.lambdas import Lambda, is_function
-from .staging.primitive import located, tensor_of
+from .staging.primitive import located, shaped, tensor_of
 from .staging.spec import CallableSpec, Spec
 
 
@@ -47,16 +49,36 @@ def zip(a: Any, b: Any, /) -> Rep:
 
     Their leading extents are the same.
     """
-    pair = tup(const(a), const(b))
-    for one in pair.unpack():
-        if tensor_of(one.expression, "zip").rank == 0:
-            raise located(RankError("zip goes along the leading axis, and a scalar has none"))
-    return pair
+    both = tuple(one.expression for one in _sequences(a, b))
+    checked = (
+        shaped("zip", partial(_zipped, which), both, tensor_of(both[which], "zip"))
+        for which in (0, 1)
+    )
+    return tup(*map(Rep, checked))
 
 
 def zip_with(a: Any, b: Any, fn: Callable[[Any, Any], Any], /) -> Rep:
     """`fn` of the elements of two tensors along their leading axes, stacked."""
-    return Rep(control.map_pairs("zip_with", zip(a, b), fn, Rep))
+    return Rep(control.map_pairs("zip_with", tup(*_sequences(a, b)), fn, Rep))
+
+
+def _sequences(a: Any, b: Any) -> tuple[Rep, Rep]:
+    """Both as tensors with a leading axis."""
+    x, y = const(a), const(b)
+    for one in (x, y):
+        if tensor_of(one.expression, "zip").rank == 0:
+            raise located(RankError("zip goes along the leading axis, and a scalar has none"))
+    return x, y
+
+
+def _zipped(which: int, _: Builder, *both: Value) -> Value:
+    """One of two tensors, of as many elements along their leading axes."""
+    x, y = (value.tensor for value in both)
+    if x.shape[0] != y.shape[0]:
+        raise ShapeError(
+            f"cannot zip {x.words} and {y.words}: leading extents {x.shape[0]} and {y.shape[0]} differ"
+        )
+    return both[which]
 
 
 def fix(f: Callable[[Any], Any], /) -> StagedFunction:

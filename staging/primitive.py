@@ -26,6 +26,7 @@ from ..core.ops import (
     FloorDivide,
     Gather,
     PadShape,
+    Power,
     Reduce,
     Scan,
     Select,
@@ -68,16 +69,14 @@ def literal(number: Any, dtype: DType) -> Expression:
         )
     try:
         check_range(dtype, number)
-        with np.errstate(over="ignore"):
-            array = np.asarray(number, dtype.numpy)
+        held = dtype.nearest(number)
     except DTypeError as error:
         raise located(error, "cast the tensor, `x.cast(dtype)`") from None
     except OverflowError:
         raise located(_out_of_range(number, dtype)) from None
-    held = dtype.round(array)
     if dtype.is_float and not np.isfinite(held) and abs(number) != math.inf and number == number:
         raise located(_out_of_range(number, dtype))
-    return make(Constant(dtype, dtype.store(array)), (), TensorSpec(0, dtype))
+    return make(Constant(dtype, dtype.store(held)), (), TensorSpec(0, dtype))
 
 
 def _out_of_range(number: Any, dtype: DType) -> DTypeError:
@@ -118,7 +117,7 @@ def elementwise(op: Elementwise, *xs: Expression) -> Expression:
 
 def _accepted(op: Elementwise) -> tuple[str, ...]:
     """The kinds of elements that the language has `op` for; the IR may have it for more."""
-    if isinstance(op, Divide):
+    if isinstance(op, Divide | Power):
         return ("float",)
     return ("integer",) if isinstance(op, FloorDivide | TruncateDivide) else op.accepts
 

@@ -12,8 +12,9 @@ from typing import ClassVar
 
 import pytest
 
+from nnkit.core.analysis import Analyses
 from nnkit.core.errors import InternalError
-from nnkit.core.ir import Function, Module
+from nnkit.core.ir import Function
 from nnkit.core.ir.surgery import walk
 from nnkit.core.ops import Dot, Transpose
 from nnkit.core.passes import ALL, FunctionPass, ModulePass, run_pipeline
@@ -113,7 +114,7 @@ def test_a_pass_that_does_not_say_enough_is_refused() -> None:
 
         name: ClassVar[str] = "quiet"
 
-        def run(self, function: Function, module: Module) -> bool:
+        def run(self, function: Function, analyses: Analyses) -> bool:
             return False
 
     with pytest.raises(InternalError, match="'quiet' does not say: Preserves"):

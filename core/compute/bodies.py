@@ -10,6 +10,7 @@ from ..ir import Block, Effect, Function, Instruction, Region, Value
 from ..location import HasLocation
 from ..ops.control import For, If, Structured, While, carried_of
 from ..ops.movement import ShapeCast
+from ..types import written
 
 MOST_LOOPS = 256
 """Loops inside each other: the time that LLVM needs grows faster than their number."""
@@ -85,7 +86,7 @@ def bodies_of(function: Function) -> list[Body]:
     found = [Body(function.body)]
     for body in found:  # which grows
         if len(body.region.blocks) != 1:
-            raise unsupported(f"@{function.name}, which branches", None)
+            raise unsupported(f"{written('@', function.name)}, which branches", None)
         for instruction in body.block.instructions:
             if isinstance(instruction.op, Structured):
                 loops = body.loops + isinstance(instruction.op, While | For)

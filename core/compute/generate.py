@@ -30,7 +30,7 @@ from ..ops.movement import ShapeCast, Transpose
 from ..ops.nest import Nest, Output, Yield, build_nest, identity_access
 from ..ops.scan import Scan
 from ..ops.terminators import Return
-from ..types import TensorType, TupleType, scalar
+from ..types import TensorType, TupleType, scalar, written
 from .bodies import bodies_of, effectful_regions, live_instructions, unsupported
 from .ops import Call, CallAddress, MatrixProduct, results_of
 from .products import Side, emit_product, library_product, transposed_product
@@ -57,14 +57,14 @@ def generate_compute(module: Module) -> None:
 def _generate_function(function: Function, module: Module) -> None:
     for type in (*function.type.parameters, *results_of(function.type)):
         if not isinstance(type, TensorType):
-            raise unsupported(f"@{function.name} takes or returns a {type}", None)
+            raise unsupported(f"{written('@', function.name)} takes or returns a {type}", None)
     bodies = bodies_of(function)
     effectful = effectful_regions(bodies)
     for body in bodies:
         for instruction in body.block.instructions:
             op = instruction.op
             if isinstance(op, Apply) and not _is_there(module.functions[op.callee]):
-                what = f"a call of @{op.callee}, which has no body"
+                what = f"a call of {written('@', op.callee)}, which has no body"
                 raise unsupported(what, instruction.location)
         body.region.blocks = [_generate_block(body.block, function.name, effectful)]
 
@@ -79,7 +79,7 @@ def _generate_block(block: Block, name: str, effectful: Set[Region]) -> Block:
         block.instructions = live_instructions(block, effectful)
         if all(_is_compute(instruction.op) for instruction in block.instructions):
             return block
-    raise InternalError(f"@{name}: the nest rules of its ops go round in circles")
+    raise InternalError(f"{written('@', name)}: the nest rules of its ops go round in circles")
 
 
 @dataclass

@@ -20,6 +20,7 @@ from ..types import (
     Type,
     broadcast_shapes,
     same_dtype,
+    written,
 )
 
 Symbol: TypeAlias = str
@@ -86,7 +87,7 @@ class Call(Op):
     def infer(self, *arguments: Type) -> tuple[Type, ...]:
         if arguments != self.type.parameters:
             raise ShapeError(
-                f"@{self.callee} takes ({', '.join(map(str, self.type.parameters))}), "
+                f"{written('@', self.callee)} takes ({', '.join(map(str, self.type.parameters))}), "
                 f"not ({', '.join(map(str, arguments))})"
             )
         return results_of(self.type)

@@ -45,7 +45,17 @@ from .contraction import Dot
 from .control import For, If, Structured, While
 from .convolution import Convolve
 from .enums import EnumCase, IsCase, Payload
-from .folding import Folding, ReduceBy, ReduceWindowBy, ScanBy
+from .folding import (
+    ORDERED,
+    Folding,
+    InOrder,
+    ReduceBy,
+    ReduceInOrder,
+    ReduceWindowBy,
+    ReduceWindowInOrder,
+    ScanBy,
+    ScanInOrder,
+)
 from .forms import Bilinear, Elementwise, Linear, Partial
 from .indexing import Gather, Iota, OneHot, ScatterAdd
 from .literal import Literal, constant, dense, splat
@@ -58,6 +68,7 @@ from .memory import (
     ElementPointer,
     Load,
     Offset,
+    PointerCast,
     ProjectBox,
     Release,
     Retain,
@@ -120,25 +131,28 @@ PROGRAM: tuple[type[Op], ...] = (
     Literal, Reference, Null, Undefined, Aggregate, EnumCase, IsCase, Payload, Extract, Insert, Apply, ApplyValue,
     If, While, For, Yield, Return, Branch, Conditional, BranchEnum, Trap,
     AllocateStack, AllocateHeap, AllocateBox, ProjectBox, Retain, Release, Deallocate,
-    Load, Store, Copy, ElementPointer, Offset,
+    Load, Store, Copy, ElementPointer, Offset, PointerCast,
     CreateStack, Push, Pop, DestroyStack, Random, ReduceBy, ScanBy, ReduceWindowBy,
+    ReduceInOrder, ScanInOrder, ReduceWindowInOrder,
 )  # fmt: skip
 """Every other op that stands in the stages before compute: what makes programs of those in `ALL`."""
 
 __all__ = [
-    "ALL", "PROGRAM", "Abs", "Acos", "Acosh", "Add", "Aggregate", "AllocateBox", "AllocateHeap",
+    "ALL", "ORDERED", "PROGRAM", "Abs", "Acos", "Acosh", "Add", "Aggregate", "AllocateBox", "AllocateHeap",
     "AllocateStack", "And", "Apply", "ApplyValue", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan",
     "Atanh", "Bilinear", "BitCast", "Border", "Bounds", "Branch", "BranchEnum", "Broadcast",
     "Builtin", "Ceil", "Combinator", "Concatenate", "Conditional", "Convolve", "Copy", "Cos",
     "Cosh", "CreateStack", "DataTypeCast", "Deallocate", "DestroyStack", "Digamma", "Divide", "Dot",
     "ElementPointer", "Elementwise", "EnumCase", "Equal", "Erf", "Erfc", "Exp", "Expm1", "Extract",
     "Floor", "FloorDivide", "Folding", "For", "Gather", "GreaterThan", "GreaterThanOrEqual", "If",
-    "Insert", "Iota", "IsCase", "LessThan", "LessThanOrEqual", "Lgamma", "Linear", "Literal", "Load", "Log",
+    "InOrder", "Insert", "Iota", "IsCase", "LessThan", "LessThanOrEqual", "Lgamma", "Linear", "Literal", "Load", "Log",
     "Log1p", "Maximum", "Minimum", "Modulo", "Multiply", "Negate", "Nest", "Not", "NotEqual",
-    "Null", "Offset", "OneHot", "Or", "Pad", "PadShape", "Partial", "Payload", "Pop", "Power", "ProjectBox",
-    "Push", "Random", "Rank", "Reduce", "ReduceBy", "ReduceWindow", "ReduceWindowBy", "Reference",
+    "Null", "Offset", "OneHot", "Or", "Pad", "PadShape", "Partial", "Payload", "PointerCast", "Pop", "Power",
+    "ProjectBox",
+    "Push", "Random", "Rank", "Reduce", "ReduceBy", "ReduceInOrder", "ReduceWindow", "ReduceWindowBy",
+    "ReduceWindowInOrder", "Reference",
     "Reinterpret", "Release", "Retain", "Return", "Reverse", "Rint", "Round", "Rsqrt", "Scan",
-    "ScanBy", "ScatterAdd", "Select", "ShapeCast", "ShapeOf", "ShapeQuery", "Sign", "Sin", "Sinh",
+    "ScanBy", "ScanInOrder", "ScatterAdd", "Select", "ShapeCast", "ShapeOf", "ShapeQuery", "Sign", "Sin", "Sinh",
     "Slice", "Sqrt", "Square", "SqueezeShape", "StopGradient", "Store", "Structured", "Subtract",
     "Tan", "Tanh", "Threefry", "Transpose", "Trap", "Trigamma", "TruncateDivide", "Undefined",
     "UnitCount", "While", "Yield", "arguments_of", "constant", "dense", "splat", "sum_to_shape",

@@ -45,8 +45,11 @@ class Elementwise(Op):
         verb = self.verb or self.name
         dtype = same_dtype(verb, xs)
         check_kind(self.name, dtype, self.accepts)
-        shape = broadcast_operands(verb, xs)
-        return TensorType(shape, self.result_dtype(*(x.dtype for x in xs)))
+        first = xs[0]
+        shape = first.shape if xs.count(first) == len(xs) else broadcast_operands(verb, xs)
+        result = self.result_dtype(*[x.dtype for x in xs])
+        # the type itself where it is the same: most are, and a type is checked when it is made
+        return first if result is dtype and shape is first.shape else TensorType(shape, result)
 
     def nest(self, b: Emitter, *xs: Value) -> Value:
         inferred = self.infer(*(x.tensor for x in xs))

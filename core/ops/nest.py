@@ -28,7 +28,7 @@ import numpy as np
 from ..errors import IndexOutOfRangeError, InternalError
 from ..ir.builder import Builder
 from ..ir.graph import Block, Emitter, Op, Region, Value
-from ..types import I64, Array, DType, Shape, TensorType, Type, scalar
+from ..types import I64, Array, Shape, TensorType, Type, scalar
 from .combinator import Combinator
 
 
@@ -331,19 +331,10 @@ def _write(
                 tuple(-1 if axis in gone else slice(None) for axis in range(len(extents)))
             ]
         else:
-            value = _reduce(output.combinator, value, gone, output.type.dtype)
+            value = output.combinator.reduce(value, gone)
         remaining = [axis for axis in range(len(extents)) if axis in kept]
         return np.transpose(value, [remaining.index(axis) for axis in kept])
     return _scatter(output, value, coordinates, loaded)
-
-
-def _reduce(combinator: Combinator, value: Array, axes: tuple[int, ...], dtype: DType) -> Array:
-    if combinator.is_logical:
-        return np.asarray(combinator.ufunc.reduce(value, axis=axes))
-    identity = np.asarray(combinator.identity(dtype), value.dtype)
-    if combinator in (Combinator.MIN, Combinator.MAX):
-        return np.asarray(combinator.ufunc.reduce(value, axis=axes, initial=identity))
-    return np.asarray(combinator.ufunc.reduce(value, axis=axes, dtype=value.dtype))
 
 
 def _scatter(
@@ -365,5 +356,5 @@ def _scatter(
     if output.combinator is None:
         result[tuple(where)] = values
     else:
-        output.combinator.ufunc.at(result, tuple(where), values)
+        output.combinator.join(result, tuple(where), values)
     return result

@@ -71,14 +71,15 @@ class BranchEnum(Op):
     def infer(self, value: Type) -> tuple[Type, ...]:
         if not isinstance(value, EnumType):
             raise DTypeError(f"branchEnum decides by an enum, not by a {value}")
-        names = [name for name, _ in value.cases]
+        handled: set[str] = set()
         for case in self.cases:
-            if case not in names:
+            if case not in value.positions:
                 raise DTypeError(f"{value} has no case ?{case}")
-            if self.cases.count(case) > 1:
+            if case in handled:
                 raise DTypeError(f"branchEnum handles the case ?{case} twice")
-        for name in names:
-            if name not in self.cases:
+            handled.add(case)
+        for name in value.positions:
+            if name not in handled:
                 raise DTypeError(f"branchEnum does not handle the case ?{name} of {value}")
         return ()
 

@@ -142,7 +142,8 @@ def write_copy(k: Kernel, source: Register, target: Register, type: TensorType) 
         return
     if type.size == 1:
         element = memory_type(type.dtype)
-        k.w.store(k.w.load(source, element), target)
+        # a pointer that was cast may lead anywhere
+        k.w.store(k.w.load(source, element, align=1), target, align=1)
         return
     size = constant(I64, type.bytes)
     k.w.call_void("llvm.memcpy.p0.p0.i64", [target, source, size, constant(I1, 0)])

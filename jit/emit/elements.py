@@ -17,8 +17,19 @@ from typing import Final
 
 from ...core.errors import InternalError
 from ...core.ops.combinator import Combinator
+from ...core.ops.literal import Literal
 from ...core.types import DType, Kind
-from .writer import FunctionWriter, LType, Reduction, Register, Scalar, constant, ltype
+from .math.extremes import emit_max, emit_min
+from .writer import (
+    FunctionWriter,
+    LType,
+    Reduction,
+    Register,
+    Scalar,
+    constant,
+    constant_bits,
+    ltype,
+)
 
 _REGISTERS: Final[MappingProxyType[str, Scalar]] = MappingProxyType(
     {
@@ -68,11 +79,24 @@ def memory_type(dtype: DType, lanes: int = 1) -> LType:
     return ltype(_MEMORY.get(dtype.name, _REGISTERS[dtype.name]), lanes)
 
 
+def narrow_scalar(dtype: DType) -> Scalar | None:
+    """What f16 and bf16 are called in LLVM; None for types that are computed in themselves."""
+    return _NARROW.get(dtype.name)
+
+
 def element(dtype: DType, value: float, lanes: int = 1) -> Register:
     """A constant in a register, rounded to the element type."""
     if dtype.name in _NARROW:
-        value = float(dtype.round(dtype.numpy.type(value)))
+        value = float(dtype.nearest(value))
     return constant(register_type(dtype, lanes), value)
+
+
+def splat_element(literal: Literal) -> Register:
+    """The one element of a literal, with every bit of a NaN."""
+    dtype = literal.type.dtype
+    if dtype.name in ("f32", "f64"):
+        return constant_bits(register_type(dtype), int.from_bytes(literal.data, "little"))
+    return element(dtype, literal.splat_value())
 
 
 def unpack(w: FunctionWriter, stored: Register, dtype: DType) -> Register:
@@ -89,6 +113,16 @@ def pack(w: FunctionWriter, value: Register, dtype: DType) -> Register:
     if dtype.name in _NARROW:
         return w.bitcast(w.fptrunc(value, _NARROW[dtype.name]), "i16")
     return w.zext(value, "i8") if dtype.kind == "boolean" else value
+
+
+def quieted(w: FunctionWriter, stored: Register, dtype: DType) -> Register:
+    """Memory of f16 or bf16 whose signaling NaNs are quiet: conversions do that on most ways, not on all."""
+    if dtype.name not in _NARROW:
+        return stored
+    quiet = 0x200 if dtype.name == "f16" else 0x40
+    magnitude = w.and_(stored, constant(stored.type, 0x7FFF))
+    is_nan = w.icmp("ugt", magnitude, constant(stored.type, 0x8000 - 2 * quiet))
+    return w.select(is_nan, w.or_(stored, constant(stored.type, quiet)), stored)
 
 
 def rounded(w: FunctionWriter, value: Register, dtype: DType) -> Register:
@@ -116,9 +150,9 @@ def combine(
         case "fmul":
             return w.fmul(total, x)
         case "fminimum":
-            return minimum(w, x, total)
+            return emit_min(w, total, x)
         case "fmaximum":
-            return maximum(w, x, total)
+            return emit_max(w, total, x)
         case "add":
             return w.add(total, x)
         case "mul":
@@ -146,15 +180,3 @@ def reduction(combinator: Combinator, dtype: DType) -> Reduction:
     if found is None:
         raise InternalError(f"{combinator} does not combine {dtype}")
     return found
-
-
-def maximum(w: FunctionWriter, x: Register, y: Register) -> Register:
-    """The greater float, NaN if either is: three instructions, two less than llvm.maximum, as ±0 are one."""
-    greater = w.select(w.fcmp("ogt", x, y), x, y)
-    return w.select(w.fcmp("uno", x, x), x, greater)
-
-
-def minimum(w: FunctionWriter, x: Register, y: Register) -> Register:
-    """The lesser float, NaN if either is."""
-    lesser = w.select(w.fcmp("olt", x, y), x, y)
-    return w.select(w.fcmp("uno", x, x), x, lesser)

@@ -129,6 +129,21 @@ def constant(type: LType, value: float) -> Register:
     return Register(text if type.lanes == 1 else f"splat ({type.scalar} {text})", type)
 
 
+def constant_bits(type: LType, bits: int) -> Register:
+    """The float or double with these bits: every NaN as it is.
+
+    >>> constant_bits(FLOAT, 0x7F800001).typed
+    'float 0x7FF0000020000000'
+    """
+    text = f"0x{bits:016X}"
+    if type.scalar == "float":
+        value: float = struct.unpack("<f", struct.pack("<I", bits))[0]
+        text = _double_literal(value)
+        if value != value:  # LLVM writes it as a double; a conversion would make it quiet
+            text = f"0x{(bits >> 31 << 63) | 0x7FF << 52 | (bits & 0x7FFFFF) << 29:016X}"
+    return Register(text if type.lanes == 1 else f"splat ({type.scalar} {text})", type)
+
+
 def constants(scalar: Scalar, values: Sequence[float]) -> Register:
     """A literal vector of given lanes.
 

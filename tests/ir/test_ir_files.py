@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnkit.core.autodiff import differentiate
+from nnkit.core.autodiff.reverse import differentiate
 from nnkit.core.errors import IndexOutOfRangeError, TrapError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module, Stage
-from nnkit.core.passes.pipeline import MEMORY, STRUCTURED, run_pipeline
+from nnkit.core.passes.pipeline import DIFFERENTIABLE, run_pipeline
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import Array, TensorType, Type, elements_of
 from nnkit.core.verify import verify
@@ -182,7 +182,7 @@ def test_evaluated(run: Run) -> None:
     module = module_of(run)
     function = module.functions[run.name]
     if any(f.body is None for f in module.functions.values()):
-        run_pipeline(module, (*STRUCTURED, *MEMORY))
+        run_pipeline(module, DIFFERENTIABLE)
         differentiate(module)
         verify(module)
     data = [as_data(*pair) for pair in zip(function.type.parameters, run.arguments, strict=True)]

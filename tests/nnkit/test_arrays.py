@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from nnkit.arrays import SURFACE, adopt, from_numbers, stored_dtype
 from nnkit.core.errors import DTypeError, RankError, ShapeError
 from nnkit.core.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, DType
+from tests.nearest import all_nearest, half_ways
+from tests.values import same_bits
 
 VALUES = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -179,6 +181,22 @@ def test_infinities_and_nan_are_kept(dtype: DType) -> None:
     values = dtype.load(rounded([math.inf, -math.inf, math.nan, -0.0], dtype))
     np.testing.assert_array_equal(values, [np.inf, -np.inf, np.nan, 0.0])
     assert math.copysign(1.0, values[3]) == -1.0
+
+
+@pytest.mark.parametrize("dtype", [F16, BF16, F32, F64], ids=str)
+def test_every_kind_of_number_is_rounded_once(dtype: DType) -> None:
+    """Fractions, integers and floats half way between neighbors, and a little beside."""
+    middles = half_ways(dtype, np.random.default_rng(5), 50)[1:]
+    mixed: list[Any] = [middle * (1 + step) for middle in middles for step in (0, BESIDE, -BESIDE)]
+    mixed += [float(middle) for middle in middles]
+    mixed += [
+        2**k + 2 ** (k - p) + step for k in range(54, 63) for p in (8, 24, 53) for step in (0, 1)
+    ]
+    finite = [x for x in mixed if np.isfinite(all_nearest([x], dtype)[0])]
+    assert same_bits(dtype.load(rounded(finite, dtype)), all_nearest(finite, dtype))
+
+
+BESIDE = Fraction(1, 10**100)
 
 
 def test_kinds_are_not_mixed() -> None:

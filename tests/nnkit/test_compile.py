@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -104,12 +102,6 @@ def test_every_module_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
     step = gradient(of=loss, wrt=(0, 1), keeping=(0,))
     dp, dx, value = step(P, X)
     assert type(dp) is Params and dx.shape == (4, 3) and value.shape == ()
-
-
-def test_importing_loads_no_compiler() -> None:
-    code = "import sys, nnkit; print([m for m in ('llvmlite', 'nnkit.jit') if m in sys.modules])"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "[]"
 
 
 def test_a_program_of_many_sines_has_the_code_of_sine_a_few_times() -> None:

@@ -219,6 +219,12 @@ row("filter by several", StagingError, "by a boolean scalar: it returns a Tensor
 row("zip of extents", ShapeError,
     "cannot zip_with over f32[3] and f32[2] together: leading extents 3 and 2 differ",
     "zip_with(x, y, lambda a, b: a)")(on(lambda x, y: zip_with(x, y, lambda a, b: a), V, ones(2)))
+row("zip of extents that is returned", ShapeError,
+    "cannot zip f32[3] and f32[2]: leading extents 3 and 2 differ", "zip(x, y)")(
+    on(lambda x, y: zip(x, y), V, ones(2)))
+row("zip of extents of which one is used", ShapeError,
+    "cannot zip f32[3] and f32[2]: leading extents 3 and 2 differ", "zip(x, y)")(
+    on(lambda x, y: zip(x, y).unpack()[0], V, ones(2)))
 row("zip of a number", RankError, "zip goes along the leading axis, and a scalar has none", "zip(x, x[0])")(
     on(lambda x: zip(x, x[0]), V))
 row("map of a zip by two parameters", StagingError,
@@ -431,18 +437,18 @@ def test_truth_values_stay_what_they_are() -> None:
 
 
 @pytest.mark.parametrize(("names", "body"), [
-    ("cond", lambda x: cond(x[0] > 0.0, lambda: x, lambda: x * 2.0)),
-    ("while_loop", lambda x: while_loop(lambda c: c[0] < 3.0, lambda c: c * 2.0, x)),
-    ("fori, scan, map or fold", lambda x: fori(0, 3, lambda i, c: c * 2.0, x)),
-    ("fori, scan, map or fold", lambda x: x.map(lambda e: e * 2.0)),
-    ("fori, scan, map or fold", lambda x: x.fold(x[0], lambda c, e: c * e)),
+    ("if (cond)", lambda x: cond(x[0] > 0.0, lambda: x, lambda: x * 2.0)),
+    ("while (while_loop)", lambda x: while_loop(lambda c: c[0] < 3.0, lambda c: c * 2.0, x)),
+    ("for (fori, scan, map, fold)", lambda x: fori(0, 3, lambda i, c: c * 2.0, x)),
+    ("for (fori, scan, map, fold)", lambda x: x.map(lambda e: e * 2.0)),
+    ("for (fori, scan, map, fold)", lambda x: x.fold(x[0], lambda c, e: c * e)),
 ])  # fmt: skip
 def test_no_gradient_of_control_flow_yet(names: str, body: Callable[[Any], Any]) -> None:
     slope = nk.gradient(of=staged(body), wrt=0)
     with pytest.raises(UnsupportedError) as caught:
         slope(V)
     assert str(caught.value) == (
-        f"the gradient of {names} is not supported yet: unroll with Python's own for while staging, or choose "
-        "with select"
+        f"the gradient of {names} is not supported yet: unroll it, in the language with Python's own for, "
+        "or choose with select"
     )
     assert any("test_errors_of_control.py" in note for note in caught.value.__notes__)

@@ -107,6 +107,16 @@ def test_split_makes_new_keys() -> None:
     np.testing.assert_array_equal(array(y), array(random.uniform(second, (2,))))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "largest"), [(f16, 65504.0), (bf16, 2.0**127), (f32, 3.4e38), (f64, 1.7e308)]
+)
+def test_a_range_whose_length_overflows_is_filled(dtype: Any, largest: float) -> None:
+    x = array(random.uniform(random.key(3), (4000,), low=-largest, high=largest, dtype=dtype))
+    quarters = np.floor(x.astype(np.float64) / largest * 2).astype(int)
+    counts = np.bincount(quarters + 2, minlength=4)
+    assert counts.size <= 5 and counts[:4].min() > 900 and counts[4:].sum() < 20
+
+
 def test_wrong_arguments() -> None:
     key = random.key(0)
     with pytest.raises(nk.DTypeError, match="random numbers are floats, not i64"):

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from nnkit.core.compute import fuse, generate_compute
+from nnkit.core.compute.fuse import fuse
+from nnkit.core.compute.generate import generate_compute
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Instruction, Module, Value, finish_function, start_function
 from nnkit.core.ops import (

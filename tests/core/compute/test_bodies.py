@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nnkit.core.compute import fuse, generate_compute
 from nnkit.core.compute.bodies import MOST_LOOPS, bodies_of
+from nnkit.core.compute.fuse import fuse
+from nnkit.core.compute.generate import generate_compute
 from nnkit.core.errors import UnsupportedError
 from nnkit.core.ir import Module
 from nnkit.core.ops import If

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from nnkit.core.compute import fuse, generate_compute
-from nnkit.core.compute.fuse import LARGEST_BODY
+from nnkit.core.compute.fuse import LARGEST_BODY, fuse
+from nnkit.core.compute.generate import generate_compute
 from nnkit.core.errors import IndexOutOfRangeError, InternalError
 from nnkit.core.ir import Builder, Module, Value
 from nnkit.core.ops import (

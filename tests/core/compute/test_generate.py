@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from nnkit.core.compute import Call, MatrixProduct, generate_compute
+from nnkit.core.compute.generate import generate_compute
+from nnkit.core.compute.ops import Call, MatrixProduct
 from nnkit.core.compute.products import BLAS_WORK
 from nnkit.core.errors import InternalError
 from nnkit.core.ir import Builder, Stage, Value

@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from nnkit.core.compute import MatrixProduct
-from nnkit.core.compute.ops import flipped
+from nnkit.core.compute.ops import MatrixProduct, flipped
 from nnkit.core.errors import ShapeError
 from nnkit.core.ops.nest import Nest
 from nnkit.core.types import Shape

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nnkit.core.compute import fuse, generate_compute
 from nnkit.core.compute.bodies import Body, bodies_of
+from nnkit.core.compute.fuse import fuse
+from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Function, Instruction, Module, Stage
 from nnkit.core.passes.base import apply_pass
 from nnkit.core.passes.isolate import Isolate

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from nnkit.core.compute import fuse, generate_compute
+from nnkit.core.compute.fuse import fuse
+from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Instruction, Module, Value
 from nnkit.core.ops import (
     Add,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nnkit.core.compute import fuse, generate_compute
+from nnkit.core.compute.fuse import fuse
+from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Module, Value
 from nnkit.core.ops import (
     Add,

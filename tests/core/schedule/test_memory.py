@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnkit.core.compute import fuse, generate_compute
+from nnkit.core.compute.fuse import fuse
+from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Function, Instruction, Module, Value
 from nnkit.core.ops import Add, Combinator, Exp, Literal, Reduce, Scan, ShapeCast, Transpose, splat
 from nnkit.core.passes.pipeline import code_generation, run_pipeline

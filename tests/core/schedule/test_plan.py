@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnkit.core.compute import fuse, generate_compute
+from nnkit.core.compute.fuse import fuse
+from nnkit.core.compute.generate import generate_compute
 from nnkit.core.errors import InternalError
 from nnkit.core.ir import Builder, Stage, Value
 from nnkit.core.ops import Add, Aggregate, Combinator, Dot, Literal, Return, Scan, ShapeCast

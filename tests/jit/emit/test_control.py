@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnkit.core.compute import fuse, generate_compute
+from nnkit.core.compute.fuse import fuse
+from nnkit.core.compute.generate import generate_compute
 from nnkit.core.errors import IndexOutOfRangeError, ShapeError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Stage

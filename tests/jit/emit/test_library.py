@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import threadpoolctl
 
@@ -124,3 +125,16 @@ def test_scan(
     op = ScheduledScan(by, axis, reverse, exclusive, output(0))
     function = finish(builder, [builder.emit(op, builder.block.arguments[0])])
     agree(function, [sample(type)], exact=False)
+
+
+@pytest.mark.parametrize("shape", [(20,), (20, 19)], ids=str)
+@pytest.mark.parametrize("dtype", [F16, BF16, F32, F64], ids=str)
+@pytest.mark.parametrize("by", [Combinator.MAX, Combinator.MIN], ids=str)
+def test_running_extremes_order_zeros(by: Combinator, dtype: DType, shape: Shape) -> None:
+    type = TensorType(shape, dtype)
+    builder = start_function([type])
+    op = ScheduledScan(by, 0, False, False, output(0))
+    function = finish(builder, [builder.emit(op, builder.block.arguments[0])])
+    random = np.random.default_rng(4).random(shape)
+    x = np.select([random < 0.1, random < 0.5, random < 0.9], [-1.0, -0.0, 0.0], 1.0)
+    agree(function, [x.astype(dtype.numpy)])

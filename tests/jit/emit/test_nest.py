@@ -261,6 +261,26 @@ def test_extremes_keep_nan(by: Combinator) -> None:
             assert np.isnan(found).tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize("dtype", [F16, BF16, F32, F64], ids=str)
+@pytest.mark.parametrize("by", [Combinator.MAX, Combinator.MIN], ids=str)
+def test_extremes_of_zeros_do_not_depend_on_the_order(by: Combinator, dtype: DType) -> None:
+    """−0 < +0, in whatever order elements are joined: along one axis, over all, and where they are scattered."""
+    extents = (40, 37)
+    signs = np.random.default_rng(1).random(extents) < np.linspace(0, 1, 40)[:, None]
+    x = np.where(signs, -0.0, 0.0).astype(dtype.numpy)
+    x[7, 5] = np.nan
+    for indices in ((D0,), (D1,), ()):
+        shape = tuple(extents[axis] for axis, at in enumerate((D0, D1)) if at in indices)
+        output = Output(TensorType(shape, dtype), indices, by)
+        build = mapped(extents, [access(D0, D1)], output)
+        check([TensorType(extents, dtype)], build, extents, arrays=[x])
+    where = np.random.default_rng(2).integers(0, 5, 40, np.int32)
+    reads = [access(D0), access(D0, D1)]
+    output = Output(TensorType((5, 37), dtype), (Loaded(0), D1), by, Bounds.CHECK)
+    build = mapped(extents, reads, output)
+    check([i32(40), TensorType(extents, dtype)], build, extents, arrays=[where, x])
+
+
 def test_multiplies_matrices() -> None:
     reads = [access(D0, D2), access(D2, D1)]
     output = written((5, 18), D0, D1, by=Combinator.ADD)

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnkit.core.compute import fuse, generate_compute
+from nnkit.core.compute.fuse import fuse
+from nnkit.core.compute.generate import generate_compute
 from nnkit.core.evaluate import evaluate_instruction
 from nnkit.core.ir.builder import Builder, start_function
 from nnkit.core.ir.graph import Instruction, Op, Value
 from nnkit.core.ir.module import Function, Module, Stage
 from nnkit.core.ops import ALL
-from nnkit.core.ops.arithmetic import Add, Divide, Maximum, Minimum, Sign
+from nnkit.core.ops.arithmetic import Add
 from nnkit.core.ops.builtin import Builtin
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.ops.contraction import Dot
@@ -40,7 +41,7 @@ from tests.programs import Program, programs
 from .running import agree, expected, finish, run, sample, scheduled, tolerance
 
 INEXACT = (
-    FloatFunction, Divide, Reduce, Dot, Scan, Minimum, Maximum, Sign, ReduceWindow, Convolve, Builtin,
+    FloatFunction, Reduce, Dot, Scan, ReduceWindow, Convolve, Builtin,
 )  # fmt: skip
 EXACT = tuple(op for op in ALL if not issubclass(op, INEXACT))
 """Ops whose result has only one right answer, to the sign of zero."""
