@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.errors import NNKitError
+from ..core.errors import NNKitError, UnsupportedError
 from ..core.evaluate import evaluate
-from ..core.ir import Module, Stage
+from ..core.ir import Extern, Function, Module, Stage
 from ..core.ir.surgery import clone_module
+from ..core.location import located
 from ..core.passes.call_graph import reachable
 from ..core.passes.dead_functions import DeadFunctions
 from ..core.passes.pipeline import DIFFERENTIABLE, run_pipeline
+from ..core.types import written
 from ..core.verify import verify
 from ..optimization import Differentiate
 from .agreement import Gap, largest_gap
@@ -73,6 +76,7 @@ def _needed(module: Module, call: Call, *, verified: bool) -> Module:
     roots = (call.function.name, *call.functions)
     names = reachable(module, roots)
     functions = [function for name, function in module.functions.items() if name in names]
+    _refuse_extern(functions)
     refuse_huge(functions)
     is_early = module.stage in (Stage.RAW, Stage.OPTIMIZABLE)
     if is_early:
@@ -84,3 +88,16 @@ def _needed(module: Module, call: Call, *, verified: bool) -> Module:
         run_pipeline(module, (*DIFFERENTIABLE, Differentiate()))
         refuse_huge(module.functions.values())
     return module
+
+
+def _refuse_extern(functions: Iterable[Function]) -> None:
+    """Raises: UnsupportedError for a function defined elsewhere: what this process has under its name is another."""
+    for function in functions:
+        if isinstance(function.declaration, Extern):
+            raise located(
+                UnsupportedError(
+                    f"{written('@', function.name)} is defined elsewhere, and the call needs it: link it with "
+                    "what dlc makes of the module, or pass it to nnkit.core.evaluate from Python"
+                ),
+                function.location,
+            )
