@@ -52,6 +52,9 @@ class Target:
     vector_registers: int
     scalef: bool
     """Whether multiplying by a power of two is one instruction, for `ModuleWriter`."""
+    fma: bool
+    """Whether multiplying and adding with one rounding is; where it is not, LLVM calls `fma` of the C
+    library for each lane."""
 
     @property
     def identity(self) -> str:
@@ -166,6 +169,7 @@ def host_target() -> Target:
         vector_bytes=64 if x86_512 else 32 if features.get("avx2", False) else 16,
         vector_registers=32 if x86_512 or features.get("neon", False) else 16,
         scalef=x86_512,
+        fma=features.get("fma", True),  # LLVM names it on x86 only; elsewhere every CPU has it
     )
 
 

@@ -23,7 +23,7 @@ from ..core.errors import InternalError, UnsupportedError
 from ..core.ir import Module
 from ..core.schedule.target import Target as ScheduleTarget
 from ..core.types import written
-from . import cpus
+from .cpus import Facts, find_facts
 from .emit.extern import PREFIX
 from .emit.program import Program, emit_program
 from .emit.steps import CheckSite, Problem
@@ -86,15 +86,17 @@ def find_target(triple: str | None = None, cpu: str | None = None) -> Target:
         )
     named = "" if cpu in (None, GENERIC) else str(cpu)
     is_arm = wanted.startswith(("aarch64", "arm64"))
-    vector_bytes = cpus.vector_bytes(wanted, named) if named else 16
+    baseline = ARCHITECTURES[found.name]
+    known = find_facts(wanted, named, baseline.features) if named else Facts(16, baseline.fma)
     return Target(
         triple=wanted,
         cpu=named,
         # of CPUs that are tuned for half vectors: our kernels choose their width themselves
-        features="-prefer-256-bit" if vector_bytes == 64 else ARCHITECTURES[found.name],
-        vector_bytes=vector_bytes,
-        vector_registers=32 if is_arm or vector_bytes == 64 else 16,
-        scalef=vector_bytes == 64,
+        features="-prefer-256-bit" if known.vector_bytes == 64 else baseline.features,
+        vector_bytes=known.vector_bytes,
+        vector_registers=32 if is_arm or known.vector_bytes == 64 else 16,
+        scalef=known.vector_bytes == 64,
+        fma=known.fma,
     )
 
 
@@ -113,7 +115,7 @@ def schedule_target(target: Target) -> ScheduleTarget:
 
 def write_library(module: Module, interface: Interface, target: Target) -> Library:
     """The text of the exported functions of a module in stage schedule."""
-    writer = ModuleWriter(scalef=target.scalef)
+    writer = ModuleWriter(scalef=target.scalef, fma=target.fma)
     sites: list[CheckSite] = []  # of all, as functions that are values may be called from anywhere
     for number, export in enumerate(interface.exports):
         function = module.functions[export.name]

@@ -57,7 +57,7 @@ class Executable:
 
 def kernel_text(function: Function, functions: Mapping[str, Function] | None = None) -> str:
     """The LLVM IR of the kernel, and of those of `functions` that it calls."""
-    writer = ModuleWriter(scalef=host_target().scalef)
+    writer = _writer()
     emit_program(writer, function, KERNEL, functions=functions, stack_bytes=stack_bytes())
     return writer.text()
 
@@ -84,7 +84,7 @@ def build(
     defined elsewhere; those of the process are found by name.
     Raises: UnsupportedError when there is no such function, InternalError when LLVM refuses the code.
     """
-    writer = ModuleWriter(scalef=host_target().scalef)
+    writer = _writer()
     program = emit_program(writer, function, KERNEL, functions=functions, stack_bytes=stack_bytes())
     made = entry_text(signature, KERNEL, ENTRY, module=writer)
     text = writer.text()
@@ -142,3 +142,9 @@ def aligned(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
 __all__ = [
     "Executable", "Signature", "build", "entry", "extern_symbols", "host", "kernel_assembly", "kernel_text",
 ]  # fmt: skip
+
+
+def _writer() -> ModuleWriter:
+    """For code of this machine."""
+    found = host_target()
+    return ModuleWriter(scalef=found.scalef, fma=found.fma)

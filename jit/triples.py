@@ -7,13 +7,28 @@ what people leave out is put in, as clang does.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-ARCHITECTURES: Final[Mapping[str, str]] = MappingProxyType(
-    {"x86-64": "", "aarch64": "", "arm64": "", "riscv64": "+m,+a,+f,+d,+c"}
+
+@dataclass(frozen=True)
+class Architecture:
+    """What code may ask of any processor: LLVM's features besides its own, and whether `fma` is an instruction."""
+
+    features: str
+    fma: bool
+
+
+ARCHITECTURES: Final[Mapping[str, Architecture]] = MappingProxyType(
+    {
+        "x86-64": Architecture("", fma=False),
+        "aarch64": Architecture("", fma=True),
+        "arm64": Architecture("", fma=True),
+        "riscv64": Architecture("+m,+a,+f,+d,+c", fma=True),
+    }
 )
-"""LLVM's names of the architectures that code is made for, and what each of their processors can do besides.
+"""The architectures that code is made for, by LLVM's names.
 
 Of riscv64 that is what Linux distributions ask for (RV64GC), so that floats are passed in registers (lp64d).
 """

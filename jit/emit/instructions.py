@@ -22,11 +22,14 @@ Reduction = Literal[
 class InstructionWriter:
     """Writes instructions at the end of the current block."""
 
-    __slots__ = ("_counter", "_declarations", "lines", "scalef")
+    __slots__ = ("_counter", "_declarations", "has_fma", "lines", "scalef")
 
-    def __init__(self, declarations: MutableMapping[str, str], *, scalef: bool = False) -> None:
+    def __init__(
+        self, declarations: MutableMapping[str, str], *, scalef: bool = False, fma: bool = False
+    ) -> None:
         self.lines: list[str] = []
         self.scalef = scalef
+        self.has_fma = fma
         self._counter = 0
         self._declarations = declarations
 
@@ -79,8 +82,12 @@ class InstructionWriter:
         return self.intrinsic("fabs", x.type, [x])
 
     def fma(self, x: Register, y: Register, z: Register) -> Register:
-        """x · y + z with one rounding."""
+        """x · y + z with one rounding; for targets with fma (`has_fma`), elsewhere a slow call per lane."""
         return self.intrinsic("fma", x.type, [x, y, z])
+
+    def multiply_add(self, x: Register, y: Register, z: Register) -> Register:
+        """x · y + z, with one rounding where that is an instruction of the target, else with two."""
+        return self.fma(x, y, z) if self.has_fma else self.fadd(self.fmul(x, y), z)
 
     def sqrt(self, x: Register) -> Register:
         """√x, correctly rounded."""

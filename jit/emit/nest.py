@@ -220,7 +220,7 @@ class NestWriter:
         lanes = total.type.lanes
         if target.factors is not None:
             x, y = (self.point.register(factor, lanes) for factor in target.factors)
-            return self.w.fma(x, y, total)
+            return self.w.multiply_add(x, y, total)
         return _combine(self.w, target, total, self.point.register(target.value, lanes))
 
 

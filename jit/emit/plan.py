@@ -162,7 +162,7 @@ class _Planner:
         self.levels.put(mask, Compute(instruction))
 
     def _fused(self) -> frozenset[Value]:
-        """Products that only a sum in registers uses: both are one fused multiply-add."""
+        """Products that only a sum in registers uses: both are one `multiply_add`."""
         innermost = len(self.levels.axes)
         return frozenset(
             value

@@ -200,7 +200,7 @@ class Target:
 
     `joins` says that elements may be visited again, so that what is stored is joined with what is there.
     A reduction in registers starts and ends at level `begins`, has all lanes of the vector loop when
-    that loop is `inside` it, and joins `factors` by a fused multiply-add if they are given.
+    that loop is `inside` it, and joins `factors` by a `multiply_add` if they are given.
     """
 
     value: Value

@@ -146,9 +146,10 @@ class FunctionWriter(InstructionWriter):
         linkage: str = "",
         attributes: str = "nounwind",
         scalef: bool = False,
+        fma: bool = False,
         module: "ModuleWriter | None" = None,
     ) -> None:
-        super().__init__(declarations, scalef=scalef)
+        super().__init__(declarations, scalef=scalef, fma=fma)
         self._module = module
         self.name = name
         self.parameters = tuple(
@@ -344,14 +345,15 @@ class FunctionWriter(InstructionWriter):
 class ModuleWriter:
     """Collects the functions, declarations and data that LLVM compiles together.
 
-    `scalef`: whether the target multiplies by powers of two in one instruction (`Target.scalef`);
-    right code either way.
+    `scalef` and `fma`: whether the target multiplies by powers of two, and multiplies and adds with one
+    rounding, in one instruction (`Target.scalef`, `Target.fma`); right code either way.
     """
 
-    __slots__ = ("_data", "_declarations", "_functions", "_scalef", "_uses")
+    __slots__ = ("_data", "_declarations", "_fma", "_functions", "_scalef", "_uses")
 
-    def __init__(self, *, scalef: bool = False) -> None:
+    def __init__(self, *, scalef: bool = False, fma: bool = False) -> None:
         self._scalef = scalef
+        self._fma = fma
         self._functions: list[FunctionWriter] = []
         self._declarations: dict[str, str] = {}
         self._data: dict[str, str] = {}
@@ -384,6 +386,7 @@ class ModuleWriter:
             linkage=linkage,
             attributes=attributes,
             scalef=self._scalef,
+            fma=self._fma,
             module=self,
         )
         self._functions.append(writer)

@@ -60,6 +60,8 @@ def pass_of(name: str, options: str | None = None) -> Pass:
         if field is None:
             has = f"its options are {', '.join(known)}" if known else "it has none"
             raise UsageError(f"the pass {name!r} has no option {key!r}{_meant(key, known)}: {has}")
+        if field.name in given:
+            raise UsageError(f"the pass {name!r} is given its option {key!r} twice")
         given[field.name] = _value(
             f"{name}{{{key}}}", str(field.type), value if has_value else "true"
         )

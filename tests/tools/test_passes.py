@@ -68,6 +68,7 @@ def test_every_option_can_be_written(name: str) -> None:
     [
         ("matrix-chain{fast}", "has no option 'fast', did you mean 'fast-math'?: its options are fast-math"),
         ("cse{deep}", "the pass 'cse' has no option 'deep': it has none"),
+        ("inline{small=9 small=10}", "the pass 'inline' is given its option 'small' twice"),
         ("matrix-chain{fast-math=maybe}", "matrix-chain{fast-math} is true or false, not 'maybe'"),
         ("inline{small=-1}", "inline{small} is a number, not '-1'"),
         ("inline{small=}", "inline{small} is a number, not ''"),

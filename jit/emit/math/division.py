@@ -9,7 +9,7 @@ wraps to itself. Floats: the remainder is exact and has the sign of the divisor,
 import math
 
 from ..writer import FunctionWriter, Register, constant
-from .floats import format_of, like
+from .floats import format_of, like, residual, residual_limit
 
 
 def emit_divide(w: FunctionWriter, u: Register, v: Register) -> Register:
@@ -68,7 +68,7 @@ def _must_turn(w: FunctionWriter, remainder: Register, v: Register) -> Register:
 
 
 def _float_modulo(w: FunctionWriter, u: Register, v: Register) -> Register:
-    """u - trunc(u / v) v by one fma, which is exact while the quotient is; else `fmod` of the C
+    """u - trunc(u / v) v by `residual`, which is exact while the quotient is; else `fmod` of the C
     library.
 
     The quotient may round up to the next integer. Then the remainder comes out with the other sign,
@@ -76,10 +76,13 @@ def _float_modulo(w: FunctionWriter, u: Register, v: Register) -> Register:
     """
     quotient = w.fdiv(u, v)
     largest = 2.0 ** format_of(u).mantissa_bits
-    finite = w.fcmp("olt", w.fabs(v), like(v, math.inf))
-    near = w.and_(w.fcmp("olt", w.fabs(quotient), like(u, largest)), finite)
+    summed = w.fadd(w.fabs(u), w.fabs(v))
+    near = w.and_(
+        w.fcmp("olt", w.fabs(quotient), like(u, largest)),
+        w.fcmp("olt", summed, like(u, residual_limit(w, u))),
+    )
     whole = w.intrinsic("trunc", u.type, [quotient])
-    usual = w.fma(w.fneg(whole), v, u)
+    usual = residual(w, u, whole, v)
     name = "fmodf" if u.type.scalar == "float" else "fmod"
     remainder = w.replace_rarely(w.not_(near), usual, lambda: w.per_lane(name, [u, v]))
     zero = like(u, 0.0)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ..writer import FunctionWriter, Register, Scalar
 from .exponential import scaled_exp
-from .floats import clamp, horner, like, two_product, two_sum
+from .floats import clamp, horner, like, residual, two_product, two_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def emit_erfc(w: FunctionWriter, x: Register) -> Register:
 
 def _small_erf(w: FunctionWriter, x: Register) -> Register:
     series = horner(w, w.fmul(x, x), _ERROR_FUNCTION[x.type.scalar].small)
-    return w.fma(x, series, x)
+    return w.multiply_add(x, series, x)
 
 
 def _erfc(w: FunctionWriter, x: Register, tail: tuple[float, ...]) -> Register:
@@ -118,6 +118,6 @@ def _product_over(w: FunctionWriter, x: Register, y: Register, a: Register) -> R
     divisor, divisor_low = two_sum(w, one, doubled)
     product, product_low = two_product(w, x, y)
     quotient = w.fdiv(product, divisor)
-    remainder = w.fma(w.fneg(quotient), divisor, product)
-    remainder = w.fadd(w.fma(w.fneg(quotient), divisor_low, remainder), product_low)
+    remainder = residual(w, product, quotient, divisor)
+    remainder = w.fadd(w.multiply_add(w.fneg(quotient), divisor_low, remainder), product_low)
     return w.fadd(quotient, w.fdiv(remainder, divisor))

@@ -96,9 +96,9 @@ def emit_expm1(w: FunctionWriter, x: Register) -> Register:
     """eˣ - 1, accurate near 0: 2ⁿ (p + 1) - 1 = 2ⁿ p + (2ⁿ - 1), halved so that 2ⁿ does not overflow."""
     data = _EXPONENTIAL[x.type.scalar]
     n, r = _reduce(w, clamp(w, x, data.minus_one, data.overflow), None)
-    p = w.fma(w.fmul(r, r), horner(w, r, data.expm1), r)
+    p = w.multiply_add(w.fmul(r, r), horner(w, r, data.expm1), r)
     half_power = _power_of_two(w, x, n, -1)
-    half = w.fma(half_power, p, w.fsub(half_power, like(x, 0.5)))
+    half = w.multiply_add(half_power, p, w.fsub(half_power, like(x, 0.5)))
     return keep_tiny(w, x, w.fadd(half, half))
 
 
@@ -106,7 +106,7 @@ def emit_sinh(w: FunctionWriter, x: Register) -> Register:
     """(eˣ - e⁻ˣ) / 2; a polynomial up to 1, where the difference would cancel."""
     large = w.fsub(*_half_exponentials(w, x))
     z = w.fmul(x, x)
-    small = w.fma(w.fmul(x, z), horner(w, z, _EXPONENTIAL[x.type.scalar].sinh), x)
+    small = w.multiply_add(w.fmul(x, z), horner(w, z, _EXPONENTIAL[x.type.scalar].sinh), x)
     is_small = w.fcmp("olt", w.fabs(x), like(x, 1.0))
     return keep_tiny(w, x, w.select(is_small, small, w.copysign(large, x)))
 
@@ -125,7 +125,7 @@ def emit_tanh(w: FunctionWriter, x: Register) -> Register:
     quotient = w.fdiv(like(x, 2.0), w.fadd(exponential, like(x, 1.0)))
     large = w.fsub(like(x, 1.0), quotient)
     z = w.fmul(x, x)
-    small = w.fma(w.fmul(magnitude, z), horner(w, z, data.tanh), magnitude)
+    small = w.multiply_add(w.fmul(magnitude, z), horner(w, z, data.tanh), magnitude)
     is_small = w.fcmp("olt", magnitude, like(x, 0.6))
     return w.copysign(w.select(is_small, small, large), x)
 
@@ -166,13 +166,13 @@ def _half_exponentials(w: FunctionWriter, x: Register) -> tuple[Register, Regist
 def _reduce(w: FunctionWriter, x: Register, low: Register | None) -> tuple[Register, Register]:
     """n as an integer and r, where x + low = n ln 2 + r."""
     format = format_of(x)
-    shifted = w.fma(x, like(x, math.log2(math.e)), like(x, format.round_constant))
+    shifted = w.multiply_add(x, like(x, math.log2(math.e)), like(x, format.round_constant))
     rounded = w.fsub(shifted, like(x, format.round_constant))
-    r = w.fma(rounded, like(x, -format.ln2_high), x)
+    r = w.multiply_add(rounded, like(x, -format.ln2_high), x)
     if low is None:
-        r = w.fma(rounded, like(x, -format.ln2_low), r)
+        r = w.multiply_add(rounded, like(x, -format.ln2_low), r)
     else:
-        r = w.fadd(r, w.fma(rounded, like(x, -format.ln2_low), low))
+        r = w.fadd(r, w.multiply_add(rounded, like(x, -format.ln2_low), low))
     base = format.bits(format.round_constant)
     n = w.sub(
         w.bitcast(shifted, format.integer), constant(x.type.with_scalar(format.integer), base)
@@ -182,7 +182,7 @@ def _reduce(w: FunctionWriter, x: Register, low: Register | None) -> tuple[Regis
 
 def _exp_of_remainder(w: FunctionWriter, r: Register) -> Register:
     polynomial = horner(w, r, _EXPONENTIAL[r.type.scalar].exp)
-    return w.fadd(w.fma(w.fmul(r, r), polynomial, r), like(r, 1.0))
+    return w.fadd(w.multiply_add(w.fmul(r, r), polynomial, r), like(r, 1.0))
 
 
 def _power_of_two(w: FunctionWriter, x: Register, n: Register, offset: int) -> Register:

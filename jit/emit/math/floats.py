@@ -25,6 +25,7 @@ class FloatFormat:
     round_constant: float
     """1.5 · 2^mantissa: adding and subtracting it rounds to an integer, which then stands in the low bits."""
     ln2_high: float
+    """So short that its product with any exponent is exact."""
     ln2_low: float
     tiny: float
     """Below this x and f(x) = x + O(x²) are the same number."""
@@ -38,15 +39,15 @@ class FloatFormat:
 
 FORMATS: dict[Scalar, FloatFormat] = {
     "float": FloatFormat(
-        "i32", 23, 127, 12582912.0, 0.6931471824645996, -1.9046542121259336e-09, 2.0**-25, 2.0**-126
+        "i32", 23, 127, 12582912.0, 0.693145751953125, 1.428606765330187e-06, 2.0**-25, 2.0**-126
     ),
     "double": FloatFormat(
         "i64",
         52,
         1023,
         6755399441055744.0,
-        math.log(2),
-        2.3190468138462996e-17,
+        0.6931471805598903,
+        5.497923018708371e-14,
         2.0**-54,
         2.0**-1022,
     ),
@@ -64,10 +65,10 @@ def like(x: Register, value: float) -> Register:
 
 
 def horner(w: FunctionWriter, x: Register, coefficients: Sequence[float]) -> Register:
-    """c₀ + x (c₁ + x (c₂ + …)), one fma each: the scheme with the best throughput."""
+    """c₀ + x (c₁ + x (c₂ + …)), one `multiply_add` each: the scheme with the best throughput."""
     result = like(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
-        result = w.fma(x, result, like(x, coefficient))
+        result = w.multiply_add(x, result, like(x, coefficient))
     return result
 
 
@@ -86,9 +87,46 @@ def quick_two_sum(w: FunctionWriter, x: Register, y: Register) -> tuple[Register
 
 
 def two_product(w: FunctionWriter, x: Register, y: Register) -> tuple[Register, Register]:
-    """x · y and the error of that rounding, exactly."""
+    """x · y and the error of that rounding, exactly, below `residual_limit`. Source: Dekker 1971, where
+    there is no fma.
+    """
     product = w.fmul(x, y)
-    return product, w.fma(x, y, w.fneg(product))
+    if w.has_fma:
+        return product, w.fma(x, y, w.fneg(product))
+    if x.type.scalar == "float":
+        return product, w.fneg(_residual_in_double(w, product, x, y))
+    (x, x_low), (y, y_low) = _halves(w, x), _halves(w, y)
+    error = w.fsub(w.fmul(x, y), product)
+    error = w.fadd(w.fadd(error, w.fmul(x, y_low)), w.fmul(x_low, y))
+    return product, w.fadd(error, w.fmul(x_low, y_low))
+
+
+def residual(w: FunctionWriter, z: Register, x: Register, y: Register) -> Register:
+    """z - x · y with one rounding, for x y so near to z that z less the rounded product is exact."""
+    if w.has_fma:
+        return w.fma(w.fneg(x), y, z)
+    if x.type.scalar == "float":
+        return _residual_in_double(w, z, x, y)
+    product, error = two_product(w, x, y)
+    return w.fsub(w.fsub(z, product), error)
+
+
+def residual_limit(w: FunctionWriter, x: Register) -> float:
+    """The bound on the factors and the product below which `residual` does not overflow on its way."""
+    return math.inf if w.has_fma or x.type.scalar == "float" else 2.0**990
+
+
+def _residual_in_double(w: FunctionWriter, z: Register, x: Register, y: Register) -> Register:
+    """z - x · y of `float`, whose product is exact in `double`."""
+    z, x, y = (w.fpext(operand, "double") for operand in (z, x, y))
+    return w.fptrunc(w.fsub(z, w.fmul(x, y)), "float")
+
+
+def _halves(w: FunctionWriter, x: Register) -> tuple[Register, Register]:
+    """A `double` as the sum of two of 26 bits, so that products of them are exact. Source: Veltkamp 1968."""
+    moved = w.fmul(x, like(x, 2.0**27 + 1))
+    high = w.fsub(moved, w.fsub(moved, x))
+    return high, w.fsub(x, high)
 
 
 def clamp(w: FunctionWriter, x: Register, low: float, high: float) -> Register:

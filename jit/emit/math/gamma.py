@@ -66,12 +66,12 @@ def _digamma_of_positive(w: FunctionWriter, x: Register) -> Register:
     numerator, denominator = like(x, 1.0), x
     for step in range(1, _SHIFT):
         factor = w.fadd(x, like(x, float(step)))
-        numerator = w.fma(numerator, factor, denominator)
+        numerator = w.multiply_add(numerator, factor, denominator)
         denominator = w.fmul(denominator, factor)
     y, recurrence = _raised(w, x, w.fdiv(numerator, denominator))
     reciprocal = w.fdiv(like(x, 1.0), y)
     z = w.fmul(reciprocal, reciprocal)
-    tail = w.fma(z, horner(w, z, _DIGAMMA), w.fmul(reciprocal, like(x, -0.5)))
+    tail = w.multiply_add(z, horner(w, z, _DIGAMMA), w.fmul(reciprocal, like(x, -0.5)))
     return w.fadd(emit_log(w, y), w.fsub(tail, recurrence))
 
 
@@ -80,12 +80,12 @@ def _trigamma_of_positive(w: FunctionWriter, x: Register) -> Register:
     for step in range(1, _SHIFT):
         factor = w.fadd(x, like(x, float(step)))
         factor = w.fmul(factor, factor)
-        numerator = w.fma(numerator, factor, denominator)
+        numerator = w.multiply_add(numerator, factor, denominator)
         denominator = w.fmul(denominator, factor)
     y, recurrence = _raised(w, x, w.fdiv(numerator, denominator))
     reciprocal = w.fdiv(like(x, 1.0), y)
     z = w.fmul(reciprocal, reciprocal)
-    series = w.fma(w.fmul(z, reciprocal), horner(w, z, _BERNOULLI), w.fmul(z, like(x, 0.5)))
+    series = w.multiply_add(w.fmul(z, reciprocal), horner(w, z, _BERNOULLI), w.fmul(z, like(x, 0.5)))
     return w.fadd(recurrence, w.fadd(reciprocal, series))
 
 

@@ -13,7 +13,7 @@ double: 0.501 ulp.
 import math
 
 from ..writer import FunctionWriter, Register
-from .floats import horner, keep_tiny, like
+from .floats import horner, keep_tiny, like, residual
 
 _HALF_PI = (math.pi / 2, 6.123233995736766e-17)
 _ASIN = (
@@ -85,15 +85,15 @@ def _half_angle(w: FunctionWriter, magnitude: Register) -> tuple[Register, Regis
     """Whether a ≤ ½, and as a sum of two asin a there, asin √((1 - a)/2) elsewhere."""
     is_small = w.fcmp("ole", magnitude, like(magnitude, 0.5))
     half = like(magnitude, 0.5)
-    z = w.select(is_small, w.fmul(magnitude, magnitude), w.fma(magnitude, w.fneg(half), half))
+    z = w.select(is_small, w.fmul(magnitude, magnitude), w.multiply_add(magnitude, w.fneg(half), half))
     root = w.sqrt(z)
     angle = w.select(is_small, magnitude, root)
     # √z - root = (z - root²) / (root + √z); 0 where root is.
-    remainder = w.fma(w.fneg(root), root, z)
+    remainder = residual(w, z, root, root)
     lost = w.fdiv(remainder, w.fadd(root, root))
     exact = w.or_(is_small, w.fcmp("oeq", root, like(root, 0.0)))
     lost = w.select(exact, like(root, 0.0), lost)
-    rest = w.fma(w.fmul(angle, z), horner(w, z, _ASIN), lost)
+    rest = w.multiply_add(w.fmul(angle, z), horner(w, z, _ASIN), lost)
     return is_small, angle, rest
 
 

@@ -12,7 +12,7 @@ and atanh of float go by way of double, 0.501 ulp; in double they are good to 1.
 import math
 
 from ..writer import FunctionWriter, Register, constant
-from .floats import format_of, horner, keep_tiny, like, quick_two_sum, two_product, two_sum
+from .floats import format_of, horner, keep_tiny, like, quick_two_sum, residual, two_product, two_sum
 
 _LOG_FLOAT = (
     0.3333333134651184, -0.250008225440979, 0.20001262426376343, -0.16623321175575256,
@@ -28,7 +28,6 @@ _LOG_EXTENDED = (
     0.1538455302439411, 0.13336464315862187, 0.11671858749931843, 0.12013478071823551,
 )  # fmt: skip
 _TWO_THIRDS = (2 / 3, 3.700743415417188e-17)
-_LN2_42_BITS = (0.6931471805598903, 5.497923018708371e-14)
 
 
 def emit_log(w: FunctionWriter, x: Register) -> Register:
@@ -53,14 +52,14 @@ def emit_atanh(w: FunctionWriter, x: Register) -> Register:
     doubled = w.fadd(magnitude, magnitude)
     divisor, divisor_low = quick_two_sum(w, like(x, 1.0), w.fneg(magnitude))
     quotient = w.fdiv(doubled, divisor)
-    negated = w.fneg(quotient)
-    remainder = w.fma(negated, divisor_low, w.fma(negated, divisor, doubled))
+    remainder = residual(w, doubled, quotient, divisor)
+    remainder = w.multiply_add(w.fneg(quotient), divisor_low, remainder)
     low = w.fdiv(remainder, divisor)
     low = w.select(w.fcmp("olt", magnitude, like(x, 1.0)), low, like(x, 0.0))
     large = w.fmul(like(x, 0.5), _log1p(w, quotient, low))
     z = w.fmul(x, x)
     series = w.fmul(horner(w, z, _LOG_DOUBLE), like(x, 0.5))
-    small = w.fma(w.fmul(magnitude, z), series, magnitude)
+    small = w.multiply_add(w.fmul(magnitude, z), series, magnitude)
     is_small = w.fcmp("olt", magnitude, like(x, 0.17))
     return keep_tiny(w, x, w.copysign(w.select(is_small, small, large), x))
 
@@ -78,9 +77,9 @@ def emit_asinh(w: FunctionWriter, x: Register) -> Register:
 def emit_acosh(w: FunctionWriter, x: Register) -> Register:
     """log1p(t + √(2t + t²)) for t = x - 1; nan below 1. In double."""
     t = w.fsub(x, like(x, 1.0))
-    square = w.fma(t, t, w.fadd(t, t))
+    square = w.multiply_add(t, t, w.fadd(t, t))
     root = w.sqrt(square)
-    root_low = w.fdiv(w.fma(w.fneg(root), root, square), w.fadd(root, root))
+    root_low = w.fdiv(residual(w, square, root, root), w.fadd(root, root))
     root_low = w.select(w.fcmp("ogt", root, like(x, 0.0)), root_low, like(x, 0.0))
     argument, low = quick_two_sum(w, root, t)
     result = _log1p_or_log_of_double(w, x, argument, w.fadd(low, root_low))
@@ -89,22 +88,23 @@ def emit_acosh(w: FunctionWriter, x: Register) -> Register:
 
 def log_extended(w: FunctionWriter, x: Register) -> tuple[Register, Register]:
     """log x as an unevaluated sum of two doubles, good to 2⁻⁶⁴; x finite, positive. For power."""
+    format = format_of(x)
     k, m = _split(w, x)
     f = w.fsub(m, like(x, 1.0))
     s, s_low = _quotient_extended(w, f)
     z, z_low = two_product(w, s, s)
-    z_low = w.fma(w.fadd(s, s), s_low, z_low)
+    z_low = w.multiply_add(w.fadd(s, s), s_low, z_low)
     cube, cube_low = two_product(w, s, z)
-    cube_low = w.fma(s, z_low, w.fma(s_low, z, cube_low))
+    cube_low = w.multiply_add(s, z_low, w.multiply_add(s_low, z, cube_low))
     tail = w.fmul(z, horner(w, z, _LOG_EXTENDED))
     series, series_low = quick_two_sum(w, like(x, _TWO_THIRDS[0]), tail)
     series_low = w.fadd(series_low, like(x, _TWO_THIRDS[1]))
     term, term_low = two_product(w, cube, series)
-    term_low = w.fma(cube, series_low, w.fma(cube_low, series, term_low))
+    term_low = w.multiply_add(cube, series_low, w.multiply_add(cube_low, series, term_low))
     exponent = w.sitofp(k, x.type.scalar)
-    total, low = quick_two_sum(w, w.fmul(exponent, like(x, _LN2_42_BITS[0])), w.fadd(s, s))
+    total, low = quick_two_sum(w, w.fmul(exponent, like(x, format.ln2_high)), w.fadd(s, s))
     total, lower = quick_two_sum(w, total, term)
-    rest = w.fma(exponent, like(x, _LN2_42_BITS[1]), w.fadd(s_low, s_low))
+    rest = w.multiply_add(exponent, like(x, format.ln2_low), w.fadd(s_low, s_low))
     rest = w.fadd(w.fadd(rest, term_low), w.fadd(low, lower))
     return quick_two_sum(w, total, rest)
 
@@ -114,8 +114,8 @@ def _quotient_extended(w: FunctionWriter, f: Register) -> tuple[Register, Regist
     divisor, divisor_low = quick_two_sum(w, like(f, 2.0), f)
     reciprocal = w.fdiv(like(f, 1.0), divisor)
     quotient = w.fmul(f, reciprocal)
-    remainder = w.fma(w.fneg(quotient), divisor, f)
-    remainder = w.fma(w.fneg(quotient), divisor_low, remainder)
+    remainder = residual(w, f, quotient, divisor)
+    remainder = w.multiply_add(w.fneg(quotient), divisor_low, remainder)
     return quotient, w.fmul(remainder, reciprocal)
 
 
@@ -143,11 +143,11 @@ def _log_of_parts(w: FunctionWriter, f: Register, k: Register) -> Register:
     exponent = w.sitofp(k, f.type.scalar)
     rest = w.fmul(exponent, like(f, format.ln2_low))
     if f.type.scalar == "float":
-        tail = w.fma(f, horner(w, f, _LOG_FLOAT), like(f, -0.5))
-        sum = w.fadd(f, w.fma(w.fmul(f, f), tail, rest))
+        tail = w.multiply_add(f, horner(w, f, _LOG_FLOAT), like(f, -0.5))
+        sum = w.fadd(f, w.multiply_add(w.fmul(f, f), tail, rest))
     else:
         sum = w.fadd(f, w.fadd(rest, _log_tail_double(w, f)))
-    return w.fma(exponent, like(f, format.ln2_high), sum)
+    return w.multiply_add(exponent, like(f, format.ln2_high), sum)
 
 
 def _log_tail_double(w: FunctionWriter, f: Register) -> Register:
@@ -155,7 +155,7 @@ def _log_tail_double(w: FunctionWriter, f: Register) -> Register:
     s = w.fdiv(f, w.fadd(f, like(f, 2.0)))
     z = w.fmul(s, s)
     half_square = w.fmul(w.fmul(f, f), like(f, 0.5))
-    return w.fsub(w.fmul(s, w.fma(z, horner(w, z, _LOG_DOUBLE), half_square)), half_square)
+    return w.fsub(w.fmul(s, w.multiply_add(z, horner(w, z, _LOG_DOUBLE), half_square)), half_square)
 
 
 def _special_log(w: FunctionWriter, u: Register, x: Register, result: Register) -> Register:
@@ -174,7 +174,7 @@ def _log1p(w: FunctionWriter, x: Register, low: Register | None) -> Register:
     format = format_of(x)
     biased = w.sub(constant(k.type, format.bias), w.smin(k, constant(k.type, format.bias)))
     power = w.bitcast(w.shl(biased, constant(k.type, format.mantissa_bits)), x.type.scalar)
-    f = w.fma(lost, power, w.fsub(m, like(x, 1.0)))
+    f = w.multiply_add(lost, power, w.fsub(m, like(x, 1.0)))
     return _special_log(w, u, x, _log_of_parts(w, f, k))
 
 

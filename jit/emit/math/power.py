@@ -50,7 +50,7 @@ def _product_with_log(
     high, low = log_extended(w, magnitude)
     regular = w.fcmp("olt", w.fabs(logarithm), like(y, math.inf))
     product, error = two_product(w, y, w.select(regular, high, logarithm))
-    error = w.fma(y, low, error)
+    error = w.multiply_add(y, low, error)
     small = w.and_(regular, w.fcmp("olt", w.fabs(product), like(y, 1000.0)))
     return product, w.select(small, error, like(y, 0.0))
 

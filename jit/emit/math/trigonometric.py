@@ -1,6 +1,6 @@
 """sin, cos and tan.
 
-1. x = n π/2 + r + r_low: π/2 is held as three doubles. x - n·(first) is exact (fma), the second is
+1. x = n π/2 + r + r_low: π/2 is held as three doubles. x - n·(first) is exact, the second is
    subtracted as a sum of two, so that the digits lost where x is near a multiple of π/2 are made up
    for.
 2. sin r and cos r by minimax polynomials on |r| ≤ π/4; n mod 4 says which, and the sign.
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..writer import FunctionWriter, Register, constant
-from .floats import format_of, horner, keep_tiny, like, quick_two_sum, two_product, two_sum
+from .floats import format_of, horner, keep_tiny, like, quick_two_sum, residual, two_product, two_sum
 
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 _LARGEST = 2.0**30
@@ -98,16 +98,17 @@ def _emit(
 
 def _reduce(w: FunctionWriter, x: Register, short: bool) -> _Reduced:
     format = format_of(x)
-    first, second, third = (like(x, -part) for part in _HALF_PI)
-    shifted = w.fma(x, like(x, 2 / math.pi), like(x, format.round_constant))
+    first = like(x, _HALF_PI[0])
+    second, third = (like(x, -part) for part in _HALF_PI[1:])
+    shifted = w.multiply_add(x, like(x, 2 / math.pi), like(x, format.round_constant))
     rounded = w.fsub(shifted, like(x, format.round_constant))
     n = w.bitcast(shifted, format.integer)
-    r = w.fma(rounded, first, x)
+    r = residual(w, x, rounded, first)
     if short:
-        return _Reduced(n, w.fma(rounded, second, r), None, _FOR_FLOAT)
+        return _Reduced(n, w.multiply_add(rounded, second, r), None, _FOR_FLOAT)
     product, error = two_product(w, rounded, second)
     r, low = two_sum(w, r, product)
-    low = w.fadd(low, w.fma(rounded, third, error))
+    low = w.fadd(low, w.multiply_add(rounded, third, error))
     return _Reduced(n, r, low, _FOR_DOUBLE)
 
 
@@ -118,8 +119,8 @@ def _sine(w: FunctionWriter, x: _Reduced) -> tuple[Register, Register]:
     series = horner(w, z, x.circle.sin)
     if x.low is None:
         return x.r, w.fmul(cube, series)
-    low = w.fma(w.fmul(z, like(z, -0.5)), x.low, x.low)
-    return x.r, w.fma(cube, series, low)
+    low = w.multiply_add(w.fmul(z, like(z, -0.5)), x.low, x.low)
+    return x.r, w.multiply_add(cube, series, low)
 
 
 def _cosine(w: FunctionWriter, x: _Reduced) -> tuple[Register, Register]:
@@ -127,11 +128,11 @@ def _cosine(w: FunctionWriter, x: _Reduced) -> tuple[Register, Register]:
     z = w.fmul(x.r, x.r)
     one = like(z, 1.0)
     series = horner(w, z, x.circle.cos)
-    begin = w.fma(z, like(z, -0.5), one)
+    begin = w.multiply_add(z, like(z, -0.5), one)
     if x.low is None:
         return begin, w.fmul(w.fmul(z, z), series)
-    lost = w.fma(z, like(z, -0.5), w.fsub(one, begin))
-    rest = w.fma(w.fneg(x.r), x.low, w.fmul(w.fmul(z, z), series))
+    lost = w.multiply_add(z, like(z, -0.5), w.fsub(one, begin))
+    rest = w.multiply_add(w.fneg(x.r), x.low, w.fmul(w.fmul(z, z), series))
     return begin, w.fadd(lost, rest)
 
 
@@ -154,9 +155,10 @@ def _tangent(w: FunctionWriter, x: _Reduced) -> Register:
     under, under_low = w.select(odd, sine, cosine), w.select(odd, sine_low, cosine_low)
     reciprocal = w.fdiv(like(x.r, 1.0), under)
     quotient = w.fmul(over, reciprocal)
-    negated = w.fneg(quotient)
-    remainder = w.fadd(w.fma(negated, under, over), w.fma(negated, under_low, over_low))
-    return _flip(w, w.fma(remainder, reciprocal, quotient), parity, 63)
+    remainder = w.fadd(
+        residual(w, over, quotient, under), w.multiply_add(w.fneg(quotient), under_low, over_low)
+    )
+    return _flip(w, w.multiply_add(remainder, reciprocal, quotient), parity, 63)
 
 
 def _flip(w: FunctionWriter, x: Register, bit: Register, shift: int) -> Register:

@@ -40,10 +40,15 @@ def elementwise(
     operands: int = 1,
     result: Scalar | None = None,
     scalef: bool = True,
+    fma: bool = True,
     engine: Engine | None = None,
 ) -> Callable[..., Array]:
-    """`emit` in a loop over arrays whose length is a multiple of `lanes`. bfloat arrays are of uint16."""
-    module = ModuleWriter(scalef=scalef and host_target().scalef)
+    """`emit` in a loop over arrays whose length is a multiple of `lanes`. bfloat arrays are of uint16.
+
+    `scalef` and `fma` allow these instructions, where this machine has them.
+    """
+    host = host_target()
+    module = ModuleWriter(scalef=scalef and host.scalef, fma=fma and host.fma)
     w = module.function("f", [Parameter(PTR)] * (operands + 1) + [Parameter(I64)], None)
     *sources, target, count = w.parameters
     target_scalar = result or scalar

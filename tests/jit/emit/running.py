@@ -129,7 +129,7 @@ def run_all(
 ) -> list[list[Array]]:
     """The same for several functions of the same parameters, compiled together, for this machine or a lesser one."""
     engine = engine or host_engine()
-    module = ModuleWriter(scalef=engine.target.scalef)
+    module = ModuleWriter(scalef=engine.target.scalef, fma=engine.target.fma)
     programs = [
         emit_program(
             module, function, f"kernel.{number}", functions=functions, stack_bytes=stack_bytes
