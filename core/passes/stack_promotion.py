@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
-from ..ir import Block, Function, Instruction, Region, Value
+from ..analysis.work import size_of
+from ..ir import Block, Function, Instruction, Op, Region, Value
 from ..ir.surgery import walk
 from ..ops import AllocateHeap, AllocateStack, Deallocate, ElementPointer, Literal, Offset
 from .base import FunctionPass
@@ -27,8 +28,8 @@ class StackPromotion(FunctionPass):
 
     name: ClassVar[str] = "stack-promotion"
     preserves_analyses: ClassVar[Analysis] = Analysis.FLOW | Analysis.ALIASES
-    most: int = 1 << 16
-    """The number of values up to which the stack is the place."""
+    most: int = 1 << 19
+    """Bytes that a function may have on the stack then: all of them last until it returns."""
 
     def run(self, function: Function, analyses: Analyses) -> bool:
         body = function.body
@@ -41,8 +42,9 @@ class StackPromotion(FunctionPass):
         top = set(body.entry.instructions)
         gone: set[Instruction] = set()
         changed = False
+        room = self.most - sum(_taken(i.op) for i in walk(body))
         for instruction in body.entry.instructions:
-            count = self._count(instruction)
+            count = _count(instruction)
             if count is None or not aliases.is_private(instruction.result):
                 continue
             users = _users(instruction, uses)
@@ -50,20 +52,30 @@ class StackPromotion(FunctionPass):
             if frees is not None and top.issuperset(frees) and _are_last(frees, users, positions):
                 op = instruction.op
                 assert isinstance(op, AllocateHeap)
-                instruction.op = AllocateStack(op.type, count)
+                on_the_stack = AllocateStack(op.type, count)
+                if _taken(on_the_stack) > room:
+                    continue
+                room -= _taken(on_the_stack)
+                instruction.op = on_the_stack
                 instruction.operands = ()
                 gone.update(frees)
                 changed = True
         body.entry.instructions[:] = [i for i in body.entry.instructions if i not in gone]
         return changed
 
-    def _count(self, instruction: Instruction) -> int | None:
-        """How many values are allocated, if that is known and fits."""
-        if not isinstance(instruction.op, AllocateHeap):
-            return None
-        op = instruction.operands[0].op
-        count = op.splat_value() if isinstance(op, Literal) else None
-        return count if count is not None and 1 <= count <= self.most else None
+
+def _taken(op: Op) -> int:
+    """How many bytes of the stack it takes; what is no tensor is an address."""
+    return op.count * max(size_of(op.type), 8) if isinstance(op, AllocateStack) else 0
+
+
+def _count(instruction: Instruction) -> int | None:
+    """How many values are allocated, if that is known."""
+    if not isinstance(instruction.op, AllocateHeap):
+        return None
+    op = instruction.operands[0].op
+    count = op.splat_value() if isinstance(op, Literal) else None
+    return count if count is not None and count >= 1 else None
 
 
 def _targets(body: Region) -> set[Block]:

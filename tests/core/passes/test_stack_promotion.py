@@ -82,6 +82,18 @@ def test_memory_that_has_to_stay_where_it_is(body: str) -> None:
     assert not changed
 
 
+def test_the_stack_takes_no_more_than_its_room() -> None:
+    """What was given back in between lasts until the function returns, once it is on the stack."""
+    one = (
+        "%p{0} = allocateHeap <1000 x i64> count 1: i64\n%v{0} = load %p{0}: *<1000 x i64>\n"
+        "deallocate %p{0}: *<1000 x i64>\n"
+    )
+    module, changed = promoted("".join(map(one.format, range(100))) + "return %x: i64")
+    on_the_stack = opcodes(module).count("allocateStack")
+    assert changed and on_the_stack == StackPromotion().most // 8000
+    assert opcodes(module).count("deallocate") == 100 - on_the_stack
+
+
 def test_a_use_after_it_was_given_back_stays_an_error() -> None:
     module, changed = promoted("""
         %p = allocateHeap i64 count 1: i64
