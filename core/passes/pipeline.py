@@ -19,7 +19,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ..analysis import Analyses
-from ..errors import InternalError, VerifyError
+from ..errors import (
+    DifferentiationError,
+    InternalError,
+    NNKitError,
+    UnsupportedError,
+    VerifyError,
+)
 from ..ir import Module
 from .base import Pass, apply_pass
 from .canonicalize import Canonicalize
@@ -158,8 +164,8 @@ def run_pipeline(
     What one finds out about the module the next ones know too; `analyses` are what is known beforehand.
     The verifier runs after each pass if `verify` says so, and without it if NNKIT_VERIFY=1; then the analyses
     that a pass says it preserves are compared with new ones.
-    Raises: VerifyError for a module that is invalid to begin with; InternalError naming the pass after which
-        the verifier found fault, or an analysis does not hold.
+    Raises: VerifyError for a module that is invalid to begin with, as found by a pass that fails if not before;
+        InternalError naming a pass that fails, or after which the verifier finds fault or an analysis does not hold.
     """
     if verify is None:
         verify = os.environ.get("NNKIT_VERIFY") == "1"
@@ -169,13 +175,33 @@ def run_pipeline(
         verifier(module)  # what is wrong before is no fault of a pass
     for a_pass in pipeline:
         start = time.perf_counter()
-        changed = apply_pass(a_pass, module, analyses)
+        changed = _apply(a_pass, module, analyses, verifier)
         runs.append(PassRun(a_pass.name, time.perf_counter() - start, changed))
         if verify and verifier is not None:
             _verify_after(a_pass, module, verifier)
         if verify:
             analyses.check(a_pass.name)
     return runs
+
+
+def _apply(a_pass: Pass, module: Module, analyses: Analyses, verifier: Verifier | None) -> bool:
+    """Run one pass; where it fails, say whether that may be the fault of what it was given."""
+    try:
+        return apply_pass(a_pass, module, analyses)
+    except (UnsupportedError, VerifyError, DifferentiationError, MemoryError):
+        raise
+    except Exception as error:
+        if verifier is not None:
+            try:
+                verifier(module)
+            except VerifyError as invalid:
+                raise VerifyError(
+                    f"pass '{a_pass.name}' cannot work on IR that is not valid: {invalid}"
+                ) from error
+        if isinstance(error, NNKitError):
+            raise
+        problem = f"{type(error).__name__}: {error}"
+        raise InternalError(f"pass '{a_pass.name}' failed: {problem}") from error
 
 
 def _verify_after(a_pass: Pass, module: Module, verifier: Verifier) -> None:

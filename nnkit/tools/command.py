@@ -100,7 +100,9 @@ def report(tool: str, error: Exception, file: str = "") -> int:
     place = "" if not file or file in str(error) else f"{file}: "
     match error:
         case InternalError():
-            complain(tool, f"internal error: {place}{_message(error)}\n{_REPORT}")
+            cause = error.__cause__
+            inside = f"  {_innermost(cause)}\n" if isinstance(cause, Exception) else ""
+            complain(tool, f"internal error: {place}{_message(error)}\n{inside}{_REPORT}")
             return 3
         case NNKitError():
             complain(tool, f"error: {place}{_message(error)}")
@@ -149,7 +151,7 @@ def _leave_stdout() -> None:
         pass
 
 
-def _innermost(error: Exception) -> str:
+def _innermost(error: BaseException) -> str:
     """Where an unexpected error was raised."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:

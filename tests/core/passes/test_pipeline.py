@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from nnkit.core.analysis import Analyses
-from nnkit.core.errors import InternalError, VerifyError
+from nnkit.core.errors import InternalError, UnsupportedError, VerifyError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Function, Module, Stage, Value
+from nnkit.core.ir.surgery import clone_module
 from nnkit.core.ops import Add, Exp, Negate, Subtract
 from nnkit.core.passes import (
     AFTER_DIFFERENTIATION,
@@ -23,12 +26,14 @@ from nnkit.core.passes import (
     run_pipeline,
 )
 from nnkit.core.passes.pipeline import DIFFERENTIABLE
+from nnkit.core.text import parse_module
 from nnkit.core.types import F32, TensorType, TupleType
 from nnkit.core.verify import verify
 from nnkit.optimization import Differentiate, optimizing
 from tests.core.passes.laws import call, define, module_of, opcodes, parsed
 
 X = TensorType((3,), F32)
+INVALID = Path(__file__).parents[2] / "ir" / "verify"
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,16 @@ class Break(FunctionPass):
     def run(self, function: Function, analyses: Analyses) -> bool:
         function.entry.instructions.clear()
         return True
+
+
+@dataclass(frozen=True)
+class Stumble(FunctionPass):
+    """Fails."""
+
+    name: ClassVar[str] = "stumble"
+
+    def run(self, function: Function, analyses: Analyses) -> bool:
+        raise KeyError("lost")
 
 
 def verifier(module: Module) -> None:
@@ -152,6 +167,22 @@ def test_every_pass_says_what_it_does(pass_class: type) -> None:
     assert all(word in text for word in ("Requires:", "Preserves:", "Cost:"))
     assert pass_class() == pass_class()
     assert len({a_pass.name for a_pass in ALL}) == len(ALL)
+
+
+@pytest.mark.parametrize("path", sorted(INVALID.glob("*.dl")), ids=lambda p: p.stem)
+def test_a_pass_says_that_what_it_was_given_is_invalid(path: Path) -> None:
+    """Or it does its work: not all that is wrong is in its way."""
+    module = parse_module(path.read_text())
+    for a_pass in ALL:
+        invalid = clone_module(module)
+        with suppress(VerifyError, UnsupportedError):
+            run_pipeline(invalid, [a_pass()], verifier=verify, verify=False)
+
+
+def test_a_pass_that_fails_on_a_valid_module_is_to_blame() -> None:
+    module = module_of([X], lambda b, x: b.emit(Exp(), x))
+    with pytest.raises(InternalError, match="pass 'stumble' failed: KeyError: 'lost'"):
+        run_pipeline(module, [Stumble()], verifier=verify)
 
 
 def test_an_invalid_module_is_not_the_fault_of_a_pass() -> None:
