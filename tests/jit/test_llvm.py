@@ -117,6 +117,7 @@ def test_target() -> None:
     assert target.vector_bytes in (16, 32, 64)
     assert target.vector_registers in (16, 32)
     assert target.scalef == (target.vector_bytes == 64)
+    assert target.fma or target.vector_bytes == 16
     assert target.cpu in target.identity
     assert target is llvm.host_target()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nnkit.core.ops import Maximum, Minimum, Reinterpret
+from nnkit.core.ops import Maximum, Minimum, Modulo, Reinterpret
 from nnkit.core.types import BF16, DTYPES, F16, F32, F64, I16, Array, DType
 from tests.nearest import all_nearest, operands
 from tests.tools.test_dlc import call, dlc, needs_compiler
@@ -49,7 +49,7 @@ def module() -> str:
     for dtype in FLOATS:
         functions += [
             function(f"{op}_{dtype}", f"{op} %u: TYPE, %v: TYPE", dtype, dtype)
-            for op in ("min", "max")
+            for op in ("min", "max", "modulo")
         ]
     for dtype in (F16, BF16):
         functions.append(
@@ -93,6 +93,20 @@ def test_extremes(library: ctypes.CDLL, dtype: DType) -> None:
     for op in (Minimum(), Maximum()):
         found = result(library, f"{op.name}_{dtype}", dtype, dtype.store(u), dtype.store(v))
         assert same_bits(found, op.evaluate(u, v))
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_remainders(library: ctypes.CDLL, dtype: DType) -> None:
+    """Also of numbers next to multiples, of the largest and of the least."""
+    rng = np.random.default_rng(8)
+    v = np.resize(operands(dtype, dtype, rng, 250), COUNT)
+    whole = rng.integers(-50, 50, COUNT)
+    with np.errstate(all="ignore"):
+        u = np.where(rng.integers(0, 2, COUNT), dtype.round(whole * v), rng.permutation(v))
+        wanted = dtype.round(Modulo().evaluate(u, v))
+    found = result(library, f"modulo_{dtype}", dtype, dtype.store(u), dtype.store(v))
+    np.testing.assert_array_equal(found, wanted)
 
 
 @needs_compiler

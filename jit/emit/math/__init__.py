@@ -2,7 +2,7 @@
 
 All work on any number of lanes. The float functions take `float` and `double`; f16 and bf16 are
 computed as `float`. Read `floats`, then `exponential`; each file says how its functions work and
-how exact they are.
+how exact they are, with fma and without (`FunctionWriter.multiply_add`, `floats.residual`).
 """
 
 from collections.abc import Callable, Mapping

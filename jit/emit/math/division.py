@@ -6,8 +6,6 @@ wraps to itself. Floats: the remainder is exact and has the sign of the divisor,
 `numpy.remainder`.
 """
 
-import math
-
 from ..writer import FunctionWriter, Register, constant
 from .floats import format_of, like, residual, residual_limit
 

@@ -87,9 +87,7 @@ def quick_two_sum(w: FunctionWriter, x: Register, y: Register) -> tuple[Register
 
 
 def two_product(w: FunctionWriter, x: Register, y: Register) -> tuple[Register, Register]:
-    """x · y and the error of that rounding, exactly, below `residual_limit`. Source: Dekker 1971, where
-    there is no fma.
-    """
+    """x · y and the error of that rounding, exactly; without fma below `residual_limit`. Source: Dekker 1971."""
     product = w.fmul(x, y)
     if w.has_fma:
         return product, w.fma(x, y, w.fneg(product))

@@ -21,17 +21,17 @@ from .running import Decisions, agree, sample, scheduled
 from .test_nest import D0, D1, D2, access, f32, i32, mapped, product, total, written
 
 
-def blocks(function: Function) -> list[str]:
+def blocks(function: Function, *, fma: bool = False) -> list[str]:
     """The blocks of the kernel, in order."""
-    module = ModuleWriter()
+    module = ModuleWriter(fma=fma)
     emit_program(module, function, "kernel")
     body = module.text().split("entry:\n", 1)[1].split("\n}", 1)[0]
     return re.split(r"^[\w.]+:$", body, flags=re.MULTILINE)
 
 
-def innermost(function: Function) -> str:
+def innermost(function: Function, *, fma: bool = False) -> str:
     """The block with the most loops around it: of these kernels, the one that branches to itself last."""
-    return [block for block in blocks(function) if " phi " in block][-1]
+    return [block for block in blocks(function, fma=fma) if " phi " in block][-1]
 
 
 def test_invariant_loads_and_work_leave_the_inner_loop() -> None:
@@ -60,8 +60,10 @@ def test_a_product_that_is_summed_is_fused() -> None:
     output = written((8, 16), D0, D1, by=Combinator.ADD)
     build = mapped((8, 16, 32), [access(D0, D2), access(D2, D1)], output, product)
     function = scheduled([f32(8, 32), f32(32, 16)], build, Decisions((0, 1, 2), 1, 16))
-    inner = innermost(function)
+    inner = innermost(function, fma=True)
     assert inner.count("llvm.fma.v16f32") == 1 and "fmul" not in inner and "store" not in inner
+    inner = innermost(function, fma=False)
+    assert "fma" not in inner and inner.count("fmul") == inner.count("fadd") == 1
 
 
 def test_an_index_is_checked_where_it_is_read() -> None:
