@@ -15,17 +15,17 @@ Source: Griewank & Walther 2008, Evaluating Derivatives, §3.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import DifferentiationError
-from ..ir import Block, Builder, Function, Module, Region, TangentOf, Value
+from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
 from ..ops.aggregate import Apply, Extract
 from ..ops.literal import constant
 from ..ops.terminators import Return
-from ..types import FunctionType, TupleType, Type, written
+from ..types import FunctionType, TensorType, TupleType, Type, written
 from .activity import Activity
-from .declaration import derivative_type, resolve_tangent
+from .declaration import Request, derivative_type, resolve_tangent
 from .leaves import elements, join, leaf_count, leaves_of, mask_of, members, returned, split
 from .pushforward import Body
 
@@ -84,11 +84,38 @@ class Forward:
             _tangent_of(b, results[index], leaf_count(results[:index]), found)
             for index in request.sources
         ]
-        kept = primal.type.result
-        for index in request.keeping:
-            inside = isinstance(kept, TupleType)
-            outputs.append(b.emit(Extract((index,)), value) if inside else value)
+        outputs += _kept(b, value, request.keeping)
         b.emit_many(Return(), [returned(b, expected.result, outputs)])
+        function.body = Region([b.block])
+        function.declaration = None
+        self._fill()
+
+    def define_gradient(self, function: Function, request: Request) -> None:
+        """Give `function`, a gradient of one number by one number, its body: the tangent of the seed.
+
+        The declaration has been checked, and what is asked for is the `request`.
+        """
+        declaration = function.declaration
+        assert isinstance(declaration, GradientOf)
+        primal = self.module.functions[declaration.primal]
+        (index,) = request.wrt
+        given = 1 << leaf_count(primal.type.parameters[:index])
+        body = Body(self.pushforward, self.moved, self.activity, function, primal, given)
+        b = Builder(Block(name="entry"))
+        body.take(b)
+        type = primal.type.parameters[index]
+        assert isinstance(type, TensorType)
+        is_taken = any(parameter.name == "seed" for parameter in primal.parameters)
+        if request.seedable:
+            seed = b.argument(type, None if is_taken else "seed")
+        else:
+            seed = constant(b, type, 1)
+        result, tangents = body.follow(b, index, seed)
+        results = elements(primal.type.result)
+        tangent = tangents[leaf_count(results[: request.source])]
+        outputs = [tangent[0] if tangent else constant(b, type, 0)]
+        outputs += _kept(b, result, request.keeping)
+        b.emit_many(Return(), [returned(b, function.type.result, outputs)])
         function.body = Region([b.block])
         function.declaration = None
         self._fill()
@@ -118,6 +145,12 @@ class Forward:
         while self.pending:
             push, primal, given = self.pending.pop()
             Body(self.pushforward, self.moved, self.activity, push, primal, given).fill()
+
+
+def _kept(b: Builder, result: Value, keeping: Sequence[int]) -> list[Value]:
+    """The results `keeping` of what a primal returns."""
+    inside = isinstance(result.type, TupleType)
+    return [b.emit(Extract((index,)), result) if inside else result for index in keeping]
 
 
 def _tangent_of(b: Builder, type: Type, first: int, found: Mapping[int, Value]) -> Value:

@@ -56,9 +56,7 @@ class Body:
 
     def fill(self) -> None:
         b = Builder(Block(name="entry"))
-        for parameter in self.source.arguments:
-            self.values[parameter] = b.argument(parameter.type, parameter.name)
-            self.tangents[parameter] = [None] * len(leaves_of(parameter.type))
+        self.take(b)
         places = [
             (parameter, position)
             for parameter in self.source.arguments
@@ -80,6 +78,22 @@ class Body:
         assert isinstance(self.push.type.result, TupleType)
         b.emit_many(Return(), [b.emit(Aggregate(self.push.type.result), *outputs)])
         self.push.body = Region([b.block])
+
+    def follow(self, b: Builder, index: int, tangent: Value) -> tuple[Value, list[Tangent]]:
+        """Copy the body while parameter `index`, a tensor, moves by `tangent`, after `take` has made it.
+
+        The copy of the result, and the tangents of its leaves.
+        """
+        self.tangents[self.source.arguments[index]] = [(tangent, False)]
+        run_nested(self.block(self.source, b))
+        (returned,) = self.source.terminator.operands
+        return self.values[returned], self.tangents[returned]
+
+    def take(self, b: Builder) -> None:
+        """The parameters, none of which moves yet."""
+        for parameter in self.source.arguments:
+            self.values[parameter] = b.argument(parameter.type, parameter.name)
+            self.tangents[parameter] = [None] * len(leaves_of(parameter.type))
 
     def block(self, source: Block, b: Builder) -> Nested:
         """Copy the instructions of `source`, but for the terminator, with their tangents."""

@@ -7,15 +7,19 @@
                                                          return derivatives and kept results
 
 1. Declarations come in order of dependence, so the gradient of a gradient finds its primal filled.
-2. Calls in an active place are differentiated through functions that all of the module share; they are
+2. What another declaration differentiates again is simplified as soon as it has its body, and its own gradient
+   by one number is taken forward (`core.autodiff.higher`).
+3. Calls in an active place are differentiated through functions that all of the module share; they are
    made on demand, by generators on an explicit stack, so no depth of calls is too deep.
-3. Last, `stopGradient` has done its work and goes, and so do functions that ended up unused.
+4. Last, `stopGradient` has done its work and goes, and so do functions that ended up unused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import InitVar, dataclass, field
+from itertools import islice
+from typing import TypeAlias
 
 from ..analysis import Effects
 from ..errors import DifferentiationError
@@ -29,6 +33,7 @@ from .activity import Activity, straight_line
 from .adjoints import Cotangent
 from .declaration import Request, derivative_type, resolve
 from .forward import Forward
+from .higher import Orders, goes_forward
 from .leaves import elements, join, leaf_count, leaves_of, mask_of, members, returned, split
 from .linearize import Linearized, Linearizing, Seeds, linearize
 from .live import KEPT, live
@@ -36,26 +41,42 @@ from .order import declarations_in_order, reachable, refuse_cycle
 from .pullback import Pullback, Signature
 from .residuals import Cutter
 
+Simplify: TypeAlias = "Callable[[Sequence[Function]], object]"
+"""Makes functions that are about to be differentiated again smaller, without changing what they do."""
 
-def differentiate(module: Module, effects: Effects | None = None) -> bool:
+
+def differentiate(
+    module: Module, effects: Effects | None = None, simplify: Simplify | None = None
+) -> bool:
     """Give every declaration of a gradient or tangent in `module` its body.  The stage becomes optimizable.
 
     `effects` are those of the module as it is, if they are known.  Whether anything changed.
+    `simplify` is called with what is a derivative and differentiated again; without it sizes grow as powers of
+    the order.
     Requires: straight-line functions of stage raw or optimizable.  Functions that are not declarations
     keep their meaning and their instructions, but for `stopGradient`.
     Cost: linear in the size of the functions, once per set of needs of their callers.
     Raises: DifferentiationError for a wrong declaration or an op without derivative; UnsupportedError
-        when a function that is differentiated depends on itself.
+        when a function that is differentiated depends on itself, or derivatives of derivatives become too large.
     """
     given = list(module.functions)
     work = _Differentiator(module, effects or Effects(module))
-    forward = Forward(module, work.activity)
     declared = list(declarations_in_order(module))
+    orders = Orders(module, declared)
     for function in declared:
-        if isinstance(function.declaration, TangentOf):
-            forward.define(function)
+        declaration = function.declaration
+        assert isinstance(declaration, GradientOf | TangentOf)
+        before = len(module.functions)
+        if isinstance(declaration, TangentOf):
+            work.forward.define(function)
         else:
-            work.define(function)
+            work.define(function, orders.of(declaration.primal))
+        made = [function, *islice(module.functions.values(), before, None)]
+        orders.add(function, declaration, made)
+        if function.name in orders.again:
+            if simplify is not None:
+                simplify(made)
+            orders.settle(function, declaration.primal, made)
     erased = [function for function in module.functions.values() if _erase_stops(function)]
     for name in set(module.functions) - reachable(module, given):
         del module.functions[name]
@@ -75,10 +96,11 @@ class _Differentiator:
     def __post_init__(self, effects: Effects) -> None:
         self.activity = Activity(self.module)
         names = self.module.functions
+        self.forward = Forward(self.module, self.activity)
         self.cutter = Cutter(self.module, {n for n in names if effects.of_function(n) & KEPT})
 
-    def define(self, function: Function) -> None:
-        """Give the declaration `function` its body."""
+    def define(self, function: Function, order: int) -> None:
+        """Give the declaration `function` its body; `order` is how often its primal is a derivative."""
         assert isinstance(function.declaration, GradientOf)
         primal = self.module.functions[function.declaration.primal]
         straight_line(primal)
@@ -90,6 +112,9 @@ class _Differentiator:
                 f"{written('@', function.name)} is declared as {function.type}, but the gradient of "
                 f"{written('@', primal.name)} is {expected}"
             )
+        if order and goes_forward(primal, request):
+            self.forward.define_gradient(function, request)
+            return
         source = elements(primal.type.result)[request.source]
         is_taken = any(parameter.name == "seed" for parameter in primal.parameters)
         seed = Value(source, None if is_taken else "seed") if request.seedable else None

@@ -85,7 +85,7 @@ def _needed(module: Module, call: Call, *, verified: bool) -> Module:
     if not verified:
         verify(module)
     if is_early and any(function.primal is not None for function in functions):
-        run_pipeline(module, (*DIFFERENTIABLE, Differentiate()))
+        run_pipeline(module, (*DIFFERENTIABLE, Differentiate(laws=False)))
         refuse_huge(module.functions.values())
     return module
 

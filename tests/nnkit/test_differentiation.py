@@ -457,6 +457,18 @@ def test_random_numbers_are_the_same_in_a_gradient() -> None:
 # --------------------------------------------------------------------------------------------- long programs
 
 
+def test_eight_gradients_of_gradients_stay_small() -> None:
+    f: Any = fn(Scalar[f64])(nk.tanh)
+    for _ in range(8):
+        f = gradient(of=f, wrt=0)
+    polynomial = np.polynomial.Polynomial([0.0, 1.0])  # in y = tanh x, whose derivative is 1 − y²
+    for _ in range(8):
+        polynomial = polynomial.deriv() * np.polynomial.Polynomial([1.0, 0.0, -1.0])
+    x = np.array(0.7)
+    assert float(f(x)) == pytest.approx(float(polynomial(math.tanh(0.7))), rel=1e-10)
+    assert len(f.ir(x, stage="optimizable").splitlines()) < 8 * 120
+
+
 def seconds(work: Any) -> float:
     start = time.perf_counter()
     work()
