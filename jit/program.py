@@ -139,12 +139,12 @@ def aligned(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return raw[start : start + max(size, 64)]
 
 
-__all__ = [
-    "Executable", "Signature", "build", "entry", "extern_symbols", "host", "kernel_assembly", "kernel_text",
-]  # fmt: skip
-
-
 def _writer() -> ModuleWriter:
     """For code of this machine."""
     found = host_target()
     return ModuleWriter(scalef=found.scalef, fma=found.fma)
+
+
+__all__ = [
+    "Executable", "Signature", "build", "entry", "extern_symbols", "host", "kernel_assembly", "kernel_text",
+]  # fmt: skip

@@ -15,6 +15,11 @@ FORMATS = {F16: (11, -14, 15), BF16: (8, -126, 127), F32: (24, -126, 127), F64: 
 """Significant bits, and the exponents of the least normal and the largest number."""
 
 
+def epsilon(dtype: DType) -> float:
+    """The distance from 1 to the next number."""
+    return 2.0 ** (1 - FORMATS[dtype][0])
+
+
 def nearest(number: Any, dtype: DType) -> float:
     """`number`, of which a Fraction can be made, rounded to `dtype`: to nearest, ties to even."""
     if isinstance(number, float) and (not math.isfinite(number) or number == 0):

@@ -1,7 +1,8 @@
 """What is known about programs without running them: control flow, dominance, loops, effects and aliases.
 
 Read `graph`, `dominance` and `loops`, which know numbered nodes only, then `flow`, which applies them to
-the blocks of a region, `effects` and `alias`; last `manager`, which remembers all of these while they hold.
+the blocks of a region, `effects` and `alias`; then `manager`, which remembers all of these while they hold.
+What programs cost stands apart: `count`, `work` and `cost`.
 """
 
 from .alias import Aliases

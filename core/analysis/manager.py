@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from ..errors import InternalError
 from ..ir import Function, Instruction, Module, Region, Value
 from ..ir.surgery import uses_of, walk, walk_blocks
-from ..types import PointerType
+from ..types import PointerType, written
 from .alias import Aliases
 from .effects import Effects, OwnEffects
 from .flow import ControlFlow
@@ -124,7 +124,7 @@ class Analyses:
         for function, known in self._functions.items():
             for wrong in _differences(function, known):
                 raise InternalError(
-                    f"after pass '{after}': the {wrong} of @{function.name} are not what they were, "
+                    f"after pass '{after}': the {wrong} of {written('@', function.name)} are not what they were, "
                     "though the pass says that it preserves them"
                 )
         if self._effects is not None and not _has_same_effects(self._effects, Effects(self.module)):
@@ -136,7 +136,7 @@ class Analyses:
     def _of(self, function: Function) -> _Remembered:
         """What is remembered of a function, whose body may be another one by now."""
         if function.body is None:
-            raise InternalError(f"@{function.name} is a declaration and has no body")
+            raise InternalError(f"{written('@', function.name)} is a declaration and has no body")
         known = self._functions.get(function)
         if known is None or known.body is not function.body:
             known = self._functions[function] = _Remembered(function.body)

@@ -20,6 +20,7 @@ from ..types import (
     TupleType,
     Type,
     parts_of,
+    written,
 )
 from .data import EnumValue, FunctionValue, rounded
 from .memory import Box, Pointer, Stack
@@ -111,8 +112,8 @@ def _case_given(type: EnumType, data: Any) -> tuple[str, Any]:
             raise DTypeError(
                 f"a case of {type} and what it carries was expected, not {_shown(data)}"
             )
-    if case not in dict(type.cases):
-        raise DTypeError(f"{type} has no case ?{case}")
+    if case not in type.positions:
+        raise DTypeError(f"{type} has no case {written('?', case)}")
     return case, carried
 
 

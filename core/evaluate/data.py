@@ -42,7 +42,7 @@ class EnumValue:
                 case str() as text:
                     texts.append(text)
                 case EnumValue(case, carried):
-                    texts.append(f"?{case}")
+                    texts.append(written("?", case))
                     pending.extend(_listed(carried) if carried else ())
                 case tuple():
                     pending.extend(_listed(cast(Any, current)))

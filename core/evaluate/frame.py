@@ -43,5 +43,4 @@ class Frame:
     def leave(self) -> None:
         """Give back the memory on the stack, when the function returns."""
         for memory in self.memory:
-            memory.gone = f"of {written('@', self.function.name)}, which has returned"
-            memory.cells.clear()
+            memory.give_back(f"of {written('@', self.function.name)}, which has returned")

@@ -36,6 +36,8 @@ class Bytes(Protocol):
 
     def check(self, verb: str, type: Type, address: int) -> None: ...
 
+    def clear(self) -> None: ...
+
 
 @dataclass(eq=False, slots=True, repr=False)
 class Memory:
@@ -64,6 +66,8 @@ class Memory:
         """Leave no values there."""
         self.gone = why
         self.cells.clear()
+        if self.bytes is not None:
+            self.bytes.clear()
 
 
 @dataclass(frozen=True, eq=False, slots=True)

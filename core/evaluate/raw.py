@@ -187,6 +187,10 @@ class Raw:
             raise TrapError(f"{verb} {self.memory.kind} out of bounds: {place}")
         self.data.extend(bytes(max(0, address + size - len(self.data))))
 
+    def clear(self) -> None:
+        """Leave no bytes there."""
+        self.data.clear()
+
     def _leaf(self, leaf: Type, address: int) -> Any:
         if isinstance(leaf, TensorType):
             data = bytes(self.data[address : address + leaf.bytes])

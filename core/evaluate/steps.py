@@ -111,8 +111,8 @@ def _pointer_cast(
     machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
 ) -> Sequence[Any]:
     assert isinstance(instruction.op, PointerCast)
-    ([data], [source]) = operands, [operand.type for operand in instruction.operands]
-    return (machine.addresses.cast(data, source, instruction.op.type),)
+    (data,), (pointer,) = operands, instruction.operands
+    return (machine.addresses.cast(data, pointer.type, instruction.op.type),)
 
 
 def _branch(

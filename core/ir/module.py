@@ -155,7 +155,7 @@ class Module:
             else:
                 known = self.aliases.setdefault(nominal.name, nominal)
             if known != nominal:
-                raise InternalError(f"two different types are called ${nominal.name}")
+                raise InternalError(f"two different types are called {written('$', nominal.name)}")
 
 
 Nominal: TypeAlias = StructType | EnumType | OpaqueType

@@ -7,7 +7,17 @@ from typing import ClassVar, TypeAlias
 
 from ..errors import DTypeError
 from ..ir.graph import Op
-from ..types import BOOL, ArrayType, EnumType, StructType, TupleType, Type, parts_of, scalar
+from ..types import (
+    BOOL,
+    ArrayType,
+    EnumType,
+    StructType,
+    TupleType,
+    Type,
+    parts_of,
+    scalar,
+    written,
+)
 from .aggregate import listed
 
 Case: TypeAlias = str
@@ -28,7 +38,7 @@ class EnumCase(Op):
         expected = carried_by(self.type, self.case)
         if carried != expected:
             raise DTypeError(
-                f"?{self.case} of {self.type} carries ({listed(expected)}), not ({listed(carried)})"
+                f"{written('?', self.case)} of {self.type} carries ({listed(expected)}), not ({listed(carried)})"
             )
         return self.type
 
@@ -64,7 +74,7 @@ class Payload(Op):
         carried = carried_by(value, self.case)
         if not 0 <= self.index < len(carried):
             raise DTypeError(
-                f"?{self.case} of {value} carries ({listed(carried)}): there is no element {self.index}"
+                f"{written('?', self.case)} of {value} carries ({listed(carried)}): there is no element {self.index}"
             )
         return carried[self.index]
 
@@ -74,8 +84,8 @@ def carried_by(value: Type, case: str) -> tuple[Type, ...]:
     if not isinstance(value, EnumType):
         raise DTypeError(f"only enums have cases, not a {value}")
     if case not in value.positions:
-        known = ", ".join(f"?{name}" for name in value.positions) or "no cases"
-        raise DTypeError(f"{value} has no case ?{case}: it has {known}")
+        known = ", ".join(written("?", name) for name in value.positions) or "no cases"
+        raise DTypeError(f"{value} has no case {written('?', case)}: it has {known}")
     return value.carried(case)
 
 

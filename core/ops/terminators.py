@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ..errors import DTypeError
 from ..ir.graph import Instruction, Op, Value
-from ..types import BOOL, EnumType, Type, scalar
+from ..types import BOOL, EnumType, Type, scalar, written
 
 
 class Return(Op):
@@ -74,13 +74,15 @@ class BranchEnum(Op):
         handled: set[str] = set()
         for case in self.cases:
             if case not in value.positions:
-                raise DTypeError(f"{value} has no case ?{case}")
+                raise DTypeError(f"{value} has no case {written('?', case)}")
             if case in handled:
-                raise DTypeError(f"branchEnum handles the case ?{case} twice")
+                raise DTypeError(f"branchEnum handles the case {written('?', case)} twice")
             handled.add(case)
         for name in value.positions:
             if name not in handled:
-                raise DTypeError(f"branchEnum does not handle the case ?{name} of {value}")
+                raise DTypeError(
+                    f"branchEnum does not handle the case {written('?', name)} of {value}"
+                )
         return ()
 
 

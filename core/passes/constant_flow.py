@@ -153,6 +153,7 @@ class ConstantFlow:
                 self.compute(instruction)
 
     def compute(self, instruction: Instruction) -> None:
+        """An instruction without bodies: folded where its operands are literals."""
         op, results = instruction.op, instruction.results
         if results and results[-1] in self.known and self.known[results[-1]] is None:
             return
@@ -173,6 +174,7 @@ class ConstantFlow:
         self.meet(results[0], folded)
 
     def branch(self, terminator: Instruction) -> None:
+        """The end of a block: its successors are reached, and given their arguments."""
         for number in self.ways(terminator):
             if not self.opens(terminator, number):
                 continue
@@ -218,11 +220,12 @@ class ConstantFlow:
         return constant.splat_value() if isinstance(constant, Literal) else None
 
     def enter(self, region: Region, given: Sequence[Value], *, skipped: int = 0) -> None:
-        """A body is reached, and its arguments but for the first are what is `given`."""
+        """A body is reached; its arguments, the first `skipped` left out, are what is `given`."""
         self.give(given, region.entry.arguments[skipped:])
         self.reach(region.entry)
 
     def choice(self, instruction: Instruction) -> None:
+        """An `if`: the bodies that its condition allows."""
         condition = instruction.operands[0]
         if condition not in self.known:
             return
@@ -234,6 +237,7 @@ class ConstantFlow:
                 self.give(yields_of(region), instruction.results)
 
     def repetition(self, loop: Instruction) -> None:
+        """A `while`: its condition, its body if that may hold, and what follows if it may not."""
         test, body = loop.regions
         if self.opens(loop, 0):
             self.enter(test, loop.operands)
@@ -249,6 +253,7 @@ class ConstantFlow:
             self.give(test.entry.arguments, loop.results)
 
     def count(self, loop: Instruction) -> None:
+        """A `for`: its body if there may be a round, and what was carried in if there may be none."""
         (body,) = loop.regions
         carried = carried_of(loop)
         count = carried.stop - carried.start

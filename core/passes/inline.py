@@ -53,9 +53,8 @@ class Inline(ModulePass):
     """
 
     name: ClassVar[str] = "inline"
-    preserves_analyses: ClassVar[Analysis] = (
-        Analysis.FLOW
-    )  # a value that is called may become known
+    # a value that is called may become known, and with it the effects
+    preserves_analyses: ClassVar[Analysis] = Analysis.FLOW
     small: int | None = None
     entries: tuple[str, ...] = ()
 
@@ -150,10 +149,11 @@ class _Inlining:
     def inline_into(self, name: str) -> None:
         """Replace the calls of one function, unless that has been done."""
         function = self.module.functions[name]
-        if name in self.done or function.body is None:
-            self.done.add(name)
+        if name in self.done:
             return
         self.done.add(name)
+        if function.body is None:
+            return
         blocks = list(walk_blocks(function.body))
         if not any(_callee(i) in self.wanted for block in blocks for i in block.instructions):
             return

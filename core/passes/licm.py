@@ -24,7 +24,7 @@ class LoopInvariants(FunctionPass):
     """Computes before a `while` or `for` what is the same in each of its iterations.
 
     Only what has no effect, ends and cannot fail is moved, since the loop might not run at all; a choice
-    (`if`) is moved as a whole or not at all.  A `for` of many rounds, or nobody knows how many, leaves only
+    (`if`) is moved as a whole or not at all.  A `for` whose rounds are many, or unknown, leaves only
     loops that certainly run.
 
     Requires: structured control flow; loops between blocks are left alone.

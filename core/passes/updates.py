@@ -17,13 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import replace_uses, resolve, uses_of, walk, walk_blocks
 from ..ops import Aggregate, Extract, Insert
 from ..types import ArrayType, StructType, TupleType, elements_of
 
-Key = int | str
+Key: TypeAlias = int | str
+"""The number of an element, or the name of a field."""
 
 
 def join_updates(region: Region) -> bool:

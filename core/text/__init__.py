@@ -3,7 +3,8 @@
 The form itself is in `docs/ir.md`.  Read `template` and `attributes` (with `types`, `literals`, `indices`,
 `declarations`), which serve both directions; then `names`, `lines` and `printer`.  Reading: `lexer` and
 `cursor`, then from the inside out `scope`, `values`, `operations` (with `combining` and `control`),
-`functions`, `definitions` and `parser`; `recovery` is where reading goes on after an error.
+`functions`, `definitions` and `parser`; `recovery` is where reading goes on after an error, `spelling` how
+messages name types.
 """
 
 from .declarations import print_declaration

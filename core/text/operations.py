@@ -26,7 +26,7 @@ from ..ops import (
 )
 from ..ops.bytes import BYTES
 from ..schedule.ops import SCHEDULED
-from ..types import FunctionType, PointerType, TensorType, Type
+from ..types import FunctionType, PointerType, TensorType, Type, written
 from .attributes import parse_attribute
 from .combining import BY_FUNCTION, COMBINING, IN_ORDER, parse_combining
 from .control import BRANCHES, STRUCTURED, parse_head
@@ -266,5 +266,5 @@ class Operations:
 
     def no_tensor(self, opcode: str, operand: Value, start: int) -> Exception:
         """The error at token `start`: type rules of tensor ops look at tensors only."""
-        name = f"%{operand.name} is" if operand.name else "an operand is"
+        name = f"{written('%', operand.name)} is" if operand.name else "an operand is"
         return self.cursor.error(f"{opcode} takes tensors; {name} a {operand.type}", start)

@@ -20,7 +20,7 @@ from ...core.ir import Block, Function, Instruction, Value
 from ...core.ops.literal import Literal
 from ...core.schedule.ops import Loops, Place
 from ...core.schedule.plan import places_of
-from ...core.types import Array
+from ...core.types import Array, written
 from ..runtime.blas import Blas
 from .checks import Checks
 from .elements import memory_type
@@ -58,7 +58,7 @@ class Shared:
     def symbol(self, callee: str) -> str:
         """What the function `callee` is called in the text."""
         if self.functions.get(callee) is None:
-            raise InternalError(f"@{callee} is called and not part of the program")
+            raise InternalError(f"{written('@', callee)} is called and not part of the program")
         return self.callees.setdefault(callee, f"{self.name}.call.{len(self.callees)}")
 
     def constant(self, literal: Literal) -> Register:

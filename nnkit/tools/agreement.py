@@ -57,7 +57,7 @@ class Gap:
         return self.ulps <= self.allowed
 
     def __str__(self) -> str:
-        """`3 ulps (256 are allowed) at #a[2, 1]: 0.5 and 0.50000006`."""
+        """`3 ulps (256 allowed) at #a[2, 1]: 0.5 and 0.5000001788139343`."""
         at = f" at {self.place}" if self.place else ""
         if not math.isfinite(self.ulps):
             return f"{self.one} and {self.other}{at}"
@@ -68,7 +68,7 @@ class Gap:
 def largest_gap(type: Type, one: Any, other: Any, tolerance: float | None = None) -> Gap | None:
     """Where two values of `type` differ most for what is allowed; None if they are the same.
 
-    `tolerance` is what is allowed, in ulps; by default a third of an element type's digits.
+    `tolerance` is how many ulps are allowed; None is the `default_tolerance` of each element type.
     """
     return max(_gaps(type, one, other, tolerance), key=_excess, default=None)
 

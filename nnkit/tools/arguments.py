@@ -142,7 +142,7 @@ class _Reader:
         cursor = self.cursor
         token = cursor.token
         case = cursor.name("?", "a case")
-        if case not in dict(type.cases):
+        if case not in type.positions:
             cases = ", ".join(written("?", name) for name, _ in type.cases)
             raise cursor.error_at(token, f"{type} has no case {token.text}; its cases are {cases}")
         carried = type.carried(case)

@@ -28,9 +28,8 @@ def test_the_middle_between_neighbors_goes_to_the_even_and_nothing_else_does(dty
         for number in (middle, middle * (1 + BESIDE), middle * (1 - BESIDE), -middle):
             try:
                 found = dtype.nearest(number)
-            except (
-                OverflowError
-            ):  # an infinity of float64 is beyond what Python makes of a fraction
+            except OverflowError:
+                # an infinity of float64 is beyond what Python makes of a fraction
                 assert dtype == F64
                 continue
             assert same_bits(found, all_nearest([number], dtype)[0]), number

@@ -55,7 +55,7 @@ print("found")
 def test_a_star_import_has_every_name_and_no_other() -> None:
     held: dict[str, Any] = {}
     exec("from nnkit import *", held)
-    assert held.keys() - {"__builtins__"} == set(nnkit.__all__)  # type: ignore[attr-defined]
+    assert held.keys() - {"__builtins__"} == set(nnkit.__all__)  # type: ignore[attr-defined]  # not in the stub
     assert held.keys() - {"__builtins__"} <= set(dir(nnkit))
     assert all(held[name] is getattr(nnkit, name) for name in dir(nnkit) if name in held)
 
@@ -69,7 +69,7 @@ def test_the_names_are_no_modules() -> None:
 
 def test_what_is_no_name_is_said_to_be_none() -> None:
     with pytest.raises(AttributeError, match="module 'nnkit' has no attribute 'sofmax'") as raised:
-        nnkit.sofmax  # type: ignore[attr-defined]  # noqa: B018
+        nnkit.sofmax  # type: ignore[attr-defined]  # noqa: B018  # what is tested
     assert (raised.value.name, raised.value.obj) == ("sofmax", nnkit)  # Python suggests from these
     with pytest.raises(ImportError, match="cannot import name 'sofmax' from 'nnkit'"):
         exec("from nnkit import sofmax")

@@ -382,7 +382,7 @@ def test_the_cpu_decides_the_width(folder: Path) -> None:
 @pytest.mark.parametrize("target", [[], ["--target", f"{platform.machine()}-linux-gnu"]])
 def test_native_code_runs_here(folder: Path, target: list[str]) -> None:
     if CC is None or platform.system() != "Linux":
-        pytest.skip("there is no C compiler")
+        pytest.skip("there is no C compiler, or this is not Linux, which the target names")
     options = ["--emit", "shared", "--cpu", "native", *target]
     dlc(folder / "model.dl", *options, "-o", folder / "native.so")
     y = np.zeros((20, 40), np.float32)

@@ -121,7 +121,7 @@ def gradient_of(parameters: Sequence[Type], body: Body, **options: Any) -> Modul
     module = Module()
     define(module, "f", parameters, body)
     declare(module, "df", "f", **options)
-    reverse.differentiate(module)
+    differentiate(module)
     return module
 
 

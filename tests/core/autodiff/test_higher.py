@@ -25,8 +25,6 @@ from nnkit.optimization import Differentiate, optimizing
 from .building import Term, call, declare, define, size, tensor
 
 LEVELS = (0, 1, 2, 3)
-
-
 NUMBER = tensor()
 
 Unary: TypeAlias = Callable[[Term], Term]

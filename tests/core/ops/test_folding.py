@@ -28,6 +28,7 @@ from nnkit.core.ops import (
     Subtract,
 )
 from nnkit.core.types import BF16, F16, F32, Array, DType, FunctionType, TensorType, Type
+from tests.nearest import epsilon
 
 from .running import result_of
 from .samples import boolean, f32, f64, i64
@@ -125,14 +126,9 @@ def test_operations_that_are_not_associative_go_in_order() -> None:
 @pytest.mark.parametrize("dtype", [F16, BF16, F32], ids=str)
 def test_each_step_is_rounded(dtype: DType) -> None:
     """As a loop of the operation does it: half of the last digit is lost each time."""
-    steps = np.array([1, *[dtype_epsilon(dtype) / 4] * 8])
+    steps = np.array([1, *[epsilon(dtype) / 4] * 8])
     op = ReduceInOrder((0,), by=ORDERED["subtract"])
     assert result_of(op, [TensorType((9,), dtype)], [dtype.round(steps)]) == 1
-
-
-def dtype_epsilon(dtype: DType) -> float:
-    """The distance from 1 to the next number."""
-    return {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23}[dtype.name]
 
 
 MINUS = Subtract()

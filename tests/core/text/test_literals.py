@@ -104,9 +104,8 @@ def test_a_number_is_written_as_short_as_it_can_be(dtype: DType, number: Any, te
 def test_digits_are_rounded_once(dtype: DType) -> None:
     """Half ways between two elements, written in full, and with a digit more far behind or less."""
     rng = np.random.default_rng(2)
-    for middle in half_ways(dtype, rng, 20)[
-        1:
-    ]:  # the first is infinity, which a number cannot mean
+    _, *middles = half_ways(dtype, rng, 20)  # the first is infinity, which a number cannot mean
+    for middle in middles:
         exact = decimal_text(middle)
         for text in (exact, f"-{exact}", f"{exact}{'0' * 30}1", before(exact)):
             expected = all_nearest([Fraction(text)], dtype)[0]

@@ -28,6 +28,7 @@ from nnkit.core.ops.combinator import Combinator
 from nnkit.core.passes import Simplify, apply_pass
 from nnkit.core.types import BF16, F16, F32, F64, I8, DType, TensorType, TupleType
 from tests.core.passes.laws import Law, check, module_of, number, opcodes, rows
+from tests.nearest import FORMATS, epsilon
 
 X = TensorType((3, 4), F64)
 Y = TensorType((4, 3), F64)
@@ -152,23 +153,14 @@ def test_numbers_stay_those_of_the_element_type(
         expected, actual = (values[is_tame, 1] for values in steps_of)
         # a sum may cancel what is larger than it
         scale = largest if inner is Add else abs(expected)
-        assert np.all(abs(actual - expected) <= 3 * step(dtype) * scale), start
+        assert np.all(abs(actual - expected) <= 3 * epsilon(dtype) * scale), start
 
 
 def normal_numbers(dtype: DType) -> list[float]:
     """From the least normal number to the largest."""
-    least, largest = {
-        "f16": (2.0**-14, 65504.0),
-        "bf16": (2.0**-126, 2.0**127 * (2 - 2.0**-7)),
-        "f32": (2.0**-126, 2.0**127 * (2 - 2.0**-23)),
-        "f64": (2.0**-1022, np.finfo(np.float64).max.item()),
-    }[dtype.name]
+    _, first, last = FORMATS[dtype]
+    least, largest = 2.0**first, (2.0 - epsilon(dtype)) * 2.0**last
     return [least, 3 * least, 0.75, 1.0, 3.0, 200.0, largest / 3, largest]
-
-
-def step(dtype: DType) -> float:
-    """Between 1 and the next number."""
-    return {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}[dtype.name]
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
