@@ -126,47 +126,55 @@ Action: TypeAlias = Callable[[Any, Heap, Instruction, Sequence[Any]], Sequence[A
 """(op, heap, instruction, operands) to the results."""
 
 
-def _read(op: ReadBytes, heap: Heap, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
+def _read(
+    op: ReadBytes, heap: Heap, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
     return (heap.read(op.type, int(operands[0]) + op.offset),)
 
 
-def _write(op: WriteBytes, heap: Heap, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
+def _write(
+    op: WriteBytes, heap: Heap, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
     value, address = operands
-    heap.write(at.operands[0].tensor, value, int(address) + op.offset)
+    heap.write(instruction.operands[0].tensor, value, int(address) + op.offset)
     return ()
 
 
-def _move(op: MoveBytes, heap: Heap, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
+def _move(
+    op: MoveBytes, heap: Heap, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
     heap.move(*map(int, operands))
     return ()
 
 
 def _allocate(
-    op: AllocateBytes, heap: Heap, at: Instruction, operands: Sequence[Any]
+    op: AllocateBytes, heap: Heap, instruction: Instruction, operands: Sequence[Any]
 ) -> Sequence[Any]:
     block = heap.allocate(int(operands[0]), is_heap=op.owner == "heap")
     return (np.asarray(block.address),)
 
 
-def _free(op: FreeBytes, heap: Heap, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
+def _free(
+    op: FreeBytes, heap: Heap, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
     heap.free(int(operands[0]))
     return ()
 
 
 def _address_of(
-    op: AddressOf, heap: Heap, at: Instruction, operands: Sequence[Any]
+    op: AddressOf, heap: Heap, instruction: Instruction, operands: Sequence[Any]
 ) -> Sequence[Any]:
     return (np.asarray(heap.symbol(op.symbol, op.bytes).address),)
 
 
 def _function_address(
-    op: FunctionAddress, heap: Heap, at: Instruction, operands: Sequence[Any]
+    op: FunctionAddress, heap: Heap, instruction: Instruction, operands: Sequence[Any]
 ) -> Sequence[Any]:
     return (np.asarray(heap.symbol(op.symbol, 0).address),)
 
 
 def _check_address(
-    op: CheckAddress, heap: Heap, at: Instruction, operands: Sequence[Any]
+    op: CheckAddress, heap: Heap, instruction: Instruction, operands: Sequence[Any]
 ) -> Sequence[Any]:
     address = int(operands[0])
     if address < FIRST_ADDRESS:
@@ -174,7 +182,9 @@ def _check_address(
     return ()
 
 
-def _stop_if(op: StopIf, heap: Heap, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
+def _stop_if(
+    op: StopIf, heap: Heap, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
     if operands[0]:
         raise TrapError(op.message)
     return ()

@@ -118,7 +118,7 @@ class Machine:
                 self.variables[name].store(np.asarray(self.seed, np.int64))
         return self.variables[name]
 
-    def located(self, error: NNKitError, base: int) -> NNKitError:
+    def place(self, error: NNKitError, base: int) -> NNKitError:
         """The error, which says in its notes where it happened; the frames above `base` are left."""
         if len(self.frames) > base:
             frame = self.frames[-1]

@@ -28,14 +28,14 @@ class CallsFunctions(Protocol):
     def evaluate_by(self, call: Callable[..., Any], *operands: Any) -> Any: ...
 
 
-def run(m: Machine, name: str, arguments: Sequence[Any]) -> Any:
+def run(machine: Machine, name: str, arguments: Sequence[Any]) -> Any:
     """The result of a call, once everything it calls is done."""
-    frames, base = m.frames, len(m.frames)
+    frames, base = machine.frames, len(machine.frames)
     try:
-        done = m.call(name, arguments)
+        done = machine.call(name, arguments)
         if done is not None:
             return done[0]
-        for _ in m.budget:
+        for _ in machine.budget:
             frame = frames[-1]
             instruction = frame.instructions[frame.position]
             frame.position += 1
@@ -52,17 +52,17 @@ def run(m: Machine, name: str, arguments: Sequence[Any]) -> Any:
                 continue
             step = step_of(op)
             results = (
-                step(m, frame, instruction, operands)
+                step(machine, frame, instruction, operands)
                 if step
                 else evaluate_instruction(instruction, operands)
             )
             if results:
                 values.update(zip(instruction.results, results, strict=True))
-        raise FuelError(f"the program is not done after {m.fuel} instructions")
+        raise FuelError(f"the program is not done after {machine.fuel} instructions")
     except MemoryError:
-        raise m.located(TrapError("out of memory"), base) from None
+        raise machine.place(TrapError("out of memory"), base) from None
     except NNKitError as error:
-        m.located(error, base)
+        machine.place(error, base)
         raise
 
 
@@ -78,26 +78,30 @@ def step_of(op: type[Op]) -> Step | None:
     return _call_inside if calls else None
 
 
-def _act(m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
-    return ACTIONS[at.op.__class__](at.op, frame, at, operands)
+def _act(
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+) -> Sequence[Any]:
+    return ACTIONS[instruction.op.__class__](instruction.op, frame, instruction, operands)
 
 
 def _call_inside(
-    m: Machine, frame: Frame, at: Instruction, operands: Sequence[Any]
+    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
 ) -> Sequence[Any]:
     """An op that calls functions while it computes: they run inside of it."""
-    assert isinstance(at.op, CallsFunctions)
+    assert isinstance(instruction.op, CallsFunctions)
 
     def call(function: Any, *arguments: Any) -> Any:
         called: FunctionValue = existing(function, "call")
-        return run(m, called.name, arguments)
+        return run(machine, called.name, arguments)
 
-    if m.inside >= MOST_INSIDE:
+    if machine.inside >= MOST_INSIDE:
         raise RecursionDepthError(
-            f"functions that {at.op.name} calls, and that use it themselves, are nested more than "
+            f"functions that {instruction.op.name} calls, and that use it themselves, are nested more than "
             f"{MOST_INSIDE} deep"
         )
-    m.inside += 1
-    results = evaluates_to(at.op.evaluate_by(call, *operands))
-    m.inside -= 1
-    return [rounded(value.type, data) for value, data in zip(at.results, results, strict=True)]
+    machine.inside += 1
+    results = evaluates_to(instruction.op.evaluate_by(call, *operands))
+    machine.inside -= 1
+    return [
+        rounded(value.type, data) for value, data in zip(instruction.results, results, strict=True)
+    ]
