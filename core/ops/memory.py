@@ -6,7 +6,7 @@ several that were allocated side by side: `elementPointer` leads inwards, `offse
 What is loaded is a copy; memory is all zeros, and null, at first.  Using memory wrongly (null, given back,
 outside of what was allocated) stops the program; compiled code notices null, keys out of range and most of
 what is given back twice, but not `offset`, `copy` and `bitCast` beyond an allocation, nor use after it was given
-back.
+back; an allocation of no values has room for one there.
 """
 
 from __future__ import annotations

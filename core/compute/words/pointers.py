@@ -58,6 +58,8 @@ def allocate_heap(c: Context, at: Instruction) -> list[list[Value]]:
         zero = c.number(0)
         c.stop_if(c.b.emit(LessThan(), count, zero), "allocateHeap of a negative number of values")
         c.stop_if(c.b.emit(GreaterThan(), count, c.number(most)), "out of memory")
+    if not known:  # what is written through a pointer to no values must not hit those of others
+        count = c.select(c.b.emit(Equal(), count, c.number(0)), c.number(1), count)
     block = c.allocate(c.add(c.scaled(count, size), _HEAD), "heap")
     c.write(c.number(_HEAP_MARK), block)
     return [[c.moved(block, _HEAD)]]

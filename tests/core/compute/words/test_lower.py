@@ -118,6 +118,22 @@ func @f: (*$P) -> f32 {
     assert len(checks) <= 2 and sorted(reads) == [0, 0, 8]
 
 
+def test_what_is_stored_where_nothing_was_allocated_hits_nobody_else() -> None:
+    """The evaluator of bytes stops at a write outside of a block; compiled code would not."""
+    module = lowered("""func @f: (i64) -> f32 {
+'b(%n: i64):
+    %p = allocateHeap $P count %n: i64
+    %v = literal {#a = 1: f32, #b = 2: <3 x f32>}: $P
+    store %v: $P to %p: *$P
+    %q = load %p: *$P
+    %a = extract #a from %q: $P
+    deallocate %p: *$P
+    return %a: f32
+}
+""")
+    assert [float(evaluate(module, "f", n)) for n in (0, 1, 2)] == [1, 1, 1]
+
+
 def test_enums_without_values_take_no_memory() -> None:
     module = parse_module("""module "m"
 stage raw
