@@ -58,7 +58,7 @@ class DType:
 
     `numpy` is the type the reference evaluator computes in, `storage` the one in memory.  They differ
     for bf16 only, which NumPy lacks: it is computed in float32, rounded after every operation, and
-    stored as uint16 bit patterns.
+    stored as uint16 bit patterns.  `digits` are the significant binary digits of a float, 0 of other types.
     """
 
     name: str
@@ -66,6 +66,7 @@ class DType:
     bits: int
     numpy: np.dtype[Any]
     storage: np.dtype[Any]
+    digits: int
 
     def __str__(self) -> str:
         return self.name
@@ -77,6 +78,22 @@ class DType:
     def bytes(self) -> int:
         """Size of one element in memory."""
         return self.storage.itemsize
+
+    @property
+    def least_exponent(self) -> int:
+        """Of a float type: its least normal number is 2 to this power."""
+        return 2 - (1 << (self.bits - self.digits - 1))
+
+    @property
+    def normal_range(self) -> tuple[float, float]:
+        """The least and the largest normal number of a float type."""
+        largest = (2 - 2.0 ** (1 - self.digits)) * 2.0 ** (1 - self.least_exponent)
+        return 2.0**self.least_exponent, largest
+
+    @property
+    def quiet_bit(self) -> int:
+        """The bit that makes a NaN of a float type quiet; infinity has all bits above it set but the sign."""
+        return 1 << (self.digits - 2)
 
     @property
     def is_float(self) -> bool:
@@ -126,15 +143,15 @@ class DType:
             return self.round(np.asarray(float(number) if self.bits == 64 else odd_double(number)))
 
 
-def _dtype(name: str, kind: Kind, numpy: Any, storage: Any = None) -> DType:
+def _dtype(name: str, kind: Kind, numpy: Any, storage: Any = None, digits: int = 0) -> DType:
     held = np.dtype(storage or numpy)
-    return DType(name, kind, held.itemsize * 8, np.dtype(numpy), held)
+    return DType(name, kind, held.itemsize * 8, np.dtype(numpy), held, digits)
 
 
-F16 = _dtype("f16", "float", np.float16)
-BF16 = _dtype("bf16", "float", np.float32, np.uint16)
-F32 = _dtype("f32", "float", np.float32)
-F64 = _dtype("f64", "float", np.float64)
+F16 = _dtype("f16", "float", np.float16, digits=11)
+BF16 = _dtype("bf16", "float", np.float32, np.uint16, digits=8)
+F32 = _dtype("f32", "float", np.float32, digits=24)
+F64 = _dtype("f64", "float", np.float64, digits=53)
 I8 = _dtype("i8", "integer", np.int8)
 I16 = _dtype("i16", "integer", np.int16)
 I32 = _dtype("i32", "integer", np.int32)

@@ -29,8 +29,8 @@ from .movement import reshaped
 from .nest import Access, Output, build_nest, identity_access
 from .reduction import Reduce
 
-_QUIET = {F16: 0x200, BF16: 0x40}
-"""The quiet bit of a NaN; infinity has all bits above it set, but for the sign."""
+_NARROW = (F16, BF16)
+"""Whose conversions make NaNs quiet."""
 
 _INTEGERS = {dtype.bits: dtype for dtype in (I8, I16, I32, I64)}
 
@@ -153,8 +153,8 @@ def _viewed(x: Array, source: DType, target: DType) -> Array:
 
 def _quieted(stored: Array, dtype: DType) -> Array:
     """Memory of f16 or bf16 without signaling NaNs; of other types as it is."""
-    if dtype not in _QUIET:
+    if dtype not in _NARROW:
         return stored
-    bits, quiet = stored.view(np.uint16), np.uint16(_QUIET[dtype])
-    infinity = np.uint16(0x8000 - 2 * _QUIET[dtype])
+    bits, quiet = stored.view(np.uint16), np.uint16(dtype.quiet_bit)
+    infinity = np.uint16(0x8000 - 2 * dtype.quiet_bit)
     return np.where((bits & np.uint16(0x7FFF)) > infinity, bits | quiet, bits).view(stored.dtype)

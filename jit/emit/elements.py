@@ -119,7 +119,7 @@ def quieted(w: FunctionWriter, stored: Register, dtype: DType) -> Register:
     """Memory of f16 or bf16 whose signaling NaNs are quiet: conversions do that on most ways, not on all."""
     if dtype.name not in _NARROW:
         return stored
-    quiet = 0x200 if dtype.name == "f16" else 0x40
+    quiet = dtype.quiet_bit
     magnitude = w.and_(stored, constant(stored.type, 0x7FFF))
     is_nan = w.icmp("ugt", magnitude, constant(stored.type, 0x8000 - 2 * quiet))
     return w.select(is_nan, w.or_(stored, constant(stored.type, quiet)), stored)

@@ -21,10 +21,6 @@ import numpy as np
 
 from ..core.evaluate import EnumValue
 from ..core.types import (
-    BF16,
-    F16,
-    F32,
-    F64,
     Array,
     DType,
     EnumType,
@@ -34,9 +30,6 @@ from ..core.types import (
     elements_of,
     written,
 )
-
-_DIGITS = {BF16: (8, -126), F16: (11, -14), F32: (24, -126), F64: (53, -1022)}
-"""Binary digits of a float type, and its smallest exponent."""
 
 _SMALL = 8
 """Numbers that are as many times smaller than the largest are measured in units of larger ones."""
@@ -75,8 +68,7 @@ def largest_gap(type: Type, one: Any, other: Any, tolerance: float | None = None
 
 def default_tolerance(dtype: DType) -> int:
     """How many ulps two floats may differ by: two thirds of the digits agree."""
-    digits, _ = _DIGITS[dtype]
-    return 1 << -(-digits // 3)
+    return 1 << -(-dtype.digits // 3)
 
 
 def _excess(gap: Gap) -> float:
@@ -143,12 +135,11 @@ def _between(
 
 def _ulps(dtype: DType, one: Array, other: Array) -> Array:
     """By how many units in the last place elements differ, computed in f64."""
-    digits, least = _DIGITS[dtype]
     with np.errstate(all="ignore"):
         finite = np.isfinite(one) & np.isfinite(other)
         sizes = np.where(finite, np.maximum(np.abs(one), np.abs(other)), 0.0)
         _, exponents = np.frexp(np.maximum(sizes, sizes.max() / _SMALL))  # of 0.5 ≤ m < 1
-        units = np.ldexp(1.0, np.maximum(exponents - 1, least) - (digits - 1))
+        units = np.ldexp(1.0, np.maximum(exponents - 1, dtype.least_exponent) - (dtype.digits - 1))
         ulps = np.where(finite, np.abs(one - other) / units, np.inf)
     ulps = np.where((one == other) | (np.isnan(one) & np.isnan(other)), 0.0, ulps)
     zeros = (one == 0) & (other == 0) & (np.signbit(one) != np.signbit(other))

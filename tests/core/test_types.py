@@ -22,6 +22,7 @@ from nnkit.core.types import (
     I8,
     I64,
     VOID,
+    DType,
     FunctionType,
     StructType,
     TensorType,
@@ -161,3 +162,18 @@ def test_one_element_type_for_all() -> None:
         DTypeError, match=r"cannot add f32\[\] and f64\[\]: element types f32 and f64"
     ):
         same_dtype("add", [scalar(F32), scalar(F64)])
+
+
+@pytest.mark.parametrize("dtype", [F16, F32, F64], ids=str)
+def test_formats_of_floats_are_those_of_numpy(dtype: DType) -> None:
+    known = np.finfo(dtype.numpy)
+    assert dtype.digits == known.nmant + 1 and dtype.least_exponent == known.minexp
+    assert dtype.normal_range == (float(known.smallest_normal), float(known.max))
+    infinity, nan = (np.asarray(x, dtype.numpy).view(f"u{dtype.bytes}") for x in (np.inf, np.nan))
+    assert int(nan) == int(infinity) | dtype.quiet_bit
+
+
+def test_bf16_has_the_range_of_f32_in_steps_of_256() -> None:
+    assert BF16.least_exponent == F32.least_exponent and BF16.digits == 8
+    assert BF16.normal_range == (F32.normal_range[0], float.fromhex("0x1.fep127"))
+    assert int(BF16.store(np.asarray(np.nan))) == 0x7F80 | BF16.quiet_bit

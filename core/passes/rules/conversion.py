@@ -8,12 +8,6 @@ from ...types import DType
 from ..rewrite import Laws
 from .patterns import made_by
 
-_DIGITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
-"""Binary digits of a mantissa."""
-
-_WIDER = {"f16": ("f32", "f64"), "bf16": ("f32", "f64"), "f32": ("f64",), "f64": ()}
-"""The float types that hold every number of one."""
-
 
 def simplify_cast(b: Builder, instruction: Instruction) -> Value | None:
     (x,) = instruction.operands
@@ -35,9 +29,10 @@ def is_exact(source: DType, target: DType) -> bool:
     if source == target or source.kind == "boolean":
         return True
     if source.is_integer:
-        digits = _DIGITS[target.name] if target.is_float else target.bits - 1
+        digits = target.digits if target.is_float else target.bits - 1
         return target.is_numeric and digits >= source.bits - 1
-    return target.name in _WIDER[source.name]
+    is_as_fine = target.digits >= source.digits and target.least_exponent <= source.least_exponent
+    return target.is_float and target != source and is_as_fine
 
 
 def _can_skip(source: DType, middle: DType, target: DType) -> bool:

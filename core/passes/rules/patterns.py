@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import TypeAlias
 
 from ...ir import Builder, Op, Value
@@ -11,14 +10,6 @@ from ...ops import Broadcast, Literal, splat
 from ...types import DType, TensorType
 
 Number: TypeAlias = int | float | bool
-
-_NORMAL = {
-    "f16": (2.0**-14, 65504.0),
-    "bf16": (2.0**-126, 2.0**127 * (2 - 2.0**-7)),
-    "f32": (2.0**-126, 2.0**127 * (2 - 2.0**-23)),
-    "f64": (2.0**-1022, sys.float_info.max),
-}
-"""The least and the largest normal number."""
 
 
 def inputs(x: Value) -> tuple[Value, ...]:
@@ -55,7 +46,7 @@ def is_positive_zero(n: Number | None) -> bool:
 
 def is_normal(n: float, dtype: DType) -> bool:
     """Whether `n` lies among the normal numbers of a float type: not 0, not ∞, nor what has fewer digits."""
-    least, largest = _NORMAL[dtype.name]
+    least, largest = dtype.normal_range
     return least <= abs(n) <= largest
 
 
