@@ -179,9 +179,7 @@ class TensorType(Type):
             )
         if len(self.shape) > MAX_RANK:
             raise ShapeError(f"a tensor has at most {MAX_RANK} axes, not {len(self.shape)}")
-        # that of an empty tensor too, as it has strides, and NumPy refuses it
-        extents = self.size or math.prod(extent for extent in self.shape if extent)
-        if extents * self.dtype.bytes > MAX_BYTES:
+        if self.spanned_bytes > MAX_BYTES:
             raise ShapeError(
                 f"a tensor of shape {list(self.shape)} is larger than the address space"
             )
@@ -204,6 +202,11 @@ class TensorType(Type):
     def bytes(self) -> int:
         """Size in memory, in bytes."""
         return self.size * self.dtype.bytes
+
+    @property
+    def spanned_bytes(self) -> int:
+        """As `bytes`; those of an empty tensor without its extents of 0, as it has strides, which NumPy counts."""
+        return self.bytes or math.prod(extent or 1 for extent in self.shape) * self.dtype.bytes
 
     @property
     def words(self) -> str:

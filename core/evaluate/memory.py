@@ -107,14 +107,19 @@ class Pointer:
         container, last = self.place("store to")
         container[last] = data if isinstance(container, np.ndarray) else _thawed(data)
 
-    def target(self, verb: str, layout: Layout) -> tuple[Type, int]:
-        """The type of what lies there, and how many bytes into the memory.  Raises: TrapError."""
+    def target(self, verb: str | None, layout: Layout) -> tuple[Type, int]:
+        """The type of what lies there, and how many bytes into the memory, be it anywhere if there is no `verb`.
+
+        Raises: TrapError, for a verb and a place outside.
+        """
         type = self.memory.type
         first, *inwards = self.path
-        _check_inside(verb, self.memory.kind, first, self.memory.count)
+        if verb is not None:
+            _check_inside(verb, self.memory.kind, first, self.memory.count)
         address = first * layout.extent(type).bytes
         for position in inwards:
-            _check_inside(verb, self.memory.kind, position, element_count(type))
+            if verb is not None:
+                _check_inside(verb, self.memory.kind, position, element_count(type))
             distance, type = layout.offset(type, position)
             address += distance
         return type, address + self.beyond * layout.extent(type).bytes

@@ -41,8 +41,8 @@ class View(Pointer):
     def is_first(self) -> bool:
         return self.inside and not self.address
 
-    def target(self, verb: str, layout: Layout) -> tuple[Type, int]:
-        if not self.inside:
+    def target(self, verb: str | None, layout: Layout) -> tuple[Type, int]:
+        if verb is not None and not self.inside:
             raise TrapError(f"{verb} {self.memory.kind} out of bounds")
         return self.type, self.address
 
@@ -81,7 +81,11 @@ class Addresses:
         if not isinstance(target, PointerType):
             return np.asarray(self.word(source, data), np.int64)
         if isinstance(source, PointerType):
-            return None if data is None else self._view(target.pointee, *self._place(data))
+            return (
+                None
+                if data is None
+                else self._view(target.pointee, data.memory, self._distance(data))
+            )
         return self.value(target, int(data))
 
     def size(self, memory: Memory) -> int:
@@ -93,8 +97,7 @@ class Addresses:
         if data is None:
             return 0
         if isinstance(data, Pointer):
-            memory, distance = self._place(data)
-            return self._start(memory) + distance
+            return self._start(data.memory) + self._distance(data)
         number = self.end
         self.end += _WORD_BYTES
         self.words[number] = type, data
@@ -127,17 +130,9 @@ class Addresses:
             memory.bytes = raw
         return View(memory, (), True, 0, type, address)
 
-    def _place(self, pointer: Pointer) -> tuple[Memory, int]:
-        """The memory, and how many bytes into it a pointer leads, be it anywhere."""
-        if isinstance(pointer, View):
-            return pointer.memory, pointer.address
-        type = pointer.memory.type
-        first, *inwards = pointer.path
-        address = first * self.layout.extent(type).bytes
-        for position in inwards:
-            distance, type = self.layout.offset(type, position)
-            address += distance
-        return pointer.memory, address + pointer.beyond * self.layout.extent(type).bytes
+    def _distance(self, pointer: Pointer) -> int:
+        """How many bytes into its memory a pointer leads, be it anywhere."""
+        return pointer.target(None, self.layout)[1]
 
     def _start(self, memory: Memory) -> int:
         """The address of an allocation, which it has from now on."""

@@ -5,6 +5,7 @@ written in place. All vectors have a fixed number of lanes; a type with one lane
 itself.
 """
 
+import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -99,6 +100,10 @@ DOUBLE = ltype("double")
 PTR = ltype("ptr")
 
 
+_FLOAT = re.compile(r"(?:splat \((?:float|double) )?0x([0-9A-F]{16})\)?")
+"""How `constant` writes floats: LLVM has those of both types as doubles."""
+
+
 @dataclass(frozen=True, slots=True)
 class Register:
     """An operand: what the text of an instruction calls it (`%7`, `@table`, `42`), and its type."""
@@ -115,6 +120,19 @@ class Register:
     def is_constant(self) -> bool:
         """Whether the value is known when the text is written (a literal, or the address of a global)."""
         return self.text[0] != "%"
+
+    @property
+    def number(self) -> float | None:
+        """The float in every lane of what `constant` made; None of all else.
+
+        >>> constant(ltype("double", 4), -0.5).number
+        -0.5
+        """
+        found = _FLOAT.fullmatch(self.text)
+        if found is None:
+            return None
+        number: float = struct.unpack(">d", bytes.fromhex(found[1]))[0]
+        return number
 
 
 def constant(type: LType, value: float) -> Register:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable
 
@@ -22,16 +21,11 @@ def refuse_huge(functions: Iterable[Function]) -> None:
         for instruction in walk(function.body):
             values.extend(instruction.results)
         for value in values:
-            if isinstance(value.type, TensorType) and _addressed_bytes(value.type) > memory:
+            if isinstance(value.type, TensorType) and value.type.spanned_bytes > memory:
                 raise InputError(
                     f"{written('@', function.name)} holds a {value.type}, for which the {memory} bytes of "
                     "memory of this machine are not enough"
                 )
-
-
-def _addressed_bytes(type: TensorType) -> int:
-    """The bytes that NumPy counts: an extent of 0 does not make the others small."""
-    return math.prod(max(extent, 1) for extent in type.shape) * type.dtype.bytes
 
 
 def _memory_bytes() -> int:

@@ -8,7 +8,7 @@ exponent with all bits set and a mantissa is a NaN.  `llvm.minimum` takes two in
 
 from __future__ import annotations
 
-import re
+import math
 import struct
 
 from ..writer import FunctionWriter, Register
@@ -19,8 +19,8 @@ def emit_min(w: FunctionWriter, u: Register, v: Register) -> Register:
     """The lesser; nan if either is."""
     if u.type.is_integer:
         return w.smin(u, v)
-    number = _number(v)
-    if number is not None:
+    number = v.number
+    if number is not None and not math.isnan(number):
         return w.select(w.fcmp("oge" if _bits(number) == _bits(-0.0) else "ogt", u, v), v, u)
     bits = format_of(u).integer
     either = (w.select(w.fcmp("olt", x, y), x, y) for x, y in ((u, v), (v, u)))
@@ -32,23 +32,14 @@ def emit_max(w: FunctionWriter, u: Register, v: Register) -> Register:
     """The greater; nan if either is.  Two instructions more than `emit_min`, as `and` would lose a nan."""
     if u.type.is_integer:
         return w.smax(u, v)
-    number = _number(v)
-    if number is not None:
+    number = v.number
+    if number is not None and not math.isnan(number):
         return w.select(w.fcmp("ole" if _bits(number) == _bits(0.0) else "olt", u, v), v, u)
     bits = format_of(u).integer
     either = (w.select(w.fcmp("ogt", x, y), x, y) for x, y in ((u, v), (v, u)))
     one, other = (w.bitcast(x, bits) for x in either)
     is_nan = w.sext(w.fcmp("uno", u, v), bits)
     return w.bitcast(w.or_(w.and_(one, other), is_nan), u.type.scalar)
-
-
-def _number(x: Register) -> float | None:
-    """What is in every lane of a constant; None of other operands, and of NaN."""
-    found = re.fullmatch(r"(?:splat \((?:float|double) )?0x([0-9A-F]{16})\)?", x.text)
-    if found is None:
-        return None
-    number: float = struct.unpack(">d", bytes.fromhex(found[1]))[0]
-    return number if number == number else None
 
 
 def _bits(number: float) -> bytes:

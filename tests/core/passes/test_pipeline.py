@@ -170,13 +170,21 @@ def test_every_pass_says_what_it_does(pass_class: type) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(INVALID.glob("*.dl")), ids=lambda p: p.stem)
-def test_a_pass_says_that_what_it_was_given_is_invalid(path: Path) -> None:
-    """Or it does its work: not all that is wrong is in its way."""
+def test_invalid_modules_make_passes_fail_in_no_other_way(path: Path) -> None:
+    """Passes may also do their work: not all that is wrong is in their way."""
     module = parse_module(path.read_text())
     for a_pass in ALL:
         invalid = clone_module(module)
         with suppress(VerifyError, UnsupportedError):
             run_pipeline(invalid, [a_pass()], verifier=verify, verify=False)
+
+
+def test_a_pass_that_fails_says_that_what_it_was_given_is_invalid() -> None:
+    module = module_of([X], lambda b, x: b.emit(Exp(), x))
+    module.functions["main"].entry.instructions.clear()
+    message = r"pass 'stumble' cannot work on IR that is not valid: (.|\n)*@main"
+    with pytest.raises(VerifyError, match=message):
+        run_pipeline(module, [Stumble()], verifier=verify, verify=False)
 
 
 def test_a_pass_that_fails_on_a_valid_module_is_to_blame() -> None:

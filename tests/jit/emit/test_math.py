@@ -29,13 +29,19 @@ with_and_without_fma = pytest.mark.parametrize("fma", [True, False], ids=["fma",
 class Row:
     """A function, its reference in longdouble, the bounds in ulp of float and double, where to look.
 
-    The bounds are the same with fma and without.
+    `baseline` are the bounds without fma, where they are larger.
     """
 
     reference: Callable[[Array], Array]
     single: float
     double: float
     ranges: tuple[tuple[float, float], ...] = ((-1, 1), (-20, 20), (-800, 800))
+    baseline: tuple[float, float] | None = None
+
+    def bound(self, scalar: Scalar, *, fma: bool) -> float:
+        with_fma = self.single, self.double
+        single, double = with_fma if fma or self.baseline is None else self.baseline
+        return single if scalar == "float" else double
 
 
 def wrapped(value: int, bits: int) -> int:
@@ -59,9 +65,9 @@ ROWS = {
     "sqrt": Row(np.sqrt, 0.5001, 0.5001),
     "rsqrt": Row(lambda x: 1 / np.sqrt(x), 1.5, 1.5),
     "exp": Row(np.exp, 1.05, 1.0),
-    "expm1": Row(np.expm1, 1.5, 1.95),
-    "log": Row(np.log, 0.95, 0.92, ((0, 2), (0.6, 1.5), (0, 1000))),
-    "log1p": Row(np.log1p, 1.55, 1.4, ((-1, 1), (-0.5, 1), (0, 1000))),
+    "expm1": Row(np.expm1, 1.5, 1.85, baseline=(1.5, 1.95)),
+    "log": Row(np.log, 0.87, 0.9, ((0, 2), (0.6, 1.5), (0, 1000)), baseline=(0.95, 0.92)),
+    "log1p": Row(np.log1p, 1.5, 1.4, ((-1, 1), (-0.5, 1), (0, 1000)), baseline=(1.55, 1.4)),
     "sinh": Row(np.sinh, 1.65, 1.65),
     "cosh": Row(np.cosh, 1.5, 1.5),
     "tanh": Row(np.tanh, 1.4, 1.4, ((-1, 1), (-10, 10), (-25, 25))),
@@ -89,8 +95,7 @@ def test_error_in_ulps(name: str, scalar: Scalar, fma: bool) -> None:
         reference = row.reference(x.astype(np.longdouble))
     error = ulps(elementwise(FUNCTIONS[name], scalar, 16, fma=fma)(x), reference)
     worst = error.argmax()
-    bound = row.single if scalar == "float" else row.double
-    assert error[worst] <= bound, f"{name}({x[worst]!r})"
+    assert error[worst] <= row.bound(scalar, fma=fma), f"{name}({x[worst]!r})"
 
 
 @with_and_without_fma
@@ -111,9 +116,10 @@ def test_same_bits_on_any_number_of_lanes(name: str, scalar: Scalar, fma: bool) 
 
 
 ERROR_FUNCTIONS = {
-    "erf": (mpmath.erf, 1.3, 1.4, {np.inf: 1, -np.inf: -1}),
-    "erfc": (mpmath.erfc, 0.501, 2.6, {np.inf: 0, -np.inf: 2}),
+    "erf": (mpmath.erf, (1.1, 1.1), (1.3, 1.4), {np.inf: 1, -np.inf: -1}),
+    "erfc": (mpmath.erfc, (0.501, 2.6), (0.501, 2.6), {np.inf: 0, -np.inf: 2}),
 }
+"""The reference, the bounds of float and double with fma and without, and the limits."""
 
 
 @precise
@@ -121,7 +127,7 @@ ERROR_FUNCTIONS = {
 @pytest.mark.parametrize("scalar", FLOATS)
 @pytest.mark.parametrize("name", ERROR_FUNCTIONS)
 def test_error_functions(name: str, scalar: Scalar, fma: bool) -> None:
-    function, float_bound, double_bound, limits = ERROR_FUNCTIONS[name]
+    function, with_fma, baseline, limits = ERROR_FUNCTIONS[name]
     x = sample(scalar, 700, (-1, 1), (-6, 6), (0.75, 1.2), (8, 28))
     x = x[~np.isfinite(x) | (np.abs(x) < 40)]
     regular = np.isfinite(x) & (x != 0)
@@ -133,6 +139,7 @@ def test_error_functions(name: str, scalar: Scalar, fma: bool) -> None:
         reference[x == place] = limit
     error = ulps(elementwise(FUNCTIONS[name], scalar, 8, fma=fma)(x), reference)
     worst = error.argmax()
+    float_bound, double_bound = with_fma if fma else baseline
     assert error[worst] <= (float_bound if scalar == "float" else double_bound), x[worst]
 
 
