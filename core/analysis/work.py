@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from ..compute.ops import MatrixProduct
@@ -46,7 +46,7 @@ from ..ops import (
 )
 from ..ops.transcendental import FloatFunction
 from ..schedule.ops import Gemm
-from ..types import PointerType, TensorType, Type, elements_of
+from ..types import ArrayType, PointerType, TensorType, Type, elements_of
 
 Nested: TypeAlias = "tuple[Op, tuple[Type, ...]]"
 """What loop nests follow from: an op, and the types of its operands."""
@@ -144,15 +144,15 @@ def bytes_of(instruction: Instruction) -> int:
 
 def size_of(type: Type) -> int:
     """Bytes of the tensors in a value; 0 for what has none."""
-    if isinstance(type, TensorType):
-        return type.bytes
     total = 0
-    pending: list[Type] = [type]
+    pending: list[tuple[Type, int]] = [(type, 1)]
     while pending:
-        elements: Iterable[Type] = elements_of(pending.pop()) or ()
-        for element in elements:
-            if isinstance(element, TensorType):
-                total += element.bytes
-            else:
-                pending.append(element)
+        current, count = pending.pop()
+        match current:
+            case TensorType():
+                total += count * current.bytes
+            case ArrayType():  # may have a million elements
+                pending.append((current.element, count * current.count))
+            case _:
+                pending += [(element, count) for element in elements_of(current) or ()]
     return total

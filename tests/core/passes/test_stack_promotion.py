@@ -103,3 +103,9 @@ def test_a_use_after_it_was_given_back_stays_an_error() -> None:
     assert not changed
     with pytest.raises(TrapError):
         evaluate(module, "f", 1, True)
+
+
+def test_large_arrays_are_not_walked_through() -> None:
+    rows = "".join(f"%a{k} = allocateStack [1000000 x f32] count 1\n" for k in range(1000))
+    module, changed = promoted(f"{rows} %p = allocateHeap i64 count 1: i64\n return %x: i64")
+    assert not changed and opcodes(module).count("allocateHeap") == 1
