@@ -23,6 +23,7 @@ from ..ops.movement import ShapeCast
 from ..ops.nest import Affine, Index, Nest
 from ..types import TensorType
 from .loops import LoopPlan
+from .sums import plan_sums
 from .target import Target
 
 _MOST_MEMBERS = 12
@@ -91,8 +92,9 @@ class _Grouping:
     def close(self) -> None:
         """Finish the open group; what it deferred comes next."""
         if len(self.members) > 1 and self._is_worthwhile():
+            block = _block_of_rows(self.members)
             for step in self.inside:
-                plan = step.plan and _shared(step.instruction, step.plan)
+                plan = step.plan and _shared(step.instruction, step.plan, block)
                 group = self.count if plan is not None else -1
                 self.done.append(replace(step, plan=plan, group=group))
             self.count += 1
@@ -175,9 +177,42 @@ def _outer_axis(nest: Nest, plan: LoopPlan) -> int | None:
     return outer if outer != plan.vector or nest.points == nest.extents[outer] else None
 
 
-def _shared(instruction: Instruction, plan: LoopPlan) -> LoopPlan:
+def _block_of_rows(members: Sequence[Step]) -> int:
+    """The rows that members which sum over them take up at a time; 0 when there is no such member."""
+    found: list[int] = []
+    for step in members:
+        nest, plan = step.instruction.op, step.plan
+        assert isinstance(nest, Nest) and plan is not None
+        plan = _single_rows(nest, plan)
+        if plan.blocks and plan.blocks[0]:
+            found.append(plan.blocks[0])
+    return min(found, default=0)
+
+
+def _single_rows(nest: Nest, plan: LoopPlan) -> LoopPlan:
     """A nest of one axis takes single steps once that axis is the loop of the group."""
+    if nest.points != nest.extents[plan.order[0]]:
+        return plan
+    axes = tuple(dict.fromkeys(plan.order))
+    sums = plan_sums(nest, axes, -1, 1, 1)
+    return LoopPlan(sums.order, -1, 1, 1, sums.blocks, sums.compensated)
+
+
+def _shared(instruction: Instruction, plan: LoopPlan, block: int) -> LoopPlan:
+    """The loops of a member, when the loop of the group is over blocks of rows, or over rows if `block` is 0."""
     nest = instruction.op
     assert isinstance(nest, Nest)
-    is_alone = nest.points == nest.extents[plan.order[0]]
-    return replace(plan, vector=-1, lanes=1, accumulators=1) if is_alone else plan
+    plan = _single_rows(nest, plan)
+    if not block:
+        return plan
+    blocks = plan.blocks or (0,) * len(plan.order)
+    if not blocks[0]:
+        return replace(plan, order=(plan.order[0], *plan.order), blocks=(block, *blocks))
+    outer = plan.order[0]
+    inner = tuple(axis for axis in plan.order if axis != outer)
+    return replace(
+        plan,
+        order=(outer, outer, *inner),
+        blocks=(block, *(0 for _ in (outer, *inner))),
+        accumulators=plan.accumulators if plan.order[1] == outer else 1,
+    )

@@ -12,12 +12,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..compute.cost import LOAD, STORE, cost_of_op
 from ..ir import Instruction
 from ..ops.nest import Affine, Bounds, Index, Loaded, Nest
 from ..types import F32, I64, DType, TensorType
+from .sums import BlockPlan, is_float_sum, plan_rows, plan_sums
 from .target import Target
 
 _PER_LANE = 2.0
@@ -40,6 +42,8 @@ class LoopPlan:
     vector: int = -1
     lanes: int = 1
     accumulators: int = 1
+    blocks: tuple[int, ...] = ()
+    compensated: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,11 +63,51 @@ def plan_loops(instruction: Instruction, nest: Nest, target: Target) -> LoopPlan
     vector = _vector_axis(instruction, nest, lanes)
     order = _order(nest, summed, vector, target)
     lanes = min(lanes, _power_below(nest.extents[vector])) if vector >= 0 else 1
+    plan = BlockPlan(order)
+    if _follows_memory(nest, order, summed):
+        plan = plan_rows(nest, order, vector, in_registers=_adds_only(instruction, nest, vector))
     accumulators = 1
-    if order and order[-1] in summed:
-        steps = nest.extents[order[-1]] // (lanes if order[-1] == vector else 1)
+    if plan.order and plan.order[-1] in summed:
+        innermost = plan.order[-1]
+        is_block = plan.order.count(innermost) > 1
+        points = max(plan.blocks) if is_block else nest.extents[innermost]
+        steps = points // (lanes if innermost == vector else 1)
         accumulators = _accumulators(_body_cost(instruction), steps)
-    return LoopPlan(order, vector, lanes, accumulators)
+    if not plan.blocks:
+        plan = plan_sums(nest, plan.order, vector, lanes, accumulators)
+    return LoopPlan(plan.order, vector, lanes, accumulators, plan.blocks, plan.compensated)
+
+
+def _adds_only(instruction: Instruction, nest: Nest, vector: int) -> bool:
+    """Whether a row is only added to sums: it computes nothing that is the same along it, and stores nothing."""
+    if not all(is_float_sum(written) for written in nest.outputs):
+        return False
+    if any(isinstance(index, Loaded) for access in nest.accesses for index in access.indices):
+        return False
+    inner = instruction.regions[0].entry
+    rank = len(nest.extents)
+    along = {inner.arguments[vector]}
+    for value, access in zip(inner.arguments[rank:], nest.accesses, strict=True):
+        if any(depends_on(nest, index, vector) for index in access.indices):
+            along.add(value)
+    for computed in inner.instructions:
+        if not along.isdisjoint(computed.operands):
+            along.update(computed.results)
+        elif computed.operands and not computed.op.is_terminator:
+            return False
+    return True
+
+
+def _follows_memory(nest: Nest, order: Sequence[int], summed: frozenset[int]) -> bool:
+    """Whether float sums are accumulated in memory."""
+    axes = [axis for axis in order if nest.extents[axis] > 1]
+    return (
+        any(is_float_sum(written) for written in nest.outputs)
+        and bool(axes)
+        and axes[-1] not in summed
+        and any(axis in summed for axis in axes)
+        and 0 not in nest.extents
+    )
 
 
 def summed_axes(nest: Nest) -> frozenset[int]:

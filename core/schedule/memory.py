@@ -75,10 +75,11 @@ class Returned:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Where results lie, and where in the arena the frames of structured instructions begin."""
+    """Where results lie, where in the arena the frames of structured instructions begin, and what rounding cuts off."""
 
     places: Mapping[Value, Place]
     frames: Mapping[Instruction, int]
+    corrections: Mapping[Instruction, tuple[Place, ...]]
 
 
 def plan_memory(
@@ -86,6 +87,7 @@ def plan_memory(
     groups: Sequence[int],
     returned: Returned,
     frames: Mapping[Instruction, int],
+    scratch: Mapping[Instruction, Sequence[int]],
     *,
     reserved: int,
     uses_registers: bool,
@@ -93,6 +95,7 @@ def plan_memory(
     """Where each result lies of each instruction that makes any.
 
     `groups[i]` is −1 outside of groups; `frames` are the sizes of frames; the arena begins at `reserved`.
+    `scratch` are sizes of further buffers that an instruction needs while it, or its group, runs.
     """
     lives = _Lives.of(instructions, groups)
     plan = _Plan(lives, returned.replaced, Arena(reserved), uses_registers=uses_registers)
@@ -103,6 +106,8 @@ def plan_memory(
     for base, position in lives.last_reads.items():
         dying.setdefault(lives.ends[position], []).append(base)
     found: dict[Instruction, int] = {}
+    corrections: dict[Instruction, tuple[Place, ...]] = {}
+    held: dict[int, list[tuple[int, int]]] = {}
     for position, instruction in enumerate(instructions):
         if makes_buffers(instruction):
             for result in instruction.results:
@@ -111,9 +116,15 @@ def plan_memory(
                     dying.setdefault(lives.ends[position], []).append(result)
         if frames.get(instruction):
             found[instruction] = plan.frame(frames[instruction])
+        if scratch.get(instruction):
+            rooms = [(plan.arena.allocate(size), size) for size in scratch[instruction]]
+            corrections[instruction] = tuple(arena(offset) for offset, _ in rooms)
+            held.setdefault(lives.ends[position], []).extend(rooms)
         for base in dying.get(position, ()):
             plan.release(base)
-    return MemoryPlan(plan.places, found)
+        for offset, size in held.get(position, ()):
+            plan.arena.release(offset, size)
+    return MemoryPlan(plan.places, found, corrections)
 
 
 def makes_buffers(instruction: Instruction) -> bool:

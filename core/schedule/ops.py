@@ -7,6 +7,7 @@ the buffer lies.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -59,12 +60,20 @@ class Loops(Nest):
     Reductions keep `accumulators` independent partial results in registers; where a reduced loop runs
     outside of a kept one, the result is accumulated in memory.  Consecutive instructions of the same
     `group` (≥ 0) share their outermost loop, which has the same extent and single steps in all of them.
+
+    An axis that `order` lists twice runs in blocks: `blocks` has, at the place of the loop over blocks, how many
+    points a block has (0 at other loops); the later loop is over the points of one block.  Reductions start
+    afresh inside of the innermost loop over blocks, and what a block came to is joined to the total behind
+    it: where they are `compensated`, sums of floats without losing what rounding cuts off (`sums`).
+    `corrections` are the places of what was cut off from sums that are accumulated in memory, one per output
+    that `compensated_outputs` lists.
     """
 
     name: ClassVar[str] = "loops"
     syntax: ClassVar[str] = (
         "loops {extents} [of {operands*}] [reading {accesses}] writing {outputs} into {places} "
-        "[order {order}] [vector {vector} by {lanes}] [accumulators {accumulators}] [group {group}]"
+        "[order {order}] [vector {vector} by {lanes}] [accumulators {accumulators}] [group {group}] "
+        "[blocks {blocks}] [compensated {compensated}] [corrections {corrections}]"
     )
     places: tuple[Place, ...] = ()
     order: tuple[int, ...] = ()
@@ -72,6 +81,9 @@ class Loops(Nest):
     lanes: int = 1
     accumulators: int = 1
     group: int = -1
+    blocks: tuple[int, ...] = ()
+    compensated: bool = False
+    corrections: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,13 +92,21 @@ class Gemm(Op):
 
     Shapes: a (…, m, k) or its transpose, b (…, k, n) or its transpose → (…, m, n).  Batch axes broadcast:
     a missing one, or one of extent 1, is reused for every product.
+
+    With a `chunk`, the BLAS sums so many products at a time, and these sums are added with compensation: the sum so
+    far and what rounding has cut off from it lie one behind the other in `corrections`, for one matrix of the batch.
     """
 
     name: ClassVar[str] = "gemm"
-    syntax: ClassVar[str] = "gemm {a}, {b} into {place} [transposed {transpose_a}, {transpose_b}]"
+    syntax: ClassVar[str] = (
+        "gemm {a}, {b} into {place} [transposed {transpose_a}, {transpose_b}] "
+        "[chunk {chunk}] [corrections {corrections}]"
+    )
     place: Place
     transpose_a: bool = False
     transpose_b: bool = False
+    chunk: int = 0
+    corrections: tuple[Place, ...] = ()
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         return MatrixProduct(self.transpose_a, self.transpose_b).infer(a, b)
@@ -95,13 +115,37 @@ class Gemm(Op):
         return MatrixProduct(self.transpose_a, self.transpose_b).evaluate(a, b)
 
 
+def sizes_of(
+    op: Gemm | MatrixProduct, a: TensorType, b: TensorType
+) -> tuple[int, int, int]:
+    """m, n and k of one product; a batch of matrices times one matrix is one product of that many rows."""
+    *_, rows, columns = a.shape
+    m, k = (columns, rows) if op.transpose_a else (rows, columns)
+    result = op.infer(a, b)
+    if is_one_product(op, b):
+        m *= math.prod(result.shape[:-2])
+    return m, result.shape[-1], k
+
+
+def is_one_product(op: Gemm | MatrixProduct, b: TensorType) -> bool:
+    """Whether the matrices of the batch of A lie below each other, all to be multiplied by one B."""
+    return all(extent == 1 for extent in b.shape[:-2]) and not op.transpose_a
+
+
 @dataclass(frozen=True)
 class ScheduledScan(Scan):
-    """A scan whose result has its place."""
+    """A scan whose result has its place.
+
+    With a `block`, so many elements at a time are added by themselves, to a sum of the blocks before that is kept with
+    compensation.
+    """
 
     name: ClassVar[str] = "scheduledScan"
-    syntax: ClassVar[str] = Scan.syntax.replace("scan", "scheduledScan", 1) + " into {place}"
+    syntax: ClassVar[str] = (
+        Scan.syntax.replace("scan", "scheduledScan", 1) + " into {place} [block {block}]"
+    )
     place: Place = Place("arena", 0)
+    block: int = 0
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ from .ops import (
     Gemm,
     Loops,
     Place,
+    sizes_of,
     ScheduledAddressOf,
     ScheduledAllocateBytes,
     ScheduledCall,
@@ -57,6 +58,7 @@ from .ops import (
     ScheduledScan,
     ScheduledWhile,
 )
+from .sums import accumulated_sums, compensated_outputs, is_folded, product_chunk, scan_block
 from .target import Target
 
 
@@ -83,9 +85,22 @@ def block_bytes(block: Block, sizes: Mapping[Region, int]) -> int:
     """How much of its arena a block uses; `sizes` has the same of the bodies inside."""
     needed = 0
     for instruction in block.instructions:
-        for result, place in zip(instruction.results, places_of(instruction.op), strict=False):
+        made = zip(instruction.results, places_of(instruction.op), strict=False)
+        if isinstance(instruction.op, Loops):
+            corrected = compensated_outputs(instruction.op)
+            op = instruction.op
+            times = 2 if is_folded(op.order, op.blocks) else 1
+            for number, place in zip(corrected, op.corrections, strict=True):
+                size = aligned(instruction.results[number].tensor.bytes)
+                needed = max(needed, place.offset + times * size)
+        for result, place in made:
             if place.space == "arena":
                 needed = max(needed, place.offset + aligned(result.tensor.bytes))
+        if isinstance(instruction.op, Gemm):
+            m, n, _ = sizes_of(instruction.op, *(x.tensor for x in instruction.operands))
+            size = aligned(m * n * instruction.result.tensor.dtype.bytes)
+            for place in instruction.op.corrections:
+                needed = max(needed, place.offset + 2 * size)
         if isinstance(instruction.op, ScheduledIf | ScheduledWhile | ScheduledFor):
             needed = max(needed, instruction.op.frame + frame_bytes(instruction, sizes))
     return needed
@@ -170,10 +185,33 @@ def _schedule_block(
         [step.group for step in steps],
         _returned(body, block),
         frames,
+        {step.instruction: _corrections(step) for step in steps},
         reserved=0 if body.owner else RESERVED,
         uses_registers=uses_registers,
     )
     return _write_down(block, steps, plan)
+
+
+def _corrections(step: Step) -> tuple[int, ...]:
+    """The bytes that results of a nest need for what rounding cuts off from them."""
+    nest, plan = step.instruction.op, step.plan
+    if isinstance(nest, MatrixProduct):
+        m, n, _ = sizes_of(nest, *(operand.tensor for operand in step.instruction.operands))
+        dtype = step.instruction.result.tensor.dtype
+        return (2 * aligned(m * n * dtype.bytes),) if _product_chunk(step.instruction) else ()
+    if not isinstance(nest, Nest) or plan is None or not plan.compensated:
+        return ()
+    times = 2 if is_folded(plan.order, plan.blocks) else 1
+    return tuple(
+        times * aligned(nest.outputs[number].type.bytes)
+        for number in accumulated_sums(nest, plan.order)
+    )
+
+
+def _product_chunk(instruction: Instruction) -> int:
+    op = instruction.op
+    assert isinstance(op, MatrixProduct)
+    return product_chunk(*sizes_of(op, *(operand.tensor for operand in instruction.operands)))
 
 
 def _returned(body: Body, block: Block) -> Returned:
@@ -249,11 +287,17 @@ def _scheduled(step: Step, memory: MemoryPlan) -> Op:
                 plan.lanes,
                 plan.accumulators,
                 step.group,
+                plan.blocks,
+                plan.compensated,
+                memory.corrections.get(step.instruction, ()),
             )
         case MatrixProduct(transpose_a, transpose_b):
-            return Gemm(places[0], transpose_a, transpose_b)
+            corrections = memory.corrections.get(step.instruction, ())
+            chunk = _product_chunk(step.instruction) if corrections else 0
+            return Gemm(places[0], transpose_a, transpose_b, chunk, corrections)
         case Scan(combinator, axis, reverse, exclusive):
-            return ScheduledScan(combinator, axis, reverse, exclusive, places[0])
+            block = scan_block(combinator, step.instruction.result.tensor.dtype)
+            return ScheduledScan(combinator, axis, reverse, exclusive, places[0], block)
         case Call(callee, type):
             return ScheduledCall(callee, type, places)
         case CallAddress(type):

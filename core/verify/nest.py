@@ -17,6 +17,7 @@ from ..schedule.ops import (
     ScheduledScan,
     ScheduledWhile,
 )
+from ..schedule.sums import compensated_outputs
 from ..types import F32, F64, I64, TensorType, Type, scalar
 
 UNIT = 64
@@ -110,12 +111,29 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
 
 def _loop_violations(op: Loops) -> Iterator[str]:
     axes = range(len(op.extents))
-    if sorted(op.order) != list(axes):
+    blocks = op.blocks or (0,) * len(op.order)
+    once = [axis for axis, block in zip(op.order, blocks, strict=False) if not block]
+    if sorted(once) != list(axes):
         yield f"the order of loops {list(op.order)} does not visit each of {len(axes)} axes once"
+    elif len(blocks) != len(op.order) or not all(_is_block(op, n) for n in range(len(blocks))):
+        yield f"blocks {list(blocks)} do not fit the order of loops {list(op.order)}"
+    corrected = compensated_outputs(op)
+    if len(op.corrections) != len(corrected):
+        yield f"{len(op.corrections)} corrections for {len(corrected)} sums accumulated in memory"
     if op.vector not in (-1, *axes):
         yield f"the vector axis {op.vector} is not one of {len(axes)} axes"
     if op.lanes < 1 or op.accumulators < 1 or (op.vector == -1 and op.lanes != 1):
         yield f"a vector of {op.lanes} lanes with {op.accumulators} accumulators does not exist"
+
+
+def _is_block(op: Loops, number: int) -> bool:
+    """Whether a loop over blocks is followed by one over the same axis, in whole rounds."""
+    block, axis = op.blocks[number] if op.blocks else 0, op.order[number]
+    lanes = op.lanes if axis == op.vector else 1
+    accumulators = op.accumulators if axis == op.order[-1] else 1
+    return block == 0 or (
+        block % (lanes * accumulators) == 0 and axis in op.order[number + 1 :]
+    )
 
 
 def _in_blas(type: Type) -> Type | None:

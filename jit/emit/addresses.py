@@ -40,15 +40,20 @@ ZERO: Slot = 0
 class Levels:
     """The loops of a nest and the steps at each level.
 
-    What a scalar depends on is a bit mask of loops, the outermost being bit 0.  Axes of one point have none.
+    What a scalar depends on is a bit mask of loops, the outermost being bit 0.  Axes of one point have none;
+    of an axis that runs in blocks, the loop inside of a block counts.
     """
 
     def __init__(self, op: Loops) -> None:
-        if sorted(op.order) != list(range(len(op.extents))):
+        blocks = op.blocks or (0,) * len(op.order)
+        once = [axis for axis, block in zip(op.order, blocks, strict=True) if not block]
+        if sorted(once) != list(range(len(op.extents))):
             raise InternalError(
                 f"the order {op.order} does not name every axis of {op.extents} once"
             )
-        self.axes = tuple(axis for axis in op.order if op.extents[axis] > 1)
+        kept = [n for n, axis in enumerate(op.order) if op.extents[axis] > 1]
+        self.axes = tuple(op.order[n] for n in kept)
+        self.blocks = tuple(blocks[n] for n in kept)
         self.position = {axis: position for position, axis in enumerate(self.axes)}
         self.vector = self.position.get(op.vector, -1) if op.lanes > 1 else -1
         self.steps: list[list[Step]] = [[] for _ in range(len(self.axes) + 1)]
@@ -78,7 +83,7 @@ class AddressPlanner:
         self.sites = sites
         self.known: dict[tuple[object, ...], Slot] = {}
         self.masks: dict[Slot, int] = {}
-        self.slots = 1 + len(op.accesses) + len(op.outputs)
+        self.slots = 1 + len(op.accesses) + len(op.outputs) + len(op.corrections)
         self.loaded: list[tuple[Value, int] | int] = []
         """The scalars read so far, and what they depend on; or a number that is known."""
 

@@ -174,6 +174,35 @@ def horizontal(
     return w.reduce(reduction(combinator, dtype), totals)
 
 
+def two_sum(w: FunctionWriter, x: Register, y: Register) -> tuple[Register, Register]:
+    """x + y, and exactly what rounding cut off from it (no number where the sum is infinite).
+
+    Source: Knuth, The Art of Computer Programming 2, §4.2.2, theorem B.
+    """
+    total = w.fadd(x, y)
+    rest = w.fsub(total, x)
+    return total, w.fadd(w.fsub(x, w.fsub(total, rest)), w.fsub(y, rest))
+
+
+def corrected(w: FunctionWriter, total: Register, correction: Register) -> Register:
+    """A sum with what rounding had cut off from it; the sum alone where that is no finite number."""
+    is_finite = w.fcmp("oeq", w.fsub(correction, correction), constant(correction.type, 0))
+    return w.select(is_finite, w.fadd(total, correction), total)
+
+
+def add_compensated(
+    w: FunctionWriter, total: Register, rest: Register, x: Register
+) -> tuple[Register, Register]:
+    """total + rest + x as such a pair again: the sum, and what rounding cut off from it, less than half a unit of it.
+
+    Source: Dekker 1971, "A floating-point technique for extending the available precision", add2.
+    """
+    following, cut = two_sum(w, total, x)
+    cut = w.fadd(cut, rest)
+    total = corrected(w, following, cut)
+    return total, w.fsub(cut, w.fsub(total, following))
+
+
 def reduction(combinator: Combinator, dtype: DType) -> Reduction:
     """How LLVM calls the combinator for this element type."""
     found = _REDUCTIONS.get((combinator, dtype.kind))

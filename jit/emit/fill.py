@@ -1,10 +1,16 @@
-"""Sets a whole buffer to one value before a nest writes or joins its elements."""
+"""What is done to a whole buffer before or after a nest joins its elements there."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from ...core.ops.nest import Output
-from .elements import element, identity, memory_type, pack
-from .memory import shift, step
+from ...core.types import TensorType
+from .elements import add_compensated, corrected, element, identity, memory_type, pack
+from .loops import Inside, LoopStep, write_loop
+from .memory import Lanes, Spot, read, shift, step, write
+from .steps import LoopShape
 from .writer import I1, I8, I64, FunctionWriter, Register, constant
 
 _VECTOR_BYTES = 64
@@ -30,6 +36,64 @@ def write_fill(w: FunctionWriter, base: Register, output: Output) -> None:
             w.store(spread, step(w, base, type, loop.index))
     for number in range(vectors * lanes, size):
         w.store(w.extract(spread, 0), shift(w, base, number * dtype.bytes))
+
+
+def write_zeros(w: FunctionWriter, base: Register, bytes: int) -> None:
+    """Every byte becomes 0."""
+    _write_bytes(w, base, 0, bytes)
+
+
+def write_folded(
+    w: FunctionWriter, base: Register, total: Register, rest: Register, type: TensorType
+) -> None:
+    """Add the elements at `base`, which become 0, to those at `total`, and what rounding cuts off to `rest`."""
+    _write_elementwise(w, _Fold(w, type, (base, total, rest)))
+
+
+def write_corrected(
+    w: FunctionWriter, base: Register, total: Register, rest: Register, type: TensorType
+) -> None:
+    """The elements at `base` become the sums at `total` with what rounding had cut off."""
+    _write_elementwise(w, _Correct(w, type, (base, total, rest)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Buffers(Inside):
+    """One step of a loop over the elements of several buffers of one type."""
+
+    w: FunctionWriter
+    type: TensorType
+    bases: Sequence[Register]
+
+    def spots(self, index: Register) -> list[Spot]:
+        dtype = self.type.dtype
+        pointers = (step(self.w, base, memory_type(dtype), index) for base in self.bases)
+        return [Spot(dtype, pointer, 1, None, None, True) for pointer in pointers]
+
+
+class _Fold(_Buffers):
+    def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
+        w, spots, lanes = self.w, self.spots(step.index), step.lanes or Lanes()
+        value, total, rest = (read(w, spot, lanes) for spot in spots)
+        stored = constant(value.type, 0), *add_compensated(w, total, rest, value)
+        for spot, register in zip(spots, stored, strict=True):
+            write(w, spot, register, lanes, None, False)
+        return list(totals)
+
+
+class _Correct(_Buffers):
+    def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
+        w, spots, lanes = self.w, self.spots(step.index), step.lanes or Lanes()
+        total, rest = (read(w, spot, lanes) for spot in spots[1:])
+        write(w, spots[0], corrected(w, total, rest), lanes, None, False)
+        return list(totals)
+
+
+def _write_elementwise(w: FunctionWriter, inside: _Buffers) -> None:
+    size, bytes = inside.type.size, inside.type.dtype.bytes
+    lanes = min(_VECTOR_BYTES // bytes, 1 << max(size.bit_length() - 1, 0))
+    tail = 1 << max(size % lanes - 1, 0).bit_length()
+    write_loop(w, LoopShape(size, lanes, tail, is_vector=True), inside, [])
 
 
 def _write_bytes(w: FunctionWriter, base: Register, byte: int, count: int) -> None:

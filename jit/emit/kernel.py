@@ -18,7 +18,7 @@ import numpy as np
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Value
 from ...core.ops.literal import Literal
-from ...core.schedule.ops import Loops, Place
+from ...core.schedule.ops import Gemm, Loops, Place
 from ...core.schedule.plan import places_of
 from ...core.types import Array, written
 from ..runtime.blas import Blas
@@ -128,10 +128,12 @@ class Kernel:
     # Where values lie.
 
     def bases(self, instruction: Instruction) -> list[Register]:
-        """The addresses of the operands and then of the results, which are given theirs."""
+        """The addresses of the operands, of the results, which are given theirs, and of corrections of these."""
         results = self.place_results(instruction)
         operands = (self._operand(instruction, n) for n in range(len(instruction.operands)))
-        return [*operands, *results]
+        op = instruction.op
+        corrections = op.corrections if isinstance(op, Loops | Gemm) else ()
+        return [*operands, *results, *(self.in_arena(place.offset) for place in corrections)]
 
     def place_results(self, instruction: Instruction) -> list[Register]:
         """The addresses of the results, from their places."""

@@ -5,6 +5,11 @@
     960 … 991    2 steps
     992 … 999    1 step of 8 lanes           (or of 16 lanes, 8 of them active)
 
+In blocks of 320 points, the first line is three times 5 rounds; what is left is a block of its own:
+
+    for block in 0 … 959 by 320:  for i in block … block + 319 by 64: …
+    960 … 999
+
 A loop of one round is no loop: its index is a constant, and so are the addresses made of it.
 """
 
@@ -30,6 +35,17 @@ class LoopStep:
     distance: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The part of a loop that is one block: rounds from `start` to `stop`, or what all rounds leave (None).
+
+    A block of one round has no `stop`.
+    """
+
+    start: Register | None = None
+    stop: Register | None = None
+
+
 class Inside(Protocol):
     """What runs in the loop.  `totals` are the registers carried from step to step.
 
@@ -50,32 +66,72 @@ class Inside(Protocol):
 
 
 def write_loop(
-    w: FunctionWriter, shape: LoopShape, inside: Inside, totals: Sequence[Register]
-) -> list[Register]:
-    """Write the loop; the totals after it."""
-    carried = list(totals)
-    lanes = Lanes(shape.lanes, shape.lanes) if shape.is_vector else None
-    together = shape.steps // shape.copies if shape.copies > 1 else 0
-    if together:
-        carried = _write_copies(w, shape, inside, carried, together, lanes)
-    done = together * shape.copies
-
-    def single(index: Register, values: Sequence[Register]) -> list[Register]:
-        return inside.step(LoopStep(index, lanes), values)
-
-    carried = _repeat(w, done * shape.lanes, shape.steps - done, shape.lanes, carried, single)
-    if shape.tail:
-        rest = Lanes(shape.tail_lanes, shape.tail)
-        carried = inside.step(LoopStep(constant(I64, shape.steps * shape.lanes), rest), carried)
-    return carried
-
-
-def _write_copies(
     w: FunctionWriter,
     shape: LoopShape,
     inside: Inside,
     totals: Sequence[Register],
-    rounds: int,
+    span: Span | None = None,
+) -> list[Register]:
+    """Write the loop, or the part of it that is one block; the totals after it."""
+    carried = list(totals)
+    lanes = Lanes(shape.lanes, shape.lanes) if shape.is_vector else None
+    done = shape.in_rounds
+    if done and (span is None or span.start is not None):
+        carried = _write_rounds(w, shape, inside, carried, span, lanes)
+    if span is not None and span.start is not None:
+        return carried
+
+    def single(index: Register, values: Sequence[Register]) -> list[Register]:
+        return inside.step(LoopStep(index, lanes), values)
+
+    left = constant(I64, done), constant(I64, shape.steps * shape.lanes)
+    carried = _repeat(w, *left, shape.lanes, carried, single)
+    if shape.tail:
+        rest = Lanes(shape.tail_lanes, shape.tail)
+        carried = inside.step(LoopStep(left[1], rest), carried)
+    return carried
+
+
+def write_blocks(
+    w: FunctionWriter,
+    shape: LoopShape,
+    inner: LoopShape,
+    block: Callable[[Span, Sequence[Register]], list[Register]],
+    totals: Sequence[Register],
+    span: Span | None = None,
+) -> list[Register]:
+    """Write the loop over the blocks that the loop `inner` goes through; `block` writes one of them.
+
+    The blocks may be parts of a larger one, the `span`.
+    """
+    carried = list(totals)
+    if span is not None and span.start is None:
+        return block(span, carried)
+    end = inner.in_rounds
+    if end:
+        start, stop = constant(I64, 0), constant(I64, end)
+        if span is not None and span.start is not None and span.stop is not None:
+            start, stop = span.start, span.stop
+
+        def write(start: Register, values: Sequence[Register]) -> list[Register]:
+            if start.is_constant or shape.block == inner.lanes * inner.copies:
+                return block(Span(start, stop if start.is_constant else None), values)
+            following = w.value(I64, f"add nsw i64 {start.text}, {shape.block}")
+            is_whole = end % shape.block == 0
+            return block(Span(start, following if is_whole else w.smin(following, stop)), values)
+
+        carried = _repeat(w, start, stop, shape.block, carried, write)
+    if span is None and end < inner.extent:
+        carried = block(Span(), carried)
+    return carried
+
+
+def _write_rounds(
+    w: FunctionWriter,
+    shape: LoopShape,
+    inside: Inside,
+    totals: Sequence[Register],
+    span: Span | None,
     lanes: Lanes | None,
 ) -> list[Register]:
     """Rounds of several steps, each with its own totals, which are joined pairwise at the end."""
@@ -89,7 +145,13 @@ def _write_copies(
             result += inside.step(LoopStep(index, lanes, copy, copy * shape.lanes), part)
         return result
 
-    last = _repeat(w, 0, rounds, shape.lanes * shape.copies, all_totals, round)
+    points = shape.lanes * shape.copies
+    if span is None or span.start is None:
+        last = _repeat(w, constant(I64, 0), constant(I64, shape.in_rounds), points, all_totals, round)
+    elif span.stop is None:
+        last = round(span.start, all_totals)
+    else:
+        last = _repeat(w, span.start, span.stop, points, all_totals, round)
     parts = [last[k * width : (k + 1) * width] for k in range(shape.copies)]
     while len(parts) > 1:
         pairs = zip(parts[::2], parts[1::2], strict=False)
@@ -100,18 +162,19 @@ def _write_copies(
 
 def _repeat(
     w: FunctionWriter,
-    first: int,
-    rounds: int,
+    start: Register,
+    stop: Register,
     step: int,
     totals: Sequence[Register],
     body: Callable[[Register, Sequence[Register]], list[Register]],
 ) -> list[Register]:
-    if rounds == 0:
-        return list(totals)
-    start = constant(I64, first)
-    if rounds == 1:
-        return body(start, totals)
-    stop = constant(I64, first + rounds * step)
-    with w.loop(start, stop, constant(I64, step), totals) as loop:
+    """Run the body from start to stop; where these are known while running, at least once."""
+    if start.is_constant and stop.is_constant:
+        rounds = -((int(start.text) - int(stop.text)) // step)
+        if rounds == 0:
+            return list(totals)
+        if rounds == 1:
+            return body(start, totals)
+    with w.loop(start, stop, constant(I64, step), totals, guarded=False) as loop:
         loop.carry(*body(loop.index, loop.values))
     return list(loop.results)

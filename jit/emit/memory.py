@@ -11,13 +11,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 from ...core.ops.combinator import Combinator
 from ...core.types import DType
-from .elements import combine, horizontal, identity, memory_type, pack, unpack
+from .elements import add_compensated, combine, horizontal, identity, memory_type, pack, unpack
 from .writer import PTR, FunctionWriter, LType, ModuleWriter, Register, constant, constants, poison
 
 NOTHING: Final = Register("@nothing", PTR)
@@ -111,6 +112,58 @@ def write(
         _write_backwards(w, spot, w.splat(value, lanes.count), lanes, joined)
     else:
         _write_by_lane(w, spot, w.splat(value, lanes.count), lanes, joined)
+
+
+def write_compensated(
+    w: FunctionWriter, spot: Spot, correction: Spot, value: Register, lanes: Lanes
+) -> None:
+    """Add to the elements, and what rounding cuts off from them to their corrections, which lie as they do."""
+    if spot.varies and lanes.count > 1:
+        if spot.offsets is None and spot.stride == 1:
+            _add_consecutive(w, spot, correction, w.splat(value, lanes.count), lanes)
+            return
+        value = w.splat(value, lanes.count)
+        pairs = zip(_by_lane(w, spot, lanes), _by_lane(w, correction, lanes), strict=True)
+        for lane, (one, other) in enumerate(pairs):
+            _add_one(w, one, other, w.extract(value, lane))
+        return
+    if not spot.varies:
+        value = _one_value(w, value, spot.dtype, lanes, Combinator.ADD)
+    _add_one(w, spot, correction, value)
+
+
+def _add_one(w: FunctionWriter, spot: Spot, correction: Spot, value: Register) -> None:
+    if spot.condition is None:
+        _add_at(w, spot, correction, value)
+    else:
+        with w.when(spot.condition):
+            _add_at(w, spot, correction, value)
+
+
+def _add_at(w: FunctionWriter, spot: Spot, correction: Spot, value: Register) -> None:
+    type = spot.element
+    old, cut = (w.load(where.pointer, type) for where in (spot, correction))
+    total, rest = add_compensated(w, old, cut, value)
+    w.store(total, spot.pointer)
+    w.store(rest, correction.pointer)
+
+
+def _add_consecutive(
+    w: FunctionWriter, spot: Spot, correction: Spot, value: Register, lanes: Lanes
+) -> None:
+    type, mask = spot.element.with_lanes(lanes.count), _mask(w, spot, lanes)
+    if mask is None:
+        old, cut = w.load(spot.pointer, type), w.load(correction.pointer, type)
+    else:
+        zero = constant(type, 0)
+        old = w.masked_load(spot.pointer, mask, zero)
+        cut = w.masked_load(correction.pointer, mask, zero)
+    total, rest = add_compensated(w, old, cut, value)
+    for where, stored in ((spot, total), (correction, rest)):
+        if mask is None:
+            w.store(stored, where.pointer)
+        else:
+            w.masked_store(stored, where.pointer, mask)
 
 
 # Reading.
@@ -229,16 +282,21 @@ def _write_backwards(
 def _write_by_lane(
     w: FunctionWriter, spot: Spot, value: Register, lanes: Lanes, joined: Combinator | None
 ) -> None:
+    for lane, one in enumerate(_by_lane(w, spot, lanes)):
+        _write_one(w, one, w.extract(value, lane), joined)
+
+
+def _by_lane(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Iterator[Spot]:
+    """The element of each active lane."""
     for lane in range(lanes.active):
         if spot.offsets is None:
             pointer = shift(w, spot.pointer, lane * spot.stride * spot.dtype.bytes)
         else:
             pointer = step(w, spot.pointer, spot.element, w.extract(spot.offsets, lane))
         condition = spot.condition
-        if condition is not None:
+        if condition is not None and condition.type.lanes > 1:
             condition = w.extract(condition, lane)
-        one = Spot(spot.dtype, pointer, 0, None, condition, False)
-        _write_one(w, one, w.extract(value, lane), joined)
+        yield Spot(spot.dtype, pointer, 0, None, condition, False)
 
 
 # Lanes.

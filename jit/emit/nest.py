@@ -3,6 +3,11 @@
 Outside of all loops the results that need it are filled.  Each level runs its steps, starts the
 reductions that begin there, writes the loop inside, and stores what the reductions came to.  Nests of a
 group do so side by side in one outermost loop.
+
+In the innermost loop over blocks, and those around it over the same axis, totals start afresh in each block, and join
+what the blocks before came to.  From the outermost of them on outwards, a compensated sum is a pair of registers: the
+sum, and what rounding has cut off from it.  Sums that
+are accumulated in memory have the second of the two in memory as well; the two are added at the end.
 """
 
 from __future__ import annotations
@@ -13,11 +18,15 @@ from itertools import groupby
 
 from ...core.errors import InternalError
 from ...core.ir.graph import Instruction
+from ...core.schedule.arena import aligned
 from ...core.schedule.ops import Loops
+from ...core.schedule.sums import is_folded
+from ...core.types import TensorType
 from .checks import Checks
-from .elements import combine, horizontal, identity
-from .fill import write_fill
-from .loops import Inside, LoopStep, write_loop
+from .elements import add_compensated, combine, corrected, horizontal, identity
+from .fill import write_corrected, write_fill, write_folded, write_zeros
+from .loops import Inside, LoopStep, Span, write_blocks, write_loop
+from .memory import shift
 from .plan import plan_nest
 from .point import PointWriter
 from .steps import LoopShape, Target
@@ -29,19 +38,20 @@ def write_nests(
     nests: Sequence[tuple[Instruction, Sequence[Register]]],
     checks: Checks,
 ) -> None:
-    """Write consecutive `Loops`, each with the addresses of its operands and then of its results.
+    """Write consecutive `Loops`, each with the addresses of its operands, of its results and of their corrections.
 
     Those of one group share their outermost loop if it has the same steps in all of them.
     """
     for group, members in groupby(nests, key=lambda nest: _group_of(nest[0])):
         writers = [NestWriter(w, instruction, bases, checks) for instruction, bases in members]
         shapes = {writer.outermost for writer in writers}
-        if group >= 0 and len(shapes) == 1 and None not in shapes:
-            _write_together(w, writers)
-        else:
-            for writer in writers:
+        together = group >= 0 and len(shapes) == 1 and None not in shapes
+        for part in [writers] if together else [[writer] for writer in writers]:
+            for writer in part:
                 writer.begin()
-                writer.write_level(0, [])
+            _write_shared(w, part, 0, [[] for _ in part])
+            for writer in part:
+                writer.end()
 
 
 def _group_of(instruction: Instruction) -> int:
@@ -50,48 +60,94 @@ def _group_of(instruction: Instruction) -> int:
     return instruction.op.group
 
 
-def _write_together(w: FunctionWriter, writers: Sequence[NestWriter]) -> None:
-    totals: list[Register] = []
+def _write_shared(
+    w: FunctionWriter, writers: Sequence[NestWriter], level: int, totals: Sequence[Sequence[Register]]
+) -> list[list[Register]]:
+    """Everything inside of `level` loops, where the loop at that level is one for all; their carried totals."""
+    if len(writers) == 1:
+        return [writers[0].write_level(level, totals[0])]
+    shape = writers[0].plan.loops[level]
+    carried: list[Register] = []
+    for writer, part in zip(writers, totals, strict=True):
+        writer.run_steps(level)
+        carried += [*part, *writer.start_at(level)]
+    if shape.block:
+        inner = writers[0].plan.inner(level)
+
+        def block(span: Span, values: Sequence[Register]) -> list[Register]:
+            return _write_block(w, writers, level, span, values)
+
+        after = write_blocks(w, shape, inner, block, carried)
+        for writer in writers:
+            writer.spans.clear()
+    else:
+        span = writers[0].span_at(level)
+        after = write_loop(w, shape, _Together(writers, level), carried, span)
+    result: list[list[Register]] = []
+    for writer, part, given in zip(writers, _parts(writers, level, after), totals, strict=True):
+        writer.finish(level, part[len(given) :])
+        result.append(part[: len(given)])
+    return result
+
+
+def _write_block(
+    w: FunctionWriter,
+    writers: Sequence[NestWriter],
+    level: int,
+    span: Span,
+    totals: Sequence[Register],
+) -> list[Register]:
+    """One block: neighbours whose next loop is the same share that as well."""
+    parts = _parts(writers, level, totals)
+    result: list[Register] = []
+    runs = groupby(zip(writers, parts, strict=True), key=lambda pair: pair[0].shape_at(level + 1))
+    for shape, run in runs:
+        members = list(run)
+        for batch in [members] if shape is not None else [[member] for member in members]:
+            entered = [writer.enter_block(level, span, part) for writer, part in batch]
+            after = _write_shared(w, [writer for writer, _ in batch], level + 1, entered)
+            for (writer, part), inner in zip(batch, after, strict=True):
+                result += writer.leave_block(level, part, inner)
+    return result
+
+
+def _parts(
+    writers: Sequence[NestWriter], level: int, totals: Sequence[Register]
+) -> list[Sequence[Register]]:
+    """The totals of each nest that the loop at `level` carries."""
+    parts: list[Sequence[Register]] = []
+    first = 0
     for writer in writers:
-        writer.begin()
-        writer.run_steps(0)
-        totals += writer.start_at(0)
-    totals = write_loop(w, writers[0].plan.loops[0], _Together(writers), totals)
-    for writer in writers:
-        count = len(writer.begun(0))
-        writer.finish(0, totals[:count])
-        totals = totals[count:]
+        count = writer.width(level)
+        parts.append(totals[first : first + count])
+        first += count
+    return parts
 
 
 @dataclass(frozen=True, slots=True)
 class _Together(Inside):
-    """The inside of an outermost loop that several nests share."""
+    """The inside of the loop at `level` that several nests share."""
 
     writers: Sequence[NestWriter]
+    level: int
 
     def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
         result: list[Register] = []
         for writer, part in self._parts(totals):
-            result += _LoopInside(writer, 0).step(step, part)
+            result += _LoopInside(writer, self.level).step(step, part)
         return result
 
     def start(self) -> list[Register]:
-        return [total for writer in self.writers for total in writer.start_at(0)]
+        return [total for writer in self.writers for total in writer.start_all(self.level)]
 
     def join(self, totals: Sequence[Register], others: Sequence[Register]) -> list[Register]:
         result: list[Register] = []
         for (writer, x), (_, y) in zip(self._parts(totals), self._parts(others), strict=True):
-            result += writer.join(0, x, y)
+            result += writer.join(self.level, x, y)
         return result
 
     def _parts(self, totals: Sequence[Register]) -> list[tuple[NestWriter, Sequence[Register]]]:
-        parts: list[tuple[NestWriter, Sequence[Register]]] = []
-        first = 0
-        for writer in self.writers:
-            count = len(writer.begun(0))
-            parts.append((writer, totals[first : first + count]))
-            first += count
-        return parts
+        return list(zip(self.writers, _parts(self.writers, self.level, totals), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +161,7 @@ class _LoopInside(Inside):
         return self.writer.write_step(self.level, step, totals)
 
     def start(self) -> list[Register]:
-        return [total for level in range(self.level + 1) for total in self.writer.start_at(level)]
+        return self.writer.start_all(self.level)
 
     def join(self, totals: Sequence[Register], others: Sequence[Register]) -> list[Register]:
         return self.writer.join(self.level, totals, others)
@@ -126,31 +182,93 @@ class NestWriter:
         self.bases = bases
         self.plan = plan_nest(instruction, checks.sites)
         self.point = PointWriter(w, self.plan, bases, checks)
+        self.spans: dict[int, Span] = {}
+        """The block that the loops have reached, by its axis."""
+
+    @property
+    def op(self) -> Loops:
+        op = self.instruction.op
+        assert isinstance(op, Loops)
+        return op
 
     @property
     def outermost(self) -> LoopShape | None:
         """The loop over the outermost axis; None when there is none, or that axis has one point."""
-        op, plan = self.instruction.op, self.plan
-        assert isinstance(op, Loops)
-        return plan.loops[0] if plan.axes and plan.axes[0] == op.order[0] else None
+        plan = self.plan
+        return plan.loops[0] if plan.axes and plan.axes[0] == self.op.order[0] else None
+
+    def shape_at(self, level: int) -> LoopShape | None:
+        """The loop at `level` if it goes through the blocks of the loop around it."""
+        axes = self.plan.axes
+        return self.plan.loops[level] if axes[level] == axes[level - 1] else None
+
+    def span_at(self, level: int) -> Span | None:
+        """The block that the loop at `level` goes through; None if it has none."""
+        return self.spans.get(self.plan.axes[level])
 
     # Levels.
 
     def begin(self) -> None:
         """Fill the results that need it."""
-        op = self.instruction.op
-        assert isinstance(op, Loops)
+        op = self.op
         first = len(op.accesses)
         for number in self.plan.filled:
             write_fill(self.w, self.bases[first + number], op.outputs[number])
+        for number, correction in self._corrections():
+            times = 2 if self._is_folded else 1
+            write_zeros(self.w, correction, times * aligned(op.outputs[number].type.bytes))
+
+    def end(self) -> None:
+        """Add what rounding cut off to results that were accumulated in memory."""
+        op = self.op
+        for number, correction in self._corrections():
+            base, type = self.bases[len(op.accesses) + number], op.outputs[number].type
+            total, rest = self._pair(base, correction, type)
+            write_corrected(self.w, base, total, rest, type)
+
+    @property
+    def _is_folded(self) -> bool:
+        return is_folded(self.op.order, self.op.blocks)
+
+    def _pair(
+        self, base: Register, correction: Register, type: TensorType
+    ) -> tuple[Register, Register]:
+        """Where a sum in memory and what rounding cut off from it are."""
+        if self._is_folded:
+            return correction, shift(self.w, correction, aligned(type.bytes))
+        return base, correction
+
+    def _corrections(self) -> list[tuple[int, Register]]:
+        first = len(self.op.accesses) + len(self.op.outputs)
+        return list(zip(self.plan.corrected, self.bases[first:], strict=True))
 
     def write_level(self, level: int, totals: Sequence[Register]) -> list[Register]:
         """Everything inside of `level` loops; the carried totals afterwards."""
-        self.run_steps(level)
         if level == len(self.plan.axes):
+            self.run_steps(level)
             return self._accumulate(totals)
+        if self.plan.loops[level].block:
+            return self._write_blocks(level, totals)
+        self.run_steps(level)
         carried = [*totals, *self.start_at(level)]
-        carried = write_loop(self.w, self.plan.loops[level], _LoopInside(self, level), carried)
+        shape, span = self.plan.loops[level], self.span_at(level)
+        carried = write_loop(self.w, shape, _LoopInside(self, level), carried, span)
+        self.finish(level, carried[len(totals) :])
+        return carried[: len(totals)]
+
+    def _write_blocks(self, level: int, totals: Sequence[Register]) -> list[Register]:
+        self.run_steps(level)
+
+        def block(span: Span, values: Sequence[Register]) -> list[Register]:
+            inner = self.write_level(level + 1, self.enter_block(level, span, values))
+            return self.leave_block(level, values, inner)
+
+        plan, carried = self.plan, [*totals, *self.start_at(level)]
+        outer = self.span_at(level)
+        carried = write_blocks(self.w, plan.loops[level], plan.inner(level), block, carried, outer)
+        self.spans.pop(plan.axes[level], None)
+        if outer is not None:
+            self.spans[plan.axes[level]] = outer
         self.finish(level, carried[len(totals) :])
         return carried[: len(totals)]
 
@@ -166,6 +284,39 @@ class NestWriter:
         """The steps of one level."""
         self.point.run(self.plan.steps[level])
 
+    # Blocks.
+
+    def enter_block(self, level: int, span: Span, totals: Sequence[Register]) -> list[Register]:
+        """Go to one block of the loop at `level`; the totals to begin it with."""
+        self.spans[self.plan.axes[level]] = span
+        if level not in self.plan.afresh:
+            return list(totals)
+        return [self._start(target) for target in self._carried(level)]
+
+    def leave_block(
+        self, level: int, totals: Sequence[Register], inner: Sequence[Register]
+    ) -> list[Register]:
+        """The totals after a block that came to `inner`."""
+        if level not in self.plan.afresh:
+            return list(inner)
+        if self._is_folded:
+            self._fold()
+        result: list[Register] = []
+        before = iter(totals)
+        for target, value in zip(self._carried(level), inner, strict=True):
+            if self._registers(target, level) == 2:
+                result += add_compensated(self.w, next(before), next(before), value)
+            else:
+                result.append(_combine(self.w, target, next(before), value))
+        return result
+
+    def _fold(self) -> None:
+        """Move what a block came to in memory to the sums there."""
+        op = self.op
+        for number, correction in self._corrections():
+            base, type = self.bases[len(op.accesses) + number], op.outputs[number].type
+            write_folded(self.w, base, *self._pair(base, correction, type), type)
+
     # Reductions.
 
     def begun(self, level: int) -> list[Target]:
@@ -173,8 +324,24 @@ class NestWriter:
         return [target for target in self.plan.targets if target.begins == level]
 
     def start_at(self, level: int) -> list[Register]:
-        """The totals of nothing of the reductions that begin at a level."""
-        return [self._start(target) for target in self.begun(level)]
+        """The totals of nothing of the reductions that begin at a level, as the loop there carries them."""
+        return [
+            self._start(target)
+            for target in self.begun(level)
+            for _ in range(self._registers(target, level))
+        ]
+
+    def start_all(self, level: int) -> list[Register]:
+        """The same of all that the loop at a level carries."""
+        return [
+            self._start(target)
+            for target in self._carried(level)
+            for _ in range(self._registers(target, level))
+        ]
+
+    def width(self, level: int) -> int:
+        """How many registers the loop at a level carries."""
+        return sum(self._registers(target, level) for target in self._carried(level))
 
     def join(
         self, level: int, totals: Sequence[Register], others: Sequence[Register]
@@ -187,11 +354,21 @@ class NestWriter:
 
     def finish(self, level: int, totals: Sequence[Register]) -> None:
         """Store what the reductions that begin at a level came to."""
-        for target, total in zip(self.begun(level), totals, strict=True):
-            assert target.combinator is not None
+        found = iter(totals)
+        for target in self.begun(level):
+            parts = [next(found) for _ in range(self._registers(target, level))]
             if target.inside:
-                total = horizontal(self.w, target.combinator, target.address.dtype, total)
+                parts = [self._horizontal(target, part) for part in parts]
+            total = corrected(self.w, *parts) if len(parts) == 2 else parts[0]
             self.point.store(target, total)
+
+    def _horizontal(self, target: Target, total: Register) -> Register:
+        assert target.combinator is not None
+        return horizontal(self.w, target.combinator, target.address.dtype, total)
+
+    def _registers(self, target: Target, level: int) -> int:
+        """How many registers a total is while the loop at `level` carries it."""
+        return 2 if target.is_pair and level <= self.plan.afresh[0] else 1
 
     def _carried(self, level: int) -> list[Target]:
         return [target for inner in range(level + 1) for target in self.begun(inner)]

@@ -5,6 +5,7 @@
 3. What does not vary along the vector axis stays scalar, and is copied to the lanes once, where it is made.
 4. A result that combines along inner loops is kept in registers over these; one whose elements come up
    again in an outer loop is joined in memory, which has been filled with the identity.
+5. Inside of the innermost loop over blocks, totals start afresh; what a block came to is joined behind it.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from ...core.ops.combinator import Combinator
 from ...core.ops.literal import Literal
 from ...core.ops.nest import Access, Bounds, Loaded, Output
 from ...core.schedule.ops import Loops
+from ...core.schedule.sums import compensated_outputs, is_float_sum, is_folded
 from .addresses import AddressPlanner, Levels, level
 from .coverage import axes_of, covers, is_injective
 from .elements import element, splat_element
 from .steps import (
+    Address,
     CheckSite,
     Compute,
     Coordinate,
@@ -47,6 +50,14 @@ class NestPlan:
     constants: dict[Value, Register]
     filled: tuple[int, ...]
     """Results whose elements are set to the combinator's identity before the loops."""
+    afresh: tuple[int, ...] = ()
+    """The loops over blocks in which totals start afresh: the innermost one, and those around it over its axis."""
+    corrected: tuple[int, ...] = ()
+    """Results with what rounding cut off from them beside them in memory."""
+
+    def inner(self, level: int) -> LoopShape:
+        """The loop over points of the blocks that the loop at `level` is over."""
+        return self.loops[max(n for n, axis in enumerate(self.axes) if axis == self.axes[level])]
 
     @property
     def lane_counts(self) -> tuple[int, ...]:
@@ -88,6 +99,10 @@ class _Planner:
         self.copied: set[Value] = set()
         self.uses = _uses(body.instructions)
         self.indexing = _indexing(op)
+        blocks = [n for n, block in enumerate(self.levels.blocks) if block]
+        axes = self.levels.axes
+        self.afresh = tuple(n for n in blocks if axes[n] == axes[blocks[-1]])
+        self.corrected = compensated_outputs(op)
 
     def plan(self, filled: tuple[int, ...]) -> NestPlan:
         for axis, value in enumerate(self.coordinates):
@@ -112,7 +127,16 @@ class _Planner:
                 self.levels.put(mask, Write(number))
         steps = (self._with_copies(steps, level) for level, steps in enumerate(self.levels.steps))
         shapes = self._loop_shapes(targets)
-        return NestPlan(self.levels.axes, shapes, tuple(steps), targets, self.constants, filled)
+        return NestPlan(
+            self.levels.axes,
+            shapes,
+            tuple(steps),
+            targets,
+            self.constants,
+            filled,
+            self.afresh,
+            self.corrected,
+        )
 
     # The body.
 
@@ -223,7 +247,29 @@ class _Planner:
         varies = self.levels.varies(self._mask(value)) or (is_reduced and not address.varies)
         if inside or varies or (begins is None and address.varies):
             self._copy_uniform(factors or [value])
-        return Target(value, varies, address, written.combinator, joins, begins, inside, factors)
+        correction: Address | None = None
+        is_pair = False
+        if number in self.corrected and not self.op.corrections:
+            raise InternalError("a compensated sum in memory has no place for its corrections")
+        if number in self.corrected and not is_folded(self.op.order, self.op.blocks):
+            base += len(self.op.outputs) - number + self.corrected.index(number)
+            correction, _ = self.addresses.plan(
+                base, written.type, written.indices, written.bounds
+            )
+        elif self.op.compensated and self.afresh and begins is not None:
+            is_pair = is_float_sum(written) and begins <= self.afresh[0]
+        return Target(
+            value,
+            varies,
+            address,
+            written.combinator,
+            joins,
+            begins,
+            inside,
+            factors,
+            is_pair,
+            correction,
+        )
 
     def _writes_once(self, written: Output) -> bool:
         """Whether no element is stored twice, reductions in registers being stored at their end."""
@@ -242,6 +288,9 @@ class _Planner:
         shapes: list[LoopShape] = []
         for position, axis in enumerate(self.levels.axes):
             extent, is_vector = self.op.extents[axis], position == self.levels.vector
+            if self.levels.blocks[position]:
+                shapes.append(LoopShape(extent, block=self.levels.blocks[position]))
+                continue
             lanes = self.op.lanes if is_vector else 1
             narrow = 1 << max(extent % lanes - 1, 0).bit_length()
             is_innermost = position == len(self.levels.axes) - 1

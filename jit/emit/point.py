@@ -10,7 +10,7 @@ from .checks import Checks
 from .elements import memory_type, register_type
 from .indices import add, add_constant, clip, is_inside, multiply_constant
 from .loops import LoopStep
-from .memory import Lanes, Spot, read, shift, step, write
+from .memory import Lanes, Spot, read, shift, step, write, write_compensated
 from .plan import NestPlan
 from .scalar import write_scalar
 from .steps import (
@@ -76,8 +76,12 @@ class PointWriter:
 
     def store(self, target: Target, value: Register) -> None:
         """Write a result's element (or one per lane) to memory."""
-        if not target.address.is_empty:
-            spot = self._spot(target.address)
+        if target.address.is_empty:
+            return
+        spot = self._spot(target.address)
+        if target.correction is not None:
+            write_compensated(self.w, spot, self._spot(target.correction), value, self.lanes)
+        else:
             write(self.w, spot, value, self.lanes, target.combinator, target.joins)
 
     def _run(self, item: Step) -> None:
@@ -147,8 +151,12 @@ class PointWriter:
 
     def _coordinate(self, axis: int) -> Register:
         index, lanes = add_constant(self.w, self.coordinates[axis], self.distance), self.lanes.count
-        loop = self.plan.loops[self.plan.axes.index(axis)]
-        if not loop.is_vector or lanes == 1:
+        is_vector = any(
+            loop.is_vector
+            for other, loop in zip(self.plan.axes, self.plan.loops, strict=True)
+            if other == axis
+        )
+        if not is_vector or lanes == 1:
             return index
         return self.w.add(self.w.splat(index, lanes), self.w.lane_numbers("i64", lanes))
 

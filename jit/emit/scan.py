@@ -1,19 +1,23 @@
-"""Running reductions: one register (of many lanes, where the axis is not the last) goes along the axis."""
+"""Running reductions: one register (of many lanes, where the axis is not the last) goes along the axis.
+
+Running sums of floats go in blocks: yᵢ = (sum of the blocks before) + (sum of the block's elements up to i).  What
+rounding cuts off from the former is kept beside it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from ...core.schedule.ops import ScheduledScan
 from ...core.types import TensorType
-from .elements import combine, identity, memory_type
+from .elements import add_compensated, combine, identity, memory_type
 from .indices import multiply_constant
 from .loops import Inside, LoopStep, write_loop
 from .memory import Lanes, Spot, read, shift, step, write
 from .steps import LoopShape
-from .writer import FunctionWriter, Register
+from .writer import I64, FunctionWriter, Register, constant
 
 _VECTOR_BYTES = 64
 
@@ -69,6 +73,10 @@ class _Columns(Inside):
             for base in self.bases
         ]
         along = _Along(rows, bases, lanes)
+        if op.block:
+            zero = identity(op.combinator, type.dtype, lanes.count)
+            along.write_blocks(type.shape[op.axis], zero)
+            return list(totals)
         write_loop(
             w,
             LoopShape(type.shape[op.axis]),
@@ -89,14 +97,59 @@ class _Along(Inside):
     def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
         rows, (total,) = self.rows, totals
         w, op, dtype = rows.w, rows.op, rows.type.dtype
-        distance = -rows.inner if op.reverse else rows.inner
-        source, target = (
-            Spot(dtype, _moved(w, base, rows.type, step.index, distance), 1, None, None, True)
-            for base in self.bases
-        )
+        source, target = self._spots(step.index)
         joined = combine(w, op.combinator, dtype, total, read(w, source, self.lanes))
         write(w, target, total if op.exclusive else joined, self.lanes, None, False)
         return [joined]
+
+    def write_blocks(self, extent: int, zero: Register) -> None:
+        """Running sums of all elements, in blocks."""
+        w, block = self.rows.w, self.rows.op.block
+        whole = extent - extent % block
+        pair = [zero, zero]
+        if whole:
+            bounds = constant(I64, 0), constant(I64, whole), constant(I64, block)
+            with w.loop(*bounds, pair) as loop:
+                loop.carry(*self._write_block(loop.index, block, loop.values))
+            pair = list(loop.results)
+        if whole < extent:
+            self._write_block(constant(I64, whole), extent - whole, pair)
+
+    def _write_block(
+        self, first: Register, count: int, pair: Sequence[Register]
+    ) -> tuple[Register, Register]:
+        """Sums of `count` elements; the sum so far, and what rounding has cut off from it."""
+        w, op = self.rows.w, self.rows.op
+        before, rest = pair
+        spots = self._spots(first)
+        inner: Register | None = None
+        for number in range(count):
+            source, target = (self._moved(spot, number) for spot in spots)
+            value = read(w, source, self.lanes)
+            joined = value if inner is None else w.fadd(inner, value)
+            shown = inner if op.exclusive else joined
+            running = before if shown is None else w.fadd(before, shown)
+            write(w, target, running, self.lanes, None, False)
+            inner = joined
+        assert inner is not None
+        return add_compensated(w, before, rest, inner)
+
+    def _spots(self, index: Register) -> list[Spot]:
+        """Where an element is read and written."""
+        rows = self.rows
+        w, op, dtype = rows.w, rows.op, rows.type.dtype
+        distance = -rows.inner if op.reverse else rows.inner
+        return [
+            Spot(dtype, _moved(w, base, rows.type, index, distance), 1, None, None, True)
+            for base in self.bases
+        ]
+
+    def _moved(self, spot: Spot, number: int) -> Spot:
+        """The element so many places further along the axis."""
+        rows = self.rows
+        distance = -rows.inner if rows.op.reverse else rows.inner
+        bytes = number * distance * spot.dtype.bytes
+        return replace(spot, pointer=shift(rows.w, spot.pointer, bytes))
 
 
 def _moved(

@@ -200,7 +200,9 @@ class Target:
 
     `joins` says that elements may be visited again, so that what is stored is joined with what is there.
     A reduction in registers starts and ends at level `begins`, has all lanes of the vector loop when
-    that loop is `inside` it, and joins `factors` by a `multiply_add` if they are given.
+    that loop is `inside` it, and joins `factors` by a `multiply_add` if they are given.  The total of a compensated
+    sum in registers `is_pair`: what was summed and what rounding cut off; one in memory has the latter at
+    `correction`.
     """
 
     value: Value
@@ -211,13 +213,16 @@ class Target:
     begins: int | None = None
     inside: bool = False
     factors: tuple[Value, Value] | None = None
+    is_pair: bool = False
+    correction: Address | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LoopShape:
     """A loop of `extent` points in steps of `lanes`, `copies` independent steps per round.
 
-    The points that are left at the end are one step of `tail_lanes` lanes, not all of them active.
+    The points that are left at the end are one step of `tail_lanes` lanes, not all of them active.  With a `block`,
+    the loop is over blocks of so many points, which another loop over the same axis goes through.
     """
 
     extent: int
@@ -225,6 +230,7 @@ class LoopShape:
     tail_lanes: int = 1
     copies: int = 1
     is_vector: bool = False
+    block: int = 0
 
     @property
     def steps(self) -> int:
@@ -235,6 +241,11 @@ class LoopShape:
     def tail(self) -> int:
         """How many points are left."""
         return self.extent % self.lanes
+
+    @property
+    def in_rounds(self) -> int:
+        """How many points whole rounds cover."""
+        return self.extent - self.extent % (self.lanes * self.copies)
 
     @property
     def lane_counts(self) -> tuple[int, ...]:

@@ -219,17 +219,18 @@ class FunctionWriter(InstructionWriter):
         carried: Sequence[Register] = (),
         *,
         hint: str = "loop",
+        guarded: bool = True,
     ) -> Generator[Loop]:
         """Write `for index in range(start, stop, step)`, step > 0, with values carried from round
         to round.
 
         The test is at the bottom, behind a guard that is left out when the constants show it to
-        hold. Inside, read `index` and `values` and say `carry(...)`; after the `with`, read
+        hold, or the caller knows (`guarded`). Inside, read `index` and `values` and say `carry(...)`; after the `with`, read
         `results`.
         """
         body, done = self.new_label(hint), self.new_label(f"{hint}.done")
         before = self.block
-        guarded = not _runs_at_least_once(start, stop)
+        guarded = guarded and not _runs_at_least_once(start, stop)
         if guarded:
             self.branch_if(self.icmp("slt", start, stop), body, done)
         else:
