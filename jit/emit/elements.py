@@ -198,9 +198,13 @@ def add_compensated(
     Source: Dekker 1971, "A floating-point technique for extending the available precision", add2.
     """
     following, cut = two_sum(w, total, x)
-    cut = w.fadd(cut, rest)
-    total = corrected(w, following, cut)
-    return total, w.fsub(cut, w.fsub(total, following))
+    return normalized(w, following, w.fadd(cut, rest))
+
+
+def normalized(w: FunctionWriter, total: Register, rest: Register) -> tuple[Register, Register]:
+    """The same sum, with what fits it moved from the rest to the total."""
+    following = corrected(w, total, rest)
+    return following, w.fsub(rest, w.fsub(following, total))
 
 
 def reduction(combinator: Combinator, dtype: DType) -> Reduction:

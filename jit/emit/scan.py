@@ -12,7 +12,7 @@ from math import prod
 
 from ...core.schedule.ops import ScheduledScan
 from ...core.types import TensorType
-from .elements import add_compensated, combine, identity, memory_type
+from .elements import combine, corrected, identity, memory_type, normalized, two_sum
 from .indices import multiply_constant
 from .loops import Inside, LoopStep, write_loop
 from .memory import Lanes, Spot, read, shift, step, write
@@ -20,6 +20,9 @@ from .steps import LoopShape
 from .writer import I64, FunctionWriter, Register, constant
 
 _VECTOR_BYTES = 64
+
+_BATCH = 64
+"""Blocks of a running sum before the total takes over what fits it: their corrections lose 64² · u² at most."""
 
 
 def write_scan(
@@ -108,19 +111,30 @@ class _Along(Inside):
         whole = extent - extent % block
         pair = [zero, zero]
         if whole:
-            bounds = constant(I64, 0), constant(I64, whole), constant(I64, block)
-            with w.loop(*bounds, pair) as loop:
-                loop.carry(*self._write_block(loop.index, block, loop.values))
-            pair = list(loop.results)
+            pair = self._write_batches(whole, pair)
         if whole < extent:
             self._write_block(constant(I64, whole), extent - whole, pair)
+
+    def _write_batches(self, whole: int, pair: Sequence[Register]) -> Sequence[Register]:
+        """Blocks, and after many of them a sum that has all that fits it: doing so each time would make it wait."""
+        w, block = self.rows.w, self.rows.op.block
+        end, size = constant(I64, whole), block * _BATCH
+        with w.loop(constant(I64, 0), end, constant(I64, size), pair) as batches:
+            first = batches.index
+            stop = w.smin(w.value(I64, f"add nsw i64 {first.text}, {size}"), end)
+            step = constant(I64, block)
+            with w.loop(first, stop, step, batches.values, guarded=False) as blocks:
+                blocks.carry(*self._write_block(blocks.index, block, blocks.values))
+            batches.carry(*normalized(w, *blocks.results))
+        return batches.results
 
     def _write_block(
         self, first: Register, count: int, pair: Sequence[Register]
     ) -> tuple[Register, Register]:
         """Sums of `count` elements; the sum so far, and what rounding has cut off from it."""
         w, op = self.rows.w, self.rows.op
-        before, rest = pair
+        total, rest = pair
+        before = corrected(w, total, rest)
         spots = self._spots(first)
         inner: Register | None = None
         for number in range(count):
@@ -132,7 +146,8 @@ class _Along(Inside):
             write(w, target, running, self.lanes, None, False)
             inner = joined
         assert inner is not None
-        return add_compensated(w, before, rest, inner)
+        total, cut = two_sum(w, total, inner)
+        return total, w.fadd(rest, cut)
 
     def _spots(self, index: Register) -> list[Spot]:
         """Where an element is read and written."""
