@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec
 
 from .core import ops
 from .core.errors import DTypeError, RankError
 from .core.ir import Builder, Value
 from .core.ops.nest import Bounds
-from .core.types import BOOL, I8, I64
+from .core.types import BOOL, F32, I8, I64
 from .functions import as_rep, erf, exp, log, rsqrt, select, sqrt, square, stop_gradient
 from .reps import Rep
 from .staging import primitive
 from .staging.primitive import located
 from .staging.spec import TensorSpec
+
+_P = ParamSpec("_P")
+
+
+def _in_f32(function: Callable[_P, Rep]) -> Callable[_P, Rep]:
+    """The function, computed in f32 where its first argument is f16 or bf16, whose squares and sums overflow."""
+
+    @wraps(function)
+    def wide(*args: _P.args, **kwargs: _P.kwargs) -> Rep:
+        first, *others = args
+        rep = as_rep(first)
+        spec = rep.expression.type
+        if not isinstance(spec, TensorSpec) or not spec.dtype.is_float or spec.dtype.bits != 16:
+            return function(*args, **kwargs)
+        run: Callable[..., Rep] = function
+        return run(rep.cast(F32), *others, **kwargs).cast(spec.dtype)
+
+    return wide
 
 
 def sigmoid(x: Any, /) -> Rep:
@@ -38,6 +58,7 @@ def gelu(x: Any, /) -> Rep:
     return rep * 0.5 * (erf(rep * math.sqrt(0.5)) + 1.0)
 
 
+@_in_f32
 def softmax(x: Any, /, axis: int = -1) -> Rep:
     """exp(x) / Σ exp(x) along `axis`, without overflow."""
     rep = as_rep(x)
@@ -45,6 +66,7 @@ def softmax(x: Any, /, axis: int = -1) -> Rep:
     return powers / powers.sum(axis, keepdims=True)
 
 
+@_in_f32
 def log_softmax(x: Any, /, axis: int = -1) -> Rep:
     """log softmax(x) along `axis`, without overflow."""
     rep = as_rep(x)
@@ -52,6 +74,7 @@ def log_softmax(x: Any, /, axis: int = -1) -> Rep:
     return shifted - log(exp(shifted).sum(axis, keepdims=True))
 
 
+@_in_f32
 def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
     """log Σ exp(x) along the axes; −∞ (with derivative 0) where all elements are −∞."""
     rep = as_rep(x)
@@ -64,6 +87,7 @@ def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
     return value if keepdims else _without(value, axis)
 
 
+@_in_f32
 def norm(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
     """√Σx² along the axes; derivative 0 at the zero vector."""
     total = square(as_rep(x)).sum(axis, keepdims=keepdims)
@@ -115,10 +139,7 @@ def layer_norm(x: Any, /, *parameters: Any, epsilon: float = 1e-5) -> Rep:
     """(x − mean) / √(var + ε) over the last axis, then · scale + offset if these are given."""
     if len(parameters) not in (0, 2):
         raise located(RankError("layer_norm takes x alone, or x, scale and offset"))
-    rep = as_rep(x)
-    centered = rep - rep.mean(-1, keepdims=True)
-    variance = square(centered).mean(-1, keepdims=True)
-    normal = centered * rsqrt(variance + epsilon)
+    normal = _normal(x, epsilon)
     if not parameters:
         return normal
     scale, offset = map(as_rep, parameters)
@@ -130,6 +151,15 @@ def layer_norm(x: Any, /, *parameters: Any, epsilon: float = 1e-5) -> Rep:
                 )
             )
     return normal * scale + offset
+
+
+@_in_f32
+def _normal(x: Any, epsilon: float) -> Rep:
+    """(x − mean) / √(var + ε) over the last axis."""
+    rep = as_rep(x)
+    centered = rep - rep.mean(-1, keepdims=True)
+    variance = square(centered).mean(-1, keepdims=True)
+    return centered * rsqrt(variance + epsilon)
 
 
 def _without(x: Rep, axis: Any) -> Rep:

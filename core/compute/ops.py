@@ -10,6 +10,7 @@ from ..ir.graph import Effect, Emitter, Op, Value
 from ..ops.arithmetic import Multiply
 from ..ops.bytes import ADDRESS
 from ..ops.combinator import Combinator
+from ..ops.contraction import product
 from ..ops.nest import Access, Affine, Output, build_nest, coordinate
 from ..types import (
     Array,
@@ -49,8 +50,7 @@ class MatrixProduct(Op):
     def evaluate(self, a: Array, b: Array) -> Array:
         left = a.swapaxes(-1, -2) if self.transpose_a else a
         right = b.swapaxes(-1, -2) if self.transpose_b else b
-        product: Array = left @ right
-        return product
+        return product(left, right)
 
     def nest(self, b: Emitter, x: Value, y: Value) -> Value:
         """The product as a nest over (…, m, n, k), for targets without a BLAS."""

@@ -232,6 +232,15 @@ def _wide(b: Emitter, x: Value) -> Value:
     return b.emit(DataTypeCast(F32), x) if x.tensor.dtype.bits == 16 else x
 
 
+def _in_f32(rule: Rule) -> Rule:
+    """The rule, with 16-bit floats computed as f32: their squares and sums overflow."""
+
+    def wide(b: Emitter, x: Value) -> Value:
+        return _narrow(b, rule(b, _wide(b, x)), x)
+
+    return wide
+
+
 def _narrow(b: Emitter, y: Value, x: Value) -> Value:
     dtype = x.tensor.dtype
     return b.emit(DataTypeCast(dtype), y) if y.tensor.dtype != dtype else y
@@ -245,14 +254,14 @@ BUILTINS: Mapping[str, Definition] = MappingProxyType(
         "softplus": Definition(_softplus),
         "silu": Definition(_silu),
         "gelu": Definition(_gelu),
-        "softmax": Definition(_softmax, has_axis=True),
-        "logSoftmax": Definition(_log_softmax, has_axis=True),
-        "logSumExp": Definition(_log_sum_exp, has_axis=True),
+        "softmax": Definition(_in_f32(_softmax), has_axis=True),
+        "logSoftmax": Definition(_in_f32(_log_softmax), has_axis=True),
+        "logSumExp": Definition(_in_f32(_log_sum_exp), has_axis=True),
         "sum": Definition(_reduction(Combinator.ADD), accepts=_NUMERIC),
         "product": Definition(_reduction(Combinator.MULTIPLY), accepts=_NUMERIC),
         "mean": Definition(_mean),
         "variance": Definition(_variance),
-        "l2Norm": Definition(_l2_norm),
+        "l2Norm": Definition(_in_f32(_l2_norm)),
         "min": Definition(_extremum(Combinator.MIN, Minimum()), (1, 2), _NUMERIC),
         "max": Definition(_extremum(Combinator.MAX, Maximum()), (1, 2), _NUMERIC),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -53,6 +54,10 @@ class Combinator(enum.Enum):
         function = _FUNCTIONS[self]
         if isinstance(function, Extremum):
             return function.reduce(x, axes)
+        if x.dtype.kind == "f" and self is Combinator.ADD:
+            return _sum(x, axes)
+        if x.dtype == np.float16:
+            return self.reduce(x.astype(np.float32), axes).astype(x.dtype)
         return np.asarray(function.reduce(x, axis=axes, dtype=None if self.is_logical else x.dtype))
 
     def accumulate(self, x: Array, axis: int) -> Array:
@@ -60,11 +65,50 @@ class Combinator(enum.Enum):
         function = _FUNCTIONS[self]
         if isinstance(function, Extremum):
             return function.accumulate(x, axis)
+        if x.dtype.kind == "f" and self is Combinator.ADD:
+            return _running_sum(x, axis)
+        if x.dtype == np.float16:
+            return self.accumulate(x.astype(np.float32), axis).astype(x.dtype)
         return np.asarray(function.accumulate(x, axis, dtype=x.dtype))
 
     def join(self, x: Array, where: tuple[Array, ...], values: Array) -> None:
         """Combine elements of x, in place, with the values that fall on them, one after the other."""
-        _FUNCTIONS[self].at(x, where, values)
+        function = _FUNCTIONS[self]
+        if x.dtype.kind == "f" and self is Combinator.ADD:
+            wide = x.astype(np.float64)
+            np.add.at(wide, where, values.astype(np.float64))
+            x[...] = wide
+        else:
+            function.at(x, where, values)
+
+
+def _sum(x: Array, axes: tuple[int, ...]) -> Array:
+    """Of narrower floats in f64, of f64 in pairs: NumPy adds one by one along any axis but the last."""
+    if x.itemsize < 8:
+        return np.asarray(np.add.reduce(x, axis=axes, dtype=np.float64)).astype(x.dtype)
+    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    count = math.prod(x.shape[axis] for axis in axes)
+    rows = np.transpose(x, (*axes, *kept)).reshape(count, *(x.shape[axis] for axis in kept))
+    while len(rows) > 1:
+        half = len(rows) // 2
+        pairs = rows[:half] + rows[half : 2 * half]
+        rows = np.concatenate([pairs, rows[2 * half :]]) if len(rows) % 2 else pairs
+    return np.asarray(np.add.reduce(rows, axis=0))
+
+
+def _running_sum(x: Array, axis: int) -> Array:
+    """Of narrower floats in f64, of f64 by doubling: after step k, yᵢ is the sum of the last 2ᵏ elements up to i.
+
+    Source: Hillis & Steele 1986, "Data parallel algorithms".
+    """
+    if x.itemsize < 8:
+        return np.asarray(np.add.accumulate(x, axis, dtype=np.float64)).astype(x.dtype)
+    y = np.moveaxis(x, axis, 0)
+    step = 1
+    while step < len(y):
+        y = np.concatenate([y[:step], y[:-step] + y[step:]])
+        step *= 2
+    return np.moveaxis(y, 0, axis)
 
 
 _FUNCTIONS: Final[Mapping[Combinator, np.ufunc | Extremum]] = {

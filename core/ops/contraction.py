@@ -50,7 +50,7 @@ class Dot(Bilinear):
 
     def evaluate(self, u: Array, v: Array) -> Array:
         with np.errstate(all="ignore"):
-            return np.asarray(np.matmul(u, v))
+            return product(u, v)
 
     def transpose_rule(
         self, b: Emitter, xs: Sequence[Value], ct: Value
@@ -102,6 +102,14 @@ class Dot(Bilinear):
             b, (*result.shape, extent), reads, [output],
             lambda inner, _, read: [inner.emit(Multiply(), *read)],
         )[0]  # fmt: skip
+
+
+def product(u: Array, v: Array) -> Array:
+    """NumPy's `u @ v`, of floats computed in f64 and rounded once."""
+    if u.dtype.kind != "f" or u.itemsize == 8:
+        return np.asarray(np.matmul(u, v))
+    wide = np.matmul(u.astype(np.float64), v.astype(np.float64))
+    return np.asarray(wide).astype(u.dtype)
 
 
 def _rows(shape: Shape) -> Shape:

@@ -20,6 +20,7 @@ from ..ir.graph import Emitter, Value
 from ..types import MAX_BYTES, Array, Shape, TensorType, same_dtype
 from .arithmetic import Multiply
 from .combinator import Combinator
+from .contraction import product
 from .forms import Bilinear, check_kind
 from .formulas import number
 from .movement import Reverse, Transpose, reshaped
@@ -165,7 +166,7 @@ class Convolve(Bilinear):
         columns = np.transpose(x, order).reshape(batch, groups, taps, math.prod(places))
         made = kernel.shape[0]
         with np.errstate(all="ignore"):
-            result = np.matmul(kernel.reshape(groups, made // groups, taps), columns)
+            result = product(kernel.reshape(groups, made // groups, taps), columns)
         return np.asarray(result.reshape(batch, made, *places))
 
     def transpose_rule(

@@ -110,7 +110,7 @@ class ScatterAdd(Linear):
         rows = np.moveaxis(result, self.axis, 0)
         leading = (*updates.shape[: self.axis], indices.size, *self.shape[self.axis + 1 :])
         values = np.moveaxis(updates.reshape(leading), self.axis, 0)
-        np.add.at(rows, where.ravel()[kept], values[kept])
+        Combinator.ADD.join(rows, (where.ravel()[kept],), values[kept])
         return result
 
     def transpose_rule(

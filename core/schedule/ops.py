@@ -115,9 +115,7 @@ class Gemm(Op):
         return MatrixProduct(self.transpose_a, self.transpose_b).evaluate(a, b)
 
 
-def sizes_of(
-    op: Gemm | MatrixProduct, a: TensorType, b: TensorType
-) -> tuple[int, int, int]:
+def sizes_of(op: Gemm | MatrixProduct, a: TensorType, b: TensorType) -> tuple[int, int, int]:
     """m, n and k of one product; a batch of matrices times one matrix is one product of that many rows."""
     *_, rows, columns = a.shape
     m, k = (columns, rows) if op.transpose_a else (rows, columns)

@@ -46,7 +46,6 @@ from .ops import (
     Gemm,
     Loops,
     Place,
-    sizes_of,
     ScheduledAddressOf,
     ScheduledAllocateBytes,
     ScheduledCall,
@@ -57,6 +56,7 @@ from .ops import (
     ScheduledReadBytes,
     ScheduledScan,
     ScheduledWhile,
+    sizes_of,
 )
 from .sums import accumulated_sums, compensated_outputs, is_folded, product_chunk, scan_block
 from .target import Target

@@ -119,7 +119,8 @@ class _Chains:
                     return _sizes(points, length, inner), False
         most = self.most(compensated=True) - joins
         ways = [
-            (length, max(1, most - length * unit + 1)) for length in range(1, max(1, most // unit) + 1)
+            (length, max(1, most - length * unit + 1))
+            for length in range(1, max(1, most // unit) + 1)
         ]
         cost = self.accumulators + 1, _COMPENSATION
         best = min(ways, key=lambda way: cost[0] / way[0] + cost[1] / (way[0] * way[1]))

@@ -131,9 +131,7 @@ def _is_block(op: Loops, number: int) -> bool:
     block, axis = op.blocks[number] if op.blocks else 0, op.order[number]
     lanes = op.lanes if axis == op.vector else 1
     accumulators = op.accumulators if axis == op.order[-1] else 1
-    return block == 0 or (
-        block % (lanes * accumulators) == 0 and axis in op.order[number + 1 :]
-    )
+    return block == 0 or (block % (lanes * accumulators) == 0 and axis in op.order[number + 1 :])
 
 
 def _in_blas(type: Type) -> Type | None:

@@ -240,7 +240,8 @@ class _Call:
         sizes = [self._integer(size) for size in (m, n)]
         one, zero, apart = constant(self.number, 1), constant(self.number, 0), self._integer(1)
         self.w.call_void(
-            SYMBOL + name, [*order, *sizes, one, a, self._integer(leading), x, apart, zero, y, apart]
+            SYMBOL + name,
+            [*order, *sizes, one, a, self._integer(leading), x, apart, zero, y, apart],
         )
 
     def _integer(self, value: int) -> Register:

@@ -147,7 +147,9 @@ def _write_rounds(
 
     points = shape.lanes * shape.copies
     if span is None or span.start is None:
-        last = _repeat(w, constant(I64, 0), constant(I64, shape.in_rounds), points, all_totals, round)
+        last = _repeat(
+            w, constant(I64, 0), constant(I64, shape.in_rounds), points, all_totals, round
+        )
     elif span.stop is None:
         last = round(span.start, all_totals)
     else:

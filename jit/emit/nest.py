@@ -61,7 +61,10 @@ def _group_of(instruction: Instruction) -> int:
 
 
 def _write_shared(
-    w: FunctionWriter, writers: Sequence[NestWriter], level: int, totals: Sequence[Sequence[Register]]
+    w: FunctionWriter,
+    writers: Sequence[NestWriter],
+    level: int,
+    totals: Sequence[Sequence[Register]],
 ) -> list[list[Register]]:
     """Everything inside of `level` loops, where the loop at that level is one for all; their carried totals."""
     if len(writers) == 1:

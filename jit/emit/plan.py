@@ -253,9 +253,7 @@ class _Planner:
             raise InternalError("a compensated sum in memory has no place for its corrections")
         if number in self.corrected and not is_folded(self.op.order, self.op.blocks):
             base += len(self.op.outputs) - number + self.corrected.index(number)
-            correction, _ = self.addresses.plan(
-                base, written.type, written.indices, written.bounds
-            )
+            correction, _ = self.addresses.plan(base, written.type, written.indices, written.bounds)
         elif self.op.compensated and self.afresh and begins is not None:
             is_pair = is_float_sum(written) and begins <= self.afresh[0]
         return Target(
