@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError
 from ..ir.graph import Emitter, Op, Value
-from ..types import I64, Array, DType, Shape, TensorType, scalar
+from ..types import F32, I64, Array, DType, Shape, TensorType, scalar
 from .casting import DataTypeCast
 from .combinator import Combinator
 from .comparison import Equal, Select
@@ -125,8 +125,15 @@ class ScatterAdd(Linear):
         after = self.axis + indices.tensor.rank
         reads = [(indices, Access(point[self.axis : after])), (updates, Access(point))]
         target: tuple[Index, ...] = (*point[: self.axis], Loaded(0), *point[after:])
-        output = Output(updates.tensor.with_shape(self.shape), target, Combinator.ADD, self.bounds)
-        return build_nest(b, shape, reads, [output], lambda _, __, read: [read[1]])[0]
+        dtype = updates.tensor.dtype
+        wide = F32 if dtype.is_float and dtype.bits == 16 else dtype  # halves are summed in f32
+        output = Output(TensorType(self.shape, wide), target, Combinator.ADD, self.bounds)
+
+        def body(inner: Emitter, _: Sequence[Value], read: Sequence[Value]) -> list[Value]:
+            return [read[1] if wide is dtype else inner.emit(DataTypeCast(wide), read[1])]
+
+        result = build_nest(b, shape, reads, [output], body)[0]
+        return result if wide is dtype else b.emit(DataTypeCast(dtype), result)
 
 
 @dataclass(frozen=True)

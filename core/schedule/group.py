@@ -185,7 +185,8 @@ def _block_of_rows(members: Sequence[Step]) -> int:
         assert isinstance(nest, Nest) and plan is not None
         plan = _single_rows(nest, plan)
         if plan.blocks and plan.blocks[0]:
-            found.append(plan.blocks[0])
+            sizes = zip(plan.order, plan.blocks, strict=True)
+            found.append(min(size for axis, size in sizes if size and axis == plan.order[0]))
     return min(found, default=0)
 
 
@@ -205,14 +206,13 @@ def _shared(instruction: Instruction, plan: LoopPlan, block: int) -> LoopPlan:
     plan = _single_rows(nest, plan)
     if not block:
         return plan
-    blocks = plan.blocks or (0,) * len(plan.order)
-    if not blocks[0]:
-        return replace(plan, order=(plan.order[0], *plan.order), blocks=(block, *blocks))
-    outer = plan.order[0]
-    inner = tuple(axis for axis in plan.order if axis != outer)
+    outer, blocks = plan.order[0], plan.blocks or (0,) * len(plan.order)
+    rest = [loop for loop in zip(plan.order, blocks, strict=True) if loop[0] != outer]
+    has_own = any(size for _, size in rest)
     return replace(
         plan,
-        order=(outer, outer, *inner),
-        blocks=(block, *(0 for _ in (outer, *inner))),
-        accumulators=plan.accumulators if plan.order[1] == outer else 1,
+        order=(outer, outer, *(axis for axis, _ in rest)),
+        blocks=(block, 0, *(size for _, size in rest)),
+        compensated=plan.compensated or not has_own,
+        accumulators=plan.accumulators if plan.order[-1] != outer else 1,
     )

@@ -99,7 +99,7 @@ class _Chains:
         return math.floor(min(s.bound - self.tree(s) for s in self.sums)) - rest
 
     def blocks(self, axis: int, unit: int) -> tuple[tuple[int, ...], bool]:
-        """The points of blocks of `axis`, outer ones first, each of `unit` additions; whether they need compensation."""
+        """The points of blocks of `axis`, outer ones first, each of `unit` additions; whether to compensate."""
         is_innermost = axis == self.order[-1]
         steps = self.rounds if is_innermost else self.nest.extents[axis]
         joins = _log2(self.accumulators) if is_innermost else 0
@@ -210,12 +210,15 @@ def compensated_outputs(op: Loops) -> tuple[int, ...]:
 
 
 def accumulated_sums(nest: Nest, order: Sequence[int]) -> tuple[int, ...]:
-    """The outputs that are sums accumulated in memory, each at an element for each of its axes."""
+    """The outputs that are sums of f32 or f64 accumulated in memory, each at an element for each of its axes."""
     order = [axis for axis in order if nest.extents[axis] > 1]
     return tuple(
         number
         for number, written in enumerate(nest.outputs)
-        if is_float_sum(written) and 0 not in nest.extents and _is_accumulated(written, order)
+        if is_float_sum(written)
+        and written.type.dtype.bits >= 32
+        and 0 not in nest.extents
+        and _is_accumulated(written, order)
     )
 
 

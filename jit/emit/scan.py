@@ -107,7 +107,7 @@ class _Along(Inside):
 
     def write_blocks(self, extent: int, zero: Register) -> None:
         """Running sums of all elements, in blocks."""
-        w, block = self.rows.w, self.rows.op.block
+        block = self.rows.op.block
         whole = extent - extent % block
         pair = [zero, zero]
         if whole:

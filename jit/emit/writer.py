@@ -225,8 +225,8 @@ class FunctionWriter(InstructionWriter):
         to round.
 
         The test is at the bottom, behind a guard that is left out when the constants show it to
-        hold, or the caller knows (`guarded`). Inside, read `index` and `values` and say `carry(...)`; after the `with`, read
-        `results`.
+        hold, or the caller knows (`guarded`). Inside, read `index` and `values` and say
+        `carry(...)`; after the `with`, read `results`.
         """
         body, done = self.new_label(hint), self.new_label(f"{hint}.done")
         before = self.block

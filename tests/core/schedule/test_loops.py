@@ -75,7 +75,7 @@ def test_no_vectors_without_vector_registers() -> None:
 
 def test_a_row_sum_is_a_vector_of_partial_sums() -> None:
     (op,) = loops_of(module_of(lambda b, x: b.emit(Reduce(Combinator.ADD, (1,)), x), f32(8, 1000)))
-    assert (op.order, op.vector, op.lanes) == ((0, 1), 1, 16)
+    assert (op.order, op.vector, op.lanes) == ((0, 1, 1), 1, 16)
     assert op.accumulators == 4
 
 
@@ -89,13 +89,13 @@ def test_an_expensive_reduction_needs_one_accumulator() -> None:
 
 def test_a_column_sum_keeps_a_vector_of_columns() -> None:
     (op,) = loops_of(module_of(lambda b, x: b.emit(Reduce(Combinator.ADD, (0,)), x), f32(64, 48)))
-    assert (op.order, op.vector, op.lanes) == ((1, 0), 1, 16)
+    assert (op.order, op.vector, op.lanes) == ((1, 0, 0), 1, 16)
 
 
 def test_a_large_column_sum_follows_memory() -> None:
     shape = (4096, 512)
     (op,) = loops_of(module_of(lambda b, x: b.emit(Reduce(Combinator.ADD, (0,)), x), f32(*shape)))
-    assert (op.order, op.vector) == ((0, 1), 1)
+    assert (op.order, op.blocks, op.vector) == ((0, 1, 0), (16, 0, 0), 1)
 
 
 def test_a_small_product_runs_along_its_columns() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from nnkit.core.ops.nest import Nest
 from nnkit.core.ops.terminators import Return
 from nnkit.core.schedule.ops import Loops, Place, arena, output
 from nnkit.core.schedule.plan import returned_values
+from nnkit.core.schedule.sums import compensated_outputs, is_folded
 from nnkit.core.types import DTYPES, Array, DType, TensorType, TupleType, Type
 from nnkit.jit.emit.calls import STACK_BYTES
 from nnkit.jit.emit.checks import error_of
@@ -37,6 +38,8 @@ class Decisions:
     lanes: int = 1
     accumulators: int = 1
     group: int = -1
+    blocks: tuple[int, ...] = ()
+    compensated: bool = False
 
 
 class CheckFailed(Exception):
@@ -67,7 +70,13 @@ def scheduled(
                 offset += -(-max(result.tensor.bytes, 1) // 64) * 64
             found.append(places[result])
         decided = decisions[min(number, len(decisions) - 1)] if decisions else Decisions()
-        instruction.op = looped(instruction.op, tuple(found), decided)
+        op = looped(instruction.op, tuple(found), decided)
+        corrections: list[Place] = []
+        for written in compensated_outputs(op):
+            corrections.append(arena(offset))
+            size = -(-instruction.results[written].tensor.bytes // 64) * 64
+            offset += 2 * size if is_folded(op.order, op.blocks) else size
+        instruction.op = replace(op, corrections=tuple(corrections))
         number += 1
     return finish(b, returned)
 
@@ -96,6 +105,8 @@ def looped(nest: Nest, places: tuple[Place, ...], decided: Decisions) -> Loops:
         decided.lanes,
         decided.accumulators,
         decided.group,
+        decided.blocks,
+        decided.compensated,
     )
 
 
