@@ -17,7 +17,7 @@ from ..schedule.ops import (
     ScheduledScan,
     ScheduledWhile,
 )
-from ..schedule.sums import compensated_outputs
+from ..schedule.sums import compensated_outputs, scan_block
 from ..types import F32, F64, I64, TensorType, Type, scalar
 
 UNIT = 64
@@ -92,11 +92,16 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
             if len(op.places) != len(op.outputs):
                 yield f"{len(op.places)} places for {len(op.outputs)} outputs"
             places = op.places
-        case Gemm(place=place):
+        case Gemm(place=place) as op:
             if any(x.type != _in_blas(x.type) for x in instruction.operands):
                 yield "the BLAS multiplies f32 and f64 only"
+            if op.chunk < 0 or len(op.corrections) != (op.chunk > 0):
+                yield f"{len(op.corrections)} corrections for chunks of {op.chunk}"
             places = (place,)
-        case ScheduledScan(place=place):
+        case ScheduledScan(place=place) as op:
+            dtype = instruction.result.tensor.dtype
+            if op.block < 0 or (op.block and not scan_block(op.combinator, dtype)):
+                yield f"a running {op.combinator} of {dtype} has no blocks of {op.block}"
             places = (place,)
         case ScheduledCall() | ScheduledIf() | ScheduledWhile() | ScheduledFor() as op:
             if len(op.places) != len(instruction.results):
@@ -104,6 +109,9 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
             places = op.places
         case _:
             return
+    for place in _corrections_of(instruction):
+        if place.space != "arena" or not _is_place(place, scalar(I64), 0, 0 if is_body else UNIT):
+            yield f"{place} is no place for corrections"
     for place, result in zip(places, instruction.results, strict=False):
         if not _is_place(place, result.type, outputs, 0 if is_body else UNIT):
             yield f"{place} is no place for a buffer"
@@ -117,7 +125,7 @@ def _loop_violations(op: Loops) -> Iterator[str]:
         yield f"the order of loops {list(op.order)} does not visit each of {len(axes)} axes once"
     elif len(blocks) != len(op.order) or not all(_is_block(op, n) for n in range(len(blocks))):
         yield f"blocks {list(blocks)} do not fit the order of loops {list(op.order)}"
-    corrected = compensated_outputs(op)
+    corrected = compensated_outputs(op) if len(blocks) == len(op.order) else ()
     if len(op.corrections) != len(corrected):
         yield f"{len(op.corrections)} corrections for {len(corrected)} sums accumulated in memory"
     if op.vector not in (-1, *axes):
@@ -131,7 +139,21 @@ def _is_block(op: Loops, number: int) -> bool:
     block, axis = op.blocks[number] if op.blocks else 0, op.order[number]
     lanes = op.lanes if axis == op.vector else 1
     accumulators = op.accumulators if axis == op.order[-1] else 1
-    return block == 0 or (block % (lanes * accumulators) == 0 and axis in op.order[number + 1 :])
+    if block == 0:
+        return True
+    inner = zip(op.order[number + 1 :], op.blocks[number + 1 :], strict=False)
+    sizes = [size for other, size in inner if other == axis]
+    return (
+        block > 0
+        and block % (lanes * accumulators) == 0
+        and bool(sizes)
+        and (sizes[0] == 0 or (sizes[0] > 0 and block % sizes[0] == 0))
+    )
+
+
+def _corrections_of(instruction: Instruction) -> tuple[Place, ...]:
+    op = instruction.op
+    return op.corrections if isinstance(op, Loops | Gemm) else ()
 
 
 def _in_blas(type: Type) -> Type | None:

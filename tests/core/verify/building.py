@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from nnkit.core.ir import (
     Builder,
@@ -100,6 +101,6 @@ LOOPS = Loops((4,), (Access(POINT),), (Output(X, POINT),), (output(0),), (0,))
 
 
 def loops(
-    *, places: tuple[Place, ...] = (output(0),), order: tuple[int, ...] = (0,), **more: int
+    *, places: tuple[Place, ...] = (output(0),), order: tuple[int, ...] = (0,), **more: Any
 ) -> Module:
     return with_nest(Loops((4,), (Access(POINT),), (Output(X, POINT),), places, order, **more))

@@ -110,6 +110,41 @@ def test_rule_29_loops() -> None:
     assert "a vector of 1 lanes with 0 accumulators does not exist" in found(loops(accumulators=0))
 
 
+def test_rule_29_blocks() -> None:
+    verify(loops(order=(0, 0), blocks=(2, 0)))
+    verify(loops(order=(0, 0, 0), blocks=(2, 1, 0), compensated=True))
+    fit = "do not fit the order of loops"
+    for order, blocks in (((0, 0), (-2, 0)), ((0, 0), (2,)), ((0, 0, 0), (2, 3, 0))):
+        text = found(loops(order=order, blocks=blocks))
+        assert fit in text or "does not visit each of 1 axes once" in text
+    for order, blocks in (((0,), (2,)), ((0, 0), (0, 0))):
+        assert "does not visit each of 1 axes once" in found(loops(order=order, blocks=blocks))
+    assert fit in found(loops(order=(0, 0), blocks=(0, 2)))
+    assert fit in found(loops(order=(0, 0), blocks=(3, 0), vector=0, lanes=2))
+    assert "1 corrections for 0 sums accumulated in memory" in found(
+        loops(order=(0, 0), blocks=(2, 0), compensated=True, corrections=(arena(64),))
+    )
+
+
+def test_rule_30_corrections() -> None:
+    def product(b: Builder, x: Value) -> Value:
+        return b.emit(Gemm(output(0), chunk=2), x, x)
+
+    def misplaced(b: Builder, x: Value) -> Value:
+        return b.emit(Gemm(output(0), chunk=2, corrections=(output(0),)), x, x)
+
+    def scan(b: Builder, x: Value) -> Value:
+        return b.emit(ScheduledScan(Combinator.MAX, 0, place=output(0), block=8), x)
+
+    square = TensorType((2, 2), F64)
+    for build, type, text in (
+        (product, square, "0 corrections for chunks of 2"),
+        (misplaced, square, "output 0 is no place for corrections"),
+        (scan, X, "has no blocks of 8"),
+    ):
+        assert text in found(module_of(function(build, type), stage=Stage.SCHEDULE))
+
+
 def test_rule_30_places() -> None:
     assert (ALIGNMENT, RESERVED) == (UNIT, UNIT)
     for place in (arena(0), arena(-64), arena(96), output(1), output(-1), Place("stack", 64)):

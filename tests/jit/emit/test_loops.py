@@ -10,7 +10,7 @@ import pytest
 
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.ops.nest import Output, coordinate
-from nnkit.core.types import F16, F32, F64, I32, Array, DType, Shape, TensorType
+from nnkit.core.types import F16, F32, I32, Array, DType, Shape, TensorType
 
 from .running import Decisions, compare, expected, run_all, scheduled
 from .test_nest import access, mapped
@@ -24,8 +24,8 @@ def ways(extents: Shape, kept: frozenset[int]) -> Iterator[Decisions]:
     for order in itertools.permutations(axes):
         for axis in sorted(set(axes) - kept):
             place = order.index(axis)
-            for vector, lanes in ((-1, 1), *((v, 4) for v in axes)):
-                for accumulators in (1, 2):
+            for vector, lanes in ((-1, 1), *((v, 4) for v in {0, len(extents) - 1})):
+                for accumulators in (1, 2) if order[-1] == axis else (1,):
                     unit = lanes if vector == axis else 1
                     unit *= accumulators if order[-1] == axis else 1
                     for first, sizes in ((place, (6, 3)), (place, (1,)), (0, (2,))):
@@ -45,11 +45,11 @@ def ways(extents: Shape, kept: frozenset[int]) -> Iterator[Decisions]:
                             )
 
 
-@pytest.mark.parametrize("dtype", [F32, F64, F16, I32], ids=str)
+@pytest.mark.parametrize("dtype", [F32, F16, I32], ids=str)
 @pytest.mark.parametrize("by", [Combinator.ADD, Combinator.MAX], ids=str)
 @pytest.mark.parametrize(
     ("extents", "kept"),
-    [((27,), ()), ((5, 19), (0,)), ((19, 6), (1,)), ((3, 11), ()), ((2, 3, 7), (1,))],
+    [((27,), ()), ((5, 19), (0,)), ((19, 6), (1,)), ((2, 3, 7), (1,))],
     ids=str,
 )
 def test_blocks_anywhere(
@@ -78,13 +78,13 @@ def test_blocks_anywhere(
 
 
 def test_a_compensated_sum_keeps_what_rounding_cuts_off() -> None:
-    array: Array = np.full(3001, 0.1, np.float32)
-    type = TensorType((3001,), F32)
-    build = mapped((3001,), [access(D[0])], Output(TensorType((), F32), (), Combinator.ADD))
+    array: Array = np.full(30_001, 0.1, np.float32)
+    type = TensorType((30_001,), F32)
+    build = mapped((30_001,), [access(D[0])], Output(TensorType((), F32), (), Combinator.ADD))
     decisions = [
         Decisions((0, 0), -1, 1, 1, -1, (8, 0), compensated) for compensated in (False, True)
     ]
     functions = [scheduled([type], build, decided) for decided in decisions]
-    wanted = float(np.float32(0.1)) * 3001
+    wanted = float(np.float32(0.1)) * 30_001
     plain, compensated = (abs(float(found[0]) - wanted) for found in run_all(functions, [array]))
     assert compensated <= 8 * 2**-24 * wanted < plain
