@@ -89,7 +89,7 @@ def _write_shared(
     result: list[list[Register]] = []
     for writer, part, given in zip(writers, _parts(writers, level, after), totals, strict=True):
         writer.finish(level, part[len(given) :])
-        result.append(part[: len(given)])
+        result.append(list(part[: len(given)]))
     return result
 
 

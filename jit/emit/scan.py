@@ -109,7 +109,7 @@ class _Along(Inside):
         """Running sums of all elements, in blocks."""
         block = self.rows.op.block
         whole = extent - extent % block
-        pair = [zero, zero]
+        pair: Sequence[Register] = [zero, zero]
         if whole:
             pair = self._write_batches(whole, pair)
         if whole < extent:
