@@ -19,7 +19,8 @@ from ..compute.cost import LOAD, STORE, cost_of_op
 from ..ir import Instruction
 from ..ops.nest import Affine, Bounds, Index, Loaded, Nest
 from ..types import F32, I64, DType, TensorType
-from .sums import BlockPlan, is_float_sum, plan_rows, plan_sums
+from .ops import is_float_sum
+from .sums import BlockPlan, plan_rows, plan_sums
 from .target import Target
 
 _PER_LANE = 2.0
@@ -64,7 +65,8 @@ def plan_loops(instruction: Instruction, nest: Nest, target: Target) -> LoopPlan
     order = _order(nest, summed, vector, target)
     lanes = min(lanes, _power_below(nest.extents[vector])) if vector >= 0 else 1
     plan = BlockPlan(order)
-    if _follows_memory(nest, order, summed):
+    has_sums = bool(summed) and any(is_float_sum(written) for written in nest.outputs)
+    if has_sums and _follows_memory(nest, order, summed):
         plan = plan_rows(nest, order, vector, in_registers=_adds_only(instruction, nest, vector))
     accumulators = 1
     if plan.order and plan.order[-1] in summed:
@@ -73,7 +75,7 @@ def plan_loops(instruction: Instruction, nest: Nest, target: Target) -> LoopPlan
         points = max(plan.blocks) if is_block else nest.extents[innermost]
         steps = points // (lanes if innermost == vector else 1)
         accumulators = _accumulators(_body_cost(instruction), steps)
-    if not plan.blocks:
+    if has_sums and not plan.blocks:
         plan = plan_sums(nest, plan.order, vector, lanes, accumulators)
     return LoopPlan(plan.order, vector, lanes, accumulators, plan.blocks, plan.compensated)
 
@@ -99,11 +101,10 @@ def _adds_only(instruction: Instruction, nest: Nest, vector: int) -> bool:
 
 
 def _follows_memory(nest: Nest, order: Sequence[int], summed: frozenset[int]) -> bool:
-    """Whether float sums are accumulated in memory."""
+    """Whether sums are accumulated in memory."""
     axes = [axis for axis in order if nest.extents[axis] > 1]
     return (
-        any(is_float_sum(written) for written in nest.outputs)
-        and bool(axes)
+        bool(axes)
         and axes[-1] not in summed
         and any(axis in summed for axis in axes)
         and 0 not in nest.extents

@@ -8,14 +8,16 @@ the buffer lies.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ..compute.ops import Call, CallAddress, MatrixProduct
 from ..ir.graph import Op
 from ..ops.bytes import AddressOf, AllocateBytes, FunctionAddress, ReadBytes
+from ..ops.combinator import Combinator
 from ..ops.control import For, If, While
-from ..ops.nest import Nest
+from ..ops.nest import Nest, Output
 from ..ops.scan import Scan
 from ..types import Array, TensorType
 
@@ -84,6 +86,47 @@ class Loops(Nest):
     blocks: tuple[int, ...] = ()
     compensated: bool = False
     corrections: tuple[Place, ...] = ()
+
+
+def compensated_outputs(op: Loops) -> tuple[int, ...]:
+    """The sums that are accumulated in memory with compensation."""
+    return accumulated_sums(op, op.order) if op.compensated else ()
+
+
+def accumulated_sums(nest: Nest, order: Sequence[int]) -> tuple[int, ...]:
+    """The outputs that are sums of f32 or f64 accumulated in memory, each at an element for each of its axes."""
+    order = [axis for axis in order if nest.extents[axis] > 1]
+    return tuple(
+        number
+        for number, written in enumerate(nest.outputs)
+        if is_float_sum(written)
+        and written.type.dtype.bits >= 32
+        and 0 not in nest.extents
+        and _is_accumulated(written, order)
+    )
+
+
+def is_folded(order: Sequence[int], blocks: Sequence[int]) -> bool:
+    """Whether sums accumulated in memory are added up there within a block, and folded into others behind it.
+
+    That is where the loop that goes through a block is not the innermost one.
+    """
+    axes = [axis for axis, block in zip(order, blocks, strict=False) if block]
+    return bool(axes) and order[-1] not in axes and order.index(axes[-1]) + 1 < len(order) - 1
+
+
+def is_float_sum(written: Output) -> bool:
+    """Whether rounding costs anything when elements are joined."""
+    return written.combinator is Combinator.ADD and written.type.dtype.is_float
+
+
+def _is_accumulated(written: Output, order: Sequence[int]) -> bool:
+    """Whether a loop over an axis that is summed runs outside of one that is kept."""
+    kept = written.kept_axes
+    if kept is None:
+        return False
+    last = max((n for n, axis in enumerate(order) if axis in kept), default=0)
+    return any(axis not in kept for axis in order[:last])
 
 
 @dataclass(frozen=True)

@@ -56,9 +56,12 @@ from .ops import (
     ScheduledReadBytes,
     ScheduledScan,
     ScheduledWhile,
+    accumulated_sums,
+    compensated_outputs,
+    is_folded,
     sizes_of,
 )
-from .sums import accumulated_sums, compensated_outputs, is_folded, product_chunk, scan_block
+from .sums import product_chunk, scan_block
 from .target import Target
 
 

@@ -28,7 +28,7 @@ from ..errors import InternalError
 from ..ops.combinator import Combinator
 from ..ops.nest import Affine, Loaded, Nest, Output
 from ..types import DType
-from .ops import Loops
+from .ops import is_float_sum
 
 _SLACK = 8
 """What the bound allows beyond log₂ n."""
@@ -204,38 +204,6 @@ def scan_block(combinator: Combinator, dtype: DType) -> int:
     return _SCANNED if combinator is Combinator.ADD and dtype.is_float else 0
 
 
-def compensated_outputs(op: Loops) -> tuple[int, ...]:
-    """The sums that are accumulated in memory with compensation."""
-    return accumulated_sums(op, op.order) if op.compensated else ()
-
-
-def accumulated_sums(nest: Nest, order: Sequence[int]) -> tuple[int, ...]:
-    """The outputs that are sums of f32 or f64 accumulated in memory, each at an element for each of its axes."""
-    order = [axis for axis in order if nest.extents[axis] > 1]
-    return tuple(
-        number
-        for number, written in enumerate(nest.outputs)
-        if is_float_sum(written)
-        and written.type.dtype.bits >= 32
-        and 0 not in nest.extents
-        and _is_accumulated(written, order)
-    )
-
-
-def is_folded(order: Sequence[int], blocks: Sequence[int]) -> bool:
-    """Whether sums accumulated in memory are added up there within a block, and folded into others behind it.
-
-    That is where the loop that goes through a block is not the innermost one.
-    """
-    axes = [axis for axis, block in zip(order, blocks, strict=False) if block]
-    return bool(axes) and order[-1] not in axes and order.index(axes[-1]) + 1 < len(order) - 1
-
-
-def is_float_sum(written: Output) -> bool:
-    """Whether rounding costs anything when elements are joined."""
-    return written.combinator is Combinator.ADD and written.type.dtype.is_float
-
-
 def _sums(nest: Nest, order: Sequence[int]) -> Iterator[_Sum]:
     """The float sums whose loops, or some of them, run inside of those over what they keep."""
     for written in nest.outputs:
@@ -260,15 +228,6 @@ def _kept(nest: Nest) -> frozenset[int]:
     """The axes that any result combined of several points keeps."""
     found = [_axes_of(nest, written) for written in nest.outputs if written.combinator is not None]
     return frozenset[int]().union(*(axes for axes in found if axes is not None))
-
-
-def _is_accumulated(written: Output, order: Sequence[int]) -> bool:
-    """Whether a loop over an axis that is summed runs outside of one that is kept."""
-    kept = written.kept_axes
-    if kept is None:
-        return False
-    last = max((n for n, axis in enumerate(order) if axis in kept), default=0)
-    return any(axis not in kept for axis in order[:last])
 
 
 def _in_blocks(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..ir import Block, Instruction
 from ..ops import Elementwise, Linear, Literal, Nest, Reinterpret, Yield
+from ..ops.combinator import Combinator
 from ..ops.nest import Affine, Index
 from ..schedule.ops import (
     Gemm,
@@ -16,8 +17,8 @@ from ..schedule.ops import (
     ScheduledIf,
     ScheduledScan,
     ScheduledWhile,
+    compensated_outputs,
 )
-from ..schedule.sums import compensated_outputs, scan_block
 from ..types import F32, F64, I64, TensorType, Type, scalar
 
 UNIT = 64
@@ -100,7 +101,8 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
             places = (place,)
         case ScheduledScan(place=place) as op:
             dtype = instruction.result.tensor.dtype
-            if op.block < 0 or (op.block and not scan_block(op.combinator, dtype)):
+            is_sum = op.combinator is Combinator.ADD and dtype.is_float
+            if op.block < 0 or (op.block and not is_sum):
                 yield f"a running {op.combinator} of {dtype} has no blocks of {op.block}"
             places = (place,)
         case ScheduledCall() | ScheduledIf() | ScheduledWhile() | ScheduledFor() as op:

@@ -19,8 +19,7 @@ from itertools import groupby
 from ...core.errors import InternalError
 from ...core.ir.graph import Instruction
 from ...core.schedule.arena import aligned
-from ...core.schedule.ops import Loops
-from ...core.schedule.sums import is_folded
+from ...core.schedule.ops import Loops, is_folded
 from ...core.types import TensorType
 from .checks import Checks
 from .elements import add_compensated, combine, corrected, horizontal, identity
@@ -324,7 +323,7 @@ class NestWriter:
 
     def begun(self, level: int) -> list[Target]:
         """The reductions that begin at a level, in the order of their totals."""
-        return [target for target in self.plan.targets if target.begins == level]
+        return self.plan.begun.get(level, [])
 
     def start_at(self, level: int) -> list[Register]:
         """The totals of nothing of the reductions that begin at a level, as the loop there carries them."""

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...core.errors import InternalError
 from ...core.ir.graph import Instruction, Value
@@ -19,8 +19,7 @@ from ...core.ops.arithmetic import Multiply, Square
 from ...core.ops.combinator import Combinator
 from ...core.ops.literal import Literal
 from ...core.ops.nest import Access, Bounds, Loaded, Output
-from ...core.schedule.ops import Loops
-from ...core.schedule.sums import compensated_outputs, is_float_sum, is_folded
+from ...core.schedule.ops import Loops, compensated_outputs, is_float_sum, is_folded
 from .addresses import AddressPlanner, Levels, level
 from .coverage import axes_of, covers, is_injective
 from .elements import element, splat_element
@@ -54,6 +53,9 @@ class NestPlan:
     """The loops over blocks in which totals start afresh: the innermost one, and those around it over its axis."""
     corrected: tuple[int, ...] = ()
     """Results with what rounding cut off from them beside them in memory."""
+
+    begun: dict[int, list[Target]] = field(default_factory=dict[int, list[Target]])
+    """The reductions that begin at a level."""
 
     def inner(self, level: int) -> LoopShape:
         """The loop over points of the blocks that the loop at `level` is over."""
@@ -127,6 +129,10 @@ class _Planner:
                 self.levels.put(mask, Write(number))
         steps = (self._with_copies(steps, level) for level, steps in enumerate(self.levels.steps))
         shapes = self._loop_shapes(targets)
+        begun: dict[int, list[Target]] = {}
+        for target in targets:
+            if target.begins is not None:
+                begun.setdefault(target.begins, []).append(target)
         return NestPlan(
             self.levels.axes,
             shapes,
@@ -136,6 +142,7 @@ class _Planner:
             filled,
             self.afresh,
             self.corrected,
+            begun,
         )
 
     # The body.

@@ -17,15 +17,17 @@ from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Function, Value
 from nnkit.core.ops import Add, Combinator, Dot, Exp, Multiply, Reduce, Scan
-from nnkit.core.schedule.ops import Gemm, Loops, ScheduledScan
-from nnkit.core.schedule.plan import schedule
-from nnkit.core.schedule.sums import (
+from nnkit.core.schedule.ops import (
+    Gemm,
+    Loops,
+    ScheduledScan,
     accumulated_sums,
     compensated_outputs,
     is_float_sum,
     is_folded,
-    product_chunk,
 )
+from nnkit.core.schedule.plan import schedule
+from nnkit.core.schedule.sums import product_chunk
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import F16, F32, F64, I32, DType, TensorType
 from nnkit.core.verify import verify

@@ -16,9 +16,15 @@ from nnkit.core.ir.module import Function, Module
 from nnkit.core.ops.aggregate import Aggregate
 from nnkit.core.ops.nest import Nest
 from nnkit.core.ops.terminators import Return
-from nnkit.core.schedule.ops import Loops, Place, arena, output
+from nnkit.core.schedule.ops import (
+    Loops,
+    Place,
+    arena,
+    compensated_outputs,
+    is_folded,
+    output,
+)
 from nnkit.core.schedule.plan import returned_values
-from nnkit.core.schedule.sums import compensated_outputs, is_folded
 from nnkit.core.types import DTYPES, Array, DType, TensorType, TupleType, Type
 from nnkit.jit.emit.calls import STACK_BYTES
 from nnkit.jit.emit.checks import error_of
