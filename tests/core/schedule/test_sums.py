@@ -70,10 +70,15 @@ def roundings(op: Loops, written: int) -> int:
         elif number < len(loops) - 1 or copies * lanes == 1:
             counts.append((spans[axis], False, False))
         else:
-            rounds, left = divmod(min(spans[axis], op.extents[axis]), copies * lanes)
+            unit = copies * lanes
+            whole = op.extents[axis] - op.extents[axis] % unit
+            rounds = min(spans[axis], whole) // unit
+            joins = (copies - 1).bit_length() if rounds else 0
+            left = op.extents[axis] % unit
             singles = left // lanes + (left % lanes > 0)
-            singles = 0 if spans[axis] < op.extents[axis] else singles
-            counts.append((rounds + (copies - 1).bit_length() + singles, False, False))
+            is_block = any(other == axis and size for other, size in loops)
+            steps = max(rounds + joins, singles) if is_block else rounds + joins + singles
+            counts.append((steps, False, False))
     for count, starts_afresh, is_pair in reversed(counts):
         if starts_afresh:
             inside += 1 if is_pair else count - 1
