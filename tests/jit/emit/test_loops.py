@@ -49,7 +49,7 @@ def ways(extents: Shape, kept: frozenset[int]) -> Iterator[Decisions]:
 @pytest.mark.parametrize("by", [Combinator.ADD, Combinator.MAX], ids=str)
 @pytest.mark.parametrize(
     ("extents", "kept"),
-    [((27,), ()), ((5, 19), (0,)), ((19, 6), (1,)), ((2, 3, 7), (1,))],
+    [((27,), ()), ((5, 19), (0,)), ((19, 6), (1,)), ((2, 3, 5), (1,))],
     ids=str,
 )
 def test_blocks_anywhere(
@@ -59,8 +59,8 @@ def test_blocks_anywhere(
     result = TensorType(tuple(extents[axis] for axis in kept), dtype)
     output = Output(result, tuple(D[axis] for axis in kept), by)
     build = mapped(extents, [access(*D[: len(extents)])], output)
-    if by is Combinator.MAX and dtype is not F32:
-        return  # only sums depend on the element type
+    if (by is Combinator.MAX or len(extents) == 3) and dtype is not F32:
+        return  # only sums depend on the element type, and two axes show how
     decisions = list(ways(extents, frozenset(kept)))
     numbers = np.random.default_rng(0).integers(-9, 10, extents).astype(dtype.numpy)
     infinite = numbers.copy()
