@@ -22,12 +22,13 @@ from ..core.schedule.target import Target
 from ..core.types import written
 from . import entry
 from .emit.program import Program, emit_program
-from .emit.steps import CheckSite
+from .emit.steps import CheckSite, Problem
 from .emit.writer import ModuleWriter
 from .entry import Signature, bind, entry_text
 from .llvm import LLVMError, assembly, compile_module, host_target
 from .runtime.blas import find_blas
-from .runtime.stack import stack_bytes
+from .runtime.process import this_process
+from .runtime.stack import current_stack
 
 KERNEL = "kernel"
 ENTRY = "entry"
@@ -58,7 +59,7 @@ class Executable:
 def kernel_text(function: Function, functions: Mapping[str, Function] | None = None) -> str:
     """The LLVM IR of the kernel, and of those of `functions` that it calls."""
     writer = _writer()
-    emit_program(writer, function, KERNEL, functions=functions, stack_bytes=stack_bytes())
+    emit_program(writer, function, KERNEL, functions=functions, process=this_process())
     return writer.text()
 
 
@@ -85,8 +86,10 @@ def build(
     Raises: UnsupportedError when there is no such function, InternalError when LLVM refuses the code.
     """
     writer = _writer()
-    program = emit_program(writer, function, KERNEL, functions=functions, stack_bytes=stack_bytes())
-    made = entry_text(signature, KERNEL, ENTRY, module=writer)
+    process = this_process()
+    program = emit_program(writer, function, KERNEL, functions=functions, process=process)
+    private = program.arena_bytes if program.polls else None
+    made = entry_text(signature, KERNEL, ENTRY, module=writer, private_arena=private)
     text = writer.text()
     symbols = {**program.symbols, **made.symbols, **extern_symbols(program, externs)}
     try:
@@ -100,11 +103,20 @@ def build(
         signature=signature,
         arena=arena.ctypes.data,
         fallback=fallback,
-        explain=lambda site, first, second: explain(program.sites[site - 1], first, second),
+        explain=lambda site, first, second: explain(
+            program.sites[site - 1], first, _bound(program.sites[site - 1], second)
+        ),
         keep_alive=(module, arena, program),
         name=name,
+        private_arena=private,
     )
     return Executable(call, text, len(module.object_code), program.arena_bytes)
+
+
+def _bound(site: CheckSite, second: int) -> int:
+    """What the check compared with; of a recursion, how much stack this thread has."""
+    stack = current_stack() if site.problem is Problem.DEPTH else None
+    return second if stack is None else stack.high - stack.limit
 
 
 def extern_symbols(program: Program, externs: Mapping[str, int]) -> dict[str, int]:

@@ -3,12 +3,14 @@
     i64 @KERNEL.call.N(ptr inputs…, ptr outputs…, ptr report, ptr limit)
 
 Such a function makes its own arena: on the stack up to `ON_STACK`, else by `malloc`.  It fails if its stack reaches
-below `limit`, an address that the kernel computes and all calls pass on.
+below `limit`, an address that the kernel finds and all calls pass on: where the stack of the thread ends, but for some
+room, or so many bytes below the kernel in code for a process that is not known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -19,10 +21,12 @@ from ...core.schedule.arena import RESERVED
 from ...core.schedule.ops import ScheduledCall, ScheduledCallAddress, ScheduledFunctionAddress
 from ...core.schedule.plan import arena_bytes, has_variables, returned_values
 from ..llvm import REGISTERS
+from ..runtime.process import STACK, STACK_KEY, WORDS
 from .cells import begin_cells, end_cells, release
 from .checks import Checks
 from .kernel import Frame, Kernel, Shared
 from .memory import NOTHING, shift
+from .polls import Polls, take_back
 from .steps import CheckSite, Problem
 from .writer import I8, I32, I64, PTR, FunctionWriter, Parameter, Register, constant
 
@@ -34,6 +38,8 @@ STACK_BYTES: Final = 1 << 20
 
 _ALIGNMENT: Final = 64
 
+_STACK_LIMIT: Final = "nnkit.stack.limit"
+
 
 def write_call(k: Kernel, instruction: Instruction) -> None:
     """A call of a function of the program; if it fails, so does the caller."""
@@ -42,7 +48,8 @@ def write_call(k: Kernel, instruction: Instruction) -> None:
     operands = [k.address(value) for value in instruction.operands]
     results = k.place_results(instruction)
     symbol = k.shared.symbol(op.callee)
-    code = k.w.call(symbol, I64, [*operands, *results, k.report, k.limit])
+    with _handing_over(k):
+        code = k.w.call(symbol, I64, [*operands, *results, k.report, k.limit])
     k.checks.pass_on(k.w, code)
 
 
@@ -53,8 +60,19 @@ def write_call_address(k: Kernel, instruction: Instruction) -> None:
     operands = [k.address(value) for value in arguments]
     results = k.place_results(instruction)
     pointer = k.w.inttoptr(k.w.load(k.address(function), I64))
-    code = k.w.call_pointer(pointer, I64, [*operands, *results, k.report, k.limit])
+    with _handing_over(k):
+        code = k.w.call_pointer(pointer, I64, [*operands, *results, k.report, k.limit])
     k.checks.pass_on(k.w, code)
+
+
+@contextmanager
+def _handing_over(k: Kernel) -> Generator[None]:
+    """Around a call: what may pass until the next poll is for the callee to say."""
+    if k.polls is not None:
+        k.polls.hand_over()
+    yield
+    if k.polls is not None:
+        k.polls.receive()
 
 
 def begin_kernel(shared: Shared, function: Function) -> Kernel:
@@ -65,17 +83,20 @@ def begin_kernel(shared: Shared, function: Function) -> Kernel:
         shared.name, [*_tensors(function), arena], I64, attributes=attributes
     )
     arena_address = w.parameters[-1]
-    limit = shift(w, _stack_pointer(w), -shared.stack_bytes) if _has_calls(function) else None
+    limit = _stack_limit(shared, w) if _has_calls(function) else None
+    uses_cells = _uses_cells(shared, function)
+    if uses_cells:
+        begin_cells(w, arena_address)
 
-    def leave_cells(code: Register) -> None:
-        end_cells(shared.module, w, arena_address)
+    def leave(code: Register) -> None:
+        if shared.polls:
+            take_back(w, arena_address)
+        if uses_cells:
+            end_cells(shared.module, w, arena_address)
         w.ret(code)
 
-    leave: Callable[[Register], None] = w.ret
-    if _uses_cells(shared, function):
-        begin_cells(w, arena_address)
-        leave = leave_cells
-    return _kernel(shared, function, w, Frame(arena_address, ()), arena_address, limit, leave)
+    frame = Frame(arena_address, ())
+    return _kernel(shared, function, w, frame, arena_address, limit, leave, is_called=False)
 
 
 def begin_callee(shared: Shared, function: Function, symbol: str) -> Kernel:
@@ -93,7 +114,8 @@ def begin_callee(shared: Shared, function: Function, symbol: str) -> Kernel:
         arena = w.allocate(I8, size)
     elif size:
         arena, leave = _on_heap(shared, w, report, function, size)
-    return _kernel(shared, function, w, Frame(arena, (), RESERVED), report, limit, leave)
+    frame = Frame(arena, (), RESERVED)
+    return _kernel(shared, function, w, frame, report, limit, leave, is_called=True)
 
 
 def _kernel(
@@ -104,22 +126,38 @@ def _kernel(
     report: Register,
     limit: Register | None,
     leave: Callable[[Register], None],
+    *,
+    is_called: bool,
 ) -> Kernel:
     inputs = len(function.parameters)
     outputs = w.parameters[inputs : inputs + len(returned_values(function.entry))]
     addresses = dict(zip(function.parameters, w.parameters, strict=False))
     frame = replace(frame, outputs=outputs)
     checks = Checks(shared.sites)
-    if not _keeps_list(function):
-        return Kernel(shared, w, report, [frame], limit, leave, addresses, checks)
-    chain = w.allocate(PTR, align=8)
-    w.store(constant(PTR, 0), chain)
+    chain: Register | None = None
+    if _keeps_list(function):
+        chain = w.allocate(PTR, align=8)
+        w.store(constant(PTR, 0), chain)
+        leave = _giving_back(shared, w, chain, leave)
+    k = Kernel(shared, w, report, [frame], limit, leave, addresses, checks, chain)
+    if shared.process is not None and shared.polls:
+        begin = Polls.begin_callee if is_called else Polls.begin_kernel
+        k.polls = begin(shared.module, w, report, checks, shared.process, function)
+        if is_called:
+            k.leave = k.polls.before_return(leave)
+    return k
+
+
+def _giving_back(
+    shared: Shared, w: FunctionWriter, chain: Register, leave: Callable[[Register], None]
+) -> Callable[[Register], None]:
+    """How a function returns that keeps a list of memory."""
 
     def give_back(code: Register) -> None:
         release(shared.module, w, w.load(chain, PTR))
         leave(code)
 
-    return Kernel(shared, w, report, [frame], limit, give_back, addresses, checks, chain)
+    return give_back
 
 
 def _tensors(function: Function) -> list[Parameter]:
@@ -164,6 +202,30 @@ def _stop_if(
     w.store(constant(I64, size), w.offset(report, 8))
     w.ret(constant(I64, len(shared.sites)))
     w.begin(goes_on)
+
+
+def _stack_limit(shared: Shared, w: FunctionWriter) -> Register:
+    """The address below which the stack of this thread must not reach."""
+    if shared.process is None:
+        return shift(w, _stack_pointer(w), -shared.stack_bytes)
+    if not shared.module.has(_STACK_LIMIT):
+        _write_stack_limit(shared)
+    return w.call(_STACK_LIMIT, PTR, [])
+
+
+def _write_stack_limit(shared: Shared) -> None:
+    """`ptr limit()`: what the thread has kept, or found out now."""
+    w = shared.module.function(_STACK_LIMIT, [], PTR, linkage="internal")
+    key = w.load(w.offset(shared.module.external(WORDS), STACK_KEY), I32)
+    kept = w.call("pthread_getspecific", PTR, [key])
+    first, known = w.new_label("first"), w.new_label("known")
+    w.branch_if(w.icmp("eq", kept, constant(PTR, 0)), first, known, rarely=True)
+    w.begin(first)
+    found = w.call(STACK, PTR, [])
+    unknown = w.icmp("eq", found, constant(PTR, 0))
+    w.ret(w.select(unknown, shift(w, _stack_pointer(w), -shared.stack_bytes), found))
+    w.begin(known)
+    w.ret(kept)
 
 
 def _stack_pointer(w: FunctionWriter) -> Register:

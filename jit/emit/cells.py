@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from .head import CELLS
 from .writer import I64, PTR, FunctionWriter, ModuleWriter, Parameter, Register, constant
 
-_NEXT, _END, _CHUNK = 16, 24, 32
+_NEXT, _END, _CHUNK = CELLS, CELLS + 8, CELLS + 16
 _HEAD = 16
 _FIRST_CHUNK = 1 << 16
 _LARGEST_CHUNK = 1 << 26

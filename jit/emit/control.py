@@ -9,7 +9,8 @@ Python's stack.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 
 from ...core.ir import Block, Instruction, Value
 from ...core.ops.control import carried_of, element_of
@@ -20,7 +21,7 @@ from .indices import multiply_constant
 from .kernel import Frame, Kernel
 from .memory import step
 from .steps import CheckSite, Problem
-from .writer import I1, I8, I64, Register, constant
+from .writer import I1, I8, I64, Loop, Register, constant
 
 
 def write_if(k: Kernel, instruction: Instruction) -> Iterator[Block]:
@@ -44,24 +45,29 @@ def write_if(k: Kernel, instruction: Instruction) -> Iterator[Block]:
 
 
 def write_while(k: Kernel, instruction: Instruction) -> Iterator[Block]:
-    """The condition at the head of the loop, then the body."""
+    """The condition at the head of the loop, then the body; where that polls, perhaps several of both."""
     op, w = instruction.op, k.w
     assert isinstance(op, ScheduledWhile)
     carried = _carry(k, instruction)
     arguments = [*carried, *_inputs(k, instruction, op.inputs)]
     arena = k.in_arena(op.frame)
     condition, body = (region.entry for region in instruction.regions)
-    head, inside, done = (w.new_label(hint) for hint in ("while", "do", "while.done"))
+    head, done = w.new_label("while"), w.new_label("while.done")
+    copies = 1 if k.polls is None else k.polls.copies(condition, body)
     w.branch(head)
     w.begin(head)
-    k.enter(condition, arguments, Frame(arena, ()))
-    yield condition
-    k.exit()
-    w.branch_if(truth(k, condition.terminator.operands[0]), inside, done)
-    w.begin(inside)
-    k.enter(body, arguments, Frame(arena, carried))
-    yield body
-    k.exit()
+    for copy in range(copies):
+        k.enter(condition, arguments, Frame(arena, ()))
+        yield condition
+        k.exit()
+        inside = w.new_label("do")
+        w.branch_if(truth(k, condition.terminator.operands[0]), inside, done)
+        w.begin(inside)
+        if k.polls is not None and copy == 0:
+            k.polls.spend(copies * sum(map(k.polls.safepoints.at_start, (condition, body))))
+        k.enter(body, arguments, Frame(arena, carried))
+        yield body
+        k.exit()
     w.branch(head)
     w.begin(done)
 
@@ -79,12 +85,41 @@ def write_for(k: Kernel, instruction: Instruction) -> Iterator[Block]:
     stacked = instruction.results[len(carried) :]
     body = instruction.regions[0].entry
     index = w.allocate(I64, align=8)
-    with w.loop(lower, upper, constant(I64, 1), hint="for") as loop:
+    with _iterations(k, instruction, lower, upper) as loop:
         w.store(loop.index, index)
         rows = _rows(k, stacked, w.sub(loop.index, lower)) if stacked else []
         k.enter(body, [index, *carried, *inputs], Frame(arena, [*carried, *rows]))
         yield body
         k.exit()
+
+
+@contextmanager
+def _iterations(
+    k: Kernel, instruction: Instruction, lower: Register, upper: Register
+) -> Generator[Loop]:
+    """The loop of a `for`; a long one as a loop of blocks of iterations, each of which polls once."""
+    w, one = k.w, constant(I64, 1)
+    body = instruction.regions[0].entry
+    if k.polls is None or not k.polls.safepoints.is_long(instruction):
+        with w.loop(lower, upper, one, hint="for") as loop:
+            yield loop
+        return
+    most = constant(I64, k.polls.block_length(body))
+    blocks, done = w.new_label("for.blocks"), w.new_label("for.done")
+    before = w.block
+    w.branch_if(w.icmp("slt", lower, upper), blocks, done)
+    w.begin(blocks)
+    start = w.phi(I64)
+    start.add_incoming(lower, before)
+    rest = w.sub(upper, start.register)  # it may be 2⁶³ or more
+    count = w.select(w.icmp("ult", rest, most), rest, most)
+    end = w.add(start.register, count)
+    k.polls.spend_for(count, body)
+    with w.loop(start.register, end, one, hint="for", guarded=False) as loop:
+        yield loop
+    start.add_incoming(end, w.block)
+    w.branch_if(w.icmp("slt", end, upper), blocks, done)
+    w.begin(done)
 
 
 def write_yield(k: Kernel, instruction: Instruction) -> None:

@@ -2,7 +2,8 @@
 
     int32_t NAME(const T *input…, T *output…)
 
-A function of the calling convention of our own stands around each: a code that is not 0 is a failure.
+A function of the calling convention of our own stands around each: a code that is not 0 is a failure.  It is called
+with the GIL, as it may be a function of Python's.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ...core.compute.ops import results_of
 from ...core.errors import UnsupportedError
 from ...core.ir import Function
 from .kernel import Shared
+from .polls import take_back
 from .steps import CheckSite, Problem
 from .writer import I32, I64, PTR, Parameter, constant
 
@@ -28,6 +30,8 @@ def write_extern(shared: Shared, function: Function, symbol: str) -> None:
     count = len(function.type.parameters) + len(results_of(function.type))
     shared.externs[function.name] = f"{PREFIX}{function.name}"
     w = shared.module.function(symbol, [Parameter(PTR)] * (count + 2), I64, linkage="internal")
+    if shared.polls:
+        take_back(w, w.parameters[count])
     code = w.call(shared.externs[function.name], I32, w.parameters[:count])
     failed, done = w.new_label("failed"), w.new_label("done")
     w.branch_if(w.icmp("ne", code, constant(I32, 0)), failed, done, rarely=True)

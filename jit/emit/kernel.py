@@ -22,10 +22,12 @@ from ...core.schedule.ops import Gemm, Loops, Place
 from ...core.schedule.plan import places_of
 from ...core.types import Array, written
 from ..runtime.blas import Blas
+from ..runtime.process import Process
 from .checks import Checks
 from .elements import memory_type
 from .memory import NOTHING
 from .plan import splat_read
+from .polls import Polls
 from .steps import CheckSite
 from .writer import FunctionWriter, ModuleWriter, Register
 
@@ -38,7 +40,9 @@ _ALIGNMENT: Final = 64
 class Shared:
     """What the functions of one program share; `name` is the kernel's, and begins all other names.
 
-    `functions` are those of the module; `stack_bytes` is how much of the stack calls may take.
+    `functions` are those of the module; `stack_bytes` is how much of the stack calls may take where the stack of
+    the thread is not known.  `process` is the one that runs the program, if it is known, and `polls` says whether the
+    program runs so long that it polls for interrupts.
     """
 
     module: ModuleWriter
@@ -46,6 +50,8 @@ class Shared:
     blas: Blas | None
     functions: Mapping[str, Function]
     stack_bytes: int
+    process: Process | None = None
+    polls: bool = False
     sites: list[CheckSite] = field(default_factory=list[CheckSite])
     symbols: dict[str, int] = field(default_factory=dict[str, int])
     data: list[Array] = field(default_factory=list[Array])
@@ -98,7 +104,7 @@ class Kernel:
 
     `report` is where the details of a failure go, `limit` the address below which the stack must not reach (only in
     functions that call others); `leave` returns a code.  `chain` is the variable with the list of memory that is
-    given back then, in functions that have such.
+    given back then, in functions that have such.  `polls` writes those of the function, if the program polls.
     """
 
     shared: Shared
@@ -110,6 +116,7 @@ class Kernel:
     addresses: dict[Value, Register]
     checks: Checks
     chain: Register | None = None
+    polls: Polls | None = None
 
     @property
     def frame(self) -> Frame:

@@ -14,17 +14,19 @@ from typing import Final
 from ...core.errors import InternalError
 from ...core.schedule.arena import aligned
 from ...core.schedule.ops import Gemm, is_one_product, sizes_of
+from ...core.schedule.safepoints import blas_nanoseconds
 from ...core.types import Shape, TensorType
 from ..runtime.blas import PLAIN, ROW_MAJOR, TRANSPOSED, Blas
 from .elements import register_type
 from .fill import write_corrected, write_folded, write_zeros
 from .indices import multiply_constant
 from .memory import shift, step
-from .writer import I32, I64, FunctionWriter, LType, Register, constant, ltype
+from .one_thread import SYMBOL, one_thread
+from .polls import Polls
+from .writer import I32, I64, FunctionWriter, LType, ModuleWriter, Register, constant, ltype
 
-SYMBOL: Final = "nnkit.blas."
-"""Before the name of a function of the BLAS, its name in our modules."""
-
+MOST_IN_ONE_CALL: Final = 50_000_000
+"""Nanoseconds, about, that one call of the BLAS may take in code that polls: longer products are divided."""
 
 THREADED_WORK: Final = 64 * 1024 * 1024
 """Multiplications from which a product may use several threads.
@@ -51,6 +53,16 @@ class Product:
         return self.m if self.transpose_a else 1, 1 if self.transpose_b else self.n
 
     @property
+    def row_strides(self) -> tuple[int, int, int]:
+        """Elements of A, B and C from one row of C to the next."""
+        return 1 if self.transpose_a else self.k, 0, self.n
+
+    @property
+    def column_strides(self) -> tuple[int, int, int]:
+        """Elements of A, B and C from one column of C to the next."""
+        return 0, self.k if self.transpose_b else 1, 1
+
+    @property
     def leading(self) -> tuple[int, int]:
         """Elements from row to row as A and B are stored."""
         return self.m if self.transpose_a else self.k, self.k if self.transpose_b else self.n
@@ -63,8 +75,14 @@ def write_gemm(
     b_type: TensorType,
     bases: Sequence[Register],
     blas: Blas,
+    module: ModuleWriter | None = None,
+    polls: Polls | None = None,
 ) -> None:
-    """Write a batch of products; `bases` are the addresses of A, B and C, and of corrections if there are any."""
+    """Write a batch of products; `bases` are the addresses of A, B and C, and of corrections if there are any.
+
+    `module` is that of code for a known process, in which the number of the BLAS's threads may be changed; `polls` are
+    for products that take long.
+    """
     result = op.infer(a_type, b_type)
     m, n, k = sizes_of(op, a_type, b_type)
     product = Product(m, n, k, op.transpose_a, op.transpose_b, op.chunk)
@@ -73,8 +91,9 @@ def write_gemm(
     if k == 0:
         write_zeros(w, bases[2], result.bytes)
         return
+    writer = _Writer(w, product, result, blas, module, polls)
     if is_one_product(op, b_type):
-        _write_product(w, product, result, bases, blas)
+        writer.write(bases)
         return
     batch_a, batch_b, batch = a_type.shape[:-2], b_type.shape[:-2], result.shape[:-2]
     sizes = (m * k, k * n, m * n)
@@ -83,7 +102,7 @@ def write_gemm(
             _moved(w, base, result, coordinates, shape, size)
             for base, shape, size in zip(bases[:3], (batch_a, batch_b, batch), sizes, strict=True)
         ]
-        _write_product(w, product, result, [*moved, *bases[3:]], blas)
+        writer.write([*moved, *bases[3:]])
 
 
 @contextmanager
@@ -116,85 +135,124 @@ def _moved(
     return shift(w, base, 0)
 
 
-def _write_product(
-    w: FunctionWriter, product: Product, result: TensorType, bases: Sequence[Register], blas: Blas
-) -> None:
-    letter = {"f32": "s", "f64": "d"}.get(result.dtype.name)
-    if letter is None:
-        raise InternalError(f"the BLAS has no product of {result.dtype}")
-    call = _Call(w, register_type(result.dtype), ltype("i64" if blas.integer_bits == 64 else "i32"))
-    with _one_thread(w, blas, product.m * product.n * product.k < THREADED_WORK):
-        if product.chunk:
-            _write_chunks(w, call, letter, product, result, bases)
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """A part of C, of so many rows and columns, made of `count` of k; the bases of A, B and C are its own."""
+
+    rows: int
+    columns: int
+    count: int
+    bases: tuple[Register, Register, Register]
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes single products of one type."""
+
+    w: FunctionWriter
+    product: Product
+    result: TensorType
+    blas: Blas
+    module: ModuleWriter | None
+    polls: Polls | None
+
+    def write(self, bases: Sequence[Register]) -> None:
+        """One product, with one thread of the BLAS if it is small."""
+        product = self.product
+        is_small = product.m * product.n * product.k < THREADED_WORK
+        controls = "set_num_threads" in self.blas.addresses
+        with ExitStack() as stack:
+            if is_small and self.module is not None and controls:
+                stack.enter_context(one_thread(self.module, self.w))
+            if product.chunk:
+                self._write_chunks(bases)
+            else:
+                a, b, c = bases
+                self._write_tiles(product.k, (a, b, c))
+
+    def _write_chunks(self, bases: Sequence[Register]) -> None:
+        """A sum of products over parts of k, added with compensation in the order of k."""
+        w, product = self.w, self.product
+        a, b, c, total = bases
+        type = self.result.with_shape((product.m, product.n))
+        rest = shift(w, total, aligned(type.bytes))
+        write_zeros(w, total, 2 * aligned(type.bytes))
+        whole = product.k - product.k % product.chunk
+
+        def write(first: Register, count: int) -> None:
+            moved = (
+                step(w, base, self._number, multiply_constant(w, first, stride))
+                for base, stride in zip((a, b), product.strides, strict=True)
+            )
+            self._write_tiles(count, (*moved, c))
+            write_folded(w, c, total, rest, type)
+
+        with w.loop(constant(I64, 0), constant(I64, whole), constant(I64, product.chunk)) as loop:
+            write(loop.index, product.chunk)
+        if whole < product.k:
+            write(constant(I64, whole), product.k - whole)
+        write_corrected(w, c, total, rest, type)
+
+    def _write_tiles(self, count: int, bases: tuple[Register, ...]) -> None:
+        """The product over `count` of k: in calls of the BLAS that do not take long, if there are polls."""
+        w, product = self.w, self.product
+        a, b, c = bases
+        total = blas_nanoseconds(product.m * product.n * count, self.result.dtype)
+        if self.polls is not None:
+            self.polls.spend(min(total, MOST_IN_ONE_CALL))
+        if self.polls is None or total <= MOST_IN_ONE_CALL:
+            self._write_call(_Tile(product.m, product.n, count, (a, b, c)))
+            return
+        by_rows = product.m >= product.n
+        extent = product.m if by_rows else product.n
+        length = max(1, extent * MOST_IN_ONE_CALL // total)
+        strides = product.row_strides if by_rows else product.column_strides
+
+        def write(first: Register, extent: int) -> None:
+            moved = [
+                step(w, base, self._number, multiply_constant(w, first, stride)) if stride else base
+                for base, stride in zip((a, b, c), strides, strict=True)
+            ]
+            rows, columns = (extent, product.n) if by_rows else (product.m, extent)
+            self._write_call(_Tile(rows, columns, count, (moved[0], moved[1], moved[2])))
+
+        whole = extent - extent % length
+        with w.loop(constant(I64, 0), constant(I64, whole), constant(I64, length)) as loop:
+            self.polls.spend(total * length // extent)
+            write(loop.index, length)
+        if whole < extent:
+            write(constant(I64, whole), extent - whole)
+
+    def _write_call(self, tile: _Tile) -> None:
+        w, product = self.w, self.product
+        call = _Call(
+            w, self._number, ltype("i64" if self.blas.integer_bits == 64 else "i32"), product
+        )
+        a, b, c = tile.bases
+        m, n, k = tile.rows, tile.columns, tile.count
+        leading_a, leading_b = product.leading
+        letter = self._letter
+        if product.n == 1:
+            rows, columns = (k, m) if product.transpose_a else (m, k)
+            write_zeros(w, c, m * self.result.dtype.bytes)
+            call.gemv(f"{letter}gemv", product.transpose_a, rows, columns, a, leading_a, b, c)
+        elif product.m == 1:
+            rows, columns = (n, k) if product.transpose_b else (k, n)
+            write_zeros(w, c, n * self.result.dtype.bytes)
+            call.gemv(f"{letter}gemv", not product.transpose_b, rows, columns, b, leading_b, a, c)
         else:
-            _write_call(w, call, letter, product, product.k, result, bases)
+            call.gemm(f"{letter}gemm", tile)
 
+    @property
+    def _number(self) -> LType:
+        return register_type(self.result.dtype)
 
-def _write_chunks(
-    w: FunctionWriter,
-    call: _Call,
-    letter: str,
-    product: Product,
-    result: TensorType,
-    bases: Sequence[Register],
-) -> None:
-    """Write the product as a sum of products over parts of k, added with compensation in the order of k."""
-    a, b, c, total = bases
-    type = result.with_shape((product.m, product.n))
-    rest = shift(w, total, aligned(type.bytes))
-    write_zeros(w, total, 2 * aligned(type.bytes))
-    whole = product.k - product.k % product.chunk
-
-    def write(first: Register, count: int) -> None:
-        moved = [
-            step(w, base, call.number, multiply_constant(w, first, stride))
-            for base, stride in zip((a, b), product.strides, strict=True)
-        ]
-        _write_call(w, call, letter, product, count, result, [*moved, c])
-        write_folded(w, c, total, rest, type)
-
-    with w.loop(constant(I64, 0), constant(I64, whole), constant(I64, product.chunk)) as loop:
-        write(loop.index, product.chunk)
-    if whole < product.k:
-        write(constant(I64, whole), product.k - whole)
-    write_corrected(w, c, total, rest, type)
-
-
-@contextmanager
-def _one_thread(w: FunctionWriter, blas: Blas, wanted: bool) -> Generator[None]:
-    """What is written inside runs with one thread of the BLAS, where that can be said."""
-    if not wanted or "set_num_threads" not in blas.addresses:
-        yield
-        return
-    threads = w.call(f"{SYMBOL}get_num_threads", I32, [])
-    w.call_void(f"{SYMBOL}set_num_threads", [constant(I32, 1)])
-    yield
-    w.call_void(f"{SYMBOL}set_num_threads", [threads])
-
-
-def _write_call(
-    w: FunctionWriter,
-    call: _Call,
-    letter: str,
-    product: Product,
-    count: int,
-    result: TensorType,
-    bases: Sequence[Register],
-) -> None:
-    """One call for `count` of k, from where the bases of A and B are."""
-    a, b, c = bases
-    m, n = product.m, product.n
-    leading_a, leading_b = product.leading
-    if n == 1:
-        rows, columns = (count, m) if product.transpose_a else (m, count)
-        write_zeros(w, c, m * result.dtype.bytes)
-        call.gemv(f"{letter}gemv", product.transpose_a, rows, columns, a, leading_a, b, c)
-    elif m == 1:
-        rows, columns = (n, count) if product.transpose_b else (count, n)
-        write_zeros(w, c, n * result.dtype.bytes)
-        call.gemv(f"{letter}gemv", not product.transpose_b, rows, columns, b, leading_b, a, c)
-    else:
-        call.gemm(f"{letter}gemm", product, count, a, b, c)
+    @property
+    def _letter(self) -> str:
+        letter = {"f32": "s", "f64": "d"}.get(self.result.dtype.name)
+        if letter is None:
+            raise InternalError(f"the BLAS has no product of {self.result.dtype}")
+        return letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,16 +262,17 @@ class _Call:
     w: FunctionWriter
     number: LType
     integer: LType
+    product: Product
 
-    def gemm(
-        self, name: str, product: Product, count: int, a: Register, b: Register, c: Register
-    ) -> None:
-        """C = op(A) · op(B), over `count` of k."""
+    def gemm(self, name: str, tile: _Tile) -> None:
+        """C = op(A) · op(B)."""
+        product = self.product
+        a, b, c = tile.bases
         order = [
             constant(I32, ROW_MAJOR),
             *map(_transposition, (product.transpose_a, product.transpose_b)),
         ]
-        sizes = [self._integer(size) for size in (product.m, product.n, count)]
+        sizes = [self._integer(size) for size in (tile.rows, tile.columns, tile.count)]
         leading_a, leading_b = map(self._integer, product.leading)
         one, zero = constant(self.number, 1), constant(self.number, 0)
         self.w.call_void(

@@ -38,8 +38,10 @@ from ...core.schedule.ops import (
     ScheduledWhile,
 )
 from ...core.schedule.plan import arena_bytes, returned_by
+from ...core.schedule.safepoints import Safepoints
 from ...core.types import Array
 from ..runtime.blas import Blas, find_blas
+from ..runtime.process import Process
 from .bytes import (
     write_address,
     write_allocate,
@@ -78,6 +80,8 @@ class Program:
     arena_bytes: int
     data: tuple[Array, ...]
     externs: Mapping[str, str]
+    polls: bool = False
+    """Whether it may give up the GIL while it runs: then each call needs an arena of its own."""
 
 
 def emit_program(
@@ -89,16 +93,20 @@ def emit_program(
     blas: Blas | None = None,
     stack_bytes: int = STACK_BYTES,
     sites: list[CheckSite] | None = None,
+    process: Process | None = None,
 ) -> Program:
     """Write the kernel `name` of a function in stage schedule into `module`.
 
     `functions` are those that it may call, by name.  Matrix products call `blas`, by default that of this process.
-    `stack_bytes` is how much of the stack calls may take.  `sites` are those of programs written before, whose
+    `process` is the one that runs the program; without it nothing is known of the GIL and the thread's stack, of which
+    calls then may take `stack_bytes`.  `sites` are those of programs written before, whose
     functions this one might meet as values: the checks of this one are added to them.
     """
-    shared = Shared(
-        module, name, blas, functions or {}, stack_bytes, [] if sites is None else sites
-    )
+    polls = process is not None and Safepoints(function).runs_long
+    kept = [] if sites is None else sites
+    shared = Shared(module, name, blas, functions or {}, stack_bytes, process, polls, kept)
+    if process is not None:
+        shared.symbols |= process.symbols
     define_nothing(module)
     kernel = begin_kernel(shared, function)
     _write_function(kernel, function)
@@ -118,6 +126,7 @@ def emit_program(
         arena_bytes(function),
         tuple(shared.data),
         shared.externs,
+        polls,
     )
 
 
@@ -142,12 +151,27 @@ def _write_block(k: Kernel, block: Block) -> Iterator[Block]:
             pending.append((instruction, k.bases(instruction)))
             continue
         if not isinstance(op, ShapeCast | Literal):
-            write_nests(k.w, pending, k.checks)
+            _write_nests(k, pending)
             pending = []
+            _poll_before(k, [instruction])
         write = WRITERS.get(type(op))
         if write is None:
             raise InternalError(f"{op.name} cannot stand in stage schedule")
         yield from write(k, instruction) or ()
+
+
+def _write_nests(k: Kernel, nests: Sequence[tuple[Instruction, Sequence[Register]]]) -> None:
+    """Consecutive nests together, those that take long after a poll."""
+    _poll_before(k, [instruction for instruction, _ in nests])
+    write_nests(k.w, nests, k.checks)
+
+
+def _poll_before(k: Kernel, instructions: Sequence[Instruction]) -> None:
+    """Poll if these instructions are to pay for themselves and those that follow."""
+    if k.polls is not None:
+        nanoseconds = sum(map(k.polls.safepoints.before, instructions))
+        if nanoseconds:
+            k.polls.spend(nanoseconds)
 
 
 def _write_alias(k: Kernel, instruction: Instruction) -> None:
@@ -163,7 +187,8 @@ def _write_product(k: Kernel, instruction: Instruction) -> None:
     for name, address in blas.addresses.items():
         k.shared.symbols[SYMBOL + name] = address
     a, b = (operand.tensor for operand in instruction.operands)
-    write_gemm(k.w, op, a, b, k.bases(instruction), blas)
+    module = k.shared.module if k.shared.process is not None else None
+    write_gemm(k.w, op, a, b, k.bases(instruction), blas, module)
 
 
 def _write_scan(k: Kernel, instruction: Instruction) -> None:

@@ -37,6 +37,7 @@ def bind(
     keep_alive: object,
     name: str = "program",
     native: bool | None = None,
+    private_arena: int | None = None,
 ) -> Callable[..., object]:
     """The compiled program as a Python callable.
 
@@ -44,7 +45,8 @@ def bind(
     owns its code and the memory at `arena`, of at least 16 bytes, aligned to 64. `fallback` is
     called with the same arguments whenever they are not exactly what the signature says, and its
     result or exception is the call's. When the kernel returns k > 0, `explain(k, first, second)`
-    gets the first two words of the arena and raises.
+    gets the first two words of the arena and raises. `private_arena` is what `entry_text` was given; such an
+    arena is zeros at first.
     """
     _check_memory(arena, explain)
     if not (is_supported() if native is None else native):
@@ -55,6 +57,7 @@ def bind(
             fallback=fallback,
             explain=explain,
             keep_alive=keep_alive,
+            private_arena=private_arena,
         )
     definition = _MethodDefinition(name.encode(), address, _FASTCALL | _KEYWORDS, None)
     state = State.of(signature).pack(

@@ -19,6 +19,7 @@ TABLE_VERSIONS: Final = (0x1000009, 0x2000000)
 
 
 PROCESS_FUNCTIONS: Final = (
+    "PyErr_NoMemory",
     "PyErr_SetString",
     "PyLong_FromLongLong",
     "PyObject_Vectorcall",

@@ -2,19 +2,22 @@
 
 1. Check the arguments and take their data pointers (`arguments`); on any mismatch call `fallback` instead.
 2. Find or make the arrays of the results (`outputs`).
-3. Call the kernel. If a check of its own failed, call `explain`, which raises.
+3. Take an arena, where the kernel may give up the GIL (`arenas`), and call the kernel. If a check of its own failed,
+   call `explain`, which raises; if it was interrupted, an exception is set.
 4. Wrap the results (`results`).
 
-The GIL is held throughout. The text goes into the module of the kernel, and says nothing of this
+The GIL is held but for what the kernel does without it. The text goes into the module of the kernel, and says nothing of this
 process but where classes have their slots.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
+from ..emit.head import INTERRUPTED
 from ..emit.writer import (
     I64,
     PTR,
@@ -25,6 +28,7 @@ from ..emit.writer import (
     Register,
     constant,
 )
+from .arenas import take_arena
 from .access import NULL, QUICKLY_COMPILED, array_data, call_rarely, equals, field, from_state
 from .arguments import ArgumentReader, ObjectReader
 from .capi import symbols
@@ -63,9 +67,12 @@ def entry_text(
     kept_bytes: int = KEPT_BYTES,
     native: bool | None = None,
     module: ModuleWriter | None = None,
+    private_arena: int | None = None,
 ) -> EntryText:
     """The entry for the kernel `i64 @kernel_name(ptr inputs…, ptr outputs…, ptr arena)`.
 
+    `private_arena` is the size of the arena in bytes, for a kernel that may give up the GIL: then calls at the same time
+    have one each.
     `kept_bytes` bounds the memory for recycled results; with 0 every call makes new arrays.
     `native` is for tests; by default it is what this process supports.
     """
@@ -81,7 +88,7 @@ def entry_text(
         PTR,
         attributes="nounwind" if in_place else QUICKLY_COMPILED,
     )
-    _write_entry(text, w, signature, kernel_name, kept_bytes, in_place=in_place)
+    _write_entry(text, w, signature, kernel_name, kept_bytes, private_arena, in_place=in_place)
     _write_release(text, f"{entry_name}.release")
     _write_explain(text, f"{entry_name}.explain", f"{entry_name}.release")
     return EntryText(entry_name, text.text() if module is None else "", symbols())
@@ -93,6 +100,7 @@ def _write_entry(
     signature: Signature,
     kernel: str,
     kept_bytes: int,
+    private_arena: int | None,
     *,
     in_place: bool,
 ) -> None:
@@ -109,7 +117,8 @@ def _write_entry(
     arrays.acquire()
     read = [field(w, pointers, 8 * index) for index in range(len(inputs))]
     written = [array_data(w, field(w, pending, 8 * index)) for index in range(len(outputs))]
-    _write_kernel_call(w, kernel, [*read, *written], pending, len(outputs))
+    call = _KernelCall(module, w, kernel, pending, len(outputs))
+    call.write([*read, *written], private_arena)
     arrays.keep()
     w.ret(ResultWriter(w, state, signature, pending, release).build())
 
@@ -121,19 +130,61 @@ def _write_entry(
     w.ret(w.value(PTR, f"tail call ptr @PyObject_Vectorcall({inside}) cold"))
 
 
-def _write_kernel_call(
-    w: FunctionWriter, kernel: str, data: list[Register], pending: Register, outputs: int
-) -> None:
-    arena = array_data(w, from_state(w, ARENA))
-    inside = ", ".join(register.typed for register in (*data, arena))
-    code = w.value(I64, f"call i64 @{kernel}({inside})")
-    failed, done = w.new_label("failed"), w.new_label("done")
-    w.branch_if(equals(w, code, 0), done, failed)
-    w.begin(failed)
-    call_rarely(w, f"{w.name}.release", [pending, constant(I64, outputs)])
-    call_rarely(w, f"{w.name}.explain", [w.parameters[0], code, arena])
-    w.ret(NULL)
-    w.begin(done)
+@dataclass(frozen=True, slots=True)
+class _KernelCall:
+    """Writes the call of the kernel; where it fails, the references to the outputs are dropped."""
+
+    module: ModuleWriter
+    w: FunctionWriter
+    kernel: str
+    pending: Register
+    outputs: int
+
+    def write(self, data: list[Register], private_arena: int | None) -> None:
+        """With the entry's arena, or with one that this call has taken."""
+        w = self.w
+        arena = array_data(w, from_state(w, ARENA))
+        if private_arena is None:
+            code = self._call(data, arena)
+            with self._failing(code):
+                self._explain(code, arena)
+            return
+        unable = w.new_label("no_arena")
+        taken = take_arena(self.module, w, arena, private_arena, unable)
+        code = self._call(data, taken.address)
+        with self._failing(code):
+            with w.when(w.icmp("ne", code, constant(I64, INTERRUPTED))):
+                self._explain(code, taken.address)
+            taken.give_back(w)
+        taken.give_back(w)
+        done = w.new_label("done")
+        w.branch(done)
+        w.begin(unable)
+        self._fail()
+        w.begin(done)
+
+    def _call(self, data: list[Register], arena: Register) -> Register:
+        inside = ", ".join(register.typed for register in (*data, arena))
+        return self.w.value(I64, f"call i64 @{self.kernel}({inside})")
+
+    @contextmanager
+    def _failing(self, code: Register) -> Generator[None]:
+        """What is to be done before the entry returns, if the code is not 0."""
+        w = self.w
+        failed, done = w.new_label("failed"), w.new_label("done")
+        w.branch_if(equals(w, code, 0), done, failed)
+        w.begin(failed)
+        yield
+        self._fail()
+        w.begin(done)
+
+    def _explain(self, code: Register, arena: Register) -> None:
+        call_rarely(self.w, f"{self.w.name}.explain", [self.w.parameters[0], code, arena])
+
+    def _fail(self) -> None:
+        count = constant(I64, self.outputs)
+        call_rarely(self.w, f"{self.w.name}.release", [self.pending, count])
+        self.w.ret(NULL)
 
 
 def _write_release(module: ModuleWriter, name: str) -> None:

@@ -1,8 +1,9 @@
 """Calling a kernel from Python, for interpreters whose objects the native entry cannot read.
 
 The same checks, results and errors as the native entry, at some microseconds a call and with new
-arrays each time. The kernel is called through `PYFUNCTYPE`, which holds the GIL; where there is
-none, the lock keeps the arena to one call.
+arrays each time. The kernel is called through `PYFUNCTYPE`, which holds the GIL and raises what the kernel
+leaves raised; where there is no GIL, the lock keeps the arena to one call. Kernels that give up the GIL get a new
+arena for each call, and no lock.
 """
 
 import ctypes
@@ -10,13 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from threading import RLock
-from typing import cast
+from typing import Final, cast
 
 import numpy as np
 
 from .layout import Array, slot_of, type_numbers
 from .signature import Leaf, Node, Record, Several, Signature
 from .state import UNEXPLAINED
+
+
+_ALIGNMENT: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class PythonEntry:
     explain: Callable[[int, int, int], object]
     kept: object
     lock: AbstractContextManager[object]
+    private_arena: int | None = None
 
     def call(self, *arguments: object, **keywords: object) -> object:
         """Run the kernel, or let `fallback` see to the arguments."""
@@ -38,13 +43,21 @@ class PythonEntry:
             return self.fallback(*arguments, **keywords)
         outputs = [np.empty(leaf.shape, leaf.storage) for leaf in self.signature.outputs]
         pointers = [array.ctypes.data for array in (*inputs, *outputs)]
-        with self.lock:
-            code = self.kernel(*pointers, self.arena)
-            details = (ctypes.c_int64 * 2).from_address(self.arena)[:] if code else []
+        if self.private_arena is None:
+            with self.lock:
+                code, details = self._run(pointers, self.arena)
+        else:
+            memory = np.zeros(self.private_arena + _ALIGNMENT, np.uint8)
+            code, details = self._run(pointers, -(-memory.ctypes.data // _ALIGNMENT) * _ALIGNMENT)
         if code:
             self.explain(code, *details)
             raise SystemError(UNEXPLAINED)
         return _result(self.signature, self.signature.result, iter(outputs))
+
+    def _run(self, pointers: Sequence[int], arena: int) -> tuple[int, Sequence[int]]:
+        """What the kernel returns, and the details of a failure."""
+        code = self.kernel(*pointers, arena)
+        return code, (ctypes.c_int64 * 2).from_address(arena)[:] if code else ()
 
 
 def python_entry(
@@ -55,11 +68,14 @@ def python_entry(
     fallback: Callable[..., object],
     explain: Callable[[int, int, int], object],
     keep_alive: object,
+    private_arena: int | None = None,
 ) -> Callable[..., object]:
-    """Make the callable."""
+    """Make the callable; `private_arena` as for `entry_text`."""
     pointers = len(signature.inputs) + len(signature.outputs) + 1
     kernel = ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * pointers)(kernel_address)
-    return PythonEntry(kernel, signature, arena, fallback, explain, keep_alive, RLock()).call
+    return PythonEntry(
+        kernel, signature, arena, fallback, explain, keep_alive, RLock(), private_arena
+    ).call
 
 
 def _inputs(signature: Signature, arguments: tuple[object, ...]) -> list[Array] | None:

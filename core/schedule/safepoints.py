@@ -1,0 +1,158 @@
+"""Safepoints: where compiled code polls whether it is to stop, and about how long it runs from one to the next.
+
+1. An instruction takes as long as its operations on elements, a vector at a time, or as moving its bytes, whichever is
+   longer. A block takes the sum over its instructions, an `if` its longer body, a `for` its iterations.
+2. A loop is *long* if that is more than `LONG`, or unknown: a `while`, a `for` with computed bounds, a loop around what
+   is long. It polls once an iteration, and pays for that iteration.
+3. All other instructions are paid for before they run: some at once, where their block begins, and from then on whenever
+   they come to more than `LONG`. A call is paid for where the callee begins.
+
+So code that is short, as it stands, has no safepoint. The numbers are those of a core of 3 to 4 GHz, measured with
+AVX-512; another machine may be some times slower, and the order of magnitude is all that anybody asks for.
+Source: the name, and polls at back edges and entries, are LLVM's (docs/Statepoints).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ..analysis.cost import trip_count
+from ..analysis.work import Nested, bytes_of, flops_of
+from ..compute.bodies import bodies_of
+from ..compute.ops import Call, CallAddress
+from ..ir import Block, Function, Instruction
+from ..ops.bytes import AllocateBytes, MoveBytes
+from ..ops.control import For, If, While
+from ..ops.nest import Nest
+from ..ops.scan import Scan
+from ..types import DType
+from .ops import Gemm, Loops
+
+LONG: Final = 1_000_000
+"""Nanoseconds: below, nobody waits for a program, and giving up the GIL costs more than it gives."""
+
+_OPERATION: Final = 0.4
+"""One operation, or one access, of a scalar or vector loop whose data are in the nearest cache."""
+
+_BYTE: Final = 0.1
+"""To or from memory: 10 GB/s on one core."""
+
+_PRODUCT: Final = 0.02
+"""One multiplication and addition of a product in f32 by the BLAS: 100 GF/s."""
+
+_SCANNED: Final = 1.0
+"""One element of a running sum, which waits for the one before it."""
+
+_CALL: Final = 10.0
+"""A call, or an allocation, besides what it runs or fills."""
+
+_ITERATION: Final = 0.5
+"""An iteration, or a choice, besides its body."""
+
+
+def blas_nanoseconds(products: int, dtype: DType) -> int:
+    """About how long the BLAS takes for so many multiplications and additions."""
+    return round(_PRODUCT * dtype.bytes / 4 * products)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """The nanoseconds that something takes, apart from parts that poll by themselves; whether it has such parts."""
+
+    nanoseconds: float = 0.0
+    polls: bool = False
+
+
+class Safepoints:
+    """Where one scheduled function polls."""
+
+    def __init__(self, function: Function) -> None:
+        self._blocks: dict[Block, _Pace] = {}
+        self._payments: dict[Instruction, float] = {}
+        self._long: set[Instruction] = set()
+        self._nests: dict[Nested, int] = {}
+        for body in reversed(bodies_of(function)):  # inner ones first
+            self._blocks[body.block] = self._pace_of_block(body.block)
+        whole = self._blocks[function.entry]
+        self.runs_long = whole.polls or whole.nanoseconds > LONG
+        """Whether a call of the function may take longer than `LONG`."""
+
+    @property
+    def has_long_loops(self) -> bool:
+        """Whether there is any loop that polls."""
+        return bool(self._long)
+
+    def at_start(self, block: Block) -> int:
+        """The nanoseconds to pay for where a block begins, at least 1."""
+        return max(1, round(self._blocks[block].nanoseconds))
+
+    def before(self, instruction: Instruction) -> int:
+        """The nanoseconds to pay for before an instruction; 0 if that has been done."""
+        return round(self._payments.get(instruction, 0))
+
+    def is_long(self, loop: Instruction) -> bool:
+        """Whether a loop polls in each iteration."""
+        return loop in self._long
+
+    def _pace_of_block(self, block: Block) -> _Pace:
+        """Find out who pays: the block's start, then any instruction that would make it more than `LONG`."""
+        payer: Instruction | None = None
+        start = owed = 0.0
+        polls = False
+        for instruction in block.instructions:
+            pace = self._pace_of(instruction)
+            polls = polls or pace.polls
+            if owed + pace.nanoseconds > LONG:
+                payer, owed, polls = instruction, 0.0, True
+            owed += pace.nanoseconds
+            if payer is None:
+                start = owed
+            else:
+                self._payments[payer] = owed
+        return _Pace(start, polls)
+
+    def _pace_of(self, instruction: Instruction) -> _Pace:
+        match instruction.op:
+            case If():
+                then, other = (self._blocks[region.entry] for region in instruction.regions)
+                longer = max(then.nanoseconds, other.nanoseconds)
+                return _Pace(_ITERATION + longer, then.polls or other.polls)
+            case Call() | CallAddress():
+                return _Pace(0.0, polls=True)
+            case For() | While():
+                pace = self._pace_of_loop(instruction)
+                if pace.polls or pace.nanoseconds > LONG:
+                    self._long.add(instruction)
+                    return _Pace(_ITERATION, polls=True)
+                return pace
+            case _:
+                return _Pace(self._measure(instruction))
+
+    def _pace_of_loop(self, instruction: Instruction) -> _Pace:
+        trips = trip_count(instruction) if isinstance(instruction.op, For) else None
+        if trips is None:
+            return _Pace(polls=True)
+        body = self._blocks[instruction.regions[0].entry]
+        return _Pace(trips * (_ITERATION + body.nanoseconds), body.polls)
+
+    def _measure(self, instruction: Instruction) -> float:
+        op = instruction.op
+        moved = _BYTE * bytes_of(instruction)
+        match op:
+            case AllocateBytes() | MoveBytes():
+                return _CALL
+            case Nest():
+                accesses = op.points * (len(op.accesses) + len(op.outputs))
+                lanes = op.lanes if isinstance(op, Loops) else 1
+                return max(_OPERATION * (self._flops(instruction) + accesses) / lanes, moved)
+            case Gemm():
+                products = self._flops(instruction) // 2
+                return max(blas_nanoseconds(products, instruction.result.tensor.dtype), moved)
+            case Scan():
+                return max(_SCANNED * instruction.result.tensor.size, moved)
+            case _:
+                return 0.0
+
+    def _flops(self, instruction: Instruction) -> int:
+        return flops_of(instruction, self._nests)

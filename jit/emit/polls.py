@@ -1,0 +1,207 @@
+"""Writes polls: where code that runs long looks whether it is to stop, and gives up the GIL.
+
+    fuel -= nanoseconds                 at the safepoints, by what runs until the next one
+    if fuel ran out: poll               a millisecond after the start, then every 10
+
+1. The first poll gives up the GIL. So short runs keep it, which is cheaper for all: who gives it up waits for it
+   behind every thread that computes in Python, 5 ms each.
+2. Later polls of the main thread take it back every `PERIOD` to run the handlers of signals. If one raises an
+   exception, the kernel returns `INTERRUPTED`, and all memory is given back on the way.
+3. The kernel takes the GIL back before it returns. Extern functions are called with the GIL.
+
+Fuel lies in the head of the arena, and in functions with long loops in a register between calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from ...core.compute.ops import Call, CallAddress
+from ...core.ir import Block, Function
+from ...core.ops.control import Structured
+from ...core.schedule.safepoints import LONG, Safepoints
+from ..runtime.process import CLOCK, MAIN_THREAD, WORDS, Process
+from .checks import Checks
+from .head import FUEL, HOLDS_GIL, INTERRUPTED, OWNER, SIGNALS
+from .writer import I32, I64, PTR, FunctionWriter, ModuleWriter, Parameter, Register, constant
+
+PERIOD: Final = 200_000_000
+"""Nanoseconds between two looks for signals: taking the GIL back can cost 5 ms where other threads run Python."""
+
+_LATER: Final = 10 * LONG
+"""Fuel after a poll; where an estimate is ten times too small, signals still wait no longer than `PERIOD` or so."""
+
+BLOCK: Final = 50_000
+"""Nanoseconds: iterations of a counted loop that poll once together."""
+
+_ROUND, _MOST_COPIES, _MOST_INSTRUCTIONS = 32, 8, 48
+"""A `while` is unrolled until a poll is paid by so many nanoseconds, but to no more copies, and instructions."""
+
+_CALL: Final = 5
+"""Nanoseconds that a call takes, besides what it runs."""
+
+_POLL: Final = "nnkit.poll"
+_CONVENTION: Final = "preserve_mostcc"
+"""How `poll` is called: it saves all registers itself, so that functions which rarely call it need save none."""
+
+
+@dataclass(eq=False)
+class Polls:
+    """Writes the polls of one function. `head` is that of the arena, where callees find the fuel."""
+
+    module: ModuleWriter
+    w: FunctionWriter
+    head: Register
+    checks: Checks
+    process: Process
+    safepoints: Safepoints
+    fuel: Register
+
+    @classmethod
+    def begin_kernel(
+        cls,
+        module: ModuleWriter,
+        w: FunctionWriter,
+        head: Register,
+        checks: Checks,
+        process: Process,
+        function: Function,
+    ) -> Polls:
+        """Those of a kernel, which holds the GIL, at its start."""
+        safepoints, entry = Safepoints(function), function.entry
+        w.store(constant(I64, HOLDS_GIL), w.offset(head, OWNER))
+        w.store(constant(I64, 0), w.offset(head, SIGNALS))
+        polls = cls(module, w, head, checks, process, safepoints, _fuel(w, head, safepoints))
+        start = safepoints.at_start(entry)  # at most LONG, or it would have been divided
+        w.store(constant(I64, max(LONG - start, 0)), polls.fuel)
+        return polls
+
+    @classmethod
+    def begin_callee(
+        cls,
+        module: ModuleWriter,
+        w: FunctionWriter,
+        head: Register,
+        checks: Checks,
+        process: Process,
+        function: Function,
+    ) -> Polls:
+        """Those of a function that is called, at its start."""
+        safepoints, entry = Safepoints(function), function.entry
+        polls = cls(module, w, head, checks, process, safepoints, _fuel(w, head, safepoints))
+        polls.receive()
+        polls.spend(safepoints.at_start(entry) + _CALL)
+        return polls
+
+    def spend(self, nanoseconds: int) -> None:
+        """Poll if this much is not left."""
+        self._spend(constant(I64, min(nanoseconds, _LATER)))
+
+    def spend_for(self, iterations: Register, block: Block) -> None:
+        """The same for iterations of a loop around `block`, no more than `block_length` says."""
+        cost = constant(I64, min(self.safepoints.at_start(block), _LATER))
+        self._spend(self.w.mul(iterations, cost))
+
+    def block_length(self, block: Block) -> int:
+        """How many iterations of a counted loop around `block` poll once together."""
+        return max(1, BLOCK // self.safepoints.at_start(block))
+
+    def copies(self, *blocks: Block) -> int:
+        """How many copies of the blocks of a loop poll once together: a power of two."""
+        instructions = [i for block in blocks for i in block.instructions]
+        if any(isinstance(i.op, Structured | Call | CallAddress) for i in instructions):
+            return 1
+        count, nanoseconds = 1, sum(map(self.safepoints.at_start, blocks))
+        while (
+            2 * count <= _MOST_COPIES
+            and count * nanoseconds < _ROUND
+            and 2 * count * len(instructions) <= _MOST_INSTRUCTIONS
+        ):
+            count *= 2
+        return count
+
+    def _spend(self, cost: Register) -> None:
+        w = self.w
+        before = w.load(self.fuel, I64)
+        w.store(w.sub(before, cost), self.fuel)
+        with w.when(w.icmp("ult", before, cost), rarely=True, hint="poll"):
+            if not self.module.has(_POLL):
+                _write_poll(self.module, self.process)
+            code = w.value(I64, f"call {_CONVENTION} i64 @{_POLL}({self.head.typed})")
+            self.receive()
+            self.checks.pass_on(w, code)
+
+    def hand_over(self) -> None:
+        """Before a call or return: tell the other function how much is left."""
+        if self.safepoints.has_long_loops:
+            self.w.store(self.w.load(self.fuel, I64), self.w.offset(self.head, FUEL))
+
+    def receive(self) -> None:
+        """At the start, or after a call: as much is left as the other function says."""
+        if self.safepoints.has_long_loops:
+            self.w.store(self.w.load(self.w.offset(self.head, FUEL), I64), self.fuel)
+
+    def before_return(self, leave: Callable[[Register], None]) -> Callable[[Register], None]:
+        """How a callee returns."""
+
+        def hand_over(code: Register) -> None:
+            self.hand_over()
+            leave(code)
+
+        return hand_over
+
+
+def _fuel(w: FunctionWriter, head: Register, safepoints: Safepoints) -> Register:
+    """Where a function keeps its fuel."""
+    return w.allocate(I64, align=8) if safepoints.has_long_loops else w.offset(head, FUEL)
+
+
+def take_back(w: FunctionWriter, head: Register) -> None:
+    """Hold the GIL from here on."""
+    owner = w.load(w.offset(head, OWNER), I64)
+    with w.when(w.icmp("ne", owner, constant(I64, HOLDS_GIL)), rarely=True, hint="released"):
+        w.call_void("PyEval_RestoreThread", [w.inttoptr(owner)])
+        w.store(constant(I64, HOLDS_GIL), w.offset(head, OWNER))
+
+
+def _write_poll(module: ModuleWriter, process: Process) -> None:
+    """`i64 poll(ptr head)`: 0 to go on, without the GIL and with new fuel."""
+    w = module.function(
+        _POLL,
+        [Parameter(PTR)],
+        I64,
+        linkage=f"internal {_CONVENTION}",
+        attributes="nounwind noinline cold",
+    )
+    (head,) = w.parameters
+    now = _clock(w, process)
+    waited = w.sub(now, w.load(w.offset(head, SIGNALS), I64))
+    main = w.load(w.offset(module.external(WORDS), MAIN_THREAD), I64)
+    is_main = w.icmp("eq", w.call("PyThread_get_thread_ident", I64, []), main)
+    is_due = w.icmp("uge", waited, constant(I64, PERIOD))
+    with w.when(w.and_(is_main, is_due), hint="signals"):
+        w.store(now, w.offset(head, SIGNALS))
+        take_back(w, head)
+        raised = w.icmp("ne", w.call("PyErr_CheckSignals", I32, []), constant(I32, 0))
+        stop, proceed = w.new_label("interrupted"), w.new_label("proceed")
+        w.branch_if(raised, stop, proceed, rarely=True)
+        w.begin(stop)
+        w.ret(constant(I64, INTERRUPTED))
+        w.begin(proceed)
+    holds = w.icmp("eq", w.load(w.offset(head, OWNER), I64), constant(I64, HOLDS_GIL))
+    with w.when(holds, hint="release"):
+        state = w.call("PyEval_SaveThread", PTR, [])
+        w.store(w.ptrtoint(state), w.offset(head, OWNER))
+    w.store(constant(I64, _LATER), w.offset(head, FUEL))
+    w.ret(constant(I64, 0))
+
+
+def _clock(w: FunctionWriter, process: Process) -> Register:
+    """Nanoseconds of the clock that never goes back."""
+    time = w.allocate(I64, 2, align=8)
+    w.value(I32, f"call i32 @{CLOCK}(i32 {process.clock}, {time.typed})")
+    w.declare(CLOCK, I32, [I32, PTR])
+    seconds, rest = w.load(time, I64), w.load(w.offset(time, 8), I64)
+    return w.add(w.mul(seconds, constant(I64, 10**9)), rest)

@@ -1,0 +1,93 @@
+"""What compiled code asks of the Python process that runs it: to give up the GIL, to look for signals, its stack.
+
+The functions are CPython's, the C library's, and one of ours (`stack`); `WORDS` is memory that all compiled code of
+the process shares. Where one of them is missing, code is compiled without polls and keeps the GIL.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final
+
+from .stack import find_limit, stack_key
+
+PREFIX: Final = "nnkit.process."
+"""Before the name of a function or variable of this file, its name in our modules."""
+
+WORDS: Final = PREFIX + "words"
+CLOCK: Final = PREFIX + "clock"
+STACK: Final = PREFIX + "stack"
+
+MAIN_THREAD: Final = 0
+"""Offset into `WORDS`: the identifier of the thread that runs the handlers of signals."""
+STACK_KEY: Final = 8
+"""The key under which a thread keeps the end of its stack."""
+BLAS_LOCK: Final = 16
+"""1 while somebody changes the two words that follow."""
+BLAS_USERS: Final = 24
+"""How many calls want a BLAS of one thread now."""
+BLAS_THREADS: Final = 32
+"""How many threads it had before the first of them."""
+_COUNT: Final = 8
+
+_PYTHON: Final = (
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+    "PyErr_CheckSignals",
+    "PyThread_get_thread_ident",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Process:
+    """Addresses by symbol, and the number by which the C library knows the clock that never goes back."""
+
+    symbols: Mapping[str, int]
+    clock: int
+    kept: object
+    """Owns the memory and the function behind two of the addresses."""
+
+
+@cache
+def this_process() -> Process | None:
+    """What there is in this process; None where something is missing, as in an interpreter that is no CPython."""
+    functions = {name: _address(ctypes.pythonapi, name) for name in _PYTHON}
+    library = ctypes.CDLL(None)
+    functions[CLOCK] = _address(library, "clock_gettime")
+    functions["pthread_getspecific"] = _address(library, "pthread_getspecific")
+    key, clock = stack_key(), getattr(time, "CLOCK_MONOTONIC", None)
+    if key is None or clock is None or not all(functions.values()):
+        return None
+    words = (ctypes.c_int64 * _COUNT)()
+    words[STACK_KEY // 8] = key
+    find = ctypes.CFUNCTYPE(ctypes.c_void_p)(find_limit)
+    _after_fork(words)
+    os.register_at_fork(after_in_child=lambda: _after_fork(words))
+    addresses = {
+        **{name: address for name, address in functions.items() if address},
+        WORDS: ctypes.addressof(words),
+        STACK: ctypes.cast(find, ctypes.c_void_p).value or 0,
+    }
+    return Process(MappingProxyType(addresses), clock, (words, find))
+
+
+def _after_fork(words: Any) -> None:
+    """The thread that forked is the main thread of the child, and its only one: nobody else uses the BLAS."""
+    words[MAIN_THREAD // 8] = threading.main_thread().ident or 0
+    words[BLAS_LOCK // 8] = 0
+    words[BLAS_USERS // 8] = 0
+
+
+def _address(library: Any, name: str) -> int | None:
+    try:
+        function: Callable[..., Any] = getattr(library, name)
+    except AttributeError:
+        return None
+    return ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]  # a foreign function
