@@ -210,8 +210,11 @@ class InstructionWriter:
         return self.cast("trunc", x, scalar)
 
     def bitcast(self, x: Register, scalar: Scalar) -> Register:
-        """The same bits read as another scalar of the same width."""
-        return self.cast("bitcast", x, scalar)
+        """The same bits read as another scalar of the same width; x itself if it is that scalar.
+
+        LLVM 22.1 gets loops wrong around which a value is passed on by a bitcast to its own type.
+        """
+        return x if x.type.scalar == scalar else self.cast("bitcast", x, scalar)
 
     def reinterpret(self, x: Register, type: LType) -> Register:
         """The same bits as another type of the same size, also with other lanes (`<8 x i1>` as `i8`)."""

@@ -32,6 +32,7 @@ from nnkit.jit.emit.program import Program, emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 from nnkit.jit.llvm import Engine, host_engine
 from nnkit.jit.program import extern_symbols
+from nnkit.jit.runtime.process import this_process
 from tests.values import same_bits
 
 
@@ -127,10 +128,13 @@ def run(
     arrays: Sequence[Array],
     functions: Mapping[str, Function] | None = None,
     *,
-    stack_bytes: int = STACK_BYTES,
+    stack_bytes: int | None = None,
     externs: Mapping[str, int] | None = None,
 ) -> list[Array]:
-    """What compiled code returns, with the arrays given as the evaluator takes them; `functions` may be called."""
+    """What compiled code returns, with the arrays given as the evaluator takes them; `functions` may be called.
+
+    It is code for this process, unless calls may take so many bytes of stack and no more.
+    """
     return run_all(
         [function], arrays, functions=functions, stack_bytes=stack_bytes, externs=externs
     )[0]
@@ -141,7 +145,7 @@ def run_all(
     arrays: Sequence[Array],
     engine: Engine | None = None,
     functions: Mapping[str, Function] | None = None,
-    stack_bytes: int = STACK_BYTES,
+    stack_bytes: int | None = None,
     externs: Mapping[str, int] | None = None,
 ) -> list[list[Array]]:
     """The same for several functions of the same parameters, compiled together, for this machine or a lesser one."""
@@ -149,7 +153,12 @@ def run_all(
     module = ModuleWriter(scalef=engine.target.scalef, fma=engine.target.fma)
     programs = [
         emit_program(
-            module, function, f"kernel.{number}", functions=functions, stack_bytes=stack_bytes
+            module,
+            function,
+            f"kernel.{number}",
+            functions=functions,
+            stack_bytes=stack_bytes or STACK_BYTES,
+            process=this_process() if stack_bytes is None else None,
         )
         for number, function in enumerate(entries)
     ]
@@ -175,7 +184,8 @@ def call(
     outputs = [garbage(value.tensor.bytes) for value in returned_values(function.entry)]
     memory = garbage(program.arena_bytes)
     pointers = [array.ctypes.data for array in (*inputs, *outputs, memory)]
-    kernel = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * len(pointers))(address)
+    # which holds the GIL, as the entry does, and raises what is raised
+    kernel = ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * len(pointers))(address)
     site = kernel(*pointers)
     if site:
         index, extent = memory[:16].view(np.int64).tolist()
