@@ -4,8 +4,8 @@
    longer. A block takes the sum over its instructions, an `if` its longer body, a `for` its iterations.
 2. A loop is *long* if that is more than `LONG`, or unknown: a `while`, a `for` with computed bounds, a loop around what
    is long. It polls once an iteration, and pays for that iteration.
-3. All other instructions are paid for before they run: some at once, where their block begins, and from then on whenever
-   they come to more than `LONG`. A call is paid for where the callee begins.
+3. All other instructions are paid for before they run: some at once, where their block begins, and from then on
+   whenever they come to more than `LONG`. A call is paid for where the callee begins.
 
 So code that is short, as it stands, has no safepoint. The numbers are those of a core of 3 to 4 GHz, measured with
 AVX-512; another machine may be some times slower, and the order of magnitude is all that anybody asks for.

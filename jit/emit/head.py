@@ -1,12 +1,13 @@
 """The head of the arena: eight words that a running program shares with whoever called it.
 
-| offset | word        | what it says                                                                       | written by      |
-|--------|-------------|------------------------------------------------------------------------------------|-----------------|
-| 0, 8   | `DETAILS`   | two numbers that tell more of the check that failed                                | `checks`        |
-| 16–32  | `CELLS`     | where the next cell begins, where the chunk ends, which chunk is the latest        | `cells`         |
-| 40     | `FUEL`      | about how many nanoseconds may pass until the next poll; kept in a register meanwhile | `polls`       |
-| 48     | `OWNER`     | 0: nobody uses the arena; 1: a call that holds the GIL; else the thread state of a call that gave it up | `polls`, the entry |
-| 56     | `SIGNALS`   | the clock, in nanoseconds, when signals were last looked for                       | `polls`         |
+| offset | word      | what it says                                                            | written by          |
+|--------|-----------|-------------------------------------------------------------------------|---------------------|
+| 0, 8   | `DETAILS` | two numbers that tell more of the check that failed                     | `checks`            |
+| 16–32  | `CELLS`   | where the next cell begins, where the chunk ends, the latest chunk      | `cells`             |
+| 40     | `FUEL`    | about how many nanoseconds may pass until the next poll                 | `polls`             |
+| 48     | `OWNER`   | 0: nobody uses the arena; 1: a call with the GIL; else the thread state | `polls`, the entry  |
+|        |           | of a call that gave up the GIL                                          |                     |
+| 56     | `SIGNALS` | the clock, in nanoseconds, when signals were last looked for            | `polls`             |
 """
 
 from __future__ import annotations

@@ -57,9 +57,10 @@ from .calls import STACK_BYTES, begin_callee, begin_kernel, write_call, write_ca
 from .control import write_copy, write_for, write_if, write_while, write_yield
 from .extern import write_extern
 from .kernel import INLINE_BYTES, Kernel, Shared
-from .library import SYMBOL, write_gemm
+from .library import write_gemm
 from .memory import define_nothing
 from .nest import write_nests
+from .one_thread import SYMBOL
 from .scan import write_scan
 from .steps import CheckSite
 from .writer import I64, ModuleWriter, Register, constant

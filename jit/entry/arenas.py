@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..emit.head import NOBODY, OWNER
-from ..emit.writer import I64, PTR, FunctionWriter, ModuleWriter, Parameter, Register, constant
+from ..emit.writer import I64, PTR, FunctionWriter, ModuleWriter, Register, constant
 from .access import NULL, QUICKLY_COMPILED, call_rarely
 
 _ALIGNMENT: Final = 64

@@ -6,8 +6,8 @@
    call `explain`, which raises; if it was interrupted, an exception is set.
 4. Wrap the results (`results`).
 
-The GIL is held but for what the kernel does without it. The text goes into the module of the kernel, and says nothing of this
-process but where classes have their slots.
+The GIL is held but for what the kernel does without it. The text goes into the module of the kernel, and says
+nothing of this process but where classes have their slots.
 """
 
 import re
@@ -28,8 +28,8 @@ from ..emit.writer import (
     Register,
     constant,
 )
-from .arenas import take_arena
 from .access import NULL, QUICKLY_COMPILED, array_data, call_rarely, equals, field, from_state
+from .arenas import take_arena
 from .arguments import ArgumentReader, ObjectReader
 from .capi import symbols
 from .outputs import ArrayFinder, OutputWriter, outputs_to_keep
@@ -71,8 +71,8 @@ def entry_text(
 ) -> EntryText:
     """The entry for the kernel `i64 @kernel_name(ptr inputs…, ptr outputs…, ptr arena)`.
 
-    `private_arena` is the size of the arena in bytes, for a kernel that may give up the GIL: then calls at the same time
-    have one each.
+    `private_arena` is the size of the arena in bytes, for a kernel that may give up the GIL: then calls at the same
+    time have one each.
     `kept_bytes` bounds the memory for recycled results; with 0 every call makes new arrays.
     `native` is for tests; by default it is what this process supports.
     """

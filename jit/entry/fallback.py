@@ -19,7 +19,6 @@ from .layout import Array, slot_of, type_numbers
 from .signature import Leaf, Node, Record, Several, Signature
 from .state import UNEXPLAINED
 
-
 _ALIGNMENT: Final = 64
 
 

@@ -94,7 +94,9 @@ def test_what_is_around_a_long_loop_is_long() -> None:
 def test_many_short_instructions_pay_in_parts() -> None:
     """No stretch of a block is more than LONG without being paid for anew."""
     type, count = "<1000000 x f32>", 30
-    lines = [f"    %y{n + 1} = dot %y{n}: <700 x 700 x f32>, %x: <700 x 700 x f32>" for n in range(count)]
+    lines = [
+        f"    %y{n + 1} = dot %y{n}: <700 x 700 x f32>, %x: <700 x 700 x f32>" for n in range(count)
+    ]
     type = "<700 x 700 x f32>"
     text = f"""
 func @f: ({type}, {type}) -> {type} {{

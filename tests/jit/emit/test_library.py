@@ -16,6 +16,7 @@ from nnkit.jit.emit import program
 from nnkit.jit.emit.program import emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 from nnkit.jit.runtime.blas import Blas, find_blas
+from nnkit.jit.runtime.process import this_process
 
 from .running import agree, finish, sample
 
@@ -67,7 +68,7 @@ def test_small_products_take_one_thread_and_leave_the_number_as_it_was() -> None
     for size, spells in ((64, True), (512, False)):
         function = product((size, size), (size, size), (False, False), F32)
         writer = ModuleWriter()
-        emit_program(writer, function, "kernel")
+        emit_program(writer, function, "kernel", process=this_process())
         assert ("set_num_threads" in writer.text()) is spells
     threads = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
     function = product((64, 64), (64, 64), (False, False), F32)

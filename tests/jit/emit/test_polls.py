@@ -112,7 +112,9 @@ def test_loops_run_as_often_as_they_should(kind: str, everywhere: bool) -> None:
 
 def test_bounds_at_the_ends_of_the_integers() -> None:
     text = loop("for").replace("for 0: i64", "for %n: i64").replace("upto %n", "upto %m")
-    text = text.replace("(i64, f64) ->", "(i64, i64, f64) ->").replace("(%n: i64,", "(%n: i64, %m: i64,")
+    text = text.replace("(i64, f64) ->", "(i64, i64, f64) ->").replace(
+        "(%n: i64,", "(%n: i64, %m: i64,"
+    )
     low, high = -(2**63), 2**63 - 1
     with polling_everywhere():
         for first, last in ((low, low + 10), (high - 10, high), (high, low), (low, low)):

@@ -1,0 +1,150 @@
+"""Many threads and child processes: the first call may be anywhere, and results are the same everywhere."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import threadpoolctl
+
+import nnkit as nk
+from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f32, f64, i64
+
+THREADS = 16
+
+
+@nk.staged
+def orbit(n: Rep[Scalar[i64]], x: Rep[Tensor1D[f64]]) -> Rep[Tensor1D[f64]]:
+    return nk.fori(0, n, lambda _, x: nk.sin(x) + x * 1.0001, x)
+
+
+@nk.staged
+def power(x: Rep[Scalar[f32]], n: Rep[Scalar[i64]]) -> Rep[Scalar[f32]]:
+    return nk.cond(n == 0, lambda: 0 * x + 1, lambda: x * power(x, n - 1))
+
+
+@nk.staged
+def dense(x: Rep[Tensor2D[f32]], w: Rep[Tensor2D[f32]]) -> Rep[Tensor2D[f32]]:
+    return nk.tanh(x @ w)
+
+
+@nk.staged
+def large(x: Rep[Tensor2D[f32]], w: Rep[Tensor2D[f32]]) -> Rep[Tensor2D[f32]]:
+    return nk.exp((x @ w) * 0.01) @ x
+
+
+def orbited(k: int) -> list[float]:
+    """Long enough that the GIL is given up, for most k."""
+    found: list[float] = (
+        orbit(i64(500_000 * (k % 3)), Tensor1D(np.arange(3.0) + k)).numpy().tolist()
+    )
+    return found
+
+
+def powered(k: int) -> float:
+    return float(power(f32(1.0 + k), i64(k)))
+
+
+def matrix(k: int, n: int) -> Tensor2D[f32]:
+    return Tensor2D(np.random.default_rng(k).normal(size=(n, n)).astype(np.float32))
+
+
+def densely(k: int) -> list[list[float]]:
+    found: list[list[float]] = dense(matrix(k, 33), matrix(k + 1, 33)).numpy().tolist()
+    return found
+
+
+def largely(k: int) -> list[float]:
+    found: list[float] = large(matrix(k, 300), matrix(k + 1, 300)).numpy()[0].tolist()
+    return found
+
+
+def all_of(k: int) -> Any:
+    """One result of each kind of function."""
+    return orbited(k), powered(k), densely(k), largely(k)
+
+
+def together(function: Any) -> list[Any]:
+    """What it returns in 16 threads that begin at once, by number."""
+    barrier = threading.Barrier(THREADS)
+
+    def call(k: int) -> Any:
+        barrier.wait()
+        return [function(k) for _ in range(3)]
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return [*pool.map(call, range(THREADS))]
+
+
+@pytest.mark.parametrize("function", [orbited, powered, densely, largely, all_of])
+def test_sixteen_threads_call_one_function(function: Any) -> None:
+    """The calls that compile it included, where this test is the first to use it."""
+    found = together(function)
+    for k in range(THREADS):
+        wanted = function(k)
+        assert found[k] == [wanted] * 3
+
+
+def test_sixteen_threads_compile_and_call_a_new_function() -> None:
+    @nk.staged
+    def fresh(n: Rep[Scalar[i64]], x: Rep[Tensor1D[f64]]) -> Rep[Tensor1D[f64]]:
+        return nk.fori(0, n, lambda _, x: nk.cos(x) + x, x)
+
+    def call(k: int) -> list[float]:
+        found: list[float] = fresh(i64(300_000), Tensor1D(np.arange(k % 4 + 1.0))).numpy().tolist()
+        return found
+
+    found = together(call)
+    assert found == [[call(k)] * 3 for k in range(THREADS)]
+
+
+def test_products_in_many_threads_leave_the_number_of_threads_as_it_was() -> None:
+    """Products that run at the same time want one thread of the BLAS each, and then the others back."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("the BLAS has one thread on a machine of one core")
+    before = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+
+    @nk.staged
+    def repeated(n: Rep[Scalar[i64]], x: Rep[Tensor2D[f32]]) -> Rep[Tensor2D[f32]]:
+        return nk.fori(0, n, lambda _, y: (y @ x) * 0.1, x)
+
+    x = matrix(0, 64)
+    wanted = repeated(i64(300), x).numpy().copy()
+
+    def call(_: int) -> bool:
+        return all(np.array_equal(repeated(i64(300), x), wanted) for _ in range(5))
+
+    assert all(map(all, together(call)))
+    assert before == [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+
+
+def _send(k: int, pipe: Any) -> None:
+    pipe.send(all_of(k))
+    pipe.close()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_child_processes_compute_the_same(method: str) -> None:
+    """After use here, and while other threads are in the middle of a long call."""
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this system has no {method}")
+    context = multiprocessing.get_context(method)
+    wanted = all_of(4)
+    busy = threading.Thread(target=lambda: orbit(i64(20_000_000), Tensor1D(np.arange(3.0))))
+    busy.start()
+    here, there = context.Pipe(duplex=False)
+    child = context.Process(target=_send, args=(4, there))
+    child.start()
+    there.close()
+    assert here.poll(60), "the child does not answer"
+    assert here.recv() == wanted
+    child.join()
+    busy.join()
+    assert child.exitcode == 0
+    assert all_of(4) == wanted
