@@ -30,7 +30,6 @@ BY_NAME = {
     Path("nnkit/callables.py"),  # what a pickled function is called
     Path("nnkit/tools/command.py"),  # what the options of a tool ask for
     Path("jit/entry/capi.py"),  # NumPy, as it is built
-    Path("jit/runtime/stack.py"),  # what only some systems have
 }
 """Files that import a module by its name as text, where no checker follows."""
 LAYERS = [
