@@ -14,7 +14,8 @@ Fuel lies in the head of the arena, and in functions with long loops in a regist
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,6 +36,9 @@ _LATER: Final = 10 * LONG
 
 BLOCK: Final = 50_000
 """Nanoseconds: iterations of a counted loop that poll once together."""
+
+MOST: Final = LONG
+"""Nanoseconds that a round of a loop nest takes at most, for its loop to poll and not one inside of it."""
 
 _ROUND, _MOST_COPIES, _MOST_INSTRUCTIONS = 32, 8, 48
 """A `while` is unrolled until a poll is paid by so many nanoseconds, but to no more copies, and instructions."""
@@ -133,6 +137,14 @@ class Polls:
             self.receive()
             self.checks.pass_on(w, code)
 
+    @contextmanager
+    def pacing(self, nanoseconds: int) -> Generator[None]:
+        """Loops that are written meanwhile, and take so long together, poll in one of them."""
+        if nanoseconds > LONG:
+            self.w.pacing = _Pacing(self, nanoseconds)
+        yield
+        self.w.pacing = None
+
     def hand_over(self) -> None:
         """Before a call or return: tell the other function how much is left."""
         if self.safepoints.has_long_loops:
@@ -151,6 +163,32 @@ class Polls:
             leave(code)
 
         return hand_over
+
+
+class _Pacing:
+    """Polls in the outermost loop whose rounds take no more than `MOST`."""
+
+    def __init__(self, polls: Polls, nanoseconds: float) -> None:
+        self.polls = polls
+        self.nanoseconds = nanoseconds
+        """What the loops take that are written now; 0 inside of one that polls."""
+        self.paid = 0.0
+
+    @contextmanager
+    def divided(self, rounds: int | None) -> Generator[int]:
+        """See `writer.Pacing`."""
+        whole = self.nanoseconds
+        each = whole / rounds if rounds else 0.0
+        is_here = LONG < whole and 0 < each <= MOST
+        self.nanoseconds = each if each > MOST else 0.0
+        if is_here:
+            self.paid = each
+        yield min(max(1, int(BLOCK / each)), rounds or 1) if is_here else 0
+        self.nanoseconds = whole
+
+    def poll(self, rounds: int) -> None:
+        """See `writer.Pacing`."""
+        self.polls.spend(max(1, round(rounds * self.paid)))
 
 
 def _fuel(w: FunctionWriter, head: Register, safepoints: Safepoints) -> Register:

@@ -12,6 +12,7 @@ keeps.  So are the functions of the BLAS.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -19,6 +20,7 @@ from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Op
 from ...core.ops.aggregate import Aggregate
 from ...core.ops.bytes import CheckAddress, FreeBytes, MoveBytes, StopIf, WriteBytes
+from ...core.ops.control import Structured
 from ...core.ops.literal import Literal
 from ...core.ops.movement import ShapeCast
 from ...core.ops.nest import Yield
@@ -154,25 +156,42 @@ def _write_block(k: Kernel, block: Block) -> Iterator[Block]:
         if not isinstance(op, ShapeCast | Literal):
             _write_nests(k, pending)
             pending = []
-            _poll_before(k, [instruction])
         write = WRITERS.get(type(op))
         if write is None:
             raise InternalError(f"{op.name} cannot stand in stage schedule")
-        yield from write(k, instruction) or ()
+        if isinstance(op, Structured):
+            _pay_for(k, [instruction])
+            yield from write(k, instruction) or ()
+        else:
+            with _paying_for(k, [instruction]):
+                write(k, instruction)
 
 
 def _write_nests(k: Kernel, nests: Sequence[tuple[Instruction, Sequence[Register]]]) -> None:
-    """Consecutive nests together, those that take long after a poll."""
-    _poll_before(k, [instruction for instruction, _ in nests])
-    write_nests(k.w, nests, k.checks)
+    """Consecutive nests together."""
+    with _paying_for(k, [instruction for instruction, _ in nests]):
+        write_nests(k.w, nests, k.checks)
 
 
-def _poll_before(k: Kernel, instructions: Sequence[Instruction]) -> None:
-    """Poll if these instructions are to pay for themselves and those that follow."""
-    if k.polls is not None:
-        nanoseconds = sum(map(k.polls.safepoints.before, instructions))
-        if nanoseconds:
-            k.polls.spend(nanoseconds)
+@contextmanager
+def _paying_for(k: Kernel, instructions: Sequence[Instruction]) -> Iterator[None]:
+    """Poll before instructions that are to pay, and in their loops if they are long."""
+    nanoseconds = _pay_for(k, instructions)
+    if k.polls is None:
+        yield
+        return
+    with k.polls.pacing(nanoseconds):
+        yield
+
+
+def _pay_for(k: Kernel, instructions: Sequence[Instruction]) -> int:
+    """Poll if these instructions are to pay for themselves and those that follow; for how many nanoseconds."""
+    if k.polls is None:
+        return 0
+    nanoseconds = sum(map(k.polls.safepoints.before, instructions))
+    if nanoseconds:
+        k.polls.spend(nanoseconds)
+    return nanoseconds
 
 
 def _write_alias(k: Kernel, instruction: Instruction) -> None:
@@ -189,7 +208,9 @@ def _write_product(k: Kernel, instruction: Instruction) -> None:
         k.shared.symbols[SYMBOL + name] = address
     a, b = (operand.tensor for operand in instruction.operands)
     module = k.shared.module if k.shared.process is not None else None
-    write_gemm(k.w, op, a, b, k.bases(instruction), blas, module)
+    is_long = k.polls is not None and k.polls.safepoints.before(instruction)
+    polls = k.polls if is_long else None
+    write_gemm(k.w, op, a, b, k.bases(instruction), blas, module, polls)
 
 
 def _write_scan(k: Kernel, instruction: Instruction) -> None:

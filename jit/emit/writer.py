@@ -19,8 +19,9 @@ entry:
 """
 
 from collections.abc import Callable, Generator, MutableMapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 from .instructions import FloatPredicate, InstructionWriter, IntegerPredicate, Reduction
 from .values import (
@@ -127,6 +128,18 @@ class Loop:
         self.next_values = values
 
 
+class Pacing(Protocol):
+    """Finds the loops, of those that are written meanwhile, in which to poll."""
+
+    def divided(self, rounds: int | None) -> AbstractContextManager[int]:
+        """Around a loop of so many rounds, if that is known: after how many of them to poll; 0 for never."""
+        ...
+
+    def poll(self, rounds: int) -> None:
+        """Write a poll before so many rounds of the loop."""
+        ...
+
+
 MOST_IN_PLACE = 16
 """Uses of a routine in a module that are written in place."""
 
@@ -134,7 +147,9 @@ MOST_IN_PLACE = 16
 class FunctionWriter(InstructionWriter):
     """Writes one function, block after block. The first block is `entry` and is open from the start."""
 
-    __slots__ = ("_allocations", "_header", "_labels", "_module", "block", "name", "parameters")
+    __slots__ = (
+        "_allocations", "_header", "_labels", "_module", "block", "name", "pacing", "parameters",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -164,6 +179,8 @@ class FunctionWriter(InstructionWriter):
         self._allocations: list[str] = []
         self._labels = 0
         self.block = "entry"
+        self.pacing: Pacing | None = None
+        """Where loops poll that are written now."""
 
     # Blocks.
 
@@ -228,6 +245,38 @@ class FunctionWriter(InstructionWriter):
         hold, or the caller knows (`guarded`). Inside, read `index` and `values` and say
         `carry(...)`; after the `with`, read `results`.
         """
+        if self.pacing is None:
+            with self._loop(start, stop, step, carried, hint=hint, guarded=guarded) as loop:
+                yield loop
+            return
+        with self.pacing.divided(_rounds(start, stop, step)) as together:
+            if not together:
+                with self._loop(start, stop, step, carried, hint=hint, guarded=guarded) as loop:
+                    yield loop
+                return
+            length = constant(start.type, together * int(step.text))
+            with self._loop(start, stop, length, carried, hint=f"{hint}.paced") as outer:
+                self.pacing.poll(together)
+                type = start.type.text
+                end = self.value(start.type, f"add nsw {type} {outer.index.text}, {length.text}")
+                end = self.smin(end, stop)
+                with self._loop(outer.index, end, step, outer.values, guarded=False) as loop:
+                    yield loop
+                outer.carry(*loop.results)
+            loop.results = outer.results
+
+    @contextmanager
+    def _loop(
+        self,
+        start: Register,
+        stop: Register,
+        step: Register,
+        carried: Sequence[Register],
+        *,
+        hint: str = "loop",
+        guarded: bool = True,
+    ) -> Generator[Loop]:
+        """The same without polls."""
         body, done = self.new_label(hint), self.new_label(f"{hint}.done")
         before = self.block
         guarded = guarded and not _runs_at_least_once(start, stop)
@@ -418,6 +467,13 @@ class ModuleWriter:
         parts = [*self._data.values(), *declared]
         functions = [function.text() for function in self._functions]
         return "\n".join((*parts, *functions, _METADATA))
+
+
+def _rounds(start: Register, stop: Register, step: Register) -> int | None:
+    """How often a loop runs, where constants say it."""
+    if start.is_constant and stop.is_constant and step.is_constant:
+        return max(0, -((int(start.text) - int(stop.text)) // int(step.text)))
+    return None
 
 
 def _runs_at_least_once(start: Register, stop: Register) -> bool:

@@ -39,6 +39,7 @@ def polling_everywhere() -> Iterator[None]:
         patch.setattr(safepoints, "LONG", 0)
         patch.setattr(polls, "LONG", 0)
         patch.setattr(polls, "BLOCK", 3)
+        patch.setattr(polls, "MOST", 10**9)
         patch.setattr(polls, "_LATER", 1)
         patch.setattr(polls, "PERIOD", 0)
         yield
