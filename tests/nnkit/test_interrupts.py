@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import nnkit as nk
-from nnkit import Rep, Scalar, Tensor1D, f64, i64
+from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f64, i64
 
 SOON = 1.0
 """Seconds within which a signal is handled."""
@@ -108,6 +108,30 @@ def test_a_large_loop_nest_stops() -> None:
     x = Tensor1D(np.linspace(0.0, 1.0, n))
     table.compile(x)
     stops(lambda: table(x))
+
+
+def test_products_of_large_matrices_stop() -> None:
+    """Four products, a second or so each."""
+
+    @nk.staged
+    def fourth(x: Rep[Tensor2D[f64]]) -> Rep[Tensor2D[f64]]:
+        return nk.tanh(nk.tanh(nk.tanh(nk.tanh(x @ x) @ x) @ x) @ x)
+
+    x = Tensor2D(np.random.default_rng(0).normal(size=(3500, 3500)))
+    fourth.compile(x)
+    stops(lambda: fourth(x))
+
+
+def test_a_long_running_sum_stops() -> None:
+    @nk.staged
+    def sums(x: Rep[Tensor1D[f64]]) -> Rep[Tensor1D[f64]]:
+        for _ in range(60):
+            x = nk.cumsum(x, 0) * 1e-8
+        return x
+
+    x = Tensor1D(np.ones(20_000_000))
+    sums.compile(x)
+    stops(lambda: sums(x))
 
 
 def test_other_threads_run_meanwhile() -> None:

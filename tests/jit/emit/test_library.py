@@ -10,15 +10,16 @@ from nnkit.core.errors import InternalError
 from nnkit.core.ir.builder import start_function
 from nnkit.core.ir.module import Function
 from nnkit.core.ops.combinator import Combinator
-from nnkit.core.schedule.ops import Gemm, ScheduledScan, output
+from nnkit.core.schedule.ops import Gemm, ScheduledScan, arena, output
 from nnkit.core.types import BF16, BOOL, F16, F32, F64, I32, I64, DType, Shape, TensorType
-from nnkit.jit.emit import program
+from nnkit.jit.emit import library, program
 from nnkit.jit.emit.program import emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 from nnkit.jit.runtime.blas import Blas, find_blas
 from nnkit.jit.runtime.process import this_process
 
-from .running import agree, finish, sample
+from .running import agree, compare, finish, run, sample
+from .test_polls import polling_everywhere
 
 SHAPES: list[tuple[Shape, Shape]] = [
     ((3, 4), (4, 5)),
@@ -40,14 +41,18 @@ SHAPES: list[tuple[Shape, Shape]] = [
 ]
 
 
-def product(a: Shape, b: Shape, transposed: tuple[bool, bool], dtype: DType) -> Function:
+def product(
+    a: Shape, b: Shape, transposed: tuple[bool, bool], dtype: DType, chunk: int = 0
+) -> Function:
     """A function of two operands, stored transposed where said."""
     stored = [
         TensorType((*shape[:-2], shape[-1], shape[-2]) if flip else shape, dtype)
         for shape, flip in zip((a, b), transposed, strict=True)
     ]
     builder = start_function(stored)
-    return finish(builder, [builder.emit(Gemm(output(0), *transposed), *builder.block.arguments)])
+    corrections = (arena(64),) if chunk else ()
+    op = Gemm(output(0), *transposed, chunk=chunk, corrections=corrections)
+    return finish(builder, [builder.emit(op, *builder.block.arguments)])
 
 
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
@@ -74,6 +79,36 @@ def test_small_products_take_one_thread_and_leave_the_number_as_it_was() -> None
     function = product((64, 64), (64, 64), (False, False), F32)
     agree(function, [sample(p.tensor) for p in function.parameters], exact=False)
     assert threads == [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((7, 5), (5, 3)),
+        ((3, 5), (5, 7)),
+        ((1, 9), (9, 8)),
+        ((8, 9), (9, 1)),
+        ((2, 6, 4), (2, 4, 5)),
+        ((3, 700), (700, 4)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("nanoseconds", [1, 3])
+def test_long_products_are_the_same_in_parts(
+    a: Shape, b: Shape, dtype: DType, nanoseconds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of rows or columns of the result, each in a call of the BLAS of its own, with polls between them."""
+    for transpose_a in (False, True):
+        for transpose_b in (False, True):
+            for chunk in (0, 3):
+                function = product(a, b, (transpose_a, transpose_b), dtype, chunk)
+                arrays = [sample(p.tensor, seed) for seed, p in enumerate(function.parameters)]
+                whole = run(function, arrays)
+                with polling_everywhere():
+                    monkeypatch.setattr(library, "MOST_IN_ONE_CALL", nanoseconds)
+                    compare(function, whole, run(function, arrays), exact=False)
+                    monkeypatch.undo()
 
 
 def test_a_product_without_a_blas_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
