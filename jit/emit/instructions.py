@@ -314,10 +314,16 @@ class InstructionWriter:
             return base
         return self.value(base.type, f"getelementptr inbounds i8, {base.typed}, i64 {bytes}")
 
-    def load(self, pointer: Register, type: LType, *, align: int | None = None) -> Register:
-        """Read a value; aligned to its scalar unless said otherwise. Bools are `i8` in memory."""
+    def load(
+        self, pointer: Register, type: LType, *, align: int | None = None, volatile: bool = False
+    ) -> Register:
+        """Read a value; aligned to its scalar unless said otherwise. Bools are `i8` in memory.
+
+        Of what is `volatile` LLVM knows nothing, even if the memory is constant.
+        """
         align = align or max(type.bits // 8, 1)
-        return self.value(type, f"load {type.text}, {pointer.typed}, align {align}")
+        opcode = "load volatile" if volatile else "load"
+        return self.value(type, f"{opcode} {type.text}, {pointer.typed}, align {align}")
 
     def store(
         self,
@@ -352,7 +358,9 @@ class InstructionWriter:
     def masked_store(
         self, value: Register, pointer: Register, mask: Register, *, align: int | None = None
     ) -> None:
-        """Write only the lanes whose mask is set."""
+        """Write only the lanes whose mask is set, which LLVM must not know: see Note [Stores under constant masks]."""
+        if mask.is_constant:
+            raise ValueError(f"a store under the constant mask {mask.text}")
         type = value.type
         aligned = f"ptr align {align or max(type.bits // 8, 1)} {pointer.text}"
         name = f"llvm.masked.store.{type.suffix}.p0"
@@ -403,6 +411,16 @@ class InstructionWriter:
         if x.is_constant and x.text[0] != "@":
             return Register(f"splat ({x.typed})", type)
         return self.shuffle(self.insert(poison(type), x, 0), None, [0] * lanes)
+
+    def subvector(self, x: Register, first: int, count: int) -> Register:
+        """The lanes `first` … `first + count - 1`; a scalar if that is one."""
+        if count == x.type.lanes:
+            return x
+        return (
+            self.extract(x, first)
+            if count == 1
+            else self.shuffle(x, None, range(first, first + count))
+        )
 
     def shuffle(self, x: Register, y: Register | None, lanes: Sequence[int]) -> Register:
         """Lanes of x and y chosen by constants: 0…n-1 are of x, n…2n-1 of y, -1 is any."""

@@ -3,10 +3,12 @@
 | lanes lie                          | read                     | written                   |
 |------------------------------------|--------------------------|---------------------------|
 | all on one element                 | one scalar               | joined, then one scalar   |
-| one after the other                | one vector, masked       | the same                  |
+| one after the other                | one vector, masked       | one or two plain vectors  |
 | backwards                          | one vector, reversed     | the same                  |
 | at a constant distance             | scalar by scalar         | scalar by scalar          |
 | anywhere, or not all are elements  | one gather               | scalar by scalar, in turn |
+
+Nothing is stored under a mask that LLVM could know: see Note [Stores under constant masks].
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Final
 from ...core.ops.combinator import Combinator
 from ...core.types import DType
 from .elements import add_compensated, combine, horizontal, identity, memory_type, pack, unpack
-from .writer import PTR, FunctionWriter, LType, ModuleWriter, Register, constant, constants, poison
+from .writer import I8, PTR, FunctionWriter, LType, ModuleWriter, Register, constant, constants, poison
 
 NOTHING: Final = Register("@nothing", PTR)
 """A word of zeros, which every module with nests defines by `define_nothing`."""
@@ -254,29 +256,63 @@ def _write_at(
 def _write_consecutive(
     w: FunctionWriter, spot: Spot, value: Register, lanes: Lanes, joined: Combinator | None
 ) -> None:
-    type = spot.element.with_lanes(lanes.count)
-    mask = _mask(w, spot, lanes)
-    if mask is None:
-        stored = value if joined is None else w.load(spot.pointer, type)
-        w.store(_joined(w, spot.dtype, joined, stored, value), spot.pointer)
+    condition = spot.condition
+    if condition is None:
+        _write_range(w, spot, value, 0, lanes.active, joined)
+    elif condition.type.lanes == 1:
+        with w.when(condition):
+            _write_range(w, spot, value, 0, lanes.active, joined)
     else:
-        old = value if joined is None else w.masked_load(spot.pointer, mask, constant(type, 0))
-        w.masked_store(_joined(w, spot.dtype, joined, old, value), spot.pointer, mask)
+        _write_masked(w, spot, value, _unknown(w, _mask_of(w, condition, lanes)), joined)
 
 
 def _write_backwards(
     w: FunctionWriter, spot: Spot, value: Register, lanes: Lanes, joined: Combinator | None
 ) -> None:
-    backwards = Spot(
-        spot.dtype,
-        shift(w, spot.pointer, (1 - lanes.count) * spot.dtype.bytes),
-        1,
-        None,
-        None if lanes.mask is None else lanes.reversed_mask,
-        True,
-    )
-    whole = Lanes(lanes.count, lanes.count)
-    _write_consecutive(w, backwards, _reverse(w, value), whole, joined)
+    last = shift(w, spot.pointer, (1 - lanes.count) * spot.dtype.bytes)
+    backwards = Spot(spot.dtype, last, 1, None, None, True)
+    first = lanes.count - lanes.active
+    _write_range(w, backwards, _reverse(w, value), first, lanes.count, joined)
+
+
+def _write_range(
+    w: FunctionWriter, spot: Spot, value: Register, first: int, end: int, joined: Combinator | None
+) -> None:
+    """Store the lanes `first` … `end` - 1 of consecutive elements, the first lane's at the pointer."""
+    old = value
+    if joined is not None:
+        type = spot.element.with_lanes(value.type.lanes)
+        if end - first == value.type.lanes:
+            old = w.load(spot.pointer, type)
+        else:
+            mask = _lanes_from(first, end, value.type.lanes)
+            old = w.masked_load(spot.pointer, mask, constant(type, 0))
+    stored = _joined(w, spot.dtype, joined, old, value)
+    for lane, count in _pieces(first, end):
+        pointer = shift(w, spot.pointer, lane * spot.dtype.bytes)
+        w.store(w.subvector(stored, lane, count), pointer)
+
+
+def _write_masked(
+    w: FunctionWriter, spot: Spot, value: Register, mask: Register, joined: Combinator | None
+) -> None:
+    type = spot.element.with_lanes(value.type.lanes)
+    old = value if joined is None else w.masked_load(spot.pointer, mask, constant(type, 0))
+    w.masked_store(_joined(w, spot.dtype, joined, old, value), spot.pointer, mask)
+
+
+def _pieces(first: int, end: int) -> list[tuple[int, int]]:
+    """Vectors of 2ᵏ lanes that cover the lanes `first` … `end` - 1, as (first lane, lanes): at most two.
+
+    They overlap where two that do not would not suffice: 7 lanes are 0 … 3 and 3 … 6, 6 lanes are 0 … 3 and 4 … 5.
+    """
+    count = end - first
+    whole = 1 << (count.bit_length() - 1)
+    rest = count - whole
+    if rest == 0:
+        return [(first, count)]
+    last = rest if rest.bit_count() == 1 else whole
+    return [(first, whole), (end - last, last)]
 
 
 def _write_by_lane(
@@ -304,10 +340,20 @@ def _by_lane(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Iterator[Spot]:
 
 def _mask(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register | None:
     """The lanes that are active and have an element; None for all."""
-    if spot.condition is None:
-        return lanes.mask
-    condition = w.splat(spot.condition, lanes.count)
+    return lanes.mask if spot.condition is None else _mask_of(w, spot.condition, lanes)
+
+
+def _mask_of(w: FunctionWriter, condition: Register, lanes: Lanes) -> Register:
+    """The active lanes where the condition holds."""
+    condition = w.splat(condition, lanes.count)
     return condition if lanes.mask is None else w.and_(condition, lanes.mask)
+
+
+def _unknown(w: FunctionWriter, mask: Register) -> Register:
+    """The same mask, of which LLVM knows nothing."""
+    zero = w.load(NOTHING, I8, volatile=True)
+    all = w.icmp("eq", w.splat(zero, mask.type.lanes), constant(I8.with_lanes(mask.type.lanes), 0))
+    return w.and_(mask, all)
 
 
 @cache
@@ -323,3 +369,12 @@ def _offsets(spot: Spot, lanes: Lanes) -> Register:
 
 def _reverse(w: FunctionWriter, x: Register) -> Register:
     return w.shuffle(x, None, list(range(x.type.lanes - 1, -1, -1)))
+
+
+# Note [Stores under constant masks]
+#
+# LLVM 22.1 stores too much for AVX-512 when a mask has exactly one lane set and what is stored was truncated: the whole
+# of what it was truncated from.  It looks when masks have been folded, so that a comparison of constants is a constant
+# mask too.  Hence the lanes of a tail, which are known, are stored as plain vectors and scalars; and a condition that
+# differs from lane to lane is joined with a word that LLVM must read.  Loads under such masks are right.
+# `docs/decisions/0017-no-stores-under-constant-masks.md` has the versions, and what it costs.
