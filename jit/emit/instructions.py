@@ -332,11 +332,13 @@ class InstructionWriter:
         *,
         align: int | None = None,
         nontemporal: bool = False,
+        volatile: bool = False,
     ) -> None:
         """Write a value; `nontemporal` goes past the caches and needs `align` of the whole vector."""
         align = align or max(value.type.bits // 8, 1)
         hint = ", !nontemporal !0" if nontemporal else ""
-        self.line(f"store {value.typed}, {pointer.typed}, align {align}{hint}")
+        opcode = "store volatile" if volatile else "store"
+        self.line(f"{opcode} {value.typed}, {pointer.typed}, align {align}{hint}")
 
     def masked_load(
         self,

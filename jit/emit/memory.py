@@ -81,6 +81,13 @@ def step(w: FunctionWriter, base: Register, type: LType, index: Register) -> Reg
     return w.value(result, f"getelementptr {type.text}, {base.typed}, {index.typed}")
 
 
+def hidden(w: FunctionWriter, pointer: Register) -> Register:
+    """The same address, which LLVM does not know to be the same: it lies in a variable that must be read."""
+    variable = w.allocate(PTR, align=8)
+    w.store(pointer, variable, volatile=True)
+    return w.load(variable, PTR, volatile=True)
+
+
 def read(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register:
     """The elements in registers; zero where there is none."""
     if not spot.varies or lanes.count == 1:
@@ -161,11 +168,8 @@ def _add_consecutive(
         old = w.masked_load(spot.pointer, mask, zero)
         cut = w.masked_load(correction.pointer, mask, zero)
     total, rest = add_compensated(w, old, cut, value)
-    for where, stored in ((spot, total), (correction, rest)):
-        if mask is None:
-            w.store(stored, where.pointer)
-        else:
-            w.masked_store(stored, where.pointer, mask)
+    _write_consecutive(w, spot, total, lanes, None)
+    _write_consecutive(w, correction, rest, lanes, None)
 
 
 # Reading.
@@ -375,6 +379,9 @@ def _reverse(w: FunctionWriter, x: Register) -> Register:
 #
 # LLVM 22.1 stores too much for AVX-512 when a mask has exactly one lane set and what is stored was truncated: the whole
 # of what it was truncated from.  It looks when masks have been folded, so that a comparison of constants is a constant
-# mask too.  Hence the lanes of a tail, which are known, are stored as plain vectors and scalars; and a condition that
-# differs from lane to lane is joined with a word that LLVM must read.  Loads under such masks are right.
-# `docs/decisions/0017-no-stores-under-constant-masks.md` has the versions, and what it costs.
+# mask too; and what it takes for a masked store need not be written as one, but may be the store of a `select` between
+# something and what is there.  Hence
+# - the lanes of a tail, which are known, are stored as plain vectors and scalars (`_pieces`);
+# - a condition that differs from lane to lane is joined with a word that LLVM must read (`_unknown`);
+# - the address of a result that may lie where an operand does, and holds selected integers, is `hidden`.
+# Loads under such masks are right.  `docs/decisions/0017-no-stores-under-constant-masks.md` has the versions and costs.

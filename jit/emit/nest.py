@@ -18,6 +18,7 @@ from itertools import groupby
 
 from ...core.errors import InternalError
 from ...core.ir.graph import Instruction
+from ...core.ops.comparison import Select
 from ...core.schedule.arena import aligned
 from ...core.schedule.ops import Loops, is_folded
 from ...core.types import TensorType
@@ -25,7 +26,7 @@ from .checks import Checks
 from .elements import add_compensated, combine, corrected, horizontal, identity
 from .fill import write_corrected, write_fill, write_folded, write_zeros
 from .loops import Inside, LoopStep, Span, write_blocks, write_loop
-from .memory import shift
+from .memory import hidden, shift
 from .plan import plan_nest
 from .point import PointWriter
 from .steps import LoopShape, Target
@@ -181,7 +182,7 @@ class NestWriter:
     ) -> None:
         self.w = w
         self.instruction = instruction
-        self.bases = bases
+        self.bases = bases = _with_hidden(w, instruction, bases)
         self.plan = plan_nest(instruction, checks.sites)
         self.point = PointWriter(w, self.plan, bases, checks)
         self.spans: dict[int, Span] = {}
@@ -401,6 +402,37 @@ class NestWriter:
             x, y = (self.point.register(factor, lanes) for factor in target.factors)
             return self.w.multiply_add(x, y, total)
         return _combine(self.w, target, total, self.point.register(target.value, lanes))
+
+
+def _with_hidden(
+    w: FunctionWriter, instruction: Instruction, bases: Sequence[Register]
+) -> Sequence[Register]:
+    """The addresses, those of results hidden that could be selected of what is there and of something truncated."""
+    op = instruction.op
+    assert isinstance(op, Loops)
+    body = instruction.regions[0].entry
+    if op.lanes == 1 or not any(isinstance(inner.op, Select) for inner in body.instructions):
+        return bases
+    first = len(op.accesses)
+    operands = [
+        (base, value.tensor.dtype)
+        for base, value in zip(bases, instruction.operands, strict=False)
+    ]
+    found = list(bases)
+    for number, (written, place) in enumerate(zip(op.outputs, op.places, strict=True), first):
+        dtype, base = written.type.dtype, bases[number]
+        same_place = any(
+            dtype == other and (base == there or (place.space == "arena" and _is_computed(there)))
+            for there, other in operands
+        )
+        if dtype.is_integer and dtype.bits < 64 and same_place:
+            found[number] = hidden(w, base)
+    return found
+
+
+def _is_computed(base: Register) -> bool:
+    """Whether an address is that of no parameter and no constant."""
+    return not base.text.startswith(("%p", "@"))
 
 
 def _combine(w: FunctionWriter, target: Target, total: Register, value: Register) -> Register:

@@ -1,0 +1,143 @@
+"""Compiles cases for one machine and runs them between guard pages: the process that `survey` watches.
+
+    python -m tests.jit.guarded_sweep CPU ROUNDS SHARE EXTENTS… FIRST
+
+Each case runs twice, its tensors touching the page behind and the page before, and its results are compared with the
+evaluator's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import islice
+
+import numpy as np
+
+from nnkit.core.evaluate import evaluate
+from nnkit.core.ir.module import Function
+from nnkit.core.schedule.plan import returned_values
+from nnkit.core.schedule.target import Target
+from nnkit.core.types import F16, Array, DType
+from nnkit.jit.emit.program import Program, emit_program
+from nnkit.jit.emit.writer import ModuleWriter
+from nnkit.jit.llvm import CompiledModule, Engine
+
+from .emit.running import expected, tolerance
+from .guard_pages import Guarded, engine_for, report_cases, run_kernel
+from .guarded_programs import Case, cases, kernels_of_samples
+
+TOGETHER = 48
+"""Cases that are compiled as one module."""
+
+
+class Batch:
+    """Cases compiled together, when the first one is wanted."""
+
+    def __init__(self, engine: Engine, members: Sequence[Case]) -> None:
+        self.engine = engine
+        self.members = members
+        self.compiled: tuple[CompiledModule, list[Program], list[Function]] | None = None
+
+    def kernel(self, number: int) -> tuple[int, Program, Function]:
+        if self.compiled is None:
+            self.compiled = self._compile()
+        module, programs, functions = self.compiled
+        return module.address(programs[number].name), programs[number], functions[number]
+
+    def _compile(self) -> tuple[CompiledModule, list[Program], list[Function]]:
+        target = self.engine.target
+        machine = Target(
+            vector_bytes=target.vector_bytes, registers=target.vector_registers, has_blas=False
+        )
+        writer = ModuleWriter(scalef=target.scalef, fma=target.fma)
+        functions = [case.function(machine) for case in self.members]
+        programs = [
+            emit_program(writer, function, f"kernel.{number}")
+            for number, function in enumerate(functions)
+        ]
+        symbols = half_conversions()
+        for program in programs:
+            symbols |= program.symbols
+        return self.engine.compile_module(writer.text(), symbols), programs, functions
+
+
+@cache
+def half_conversions() -> dict[str, int]:
+    """What LLVM calls for f16 where a CPU has no instructions for it: libgcc has them, the process need not."""
+    try:
+        libgcc = ctypes.CDLL("libgcc_s.so.1")
+        found = {name: getattr(libgcc, name) for name in ("__extendhfsf2", "__truncsfhf2")}
+    except (OSError, AttributeError):
+        return {}
+    return {name: ctypes.cast(function, ctypes.c_void_p).value or 0 for name, function in found.items()}
+
+
+def can_compile(engine: Engine, case: Case) -> bool:
+    """Whether the machine has f16, or there is a library for it; such a case is left out otherwise."""
+    if half_conversions() or engine.target.fma:  # every CPU that has fma has f16c
+        return True
+    results = returned_values(case.function(Target(has_blas=False)).entry)
+    return F16 not in {type.dtype for type in (*case.types, *(x.tensor for x in results))}
+
+
+def runs(
+    guarded: Guarded, engine: Engine, chosen: Iterator[Case]
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The cases as what `report_cases` takes."""
+    while members := list(islice(chosen, TOGETHER)):
+        batch = Batch(engine, members)
+        for number, case in enumerate(members):
+            yield case.name, lambda batch=batch, number=number, case=case: run(guarded, batch, number, case)  # fmt: skip
+
+
+def run(guarded: Guarded, batch: Batch, number: int, case: Case) -> None:
+    """One case, both ways.  Raises: what is wrong with it."""
+    address, program, function = batch.kernel(number)
+    wanted = reference(case, function)
+    types = [value.tensor for value in returned_values(function.entry)]
+    relative = 8 * max(tolerance(type.dtype) for type in (*case.types, *types))
+    for side in ("end", "start"):
+        found = run_kernel(guarded, address, program, function, case.arrays, side)
+        for type, x, y in zip(types, wanted, found, strict=True):
+            same(type.dtype, x, y, relative)
+
+
+def reference(case: Case, function: Function) -> list[Array]:
+    """What the evaluator says, of the program before it was lowered unless it is a nest."""
+    if case.decisions is not None:
+        return expected(function, case.arrays)
+    result = evaluate(case.module(), "f", *case.arrays)
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def same(dtype: DType, wanted: Array, found: Array, relative: float) -> None:
+    """Raises: AssertionError where results differ by more than sums in another order do, in the coarsest type there is.
+
+    A float that is cast to an integer may have been rounded to the other side of it.
+    """
+    if not dtype.is_float:
+        with np.errstate(over="ignore"):
+            apart = np.abs(wanted.astype(object) - found.astype(object)) if dtype.is_integer else wanted != found  # fmt: skip
+        assert not np.any(np.asarray(apart) > 1), f"wanted {wanted}, found {found}"
+        return
+    scale = max(1.0, float(np.max(np.abs(wanted), initial=0.0, where=np.isfinite(wanted))))
+    np.testing.assert_allclose(found, wanted, rtol=relative, atol=relative * scale)
+
+
+def main(cpu: str, rounds: str, share: str, *numbers: str) -> None:
+    *extents, first = map(int, numbers)
+    guarded, engine = Guarded(), engine_for(cpu)
+
+    def chosen() -> Iterator[Case]:
+        yield from kernels_of_samples()
+        yield from cases(extents, int(rounds), float(share))
+
+    possible = filter(lambda case: can_compile(engine, case), chosen())
+    report_cases(runs(guarded, engine, possible), first)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
