@@ -26,7 +26,7 @@ from llvmlite import binding
 
 from nnkit.core.ir.module import Function
 from nnkit.core.schedule.plan import returned_values
-from nnkit.core.types import Array
+from nnkit.core.types import Array, TensorType
 from nnkit.jit.cpus import find_facts
 from nnkit.jit.emit.program import Program
 from nnkit.jit.llvm import Engine, Target, host_target
@@ -105,8 +105,9 @@ class Guarded:
         arena_bytes: int | None,
         side: Side,
     ) -> tuple[int, list[Array]]:
-        """What a kernel at `address` returns, and the bytes of its results; `arena_bytes` if it wants an arena.
+        """What a kernel at `address` returns, and the bytes of its results.
 
+        `arena_bytes` is for kernels, which get an arena and return an `i64`; functions of `dlc` return an `i32`.
         Raises: Stray when it wrote where nothing of it lies.
         """
         sizes = [array.nbytes for array in inputs] + list(output_bytes)
@@ -123,7 +124,8 @@ class Guarded:
             region.bytes[slot] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             region.protect(writable=False)
         pointers = [region.first + slot.start for region, slot in zip(regions, slots, strict=True)]
-        kernel = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * len(pointers))(address)
+        result = ctypes.c_int32 if arena_bytes is None else ctypes.c_int64
+        kernel = ctypes.CFUNCTYPE(result, *[ctypes.c_void_p] * len(pointers))(address)
         code = int(kernel(*pointers))
         for region in regions[: len(inputs)]:
             region.protect(writable=True)
@@ -148,10 +150,21 @@ def run_kernel(
         for parameter, array in zip(function.parameters, arrays, strict=True)
     ]
     results = [value.tensor for value in returned_values(function.entry)]
-    sizes = [type.bytes for type in results]
-    code, found = guarded.call(address, inputs, sizes, program.arena_bytes, side)
+    return run_stored(guarded, address, inputs, results, program.arena_bytes, side)
+
+
+def run_stored(
+    guarded: Guarded,
+    address: int,
+    inputs: Sequence[Array],
+    results: Sequence[TensorType],
+    arena_bytes: int | None,
+    side: Side,
+) -> list[Array]:
+    """The same with arguments as they are stored.  Raises: Stray also when the code is not 0."""
+    code, found = guarded.call(address, inputs, [type.bytes for type in results], arena_bytes, side)
     if code:
-        raise Stray(f"the kernel failed with the code {code}")
+        raise Stray(f"the code is {code}")
     return [
         type.dtype.load(stored.view(type.dtype.storage).reshape(type.shape))
         for type, stored in zip(results, found, strict=True)

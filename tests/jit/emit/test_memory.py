@@ -330,11 +330,11 @@ def test_every_op_has_a_recipe() -> None:
     assert set(RECIPES) == set(ALL)
 
 
-@pytest.mark.parametrize("cpu", ["haswell", "skylake-avx512"])
+@pytest.mark.parametrize("cpu", ["haswell", HOST])
 def test_kernels_stay_inside_of_their_tensors(cpu: str) -> None:
     """A part of all ops, element types and machines; `make fuzz` runs all."""
     if engine_for(cpu).target.vector_bytes > host_target().vector_bytes:
         pytest.skip("this machine has no such vectors")
-    found = survey("tests.jit.guarded_sweep", cpu, "1", "0.08", "5", "17", "33")
+    found = survey("tests.jit.guarded_sweep", cpu, "1", "0.1", "5", "17", "33")
     assert not found.failures, "\n".join(map(str, found.failures))
-    assert found.cases > 800
+    assert found.cases > (800 if cpu == HOST else 100)
