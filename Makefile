@@ -49,7 +49,7 @@ fmt: $(STAMP)-test  ## format the code and mend what the linter can, write the s
 bench: $(STAMP)-bench  ## compare with JAX and PyTorch, a table in Markdown
 	$(BIN)/python -m benchmarks
 
-fuzz: $(STAMP)-test  ## 10,000 texts with mistakes, and the property tests with many more random programs
+fuzz: $(STAMP)-test  ## 10,000 texts with mistakes, kernels between guard pages, and the property tests with many more random programs
 	$(BIN)/pytest -q --hypothesis-profile=fuzz tests/fuzz
 	$(BIN)/pytest -q --hypothesis-profile=fuzz -m "not slow" tests --ignore=tests/fuzz
 

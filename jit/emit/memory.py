@@ -21,7 +21,17 @@ from typing import Final
 from ...core.ops.combinator import Combinator
 from ...core.types import DType
 from .elements import add_compensated, combine, horizontal, identity, memory_type, pack, unpack
-from .writer import I8, PTR, FunctionWriter, LType, ModuleWriter, Register, constant, constants, poison
+from .writer import (
+    I8,
+    PTR,
+    FunctionWriter,
+    LType,
+    ModuleWriter,
+    Register,
+    constant,
+    constants,
+    poison,
+)
 
 NOTHING: Final = Register("@nothing", PTR)
 """A word of zeros, which every module with nests defines by `define_nothing`."""

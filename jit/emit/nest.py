@@ -415,8 +415,7 @@ def _with_hidden(
         return bases
     first = len(op.accesses)
     operands = [
-        (base, value.tensor.dtype)
-        for base, value in zip(bases, instruction.operands, strict=False)
+        (base, value.tensor.dtype) for base, value in zip(bases, instruction.operands, strict=False)
     ]
     found = list(bases)
     for number, (written, place) in enumerate(zip(op.outputs, op.places, strict=True), first):

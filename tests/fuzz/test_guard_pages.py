@@ -11,11 +11,12 @@ import sys
 import pytest
 from hypothesis import settings
 
+from tests.jit.guard_pages import CPUS, survey
+
 pytestmark = pytest.mark.skipif(
     platform.machine() != "x86_64" or sys.platform != "linux", reason="guard pages of x86-64 Linux"
 )
 
-CPUS = ("x86-64", "x86-64-v2", "haswell", "skylake-avx512", "znver4", "host")
 SHARE = "0.25"
 """Of the cases of one extent, other ones for each."""
 PARTS = 5
@@ -29,8 +30,6 @@ PARTS = 5
 @pytest.mark.parametrize("cpu", CPUS)
 def test_kernels_stay_inside_of_their_tensors(cpu: str, part: int) -> None:
     """Vectors that this machine lacks are left out of what is compiled."""
-    from tests.jit.guard_pages import survey
-
     extents = map(str, range(1 + part, 71, PARTS))
     found = survey("tests.jit.guarded_sweep", cpu, "1", SHARE, *extents)
     assert not found.failures, "\n".join(map(str, found.failures))

@@ -73,7 +73,10 @@ class Region:
 
     def check(self, slot: slice, what: str) -> None:
         """Raises: Stray when a byte outside of the slot is not what it was."""
-        for part, where in ((self.bytes[: slot.start], "before"), (self.bytes[slot.stop :], "behind")):
+        for part, where in (
+            (self.bytes[: slot.start], "before"),
+            (self.bytes[slot.stop :], "behind"),
+        ):
             changed = np.flatnonzero(part != CANARY)
             if changed.size:
                 raise Stray(f"{changed.size} bytes {where} {what} have been written")
@@ -113,7 +116,9 @@ class Guarded:
         sizes = [array.nbytes for array in inputs] + list(output_bytes)
         sizes += [] if arena_bytes is None else [-(-arena_bytes // ALIGNMENT) * ALIGNMENT]
         regions = [self._region(number, size) for number, size in enumerate(sizes)]
-        alignments = [1] * len(sizes) if arena_bytes is None else [1] * (len(sizes) - 1) + [ALIGNMENT]
+        alignments = (
+            [1] * len(sizes) if arena_bytes is None else [1] * (len(sizes) - 1) + [ALIGNMENT]
+        )
         slots = [
             region.slot(size, side, alignment)
             for region, size, alignment in zip(regions, sizes, alignments, strict=True)

@@ -342,11 +342,14 @@ RECIPES: dict[type[Op], Recipe] = {
     ShapeOf: _one(lambda _, __: ShapeOf()),
     UnitCount: _one(lambda _, __: UnitCount()),
     Reinterpret: _one(
-        lambda random, x: Reinterpret(_pick(random, [d for d in _NUMERIC if d.bits == x.dtype.bits] or [I32]))
+        lambda random, x: Reinterpret(
+            _pick(random, [d for d in _NUMERIC if d.bits == x.dtype.bits] or [I32])
+        )
     ),
     BitCast: _one(_bit_cast),
     Builtin: _builtin,
-} | {op: _elementwise for op in ALL if issubclass(op, Elementwise) and op not in (Select, Threefry, DataTypeCast)}  # fmt: skip
+}
+RECIPES |= {op: _elementwise for op in ALL if issubclass(op, Elementwise) and op not in RECIPES}
 
 
 def _fits(op: Op, types: Sequence[TensorType]) -> bool:
@@ -434,8 +437,7 @@ def applied(number: int, op: type[Op], extent: int, dtype: DType) -> Case | None
 def nest(number: int, extent: int, dtype: DType) -> Case:
     """One nest over (few, extent) that reads and writes in some way, with decided loops."""
     random = np.random.default_rng([number, extent, 1 << 20])
-    few = _upto(random, 1, 4)
-    rows, columns = coordinate(0), coordinate(1)
+    few, columns = _upto(random, 1, 4), coordinate(1)
     apart = _pick(random, [1, 1, 1, 2, 3])
     last = (extent - 1) * apart
     along = _pick(random, [columns * apart, columns * -apart + last])
@@ -446,9 +448,7 @@ def nest(number: int, extent: int, dtype: DType) -> Case:
     def build(b: Builder, *xs: Value) -> Sequence[Value]:
         def body(inner: Builder, _: Sequence[Value], read: Sequence[Value]) -> Sequence[Value]:
             casts = (DataTypeCast(written.type.dtype) for written in outputs)
-            return [
-                read[0] if cast.dtype == dtype else inner.emit(cast, read[0]) for cast in casts
-            ]
+            return [read[0] if cast.dtype == dtype else inner.emit(cast, read[0]) for cast in casts]
 
         return build_nest(b, extents, [(xs[0], reads)], outputs, body)
 

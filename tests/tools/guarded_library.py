@@ -11,6 +11,7 @@ import ctypes
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def main(text: str, library: str, first: str) -> None:
 
     def cases() -> Iterator[tuple[str, Callable[[], None]]]:
         for name, function in module.functions.items():
-            yield name, lambda name=name, function=function: run(guarded, module, function, found[name])  # fmt: skip
+            yield name, partial(run, guarded, module, function, found[name])
 
     report_cases(cases(), int(first))
 

@@ -28,12 +28,13 @@ def program() -> str:
     parts = ['module "edges"\n']
     for n in COLUMNS:
         for source, target in CASTS:
+            x, y, m = f"<2 x {n} x {source}>", f"<2 x {n} x {target}>", f"<2 x {source}>"
             parts.append(
-                f"func @cast_{source}_{target}_{n}: (<2 x {n} x {source}>) -> (<2 x {n} x {target}>, <2 x {source}>) {{\n"
-                f"'entry(%x: <2 x {n} x {source}>):\n"
-                f"    %y = dataTypeCast %x: <2 x {n} x {source}> to {target}\n"
-                f"    %m = reduce %x: <2 x {n} x {source}> by min along 1\n"
-                f"    return (%y: <2 x {n} x {target}>, %m: <2 x {source}>): (<2 x {n} x {target}>, <2 x {source}>)\n}}\n"
+                f"func @cast_{source}_{target}_{n}: ({x}) -> ({y}, {m}) {{\n"
+                f"'entry(%x: {x}):\n"
+                f"    %y = dataTypeCast %x: {x} to {target}\n"
+                f"    %m = reduce %x: {x} by min along 1\n"
+                f"    return (%y: {y}, %m: {m}): ({y}, {m})\n}}\n"
             )
         parts += [
             f"func @softmax_{dtype}_{n}: (<2 x {n} x {dtype}>) -> <2 x {n} x {dtype}> {{\n"
@@ -49,7 +50,10 @@ def program() -> str:
 def test_native_code_stays_inside_of_its_callers_tensors(kind: str, tmp_path: Path) -> None:
     if kind == "shared" and shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
-    text, library = tmp_path / "edges.dl", tmp_path / ("edges.so" if kind == "shared" else "edges.o")
+    text, library = (
+        tmp_path / "edges.dl",
+        tmp_path / ("edges.so" if kind == "shared" else "edges.o"),
+    )
     text.write_text(program())
     emit = "shared" if kind == "shared" else "obj"
     made = run("dlc", str(text), "--cpu", "native", "--emit", emit, "-o", str(library))
