@@ -393,5 +393,5 @@ def _reverse(w: FunctionWriter, x: Register) -> Register:
 # something and what is there.  Hence
 # - the lanes of a tail, which are known, are stored as plain vectors and scalars (`_pieces`);
 # - a condition that differs from lane to lane is joined with a word that LLVM must read (`_unknown`);
-# - the address of a result that may lie where an operand does, and holds selected integers, is `hidden`.
+# - the address of a result that may lie where an operand does, of integers selected by coordinates, is `hidden`.
 # Loads under such masks are right.  `docs/decisions/0017-no-stores-under-constant-masks.md` has the versions and costs.

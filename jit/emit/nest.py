@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ...core.errors import InternalError
-from ...core.ir.graph import Instruction
+from ...core.ir.graph import Block, Instruction
 from ...core.ops.comparison import Select
 from ...core.schedule.arena import aligned
 from ...core.schedule.ops import Loops, is_folded
@@ -410,18 +410,17 @@ def _with_hidden(
     """The addresses, those of results hidden that could be selected of what is there and of something truncated."""
     op = instruction.op
     assert isinstance(op, Loops)
-    body = instruction.regions[0].entry
-    if op.lanes == 1 or not any(isinstance(inner.op, Select) for inner in body.instructions):
+    if op.lanes == 1 or not _selects_by_place(instruction.regions[0].entry, len(op.extents)):
         return bases
     first = len(op.accesses)
     operands = [
         (base, value.tensor.dtype) for base, value in zip(bases, instruction.operands, strict=False)
     ]
     found = list(bases)
-    for number, (written, place) in enumerate(zip(op.outputs, op.places, strict=True), first):
+    for number, written in enumerate(op.outputs, first):
         dtype, base = written.type.dtype, bases[number]
         same_place = any(
-            dtype == other and (base == there or (place.space == "arena" and _is_computed(there)))
+            dtype == other and (base == there or (_is_computed(base) and _is_computed(there)))
             for there, other in operands
         )
         if dtype.is_integer and dtype.bits < 64 and same_place:
@@ -429,8 +428,20 @@ def _with_hidden(
     return found
 
 
+def _selects_by_place(body: Block, rank: int) -> bool:
+    """Whether a `select` depends on coordinates, without which no mask that LLVM knows differs between lanes."""
+    placed = set(body.arguments[:rank])
+    for instruction in body.instructions:
+        operands = instruction.operands
+        if isinstance(instruction.op, Select) and operands[2] in placed:
+            return True
+        if any(operand in placed for operand in operands):
+            placed.update(instruction.results)
+    return False
+
+
 def _is_computed(base: Register) -> bool:
-    """Whether an address is that of no parameter and no constant."""
+    """Whether an address is that of no parameter and no constant, so that another register may hold it too."""
     return not base.text.startswith(("%p", "@"))
 
 

@@ -285,17 +285,39 @@ func @f: (<{n} x {source}>, <{n} x {target}>) -> <{n} x {target}> {{
     return %z: <{n} x {target}>
 }}
 """
+IN_ARENA = """
+func @f: (<{n} x {source}>, <{n} x {target}>) -> <{n} x {target}> {{
+'entry(%x: <{n} x {source}>, %y: <{n} x {target}>):
+    %first = add %y: <{n} x {target}>, 1: {target}
+    %last = for 0: i64 upto 2: i64 carrying %first: <{n} x {target}> {{
+    'outer(%h: i64, %d: <{n} x {target}>):
+        %z = for 0: i64 upto 3: i64 carrying %d: <{n} x {target}> {{
+        'inner(%i: i64, %c: <{n} x {target}>):
+            %j = iota {n} along 0 as i64
+            %m = equal %j: <{n} x i64>, {lane}: i64
+            %t = dataTypeCast %x: <{n} x {source}> to {target}
+            %s = select %t: <{n} x {target}>, %c: <{n} x {target}> by %m: <{n} x bool>
+            yield %s: <{n} x {target}>
+        }}
+        yield %z: <{n} x {target}>
+    }}
+    %q = reduce %last: <{n} x {target}> by add along 0
+    %r = add %last: <{n} x {target}>, %q: {target}
+    return %r: <{n} x {target}>
+}}
+"""
 
 
-@pytest.mark.parametrize(("n", "lane"), [(8, 0), (8, 2), (8, 7), (16, 3), (5, 4)])
+@pytest.mark.parametrize("text", [IN_PLACE, IN_ARENA], ids=["output", "arena"])
+@pytest.mark.parametrize(("n", "lane"), [(8, 2), (8, 7), (16, 3), (5, 4)])
 @pytest.mark.parametrize(("source", "target"), [("i64", "i32"), ("i64", "i8"), ("i32", "i16")])
 def test_one_element_is_replaced_where_the_others_lie(
-    source: str, target: str, n: int, lane: int
+    source: str, target: str, n: int, lane: int, text: str
 ) -> None:
     """LLVM makes a masked store of it."""
     numpy = [np.dtype(name.replace("i", "int")) for name in (source, target)]
-    text = IN_PLACE.format(n=n, lane=lane, source=source, target=target)
-    check(text, np.full(n, -2, numpy[0]), np.arange(n).astype(numpy[1]))
+    program = text.format(n=n, lane=lane, source=source, target=target)
+    check(program, np.full(n, -2, numpy[0]), np.arange(n).astype(numpy[1]))
 
 
 # 3. Kernels.
