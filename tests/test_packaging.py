@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,9 @@ import pytest
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+VERSIONS = re.findall(r":: Python :: (\d+\.\d+)$", "\n".join(PROJECT["classifiers"]), re.MULTILINE)
+"""Of Python, that are tested."""
 LEFT_OUT = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pycache__")
 PROGRAM = """
 import sys
@@ -86,11 +90,17 @@ def test_the_metadata_says_what_is_needed(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         (name,) = (name for name in opened.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = Parser().parsestr(opened.read(name).decode())
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = [need for need in metadata.get_all("Requires-Dist", []) if "extra ==" not in need]
-    assert sorted(needed) == sorted(project["dependencies"])
+    assert sorted(needed) == sorted(PROJECT["dependencies"])
     assert metadata["License-Expression"] == "Apache-2.0"
-    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["Requires-Python"] == f">={VERSIONS[0]}"
+
+
+def test_readme_and_makefile_say_the_versions_of_the_metadata() -> None:
+    *others, last = VERSIONS
+    assert f"Python {', '.join(others)} or {last}" in (ROOT / "README.md").read_text()
+    major, minor = VERSIONS[0].split(".")
+    assert f"sys.version_info < ({major}, {minor})" in (ROOT / "Makefile").read_text()
 
 
 def test_build_makes_the_same_wheel_from_the_source_archive(

@@ -34,7 +34,8 @@ PROGRAMS = sorted((Path(__file__).parent / "typing").glob("*.py"))
 STUBS = {"nnkit": "__init__.pyi", "nnkit.random": "random.pyi"}
 STRICT = {
     "typeCheckingMode": "strict",
-    "pythonVersion": "3.11",
+    # of the interpreter whose packages are read: NumPy 2.5's stubs are in the syntax of 3.12
+    "pythonVersion": f"3.{sys.version_info.minor}",
     "reportUnusedExpression": "none",
     "reportUnknownVariableType": "error",
     "reportUnusedVariable": "none",

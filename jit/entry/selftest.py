@@ -12,7 +12,7 @@ import sysconfig
 import weakref
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,7 +28,9 @@ def is_supported() -> bool:
 @cache
 def unsupported_reason() -> str | None:
     """Why native entries cannot be used in this process, or None if they can."""
-    for check in (_environment, _sizes, _arrays, _references, _tuples, _slots, _table):
+    for check in (
+        _environment, _sizes, _arrays, _references, _immortals, _tuples, _slots, _table
+    ):  # fmt: skip
         try:
             reason = next(check(), None)
         except Exception as error:  # whatever it is, something is not as expected
@@ -46,11 +48,12 @@ def _environment() -> Iterator[str]:
         yield f"this is {sys.implementation.name}, not cpython"
     if sys.maxsize != 2**63 - 1 or sys.byteorder != "little":
         yield "this machine is not a 64-bit little-endian one"
-    if hasattr(sys, "gettotalrefcount"):
+    if hasattr(sys, "gettotalrefcount") or hasattr(sys, "getobjects"):
         yield "this is a debug build of Python"
     enabled: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
     if sysconfig.get_config_var("Py_GIL_DISABLED") or not enabled():
-        yield "this build of Python runs without the GIL"
+        # with the GIL switched on at its start, too: such a build lays out every object differently
+        yield "this build of Python is free-threaded: it shares objects without the GIL"
 
 
 def _sizes() -> Iterator[str]:
@@ -131,6 +134,46 @@ def _references() -> Iterator[str]:
     reference = weakref.ref(holder[0])
     if pointer_at(weak) != id(reference):
         yield "weak references of arrays are elsewhere"
+
+    reference = None
+    yield from _own_count(holder)
+
+
+def _own_count(holder: list[Array]) -> Iterator[str]:
+    """An entry writes how many references there are to an array that it alone holds, as 32 bits.
+
+    That is the whole number on 3.14, where flags follow it, and its lower half before, where zeros do.
+    """
+    where = id(holder[0]) + layout.REFERENCES
+    count, beside = ctypes.c_int32.from_address(where), word_at(where + 4)
+    said = sys.getrefcount(holder[0])
+    count.value = 2
+    more = sys.getrefcount(holder[0]) - said
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(holder[0]))
+    if (more, count.value, word_at(where + 4)) != (1, 1, beside):
+        count.value = 1
+        yield "references are not counted in the word that an entry writes"
+
+
+def _immortals() -> Iterator[str]:
+    """From 3.12 on, some objects are never freed, and the words of their counts are no counts.
+
+    An entry meets them as empty places for results, as numbers of a failure and as the classes of instances.
+    It leaves their counts to CPython, and takes none of them for an array that it alone holds.
+    """
+    for shared in (None, True, 0, (), np.ndarray, tuple, SystemError):
+        where = id(shared) + layout.REFERENCES
+        before = ctypes.c_uint64.from_address(where).value
+        if word_at(where) == 1:
+            yield f"{shared!r} seems to be referred to once"
+        for function in (ctypes.pythonapi.Py_IncRef, ctypes.pythonapi.Py_DecRef):
+            function(ctypes.py_object(shared))
+        if abs(ctypes.c_uint64.from_address(where).value - before) > _OTHERS:
+            yield f"the references of {shared!r} are counted differently"
+
+
+_OTHERS: Final = 1000
+"""References to a shared object, at most, that other threads make or drop in the meantime."""
 
 
 def _tuples() -> Iterator[str]:

@@ -7,6 +7,7 @@ notes contain.
 from __future__ import annotations
 
 import re
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -68,6 +69,11 @@ def pair(x: Rep[F1], n: Rep[Tensor1D[i32]]) -> tuple[Rep[F1], Rep[Tensor1D[i32]]
 @staged
 def counted(c: Rep[Count]) -> Rep[F1]:
     return c[Count.x]
+
+
+COMPREHENSION = "x" if sys.version_info >= (3, 13) else "[-y for y in x]"
+"""What is marked where `[-y for y in x]` asks x for an iterator: before 3.13, Python's byte code has the
+columns of the whole comprehension there."""
 
 
 def on(body: Any, *arguments: Any) -> Callable[[], Any]:

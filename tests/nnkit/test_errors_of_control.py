@@ -34,7 +34,7 @@ from nnkit import (
 )
 from nnkit.core.errors import RecursionDepthError
 
-from .messages import F1, F2, L, Layer, M, N, Table, V, f, layer, on, ones
+from .messages import COMPREHENSION, F1, F2, L, Layer, M, N, Table, V, f, layer, on, ones
 
 ROWS = Table()
 row = ROWS.row
@@ -183,7 +183,7 @@ row("range of a Rep", StagingError, "an index or range() needs a value", "range(
     on(lambda n: [k + 1 for k in range(n[0])], N))
 row("if", StagingError, "a Rep has no truth value", "x.sum() > 0.0", "help: choose with `cond(",
     "while_loop")(on(lambda x: x if x.sum() > 0.0 else -x, V))
-row("for", StagingError, "a Rep cannot be iterated", "[-y for y in x]", "`x.scan(init, fn)`", "fori")(
+row("for", StagingError, "a Rep cannot be iterated", COMPREHENSION, "`x.scan(init, fn)`", "fori")(
     on(lambda x: [-y for y in x], M))
 
 # --------------------------------------------------------------------------------- along the leading axis

@@ -19,7 +19,7 @@ from nnkit import (
     tup,
 )
 
-from .messages import Layer, M, N, Other, Table, V, f, layer, on
+from .messages import COMPREHENSION, Layer, M, N, Other, Table, V, f, layer, on
 
 ROWS = Table()
 row = ROWS.row
@@ -110,7 +110,7 @@ row("and", StagingError, "a Rep has no truth value", "x > 0.0 and x < 1.0",
 row("not", StagingError, "a Rep has no truth value", "not x")(on(lambda x: not x, V))
 row("conditional", StagingError, "a Rep has no truth value", "x.sum() > 0.0")(
     on(lambda x: x if x.sum() > 0.0 else -x, V))
-row("for", StagingError, "a Rep cannot be iterated", "[-y for y in x]", "help: `x.map(fn)`")(
+row("for", StagingError, "a Rep cannot be iterated", COMPREHENSION, "help: `x.map(fn)`")(
     on(lambda x: [-y for y in x], V))
 row("in", StagingError, "a Rep cannot be searched", "1.0 in x", "help: `(x == value).any()`")(
     on(lambda x: 1.0 in x, V))

@@ -1,5 +1,6 @@
 """References: nothing leaks, nothing dangles, from any number of threads."""
 
+import ctypes
 import gc
 import sys
 import threading
@@ -8,8 +9,9 @@ import weakref
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
-from nnkit.jit.entry import Leaf, Record, Several, Signature
+from nnkit.jit.entry import Leaf, Record, Several, Signature, drop_kept_results
 
 from .programs import (
     Compiler,
@@ -58,6 +60,36 @@ def test_calls_leak_nothing(compiler: Compiler) -> None:
         program(*given)
     after = [sys.getrefcount(item) for item in watched]
     assert all(abs(y - x) < 10 for x, y in zip(before, after, strict=True)), (before, after)
+
+
+def count_of(item: object) -> int:
+    """The word in which CPython counts references, flags of immortal objects included."""
+    return ctypes.c_uint64.from_address(id(item)).value
+
+
+IMMORTAL = (None, True, False, 0, 1, 7, -1, (), "", object, tuple, SystemError)
+"""Never freed from 3.12 on; an entry keeps, passes or drops some of them in each of the ways below."""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="no object is immortal")
+def test_counts_of_immortal_objects_stay_as_they_are(native: Compiler) -> None:
+    """Results kept, made anew, held, wrapped and dropped; failures, whose numbers are small; mismatches."""
+    signature = Signature((COUNT,), Several((LAYER, MATRIX, COUNT)))
+    kept = native(signature, filling(signature), fallback=lambda *_: None)
+    unkept = native(signature, filling(signature), kept_bytes=0)
+    fails = native(signature, failing(signature), explain=lambda *_: None)
+    before = [count_of(item) for item in IMMORTAL]
+    held: list[object] = []
+    for value in range(300):
+        for program in (kept, unkept):
+            held.append(program(np.array(value)))
+        with pytest.raises(SystemError):  # `explain` returned None instead of raising
+            fails(np.array(1 + value % 3))
+        assert kept(None) is None
+        if value % 7 == 0:
+            held.clear()
+            drop_kept_results(kept)
+    assert [count_of(item) for item in IMMORTAL] == before
 
 
 def test_results_that_are_held_leak_nothing(compiler: Compiler) -> None:
