@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from ..core.errors import NNKitError
 from ..core.ir import Value
 from ..core.types import TensorType, Type
-from .expression import Call, Choose, Count, Expression, Parameter, Repeat, at
+from .expression import HELP, Call, Choose, Count, Expression, Parameter, Repeat, at
 
 
 def explained(error: NNKitError, node: Expression, operands: Sequence[Value]) -> NNKitError:
     """`error` with the user's line, and where each operand came from."""
     if isinstance(node.rule, Call):
         return _called_here(error, node)
-    if getattr(error, "__notes__", None) or "\n" in str(error):
+    if getattr(error, "__notes__", None) or "\n" in str(error).partition(HELP)[0]:
         return error  # it has its place already
     result: NNKitError = at(error, node.location)
     if isinstance(node.rule, Choose | Repeat | Count):

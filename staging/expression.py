@@ -315,7 +315,7 @@ def at(error: Any, location: HasLocation | None, help: str = "") -> Any:
 
     A help that the message ends with becomes that note.
     """
-    message, _, told = str(error.args[0]).partition(_HELP)
+    message, _, told = str(error.args[0]).partition(HELP)
     help = help or told
     error.args = (message, *error.args[1:])
     place = location.resolve() if location else None
@@ -327,7 +327,7 @@ def at(error: Any, location: HasLocation | None, help: str = "") -> Any:
     return error
 
 
-_HELP = "\n  help: "
+HELP = "\n  help: "
 
 
 __all__ = [

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from typing_extensions import TypeIs
 
 from ..core.errors import DTypeError, IndexOutOfRangeError, RankError, StagingError
@@ -78,6 +79,7 @@ def wrap_negative(index: Expression, x: Expression, axis: int) -> Expression:
 
     def build(b: Builder, i: Value, value: Value) -> Value:
         count = value.tensor.shape[axis]
+        _check_reach(spec, count)
         extent, zero, least = (constant(b, scalar(spec.dtype), n) for n in (count, 0, -count))
         counts_back = b.emit(
             And(), b.emit(LessThan(), i, zero), b.emit(LessThanOrEqual(), least, i)
@@ -85,6 +87,15 @@ def wrap_negative(index: Expression, x: Expression, axis: int) -> Expression:
         return b.emit(Select(), b.emit(Add(), i, extent), i, counts_back)
 
     return primitive.shaped("index", build, (index, x), spec)
+
+
+def _check_reach(spec: TensorSpec, count: int) -> None:
+    """Raises: DTypeError when indices cannot say every position of an axis, counted from either end."""
+    if count > np.iinfo(spec.dtype.numpy).max:
+        raise DTypeError(
+            f"indices of {spec.dtype.name} cannot reach all of an axis of extent {count}: that takes i64"
+            "\n  help: cast them, `i.cast(i64)`"
+        )
 
 
 def _entries(key: Any, spec: TensorSpec) -> list[Any]:

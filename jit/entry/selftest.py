@@ -135,7 +135,7 @@ def _references() -> Iterator[str]:
     if pointer_at(weak) != id(reference):
         yield "weak references of arrays are elsewhere"
 
-    reference = None
+    del reference
     yield from _own_count(holder)
 
 

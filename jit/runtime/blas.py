@@ -1,6 +1,7 @@
 """The BLAS that NumPy has already loaded: no second copy, no second pool of threads.
 
 1. threadpoolctl lists the libraries in the process; those with a C interface by one of the known spellings are tried.
+   Where it cannot (it reads their paths as UTF-8, which a locale need not have), the system's list is read.
 2. `…64_` functions take 64-bit integers.  For plain names the library is asked, or it is taken to be 32-bit.
 3. A product of 2 x 2 matrices decides whether the functions do what their names say.
 """
@@ -8,8 +9,11 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import re
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -45,18 +49,41 @@ class Blas:
 @cache
 def find_blas() -> Blas | None:
     """The BLAS of this process; None when there is none that works."""
-    for library in threadpoolctl.threadpool_info():
-        if library.get("user_api") == "blas":
-            found = _functions_of(str(library.get("filepath", "")))
-            if found is not None:
-                return found
+    for path in _libraries():
+        found = _functions_of(path)
+        if found is not None:
+            return found
     return None
+
+
+def _libraries() -> list[str]:
+    """The paths of the libraries that may be a BLAS."""
+    try:
+        known = threadpoolctl.threadpool_info()
+    except Exception:  # whatever it stumbles over, matrix products must not
+        return _mapped_libraries()
+    return [str(library["filepath"]) for library in known if library.get("user_api") == "blas"]
+
+
+def _mapped_libraries() -> list[str]:
+    """Those with the name of a BLAS among the files that Linux says are mapped; elsewhere none."""
+    try:
+        lines = _MAPS.read_bytes().splitlines()
+    except OSError:
+        return []
+    files = dict.fromkeys(line.split(maxsplit=5)[5] for line in lines if line.count(b"/"))
+    named = [file for file in files if _NAMED_AS_BLAS.search(file.rpartition(b"/")[2])]
+    return [*map(os.fsdecode, named)]
+
+
+_MAPS: Final = Path("/proc/self/maps")
+_NAMED_AS_BLAS: Final = re.compile(rb"(blas|blis|mkl_rt).*\.so")
 
 
 def _functions_of(path: str) -> Blas | None:
     try:
         library = ctypes.CDLL(path)
-    except OSError:
+    except (OSError, ValueError):  # not there, or no name of a file in this locale
         return None
     for prefix, suffix in _SPELLINGS:
         functions = {name: getattr(library, f"{prefix}{name}{suffix}", None) for name in FUNCTIONS}

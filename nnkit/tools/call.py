@@ -71,6 +71,26 @@ def run_call(
     return Returned(print_value(result, next(iter(found.values()))), gap)
 
 
+def drop_unneeded_derivatives(module: Module, texts: Iterable[str]) -> None:
+    """Remove declared derivatives that none of the calls needs, and the functions that need such a derivative.
+
+    Before passes: one that cannot be made is no obstacle to the calls.  Other functions stay, as options of
+    passes may name them.
+    Raises: ParseError when a call is written wrongly.
+    """
+    if module.stage not in (Stage.RAW, Stage.OPTIMIZABLE):
+        return
+    needed: set[str] = set()
+    for text in texts:
+        call = parse_call(module, text)
+        needed |= reachable(module, (call.function.name, *call.functions))
+    unneeded = [name for name in module.functions if name not in needed]
+    derivatives = {name for name in unneeded if module.functions[name].primal is not None}
+    dropped = [name for name in unneeded if not derivatives.isdisjoint(reachable(module, (name,)))]
+    for name in dropped:
+        del module.functions[name]
+
+
 def _needed(module: Module, call: Call, *, verified: bool) -> Module:
     """The module with what the call needs, derivatives with bodies; verified in the end."""
     roots = (call.function.name, *call.functions)

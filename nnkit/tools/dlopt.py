@@ -102,6 +102,8 @@ def _process(
 ) -> None:
     module = modules.read_module(file, verified=not options.no_verify)
     if plan is not None:
+        if options.calls and not output and not options.print_ir:
+            load("call").drop_unneeded_derivatives(module, options.calls)
         optimize = load("optimize")
         optimize.transform(
             module,

@@ -23,9 +23,11 @@ from nnkit import (
     fn,
     gradient,
     i8,
+    i32,
     i64,
     spec,
     staged,
+    take,
     tup,
     value_and_gradient,
 )
@@ -380,3 +382,23 @@ row("gradient of a function", DifferentiationError,
 @pytest.mark.parametrize("name", ROWS)
 def test_message(name: str) -> None:
     ROWS[name].check("test_errors_of_functions.py")
+
+
+@pytest.mark.parametrize("dtype", [i8, i32, i64])
+@pytest.mark.parametrize("mode", ["error", "clip", "subscript"])
+def test_indices_that_cannot_say_every_position(mode: str, dtype: Any) -> None:
+    """Of an axis of 2³¹ elements or more, of which only the shape is given; the message names i64."""
+
+    def pick(x: Any, i: Any) -> Any:
+        return x[:, i[0]] if mode == "subscript" else take(x, i, axis=1, mode=mode)
+
+    for extent in (2**31 - 2, 2**31 - 1, 2**31, 2**31 + 5, 2**40):
+        given = spec((1, extent), i8), spec((3,), dtype)
+        if extent < 2**31 or dtype is not i32:
+            assert "gather" in staged(pick).ir(*given)
+        else:
+            with pytest.raises(
+                DTypeError, match=rf"^indices of i32 .* {extent}: that takes i64\n"
+            ) as caught:
+                staged(pick).ir(*given)
+            assert "help: cast them, `i.cast(i64)`" in "\n".join(caught.value.__notes__)

@@ -184,3 +184,65 @@ def test_an_interrupt_ends_the_process_with_a_word() -> None:
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
     assert errors == b"dlopt: interrupted\n"
+
+
+IMPOSSIBLE = (
+    TEXT
+    + """
+func @g: (f32) -> f32 {
+'entry(%x: f32):
+    branch 'loop(%x: f32)
+'loop(%y: f32):
+    %more = lessThan %y: f32, 1000.0: f32
+    conditional %more: bool then 'again else 'done
+'again():
+    %next = multiply %y: f32, %y: f32
+    branch 'loop(%next: f32)
+'done():
+    return %y: f32
+}
+
+[gradient @g wrt 0]
+func @g_grad: (f32) -> f32
+
+func @needs_it: (f32) -> f32 {
+'entry(%x: f32):
+    %y = apply @g_grad(%x): (f32) -> f32
+    return %y: f32
+}
+
+[gradient @f wrt 0]
+func @slope: (f32) -> f32
+"""
+)
+
+
+@pytest.mark.parametrize("runner", ["evaluator", "jit", "both"])
+@pytest.mark.parametrize(
+    "passes",
+    [
+        "",
+        "-O0",
+        "-O1",
+        "-O2",
+        "-O3",
+        "-p differentiate",
+        "-O2 --stage optimizable",
+        "-O2 --stats -v",
+    ],
+)
+def test_a_derivative_that_cannot_be_made_is_no_obstacle_to_calls_of_others(
+    passes: str, runner: str
+) -> None:
+    calls = ["--run", "@f(3)", "--run", "@slope(3)", "--with", runner]
+    finished = dlopt_of(IMPOSSIBLE, *passes.split(), *calls)
+    assert (finished.code, finished.out) == (0, "9.0: f32\n6.0: f32\n"), finished.err
+
+
+@pytest.mark.parametrize(
+    "options", [["--run", "@needs_it(1)"], ["--run", "@f(3)", "--print-ir"], []]
+)
+def test_a_derivative_that_cannot_be_made_is_one_to_what_needs_it(options: list[str]) -> None:
+    """To a call, and to the module where it is printed."""
+    finished = dlopt_of(IMPOSSIBLE, "-O2", *options)
+    assert finished.code == 1 and "gradient of while" in finished.err, finished.err
