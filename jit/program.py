@@ -110,7 +110,7 @@ def build(
         name=name,
         private_arena=private,
     )
-    return Executable(call, text, len(module.object_code), program.arena_bytes)
+    return Executable(call, text, module.object_bytes, program.arena_bytes)
 
 
 def _bound(site: CheckSite, second: int) -> int:

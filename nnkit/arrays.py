@@ -1,7 +1,8 @@
 """From what a user holds to the array a tensor keeps: C-contiguous, aligned, in native byte order.
 
-An array is adopted as it is when it has that form already, and copied when only its layout differs
-(strided, misaligned, byte-swapped).  Its element type is never converted: that would hide a mistake.
+The memory of an array that has that form already is adopted, and copied when only its layout differs
+(strided, misaligned, byte-swapped).  The array itself stays the user's, who may assign to its shape
+or dtype.  Its element type is never converted: that would hide a mistake.
 Python numbers have no element type of their own, so lists of them are rounded to the one asked for.
 """
 
@@ -48,8 +49,19 @@ def adopt(data: Any, *, name: str, rank: int, dtype: DType | None) -> Array:
         )
     stored = _as_storage(array, name, dtype)
     if stored.flags.c_contiguous and stored.flags.aligned:
-        return stored
+        return stored.view()
     return np.array(stored, order="C", copy=True)
+
+
+def is_storage(array: Array) -> bool:
+    """Whether an array has the form that a tensor keeps."""
+    flags = array.flags
+    return (
+        array.dtype.char in _BY_CHAR
+        and array.dtype.isnative
+        and flags.c_contiguous
+        and flags.aligned
+    )
 
 
 def from_numbers(data: object, *, name: str, rank: int, dtype: DType) -> Array:

@@ -4,7 +4,7 @@ A call with concrete values goes straight to native code:
 1. The entry of the specialisation compiled last checks the arguments itself.
 2. What does not fit it, it hands on to the one compiled before, and so on for a few.
 3. The last of them calls `_dispatch`, which makes tensors of what is none yet and finds the specialisation
-   by their shapes, or compiles a new one.
+   by their shapes, or compiles a new one.  What it finds takes them, or it is a bug: nothing is dispatched twice.
 
 A call that is given no data at all says nothing of which of the two is meant: it stages while a function is being
 staged, and runs otherwise.
@@ -12,14 +12,13 @@ staged, and runs otherwise.
 
 from __future__ import annotations
 
-import operator
 import sys
 from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
 from threading import RLock
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
-from .compile import Specialization
+from .compile import Program, Specialization
 from .conversion import (
     annotated,
     concrete,
@@ -29,9 +28,10 @@ from .conversion import (
     signature_of,
     spec_of,
 )
-from .core.errors import NNKitError, StagingError
+from .core.errors import InternalError, NNKitError, StagingError
 from .declarations import hints_of, location_of, name_of, parameters_of
 from .reps import Rep, const_beside
+from .specializations import Specializations
 from .staging import lambdas
 from .staging.expression import active_traces, current_trace
 from .staging.lambdas import FunctionResult, Gradient, Lambda, Stageable, call, is_staged_function
@@ -45,7 +45,7 @@ class StagedFunction(Rep):
     """A staged function.  `f(x)` and `f[x]` are the same."""
 
     __slots__ = (
-        "__weakref__", "_bound", "_chained", "_curried", "_entry", "_lock", "_places", "_programs",
+        "__weakref__", "_bound", "_curried", "_entry", "_lock", "_places", "_programs",
         "_wholes", "declared", "stageable",
     )  # fmt: skip
     is_function: ClassVar[bool] = True
@@ -60,9 +60,8 @@ class StagedFunction(Rep):
         self._places = [
             f"argument {name} of {stageable.name}" for name in stageable.parameter_names
         ]
-        self._programs: dict[Hashable, Callable[..., Any]] = {}
+        self._programs = Specializations(self._dispatch)
         self._entry: Callable[..., Any] = self._dispatch
-        self._chained = 0
         self._curried: dict[Hashable, Sequence[str]] = {}
         self._wholes: dict[Sequence[str], StagedFunction] = {}
         self._bound: dict[tuple[FunctionSpec | None, ...], StagedFunction] = {}
@@ -131,9 +130,21 @@ class StagedFunction(Rep):
             return self._of_data(arguments).compile(*data)
         values = self._values(arguments, specs=True)
         key = tuple(map(signature_of, values))
-        if key not in self._programs:
+        if self._programs.get(key) is None:
             self._compile(key, values)
         return None
+
+    def cache_size(self) -> int:
+        """How many compiled specialisations there are; `set_cache_limit` bounds it."""
+        return len(self._programs)
+
+    def clear_cache(self) -> None:
+        """Drop all compiled specialisations; the next calls compile anew."""
+        with self._lock:
+            self._entry = self._dispatch
+            self._programs.clear()
+        self._bound.clear()
+        self._wholes.clear()
 
     def _inspected(self, arguments: Sequence[Any]) -> Specialization:
         """What is shown for these arguments, some of which may be functions."""
@@ -154,20 +165,24 @@ class StagedFunction(Rep):
         if reps or not arguments:
             return self._apply(arguments, reps)
         values = self._values(arguments)
-        if self._programs and any(map(operator.is_not, values, arguments)):
-            return self._entry(*values)  # where they fit now, or come back as they are
         key = tuple(map(signature_of, values))
         program = self._programs.get(key)
-        if program is None:
-            if key not in self._curried:
-                try:
-                    return self._compile(key, values)(*values)
-                except FunctionResult as result:
-                    self._curried[key] = self._rest(result)
-            return Application(self._whole(self._curried[key]), values, self._curried[key])
-        if len(self._programs) > _LONGEST_CHAIN:
-            self._entry = program
-        return program(*values)
+        if program is not None:
+            self._entry = self._programs.head_with(key, program)
+            return program.call(*values)
+        if key not in self._curried:
+            try:
+                return self._compile(key, values).call(*values)
+            except FunctionResult as result:
+                self._note_rest(key, result)
+        return Application(self._whole(self._curried[key]), values, self._curried[key])
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        """The code for arguments of these types does not take them."""
+        raise InternalError(
+            f"{self.stageable.name} does not take arguments of the types and shapes it was compiled for, or "
+            "another thread changed them during the call"
+        )
 
     def _apply(self, arguments: Sequence[Any], reps: Sequence[StagedRep]) -> Any:
         """Functions are among the arguments, or Reps of values, or there are none.
@@ -187,7 +202,7 @@ class StagedFunction(Rep):
 
     def _run(self) -> Any:
         """What this function of no parameters returns, as data."""
-        return (self._programs.get(()) or self._compile((), ()))()
+        return (self._programs.get(()) or self._compile((), ())).call()
 
     def _of_data(self, arguments: Sequence[Any]) -> StagedFunction:
         """The function of the other parameters, once those that are functions are given."""
@@ -264,9 +279,7 @@ class StagedFunction(Rep):
         try:
             callee = self.stageable.callee(specs)
         except FunctionResult as result:
-            if len(self._curried) >= _MOST_BOUND:
-                self._curried.clear()
-            self._curried[specs] = self._rest(result)
+            self._note_rest(specs, result)
             return self._expand(reps)
         return Rep(call(callee, [rep.expression for rep in reps if not rep.is_function]))
 
@@ -294,6 +307,13 @@ class StagedFunction(Rep):
         if here is not None:
             here.expanded[key] = made
         return made
+
+    def _note_rest(self, key: Hashable, result: FunctionResult) -> None:
+        """Arguments of these types give a function."""
+        rest = self._rest(result)
+        if len(self._curried) >= _MOST_BOUND:
+            self._curried.clear()
+        self._curried[key] = rest
 
     def _rest(self, result: FunctionResult) -> Sequence[str]:
         """The parameters of the function that this one returns."""
@@ -330,26 +350,18 @@ class StagedFunction(Rep):
             )
         return Specialization(callee, specs, tuple(s for value in values for s in shapes_of(value)))
 
-    def _compile(self, key: Hashable, values: Sequence[Any]) -> Callable[..., Any]:
+    def _compile(self, key: Hashable, values: Sequence[Any]) -> Program:
         """A new specialisation, which becomes the first to be tried."""
-        specialization = self._specialization(
-            values
-        )  # runs the user's function: not under the lock
+        # runs the user's function: not under the lock
+        specialization = self._specialization(values)
         with self._lock:
             known = self._programs.get(key)
             if known is None:
-                chains = self._chained < _LONGEST_CHAIN
-                fallback = self._entry if chains else self._dispatch
-                known = specialization.compiled(fallback, self.stageable.name)
-                self._programs[key] = known
+                known = specialization.compiled(self._refuse, self.stageable.name)
+                self._programs.add(key, known)
                 if key:  # without arguments nothing tells native code that a call is to be staged
-                    self._entry = known
-                    self._chained = self._chained + 1 if chains else 1
+                    self._entry = self._programs.head_with(key, known)
             return known
-
-
-_LONGEST_CHAIN = 8
-"""Specialisations tried in native code, at some 6 ns each, before Python looks among all of them."""
 
 
 _MOST_BOUND = 64
@@ -387,6 +399,9 @@ class Application(StagedFunction):
         if keywords or staging or any(isinstance(value, StagedRep) for value in arguments):
             return super()._dispatch(*arguments, **keywords)
         return self._function(*self._first, *self._values(arguments))
+
+    def _run(self) -> Any:
+        return self._function(*self._first)
 
     def _specialization(self, values: Sequence[Any]) -> Specialization:
         return self._function._specialization([*self._first, *values])

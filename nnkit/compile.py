@@ -8,11 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from .core.ir import Function, Module
 from .staging.expression import Callee
 from .staging.spec import Spec
+
+
+class Program(Protocol):
+    """Native code of a specialisation, as Python calls it."""
+
+    call: Callable[..., Any]
+    """On concrete values."""
+
+    def followed_by(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
+        """The same code, where `fallback` sees to arguments that do not fit."""
+        ...
+
+    def drop_kept_results(self) -> None:
+        """Free the memory that is kept for the next results."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -46,10 +61,10 @@ class Specialization:
         text: str = _stages().assembly_text(self)
         return text
 
-    def compiled(self, fallback: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def compiled(self, fallback: Callable[..., Any], name: str) -> Program:
         """Native code on concrete values; `fallback` sees to arguments that do not fit."""
-        call: Callable[..., Any] = _stages().compiled(self, fallback, name)
-        return call
+        program: Program = _stages().compiled(self, fallback, name)
+        return program
 
 
 def _stages() -> Any:

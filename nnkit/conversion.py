@@ -16,6 +16,7 @@ from typing import Any, get_args, get_origin
 
 import numpy as np
 
+from .arrays import is_storage
 from .core import types
 from .core.errors import DTypeError, NNKitError, RankError, ShapeError
 from .staging import primitive
@@ -72,7 +73,7 @@ def concrete(value: Any, declared: Spec | None, place: str, specs: bool = False)
     Raises: RankError, DTypeError for what is no tensor, or another one than declared.
     """
     if isinstance(value, AnyTensor):
-        return _sound(value)
+        return _sound(value, place)
     if isinstance(value, Struct):
         parts = [concrete(part, None, place) for part in value._fields]
         changed = any(map(operator.is_not, parts, value._fields))
@@ -156,12 +157,17 @@ def is_arraylike(value: object) -> bool:
     return hasattr(value, "__array__") and not isinstance(value, type)
 
 
-def _sound(tensor: AnyTensor) -> AnyTensor:
-    """The tensor, made anew when it is of a class of the user's or its array has been changed."""
+def _sound(tensor: AnyTensor, place: str) -> AnyTensor:
+    """The tensor, made anew when it is of a class of the user's or its array has been changed.
+
+    Raises: RankError, DTypeError when the array became one that no tensor can hold.
+    """
     array = tensor._array
-    if type(tensor) is RANKED[array.ndim] and array.flags.c_contiguous:
+    if array.ndim <= MAX_RANK and type(tensor) is RANKED[array.ndim] and is_storage(array):
         return tensor
-    return wrap(np.ascontiguousarray(array))
+    if array.ndim <= MAX_RANK and is_storage(array):
+        return wrap(array)  # of bf16, too, whose bits are uint16
+    return tensor_from(array, place)
 
 
 def _scalar(

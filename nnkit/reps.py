@@ -48,7 +48,7 @@ class Rep(Traversable):
                 "return it from the function and call that with concrete tensors",
             )
         trace = Trace("eval", (), result=self.spec, output=self.expression)
-        return Specialization(trace, (), ()).compiled(_no_arguments, "eval")()
+        return Specialization(trace, (), ()).compiled(_no_arguments, "eval").call()
 
     def ir(self, *_: object, stage: str = "raw") -> str:
         """Only staged functions have IR."""

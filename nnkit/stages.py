@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .compile import Specialization
@@ -76,9 +77,24 @@ def check(module: Module, stage: str) -> None:
             raise InternalError(f"after stage {stage!r}: {error}") from error
 
 
+@dataclass(frozen=True, slots=True)
+class NativeProgram:
+    """Native code as Python calls it: what `compile.Program` says."""
+
+    call: Callable[..., Any]
+
+    def followed_by(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
+        """The same code, where `fallback` sees to arguments that do not fit."""
+        return entry.rebind(self.call, fallback)
+
+    def drop_kept_results(self) -> None:
+        """Free the memory that is kept for the next results."""
+        entry.drop_kept_results(self.call)
+
+
 def compiled(
     specialization: Specialization, fallback: Callable[..., Any], name: str
-) -> Callable[..., Any]:
+) -> NativeProgram:
     """Native code that takes and returns concrete values; `fallback` sees to arguments that do not fit."""
     module, function = module_at(specialization, "schedule")
     shapes = list(specialization.shapes)
@@ -94,7 +110,7 @@ def compiled(
         explain=_explain,
         functions=module.functions,
     )
-    return built.call
+    return NativeProgram(built.call)
 
 
 def printed(specialization: Specialization, stage: str) -> str:

@@ -143,7 +143,8 @@ class AnyTensor:
     """A dense tensor of any rank and element type.
 
     Equality and hash are identity: compare values with NumPy.  The memory of the array given is
-    shared where its layout allows, so writing into that array later changes the tensor.
+    shared where its layout allows, so writing into that array later changes the tensor's elements;
+    shape and element type stay, whatever is assigned to attributes of that array.
     """
 
     __slots__ = ("_array",)
@@ -196,7 +197,8 @@ class AnyTensor:
         return self._array.size
 
     def numpy(self) -> types.Array:
-        """The array itself, not a copy.
+        """An array of the tensor's memory, not a copy; a new one each time, so that assigning to its
+        attributes changes it alone.
 
         Raises: DTypeError for bf16, which NumPy lacks: `np.asarray(tensor)` gives f32 values.
         """
@@ -204,13 +206,13 @@ class AnyTensor:
             raise DTypeError(
                 "NumPy has no bf16\n  help: np.asarray(tensor) gives the values as float32"
             )
-        return self._array
+        return self._array.view()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> types.Array:
         stored = stored_dtype(self._array)
         if copy is False and stored.numpy != stored.storage:
             raise ValueError("the values of a bf16 tensor cannot be seen without a copy")
-        return np.array(stored.load(self._array), dtype=dtype, copy=copy)
+        return np.array(stored.load(self._array.view()), dtype=dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.numpy().__dlpack__(**options)
@@ -248,7 +250,7 @@ class AnyTensor:
         return type(self)(self._array.copy(), self.dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._array, self.dtype)
+        return type(self), (self._array.view(), self.dtype)
 
     def __class_getitem__(cls, arguments: Any) -> GenericAlias:
         """An annotation: the element type, then names of dimensions."""

@@ -6,7 +6,7 @@ is assumed of CPython and NumPy), `selftest` (whether that holds), `fallback` (t
 Python, where it does not).
 """
 
-from .bind import bind, drop_kept_results
+from .bind import bind, drop_kept_results, rebind
 from .emit import EntryText, entry_text
 from .selftest import is_supported, unsupported_reason
 from .signature import Leaf, Node, Record, Several, Signature
@@ -22,5 +22,6 @@ __all__ = [
     "drop_kept_results",
     "entry_text",
     "is_supported",
+    "rebind",
     "unsupported_reason",
 ]

@@ -3,14 +3,16 @@
 import ctypes
 import inspect
 from collections.abc import Callable
-from types import BuiltinFunctionType
+from dataclasses import replace
+from functools import cache
+from types import BuiltinFunctionType, MethodType
 from typing import Final, cast
 
-from .fallback import python_entry
+from .fallback import PythonEntry, python_entry
 from .layout import Array
 from .selftest import is_supported
 from .signature import Signature
-from .state import POOL, State
+from .state import FALLBACK, KEPT, POOL, State
 
 _FASTCALL: Final = 0x0080
 _KEYWORDS: Final = 0x0002
@@ -71,6 +73,19 @@ def bind(
     return cast(Callable[..., object], made)
 
 
+def rebind(
+    function: Callable[..., object], fallback: Callable[..., object]
+) -> Callable[..., object]:
+    """The program of a callable made by `bind`, with another fallback: code and memory are shared."""
+    if not isinstance(function, BuiltinFunctionType):
+        entry = cast(PythonEntry, cast(MethodType, function).__self__)
+        return replace(entry, fallback=fallback).call
+    state = cast(tuple[object, ...], function.__self__)
+    definition, _ = cast(tuple[_MethodDefinition, object], state[KEPT])
+    changed = (*state[:FALLBACK], fallback, *state[FALLBACK + 1 :])
+    return cast(Callable[..., object], _new_function()(ctypes.addressof(definition), changed, None))
+
+
 def drop_kept_results(function: Callable[..., object]) -> None:
     """Free the arrays that a callable made by `bind` keeps for its next results."""
     if isinstance(function, BuiltinFunctionType):
@@ -87,6 +102,7 @@ def _check_memory(arena: int, explain: Callable[[int, int, int], object]) -> Non
         raise TypeError(f"explain must take three arguments: {error}") from None
 
 
+@cache
 def _new_function() -> Callable[[int, object, None], object]:
     """PyCFunction_NewEx."""
     prototype = ctypes.PYFUNCTYPE(

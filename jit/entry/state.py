@@ -26,7 +26,7 @@ ARENA: Final = 3
 POOL: Final = 4
 ARRAY_TYPE: Final = 5
 TUPLE_TYPE: Final = 6
-_KEPT: Final = 7
+KEPT: Final = 7
 _FIRST: Final = 8
 
 UNEXPLAINED: Final = "a check in the compiled program failed, and nothing was raised to explain it"
@@ -85,7 +85,7 @@ class State:
             POOL: np.full(PLACES * outputs, None, object),
             ARRAY_TYPE: np.ndarray,
             TUPLE_TYPE: tuple,
-            _KEPT: kept,
+            KEPT: kept,
             **{self.dtype(name): STORAGE[name] for name in self.dtypes},
             **{self.cls(cls): cls for cls in self.classes},
         }

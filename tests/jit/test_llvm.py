@@ -54,9 +54,10 @@ def test_given_data_symbol() -> None:
 
 
 def test_objects_can_be_stored_and_loaded() -> None:
-    code = llvm.compile_module(SQUARE).object_code
+    code = llvm.host_engine().object_code(SQUARE)
     assert isinstance(code, bytes)
     assert code == llvm.host_engine().object_code(SQUARE)
+    assert llvm.load_object(code).object_bytes == len(code)
     assert Unary(llvm.load_object(code).address("square"))(-2.0) == 4.0
 
 
@@ -110,6 +111,44 @@ def test_code_is_dropped_with_its_module() -> None:
     del compiled
     gc.collect()
     assert tracker() is None
+
+
+def test_a_module_outlives_the_engine_and_its_neighbours() -> None:
+    engine = llvm.Engine(llvm.host_target())
+    modules = [engine.compile_module(SQUARE) for _ in range(2 * llvm.MODULES_PER_LLJIT + 1)]
+    compilers = [weakref.ref(module._jit) for module in modules]
+    assert len({*map(id, (module._jit for module in modules))}) == 3
+    del engine, modules[1:]
+    gc.collect()
+    assert [compiler() is None for compiler in compilers].count(False) == llvm.MODULES_PER_LLJIT
+    assert Unary(modules[0].address("square"))(3.0) == 9.0
+    modules.clear()
+    gc.collect()
+    assert all(compiler() is None for compiler in compilers)
+
+
+def test_dropped_modules_leave_nothing() -> None:
+    """In the C heap; an LLJIT itself keeps 9 KiB of each module that was dropped."""
+    engine, held = llvm.host_engine(), []
+    code = engine.object_code(SQUARE)
+    for _ in range(3):
+        for _ in range(4 * llvm.MODULES_PER_LLJIT):
+            engine.load_object(code).address("square")
+        gc.collect()
+        held.append(heap_bytes())
+    assert held[2] - held[1] < 64 << 10, held
+
+
+def heap_bytes() -> int:
+    """What `malloc` has given out, by glibc."""
+
+    class Information(ctypes.Structure):
+        _fields_ = tuple((name, ctypes.c_size_t) for name in "abcdefghij")
+
+    mallinfo = ctypes.CDLL(None).mallinfo2
+    mallinfo.restype = Information
+    found = mallinfo()
+    return int(found.h) + int(found.e)  # in the heap, and mapped by themselves
 
 
 def test_target() -> None:
