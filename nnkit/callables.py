@@ -12,10 +12,11 @@ staged, and runs otherwise.
 
 from __future__ import annotations
 
+import operator
 import sys
+import threading
 from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
-from threading import RLock
 from typing import Any, ClassVar, NoReturn
 
 from .compile import Program, Specialization
@@ -65,7 +66,7 @@ class StagedFunction(Rep):
         self._curried: dict[Hashable, Sequence[str]] = {}
         self._wholes: dict[Sequence[str], StagedFunction] = {}
         self._bound: dict[tuple[FunctionSpec | None, ...], StagedFunction] = {}
-        self._lock = RLock()
+        self._lock = threading.RLock()
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Stage a call (all arguments Reps), or run (all concrete)."""
@@ -130,7 +131,7 @@ class StagedFunction(Rep):
             return self._of_data(arguments).compile(*data)
         values = self._values(arguments, specs=True)
         key = tuple(map(signature_of, values))
-        if self._programs.get(key) is None:
+        if self._programs.find(key) is None:
             self._compile(key, values)
         return None
 
@@ -165,10 +166,16 @@ class StagedFunction(Rep):
         if reps or not arguments:
             return self._apply(arguments, reps)
         values = self._values(arguments)
+        if not _CONVERTED.now and self._programs and any(map(operator.is_not, values, arguments)):
+            _CONVERTED.now = True  # what comes back from there is not sent there again
+            try:
+                return self._entry(*values)
+            finally:
+                _CONVERTED.now = False
         key = tuple(map(signature_of, values))
-        program = self._programs.get(key)
+        program = self._programs.find(key)
         if program is not None:
-            self._entry = self._programs.head_with(key, program)
+            self._entry = self._programs.head
             return program.call(*values)
         if key not in self._curried:
             try:
@@ -202,7 +209,7 @@ class StagedFunction(Rep):
 
     def _run(self) -> Any:
         """What this function of no parameters returns, as data."""
-        return (self._programs.get(()) or self._compile((), ())).call()
+        return (self._programs.find(()) or self._compile((), ())).call()
 
     def _of_data(self, arguments: Sequence[Any]) -> StagedFunction:
         """The function of the other parameters, once those that are functions are given."""
@@ -355,13 +362,21 @@ class StagedFunction(Rep):
         # runs the user's function: not under the lock
         specialization = self._specialization(values)
         with self._lock:
-            known = self._programs.get(key)
+            known = self._programs.find(key)
             if known is None:
                 known = specialization.compiled(self._refuse, self.stageable.name)
                 self._programs.add(key, known)
-                if key:  # without arguments nothing tells native code that a call is to be staged
-                    self._entry = self._programs.head_with(key, known)
+                self._entry = self._programs.head
             return known
+
+
+class _Converted(threading.local):
+    """Whether a call of this thread is on its way with arguments that were converted."""
+
+    now: bool = False
+
+
+_CONVERTED = _Converted()
 
 
 _MOST_BOUND = 64

@@ -24,6 +24,10 @@ from .compile import Program
 _LONGEST_CHAIN: Final = 8
 """Specialisations tried in native code before Python looks among all of them."""
 
+_MOST_PATIENCE: Final = 64
+"""Calls by way of Python until a specialisation comes into the chain again, at most: a chain costs 4 us, and a
+call by way of Python 2."""
+
 
 @dataclass(eq=False, slots=True)
 class Limit:
@@ -61,8 +65,12 @@ class _Chain:
 
 @dataclass(eq=False, slots=True)
 class _Known:
+    """A specialisation, when it was used last, and how often until it comes into the chain again."""
+
     program: Program
     used: int
+    patience: int = 1
+    waits: int = 1
 
 
 @dataclass(eq=False, slots=True)
@@ -80,46 +88,56 @@ class Specializations:
     def __len__(self) -> int:
         return len(self._known)
 
-    def get(self, key: Hashable) -> Program | None:
-        """The specialisation of this key, which is used now."""
+    @property
+    def head(self) -> Callable[..., Any]:
+        """The first of the chain: what a call goes to."""
+        return self._chain.head
+
+    def find(self, key: Hashable) -> Program | None:
+        """The specialisation of this key, which is used now, and comes to the front of the chain.
+
+        The oftener it had to, the later: going round among more than a chain holds should not make chains.
+        """
         known = self._known.get(key)
         if known is None:
             return None
         known.used = next(self._clock)
+        known.waits -= 1
+        if known.waits <= 0:
+            known.patience = known.waits = min(2 * known.patience, _MOST_PATIENCE)
+            self._put_in_front(key, known.program)
         return known.program
 
-    def head_with(self, key: Hashable, program: Program) -> Callable[..., Any]:
-        """The first of the chain, once the specialisation of this key is in it."""
-        chain = self._chain
-        if key in chain.keys:
-            return chain.head
-        if len(chain.keys) < min(_LONGEST_CHAIN, LIMIT.count):
-            made = _Chain(program.followed_by(chain.head), (*chain.keys, key))
-        else:
-            made = self._begin(key, program)
-        self._chain = made
-        return made.head
-
     def add(self, key: Hashable, program: Program) -> None:
-        """Keep a new specialisation, and no more than the limit.  For one thread at a time."""
+        """Keep a new specialisation, in front, and no more than the limit.  For one thread at a time."""
         self._known[key] = _Known(program, next(self._clock))
         chained = self._chain.keys
         while len(self._known) > LIMIT.count:
-            by_use = ((other in chained, known.used, other) for other, known in self._known.items())
-            *_, oldest = min((rank for rank in by_use if rank[2] != key), key=lambda rank: rank[:2])
+            others = (other for other in self._known if other != key)
+            oldest = min(others, key=lambda other: (other in chained, self._known[other].used))
             del self._known[oldest]
-        if any(other not in self._known for other in self._chain.keys):
-            self._chain = self._begin(key, program) if key else _Chain(self.otherwise)
+        if any(other not in self._known for other in chained):
+            self._chain = _Chain(self.otherwise)
+        if key:  # without arguments nothing tells native code that a call is to be staged
+            self._put_in_front(key, program)
 
     def clear(self) -> None:
         """Drop all."""
         self._known.clear()
         self._chain = _Chain(self.otherwise)
 
-    def _begin(self, key: Hashable, program: Program) -> _Chain:
-        """A chain of one; those that were in the chain keep no memory for results while they are not."""
-        for other in self._chain.keys:
-            known = self._known.get(other)
+    def _put_in_front(self, key: Hashable, program: Program) -> None:
+        chain = self._chain
+        if not key or key in chain.keys:
+            return
+        if len(chain.keys) >= min(_LONGEST_CHAIN, LIMIT.count):
+            self._drop_kept_results(chain)
+            chain = _Chain(self.otherwise)
+        self._chain = _Chain(program.followed_by(chain.head), (*chain.keys, key))
+
+    def _drop_kept_results(self, chain: _Chain) -> None:
+        """What is in no chain keeps no memory for its next results."""
+        for key in chain.keys:
+            known = self._known.get(key)
             if known is not None:
                 known.program.drop_kept_results()
-        return _Chain(program.followed_by(self.otherwise), (key,))
