@@ -12,6 +12,7 @@ A tour for users, in the order they meet things:
 - `gradient(of=, wrt=)` and `value_and_gradient`: staged functions again.
 - `random`: numbers from explicit keys.
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
+- `f.compile(...)` without running; `f.cache_size()`, `f.clear_cache()`, `set_cache_limit(n)`: what is kept of it.
 
 Every error raised on purpose is an `NNKitError`.
 
@@ -42,6 +43,7 @@ _HOMES = {
         zeros_like""",
     "random": "random",
     "reps": "Rep build const tup",
+    "specializations": "set_cache_limit",
     "staging.traversal": "Stacked",
     "structs": "Binding Field Lens Struct fields",
     "tensors": """

@@ -313,6 +313,10 @@ class Rep(_View[_X], Generic[_X]):
         """Its machine code, as assembly."""
     def compile(self: _View[Callable[..., Any]], *arguments: _Argument) -> None:
         """Compile a staged function for arguments of these shapes, without running it."""
+    def cache_size(self: _View[Callable[..., Any]]) -> int:
+        """How many compiled specialisations a staged function has; `set_cache_limit` bounds it."""
+    def clear_cache(self: _View[Callable[..., Any]]) -> None:
+        """Drop all compiled specialisations of a staged function; the next calls compile anew."""
     def __bool__(self) -> _Forbidden: ...
     def __iter__(self) -> _Forbidden: ...
     @overload
@@ -2044,6 +2048,11 @@ class Spec:
     def dtype(self) -> type[DType]: ...
 def spec(shape: tuple[int, ...], dtype: type[DType], /) -> Spec: ...
 _Argument: TypeAlias = AnyTensor[Any] | Struct | Spec | _View[Callable[..., Any]]
+def set_cache_limit(count: int, /) -> int:
+    """Let every staged function keep at most `count` compiled specialisations; the limit before is returned.
+
+    A function that has more drops those that were not used for longest when it next compiles one.
+    """
 @overload
 def staged(fn: Callable[[Rep[_A0]], Rep[_R]], /) -> Rep[Callable[[_A0], _R]]: ...
 @overload

@@ -66,6 +66,14 @@ class Rep(Traversable):
         """Only staged functions can be compiled."""
         raise self._no_function("code")
 
+    def cache_size(self) -> int:
+        """Only staged functions have compiled specialisations."""
+        raise self._no_function("code")
+
+    def clear_cache(self) -> None:
+        """Only staged functions have compiled specialisations."""
+        raise self._no_function("code")
+
     def _no_function(self, what: str) -> NNKitError:
         return located(StagingError(f"a {self.spec.words} is no staged function: it has no {what}"))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ from .staging.primitive import located
 from .staging.static import core_dtype, static_shape
 from .tensors import DTYPES, Tensor0D, f32, i64
 
+_MOST_KEPT = 256
+"""Staged functions of each kind that are kept, one per shape."""
 _PRECISION = {F16: 11, BF16: 8, F32: 24, F64: 53}
 """Significant bits of each float type: as many random bits make a number in [0, 1)."""
 
@@ -56,7 +58,7 @@ def normal(key: Any, shape: Sequence[int], /, *, dtype: Any = f32) -> Any:
     return _normal(static_shape(shape, "normal"), _float(dtype))(key)
 
 
-@cache
+@lru_cache(_MOST_KEPT)
 def _splitter(count: int) -> StagedFunction:
     def split(key: Rep) -> Any:
         keys = _bits(key, -1 - iota((count,), i64))
@@ -65,7 +67,7 @@ def _splitter(count: int) -> StagedFunction:
     return _of_key(split)
 
 
-@cache
+@lru_cache(_MOST_KEPT)
 def _uniform(shape: Shape, low: float, high: float, dtype: DType) -> StagedFunction:
     def uniform(key: Rep) -> Any:
         unit = _unit(_bits(key, _counters(shape)), dtype)
@@ -78,7 +80,7 @@ def _uniform(shape: Shape, low: float, high: float, dtype: DType) -> StagedFunct
     return _of_key(uniform)
 
 
-@cache
+@lru_cache(_MOST_KEPT)
 def _normal(shape: Shape, dtype: DType) -> StagedFunction:
     wide = F32 if dtype.bits == 16 else dtype
 

@@ -12,7 +12,7 @@ import inspect
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from ..core.errors import DTypeError, NNKitError, RankError, StagingError, UnsupportedError
 from ..core.location import HasLocation
@@ -49,6 +49,8 @@ from .recursion import (
 )
 from .rep import Rep, is_number
 from .spec import CallableSpec, FunctionSpec, Spec, TensorSpec, TupleSpec, is_tuple
+
+_Callee = TypeVar("_Callee", bound=Callee)
 
 _STAGING = threading.RLock()
 """Held while a Python function is run: it may stage others, so that one lock each could deadlock."""
@@ -153,11 +155,7 @@ class Lambda(Stageable):
 
     def keep(self, trace: Trace) -> None:
         """Use `trace` for all calls with arguments of its types."""
-        if _takes_functions(trace.parameters):
-            special = [specs for specs in self.traces if _takes_functions(specs)]
-            if len(special) >= _MOST_FUNCTIONS:
-                del self.traces[special[0]]
-        self.traces[trace.parameters] = trace
+        _keep(self.traces, trace)
 
     def _attempt(self, specs: tuple[Spec, ...], result: Spec | None) -> Trace:
         """One run, as a function that returns a `result`; None if that is not known."""
@@ -221,6 +219,15 @@ _MOST_FUNCTIONS = 64
 """Traces that are kept for different functions as arguments."""
 
 
+def _keep(known: dict[tuple[Spec, ...], _Callee], callee: _Callee) -> None:
+    """Add to what is known by the types of parameters: types are few, functions without end."""
+    if _takes_functions(callee.parameters):
+        special = [specs for specs in known if _takes_functions(specs)]
+        if len(special) >= _MOST_FUNCTIONS:
+            known.pop(special[0], None)
+    known[callee.parameters] = callee
+
+
 def _takes_functions(specs: tuple[Spec, ...]) -> bool:
     return any(isinstance(spec, FunctionSpec) for spec in specs)
 
@@ -252,7 +259,8 @@ class Gradient(Stageable):
     def callee(self, specs: tuple[Spec, ...]) -> GradientCallee:
         known = self.callees.get(specs)
         if known is None:
-            known = self.callees[specs] = self._make(specs)
+            known = self._make(specs)
+            _keep(self.callees, known)
         return known
 
     def _make(self, specs: tuple[Spec, ...]) -> GradientCallee:

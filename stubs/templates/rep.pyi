@@ -17,5 +17,9 @@ class Rep(View[X], Generic[X]):
         """Its machine code, as assembly."""
     def compile(self: View[Callable[..., Any]], *arguments: Argument) -> None:
         """Compile a staged function for arguments of these shapes, without running it."""
+    def cache_size(self: View[Callable[..., Any]]) -> int:
+        """How many compiled specialisations a staged function has; `set_cache_limit` bounds it."""
+    def clear_cache(self: View[Callable[..., Any]]) -> None:
+        """Drop all compiled specialisations of a staged function; the next calls compile anew."""
     def __bool__(self) -> Forbidden: ...
     def __iter__(self) -> Forbidden: ...
