@@ -7,12 +7,15 @@ import pickle
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import nnkit as nk
 from nnkit import (
@@ -28,6 +31,9 @@ from nnkit import (
     spec,
     staged,
 )
+from nnkit.callables import StagedFunction
+from nnkit.tensors import RANKED
+from tests.values import same_bits
 
 F1, F2 = Tensor1D[f32], Tensor2D[f32]
 
@@ -122,6 +128,141 @@ def test_tensors_of_a_user_s_subclass_and_arrays_changed_in_place() -> None:
     with pytest.warns(DeprecationWarning) if sys.version_info >= (3, 14) else nullcontext():
         array.resize((2, 2), refcheck=False)
     assert values(importable(tensor)) == [1.0, 2.0, 3.0, 4.0]
+
+
+SHAPES = [
+    (),
+    (6,),
+    (4,),
+    (2, 3),
+    (1, 4),
+    (2, 1, 2),
+    (3, 2),
+    (2, 1, 1, 2),
+    (1, 1, 1, 2, 2),
+    (0,),
+    (2, 0),
+]
+CODES = [
+    ">f4",
+    "<f4",
+    "<i4",
+    ">i4",
+    "f8",
+    "f2",
+    ">f2",
+    "i8",
+    "u4",
+    "?",
+    "i1",
+    "c8",
+    "V4",
+    "S4",
+    "m8[s]",
+]
+"""Not uint16: those are the bits of bf16, where a program for bf16 has been compiled."""
+MUTATIONS = st.one_of(
+    st.tuples(st.just("dtype"), st.sampled_from(CODES)),
+    st.tuples(st.just("shape"), st.sampled_from(SHAPES)),
+    st.tuples(st.just("strides"), st.lists(st.sampled_from([-4, 0, 4, 8, 12, 1, 24]), max_size=3)),
+    st.tuples(st.just("writeable"), st.booleans()),
+    st.tuples(st.just("aligned"), st.booleans()),
+    st.tuples(st.just("byteswap"), st.none()),
+    st.tuples(st.just("resize"), st.sampled_from(SHAPES)),
+    st.tuples(st.just("fill"), st.integers(0, 100)),
+)
+VICTIMS = ["array", "tensor", "as array", "result", "owner of the result"]
+
+
+def mutate(array: Any, kind: str, value: Any) -> None:
+    """In place, where NumPy allows it."""
+    with warnings.catch_warnings(), suppress(ValueError, TypeError, AttributeError):
+        warnings.simplefilter("ignore")
+        match kind:
+            case "dtype" | "shape" | "strides":
+                setattr(array, kind, value)
+            case "writeable":
+                array.flags.writeable = value
+            case "aligned":
+                array.setflags(align=value)
+            case "byteswap":
+                array.byteswap(inplace=True)
+            case "resize":
+                array.resize(value)
+            case _:
+                array.fill(value)
+
+
+def native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return array.astype(array.dtype.newbyteorder("="))
+
+
+@given(
+    st.sampled_from([shape for shape in SHAPES if len(shape) < 5]),
+    st.sampled_from(["f4", "i4", "f8", "f2", "?", ">f4"]),
+    st.lists(st.tuples(st.sampled_from(VICTIMS), MUTATIONS), max_size=6),
+)
+def test_arrays_that_are_changed_between_calls(
+    shape: tuple[int, ...], code: str, steps: list[tuple[str, tuple[str, Any]]]
+) -> None:
+    """A tensor stays what it is, and an array is taken for what it is now, or refused in words."""
+    array = np.ones(shape, code)
+    tensor = RANKED[len(shape)](array)
+    dtype = tensor.dtype
+    result = unchanged(tensor)
+    views = {"tensor": tensor.numpy(), "as array": np.asarray(tensor), "result": result.numpy()}
+    arrays = {"array": array, **views, "owner of the result": views["result"].base}
+    for victim, (kind, value) in steps:
+        mutate(arrays[victim], kind, value)
+        assert (tensor.shape, tensor.dtype) == (shape, dtype)
+        assert same_bits(unchanged(tensor).numpy(), np.asarray(tensor))
+        for given_array in arrays.values():
+            expected = native(given_array)
+            if given_array.ndim <= 4 and expected.dtype.char in "f?ldelbiq":
+                assert same_bits(unchanged(given_array).numpy(), expected)
+            else:
+                with pytest.raises((nk.DTypeError, nk.RankError)):
+                    unchanged(given_array)
+        try:  # its own array may have been changed, by whoever looked for it
+            assert same_bits(unchanged(result).numpy(), native(views["result"].base))
+        except (nk.DTypeError, nk.RankError):
+            assert result._array.ndim > 4 or result._array.dtype.char not in "f?ldelbiq"
+
+
+unchanged = staged(lambda x: x)
+
+
+def test_assigning_to_what_a_tensor_gives_changes_no_tensor() -> None:
+    tensor = Tensor1D(ones(4))
+    for look in (tensor.numpy, lambda: np.asarray(tensor), lambda: np.asarray(tensor, copy=None)):
+        for name, value in (("dtype", ">f4"), ("shape", (2, 2))):
+            given_array = look()
+            setattr(given_array, name, value)
+            assert values(importable(tensor)) == [2.0] * 4
+            assert (tensor.shape, tensor.dtype) == ((4,), f32)
+
+
+def test_values_that_are_never_as_they_should_be_are_dispatched_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever is wrong with a conversion, a call ends: as this one, which is never done."""
+    f = staged(lambda x: x * 2.0)
+    real = StagedFunction._values
+
+    def endless(self: StagedFunction, arguments: Any, *, specs: bool = False) -> list[Any]:
+        found = real(self, arguments, specs=specs)
+        return [Odd(value.numpy()) for value in found]
+
+    class Odd(Tensor1D):
+        """A class of the user's, which native code does not take."""
+
+    assert values(f(ones(3))) == [2.0] * 3
+    monkeypatch.setattr(StagedFunction, "_values", endless)
+    for _ in range(2):
+        with pytest.raises(nk.InternalError, match="types and shapes it was compiled for"):
+            f(ones(3)[::-1])
+    monkeypatch.undo()
+    assert values(f(ones(3)[::-1])) == [2.0] * 3
 
 
 def test_results_are_not_overwritten_by_later_calls() -> None:
