@@ -7,6 +7,7 @@
 4. LLVM makes bitcode, assembly or an object of it, for any of its targets.
 
 Nothing refers to Python, NumPy or a BLAS: matrix products must have been left to nests (`Target.has_blas=False`).
+f16 brings its conversions along, where the machine has none (`half`).
 What remains is the C library, as `malloc`, `memset` and functions of `libm`, and what the module declares as extern.
 """
 
@@ -37,6 +38,7 @@ from .emit.writer import (
     Parameter,
     constant,
 )
+from .half import conversions_for
 from .header import OUT_OF_MEMORY, Export, Interface
 from .llvm import Target, host_target, use_registers
 from .triples import ARCHITECTURES, SUPPORTED, is_like, normalized
@@ -143,7 +145,8 @@ class Emitter:
             else "small",
         )
         try:
-            self.module = binding.parse_assembly(library.text, binding.create_context())
+            text = library.text + conversions_for(library.text, self.machine)
+            self.module = binding.parse_assembly(text, binding.create_context())
             self.module.triple = target.triple
             self.module.data_layout = str(self.machine.target_data)
             self.module.name = library.interface.module

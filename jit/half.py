@@ -1,0 +1,85 @@
+"""Conversions between f16 and f32, for objects of machines that have no instructions for them.
+
+LLVM then calls `__extendhfsf2` and `__truncsfhf2` of the compiler's library, which gcc has from version 12 on for
+x86_64 and from 13 on for riscv64.  So that objects need the C library alone, they bring these functions along; f64
+comes to them by way of f32.  Both round to the nearest, ties to even, and make NaNs quiet, as the instructions do.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from llvmlite import binding
+
+NAMES: Final = ("__extendhfsf2", "__truncsfhf2")
+
+TEXT: Final = """
+define float @__extendhfsf2(half %x) nounwind {
+  %bits = bitcast half %x to i16
+  %word = zext i16 %bits to i32
+  %minus = and i32 %word, 32768
+  %sign = shl i32 %minus, 16
+  %size = and i32 %word, 32767
+  %moved = shl i32 %size, 13
+  %normal = add i32 %moved, 939524096  ; the exponent's bias is 127 instead of 15
+  %count = uitofp i32 %size to float
+  %scaled = fmul float %count, 0x3E70000000000000  ; 2^-24, the least subnormal
+  %subnormal = bitcast float %scaled to i32
+  %infinite = or i32 %moved, 2139095040
+  %quiet = or i32 %infinite, 4194304
+  %is.nan = icmp ugt i32 %size, 31744
+  %special = select i1 %is.nan, i32 %quiet, i32 %infinite
+  %is.special = icmp uge i32 %size, 31744
+  %is.subnormal = icmp ult i32 %size, 1024
+  %finite = select i1 %is.subnormal, i32 %subnormal, i32 %normal
+  %found = select i1 %is.special, i32 %special, i32 %finite
+  %signed = or i32 %found, %sign
+  %result = bitcast i32 %signed to float
+  ret float %result
+}
+
+define half @__truncsfhf2(float %x) nounwind {
+  %bits = bitcast float %x to i32
+  %high = lshr i32 %bits, 16
+  %sign = and i32 %high, 32768
+  %size = and i32 %bits, 2147483647
+  %rebiased = sub i32 %size, 939524096
+  %kept = lshr i32 %rebiased, 13
+  %odd = and i32 %kept, 1
+  %half = add i32 %odd, 4095
+  %rounded = add i32 %rebiased, %half
+  %normal = lshr i32 %rounded, 13  ; 65520 and more become infinite by their carry
+  %positive = bitcast i32 %size to float
+  %lowered = fadd float %positive, 5.000000e-01  ; whose last digit is that of the least subnormal
+  %digits = bitcast float %lowered to i32
+  %subnormal = sub i32 %digits, 1056964608
+  %payload = lshr i32 %size, 13
+  %cut = and i32 %payload, 1023
+  %nan = or i32 %cut, 32256
+  %is.nan = icmp ugt i32 %size, 2139095040
+  %special = select i1 %is.nan, i32 %nan, i32 31744
+  %is.special = icmp uge i32 %size, 1199570944
+  %is.subnormal = icmp ult i32 %size, 947912704
+  %finite = select i1 %is.subnormal, i32 %subnormal, i32 %normal
+  %found = select i1 %is.special, i32 %special, i32 %finite
+  %signed = or i32 %found, %sign
+  %short = trunc i32 %signed to i16
+  %result = bitcast i16 %short to half
+  ret half %result
+}
+"""
+
+_PROBE: Final = """
+define float @probe(half %x) {
+  %y = fpext half %x to float
+  ret float %y
+}
+"""
+
+
+def conversions_for(text: str, machine: binding.TargetMachine) -> str:
+    """The functions that LLVM will call from the code of `text`; nothing where the machine has instructions."""
+    if "half" not in text:
+        return ""
+    with binding.parse_assembly(_PROBE, binding.create_context()) as probe:
+        return TEXT if NAMES[0].encode() in machine.emit_object(probe) else ""
