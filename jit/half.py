@@ -81,5 +81,8 @@ def conversions_for(text: str, machine: binding.TargetMachine) -> str:
     """The functions that LLVM will call from the code of `text`; nothing where the machine has instructions."""
     if "half" not in text:
         return ""
-    with binding.parse_assembly(_PROBE, binding.create_context()) as probe:
+    probe = binding.parse_assembly(_PROBE, binding.create_context())
+    try:
         return TEXT if NAMES[0].encode() in machine.emit_object(probe) else ""
+    finally:
+        probe.close()

@@ -55,12 +55,9 @@ def adopt(data: Any, *, name: str, rank: int, dtype: DType | None) -> Array:
 
 def is_storage(array: Array) -> bool:
     """Whether an array has the form that a tensor keeps."""
-    flags = array.flags
-    return (
-        array.dtype.char in _BY_CHAR
-        and array.dtype.isnative
-        and flags.c_contiguous
-        and flags.aligned
+    dtype = array.dtype
+    return array.flags.num & _FORM == _FORM and (
+        id(dtype) in _SHARED or (dtype.char in _BY_CHAR and dtype.isnative)
     )
 
 
@@ -206,6 +203,10 @@ _OVERFLOW = {
     F64: np.inf,
 }
 """From here on numbers round to infinity."""
+_FORM = 0x101
+"""NumPy's flags of C-contiguous and aligned arrays."""
+_SHARED = frozenset(id(d.storage) for d in SURFACE)
+"""The dtypes that almost all arrays have: found in half the time that asking them takes."""
 _BY_CHAR = {d.storage.char: d for d in SURFACE}
 _BY_SIZE = {d.storage.itemsize: d for d in (I8, I32, I64)}
 _C_INTEGERS = [np.dtype(code) for code in "bilq"]
