@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from nnkit.jit.entry import Leaf, Record, Several, Signature, drop_kept_results
+from nnkit.jit.entry import Leaf, Record, Several, Signature, drop_kept_results, rebind
 
 from .programs import (
     Compiler,
@@ -23,6 +23,7 @@ from .programs import (
     example,
     failing,
     filling,
+    refuse,
     struct,
     tensor,
 )
@@ -154,6 +155,61 @@ def test_a_program_that_refers_to_itself_is_collected(compiler: Compiler) -> Non
     del owner
     gc.collect()
     assert reference() is None
+
+
+def test_another_fallback_for_the_same_code(compiler: Compiler) -> None:
+    """Both callables work, whichever goes first, and the code goes with the last."""
+    kept = Memory()
+    reference = weakref.ref(kept)
+    signature = Signature((MATRIX,), MATRIX)
+    first = compiler(
+        signature, copying(signature, [0]), keep_alive=kept, fallback=lambda *_: "first"
+    )
+    del kept
+    second = rebind(first, lambda *_: "second")
+    third = rebind(second, first)
+    x = example(MATRIX)
+    for program, other in ((first, "first"), (second, "second"), (third, "first")):
+        np.testing.assert_array_equal(program(x).array, x)
+        assert program(1) == program() == other
+    if compiler.native:  # what is kept for results is shared, too
+        places = {id(first(x).array) for _ in range(4)} | {id(second(x).array) for _ in range(4)}
+        assert len(places) <= 2
+    del first, program
+    gc.collect()
+    np.testing.assert_array_equal(second(x).array, x)
+    assert third(1) == "first"
+    del third
+    gc.collect()
+    assert second(None) == "second" and reference() is not None
+    del second
+    gc.collect()
+    assert reference() is None
+
+
+def test_a_call_keeps_the_chain_that_it_goes_through(compiler: Compiler) -> None:
+    """Dropped by the fallback at its end, while the code of all of it is on the stack."""
+    signature = Signature((MATRIX,), MATRIX)
+    chain: list[Program] = []
+
+    def end(*_: object) -> object:
+        chain.clear()
+        gc.collect()
+        return "ended"
+
+    program = compiler(signature, copying(signature, [0]), fallback=end)
+    chain.append(program)
+    for _ in range(6):
+        chain[0] = rebind(program, chain[0])
+    del program
+    assert chain[0](3.5) == "ended"
+    assert chain == []
+
+
+def test_making_chains_leaks_nothing(compiler: Compiler) -> None:
+    signature = Signature((MATRIX,), MATRIX)
+    program = compiler(signature, copying(signature, [0]))
+    assert growth(lambda: rebind(rebind(program, len), refuse), 1_000) < 8
 
 
 def test_the_callable_has_a_name(native: Compiler) -> None:
