@@ -58,10 +58,15 @@ class DefinitionLocation:
         return Location(file, number)
 
     def _body(self) -> Location | None:
-        """From the first to the last column of the first line of the code that has any."""
+        """From the first to the last column of the first line of the code that has any.
+
+        Python 3.12 gives none to a constant: then it is the word `lambda`, if the line has one.
+        """
         spans = [span for span in self.code.co_positions() if span[3] and span[2] != span[3]]
         if not spans:
-            return Location(self.code.co_filename, self.code.co_firstlineno)
+            file, number = self.code.co_filename, self.code.co_firstlineno
+            words = [*re.finditer(r"(?<!<)\blambda\b", linecache.getline(file, number))]
+            return Location(file, number, *(words[0].span() if len(words) == 1 else ()))
         line = min(start for start, *_ in spans if start is not None)
         first = [span for span in spans if span[0] == line]
         column = min(column or 0 for _, _, column, _ in first)

@@ -42,6 +42,7 @@ from .messages import (
     Other,
     Table,
     V,
+    body,
     counted,
     f,
     integers,
@@ -58,9 +59,9 @@ row = ROWS.row
 # fmt: off
 
 # ------------------------------------------------------------------------------------ staged functions
-row("nothing returned", StagingError, "<lambda> returns nothing, not a Rep or a tuple of Reps", "None",
+row("nothing returned", StagingError, "<lambda> returns nothing, not a Rep or a tuple of Reps", body("None"),
     "help: return the Rep; a concrete value becomes one by `const(value)`")(on(lambda x: None, V))
-row("number returned", StagingError, "<lambda> returns an int, not a Rep", "3",
+row("number returned", StagingError, "<lambda> returns an int, not a Rep", body("3"),
     "help: say which, `nk.const(i64(3))` or `nk.const(i32(3))`")(on(lambda x: 3, V))
 row("number returned of a declared type", StagingError, "three returns an int, not a Rep", "three",
     "help: a Tensor0D[i64] is wanted: `nk.const(i64(3))`")(lambda: three())
@@ -72,7 +73,7 @@ row("staged function returned for a tensor", DTypeError,
     lambda: gives(np.int64(1)))
 row("array returned", StagingError, "<lambda> returns a ndarray, not a Rep", "V")(on(lambda x: V, V))
 row("list returned", StagingError, "<lambda> returns a list, not a Rep", "[x, x]")(on(lambda x: [x, x], V))
-row("empty tuple returned", StagingError, "<lambda> returns an empty tuple, not a Rep", "()")(on(lambda x: (), V))
+row("empty tuple returned", StagingError, "<lambda> returns an empty tuple, not a Rep", body("()"))(on(lambda x: (), V))
 row("number in a tuple", StagingError, "<lambda> returns a float, not a Rep", "(x, 1.0)")(on(lambda x: (x, 1.0), V))
 row("tuple of functions", StagingError, "<lambda> returns a tuple with a staged function in it", "",
     "help: return one function")(on(lambda x: (x, f), V))

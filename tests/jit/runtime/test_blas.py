@@ -96,11 +96,14 @@ def test_a_folder_that_the_locale_cannot_encode(tmp_path: Path, locale: str) -> 
     (packages / "nnkit").symlink_to(Path(blas.__file__).parents[2])
     program = folder / "program.py"
     program.write_text(PRODUCT)
-    finished = subprocess.run(
-        [sys.executable, "-S", program],
-        env={
-            "PYTHONPATH": str(packages), "LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0",
-        },
-        capture_output=True,
-    )  # fmt: skip
+    environment = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    environment["PYTHONPATH"] = str(packages)
+
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-S", *arguments]
+        return subprocess.run(command, env=environment, capture_output=True)
+
+    if run("-c", "import numpy").returncode and sys.version_info >= (3, 12) and locale == "C":
+        pytest.skip("this Python cannot load NumPy itself from such a folder")
+    finished = run(program)
     assert finished.stdout.split() == [b"True"] * 3, finished.stderr.decode()
