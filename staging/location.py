@@ -66,7 +66,9 @@ class DefinitionLocation:
         if not spans:
             file, number = self.code.co_filename, self.code.co_firstlineno
             words = [*re.finditer(r"(?<!<)\blambda\b", linecache.getline(file, number))]
-            return Location(file, number, *(words[0].span() if len(words) == 1 else ()))
+            if len(words) != 1:
+                return Location(file, number)
+            return Location(file, number, *words[0].span())
         line = min(start for start, *_ in spans if start is not None)
         first = [span for span in spans if span[0] == line]
         column = min(column or 0 for _, _, column, _ in first)
