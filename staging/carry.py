@@ -14,6 +14,7 @@ from .numerals import typed
 from .primitive import located
 from .rep import Rep, is_number
 from .spec import Spec, TensorSpec, TupleSpec, is_tuple
+from .user_calls import call_user
 
 Arrangement: TypeAlias = "type[Rep] | tuple[Arrangement, ...]"
 """How the parts are arranged: one Rep, or a tuple of such."""
@@ -130,7 +131,7 @@ def apply(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
             ),
             _of_pairs(function, arguments),
         ) from None
-    return function(*arguments)
+    return call_user(what, function, *arguments)
 
 
 def _of_pairs(function: Any, arguments: tuple[Any, ...]) -> str:

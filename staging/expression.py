@@ -248,9 +248,14 @@ def current_trace() -> Trace | None:
     return _active.traces[-1] if _active.traces else None
 
 
-def active_traces() -> Sequence[Trace]:
+def active_traces() -> list[Trace]:
     """All functions being staged on this thread, the outermost first."""
     return _active.traces
+
+
+def adopt_traces(traces: list[Trace]) -> None:
+    """Continue on this thread what is staged on another one, which waits."""
+    _active.traces = traces
 
 
 def make(rule: Rule, operands: Sequence[Expression], type: Spec) -> Expression:
@@ -266,9 +271,12 @@ def make(rule: Rule, operands: Sequence[Expression], type: Spec) -> Expression:
 
 def check_alive(expressions: Sequence[Expression], location: HasLocation | None) -> None:
     """Raises: StagingError when one belongs to a trace that is over, or goes on in another thread."""
+    traces = _active.traces
     for expression in expressions:
         owner = expression.trace
-        if owner is not None and owner not in _active.traces:
+        if owner is None or (traces and owner is traces[-1]):
+            continue
+        if owner not in traces:
             raise at(
                 StagingError(
                     f"a Rep of {owner.name} is used outside of it: it was made while {owner.name} was "
@@ -333,6 +341,6 @@ HELP = "\n  help: "
 __all__ = [
     "Body", "Build", "Builder", "Call", "Callee", "Choose", "Constant", "Count", "Element", "Expression",
     "GradientCallee", "Nesting", "Parameter", "Primitive", "Progress", "Repeat", "Result", "Rule", "Shaped",
-    "Trace", "Unknown", "active_traces", "at", "check_alive", "current_trace", "depends_on_parameters",
+    "Trace", "Unknown", "active_traces", "adopt_traces", "at", "check_alive", "current_trace", "depends_on_parameters",
     "free_expressions", "make", "tracing",
 ]  # fmt: skip

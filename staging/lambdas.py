@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import abc
 import inspect
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -35,7 +34,6 @@ from .expression import (
 from .numerals import typed
 from .primitive import located
 from .recursion import (
-    ENDLESS,
     Undetermined,
     discard,
     enter_again,
@@ -49,10 +47,11 @@ from .recursion import (
 )
 from .rep import Rep, is_number
 from .spec import CallableSpec, FunctionSpec, Spec, TensorSpec, TupleSpec, is_tuple
+from .user_calls import StagingLock, call_user, of_python
 
 _Callee = TypeVar("_Callee", bound=Callee)
 
-_STAGING = threading.RLock()
+_STAGING = StagingLock()
 """Held while a Python function is run: it may stage others, so that one lock each could deadlock."""
 
 
@@ -103,7 +102,7 @@ class Lambda(Stageable):
         if known is not None:
             return known
         self.check(specs)
-        with _STAGING:
+        with _STAGING.held():
             known = self.traces.get(specs)
             return known if known is not None else self._trace_once(specs)
 
@@ -121,14 +120,9 @@ class Lambda(Stageable):
         Raises: StagingError when it calls itself, or others, without end.
         """
         try:
-            return self.function(*reps)
-        except RecursionError:
-            raise located(
-                StagingError(
-                    f"recursion of {self.name} is too deep: staging it calls functions deeper than Python can"
-                ),
-                ENDLESS,
-            ) from None
+            return call_user(self.name, self.function, *reps)
+        except RecursionError as error:
+            raise of_python(self.name, error) from None
 
     def _trace_once(self, specs: tuple[Spec, ...]) -> Trace:
         """The trace for these types: the one in progress, or a new one."""

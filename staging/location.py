@@ -16,6 +16,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 from ..core.location import Location
+from .segments import caller_of
 
 _PACKAGE = str(Path(__file__).parent.parent) + os.sep
 """The folder of the package as it is imported: a link to this one lies in it."""
@@ -96,7 +97,7 @@ def here() -> SourceLocation | None:
     while frame is not None:
         if not is_own_file(frame.f_code.co_filename):
             return SourceLocation(frame.f_code, frame.f_lasti)
-        frame = frame.f_back
+        frame = caller_of(frame)
     return None
 
 

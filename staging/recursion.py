@@ -36,7 +36,7 @@ class Undetermined(StagingError):
 
 
 @dataclass(frozen=True, eq=False)
-class _Site:
+class Site:
     """A call of an unfinished function, and the traces that it stands in, the outermost first."""
 
     node: Expression
@@ -49,10 +49,20 @@ class _Sites(threading.local):
     """The calls of unfinished functions on this thread."""
 
     def __init__(self) -> None:
-        self.sites: list[_Site] = []
+        self.sites: list[Site] = []
 
 
 _open = _Sites()
+
+
+def open_sites() -> list[Site]:
+    """The calls of unfinished functions on this thread."""
+    return _open.sites
+
+
+def adopt_sites(sites: list[Site]) -> None:
+    """Continue on this thread what is staged on another one, which waits."""
+    _open.sites = sites
 
 
 @contextmanager
@@ -72,7 +82,7 @@ def in_progress(origin: object, specs: tuple[Spec, ...]) -> Trace | None:
     for trace in reversed(active_traces()):
         if trace.origin is origin and trace.parameters == specs:
             return trace
-        if trace.progress is not None:
+        if trace.progress is not None and trace.progress.members:
             known = trace.progress.members.get((origin, specs))
             if known is not None:
                 return known
@@ -125,7 +135,7 @@ def join_member(member: Trace) -> None:
 
 def note_site(node: Expression, arguments: int, callee: Callee) -> None:
     """`node` is a call of an unfinished function: what this captures will be passed to it later."""
-    _open.sites.append(_Site(node, arguments, callee, tuple(active_traces())))
+    _open.sites.append(Site(node, arguments, callee, tuple(active_traces())))
 
 
 def is_unfinished(callee: Callee) -> bool:
@@ -145,13 +155,13 @@ def finish(trace: Trace) -> list[Trace]:
         return []
     valid = [trace, *progress.members.values()]
     _pass_captures([site for site in _open.sites if trace in site.inside])
-    _open.sites = [site for site in _open.sites if trace not in site.inside]
+    _open.sites[:] = [site for site in _open.sites if trace not in site.inside]
     for one in valid:
         one.progress = None
     return valid
 
 
-def _pass_captures(sites: list[_Site]) -> None:
+def _pass_captures(sites: list[Site]) -> None:
     """Give every function what those that it calls capture, and every call what its callee captures."""
     grows = True
     while grows:
@@ -190,7 +200,7 @@ def outermost(errors: list[Undetermined]) -> Undetermined:
 
 def discard(trace: Trace) -> None:
     """Forget the calls in a run that is over: it will be run again."""
-    _open.sites = [site for site in _open.sites if trace not in site.inside]
+    _open.sites[:] = [site for site in _open.sites if trace not in site.inside]
 
 
 def plain(error: Undetermined) -> Any:

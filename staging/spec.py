@@ -33,12 +33,12 @@ class TensorSpec(Spec):
         return f"Tensor{self.rank}D[{name}]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TupleSpec(Spec):
     """Several values."""
 
     elements: tuple[Spec, ...]
-    _hash: int = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", hash(self.elements))
@@ -47,24 +47,40 @@ class TupleSpec(Spec):
         """Kept, as a tuple of tuples of … may mention a part exponentially often."""
         return self._hash
 
+    def __eq__(self, other: object) -> bool:
+        """Types of other depths are told apart by their hashes, without a look inside."""
+        return self is other or (
+            isinstance(other, TupleSpec)
+            and self._hash == other._hash
+            and self.elements == other.elements
+        )
+
     @property
     def words(self) -> str:
         return f"tuple[{', '.join(e.words for e in self.elements)}]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StructSpec(Spec):
     """A struct class and what is known of its fields."""
 
     cls: type[Any]
     fields: tuple[tuple[str, Spec], ...]
-    _hash: int = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", hash((self.cls, self.fields)))
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, StructSpec)
+            and self._hash == other._hash
+            and self.cls is other.cls
+            and self.fields == other.fields
+        )
 
     @property
     def words(self) -> str:

@@ -1,0 +1,174 @@
+"""Calls of the user's functions, which run while a program is staged: how deeply they may nest, and on which stack.
+
+A function that stages another one runs it, so that the user's own frames lie in each other on Python's stack, and no
+list of ours can take their place.  Where they have used up a part of it, the next call goes on in another thread
+(`segments`), with what is in progress on this one.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType, FrameType, TracebackType
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from ..core.errors import NNKitError, StagingError
+from .expression import Trace, active_traces, adopt_traces, at
+from .location import DefinitionLocation, SourceLocation, is_own_file
+from .primitive import located
+from .recursion import ENDLESS, Site, adopt_sites, open_sites
+from .segments import call_in_segment, has_room
+
+MOST_NESTED: Final = 5_000
+"""How many calls of the user's functions may be inside each other: a recursion without an end ends here, before
+memory does.  As many regions may nest in the text form."""
+
+_MANY: Final = MOST_NESTED // 10
+"""A function that is called so often inside itself is a recursion."""
+
+
+class _Call(NamedTuple):
+    """A call in progress: what is called, in words, and its Python function."""
+
+    what: str
+    function: Callable[..., Any]
+
+
+class _Progress(threading.local):
+    """The calls in progress on this thread, or the stack that it continues."""
+
+    def __init__(self) -> None:
+        self.calls: list[_Call] = []
+        self.holds = 0
+
+
+_progress = _Progress()
+
+
+def call_user(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What `function` returns; `what` is called, in words.
+
+    Raises: StagingError where too many calls are inside each other.
+    """
+    calls = _progress.calls
+    if len(calls) >= MOST_NESTED:
+        raise _too_deep(calls)
+    calls.append(_Call(what, function))
+    try:
+        if has_room():
+            return function(*arguments)
+        return call_in_segment(_continued, _handed(), function, arguments)
+    finally:
+        calls.pop()
+
+
+class StagingLock:
+    """Held while functions are staged, by a thread and those that continue its stack."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Wait for it, unless the staging in progress has it already."""
+        if not _progress.holds:
+            self._lock.acquire()
+        _progress.holds += 1
+        try:
+            yield
+        finally:
+            _progress.holds -= 1
+            if not _progress.holds:
+                self._lock.release()
+
+
+_Handed: TypeAlias = tuple[list[Trace], list[Site], list[_Call], int]
+"""What is in progress on a thread."""
+
+
+def _handed() -> _Handed:
+    return active_traces(), open_sites(), _progress.calls, _progress.holds
+
+
+def _continued(handed: _Handed, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """The call, in a thread that continues the stack of the one that `handed` is of."""
+    traces, sites, _progress.calls, _progress.holds = handed
+    adopt_traces(traces)
+    adopt_sites(sites)
+    return function(*arguments)
+
+
+def _too_deep(calls: Sequence[_Call]) -> NNKitError:
+    """The error for calls that are nested too deeply: of functions that call themselves, or each other in a chain."""
+    innermost = calls[-1]
+    times = Counter(id(call.function) for call in calls)
+    if times[id(innermost.function)] > _MANY:
+        return located(
+            StagingError(
+                f"recursion of {innermost.what} is too deep: {MOST_NESTED:,} calls are inside each other while it "
+                "is staged"
+            ),
+            ENDLESS,
+        )
+    first, last = (" → ".join(call.what for call in some) for some in (calls[:2], calls[-2:]))
+    error = located(
+        StagingError(f"functions are nested more than {MOST_NESTED:,} deep: {first} → … → {last}"),
+        "pass what the inner ones return as an argument instead of calling them inside each other; what is repeated "
+        "can be a loop, `fori` or `while_loop`",
+    )
+    codes = Counter(_code_of(call.function) for call in calls)
+    code, count = codes.most_common(1)[0]
+    if code is not None and count > _MANY:
+        _note(
+            error,
+            f"{count:,} of them are made here; if each makes the next one, they have no end",
+            code,
+        )
+    return error
+
+
+def of_python(name: str, error: RecursionError) -> NNKitError:
+    """The error for Python code that recurses, without or between calls of staged functions, while `name` is staged."""
+    frames = [
+        (frame.f_code, position)
+        for frame, position in _frames(error.__traceback__)
+        if not is_own_file(frame.f_code.co_filename)
+    ]
+    limit = f"Python's limit is {sys.getrecursionlimit():,} calls inside each other"
+    codes = Counter(code for code, _ in frames)
+    code, count = codes.most_common(1)[0] if codes else (None, 0)
+    if code is None or count < _REPEATED:
+        return located(
+            StagingError(f"staging {name} takes too many calls inside each other: {limit}"), ENDLESS
+        )
+    last = next(position for other, position in reversed(frames) if other is code)
+    found: NNKitError = at(
+        StagingError(f"recursion of {code.co_name} is too deep while {name} is staged: {limit}"),
+        SourceLocation(code, last),
+        ENDLESS,
+    )
+    return found
+
+
+_REPEATED: Final = 10
+"""Frames of one function that make a recursion of it."""
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
+    while traceback is not None:
+        yield traceback.tb_frame, traceback.tb_lasti
+        traceback = traceback.tb_next
+
+
+def _code_of(function: object) -> CodeType | None:
+    code = getattr(function, "__code__", None)
+    return code if isinstance(code, CodeType) else None
+
+
+def _note(error: NNKitError, words: str, code: CodeType) -> None:
+    place = DefinitionLocation(code).resolve()
+    if place is not None:
+        error.add_note(f"  note: {words}  {place.excerpt().splitlines()[0]}")
