@@ -31,6 +31,10 @@ MODULES_PER_LLJIT: Final = 16
 """With 16, a module takes 8 KiB of the LLJIT's own memory, and 0.1 ms of the time to make one; a module that
 stays while the others go keeps 135 KiB of theirs."""
 
+DEEP_LOOPS: Final = "nnkit-deep-loops"
+"""The attribute of functions whose loops are nested too deeply for LLVM to optimize their module: of 2,000 loops
+inside each other it was measured to take 60 s, growing with the cube of their number, and 0.1 s without."""
+
 _NO_SYMBOLS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
@@ -102,14 +106,26 @@ class Engine:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         self.target = target
-        # Small position independent code reaches constants relative to the instruction; the large
-        # model, the default for JITs, would load the address of each constant first.
-        self._machine = binding.Target.from_triple(target.triple).create_target_machine(
-            cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
-        )
+        self._machine = self._machine_at(optimization_level(""))
         self._jit: binding.LLJIT | None = None
         self._numbers = count()
         self._lock = Lock()
+
+    def _machine_at(self, level: int) -> binding.TargetMachine:
+        # Small position independent code reaches constants relative to the instruction; the large
+        # model, the default for JITs, would load the address of each constant first.
+        return binding.Target.from_triple(self.target.triple).create_target_machine(
+            cpu=self.target.cpu,
+            features=self.target.features,
+            opt=level,
+            reloc="pic",
+            codemodel="small",
+        )
+
+    def _machine_for(self, text: str) -> binding.TargetMachine:
+        """What emits the code of a module: where it is not the usual one, it is made for this one alone."""
+        level = optimization_level(text)
+        return self._machine if level == optimization_level("") else self._machine_at(level)
 
     def compile_module(self, text: str, symbols: Mapping[str, int] = _NO_SYMBOLS) -> CompiledModule:
         """Compile and load; `symbols` are addresses of what the process does not export.
@@ -123,8 +139,9 @@ class Engine:
         with self._lock:
             module = _parse(text)
             try:
-                use_registers(module, self._machine, text)
-                return self._machine.emit_object(module)
+                machine = self._machine_for(text)
+                use_registers(module, machine, text)
+                return machine.emit_object(module)
             except RuntimeError as error:
                 raise LLVMError(str(error), text) from None
             finally:
@@ -155,8 +172,9 @@ class Engine:
         with self._lock:
             module = _parse(text)
             try:
-                use_registers(module, self._machine, text)
-                return self._machine.emit_assembly(module)
+                machine = self._machine_for(text)
+                use_registers(module, machine, text)
+                return machine.emit_assembly(module)
             except RuntimeError as error:
                 raise LLVMError(str(error), text) from None
             finally:
@@ -197,6 +215,11 @@ def compile_module(text: str, symbols: Mapping[str, int] = _NO_SYMBOLS) -> Compi
 def load_object(object_code: bytes, symbols: Mapping[str, int] = _NO_SYMBOLS) -> CompiledModule:
     """Load an object file compiled earlier: `Engine.load_object` of the host's engine."""
     return host_engine().load_object(object_code, symbols)
+
+
+def optimization_level(text: str, level: int = 2) -> int:
+    """At which of LLVM's levels a module, written as `text`, is compiled, of which at most `level` is asked for."""
+    return 0 if DEEP_LOOPS in text else level
 
 
 def use_registers(module: binding.ModuleRef, machine: binding.TargetMachine, text: str) -> None:

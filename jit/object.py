@@ -40,7 +40,7 @@ from .emit.writer import (
 )
 from .half import conversions_for
 from .header import OUT_OF_MEMORY, Export, Interface
-from .llvm import Target, host_target, use_registers
+from .llvm import Target, host_target, optimization_level, use_registers
 from .triples import ARCHITECTURES, SUPPORTED, is_like, normalized
 
 STACK_BYTES: Final = 16 * 1024
@@ -138,7 +138,7 @@ class Emitter:
         self.machine = binding.Target.from_triple(target.triple).create_target_machine(
             cpu=target.cpu,
             features=target.features,
-            opt=level,
+            opt=optimization_level(library.text, level),
             reloc="pic",
             codemodel="default"
             if target.triple.startswith(("arm64-apple", "aarch64-apple"))

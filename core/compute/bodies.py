@@ -12,10 +12,6 @@ from ..ops.control import For, If, Structured, While, carried_of
 from ..ops.movement import ShapeCast
 from ..types import written
 
-MOST_LOOPS = 256
-"""Loops inside each other: the time that LLVM needs grows faster than their number."""
-
-
 _STAYS = Effect.WRITE | Effect.TRAP | Effect.CALL
 
 
@@ -80,7 +76,7 @@ def base_of(value: Value) -> Value:
 def bodies_of(function: Function) -> list[Body]:
     """Every body, outer before inner; those of nests are part of their nest.
 
-    Raises: UnsupportedError for a body of several blocks, and for loops that are nested too deeply.
+    Raises: UnsupportedError for a body of several blocks.
     """
     assert function.body is not None
     found = [Body(function.body)]
@@ -90,9 +86,6 @@ def bodies_of(function: Function) -> list[Body]:
         for instruction in body.block.instructions:
             if isinstance(instruction.op, Structured):
                 loops = body.loops + isinstance(instruction.op, While | For)
-                if loops > MOST_LOOPS:
-                    what = f"loops nested more than {MOST_LOOPS} deep"
-                    raise unsupported(what, instruction.location)
                 found += [Body(r, instruction, k, loops) for k, r in enumerate(instruction.regions)]
     return found
 

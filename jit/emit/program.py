@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from ...core.compute.bodies import bodies_of
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Op
 from ...core.ops.aggregate import Aggregate
@@ -42,6 +43,7 @@ from ...core.schedule.ops import (
 from ...core.schedule.plan import arena_bytes, returned_by
 from ...core.schedule.safepoints import Safepoints
 from ...core.types import Array
+from ..llvm import DEEP_LOOPS
 from ..runtime.blas import Blas, find_blas
 from ..runtime.process import Process
 from .bytes import (
@@ -133,8 +135,14 @@ def emit_program(
     )
 
 
+LOOPS_TO_OPTIMIZE: Final = 256
+"""Loops inside each other, of the most that LLVM optimizes: that is some 2 s."""
+
+
 def _write_function(k: Kernel, function: Function) -> None:
     """All of the function after its head; bodies wait on a list for the ones inside them."""
+    if max(body.loops for body in bodies_of(function)) > LOOPS_TO_OPTIMIZE:
+        k.w.add_attribute(f'"{DEEP_LOOPS}"')
     running = [_write_block(k, function.entry)]
     while running:
         inner = next(running[-1], None)
@@ -258,4 +266,4 @@ WRITERS: Final[Mapping[type[Op], Writer]] = {
 """How each op of stage schedule but `loops` is written; those with bodies give out the blocks in them."""
 
 
-__all__ = ["INLINE_BYTES", "CheckSite", "Program", "emit_program"]
+__all__ = ["INLINE_BYTES", "LOOPS_TO_OPTIMIZE", "CheckSite", "Program", "emit_program"]

@@ -182,6 +182,10 @@ class FunctionWriter(InstructionWriter):
         self.pacing: Pacing | None = None
         """Where loops poll that are written now."""
 
+    def add_attribute(self, attribute: str) -> None:
+        """Have the function carry a further attribute."""
+        self._header = f"{self._header.removesuffix('{')}{attribute} {{"
+
     # Blocks.
 
     def new_label(self, hint: str = "block") -> str:

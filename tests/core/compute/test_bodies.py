@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nnkit.core.compute.bodies import MOST_LOOPS, bodies_of
+from nnkit.core.compute.bodies import bodies_of
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.errors import UnsupportedError
@@ -104,19 +104,6 @@ def test_what_cannot_be_compiled_is_named(what: str) -> None:
     ) as error:
         generate_compute(module)
     assert what in str(error.value)
-
-
-def test_loops_nested_too_deeply_are_refused() -> None:
-    lines = [
-        f"%r{k} = for 0: i64 upto 1: i64 carrying %x{k}: f32 {{\n'b(%i{k}: i64, %x{k + 1}: f32):"
-        for k in range(MOST_LOOPS + 1)
-    ]
-    lines += [f"yield %x{MOST_LOOPS + 1}: f32\n}}"]
-    lines += [f"yield %r{k}: f32\n}}" for k in range(MOST_LOOPS, 0, -1)]
-    body = "\n".join(lines)
-    text = f"func @f: (f32) -> f32 {{\n'entry(%x0: f32):\n{body}\nreturn %r0: f32\n}}\n"
-    with pytest.raises(UnsupportedError, match=f"loops nested more than {MOST_LOOPS} deep"):
-        generate_compute(parsed(text))
 
 
 def test_bodies_are_fused_by_themselves() -> None:
