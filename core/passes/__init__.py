@@ -2,7 +2,7 @@
 
 Read `base` (what a pass is), `structurize` (from blocks to structured ops), `rewrite` (the walk that applies
 laws), `rules` (the laws), `control` (those of structured ops), `fold`, `simplify` and `cse`, then
-`canonicalize`, which is these in one; `dce`, `inline`, `scalarize` and `dead_functions`; `expand` and
+`canonicalize`, which is these in one; `dce`, `inline`, `inline_chains`, `scalarize` and `dead_functions`; `expand` and
 `isolate`, which prepare for what follows; last `pipeline`, which says what runs when.
 """
 
@@ -16,6 +16,7 @@ from .dead_functions import DeadFunctions
 from .expand import Expand
 from .fold import Fold
 from .inline import Inline
+from .inline_chains import InlineChains
 from .isolate import Isolate
 from .licm import LoopInvariants
 from .linear_algebra_fusion import LinearAlgebraFusion
@@ -42,14 +43,15 @@ from .value_promotion import ValuePromotion
 ALL: tuple[type[FunctionPass] | type[ModulePass], ...] = (
     SimplifyCFG, CanonicalizeCFG, Structurize, Expand, StackPromotion, ValuePromotion, RedundantLoads,
     ConstantPropagation, Fold, LiteralBroadcasting, Simplify, CommonSubexpressions, Canonicalize,
-    DeadCode, LoopInvariants, MatrixChain, LinearAlgebraFusion, Inline, Scalarize, DeadFunctions, Isolate,
+    DeadCode, LoopInvariants, MatrixChain, LinearAlgebraFusion, Inline, InlineChains, Scalarize,
+    DeadFunctions, Isolate,
 )  # fmt: skip
 """Every pass, for the command line and the tests."""
 
 __all__ = [
     "AFTER_DIFFERENTIATION", "ALL", "BEFORE_DIFFERENTIATION", "PIPELINES", "Canonicalize",
     "CanonicalizeCFG", "CommonSubexpressions", "ConstantPropagation", "DeadCode", "DeadFunctions",
-    "Expand", "Fold", "FunctionPass", "Inline", "Isolate", "Level", "LinearAlgebraFusion",
+    "Expand", "Fold", "FunctionPass", "Inline", "InlineChains", "Isolate", "Level", "LinearAlgebraFusion",
     "LiteralBroadcasting", "LoopInvariants",
     "MatrixChain", "ModulePass", "Pass", "PassRun", "Pipeline", "RedundantLoads", "Scalarize",
     "Simplify", "SimplifyCFG", "StackPromotion", "Structurize", "ValuePromotion", "apply_pass",

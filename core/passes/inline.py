@@ -63,7 +63,7 @@ class Inline(ModulePass):
         functions = module.functions
         components = list(cycles_callees_first(module))
         sizes = {
-            name: _size_to_inline(functions[name]) for name, *others in components if not others
+            name: size_to_inline(functions[name]) for name, *others in components if not others
         }
         sites = call_sites(module)
         wanted = {
@@ -71,7 +71,7 @@ class Inline(ModulePass):
             for name, size in sizes.items()
             if size is not None and self._wants(functions[name], size, sites[name])
         }
-        inlining = _Inlining(module, wanted, _room(module, self.entries))
+        inlining = Inlining(module, wanted, room_for(module, self.entries))
         inlining.go_down(self.entries or _unused(module))
         if not self.entries:
             for names in components:
@@ -85,7 +85,7 @@ class Inline(ModulePass):
         return size + 2 <= self.small
 
 
-def _size_to_inline(function: Function) -> int | None:
+def size_to_inline(function: Function) -> int | None:
     """By how much a call makes a function longer, void ones aside; None if it must stay a call."""
     body = function.body
     if body is None or len(body.blocks) != 1 or not isinstance(body.entry.terminator.op, Return):
@@ -103,7 +103,7 @@ def _size_to_inline(function: Function) -> int | None:
     return size
 
 
-def _room(module: Module, entries: Sequence[str]) -> int:
+def room_for(module: Module, entries: Sequence[str]) -> int:
     """How many instructions may be added to what the entries need, or to the whole module."""
     names = reachable(module, entries) if entries else module.functions
     bodies = [body for name in names if (body := module.functions[name].body) is not None]
@@ -124,10 +124,10 @@ def _unused(module: Module) -> list[str]:
 
 
 @dataclass
-class _Inlining:
+class Inlining:
     """What is known while functions are done one by one; `room` is by how much they may still grow.
 
-    `wanted` are the functions whose calls go, with `_size_to_inline`.
+    `wanted` are the functions whose calls go, with `size_to_inline`.
     """
 
     module: Module

@@ -34,6 +34,7 @@ from .dce import DeadCode
 from .dead_functions import DeadFunctions
 from .expand import Expand
 from .inline import Inline
+from .inline_chains import InlineChains
 from .isolate import Isolate
 from .licm import LoopInvariants
 from .linear_algebra_fusion import LinearAlgebraFusion
@@ -68,7 +69,12 @@ MEMORY: Pipeline = (
     RedundantLoads(),
 )
 
-DIFFERENTIABLE: Pipeline = (*STRUCTURED, *MEMORY)
+DIFFERENTIABLE: Pipeline = (
+    *STRUCTURED,
+    # once bodies are single blocks; before memory, which may lie in several functions of a chain
+    InlineChains(),
+    *MEMORY,
+)
 """Before derivatives are taken at any level: which there are must not depend on it."""
 
 IMPROVED: Pipeline = (
