@@ -102,7 +102,7 @@ class Lambda(Stageable):
         if known is not None:
             return known
         self.check(specs)
-        with _STAGING.held():
+        with _STAGING:
             known = self.traces.get(specs)
             return known if known is not None else self._trace_once(specs)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 from ..core.location import Location
-from .segments import caller_of
+from .segments import FIRST, waiting_frame
 
 _PACKAGE = str(Path(__file__).parent.parent) + os.sep
 """The folder of the package as it is imported: a link to this one lies in it."""
@@ -95,9 +95,10 @@ def here() -> SourceLocation | None:
     """The innermost frame outside NNKit."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if not is_own_file(frame.f_code.co_filename):
-            return SourceLocation(frame.f_code, frame.f_lasti)
-        frame = caller_of(frame)
+        code = frame.f_code
+        if not is_own_file(code.co_filename):
+            return SourceLocation(code, frame.f_lasti)
+        frame = waiting_frame() if code is FIRST else frame.f_back
     return None
 
 

@@ -53,11 +53,9 @@ def has_room() -> bool:
     return False
 
 
-def caller_of(frame: FrameType) -> FrameType | None:
-    """The frame that called `frame`: for the first one of a segment, that which waits for it."""
-    if frame.f_code is _FIRST and _thread.segment is not None:
-        return _thread.segment.waiting
-    return frame.f_back
+def waiting_frame() -> FrameType | None:
+    """The frame that called the function of this thread's segment, and waits for it."""
+    return None if _thread.segment is None else _thread.segment.waiting
 
 
 def call_in_segment(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -166,5 +164,7 @@ class _Segment(threading.Thread):
             del raised, interrupt
 
 
-_FIRST: Final[CodeType] = _Segment.run.__code__
+FIRST: Final[CodeType] = _Segment.run.__code__
+"""The code of the first frame of a segment: what called it is `waiting_frame`."""
+
 _UNSET: Final = object()

@@ -10,10 +10,9 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FrameType, TracebackType
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ..core.errors import NNKitError, StagingError
 from .expression import Trace, active_traces, adopt_traces, at
@@ -30,11 +29,11 @@ _MANY: Final = MOST_NESTED // 10
 """A function that is called so often inside itself is a recursion."""
 
 
-class _Call(NamedTuple):
-    """A call in progress: what is called, in words, and its Python function."""
+_UNASKED: Final = 1
+"""So many calls inside each other are made without asking for room, which takes 0.7 µs: most programs have no more."""
 
-    what: str
-    function: Callable[..., Any]
+_Call: TypeAlias = tuple[str, Callable[..., Any]]
+"""A call in progress: what is called, in words, and its Python function."""
 
 
 class _Progress(threading.local):
@@ -56,9 +55,9 @@ def call_user(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
     calls = _progress.calls
     if len(calls) >= MOST_NESTED:
         raise _too_deep(calls)
-    calls.append(_Call(what, function))
+    calls.append((what, function))
     try:
-        if has_room():
+        if len(calls) <= _UNASKED or has_room():
             return function(*arguments)
         return call_in_segment(_continued, _handed(), function, arguments)
     finally:
@@ -66,23 +65,22 @@ def call_user(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class StagingLock:
-    """Held while functions are staged, by a thread and those that continue its stack."""
+    """Held while functions are staged, by a thread and those that continue its stack; it may be taken again."""
+
+    __slots__ = ("_lock",)
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
-    @contextmanager
-    def held(self) -> Generator[None]:
-        """Wait for it, unless the staging in progress has it already."""
+    def __enter__(self) -> None:
         if not _progress.holds:
             self._lock.acquire()
         _progress.holds += 1
-        try:
-            yield
-        finally:
-            _progress.holds -= 1
-            if not _progress.holds:
-                self._lock.release()
+
+    def __exit__(self, *_: object) -> None:
+        _progress.holds -= 1
+        if not _progress.holds:
+            self._lock.release()
 
 
 _Handed: TypeAlias = tuple[list[Trace], list[Site], list[_Call], int]
@@ -103,23 +101,23 @@ def _continued(handed: _Handed, function: Callable[..., Any], arguments: tuple[A
 
 def _too_deep(calls: Sequence[_Call]) -> NNKitError:
     """The error for calls that are nested too deeply: of functions that call themselves, or each other in a chain."""
-    innermost = calls[-1]
-    times = Counter(id(call.function) for call in calls)
-    if times[id(innermost.function)] > _MANY:
+    innermost, recursing = calls[-1]
+    times = Counter(id(function) for _, function in calls)
+    if times[id(recursing)] > _MANY:
         return located(
             StagingError(
-                f"recursion of {innermost.what} is too deep: {MOST_NESTED:,} calls are inside each other while it "
+                f"recursion of {innermost} is too deep: {MOST_NESTED:,} calls are inside each other while it "
                 "is staged"
             ),
             ENDLESS,
         )
-    first, last = (" → ".join(call.what for call in some) for some in (calls[:2], calls[-2:]))
+    first, last = (" → ".join(what for what, _ in some) for some in (calls[:2], calls[-2:]))
     error = located(
         StagingError(f"functions are nested more than {MOST_NESTED:,} deep: {first} → … → {last}"),
         "pass what the inner ones return as an argument instead of calling them inside each other; what is repeated "
         "can be a loop, `fori` or `while_loop`",
     )
-    codes = Counter(_code_of(call.function) for call in calls)
+    codes = Counter(_code_of(function) for _, function in calls)
     code, count = codes.most_common(1)[0]
     if code is not None and count > _MANY:
         _note(
