@@ -19,7 +19,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..core.errors import StagingError
 from .expression import Body, Callee, Expression, Progress, Trace, active_traces, at
@@ -45,43 +45,52 @@ class Site:
     inside: tuple[Trace, ...]
 
 
-class _Sites(threading.local):
-    """The calls of unfinished functions on this thread."""
+Running: TypeAlias = "dict[tuple[object, tuple[Spec, ...]], Trace]"
+"""The functions that are run on a thread, by what they came from and the types of their arguments."""
+
+
+class _Open(threading.local):
+    """The calls of unfinished functions on this thread, and those functions that are run."""
 
     def __init__(self) -> None:
         self.sites: list[Site] = []
+        self.running: Running = {}
 
 
-_open = _Sites()
+_open = _Open()
 
 
-def open_sites() -> list[Site]:
-    """The calls of unfinished functions on this thread."""
-    return _open.sites
+def in_hand() -> tuple[list[Site], Running]:
+    """What this thread knows of recursion, for one that continues it."""
+    return _open.sites, _open.running
 
 
-def adopt_sites(sites: list[Site]) -> None:
+def take_over(sites: list[Site], running: Running) -> None:
     """Continue on this thread what is staged on another one, which waits."""
-    _open.sites = sites
+    _open.sites, _open.running = sites, running
 
 
 @contextmanager
 def unfinished(trace: Trace) -> Generator[Progress]:
     """While this lasts, `trace` can be called by what it calls; sites in it are dropped if it fails."""
     trace.progress = Progress()
-    first = len(_open.sites)
+    key, first = (trace.origin, trace.parameters), len(_open.sites)
+    _open.running[key] = trace
     try:
         yield trace.progress
     except BaseException:
         del _open.sites[first:]
         raise
+    finally:
+        del _open.running[key]
 
 
 def in_progress(origin: object, specs: tuple[Spec, ...]) -> Trace | None:
     """The run of `origin` for these types that is not over yet, or is over but for what it waits for."""
+    running = _open.running.get((origin, specs))
+    if running is not None:
+        return running
     for trace in reversed(active_traces()):
-        if trace.origin is origin and trace.parameters == specs:
-            return trace
         if trace.progress is not None and trace.progress.members:
             known = trace.progress.members.get((origin, specs))
             if known is not None:

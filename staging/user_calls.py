@@ -18,7 +18,7 @@ from ..core.errors import NNKitError, StagingError
 from .expression import Trace, active_traces, adopt_traces, at
 from .location import DefinitionLocation, SourceLocation, is_own_file
 from .primitive import located
-from .recursion import ENDLESS, Site, adopt_sites, open_sites
+from .recursion import ENDLESS, Running, Site, in_hand, take_over
 from .segments import call_in_segment, has_room
 
 MOST_NESTED: Final = 5_000
@@ -83,19 +83,19 @@ class StagingLock:
             self._lock.release()
 
 
-_Handed: TypeAlias = tuple[list[Trace], list[Site], list[_Call], int]
+_Handed: TypeAlias = "tuple[list[Trace], tuple[list[Site], Running], list[_Call], int]"
 """What is in progress on a thread."""
 
 
 def _handed() -> _Handed:
-    return active_traces(), open_sites(), _progress.calls, _progress.holds
+    return active_traces(), in_hand(), _progress.calls, _progress.holds
 
 
 def _continued(handed: _Handed, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """The call, in a thread that continues the stack of the one that `handed` is of."""
-    traces, sites, _progress.calls, _progress.holds = handed
+    traces, recursion, _progress.calls, _progress.holds = handed
     adopt_traces(traces)
-    adopt_sites(sites)
+    take_over(*recursion)
     return function(*arguments)
 
 
