@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import nnkit as nk
 from nnkit import cond, f64, fn, fori, gradient, spec, staged, while_loop, zip_with
@@ -31,6 +32,7 @@ SECONDS = 60.0
 MOST_GROWTH = 4.6
 """How many times the calls there may be for a program four times as deep."""
 X = spec((2,), f64)
+AT_LENGTH = pytest.mark.skipif(settings().max_examples < 1000, reason="runs in make fuzz")
 
 Nest = Callable[[Any, Callable[[Any], Any]], Any]
 """A construct around what is inside it, which is a function of a vector."""
@@ -77,7 +79,14 @@ def soon() -> Iterator[None]:
     assert time.process_time() - start < SECONDS
 
 
-@pytest.mark.parametrize("name", [*NESTS, "mixed"])
+SHORT = {"first branch", "staged function", "mixed"}
+"""What is staged at full depth in every run of the tests."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in SHORT else pytest.param(name, marks=AT_LENGTH) for name in [*NESTS, "mixed"]],
+)
 def test_constructs_nest_two_thousand_deep(name: str) -> None:
     with soon():
         text = staged(nested(name, DEEP)).ir(X)
@@ -111,7 +120,7 @@ def chain_at(x: float, length: int) -> tuple[float, float]:
     return y, dy
 
 
-@pytest.mark.parametrize("length", [300, pytest.param(DEEP, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("length", [300, pytest.param(DEEP, marks=AT_LENGTH)])
 def test_chains_of_functions_run_and_have_derivatives(length: int) -> None:
     value, slope = chain_at(0.3, length)
     h, x = chain(length), np.full(2, 0.3)
@@ -124,7 +133,7 @@ def test_chains_of_functions_run_and_have_derivatives(length: int) -> None:
     ("name", "depth"),
     [
         ("first branch", 200), ("body of while_loop", 270),
-        *(pytest.param(name, DEEP, marks=pytest.mark.slow) for name in (
+        *(pytest.param(name, DEEP, marks=AT_LENGTH) for name in (
             "first branch", "body of while_loop", "condition of while_loop", "body of fori", "staged function",
             "fn", "function as argument", "function that is returned",
         )),
@@ -211,7 +220,7 @@ def test_deep_modules_print_back(kinds: str) -> None:
 @pytest.mark.parametrize(
     ("kinds", "level"),
     [("calls", 0), ("calls", 2), ("for if while", 2),
-     *(pytest.param(kinds, level, marks=pytest.mark.slow) for kinds in TEXTS for level in range(4))],
+     *(pytest.param(kinds, level, marks=AT_LENGTH) for kinds in TEXTS for level in range(4))],
 )  # fmt: skip
 def test_deep_modules_go_through_all_passes(kinds: str, level: int) -> None:
     module = parse_module(text_of(kinds, DEEP, slope=True))
@@ -226,7 +235,7 @@ def test_deep_modules_go_through_all_passes(kinds: str, level: int) -> None:
 @pytest.mark.parametrize(
     ("kinds", "depth"),
     [("calls", DEEP), ("for if while", 150),
-     *(pytest.param(kinds, DEEP, marks=pytest.mark.slow) for kinds in TEXTS[1:])],
+     *(pytest.param(kinds, DEEP, marks=AT_LENGTH) for kinds in TEXTS[1:])],
 )  # fmt: skip
 def test_compiled_code_agrees_with_the_evaluator(kinds: str, depth: int) -> None:
     with soon():
@@ -234,7 +243,7 @@ def test_compiled_code_agrees_with_the_evaluator(kinds: str, depth: int) -> None
         run_call(module, "@f(0.5, 1)", "both", tolerance=4)
 
 
-@pytest.mark.parametrize("depth", [300, pytest.param(DEEP, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("depth", [300, pytest.param(DEEP, marks=AT_LENGTH)])
 def test_the_gradient_of_a_deep_chain_agrees(depth: int) -> None:
     with soon():
         module = parse_module(text_of("calls", depth, slope=True))
