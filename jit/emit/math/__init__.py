@@ -22,7 +22,13 @@ from .exponential import (
 )
 from .extremes import emit_max, emit_min
 from .floats import through_double
-from .gamma import emit_digamma, emit_lgamma, emit_trigamma
+from .gamma import (
+    emit_digamma,
+    emit_digamma_of_float,
+    emit_lgamma,
+    emit_trigamma,
+    emit_trigamma_of_float,
+)
 from .inverse_trigonometric import emit_acos, emit_asin, emit_atan
 from .logarithm import emit_acosh, emit_asinh, emit_atanh, emit_log, emit_log1p
 from .power import emit_power
@@ -76,8 +82,8 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Register]]] = MappingProxyType(
         "erf": emit_erf,
         "erfc": emit_erfc,
         "lgamma": through_double(emit_lgamma),
-        "digamma": through_double(emit_digamma),
-        "trigamma": through_double(emit_trigamma),
+        "digamma": through_double(emit_digamma, emit_digamma_of_float),
+        "trigamma": through_double(emit_trigamma, emit_trigamma_of_float),
         "add": emit_add,
         "subtract": emit_subtract,
         "multiply": emit_multiply,

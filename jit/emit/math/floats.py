@@ -139,12 +139,15 @@ def keep_tiny(w: FunctionWriter, x: Register, result: Register) -> Register:
     return w.select(tiny, x, result)
 
 
-def through_double(emit: Unary) -> Unary:
-    """The function for `float` by way of `double`: at most 0.501 ulp if `emit` is good to a few ulp."""
+def through_double(emit: Unary, emit_of_float: Unary | None = None) -> Unary:
+    """The function for `float` by way of `double`: at most 0.501 ulp if `emit` is good to a few ulp.
+
+    `emit_of_float` takes its place there, if it is given: what is enough for a float.
+    """
 
     def emit_through_double(w: FunctionWriter, x: Register) -> Register:
         if x.type.scalar == "double":
             return emit(w, x)
-        return w.fptrunc(emit(w, w.fpext(x, "double")), "float")
+        return w.fptrunc((emit_of_float or emit)(w, w.fpext(x, "double")), "float")
 
     return emit_through_double

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..writer import FunctionWriter, Register, constant
+from .double_double import Pair, divide, select
 from .floats import (
     format_of,
     horner,
@@ -83,14 +84,16 @@ def emit_tan(w: FunctionWriter, x: Register) -> Register:
     return _emit(w, x, "tan", lambda wide, short: _tangent(w, _reduce(w, wide, short)))
 
 
-def sine_of_small(w: FunctionWriter, x: Register) -> Register:
-    """sin x for double |x| ≤ 4, without the way out to the C library."""
-    return _turned_sine(w, _reduce(w, x, False), 0)
+def sinpi_extended(w: FunctionWriter, x: Register) -> Pair:
+    """sin πx for double x between 0 and ½, as a sum of two."""
+    near, (sine, cosine) = _quarter_turn(w, x)
+    return select(w, near, sine, cosine)
 
 
-def tangent_of_small(w: FunctionWriter, x: Register) -> Register:
-    """tan x for double |x| ≤ 4, without the way out to the C library."""
-    return _tangent(w, _reduce(w, x, False))
+def cotpi_extended(w: FunctionWriter, x: Register) -> Pair:
+    """cot πx for double x between 0 and ½, as a sum of two; inf or nan at 0."""
+    near, (sine, cosine) = _quarter_turn(w, x)
+    return divide(w, select(w, near, cosine, sine), select(w, near, sine, cosine))
 
 
 def _emit(
@@ -152,6 +155,17 @@ def _turned_sine(w: FunctionWriter, x: _Reduced, quarters: int) -> Register:
     odd = w.icmp("ne", w.and_(n, constant(type, 1)), constant(type, 0))
     result = w.select(odd, w.fadd(*_cosine(w, x)), w.fadd(*_sine(w, x)))
     return _flip(w, result, w.and_(n, constant(type, 2)), 62)
+
+
+def _quarter_turn(w: FunctionWriter, x: Register) -> tuple[Register, tuple[Pair, Pair]]:
+    """Whether x ≤ ¼, and sin πy and cos πy for y = x there and ½ - x elsewhere."""
+    near = w.fcmp("ole", x, like(x, 0.25))
+    y = w.select(near, x, w.fsub(like(x, 0.5), x))
+    r, error = two_product(w, y, like(x, 2 * _HALF_PI[0]))
+    low = w.multiply_add(y, like(x, 2 * _HALF_PI[1]), error)
+    reduced = _Reduced(constant(x.type.with_scalar("i64"), 0), r, low, _FOR_DOUBLE)
+    sine, cosine = _sine(w, reduced), _cosine(w, reduced)
+    return near, (quick_two_sum(w, *sine), quick_two_sum(w, *cosine))
 
 
 def _tangent(w: FunctionWriter, x: _Reduced) -> Register:
