@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from ..writer import FunctionWriter, Register, Scalar, constant
-from .floats import clamp, format_of, horner, keep_tiny, like
+from .floats import clamp, format_of, horner, keep_tiny, like, quick_two_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +131,22 @@ def emit_tanh(w: FunctionWriter, x: Register) -> Register:
 
 
 def emit_logistic(w: FunctionWriter, x: Register) -> Register:
-    """1 / (1 + e⁻ˣ), as eˣ / (1 + eˣ) for negative x, so that small results are not lost."""
-    exponential = emit_exp(w, w.fneg(w.fabs(x)))
+    """1 / (1 + e⁻ˣ), as eˣ / (1 + eˣ) for negative x, so that small results are not lost.
+
+    With e = e^-|x| and its rounding error, and that of d = 1 + e: each would be half an ulp.
+    """
+    one = like(x, 1.0)
+    data = _EXPONENTIAL[x.type.scalar]
+    n, r = _reduce(w, clamp(w, w.fneg(w.fabs(x)), data.underflow, data.overflow), None)
+    high, low = quick_two_sum(w, one, _exp_of_remainder_less_one(w, r))
+    e, e_low = scale(w, high, n), scale(w, low, n)
+    d, d_low = quick_two_sum(w, one, e)
     negative = w.fcmp("olt", x, like(x, 0.0))
-    numerator = w.select(negative, exponential, like(x, 1.0))
-    return w.fdiv(numerator, w.fadd(exponential, like(x, 1.0)))
+    quotient = w.fdiv(w.select(negative, e, one), d)
+    reciprocal = w.select(negative, w.fsub(one, quotient), quotient)
+    from_e = w.fmul(w.select(negative, e_low, w.fneg(e_low)), reciprocal)
+    from_d = w.fmul(quotient, d_low)
+    return w.multiply_add(reciprocal, w.fsub(from_e, from_d), quotient)
 
 
 def scaled_exp(
@@ -181,8 +192,12 @@ def _reduce(w: FunctionWriter, x: Register, low: Register | None) -> tuple[Regis
 
 
 def _exp_of_remainder(w: FunctionWriter, r: Register) -> Register:
+    return w.fadd(_exp_of_remainder_less_one(w, r), like(r, 1.0))
+
+
+def _exp_of_remainder_less_one(w: FunctionWriter, r: Register) -> Register:
     polynomial = horner(w, r, _EXPONENTIAL[r.type.scalar].exp)
-    return w.fadd(w.multiply_add(w.fmul(r, r), polynomial, r), like(r, 1.0))
+    return w.multiply_add(w.fmul(r, r), polynomial, r)
 
 
 def _power_of_two(w: FunctionWriter, x: Register, n: Register, offset: int) -> Register:
