@@ -14,7 +14,7 @@ from ..types import Array, Kind
 from .arithmetic import Add, Divide, Multiply, Negate, Square, Subtract
 from .comparison import Equal, Select
 from .forms import Elementwise, Partial
-from .formulas import number, quietly
+from .formulas import in_double, number, quietly
 
 
 class FloatFunction(Elementwise):
@@ -59,7 +59,7 @@ class Exp(FloatFunction):
     syntax: ClassVar[str] = "exp {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.exp, x)
+        return in_double(np.exp, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (y,)
@@ -72,7 +72,7 @@ class Expm1(FloatFunction):
     syntax: ClassVar[str] = "expm1 {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.expm1, x)
+        return in_double(np.expm1, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         """eˣ, and not y + 1, which has no correct digits for very negative x."""
@@ -86,7 +86,7 @@ class Log(FloatFunction):
     syntax: ClassVar[str] = "log {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.log, x)
+        return in_double(np.log, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (_reciprocal(b, x),)
@@ -99,7 +99,7 @@ class Log1p(FloatFunction):
     syntax: ClassVar[str] = "log1p {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.log1p, x)
+        return in_double(np.log1p, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (_reciprocal(b, b.emit(Add(), x, number(b, x, 1))),)
@@ -125,7 +125,7 @@ class Power(FloatFunction):
             return quietly(_integer_power, u, v)
         shape = np.broadcast_shapes(u.shape, v.shape)
         exponents = np.array(np.broadcast_to(v, shape or (1,)), copy=True, order="C")
-        return quietly(np.power, u, exponents).reshape(shape)
+        return in_double(np.power, u, exponents).reshape(shape)
 
     def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
         zero = number(b, u, 0)
@@ -145,7 +145,7 @@ class Sin(FloatFunction):
     syntax: ClassVar[str] = "sin {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.sin, x)
+        return in_double(np.sin, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (b.emit(Cos(), x),)
@@ -158,7 +158,7 @@ class Cos(FloatFunction):
     syntax: ClassVar[str] = "cos {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.cos, x)
+        return in_double(np.cos, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (b.emit(Negate(), b.emit(Sin(), x)),)
@@ -171,7 +171,7 @@ class Tan(FloatFunction):
     syntax: ClassVar[str] = "tan {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.tan, x)
+        return in_double(np.tan, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (b.emit(Add(), b.emit(Square(), y), number(b, x, 1)),)
@@ -184,7 +184,7 @@ class Asin(FloatFunction):
     syntax: ClassVar[str] = "asin {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.arcsin, x)
+        return in_double(np.arcsin, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (b.emit(Rsqrt(), _one_minus_square(b, x)),)
@@ -197,7 +197,7 @@ class Acos(FloatFunction):
     syntax: ClassVar[str] = "acos {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.arccos, x)
+        return in_double(np.arccos, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (b.emit(Negate(), b.emit(Rsqrt(), _one_minus_square(b, x))),)
@@ -210,7 +210,7 @@ class Atan(FloatFunction):
     syntax: ClassVar[str] = "atan {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.arctan, x)
+        return in_double(np.arctan, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (_reciprocal(b, b.emit(Add(), b.emit(Square(), x), number(b, x, 1))),)
@@ -223,7 +223,7 @@ class Sinh(FloatFunction):
     syntax: ClassVar[str] = "sinh {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.sinh, x)
+        return in_double(np.sinh, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (b.emit(Cosh(), x),)
@@ -236,7 +236,7 @@ class Cosh(FloatFunction):
     syntax: ClassVar[str] = "cosh {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.cosh, x)
+        return in_double(np.cosh, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (b.emit(Sinh(), x),)
@@ -249,7 +249,7 @@ class Tanh(FloatFunction):
     syntax: ClassVar[str] = "tanh {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.tanh, x)
+        return in_double(np.tanh, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (b.emit(Subtract(), number(b, x, 1), b.emit(Square(), y)),)
@@ -262,7 +262,7 @@ class Asinh(FloatFunction):
     syntax: ClassVar[str] = "asinh {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.arcsinh, x)
+        return in_double(np.arcsinh, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (b.emit(Rsqrt(), b.emit(Add(), b.emit(Square(), x), number(b, x, 1))),)
@@ -275,7 +275,7 @@ class Acosh(FloatFunction):
     syntax: ClassVar[str] = "acosh {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.arccosh, x)
+        return in_double(np.arccosh, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (b.emit(Rsqrt(), b.emit(Negate(), _one_minus_square(b, x))),)
@@ -288,7 +288,7 @@ class Atanh(FloatFunction):
     syntax: ClassVar[str] = "atanh {x}"
 
     def evaluate(self, x: Array) -> Array:
-        return quietly(np.arctanh, x)
+        return in_double(np.arctanh, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (_reciprocal(b, _one_minus_square(b, x)),)
