@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from nnkit.core.errors import DTypeError
 from nnkit.core.ops import (
+    ALL,
     Acos,
     Acosh,
     Asin,
@@ -29,7 +32,10 @@ from nnkit.core.ops import (
     Tan,
     Tanh,
 )
+from nnkit.core.ops.transcendental import FloatFunction
 from nnkit.core.types import DTYPES
+from tests.accuracy import FUNCTIONS as ROWS
+from tests.accuracy import samples, truth, ulps
 
 from .running import gradient
 from .samples import SPECIAL, ErrorSample, References, Sample, boolean, f64, i32, i64
@@ -73,6 +79,10 @@ SAMPLES = [
         for op, f in EVERY
     ),
 ]  # fmt: skip
+FUNCTIONS_OF_FLOATS = [op() for op in ALL if issubclass(op, FloatFunction)]
+COUNT = settings().max_examples // 5
+"""Samples of each kind; some functions take 100 µs for one."""
+
 ERRORS = [
     ErrorSample(Exp(), (i32(2),), "exp takes float elements, not i32", DTypeError),
     ErrorSample(
@@ -83,6 +93,17 @@ ERRORS = [
     ),
     ErrorSample(Power(), (f64(2), i32(2)), "element types f64 and i32 differ", DTypeError),
 ]
+
+
+@pytest.mark.parametrize("type", [np.float32, np.float64])
+@pytest.mark.parametrize("op", FUNCTIONS_OF_FLOATS, ids=lambda op: op.name)
+def test_errors_of_the_evaluator(op: FloatFunction, type: type[np.floating[Any]]) -> None:
+    """Within the bounds of compiled code for f32; NumPy's f64 depends on the machine, within those of the language."""
+    operands = samples(op.name, type, COUNT)
+    errors = ulps(op.evaluate(*operands), truth(op.name, type, *operands))
+    worst = errors.argmax()
+    bound = ROWS[op.name].single if type is np.float32 else 3
+    assert errors[worst] <= bound, [operand[worst] for operand in operands]
 
 
 @pytest.mark.parametrize("name", ["i8", "i16", "i32", "i64"])
