@@ -1,7 +1,7 @@
 """Writes the tables of errors in docs/semantics.md: the worst that are found at a million samples a function.
 
     python docs/generate_accuracy.py                measure all and write them; takes some minutes and needs gcc
-    python docs/generate_accuracy.py COUNT NAME …   measure these with so many samples of each kind, and print them
+    python docs/generate_accuracy.py COUNT NAME …   measure these at so many samples, and print them
 
 1. The samples and the bounds are those of `tests.accuracy`, which the tests take too, only fewer.
 2. The truth is quad precision by `accuracy_oracle.c`, compared with mpmath at some of the samples.
@@ -33,9 +33,9 @@ from tests.jit.emit.compiled import elementwise  # noqa: E402
 PAGE = ROOT / "docs" / "semantics.md"
 BEGIN = "<!-- errors: written by docs/generate_accuracy.py -->"
 END = "<!-- end of errors -->"
-COUNT: Final = 250_000
-"""Samples of each kind; there are four kinds or more of each function."""
-COUNT_IN_DECIMALS: Final = 2_000
+COUNT: Final = 1_000_000
+"""Samples of each function and type."""
+COUNT_IN_DECIMALS: Final = 10_000
 """Where the evaluator takes 100 µs for each."""
 IN_DECIMALS: Final = ("erfc", "lgamma", "digamma", "trigamma")
 SLOPES: Final = {"lgamma": "digamma", "digamma": "trigamma"}
@@ -128,11 +128,13 @@ def evaluator(name: str) -> Callable[..., Array] | None:
 def measure(oracle: Oracle, name: str, type: Float, count: int) -> Line:
     """The worst of one function and type."""
     row = FUNCTIONS[name]
+    # `samples` takes so many of each kind: bits, sizes, each range, and four around points
+    kinds = 6 if row.operands == 2 else 2 + len(row.ranges) + 4 * bool(row.points)
     with np.errstate(all="ignore"):
-        operands = samples(name, type, count)
+        operands = samples(name, type, count // kinds)
     exact = oracle.evaluate(name, *operands)
     slack = _slack(oracle, name, type, operands[0], exact)
-    _compare(oracle, name, type, count)
+    _compare(oracle, name, type)
 
     def worst(function: Callable[..., Array], some: Sequence[Array], exact: Array) -> Worst:
         errors = oracle.distances(exact, function(*some), slack if some is operands else some_slack)
@@ -147,7 +149,7 @@ def measure(oracle: Oracle, name: str, type: Float, count: int) -> Line:
     fma, baseline = (worst(way, operands, exact) for way in ways)
     some, some_exact, some_slack = operands, exact, slack
     if name in IN_DECIMALS:
-        some = samples(name, type, min(count, COUNT_IN_DECIMALS))
+        some = samples(name, type, min(count, COUNT_IN_DECIMALS) // kinds)
         some_exact = oracle.evaluate(name, *some)
         some_slack = _slack(oracle, name, type, some[0], some_exact)
     evaluate = evaluator(name)
@@ -166,10 +168,10 @@ def _slack(oracle: Oracle, name: str, type: Float, x: Array, exact: Array) -> Ar
     return np.where(np.isfinite(slack) & (np.abs(value) < NEAR_A_ROOT), slack, 0.0)
 
 
-def _compare(oracle: Oracle, name: str, type: Float, count: int) -> None:
+def _compare(oracle: Oracle, name: str, type: Float) -> None:
     """Raises: ArithmeticError where quad precision and mpmath differ by more than 2⁻⁸⁰ of the result, or of what
     errors near a root are measured against."""
-    operands = samples(name, type, min(count, 20))
+    operands = samples(name, type, 20)
     highs, lows = oracle.parts(oracle.evaluate(name, *operands))
     known = truth(name, type, *operands)
     with mpmath.workprec(200):

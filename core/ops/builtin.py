@@ -116,11 +116,13 @@ def definition_of(builtin: str) -> Definition:
 
 
 def _sigmoid(b: Emitter, x: Value) -> Value:
+    """1 / (1 + e⁻ˣ); for negative x eˣ − eˣ · (eˣ / (1 + eˣ)), whose rounding errors count less than the quotient's."""
     is_negative = b.emit(LessThan(), x, number(b, x, 0))
     small = b.emit(Exp(), b.emit(Select(), x, b.emit(Negate(), x), is_negative))
     one = number(b, x, 1)
     part = b.emit(Divide(), one, b.emit(Add(), small, one))
-    return b.emit(Select(), b.emit(Multiply(), small, part), part, is_negative)
+    lost = b.emit(Multiply(), small, b.emit(Multiply(), small, part))
+    return b.emit(Select(), b.emit(Subtract(), small, lost), part, is_negative)
 
 
 def _relu(b: Emitter, x: Value) -> Value:

@@ -334,7 +334,7 @@ class FunctionWriter(InstructionWriter):
     def per_lane(self, name: str, arguments: Sequence[Register]) -> Register:
         """Call a scalar function of the process once for each lane, in a loop.
 
-        It must be of the arguments' type: of libm, `lgamma` is of doubles and `lgammaf` of floats.
+        It must be of the arguments' type: of libm, `sin` is of doubles and `sinf` of floats.
         """
         type = arguments[0].type
         if type.lanes == 1:

@@ -18,6 +18,7 @@ import pytest
 import nnkit as nk
 from nnkit import bf16, boolean, f16, f32, f64, i8, i32, i64, staged
 from nnkit.tensors import RANKED
+from tests.accuracy import FUNCTIONS as ACCURACY
 
 FLOATS = (f16, bf16, f32, f64)
 INTEGERS = (i8, i32, i64)
@@ -129,6 +130,19 @@ def test_functions_of_one_argument(dtype: Any) -> None:
     found = staged(lambda x: tuple(getattr(nk, name)(x[k]) for k, name in enumerate(UNARY)))(x)
     for (name, want), got in zip(wanted.items(), found, strict=True):
         agree(name, got, want, dtype)
+
+
+def test_functions_of_f16_are_those_of_f32_rounded_once() -> None:
+    """All 2¹⁶ halves: at 2 ulp of f32, the bound of f16 is 0.5 ulp and 2⁻¹² more."""
+    halves = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    names = [name for name, row in ACCURACY.items() if row.operands == 1 and hasattr(nk, name)]
+    assert len(names) > 20
+    function = staged(lambda x: tuple(getattr(nk, name)(x) for name in names))
+    wide = function(nk.Tensor1D(halves.astype(np.float32), f32))
+    for name, found, exact in zip(names, function(nk.Tensor1D(halves, f16)), wide, strict=True):
+        with np.errstate(all="ignore"):
+            rounded = np.asarray(exact).astype(np.float16)
+        np.testing.assert_array_equal(np.asarray(found), rounded, err_msg=name)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=lambda d: d.__name__)

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from nnkit.core.errors import DTypeError, RankError, VerifyError
 from nnkit.core.ops import Builtin
 from nnkit.core.ops.builtin import BUILTINS
-from nnkit.core.types import BF16, F16, Array, DType, TensorType
+from nnkit.core.types import BF16, F16, F32, F64, Array, DType, TensorType
+from tests.accuracy import samples, truth, ulps
 
 from .samples import ErrorSample, Sample, f64, i32
 
@@ -92,6 +94,15 @@ def test_nothing_overflows_on_the_way() -> None:
     assert evaluated("sigmoid", [-1e4, 1e4]).tolist() == [0.0, 1.0]
     assert evaluated("softplus", [-1e4, 0.0, 1e4]).tolist() == [0.0, math.log(2), 1e4]
     assert math.isnan(evaluated("mean", []))
+
+
+@pytest.mark.parametrize(("dtype", "type", "bound"), [(F32, np.float32, 2), (F64, np.float64, 3)])
+def test_errors_of_the_logistic_function(
+    dtype: DType, type: type[np.floating[Any]], bound: float
+) -> None:
+    (x,) = samples("logistic", type, settings().max_examples)
+    result = Builtin("logistic", TensorType(x.shape, dtype)).evaluate(x)
+    assert ulps(result, truth("logistic", type, x)).max() <= bound
 
 
 @pytest.mark.parametrize("dtype", [F16, BF16], ids=str)
