@@ -50,6 +50,7 @@ _TRIGAMMA = (
 )  # fmt: skip
 # The sum for c = 4 and 6 of the second step, as one fraction of polynomials in t, but for the square of the divisor.
 _LATER = (820.0, 412.0, 70.0, 4.0)
+_LATER_SLOPE = (412.0, 140.0, 12.0)
 _LATER_DIVISOR = (24.0, 10.0, 1.0)
 _PI = (3.141592653589793, 1.2246467991473532e-16)
 _LOG_PI = (1.1447298858494002, 1.0265951162707826e-17)
@@ -230,13 +231,14 @@ def _digamma_of_negative(w: FunctionWriter, x: Register, positive: Pair) -> Regi
 def _trigamma_of_positive(w: FunctionWriter, u: Pair) -> Pair:
     zero, one = like(u[0], 0.0), like(u[0], 1.0)
     small, m = _raised(w, u)
-    t, _ = _shifted_product(w, u)
-    numerator = add_float(w, (w.fadd(t[0], t[0]), w.fadd(t[1], t[1])), like(zero, 25.0))
-    high, low = divide(w, numerator, multiply(w, t, t))
-    # The sum for c = 4 and 6 is the lesser part: a double is enough.
-    others = horner(w, t[0], _LATER)
-    divisor = horner(w, t[0], _LATER_DIVISOR)
-    low = w.fadd(low, w.fdiv(others, w.fmul(divisor, divisor)))
+    t, t_and_10 = _shifted_product(w, u)
+    doubled = w.fadd(t[0], t[0]), w.fadd(t[1], t[1])
+    first = divide(w, add_float(w, doubled, like(zero, 25.0)), multiply(w, t, t))
+    q = add_float(w, multiply(w, t, t_and_10), like(zero, _LATER_DIVISOR[0]))
+    # Of the other numerator, the lesser, a double is enough.
+    lost = w.fmul(horner(w, t[0], _LATER_SLOPE), t[1])
+    numerator = horner(w, t[0], _LATER), lost
+    high, low = add(w, first, divide(w, numerator, multiply(w, q, q)))
     reciprocal = w.fdiv(one, m[0])
     z = w.fmul(reciprocal, reciprocal)
     lost = w.multiply_add(w.fneg(reciprocal), m[1], residual(w, one, reciprocal, m[0]))
