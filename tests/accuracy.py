@@ -203,9 +203,9 @@ def _pairs(type: type[np.floating[Any]], count: int, seed: int) -> tuple[Array, 
     special = np.array([*SPECIAL[:20], 2.0**53 + 2, -(2.0**53) - 2, 2.0**52 + 1, 7, 1e300, -1e300])
     bases, exponents = (grid.ravel() for grid in np.meshgrid(special, special))
     chosen = random.choice(bases.size, min(bases.size, 4 * count), replace=False)
-    patterns = sample(type, count, seed=seed).astype(np.float64)
     size = 104 if type is np.float32 else 746
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # casts of signaling NaNs warn, too
+        patterns = sample(type, count, seed=seed).astype(np.float64)
         positive = np.abs(patterns[np.isfinite(patterns) & (patterns != 0)]).astype(np.float64)
         fitting = random.uniform(-size, size, positive.size) / np.log(positive)
         parts = [
