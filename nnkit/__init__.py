@@ -27,7 +27,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "callables": "fn staged",
     "composed": """
-        cross_entropy gelu layer_norm log_softmax logsumexp norm relu sigmoid softmax""",
+        cross_entropy gelu layer_norm log_softmax logaddexp logsumexp norm sigmoid softmax
+        softplus""",
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",
     "core.errors": """
@@ -38,8 +39,8 @@ _HOMES = {
     "functions": """
         abs acos acosh add arange asin asinh atan atanh broadcast_to ceil concat cos cosh cumsum
         digamma div erf erfc exp expm1 flip floor floor_divide full iota lgamma log log1p maximum
-        mean minimum modulo mul negate one_hot ones ones_like pad power rint round rsqrt select
-        sign sin sinh sqrt square stack stop_gradient sub take tan tanh truncate_divide var zeros
+        mean minimum modulo mul negate one_hot ones ones_like pad power relu rint round rsqrt
+        select sign sin sinh sqrt square stack stop_gradient sub take tan tanh truncate_divide var zeros
         zeros_like""",
     "random": "random",
     "reps": "Rep build const tup",

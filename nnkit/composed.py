@@ -12,7 +12,19 @@ from .core.errors import DTypeError, RankError
 from .core.ir import Builder, Value
 from .core.ops.nest import Bounds
 from .core.types import BOOL, F32, I8, I64
-from .functions import as_rep, erf, exp, log, rsqrt, select, sqrt, square, stop_gradient
+from .functions import (
+    as_rep,
+    erfc,
+    exp,
+    log,
+    log1p,
+    operands_of,
+    rsqrt,
+    select,
+    sqrt,
+    square,
+    stop_gradient,
+)
 from .reps import Rep
 from .staging import primitive
 from .staging.primitive import located
@@ -46,16 +58,30 @@ def sigmoid(x: Any, /) -> Rep:
     return select(negative, small * part, part)
 
 
-def relu(x: Any, /) -> Rep:
-    """max(x, 0); derivative 0 at 0; NaN stays NaN."""
+def softplus(x: Any, /) -> Rep:
+    """log(1 + eˣ), without overflow; its derivatives are those of `sigmoid`."""
     rep = as_rep(x)
-    return select(rep <= 0.0, 0.0, rep)
+    above = rep > 0.0
+    # no |x|, whose derivative 0 at 0 would be that of a kink
+    return select(above, rep, 0.0) + log1p(exp(select(above, -rep, rep)))
+
+
+def logaddexp(x: Any, y: Any, /) -> Rep:
+    """log(eˣ + eʸ), without overflow; −∞ (with derivative 0) where both are −∞."""
+    first, second = operands_of("logaddexp", x, y)
+    above = first > second
+    top, least = select(above, first, second), select(above, second, first)
+    value = top + log1p(exp(_difference(least, top)))
+    return select(top == -math.inf, -math.inf, value)
 
 
 def gelu(x: Any, /) -> Rep:
-    """x · Φ(x) with Φ of the normal distribution (by erf)."""
+    """x · Φ(x) with Φ of the normal distribution, by erfc, which has all its digits where Φ vanishes."""
     rep = as_rep(x)
-    return rep * 0.5 * (erf(rep * math.sqrt(0.5)) + 1.0)
+    # bounded where Φ is 0 or 1, whose product with ∞ would be NaN, or that of their derivative
+    bounded = select(rep < -40.0, -40.0, rep)
+    angle = select(bounded > 40.0, 40.0, bounded) * -math.sqrt(0.5)
+    return bounded * 0.5 * erfc(angle)
 
 
 @_in_f32
@@ -79,20 +105,23 @@ def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
     """log Σ exp(x) along the axes; −∞ (with derivative 0) where all elements are −∞."""
     rep = as_rep(x)
     top = stop_gradient(rep.max(axis, keepdims=True))
-    finite = select(top - top == 0.0, top, 0.0)  # ±∞ and NaN cannot be subtracted
-    total = exp(rep - finite).sum(axis, keepdims=True)
-    some = total > 0.0
-    value = select(some, log(select(some, total, 1.0)) + finite, -math.inf)
-    value = select(total == total, value, total)  # NaN stays NaN
+    nothing = top == -math.inf
+    shift = select(nothing, 0.0, top)
+    total = exp(_difference(rep, shift)).sum(axis, keepdims=True)
+    value = select(nothing, -math.inf, log(select(nothing, 1.0, total)) + shift)
     return value if keepdims else _without(value, axis)
 
 
 @_in_f32
 def norm(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
-    """√Σx² along the axes; derivative 0 at the zero vector."""
-    total = square(as_rep(x)).sum(axis, keepdims=keepdims)
+    """√Σx² along the axes; derivative 0 at the zero vector, ±1 by an element that is ±∞."""
+    rep = as_rep(x)
+    total = square(rep).sum(axis, keepdims=keepdims)
     zero = total == 0.0
-    return select(zero, 0.0, sqrt(select(zero, 1.0, total)))
+    root = select(zero, 0.0, sqrt(select(zero, 1.0, total)))
+    ends = select(rep == math.inf, rep, select(rep == -math.inf, -rep, 0.0))
+    far = ends.sum(axis, keepdims=keepdims)
+    return _straight_through(root, select(total == math.inf, far, root))
 
 
 def cross_entropy(logits: Any, labels: Any, /) -> Rep:
@@ -160,6 +189,17 @@ def _normal(x: Any, epsilon: float) -> Rep:
     centered = rep - rep.mean(-1, keepdims=True)
     variance = square(centered).mean(-1, keepdims=True)
     return centered * rsqrt(variance + epsilon)
+
+
+def _difference(x: Rep, y: Rep) -> Rep:
+    """x − y, and 0 where they are equal, infinite or not."""
+    difference = x - y
+    return _straight_through(select(x == y, 0.0, difference), difference)
+
+
+def _straight_through(value: Rep, x: Rep) -> Rep:
+    """`value` with the derivatives of `x`."""
+    return Rep(primitive.elementwise(ops.StraightThrough(), value.expression, x.expression))
 
 
 def _without(x: Rep, axis: Any) -> Rep:

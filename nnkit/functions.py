@@ -30,19 +30,22 @@ def as_rep(x: Any) -> Rep:
     return x if isinstance(x, Rep) else const(x)
 
 
+def operands_of(verb: str, x: Any, y: Any) -> tuple[Rep, Rep]:
+    """Two tensors, or a tensor and a Python number on either side, as Reps."""
+    if is_number(x) and is_number(y):
+        raise located(DTypeError(f"cannot {verb} two Python numbers: one must be a tensor"))
+    known = as_rep(y if is_number(x) else x)
+    return Rep(known.lift(x, verb)), Rep(known.lift(y, verb))
+
+
 def _map(op: Elementwise, x: Any) -> Rep:
     return Rep(primitive.elementwise(op, as_rep(x).expression))
 
 
 def _pair(op: Elementwise, x: Any, y: Any) -> Rep:
     """`op` of two tensors, or of a tensor and a Python number on either side."""
-    if is_number(x) and is_number(y):
-        raise located(
-            DTypeError(f"cannot {op.verb or op.name} two Python numbers: one must be a tensor")
-        )
-    known = as_rep(y if is_number(x) else x)
-    verb = op.verb or op.name
-    return Rep(primitive.elementwise(op, known.lift(x, verb), known.lift(y, verb)))
+    first, second = operands_of(op.verb or op.name, x, y)
+    return Rep(primitive.elementwise(op, first.expression, second.expression))
 
 
 def negate(x: Any, /) -> Rep:
@@ -218,6 +221,11 @@ def div(x: Any, y: Any, /) -> Rep:
 def power(x: Any, y: Any, /) -> Rep:
     """xʸ of floats; 0⁰ = 1."""
     return _pair(ops.Power(), x, y)
+
+
+def relu(x: Any, /) -> Rep:
+    """max(x, 0); derivative 0 at 0; NaN stays NaN."""
+    return _map(ops.Relu(), x)
 
 
 def minimum(x: Any, y: Any, /) -> Rep:

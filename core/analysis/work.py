@@ -42,6 +42,7 @@ from ..ops import (
     SqueezeShape,
     StopGradient,
     Store,
+    StraightThrough,
     TruncateDivide,
 )
 from ..ops.transcendental import FloatFunction
@@ -53,6 +54,7 @@ Nested: TypeAlias = "tuple[Op, tuple[Type, ...]]"
 
 WEIGHTS: Mapping[type[object], int] = {
     StopGradient: 0,
+    StraightThrough: 0,
     **dict.fromkeys((Divide, FloorDivide, TruncateDivide, Modulo, Sqrt, Rsqrt), 4),
     Power: 32,
     FloatFunction: 16,
@@ -60,7 +62,7 @@ WEIGHTS: Mapping[type[object], int] = {
 }
 """Flops per element, by class of function: about how many sums take as long."""
 
-VIEWS = (Literal, PadShape, ShapeCast, SqueezeShape, ShapeQuery, StopGradient)
+VIEWS = (Literal, PadShape, ShapeCast, SqueezeShape, ShapeQuery, StopGradient, StraightThrough)
 """What reads no element."""
 
 PARTS = (Slice, Gather)

@@ -23,7 +23,7 @@ from ..ir.nested import Nested, run_nested
 from ..location import located
 from ..ops.aggregate import Aggregate, Apply, Extract
 from ..ops.control import For, If, Structured, carried_of
-from ..ops.stopping import StopGradient
+from ..ops.stopping import StopGradient, StraightThrough
 from ..types import TensorType, Type, written
 from .leaves import Spans, leaf_count, leaves_of, members
 from .order import callees, dependencies
@@ -160,6 +160,8 @@ class _Walk:
                 )
             case StopGradient():
                 return (0,) * len(leaves_of(result.type))
+            case StraightThrough():
+                return masks[operands[1]]
             case _:
                 union = _union([mask for operand in operands for mask in masks[operand]])
                 return only_floats(result.type, [union] * len(leaves_of(result.type)))

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import UnsupportedError
-from ..ir import Function, GradientOf, Module, TangentOf
+from ..ir import Function, GradientOf, Instruction, Module, TangentOf
 from ..ir.surgery import walk
 from ..location import located
 from ..ops.aggregate import Aggregate, Extract
@@ -109,8 +109,16 @@ def goes_forward(primal: Function, request: Request) -> bool:
         and isinstance(source, TensorType)
         and source.size == 1
         and all(
-            isinstance(i.op, _SHARING) and not fills_zeros(i.op) for i in primal.entry.instructions
+            isinstance(i.op, _SHARING) and not (fills_zeros(i.op) and _may_move(i))
+            for i in primal.entry.instructions
         )
+    )
+
+
+def _may_move(instruction: Instruction) -> bool:
+    """Whether not all floats that it takes are numbers of the program."""
+    return any(
+        not isinstance(x.op, Literal) for x in instruction.operands if x.tensor.dtype.is_float
     )
 
 

@@ -11,7 +11,7 @@
    by one number is taken forward (`core.autodiff.higher`).
 3. Calls in an active place are differentiated through functions that all of the module share; they are
    made on demand, by generators on an explicit stack, so no depth of calls is too deep.
-4. Last, `stopGradient` has done its work and goes, and so do functions that ended up unused.
+4. Last, `stopGradient` and `straightThrough` have done their work and go, and so do functions that ended up unused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, GradientOf, Module, Region, Stage, TangentOf, Value
 from ..ir.surgery import replace_uses, walk_blocks
 from ..ops.literal import constant
-from ..ops.stopping import StopGradient
+from ..ops.stopping import IDENTITIES
 from ..ops.terminators import Return
 from ..types import Type, written
 from .activity import Activity, straight_line
@@ -54,7 +54,7 @@ def differentiate(
     `simplify` is called with what is a derivative and differentiated again; without it sizes grow as powers of
     the order.
     Requires: straight-line functions of stage raw or optimizable.  Functions that are not declarations
-    keep their meaning and their instructions, but for `stopGradient`.
+    keep their meaning and their instructions, but for those.
     Cost: linear in the size of the functions, once per set of needs of their callers.
     Raises: DifferentiationError for a wrong declaration or an op without derivative; UnsupportedError
         when a function that is differentiated depends on itself, or derivatives of derivatives become too large.
@@ -220,16 +220,14 @@ def _derivative(work: Linearized, argument: Value) -> Value:
 
 
 def _erase_stops(function: Function) -> bool:
-    """Replace every `stopGradient` by its operand; whether there was any."""
+    """Replace every `stopGradient` and `straightThrough` by its value; whether there was any."""
     if function.body is None:
         return False
     stands_for: dict[Value, Value] = {}
     for block in walk_blocks(function.body):
-        stops = [i for i in block.instructions if isinstance(i.op, StopGradient)]
+        stops = [i for i in block.instructions if isinstance(i.op, IDENTITIES)]
         if stops:
             stands_for.update((stop.result, stop.operands[0]) for stop in stops)
-            block.instructions = [
-                i for i in block.instructions if not isinstance(i.op, StopGradient)
-            ]
+            block.instructions = [i for i in block.instructions if not isinstance(i.op, IDENTITIES)]
     replace_uses(function.body, stands_for)
     return bool(stands_for)

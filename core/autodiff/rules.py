@@ -16,6 +16,7 @@ Source: Radul, Paszke, Frostig, Johnson & Maclaurin 2022, "You only linearize on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -26,6 +27,7 @@ from ..ops.comparison import And, Equal, NotEqual, Select
 from ..ops.forms import Bilinear, Elementwise, Linear, Partial
 from ..ops.literal import Literal, constant
 from ..ops.reduction import Broadcast, sum_to_shape
+from ..ops.stopping import StopGradient
 from ..types import Shape, broadcast_shapes, scalar
 
 Derivatives: TypeAlias = "tuple[Value | None, ...]"
@@ -170,7 +172,9 @@ def _product(
     number = _number(partial)
     if number is not None:
         return _scaled(b, broadcast_to(b, derivative, shape), number)
-    if _has_zero_branch(partial, given):
+    if _stands_for_result(partial, given):
+        return partial
+    if _is_mask(partial, given):
         return _masked(b, derivative, partial, strong, given)
     if _number(derivative) == 1.0:
         return broadcast_to(b, partial, shape)
@@ -181,6 +185,8 @@ def _product(
 def _scaled(b: Emitter, derivative: Value, number: float | None) -> Value | None:
     if not number:
         return None
+    if math.isnan(number):
+        return constant(b, derivative.tensor, number)
     if number == 1.0:
         return derivative
     if number == -1.0:
@@ -191,7 +197,10 @@ def _scaled(b: Emitter, derivative: Value, number: float | None) -> Value | None
 def _masked(
     b: Emitter, derivative: Value, partial: Value, strong: bool, given: Sequence[Value]
 ) -> Value | None:
-    """ct · select(u, v, c) = select(ct · u, ct · v, c): a factor 0 gives 0 even where ct is inf or nan."""
+    """ct · select(u, v, c) = select(ct · u, ct · v, c): a factor 0 gives 0 even where ct is inf or nan.
+
+    A factor that is NaN, or the result of the op (then 0 or NaN, see `Elementwise.partials`), is the product.
+    """
     assert partial.producer is not None
     *branches, condition = partial.producer.operands
     chosen = [_product(b, derivative, branch, strong, given) for branch in branches]
@@ -201,12 +210,28 @@ def _masked(
     return b.emit(Select(), *(product or zero for product in chosen), condition)
 
 
-def _has_zero_branch(partial: Value, given: Sequence[Value]) -> bool:
-    """Whether `partial` was made as a choice that has the number zero among its branches."""
+def _is_mask(partial: Value, given: Sequence[Value]) -> bool:
+    """Whether `partial` was made as a choice that has 0, NaN or the result itself among its branches."""
     if partial in given or partial.producer is None or not isinstance(partial.op, Select):
         return False
-    branches = partial.producer.operands[:2]
-    return any(_number(branch) == 0 or _has_zero_branch(branch, given) for branch in branches)
+    return any(
+        number == 0
+        or (number is not None and math.isnan(number))
+        or _stands_for_result(branch, given)
+        or _is_mask(branch, given)
+        for branch in partial.producer.operands[:2]
+        for number in [_number(branch)]
+    )
+
+
+def _stands_for_result(partial: Value, given: Sequence[Value]) -> bool:
+    """Whether `partial` is the result of the op, `given` first, without its derivative."""
+    producer = partial.producer
+    return (
+        producer is not None
+        and isinstance(producer.op, StopGradient)
+        and producer.operands[0] is given[0]
+    )
 
 
 def _guarded(b: Emitter, derivative: Value, product: Value) -> Value:

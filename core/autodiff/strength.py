@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir import Op, Value
-from ..ops.arithmetic import Maximum, Minimum
+from ..ops.arithmetic import Maximum, Minimum, Relu
 from ..ops.combinator import Combinator
 from ..ops.comparison import Select
 from ..ops.forms import Bilinear, Elementwise
@@ -31,7 +31,7 @@ from ..ops.slicing import Slice
 def fills_zeros(op: Op) -> bool:
     """Whether the transpose of `op` writes zeros where `op` passed nothing on."""
     match op:
-        case Select() | Maximum() | Minimum() | Slice() | Gather():
+        case Select() | Maximum() | Minimum() | Relu() | Slice() | Gather():
             return True
         case Reduce(combinator=combinator) | Scan(combinator=combinator):
             return combinator in (Combinator.MIN, Combinator.MAX)
@@ -51,7 +51,7 @@ def is_strong_forward(op: Op, incoming: Sequence[bool], given: Sequence[object |
     match op:
         case Select():
             return bool(moving) and (len(moving) < 2 or all(moving))
-        case Maximum() | Minimum():
+        case Maximum() | Minimum() | Relu():
             return len(moving) == 1
         case Bilinear() | Reduce() | Scan():
             return False

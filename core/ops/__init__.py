@@ -20,6 +20,7 @@ from .arithmetic import (
     Modulo,
     Multiply,
     Negate,
+    Relu,
     Sign,
     Square,
     Subtract,
@@ -85,7 +86,7 @@ from .shape_query import Rank, ShapeOf, ShapeQuery, UnitCount
 from .slicing import Concatenate, Pad, Slice
 from .special import Digamma, Erf, Erfc, Lgamma, Trigamma
 from .stack import CreateStack, DestroyStack, Pop, Push
-from .stopping import StopGradient
+from .stopping import StopGradient, StraightThrough
 from .terminators import Branch, BranchEnum, Conditional, Return, arguments_of
 from .transcendental import (
     Acos,
@@ -113,13 +114,13 @@ from .window import Border, ReduceWindow
 
 ALL: tuple[type[Op], ...] = (
     Negate, Abs, Sign, Square, Add, Subtract, Multiply, Divide, TruncateDivide, FloorDivide, Modulo,
-    Minimum, Maximum,
+    Minimum, Maximum, Relu,
     Sqrt, Rsqrt, Exp, Expm1, Log, Log1p, Power, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh,
     Asinh, Acosh, Atanh,
     Erf, Erfc, Lgamma, Digamma, Trigamma,
     Floor, Ceil, Round, Rint,
     LessThan, LessThanOrEqual, GreaterThan, GreaterThanOrEqual, Equal, NotEqual, And, Or, Not, Select,
-    DataTypeCast, StopGradient, Threefry,
+    DataTypeCast, StopGradient, StraightThrough, Threefry,
     Transpose, ShapeCast, PadShape, SqueezeShape, Reverse, Broadcast, Slice, Pad, Concatenate,
     Gather, ScatterAdd, OneHot, Iota,
     Reduce, ArgMax, ArgMin, Scan, Dot, ReduceWindow, Convolve,
@@ -151,9 +152,10 @@ __all__ = [
     "ProjectBox",
     "Push", "Random", "Rank", "Reduce", "ReduceBy", "ReduceInOrder", "ReduceWindow", "ReduceWindowBy",
     "ReduceWindowInOrder", "Reference",
-    "Reinterpret", "Release", "Retain", "Return", "Reverse", "Rint", "Round", "Rsqrt", "Scan",
+    "Reinterpret", "Release", "Relu", "Retain", "Return", "Reverse", "Rint", "Round", "Rsqrt", "Scan",
     "ScanBy", "ScanInOrder", "ScatterAdd", "Select", "ShapeCast", "ShapeOf", "ShapeQuery", "Sign", "Sin", "Sinh",
-    "Slice", "Sqrt", "Square", "SqueezeShape", "StopGradient", "Store", "Structured", "Subtract",
+    "Slice", "Sqrt", "Square", "SqueezeShape", "StopGradient", "Store", "StraightThrough",
+    "Structured", "Subtract",
     "Tan", "Tanh", "Threefry", "Transpose", "Trap", "Trigamma", "TruncateDivide", "Undefined",
     "UnitCount", "While", "Yield", "arguments_of", "constant", "dense", "splat", "sum_to_shape",
 ]  # fmt: skip

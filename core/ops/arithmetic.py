@@ -5,16 +5,24 @@ Integers wrap around silently.  A derivative at a kink is written in the docstri
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
 
 from ..ir.graph import Emitter, Value
 from ..types import Array
-from .comparison import Equal, GreaterThan, LessThan, Select
+from .comparison import (
+    GreaterThan,
+    GreaterThanOrEqual,
+    LessThanOrEqual,
+    NotEqual,
+    Select,
+)
 from .extremes import MAXIMUM, MINIMUM
 from .forms import Elementwise, Partial
 from .formulas import number, quietly
+from .stopping import StopGradient
 
 
 class Negate(Elementwise):
@@ -179,7 +187,13 @@ class Modulo(Elementwise):
         return np.where(v == 0, np.zeros((), u.dtype), remainder)
 
     def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
-        return 1.0, b.emit(Negate(), b.emit(FloorDivide(), u, v))
+        """1 and −⌊u / v⌋; NaN where the remainder is."""
+        missing, nan = b.emit(NotEqual(), y, y), number(b, y, math.nan)
+        steps = b.emit(Negate(), b.emit(FloorDivide(), u, v))
+        return (
+            b.emit(Select(), nan, number(b, y, 1), missing),
+            b.emit(Select(), nan, steps, missing),
+        )
 
 
 class Minimum(Elementwise):
@@ -196,7 +210,7 @@ class Minimum(Elementwise):
         return MINIMUM(u, v)
 
     def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
-        return _shares(b, LessThan(), u, v)
+        return _shares(b, v, u)
 
 
 class Maximum(Elementwise):
@@ -213,17 +227,39 @@ class Maximum(Elementwise):
         return MAXIMUM(u, v)
 
     def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
-        return _shares(b, GreaterThan(), u, v)
+        return _shares(b, u, v)
 
 
-def _shares(b: Emitter, wins: Elementwise, u: Value, v: Value) -> tuple[Value, Value]:
-    """1 for the operand that wins, 0 for the other, 1/2 for both at a tie."""
-    tied = b.emit(Select(), number(b, u, 0.5), number(b, u, 0), b.emit(Equal(), u, v))
-    one = number(b, u, 1)
-    return (
-        b.emit(Select(), one, tied, b.emit(wins, u, v)),
-        b.emit(Select(), one, tied, b.emit(wins, v, u)),
-    )
+class Relu(Elementwise):
+    """0 where x ≤ 0, else x, so NaN of NaN.  Its derivative at 0 is 0.
+
+    An op of its own for that derivative: a choice between 0 and x has the derivative 1 where NaN is chosen, and
+    a maximum has ½ at 0.
+    """
+
+    name: ClassVar[str] = "relu"
+    syntax: ClassVar[str] = "relu {x}"
+
+    def evaluate(self, x: Array) -> Array:
+        return np.where(x <= 0, np.zeros((), x.dtype), x)
+
+    def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
+        """1 where y > 0, else y itself, which is 0 or NaN there: as cheap as a choice between 1 and 0."""
+        above = b.emit(GreaterThan(), y, number(b, y, 0))
+        return (b.emit(Select(), number(b, y, 1), b.emit(StopGradient(), y), above),)
+
+
+def _shares(b: Emitter, u: Value, v: Value) -> tuple[Value, Value]:
+    """1 and 0 if u > v, 0 and 1 if u < v, 1/2 for both at a tie, NaN for both if one is NaN."""
+    one, half, zero, nan = (number(b, u, n) for n in (1, 0.5, 0, math.nan))
+    above, below = b.emit(GreaterThanOrEqual(), u, v), b.emit(LessThanOrEqual(), u, v)
+
+    def share(of_u: Value, of_v: Value) -> Value:
+        """`of_u` where u is greater, `of_v` where v is."""
+        at_least = b.emit(Select(), half, of_u, below)
+        return b.emit(Select(), at_least, b.emit(Select(), of_v, nan, below), above)
+
+    return share(one, zero), share(zero, one)
 
 
 def _divisor(v: Array) -> Array:

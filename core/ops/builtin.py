@@ -31,17 +31,17 @@ from typing import ClassVar, TypeAlias
 from ..errors import RankError, ShapeError, VerifyError
 from ..ir.graph import Emitter, Op, Value
 from ..types import F32, Array, Kind, TensorType
-from .arithmetic import Abs, Add, Divide, Maximum, Minimum, Multiply, Negate, Square, Subtract
+from .arithmetic import Add, Divide, Maximum, Minimum, Multiply, Negate, Relu, Square, Subtract
 from .casting import DataTypeCast
 from .combinator import Combinator
-from .comparison import Equal, GreaterThan, LessThan, LessThanOrEqual, Select
+from .comparison import Equal, GreaterThan, LessThan, Select
 from .expansion import evaluate_expansion, nest_expansion, result_of_expansion
 from .forms import check_kind
 from .formulas import number
 from .movement import reshaped
 from .reduction import Reduce
-from .special import Erf
-from .stopping import StopGradient
+from .special import Erfc
+from .stopping import StopGradient, StraightThrough
 from .transcendental import Exp, Log, Log1p, Sqrt
 
 Rule: TypeAlias = Callable[..., Value]
@@ -126,24 +126,39 @@ def _sigmoid(b: Emitter, x: Value) -> Value:
 
 
 def _relu(b: Emitter, x: Value) -> Value:
-    zero = number(b, x, 0)
-    return b.emit(Select(), zero, x, b.emit(LessThanOrEqual(), x, zero))
+    return b.emit(Relu(), x)
 
 
 def _softplus(b: Emitter, x: Value) -> Value:
-    """max(x, 0) + log(1 + e⁻ˡˣˡ), whose derivative at 0 is made right by taking the maximum as relu."""
-    small = b.emit(Exp(), b.emit(Negate(), b.emit(Abs(), x)))
-    return b.emit(Add(), _relu(b, x), b.emit(Log1p(), small))
+    """max(x, 0) + log(1 + e⁻ˡˣˡ), by choices: |x| and a maximum would have derivatives of kinks at 0."""
+    zero = number(b, x, 0)
+    above = b.emit(GreaterThan(), x, zero)
+    small = b.emit(Exp(), b.emit(Select(), b.emit(Negate(), x), x, above))
+    return b.emit(Add(), b.emit(Select(), x, zero, above), b.emit(Log1p(), small))
 
 
 def _silu(b: Emitter, x: Value) -> Value:
-    return b.emit(Multiply(), x, _sigmoid(b, x))
+    bounded, argument = _bounded(b, x, 800)
+    return b.emit(Multiply(), bounded, _sigmoid(b, argument))
 
 
 def _gelu(b: Emitter, x: Value) -> Value:
-    scaled = b.emit(Multiply(), x, number(b, x, math.sqrt(0.5)))
-    twice = b.emit(Add(), b.emit(Erf(), scaled), number(b, x, 1))
-    return b.emit(Multiply(), b.emit(Multiply(), x, number(b, x, 0.5)), twice)
+    """By erfc, which has all its digits where Φ vanishes."""
+    bounded, argument = _bounded(b, x, 40)
+    scaled = b.emit(Multiply(), argument, number(b, x, -math.sqrt(0.5)))
+    return b.emit(
+        Multiply(), b.emit(Multiply(), bounded, number(b, x, 0.5)), b.emit(Erfc(), scaled)
+    )
+
+
+def _bounded(b: Emitter, x: Value, end: float) -> tuple[Value, Value]:
+    """x, but not below −end, and what also is not above: both for x · f(x) with f 0 and 1 beyond the ends.
+
+    Its product with ∞ would be NaN, or that of its derivative.
+    """
+    low, high = number(b, x, -end), number(b, x, end)
+    bounded = b.emit(Select(), low, x, b.emit(LessThan(), x, low))
+    return bounded, b.emit(Select(), high, bounded, b.emit(GreaterThan(), bounded, high))
 
 
 def _softmax(b: Emitter, x: Value) -> Value:
@@ -157,17 +172,17 @@ def _log_softmax(b: Emitter, x: Value) -> Value:
 
 
 def _log_sum_exp(b: Emitter, x: Value) -> Value:
-    """Shifted by the maximum where that is finite; −∞ where all elements are −∞."""
+    """Shifted by the maximum; −∞ where all elements are −∞."""
     top = b.emit(StopGradient(), _along_last(b, Combinator.MAX, x))
-    zero, one = number(b, x, 0), number(b, x, 1)
-    is_finite = b.emit(Equal(), b.emit(Subtract(), top, top), zero)
-    shift = b.emit(Select(), top, zero, is_finite)
-    total = _summed_last(b, b.emit(Exp(), b.emit(Subtract(), x, shift)))
-    has_some = b.emit(GreaterThan(), total, zero)
-    logarithm = b.emit(Log(), b.emit(Select(), total, one, has_some))
-    value = b.emit(Select(), b.emit(Add(), logarithm, shift), number(b, x, -math.inf), has_some)
-    is_number = b.emit(Equal(), total, total)
-    value = b.emit(Select(), value, total, is_number)
+    zero, nothing = number(b, x, 0), number(b, x, -math.inf)
+    is_nothing = b.emit(Equal(), top, nothing)
+    shift = b.emit(Select(), zero, top, is_nothing)
+    difference = b.emit(Subtract(), x, shift)
+    # 0 where they are equal, also infinities
+    gap = b.emit(Select(), zero, difference, b.emit(Equal(), x, shift))
+    total = _summed_last(b, b.emit(Exp(), b.emit(StraightThrough(), gap, difference)))
+    logarithm = b.emit(Log(), b.emit(Select(), number(b, x, 1), total, is_nothing))
+    value = b.emit(Select(), nothing, b.emit(Add(), logarithm, shift), is_nothing)
     return reshaped(b, value, x.tensor.shape[:-1])
 
 
@@ -183,12 +198,18 @@ def _variance(b: Emitter, x: Value) -> Value:
 
 
 def _l2_norm(b: Emitter, x: Value) -> Value:
-    """√Σx², with the derivative 0 at the zero vector."""
+    """√Σx², with the derivative 0 at the zero vector, and ±1 by an element that is ±∞."""
     total = _all(b, Combinator.ADD, b.emit(Square(), x))
     zero = number(b, x, 0)
     is_zero = b.emit(Equal(), total, zero)
     root = b.emit(Sqrt(), b.emit(Select(), number(b, x, 1), total, is_zero))
-    return b.emit(Select(), zero, root, is_zero)
+    root = b.emit(Select(), zero, root, is_zero)
+    low, high = number(b, x, -math.inf), number(b, x, math.inf)
+    ends = b.emit(Select(), b.emit(Negate(), x), zero, b.emit(Equal(), x, low))
+    ends = b.emit(Select(), x, ends, b.emit(Equal(), x, high))
+    far = _all(b, Combinator.ADD, ends)
+    is_far = b.emit(Equal(), total, high)
+    return b.emit(StraightThrough(), root, b.emit(Select(), far, root, is_far))
 
 
 def _mean_of(b: Emitter, x: Value) -> Value:

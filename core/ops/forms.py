@@ -35,7 +35,12 @@ class Elementwise(Op):
 
     @abc.abstractmethod
     def partials(self, b: Emitter, y: Value, *xs: Any, **_: Any) -> tuple[Partial, ...]:
-        """∂y/∂xᵢ elementwise, for every operand."""
+        """∂y/∂xᵢ elementwise, for every operand.
+
+        Where y is NaN so are they, but for the coefficient of an operand that the function is linear in, and
+        for steps.  A choice that has 0 or NaN among its branches chooses between products: it
+        is a mask.  A branch `stopGradient y` of it says that y is 0 or NaN where it is chosen.
+        """
 
     def result_dtype(self, *dtypes: DType) -> DType:
         """Element type of the result; the operands' own unless overridden."""

@@ -22,7 +22,7 @@ from .indexing import check_axis
 from .literal import constant
 from .movement import Transpose, check_axes, reshaped
 from .nest import Access, Output, broadcast_access, build_nest, identity_access
-from .scan import Scan, check_combinator
+from .scan import Scan, check_combinator, nan_where_nan
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ class Reduce(Op):
     """x₀ ∘ x₁ ∘ … over `axes`, which are left out of the result; over no axes it is x itself.
 
     An empty axis gives the identity of the combinator.  Derivatives: a minimum or maximum splits evenly
-    among the elements that attain it; that of a product is right at any number of zeros.
+    among the elements that attain it, and is NaN by all of them if it is; that of a product is right at any
+    number of zeros.
     """
 
     name: ClassVar[str] = "reduce"
@@ -113,8 +114,11 @@ class Reduce(Op):
                 return (b.emit(Multiply(), kept, self._other_factors(b, x)),)
             case Combinator.MIN | Combinator.MAX:
                 attains, share = self._attained(b, y, x)
-                part = self._kept(b, b.emit(Multiply(), ct, share), x.tensor.shape)
-                return (b.emit(Select(), part, number(b, part, 0), attains),)
+                part, nothing = (
+                    self._kept(b, part, x.tensor.shape)
+                    for part in (b.emit(Multiply(), ct, share), nan_where_nan(b, y, 0))
+                )
+                return (b.emit(Select(), part, nothing, attains),)
             case _:
                 raise InternalError(f"a reduction by {self.combinator} has no derivative")
 
@@ -140,11 +144,11 @@ class Reduce(Op):
         return kept if kept.tensor.shape == shape else b.emit(Broadcast(shape), kept)
 
     def _attained(self, b: Emitter, y: Value, x: Value) -> tuple[Value, Value]:
-        """Where x attains the extremum y, and one over how often it does."""
+        """Where x attains the extremum y, and one over how often it does; NaN where that is NaN."""
         attains = b.emit(Equal(), x, self._kept(b, y, x.tensor.shape))
         count = self._sum(b, b.emit(DataTypeCast(I64), attains))
         ties = b.emit(DataTypeCast(x.tensor.dtype), b.emit(Maximum(), count, number(b, count, 1)))
-        return attains, b.emit(Divide(), number(b, x, 1), ties)
+        return attains, b.emit(Divide(), nan_where_nan(b, y, 1), ties)
 
     def _other_factors(self, b: Emitter, x: Value) -> Value:
         """For each element the product of all others: of those before it and those after it."""

@@ -9,6 +9,7 @@ differentiable themselves.  Source: Blelloch 1990, "Prefix sums and their applic
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -21,7 +22,7 @@ from ..types import DTYPES, Array, Kind, TensorType
 from .arithmetic import Add, Divide, Maximum, Multiply
 from .casting import DataTypeCast
 from .combinator import Combinator
-from .comparison import Equal
+from .comparison import Equal, Select
 from .forms import check_kind
 from .formulas import number
 from .indexing import check_axis
@@ -33,7 +34,7 @@ class Scan(Op):
     """yᵢ = x₀ ∘ x₁ ∘ … ∘ xᵢ along an axis, of the shape of x.
 
     `exclusive` leaves xᵢ out, so that y₀ is the identity; `reverse` runs from the end.
-    A minimum or maximum splits its derivative evenly among the elements that attain it.
+    A minimum or maximum splits its derivative evenly among the elements that attain it; it is NaN where that is.
     """
 
     name: ClassVar[str] = "scan"
@@ -110,7 +111,7 @@ class Scan(Op):
         stays = b.emit(to_number, b.emit(Equal(), inclusive, line.delayed(inclusive, 1)))
         attains = b.emit(to_number, b.emit(Equal(), inclusive, x))
         ties = b.emit(Maximum(), line.recurrence(stays, attains), number(b, x, 1))
-        return stays, attains, b.emit(Divide(), number(b, x, 1), ties)
+        return stays, attains, b.emit(Divide(), nan_where_nan(b, inclusive, 1), ties)
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,11 @@ def identity_of(combinator: Combinator, dtype: np.dtype[Any]) -> Array:
     """The identity among the values that NumPy computes in `dtype`."""
     known = next(known for known in DTYPES.values() if known.numpy == dtype)
     return np.asarray(combinator.identity(known), dtype)
+
+
+def nan_where_nan(b: Emitter, y: Value, n: float) -> Value:
+    """The number `n`, and NaN where y is: a constant to derivatives, for what depends on y being a number."""
+    return b.emit(Select(), number(b, y, n), number(b, y, math.nan), b.emit(Equal(), y, y))
 
 
 def check_combinator(name: str, combinator: Combinator, x: TensorType) -> None:

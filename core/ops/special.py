@@ -17,9 +17,14 @@ from ..ir.graph import Emitter, Value
 from ..types import Array
 from . import complement, gamma
 from .arithmetic import Multiply, Negate, Square
+from .comparison import And, Equal, GreaterThan, LessThan, Select
 from .forms import Partial
 from .formulas import number
+from .rounding import Floor
 from .transcendental import Exp, FloatFunction
+
+_VANISHED = 1000
+"""e^(−1000) is 0 in every element type, which all hold this number."""
 
 
 class Erf(FloatFunction):
@@ -72,7 +77,11 @@ class Digamma(FloatFunction):
         return _each(gamma.digamma, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
-        return (b.emit(Trigamma(), x),)
+        """ψ′(x), and NaN where ψ is, at the poles below 0."""
+        pole = b.emit(
+            And(), b.emit(LessThan(), x, number(b, x, 0)), b.emit(Equal(), x, b.emit(Floor(), x))
+        )
+        return (b.emit(Select(), number(b, x, math.nan), b.emit(Trigamma(), x), pole),)
 
 
 class Trigamma(FloatFunction):
@@ -90,8 +99,13 @@ class Trigamma(FloatFunction):
 
 
 def _bell(b: Emitter, x: Value, height: float) -> Value:
-    """height · e^(−x²)."""
-    falling = b.emit(Exp(), b.emit(Negate(), b.emit(Square(), x)))
+    """height · e^(−x²).
+
+    The square is bounded where the exponential has vanished, so that its derivative is 0 and not 0 · ∞.
+    """
+    square, bound = b.emit(Square(), x), number(b, x, _VANISHED)
+    bounded = b.emit(Select(), bound, square, b.emit(GreaterThan(), square, bound))
+    falling = b.emit(Exp(), b.emit(Negate(), bounded))
     return b.emit(Multiply(), falling, number(b, x, height))
 
 

@@ -1,11 +1,12 @@
-"""An identity that stops derivatives."""
+"""Values whose derivative is not that of the formula they are computed by."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from ..errors import ShapeError
 from ..ir.graph import Emitter, Value
-from ..types import Array, Kind
+from ..types import Array, Kind, TensorType
 from .forms import Elementwise, Partial
 
 
@@ -21,3 +22,34 @@ class StopGradient(Elementwise):
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (None,)
+
+
+class StraightThrough(Elementwise):
+    """`y = value`, with the derivatives of x, which is the same function by another formula.
+
+    For what has one formula whose values are accurate and another whose derivatives are: 1 − x² is
+    (1 − x)(1 + x), but has the derivative −2x, and not −(1 + x) + (1 − x).  Gone once the module is
+    differentiated, and then x is not even computed.
+    Source: Bengio, Léonard & Courville 2013, "Estimating or propagating gradients" (the name).
+    """
+
+    name: ClassVar[str] = "straightThrough"
+    syntax: ClassVar[str] = "straightThrough {value} as {x}"
+    accepts: ClassVar[tuple[Kind, ...]] = ("float",)
+
+    def infer(self, *xs: TensorType) -> TensorType:
+        result = super().infer(*xs)
+        if any(x.shape != result.shape for x in xs):
+            value, x = xs
+            raise ShapeError(f"cannot differentiate {value.words} as {x.words}: the shapes differ")
+        return result
+
+    def evaluate(self, value: Array, x: Array) -> Array:
+        return value
+
+    def partials(self, b: Emitter, y: Value, value: Value, x: Value) -> tuple[Partial, ...]:
+        return None, 1.0
+
+
+IDENTITIES = StopGradient, StraightThrough
+"""What is its first operand as soon as nothing is left to differentiate."""

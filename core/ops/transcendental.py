@@ -5,16 +5,26 @@ Outside its domain a function is NaN; nothing warns.
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
 
 from ..ir.graph import Emitter, Value
 from ..types import Array, Kind
-from .arithmetic import Add, Divide, Multiply, Negate, Square, Subtract
-from .comparison import Equal, Select
+from .arithmetic import Abs, Add, Divide, Multiply, Negate, Square, Subtract
+from .comparison import (
+    And,
+    Equal,
+    GreaterThan,
+    GreaterThanOrEqual,
+    LessThan,
+    Or,
+    Select,
+)
 from .forms import Elementwise, Partial
 from .formulas import in_double, number, quietly
+from .stopping import StraightThrough
 
 
 class FloatFunction(Elementwise):
@@ -89,7 +99,8 @@ class Log(FloatFunction):
         return in_double(np.log, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
-        return (_reciprocal(b, x),)
+        """1 / x, +∞ at both zeros; NaN below."""
+        return (_reciprocal_from_zero(b, b.emit(Add(), x, number(b, x, 0))),)
 
 
 class Log1p(FloatFunction):
@@ -102,7 +113,8 @@ class Log1p(FloatFunction):
         return in_double(np.log1p, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
-        return (_reciprocal(b, b.emit(Add(), x, number(b, x, 1))),)
+        """1 / (1 + x), +∞ at −1; NaN below."""
+        return (_reciprocal_from_zero(b, b.emit(Add(), x, number(b, x, 1))),)
 
 
 class Power(FloatFunction):
@@ -111,7 +123,7 @@ class Power(FloatFunction):
     Of integers: a product that wraps around; for a negative v it is 1 / u⁻ᵛ rounded toward zero, that is
     ±1 when u is ±1, else 0, also when u is 0, as a quotient by 0 is.
 
-    ∂/∂u = v · uᵛ⁻¹, which is 0 everywhere when v is 0.  ∂/∂v = uᵛ · ln u, taken as 0 at u = 0.
+    ∂/∂u = v · uᵛ⁻¹, which is 0 everywhere when v is 0.  ∂/∂v = uᵛ · ln u, at u = 0 taken as 0 for v ≥ 0.
     """
 
     name: ClassVar[str] = "power"
@@ -132,9 +144,15 @@ class Power(FloatFunction):
         lowered = b.emit(Power(), u, b.emit(Subtract(), v, number(b, v, 1)))
         by_u = b.emit(Multiply(), v, lowered)
         by_v = b.emit(Multiply(), y, b.emit(Log(), u))
+        # what is 0 · ∞ where the limit is 0: ±∞ · 0^∞ by u, 0ᵛ · −∞ and ∞⁻ᵛ · ∞ by v
+        flat = b.emit(Or(), b.emit(Equal(), v, zero), b.emit(Equal(), lowered, zero))
+        at_zero = b.emit(And(), b.emit(Equal(), u, zero), b.emit(GreaterThanOrEqual(), v, zero))
+        at_infinity = b.emit(
+            And(), b.emit(Equal(), u, number(b, u, math.inf)), b.emit(LessThan(), v, zero)
+        )
         return (
-            b.emit(Select(), zero, by_u, b.emit(Equal(), v, zero)),
-            b.emit(Select(), zero, by_v, b.emit(Equal(), u, zero)),
+            b.emit(Select(), zero, by_u, flat),
+            b.emit(Select(), zero, by_v, b.emit(Or(), at_zero, at_infinity)),
         )
 
 
@@ -213,7 +231,11 @@ class Atan(FloatFunction):
         return in_double(np.arctan, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
-        return (_reciprocal(b, b.emit(Add(), b.emit(Square(), x), number(b, x, 1))),)
+        """1 / (1 + x²); beyond 1 in the reciprocal of x, whose square does not overflow."""
+        far, small = _far(b, x)
+        square = b.emit(Square(), small)
+        one = number(b, x, 1)
+        return (b.emit(Divide(), b.emit(Select(), square, one, far), b.emit(Add(), square, one)),)
 
 
 class Sinh(FloatFunction):
@@ -265,7 +287,11 @@ class Asinh(FloatFunction):
         return in_double(np.arcsinh, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
-        return (b.emit(Rsqrt(), b.emit(Add(), b.emit(Square(), x), number(b, x, 1))),)
+        """1 / √(1 + x²); beyond 1 in the reciprocal of x, whose square does not overflow."""
+        far, small = _far(b, x)
+        one = number(b, x, 1)
+        root = b.emit(Rsqrt(), b.emit(Add(), b.emit(Square(), small), one))
+        return (b.emit(Multiply(), root, b.emit(Select(), b.emit(Abs(), small), one, far)),)
 
 
 class Acosh(FloatFunction):
@@ -278,7 +304,10 @@ class Acosh(FloatFunction):
         return in_double(np.arccosh, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
-        return (b.emit(Rsqrt(), b.emit(Negate(), _one_minus_square(b, x))),)
+        """1/√(x − 1) · 1/√(x + 1), NaN below 1; x² − 1 would overflow."""
+        one = number(b, x, 1)
+        roots = (b.emit(Rsqrt(), b.emit(op, x, one)) for op in (Subtract(), Add()))
+        return (b.emit(Multiply(), *roots),)
 
 
 class Atanh(FloatFunction):
@@ -291,17 +320,32 @@ class Atanh(FloatFunction):
         return in_double(np.arctanh, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
-        return (_reciprocal(b, _one_minus_square(b, x)),)
+        """1 / (1 − x²), +∞ at ±1; NaN beyond."""
+        return (_reciprocal_from_zero(b, _one_minus_square(b, x)),)
 
 
-def _reciprocal(b: Emitter, x: Value) -> Value:
-    return b.emit(Divide(), number(b, x, 1), x)
+def _reciprocal_from_zero(b: Emitter, x: Value) -> Value:
+    """1 / x, NaN for x < 0.
+
+    By way of the numerator, which is constant, so that further derivatives are NaN there too.
+    """
+    below = b.emit(LessThan(), x, number(b, x, 0))
+    one = b.emit(Select(), number(b, x, math.nan), number(b, x, 1), below)
+    return b.emit(Divide(), one, x)
 
 
 def _one_minus_square(b: Emitter, x: Value) -> Value:
-    """1 − x² as (1 − x)(1 + x), which loses no digits near ±1."""
+    """1 − x² as (1 − x)(1 + x), which loses no digits near ±1; differentiated as it stands, which loses none near 0."""
     one = number(b, x, 1)
-    return b.emit(Multiply(), b.emit(Subtract(), one, x), b.emit(Add(), one, x))
+    product = b.emit(Multiply(), b.emit(Subtract(), one, x), b.emit(Add(), one, x))
+    return b.emit(StraightThrough(), product, b.emit(Subtract(), one, b.emit(Square(), x)))
+
+
+def _far(b: Emitter, x: Value) -> tuple[Value, Value]:
+    """Whether |x| > 1; and 1 / x there, else x itself."""
+    one = number(b, x, 1)
+    far = b.emit(GreaterThan(), b.emit(Abs(), x), one)
+    return far, b.emit(Select(), b.emit(Divide(), one, x), x, far)
 
 
 def _integer_power(u: Array, v: Array) -> Array:

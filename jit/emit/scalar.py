@@ -26,6 +26,7 @@ from ...core.ops.arithmetic import (
     Modulo,
     Multiply,
     Negate,
+    Relu,
     Sign,
     Square,
     Subtract,
@@ -48,7 +49,7 @@ from ...core.ops.comparison import (
 from ...core.ops.random import Threefry
 from ...core.ops.rounding import Ceil, Floor, Rint, Round
 from ...core.ops.special import Digamma, Erf, Erfc, Lgamma, Trigamma
-from ...core.ops.stopping import StopGradient
+from ...core.ops.stopping import StopGradient, StraightThrough
 from ...core.ops.transcendental import (
     Acos,
     Acosh,
@@ -94,12 +95,14 @@ _EXACT: Final = (
     Sign,
     Minimum,
     Maximum,
+    Relu,
     Floor,
     Ceil,
     Round,
     Rint,
     Select,
     StopGradient,
+    StraightThrough,
     Reinterpret,
     DataTypeCast,
 )
@@ -196,6 +199,15 @@ def _select(
     return w.select(condition, x, y)
 
 
+def _relu(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    (x,) = operands
+    zero = constant(x.type, 0)
+    below = w.fcmp("ole", x, zero) if dtype.is_float else w.icmp("sle", x, zero)
+    return w.select(below, zero, x)
+
+
 def _same(
     w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
 ) -> Register:
@@ -285,7 +297,9 @@ EMIT: Final[Mapping[type[Op], Rule]] = MappingProxyType(
         Or: _or,
         Not: _not,
         Select: _select,
+        Relu: _relu,
         StopGradient: _same,
+        StraightThrough: _same,
         DataTypeCast: _cast,
         Reinterpret: _reinterpret,
     }

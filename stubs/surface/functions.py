@@ -33,11 +33,12 @@ from .expressions import (
 UNARY = {
     "Number": "negate abs sign square",
     "Float": "sqrt rsqrt exp log log1p expm1 sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-    "atanh erf erfc lgamma digamma floor ceil round rint sigmoid relu gelu",
+    "atanh erf erfc lgamma digamma floor ceil round rint sigmoid relu gelu "
+    "softplus",
 }
 BINARY = {
     "Number": "add sub mul minimum maximum modulo",
-    "Float": "div power",
+    "Float": "div power logaddexp",
     "Integer": "floor_divide truncate_divide",
 }
 

@@ -19,6 +19,7 @@ from nnkit.core.ops import (
     Modulo,
     Multiply,
     Negate,
+    Relu,
     Sign,
     Square,
     Subtract,
@@ -34,6 +35,7 @@ UNARY: References = [
     (Abs(), np.abs),
     (Sign(), np.sign),
     (Square(), np.square),
+    (Relu(), lambda x: np.where(x <= 0, 0, x)),
 ]
 QUOTIENTS: References = [
     (Divide(), np.divide),
@@ -114,6 +116,6 @@ def test_integers_wrap_around() -> None:
 
 def test_derivatives_at_kinks() -> None:
     assert gradient(Abs(), 0.0) == [0.0]
-    assert gradient(Sign(), 0.0) == [0.0]
+    assert gradient(Sign(), 0.0) == gradient(Relu(), 0.0) == [0.0]
     assert gradient(Maximum(), 2.0, 2.0) == gradient(Minimum(), 2.0, 2.0) == [0.5, 0.5]
     assert gradient(Maximum(), 2.0, 1.0) == gradient(Minimum(), 1.0, 2.0) == [1.0, 0.0]

@@ -31,7 +31,6 @@ from nnkit.core.ops.random import Threefry
 from nnkit.core.ops.reduction import Reduce
 from nnkit.core.ops.scan import Scan
 from nnkit.core.ops.special import Digamma, Lgamma, Trigamma
-from nnkit.core.ops.stopping import StopGradient
 from nnkit.core.ops.transcendental import FloatFunction
 from nnkit.core.ops.window import ReduceWindow
 from nnkit.core.types import BOOL, F16, F64, I8, I16, I32, I64, Array, DType, TensorType, scalar
@@ -133,7 +132,7 @@ def tiny(dtype: DType) -> float:
 
 
 def test_every_elementwise_op_has_a_rule() -> None:
-    assert set(EMIT) == {*ELEMENTWISE, DataTypeCast, StopGradient, Reinterpret}
+    assert set(EMIT) == {*ELEMENTWISE, DataTypeCast, Reinterpret}
 
 
 OF_ONE_TYPE = [
