@@ -200,6 +200,13 @@ def _equality(draft: Draft, op_class: Any) -> Value:
     return draft.emit(op_class(), x, draft.partner(x) if draft.integer(0, 7) else x)
 
 
+def _straight_through(draft: Draft, _: type[Op]) -> Value:
+    x = draft.tensor(kinds=("float",))
+    shape = x.tensor.shape
+    like = draft.tensor(dtype=x.tensor.dtype, fits=lambda s: s == shape, shape=shape)
+    return draft.emit(StraightThrough(), x, like)
+
+
 def _threefry(draft: Draft, _: type[Op]) -> Value:
     key = draft.tensor(dtype=I64)
     return draft.emit(Threefry(), key, draft.partner(key))
@@ -409,6 +416,7 @@ RECIPES: dict[type[Op], Recipe] = {
     Select: _select,
     Equal: _equality,
     NotEqual: _equality,
+    StraightThrough: _straight_through,
     Threefry: _threefry,
     DataTypeCast: _cast,
     Transpose: _transpose,

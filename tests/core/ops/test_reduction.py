@@ -82,7 +82,7 @@ def test_gradients_at_ties_and_zeros() -> None:
     assert gradient(MULTIPLY, [0.0, 2.0, 0.0]) == [0.0, 0.0, 0.0]
     assert gradient(MAX, [1.0, 4.0, 4.0, 0.0]) == [0.0, 0.5, 0.5, 0.0]
     assert gradient(MIN, [3.0, 3.0, 3.0]) == pytest.approx([1 / 3, 1 / 3, 1 / 3])
-    assert gradient(MAX, [1.0, math.nan]) == [0.0, 0.0]
+    assert gradient(MAX, [-math.inf, math.inf]) == [0.0, 1.0]
 
 
 def test_an_empty_axis_gives_the_identity() -> None:
