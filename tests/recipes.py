@@ -44,6 +44,7 @@ from nnkit.core.ops import (
     ShapeOf,
     Slice,
     SqueezeShape,
+    StraightThrough,
     Threefry,
     Transpose,
     UnitCount,

@@ -145,7 +145,9 @@ class Power(FloatFunction):
         by_u = b.emit(Multiply(), v, lowered)
         by_v = b.emit(Multiply(), y, b.emit(Log(), u))
         # what is 0 · ∞ where the limit is 0: ±∞ · 0^∞ by u, 0ᵛ · −∞ and ∞⁻ᵛ · ∞ by v
-        flat = b.emit(Or(), b.emit(Equal(), v, zero), b.emit(Equal(), lowered, zero))
+        infinite = b.emit(Equal(), b.emit(Abs(), v), number(b, v, math.inf))
+        vanished = b.emit(And(), infinite, b.emit(Equal(), lowered, zero))
+        flat = b.emit(Or(), b.emit(Equal(), v, zero), vanished)
         at_zero = b.emit(And(), b.emit(Equal(), u, zero), b.emit(GreaterThanOrEqual(), v, zero))
         at_infinity = b.emit(
             And(), b.emit(Equal(), u, number(b, u, math.inf)), b.emit(LessThan(), v, zero)

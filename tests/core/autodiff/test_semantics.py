@@ -11,11 +11,13 @@ import pytest
 
 from nnkit.core import ops
 from nnkit.core.evaluate import evaluate
-from nnkit.core.ir import Op
+from nnkit.core.ir import Module, Op
+from nnkit.core.ops.builtin import definition_of
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.types import F64, I32
+from tests.recipes import operand_count
 
-from .building import Term, gradient_of, tensor
+from .building import Term, declare, define, differentiate, gradient_of, tensor
 from .forward import forward
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "semantics.md"
@@ -177,6 +179,130 @@ def test_an_empty_axis_has_an_empty_gradient() -> None:
 def test_the_derivative_at_nan_is_nan_where_the_function_is_not_a_step() -> None:
     for op in (ops.Sqrt(), ops.Exp(), ops.Tanh(), ops.Square()):
         assert np.isnan(both_ways(lambda x, op=op: x.apply(op), nan)[0])
+
+
+EDGES = np.array(
+    [nan, inf, -inf, 0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, -2.0, -2.5, 3.0, 1e300, -1e300]
+)
+STEPS = (
+    ops.Sign, ops.Floor, ops.Ceil, ops.Round, ops.Rint, ops.TruncateDivide, ops.FloorDivide,
+)  # fmt: skip
+"""Constant between their jumps."""
+CHOICES = (ops.Select, ops.StopGradient, ops.StraightThrough)
+"""What they choose has the derivative 1, the rest has no influence; each has tests of its own."""
+LINEAR: dict[type[Op], tuple[int, ...]] = {
+    ops.Negate: (0,),
+    ops.Add: (0, 1),
+    ops.Subtract: (0, 1),
+    ops.Multiply: (0, 1),
+    ops.Divide: (0,),
+}
+"""The operands that an op is linear in: the derivative is the coefficient."""
+
+
+@pytest.mark.parametrize(
+    "op_class",
+    [
+        op
+        for op in ops.ALL
+        if issubclass(op, ops.Elementwise) and not op.not_differentiable and op not in CHOICES
+    ],
+    ids=lambda op_class: op_class.name,
+)
+def test_the_derivative_of_every_op_is_nan_where_its_value_is(
+    op_class: type[ops.Elementwise],
+) -> None:
+    op, count = op_class(), operand_count(op_class)
+    grids = [grid.ravel() for grid in np.meshgrid(*[EDGES] * count)]
+    module = gradient_of([tensor(grids[0].size)] * count, lambda x, *rest: x.apply(op, *rest))
+    missing = np.isnan(evaluate(module, "f", *grids))
+    if op_class is ops.Power:
+        missing &= grids[1] != 1  # there it is u, which is linear
+    found = evaluate(module, "df", *grids)
+    for k, gradient in enumerate(found if count > 1 else [found]):
+        ones = [np.ones_like(grids[k]) if j == k else None for j in range(count)]
+        moved = forward(module, "f", grids, ones)
+        np.testing.assert_array_equal(np.zeros_like(gradient) if moved is None else moved, gradient)
+        if op_class in STEPS:
+            np.testing.assert_array_equal(gradient, 0)
+        elif k not in LINEAR.get(op_class, ()):
+            assert np.isnan(gradient[missing]).all(), [grid[missing] for grid in grids]
+
+
+@pytest.mark.parametrize("combinator", [Combinator.MAX, Combinator.MIN])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_a_running_extremum_is_nan_from_there_on(
+    combinator: Combinator, reverse: bool, exclusive: bool
+) -> None:
+    op = ops.Scan(combinator, 0, reverse, exclusive)
+    module = gradient_of([tensor(4)], lambda x: x.apply(op))
+    x = np.array([2.0, 1.0, nan, 3.0])
+    moved = forward(module, "f", [x], [np.ones(4)])
+    np.testing.assert_array_equal(np.isnan(moved), np.isnan(evaluate(module, "f", x)))
+    assert np.isnan(evaluate(module, "df", x)[2])
+
+
+@pytest.mark.parametrize("combinator", [Combinator.MAX, Combinator.MIN])
+def test_an_extremum_that_is_nan_has_the_derivative_nan_by_all_its_elements(
+    combinator: Combinator,
+) -> None:
+    x = np.array([[nan, 1.0, 2.0], [3.0, 4.0, 5.0]])
+    module = gradient_of([tensor(2, 3)], lambda x: x.reduce(combinator, 1))
+    found = evaluate(module, "df", x)
+    assert np.isnan(found[0]).all() and found[1].sum() == 1
+    moved = forward(module, "f", [x], [np.ones((2, 3))])
+    np.testing.assert_array_equal(moved, [nan, 1.0])
+    windows = gradient_of([tensor(3)], lambda x: x.apply(ops.ReduceWindow(combinator, (2,))))
+    np.testing.assert_array_equal(np.isnan(evaluate(windows, "df", x[0])), [True, True, False])
+
+
+BUILTINS: dict[str, tuple[list[float], list[float]]] = {
+    "relu": ([nan, inf, -inf, 0.0], [nan, 1, 0, 0]),
+    "sigmoid": ([nan, inf, -inf, 0.0], [nan, 0, 0, 0.25]),
+    "softplus": ([nan, inf, -inf, 0.0], [nan, 1, 0, 0.5]),
+    "silu": ([nan, inf, -inf, 0.0], [nan, 1, 0, 0.5]),
+    "gelu": ([nan, inf, -inf, 0.0], [nan, 1, 0, 0.5]),
+    "logSumExp": ([inf, 1.0], [1, 0]),
+    "l2Norm": ([-inf, 1.0], [-1, 0]),
+    "variance": ([nan, 1.0], [nan, nan]),
+    "softmax": ([nan, 1.0], [nan, nan]),
+    "logSoftmax": ([nan, 1.0], [nan, nan]),
+}
+
+
+@pytest.mark.parametrize("name", BUILTINS)
+def test_builtins_at_edges(name: str) -> None:
+    at, expected = BUILTINS[name]
+
+    def body(x: Term) -> Term:
+        return Term(x.b, definition_of(name).rule(x.b, x.value))
+
+    module = gradient_of([tensor(len(at))], body)
+    np.testing.assert_array_equal(evaluate(module, "df", np.array(at)), expected)
+    if name not in ("relu", "sigmoid", "softplus", "silu", "gelu"):
+        missing = gradient_of([tensor(2)], body)
+        assert np.isnan(evaluate(missing, "df", np.array([nan, 1.0]))).all()
+
+
+def test_kinks_that_meet_have_no_second_derivative() -> None:
+    """The row of `max(z, 0) + log1p(exp(−|z|))`, and `softplus`, which is the same function."""
+
+    def of_kinks(z: Term) -> Term:
+        small = z.apply(ops.Abs()).apply(ops.Negate()).apply(ops.Exp())
+        return z.apply(ops.Maximum(), 0.0) + small.apply(ops.Log1p())
+
+    def softplus(z: Term) -> Term:
+        return Term(z.b, definition_of("softplus").rule(z.b, z.value))
+
+    for body, second in ((of_kinks, 0.0), (softplus, 0.25)):
+        module = Module()
+        define(module, "f", [tensor()], body)
+        declare(module, "df", "f")
+        declare(module, "ddf", "df")
+        differentiate(module)
+        assert evaluate(module, "df", 0.0) == 0.5
+        assert evaluate(module, "ddf", 0.0) == second
 
 
 def test_the_document_names_only_tests_that_exist() -> None:
