@@ -72,7 +72,7 @@ def logaddexp(x: Any, y: Any, /) -> Rep:
     above = first > second
     top, least = select(above, first, second), select(above, second, first)
     value = top + log1p(exp(_difference(least, top)))
-    return select(top == -math.inf, -math.inf, value)
+    return select(value == -math.inf, -math.inf, value)
 
 
 def gelu(x: Any, /) -> Rep:

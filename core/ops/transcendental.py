@@ -24,6 +24,7 @@ from .comparison import (
 )
 from .forms import Elementwise, Partial
 from .formulas import in_double, number, quietly
+from .literal import Literal
 from .stopping import StraightThrough
 
 
@@ -140,22 +141,28 @@ class Power(FloatFunction):
         return in_double(np.power, u, exponents).reshape(shape)
 
     def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
+        return self._by_base(b, u, v), self._by_exponent(b, y, u, v)
+
+    def _by_base(self, b: Emitter, u: Value, v: Value) -> Value:
         zero = number(b, u, 0)
         lowered = b.emit(Power(), u, b.emit(Subtract(), v, number(b, v, 1)))
-        by_u = b.emit(Multiply(), v, lowered)
-        by_v = b.emit(Multiply(), y, b.emit(Log(), u))
-        # what is 0 · ∞ where the limit is 0: ±∞ · 0^∞ by u, 0ᵛ · −∞ and ∞⁻ᵛ · ∞ by v
+        slope = b.emit(Multiply(), v, lowered)
+        known = v.op.splat_value() if isinstance(v.op, Literal) else None
+        if known and math.isfinite(known):
+            return slope
+        # 0 · ∞ where the limit is 0: 0 · 0⁻¹, and ±∞ · 0^∞ (or any number between −1 and 1)
         infinite = b.emit(Equal(), b.emit(Abs(), v), number(b, v, math.inf))
         vanished = b.emit(And(), infinite, b.emit(Equal(), lowered, zero))
         flat = b.emit(Or(), b.emit(Equal(), v, zero), vanished)
+        return b.emit(Select(), zero, slope, flat)
+
+    def _by_exponent(self, b: Emitter, y: Value, u: Value, v: Value) -> Value:
+        zero, infinity = number(b, u, 0), number(b, u, math.inf)
+        slope = b.emit(Multiply(), y, b.emit(Log(), u))
+        # 0 · ∞ where the limit is 0: 0ᵛ · −∞, and ∞ᵛ · ∞ for v < 0
         at_zero = b.emit(And(), b.emit(Equal(), u, zero), b.emit(GreaterThanOrEqual(), v, zero))
-        at_infinity = b.emit(
-            And(), b.emit(Equal(), u, number(b, u, math.inf)), b.emit(LessThan(), v, zero)
-        )
-        return (
-            b.emit(Select(), zero, by_u, flat),
-            b.emit(Select(), zero, by_v, b.emit(Or(), at_zero, at_infinity)),
-        )
+        at_infinity = b.emit(And(), b.emit(Equal(), u, infinity), b.emit(LessThan(), v, zero))
+        return b.emit(Select(), zero, slope, b.emit(Or(), at_zero, at_infinity))
 
 
 class Sin(FloatFunction):
