@@ -200,3 +200,24 @@ def by_element(body: Body, k: int, count: int) -> Callable[[Any, Any], Any]:
     """`body` as a function of element `k` of `count`, which takes the place of that in x."""
     where = np.arange(count) == k
     return lambda element, x: body(nk.select(nk.const(where), element, x)).sum()
+
+
+@pytest.mark.parametrize("gap", [0.0, -0.0, 1e-9, -1e-9, 1.0, -30.0, 800.0, inf, -inf, nan])
+def test_softplus_and_logaddexp_are_right_twice(gap: float) -> None:
+    """The Hessian of logaddexp at (0, −gap) is ±pq with p = 1 / (1 + e^(−gap)); of softplus at gap it is pq."""
+    with np.errstate(over="ignore"):
+        p, q = (float(1 / (1 + np.exp(np.float64(s * gap)))) for s in (-1, 1))
+
+    @nk.staged
+    def by_both(x: Any, y: Any) -> Any:
+        return nk.logaddexp(x, y)
+
+    at = np.zeros(1), -np.array([gap])
+    first = nk.gradient(of=by_both, wrt=(0, 1))
+    np.testing.assert_allclose(np.ravel([np.asarray(d) for d in first(*at)]), [p, q], 4e-16)
+    for k in (0, 1):
+        line = nk.staged(lambda x, y, k=k: first(x, y)[k])
+        found = [np.asarray(d)[0] for d in nk.gradient(of=line, wrt=(0, 1))(*at)]
+        np.testing.assert_allclose(found, [p * q, -p * q][:: 1 - 2 * k], 1e-15, 1e-323)
+    for found in derivatives(nk.softplus, np.array([gap]), modes=SECOND).values():
+        np.testing.assert_allclose(found, [p * q], 1e-15, 1e-323)

@@ -71,6 +71,7 @@ UNARY: Mapping[str, tuple[Callable[[Any], Any], tuple[float, float]]] = {
     "rint": (np.rint, ANY),
     "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), ANY),
     "relu": (lambda x: np.maximum(x, 0), ANY),
+    "softplus": (lambda x: np.logaddexp(x, 0), ANY),
     "gelu": (lambda x: x * oracle(mpmath.ncdf)(x), ANY),
 }
 INTEGER_UNARY = ("negate", "abs", "sign", "square")
@@ -650,3 +651,34 @@ def test_matrix_products_of_every_element_type(dtype: Any) -> None:
     y, right = numbers((4, 2), -2, 2, dtype)
     want = wide(left, dtype) @ wide(right, dtype)
     agree("@", staged(lambda x, y: x @ y)(x, y), want, dtype, slack=32)
+
+
+def test_logaddexp_and_softplus_to_their_last_digits() -> None:
+    ends = [
+        -np.inf,
+        -1e300,
+        -800.0,
+        -40.0,
+        -1.5,
+        -1e-9,
+        0.0,
+        0.25,
+        30.0,
+        709.0,
+        1e300,
+        np.inf,
+        np.nan,
+    ]
+    x, y = map(np.ravel, np.meshgrid(ends, ends))
+    found = results_of({"pair": nk.logaddexp, "one": lambda x, _: nk.softplus(x)}, x, y)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(np.asarray(found["pair"]), np.logaddexp(x, y), 4e-16, 0)
+        np.testing.assert_allclose(np.asarray(found["one"]), np.logaddexp(x, 0), 4e-16, 0)
+    wide = staged(lambda x: nk.logaddexp(x[:, :1], x[0]) + nk.logaddexp(0.5, x))
+    at = random.normal(size=(3, 4))
+    want = np.logaddexp(at[:, :1], at[0]) + np.logaddexp(0.5, at)
+    np.testing.assert_allclose(np.asarray(wide(at)), want, 4e-15)
+    with pytest.raises(nk.DTypeError, match="cannot logaddexp two Python numbers"):
+        nk.logaddexp(1.0, 2.0)
+    with pytest.raises(nk.DTypeError):
+        staged(lambda x: nk.softplus(x))(np.arange(3))

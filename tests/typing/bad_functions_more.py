@@ -13,6 +13,9 @@ class Out(Dim): ...
 def elementwise(v: Rep[Float1D], m: Rep[Float2D], d: Rep[Tensor2D[f64]], n: Rep[Tensor2D[i32]], p: Rep[Tensor2D[boolean]], c: Float2D, a: npt.NDArray[np.float32], s: Rep[Scalar[f32]]) -> None:
     nk.sigmoid(n)    # E
     nk.log(p)    # E
+    nk.softplus(n)    # E
+    nk.logaddexp(m, d)    # E
+    nk.logaddexp(n, n)    # E
     nk.exp(2.0)    # E
     nk.relu(c)    # E
     nk.cos(a)    # E
