@@ -55,7 +55,7 @@ def sigmoid(x: Any, /) -> Rep:
     negative = rep < 0.0
     small = exp(select(negative, rep, -rep))
     part = 1.0 / (small + 1.0)
-    return select(negative, small * part, part)
+    return select(negative, small - small * (small * part), part)
 
 
 def softplus(x: Any, /) -> Rep:

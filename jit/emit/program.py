@@ -11,7 +11,7 @@ keeps.  So are the functions of the BLAS.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -182,7 +182,7 @@ def _write_nests(k: Kernel, nests: Sequence[tuple[Instruction, Sequence[Register
 
 
 @contextmanager
-def _paying_for(k: Kernel, instructions: Sequence[Instruction]) -> Iterator[None]:
+def _paying_for(k: Kernel, instructions: Sequence[Instruction]) -> Generator[None]:
     """Poll before instructions that are to pay, and in their loops if they are long."""
     nanoseconds = _pay_for(k, instructions)
     if k.polls is None:
