@@ -19,6 +19,9 @@ from nnkit.core.passes.pipeline import code_generation, run_pipeline
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.verify import verify
+from nnkit.jit.emit.program import LOOPS_TO_OPTIMIZE
+from nnkit.jit.llvm import DEEP_LOOPS
+from nnkit.jit.program import kernel_text
 from tests.programs import Program, flat, programs
 
 from .lowering import check, scheduled_module
@@ -519,6 +522,13 @@ def test_deep_nesting_compiles(kind: str) -> None:
     module = scheduled_module(nested(200, kind))
     found = run(module.functions["f"], [np.asarray(True), np.asarray(1, F32)])
     assert float(found[0]) == (402 if kind == "if" else 2)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_loops_nested_too_deeply_to_optimize_compile_all_the_same(more: int) -> None:
+    function = scheduled_module(nested(LOOPS_TO_OPTIMIZE + more, "for")).functions["f"]
+    assert (DEEP_LOOPS in kernel_text(function)) == bool(more)
+    assert float(run(function, [np.asarray(True), np.asarray(1, F32)])[0]) == 2
 
 
 def test_scalar_loops_are_tight() -> None:
