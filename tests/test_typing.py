@@ -201,7 +201,7 @@ def test_keyword_parameters_have_the_names_that_exist(module: str) -> None:
     runtime = importlib.import_module(module)
     for node in ast.parse((ROOT / "nnkit" / STUBS[module]).read_text()).body:
         if isinstance(node, ast.FunctionDef):
-            code = getattr(runtime, node.name).__code__
+            code = inspect.unwrap(getattr(runtime, node.name)).__code__
             known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
             missing = set(parameters(node)) - set(known)
             assert not missing, f"{node.name} has no parameter {missing}"

@@ -32,6 +32,8 @@ class Elementwise(Op):
     accepts: ClassVar[tuple[Kind, ...]] = ("float", "integer")
     verb: ClassVar[str] = ""
     """What a message says that it does to its operands; its name, unless that is no verb."""
+    broadcasts: ClassVar[bool] = True
+    """Whether an operand may have fewer elements than the result."""
 
     @abc.abstractmethod
     def partials(self, b: Emitter, y: Value, *xs: Any, **_: Any) -> tuple[Partial, ...]:

@@ -36,6 +36,7 @@ class StraightThrough(Elementwise):
     name: ClassVar[str] = "straightThrough"
     syntax: ClassVar[str] = "straightThrough {value} as {x}"
     accepts: ClassVar[tuple[Kind, ...]] = ("float",)
+    broadcasts: ClassVar[bool] = False
 
     def infer(self, *xs: TensorType) -> TensorType:
         result = super().infer(*xs)

@@ -135,13 +135,13 @@ def emit_program(
     )
 
 
-LOOPS_TO_OPTIMIZE: Final = 256
+MOST_OPTIMIZED_LOOPS: Final = 256
 """Loops inside each other, of the most that LLVM optimizes: that is some 2 s."""
 
 
 def _write_function(k: Kernel, function: Function) -> None:
     """All of the function after its head; bodies wait on a list for the ones inside them."""
-    if max(body.loops for body in bodies_of(function)) > LOOPS_TO_OPTIMIZE:
+    if max(body.loops for body in bodies_of(function)) > MOST_OPTIMIZED_LOOPS:
         k.w.add_attribute(f'"{DEEP_LOOPS}"')
     running = [_write_block(k, function.entry)]
     while running:
@@ -266,4 +266,4 @@ WRITERS: Final[Mapping[type[Op], Writer]] = {
 """How each op of stage schedule but `loops` is written; those with bodies give out the blocks in them."""
 
 
-__all__ = ["INLINE_BYTES", "LOOPS_TO_OPTIMIZE", "CheckSite", "Program", "emit_program"]
+__all__ = ["INLINE_BYTES", "MOST_OPTIMIZED_LOOPS", "CheckSite", "Program", "emit_program"]

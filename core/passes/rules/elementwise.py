@@ -15,7 +15,9 @@ from .patterns import as_type
 
 def simplify_elementwise(b: Builder, instruction: Instruction) -> Value | None:
     """Take the operands before their broadcast, and compute each different element once."""
-    operands = instruction.operands
+    op, operands = instruction.op, instruction.operands
+    if not isinstance(op, Elementwise) or not op.broadcasts:
+        return None
     for x in operands:
         if x.producer is not None and x.producer.op.__class__ in _REPEATING:
             break
@@ -37,7 +39,7 @@ def simplify_elementwise(b: Builder, instruction: Instruction) -> Value | None:
         for x, n in zip(operands, narrow, strict=True)
     ]
     # f(broadcast(x), y) = f(x, y), or the broadcast of it
-    return as_type(b, b.emit(instruction.op, *taken), result)
+    return as_type(b, b.emit(op, *taken), result)
 
 
 def _narrowed(x: Value) -> Value | Literal | None:

@@ -99,7 +99,7 @@ def _promotable(function: Function) -> list[Value]:
     """The splats that an elementwise function could take as scalars."""
     found: list[Value] = []
     for i in walk(function.body) if function.body is not None else ():
-        if not isinstance(i.op, Elementwise):
+        if not isinstance(i.op, Elementwise) or not i.op.broadcasts:
             continue
         splats = [x for x in i.operands if isinstance(x.op, Literal) and x.op.is_splat]
         others = [x.tensor.shape for x in i.operands if x not in splats]

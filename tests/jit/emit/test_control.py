@@ -19,7 +19,7 @@ from nnkit.core.passes.pipeline import code_generation, run_pipeline
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.verify import verify
-from nnkit.jit.emit.program import LOOPS_TO_OPTIMIZE
+from nnkit.jit.emit.program import MOST_OPTIMIZED_LOOPS
 from nnkit.jit.llvm import DEEP_LOOPS
 from nnkit.jit.program import kernel_text
 from tests.programs import Program, flat, programs
@@ -526,7 +526,7 @@ def test_deep_nesting_compiles(kind: str) -> None:
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_loops_nested_too_deeply_to_optimize_compile_all_the_same(more: int) -> None:
-    function = scheduled_module(nested(LOOPS_TO_OPTIMIZE + more, "for")).functions["f"]
+    function = scheduled_module(nested(MOST_OPTIMIZED_LOOPS + more, "for")).functions["f"]
     assert (DEEP_LOOPS in kernel_text(function)) == bool(more)
     assert float(run(function, [np.asarray(True), np.asarray(1, F32)])[0]) == 2
 
