@@ -5,15 +5,17 @@
    much as erfc does.
 3. erfc x = exp(-x²) · T(t) / (1 + 2x) with t = (x - 4) / (x + 4), x² held as two doubles; 1 - erf x
    up to 0.8; 2 - erfc |x| for negative x. Source of the form of T: Shepherd & Laframboise 1981.
+4. erfc of a float, where there is fma: 1 - erf x up to 0.9; beyond, exp(-x²) · t · (1 + u S(u)) with
+   t = 1 / (2 (1 + h x)) and u = x t - c, c where the parenthesis is 1. Without fma by way of double.
 
-Greatest errors measured, in ulp of float / double: erf 1.25 / 1.35; erfc 0.501 (float goes by way
-of double) / 2.53.
+Greatest errors measured, in ulp of float / double: erf 1.25 / 1.35; erfc 1.98 (without fma 0.501)
+/ 2.53.
 """
 
 from dataclasses import dataclass
 
 from ..writer import FunctionWriter, Register, Scalar
-from .exponential import scaled_exp
+from .exponential import exp_parts, scale, scaled_exp
 from .floats import clamp, horner, like, residual, two_product, two_sum
 
 
@@ -75,6 +77,25 @@ _TAIL_FOR_FLOAT = (
 )  # fmt: skip
 
 
+_FLOAT_SMALL = (
+    0.12837901711463928, -0.37612220644950867, 0.11280177533626556, -0.026725832372903824,
+    0.0049484469927847385, -0.0005811923183500767,
+)  # fmt: skip
+"""P of 1 - x - x P(x²); minimax for an error relative to erfc, up to `_FLOAT_BORDER`."""
+_FLOAT_BORDER = 0.9
+_FLOAT_SLOPE = 0.6875
+"""h: about where the degree of S is least for x from `_FLOAT_BORDER` to 10.15."""
+_FLOAT_CENTER = 0.5515244007110596
+"""c."""
+_FLOAT_TAIL = (
+    -1.4899646043777466, 1.1934298276901245, 0.4699118137359619, -1.9695918560028076,
+    -0.27154403924942017, 4.57061243057251, 4.464550495147705,
+)  # fmt: skip
+"""S: minimax, each coefficient rounded to a float before the next ones are fitted."""
+_VANISHED = 1000.0
+"""The bound on x² in the derivative of erfc, see `core.ops.special`."""
+
+
 def emit_erf(w: FunctionWriter, x: Register) -> Register:
     """2/√π ∫₀ˣ exp(-t²) dt."""
     data = _ERROR_FUNCTION[x.type.scalar]
@@ -89,6 +110,8 @@ def emit_erfc(w: FunctionWriter, x: Register) -> Register:
     """1 - erf x, accurate also where it is very small."""
     if x.type.scalar == "double":
         return _erfc(w, x, _TAIL)
+    if w.has_fma:
+        return _erfc_of_float(w, x)
     return w.fptrunc(_erfc(w, w.fpext(x, "double"), _TAIL_FOR_FLOAT), "float")
 
 
@@ -110,6 +133,34 @@ def _erfc(w: FunctionWriter, x: Register, tail: tuple[float, ...]) -> Register:
     large = w.select(negative, w.fsub(like(x, 2.0), large), large)
     is_small = w.fcmp("olt", magnitude, like(x, 0.8))
     return w.select(is_small, w.fsub(like(x, 1.0), _small_erf(w, x)), large)
+
+
+def _erfc_of_float(w: FunctionWriter, x: Register) -> Register:
+    """By fma, which makes the errors of x², of the quotient and of the product cheap to put right."""
+    one = like(x, 1.0)
+    square = w.fmul(x, x)
+    # As in the derivative, which then has its exponential from here, and often the caller wants both.
+    bounded = w.select(w.fcmp("ogt", square, like(x, _VANISHED)), like(x, _VANISHED), square)
+    m, n = exp_parts(w, w.fneg(bounded))
+    # Still finite below, and less than the root of that bound.
+    magnitude = clamp(w, w.fabs(x), 0.0, 31.0)
+    divisor = w.fma(magnitude, like(x, _FLOAT_SLOPE), one)
+    half = like(x, 0.5)
+    t = w.fdiv(half, divisor)
+    # Relative errors: of x² as e⁻ᵉ ≈ 1 - e, and of t, which counts for u also, and so for less, 0.6 on average.
+    lost = w.fma(
+        like(x, 1.2), residual(w, half, t, divisor), residual(w, bounded, magnitude, magnitude)
+    )
+    m = w.fadd(m, w.fma(m, lost, lost))
+    product = w.fma(m, t, t)
+    product_low = w.fma(m, t, w.fsub(t, product))
+    u = w.fma(magnitude, t, like(x, -_FLOAT_CENTER))
+    rest = w.fma(w.fmul(product, u), horner(w, u, _FLOAT_TAIL), product_low)
+    # 2ⁿ comes last, so that there is one rounding where the result is subnormal.
+    large = scale(w, w.fadd(product, rest), n)
+    large = w.select(w.fcmp("olt", x, like(x, 0.0)), w.fsub(like(x, 2.0), large), large)
+    small = w.fma(w.fneg(x), horner(w, square, _FLOAT_SMALL), w.fsub(one, x))
+    return w.select(w.fcmp("olt", magnitude, like(x, _FLOAT_BORDER)), small, large)
 
 
 def _product_over(w: FunctionWriter, x: Register, y: Register, a: Register) -> Register:

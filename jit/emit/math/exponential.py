@@ -88,8 +88,18 @@ _EXPONENTIAL: dict[Scalar, _Exponential] = {
 
 def emit_exp(w: FunctionWriter, x: Register) -> Register:
     """eˣ."""
+    m, n = exp_parts(w, x)
+    return scale(w, w.fadd(m, like(x, 1.0)), n)
+
+
+def exp_parts(w: FunctionWriter, x: Register) -> tuple[Register, Register]:
+    """m and an integer n with eˣ = (1 + m) · 2ⁿ, |m| < 0.42.
+
+    By the instructions of `emit_exp`, so that LLVM computes them once where a body needs eˣ too.
+    """
     data = _EXPONENTIAL[x.type.scalar]
-    return scaled_exp(w, clamp(w, x, data.underflow, data.overflow))
+    n, r = _reduce(w, clamp(w, x, data.underflow, data.overflow), None)
+    return _exp_of_remainder_less_one(w, r), n
 
 
 def emit_expm1(w: FunctionWriter, x: Register) -> Register:

@@ -250,7 +250,7 @@ def test_scalars_and_vectors_share_a_function() -> None:
 
 @pytest.mark.skipif(not host_target().triple.startswith("x86_64"), reason="CPUs of x86-64")
 @pytest.mark.parametrize(("cpu", "fma"), [("haswell", True), ("x86-64", False)])
-@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sin", "erf", "atan", "digamma"])
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sin", "erf", "erfc", "atan", "digamma"])
 def test_older_cpus_give_the_same_bits(name: str, cpu: str, fma: bool) -> None:
     """Without AVX-512; and without fma, with the code that bounds are tested for on this machine."""
     features = "-avx512f" if fma else ""
