@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from ..writer import FunctionWriter, Register, Scalar
 from .exponential import exp_parts, scale, scaled_exp
-from .floats import clamp, horner, like, residual, two_product, two_sum
+from .floats import clamp, horner, like, residual, two_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,36 +121,38 @@ def _small_erf(w: FunctionWriter, x: Register) -> Register:
 
 
 def _erfc(w: FunctionWriter, x: Register, tail: tuple[float, ...]) -> Register:
-    magnitude = clamp(w, w.fabs(x), 0.0, 27.3)
-    square, low = two_product(w, magnitude, magnitude)
-    # 2⁶⁴ too large, so that it is not subnormal before the last rounding.
-    exponential = scaled_exp(w, w.fneg(square), low=w.fneg(low), power=64)
-    four = like(x, 4.0)
-    t = w.fdiv(w.fsub(magnitude, four), w.fadd(magnitude, four))
-    scaled = _product_over(w, exponential, horner(w, t, tail), magnitude)
-    large = w.fmul(scaled, like(x, 2.0**-64))
-    negative = w.fcmp("olt", x, like(x, 0.0))
-    large = w.select(negative, w.fsub(like(x, 2.0), large), large)
+    one, four = like(x, 1.0), like(x, 4.0)
+    m, n, magnitude, lost = _falling_exponential(w, x)
+    m = w.fadd(m, w.multiply_add(m, lost, lost))
+    doubled = w.fadd(magnitude, magnitude)
+    divisor, divisor_low = two_sum(w, one, doubled)
+    # One division for both quotients, whose errors are put right or count for little.
+    beyond = w.fadd(magnitude, four)
+    both = w.fdiv(one, w.fmul(divisor, beyond))
+    reciprocal = w.fmul(beyond, both)
+    t = w.fmul(w.fmul(w.fsub(magnitude, four), divisor), both)
+    series = horner(w, t, tail)
+    product = w.multiply_add(m, series, series)
+    product_low = w.multiply_add(m, series, w.fsub(series, product))
+    quotient = w.fmul(product, reciprocal)
+    remainder = residual(w, product, quotient, divisor)
+    remainder = w.fadd(w.multiply_add(w.fneg(quotient), divisor_low, remainder), product_low)
+    # 2ⁿ comes last, so that there is one rounding where the result is subnormal.
+    large = scale(w, w.multiply_add(remainder, reciprocal, quotient), n)
+    large = w.select(w.fcmp("olt", x, like(x, 0.0)), w.fsub(like(x, 2.0), large), large)
     is_small = w.fcmp("olt", magnitude, like(x, 0.8))
-    return w.select(is_small, w.fsub(like(x, 1.0), _small_erf(w, x)), large)
+    return w.select(is_small, w.fsub(one, _small_erf(w, x)), large)
 
 
 def _erfc_of_float(w: FunctionWriter, x: Register) -> Register:
-    """By fma, which makes the errors of x², of the quotient and of the product cheap to put right."""
+    """By fma, which makes the errors of the quotient and of the product cheap to put right."""
     one = like(x, 1.0)
-    square = w.fmul(x, x)
-    # As in the derivative, which then has its exponential from here, and often the caller wants both.
-    bounded = w.select(w.fcmp("ogt", square, like(x, _VANISHED)), like(x, _VANISHED), square)
-    m, n = exp_parts(w, w.fneg(bounded))
-    # Still finite below, and less than the root of that bound.
-    magnitude = clamp(w, w.fabs(x), 0.0, 31.0)
+    m, n, magnitude, lost = _falling_exponential(w, x)
     divisor = w.fma(magnitude, like(x, _FLOAT_SLOPE), one)
     half = like(x, 0.5)
     t = w.fdiv(half, divisor)
-    # Relative errors: of x² as e⁻ᵉ ≈ 1 - e, and of t, which counts for u also, and so for less, 0.6 on average.
-    lost = w.fma(
-        like(x, 1.2), residual(w, half, t, divisor), residual(w, bounded, magnitude, magnitude)
-    )
+    # An error of t counts for u also, and so for less than itself, 0.6 on average.
+    lost = w.fma(like(x, 1.2), residual(w, half, t, divisor), lost)
     m = w.fadd(m, w.fma(m, lost, lost))
     product = w.fma(m, t, t)
     product_low = w.fma(m, t, w.fsub(t, product))
@@ -159,16 +161,19 @@ def _erfc_of_float(w: FunctionWriter, x: Register) -> Register:
     # 2ⁿ comes last, so that there is one rounding where the result is subnormal.
     large = scale(w, w.fadd(product, rest), n)
     large = w.select(w.fcmp("olt", x, like(x, 0.0)), w.fsub(like(x, 2.0), large), large)
-    small = w.fma(w.fneg(x), horner(w, square, _FLOAT_SMALL), w.fsub(one, x))
+    small = w.fma(w.fneg(x), horner(w, w.fmul(x, x), _FLOAT_SMALL), w.fsub(one, x))
     return w.select(w.fcmp("olt", magnitude, like(x, _FLOAT_BORDER)), small, large)
 
 
-def _product_over(w: FunctionWriter, x: Register, y: Register, a: Register) -> Register:
-    """x y / (1 + 2a), with one rounding in effect."""
-    one, doubled = like(a, 1.0), w.fadd(a, a)
-    divisor, divisor_low = two_sum(w, one, doubled)
-    product, product_low = two_product(w, x, y)
-    quotient = w.fdiv(product, divisor)
-    remainder = residual(w, product, quotient, divisor)
-    remainder = w.fadd(w.multiply_add(w.fneg(quotient), divisor_low, remainder), product_low)
-    return w.fadd(quotient, w.fdiv(remainder, divisor))
+def _falling_exponential(
+    w: FunctionWriter, x: Register
+) -> tuple[Register, Register, Register, Register]:
+    """m, n, a and e with exp(-x²) = (1 + m) · 2ⁿ · (1 + e) for |x| up to where erfc vanishes, a = |x| there.
+
+    By the instructions of erfc's derivative, as both are often wanted. Beyond, all are finite, and 2ⁿ is tiny.
+    """
+    square, bound = w.fmul(x, x), like(x, _VANISHED)
+    square = w.select(w.fcmp("ogt", square, bound), bound, square)
+    m, n = exp_parts(w, w.fneg(square))
+    magnitude = clamp(w, w.fabs(x), 0.0, 31.0)
+    return m, n, magnitude, residual(w, square, magnitude, magnitude)
