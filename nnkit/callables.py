@@ -31,6 +31,7 @@ from .conversion import (
 )
 from .core.errors import InternalError, NNKitError, StagingError
 from .declarations import hints_of, location_of, name_of, parameters_of
+from .forking import COMPILING
 from .reps import Rep, const_beside
 from .specializations import Specializations
 from .staging import lambdas
@@ -46,7 +47,7 @@ class StagedFunction(Rep):
     """A staged function.  `f(x)` and `f[x]` are the same."""
 
     __slots__ = (
-        "__weakref__", "_bound", "_curried", "_entry", "_lock", "_places", "_programs",
+        "__weakref__", "_bound", "_curried", "_entry", "_places", "_programs",
         "_wholes", "declared", "stageable",
     )  # fmt: skip
     is_function: ClassVar[bool] = True
@@ -66,7 +67,6 @@ class StagedFunction(Rep):
         self._curried: dict[Hashable, Sequence[str]] = {}
         self._wholes: dict[Sequence[str], StagedFunction] = {}
         self._bound: dict[tuple[FunctionSpec | None, ...], StagedFunction] = {}
-        self._lock = threading.RLock()
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Stage a call (all arguments Reps), or run (all concrete)."""
@@ -122,7 +122,9 @@ class StagedFunction(Rep):
 
     def asm(self, *arguments: Any) -> str:
         """Its machine code, as assembly."""
-        return self._inspected(arguments).assembly()
+        inspected = self._inspected(arguments)
+        with COMPILING:
+            return inspected.assembly()
 
     def compile(self, *arguments: Any) -> None:
         """Compile for arguments of these shapes, without running."""
@@ -141,7 +143,7 @@ class StagedFunction(Rep):
 
     def clear_cache(self) -> None:
         """Drop all compiled specialisations; the next calls compile anew."""
-        with self._lock:
+        with COMPILING:
             self._entry = self._dispatch
             self._programs.clear()
         self._bound.clear()
@@ -361,7 +363,7 @@ class StagedFunction(Rep):
         """A new specialisation, which becomes the first to be tried."""
         # runs the user's function: not under the lock
         specialization = self._specialization(values)
-        with self._lock:
+        with COMPILING:
             known = self._programs.find(key)
             if known is None:
                 known = specialization.compiled(self._refuse, self.stageable.name)

@@ -51,7 +51,7 @@ from .user_calls import StagingLock, call_user, of_python
 
 _Callee = TypeVar("_Callee", bound=Callee)
 
-_STAGING = StagingLock()
+STAGING = StagingLock()
 """Held while a Python function is run: it may stage others, so that one lock each could deadlock."""
 
 
@@ -102,7 +102,7 @@ class Lambda(Stageable):
         if known is not None:
             return known
         self.check(specs)
-        with _STAGING:
+        with STAGING:
             known = self.traces.get(specs)
             return known if known is not None else self._trace_once(specs)
 

@@ -148,3 +148,71 @@ def test_child_processes_compute_the_same(method: str) -> None:
     busy.join()
     assert child.exitcode == 0
     assert all_of(4) == wanted
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_a_child_compiles_though_another_thread_did_when_it_was_forked() -> None:
+    done = threading.Event()
+
+    def compile_all_the_time() -> None:
+        extent = 1
+        while not done.is_set():
+            extent += 1
+            fresh = nk.staged(lambda x: nk.exp(x) + extent)  # noqa: B023  # staged at once
+            fresh(Tensor1D(np.zeros(extent % 50 + 1)))
+
+    thread = threading.Thread(target=compile_all_the_time)
+    thread.start()
+    context = multiprocessing.get_context("fork")
+    try:
+        for k in range(10):
+            here, there = context.Pipe(duplex=False)
+            child = context.Process(target=_compile_and_send, args=(k, there))
+            child.start()
+            there.close()
+            assert here.poll(30), "the child does not answer"
+            assert here.recv() == [float(k + 1)] * 3
+            child.join()
+    finally:
+        done.set()
+        thread.join()
+
+
+def _compile_and_send(k: int, pipe: Any) -> None:
+    @nk.staged
+    def fresh(x: Rep[Tensor1D[f64]]) -> Rep[Tensor1D[f64]]:
+        return nk.cos(x) + float(k)
+
+    pipe.send(fresh(Tensor1D(np.zeros(3))).numpy().tolist())
+    pipe.close()
+
+
+def test_recursion_ends_at_the_stack_of_its_thread() -> None:
+    """Compiled in this thread, and called in smaller and larger ones."""
+    assert powered(4) == 5.0**4
+    depths: dict[int, int] = {}
+
+    def fail(size: int) -> None:
+        with pytest.raises(nk.RecursionDepthError, match="more than"):
+            power(f32(1.5), i64(-5))
+        low, high = 1, 1 << 24
+        while high - low > max(low // 8, 1):  # how deep it goes
+            middle = (low + high) // 2
+            try:
+                power(f32(1.0), i64(middle))
+                low = middle
+            except nk.RecursionDepthError:
+                high = middle
+        depths[size] = low
+
+    for size in (64 << 10, 256 << 10, 1 << 20, 16 << 20):
+        before = threading.stack_size(size)
+        try:
+            thread = threading.Thread(target=fail, args=(size,))
+            thread.start()
+            thread.join()
+        finally:
+            threading.stack_size(before)
+    found = [depths[size] for size in sorted(depths)]
+    assert found == sorted(found) and found[0] > 200 and found[-1] > 10 * found[1]

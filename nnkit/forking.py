@@ -1,0 +1,30 @@
+"""Child processes that are forked while other threads stage or compile.
+
+A child has only the thread that forked: what another one holds is never released there, and what it was making stays
+half made. So a fork waits until nobody stages or compiles, as that of Python waits for imports.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Final
+
+from .staging.lambdas import STAGING
+
+COMPILING: Final = threading.RLock()
+"""Held while a specialisation is compiled; never while one waits for `STAGING`."""
+
+
+def _before() -> None:
+    STAGING.__enter__()
+    COMPILING.acquire()
+
+
+def _after() -> None:
+    COMPILING.release()
+    STAGING.__exit__()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after)
