@@ -151,7 +151,7 @@ FUNCTIONS: dict[str, Row] = {
     "logistic": Row(1.5, 1.5, _logistic, (0, 0.5, 0.5, 1), ((-2, 2), (-40, 40), (-750, 0)), _OVERFLOWS),
     "erf": Row(1.4, 1.5, mpmath.erf, (-1, -0.0, 0, 1), ((-1, 1), (-6, 6)), (0.9, 3.95, 5.95)),
     "erfc": Row(2, 2.8, _erfc, (2, 1, 1, 0), ((-1.5, 1.5), (-6, 6), (0, 28)),
-                (0.8, 0.9, 1.54156, 7.6978, 10.054, 9.19, 26.54, 27.226)),
+                (0.8, 0.89, 1.54156, 7.6978, 10.054, 9.19, 26.54, 27.226)),
     "lgamma": Row(0.51, 1.2, _log_gamma, (_INF, _INF, _INF, _INF), _GAMMAS, _GAMMA_ROOTS, _digamma, _INF),
     "digamma": Row(0.51, 2.2, _digamma, (_NAN, _INF, -_INF, _INF), _GAMMAS, _DIGAMMA_ROOTS, _trigamma),
     "trigamma": Row(0.51, 2.2, _trigamma, (_NAN, _INF, _INF, 0), _GAMMAS, _DIGAMMA_ROOTS, None, _INF),
