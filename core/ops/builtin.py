@@ -121,8 +121,11 @@ def _sigmoid(b: Emitter, x: Value) -> Value:
     small = b.emit(Exp(), b.emit(Select(), x, b.emit(Negate(), x), is_negative))
     one = number(b, x, 1)
     part = b.emit(Divide(), one, b.emit(Add(), small, one))
-    lost = b.emit(Multiply(), small, b.emit(Multiply(), small, part))
-    return b.emit(Select(), b.emit(Subtract(), small, lost), part, is_negative)
+    product = b.emit(Multiply(), small, part)
+    lower = b.emit(Subtract(), small, b.emit(Multiply(), small, product))
+    # the derivatives of that are dearer, and no better
+    lower = b.emit(StraightThrough(), lower, product)
+    return b.emit(Select(), lower, part, is_negative)
 
 
 def _relu(b: Emitter, x: Value) -> Value:

@@ -8,7 +8,8 @@
    whenever they come to more than `LONG`. A call is paid for where the callee begins.
 
 So code that is short, as it stands, has no safepoint. The numbers are those of a core of 3 to 4 GHz, measured with
-AVX-512; another machine may be some times slower, and the order of magnitude is all that anybody asks for.
+AVX-512 over 4 million elements: estimates were between a fifth of the time (transposing) and twice it, and for lgamma
+a fortieth. Another machine may be some times slower: the order of magnitude is all that anybody asks for.
 Source: the name, and polls at back edges and entries, are LLVM's (docs/Statepoints).
 """
 
@@ -29,19 +30,19 @@ from ..ops.scan import Scan
 from ..types import DType
 from .ops import Gemm, Loops
 
-LONG: Final = 1_000_000
+LONG: Final = 2_000_000
 """Nanoseconds: below, nobody waits for a program, and giving up the GIL costs more than it gives."""
 
-_OPERATION: Final = 0.4
+_OPERATION: Final = 0.25
 """One operation, or one access, of a scalar or vector loop whose data are in the nearest cache."""
 
-_BYTE: Final = 0.1
-"""To or from memory: 10 GB/s on one core."""
+_BYTE: Final = 0.04
+"""To or from memory: 25 GB/s on one core."""
 
-_PRODUCT: Final = 0.02
-"""One multiplication and addition of a product in f32 by the BLAS: 100 GF/s."""
+_PRODUCT: Final = 0.01
+"""One multiplication and addition of a product in f32 by the BLAS: 200 GF/s."""
 
-_SCANNED: Final = 1.0
+_SCANNED: Final = 0.6
 """One element of a running sum, which waits for the one before it."""
 
 _CALL: Final = 10.0

@@ -64,9 +64,9 @@ class Failure:
 
     label: str
     code: Register
-    first: Register | None = None
-    second: Register | None = None
-    failed: Register | None = None
+    first: Register
+    second: Register
+    failed: Register
 
 
 @dataclass
@@ -75,6 +75,9 @@ class Checks:
 
     sites: list[CheckSite] = field(default_factory=list[CheckSite])
     failures: list[Failure] = field(default_factory=list[Failure])
+    passed: list[tuple[Register, str]] = field(default_factory=list[tuple[Register, str]])
+    """Codes of other functions to return, each with the block that control comes from."""
+    _passing: str = ""
 
     def add(self, site: CheckSite) -> int:
         """The number of a new site."""
@@ -99,8 +102,11 @@ class Checks:
 
     def pass_on(self, w: FunctionWriter, code: Register) -> None:
         """Go on only if the function that returned `code` has not failed."""
-        label = self._branch(w, w.icmp("ne", code, constant(I64, 0)))
-        self.failures.append(Failure(label, code))
+        self._passing = self._passing or w.new_label("failed")
+        goes_on = w.new_label("done")
+        self.passed.append((code, w.block))
+        w.branch_if(w.icmp("ne", code, constant(I64, 0)), self._passing, goes_on)
+        w.begin(goes_on)
 
     def write_failures(
         self, w: FunctionWriter, report: Register, leave: Callable[[Register], None]
@@ -111,10 +117,15 @@ class Checks:
         """
         for failure in self.failures:
             w.begin(failure.label)
-            if failure.first is not None and failure.second is not None:
-                w.store(_first_failed(w, failure.first, failure.failed), report)
-                w.store(failure.second, w.offset(report, 8))
+            w.store(_first_failed(w, failure.first, failure.failed), report)
+            w.store(failure.second, w.offset(report, 8))
             leave(failure.code)
+        if self.passed:
+            w.begin(self._passing)
+            code = w.phi(I64)
+            for value, block in self.passed:
+                code.add_incoming(value, block)
+            leave(code.register)
 
     def _branch(self, w: FunctionWriter, failed: Register) -> str:
         stops, goes_on = w.new_label("outside"), w.new_label("inside")
@@ -123,10 +134,10 @@ class Checks:
         return stops
 
 
-def _first_failed(w: FunctionWriter, numbers: Register, failed: Register | None) -> Register:
+def _first_failed(w: FunctionWriter, numbers: Register, failed: Register) -> Register:
     """The number in the first lane that failed."""
     lanes = numbers.type.lanes
-    if lanes == 1 or failed is None:
+    if lanes == 1:
         return numbers
     order = w.lane_numbers("i32", lanes)
     last = constant(order.type, lanes - 1)

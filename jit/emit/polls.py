@@ -1,7 +1,7 @@
 """Writes polls: where code that runs long looks whether it is to stop, and gives up the GIL.
 
     fuel -= nanoseconds                 at the safepoints, by what runs until the next one
-    if fuel ran out: poll               a millisecond after the start, then every 10
+    if fuel ran out: poll               two milliseconds after the start, then every 10
 
 1. The first poll gives up the GIL. So short runs keep it, which is cheaper for all: who gives it up waits for it
    behind every thread that computes in Python, 5 ms each.
@@ -31,7 +31,7 @@ from .writer import I32, I64, PTR, FunctionWriter, ModuleWriter, Parameter, Regi
 PERIOD: Final = 200_000_000
 """Nanoseconds between two looks for signals: taking the GIL back can cost 5 ms where other threads run Python."""
 
-_LATER: Final = 10 * LONG
+_LATER: Final = 5 * LONG
 """Fuel after a poll; where an estimate is ten times too small, signals still wait no longer than `PERIOD` or so."""
 
 BLOCK: Final = 50_000
