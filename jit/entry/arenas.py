@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ..emit.head import NOBODY, OWNER
+from ..emit.head import HOLDS_GIL, NOBODY, OWNER
 from ..emit.writer import I64, PTR, FunctionWriter, ModuleWriter, Register, constant
 from .access import NULL, QUICKLY_COMPILED, call_rarely
 
@@ -63,6 +63,8 @@ def take_arena(
     for source, arena, made in ((before, own, NULL), (last, moved, allocated)):
         address.add_incoming(arena, source)
         block.add_incoming(made, source)
+    # at once: the kernel may run Python code before it says so itself, to find the end of its stack
+    w.store(constant(I64, HOLDS_GIL), w.offset(address.register, OWNER))
     return Arena(address.register, block.register)
 
 
