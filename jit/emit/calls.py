@@ -141,8 +141,9 @@ def _kernel(
         leave = _giving_back(shared, w, chain, leave)
     k = Kernel(shared, w, report, [frame], limit, leave, addresses, checks, chain)
     if shared.process is not None and shared.polls:
-        begin = Polls.begin_callee if is_called else Polls.begin_kernel
-        k.polls = begin(shared.module, w, report, checks, shared.process, function)
+        k.polls = Polls.begin(
+            shared.module, w, report, checks, shared.process, function, is_called=is_called
+        )
         if is_called:
             k.leave = k.polls.before_return(leave)
     return k

@@ -64,7 +64,7 @@ class Polls:
     fuel: Register
 
     @classmethod
-    def begin_kernel(
+    def begin(
         cls,
         module: ModuleWriter,
         w: FunctionWriter,
@@ -72,31 +72,20 @@ class Polls:
         checks: Checks,
         process: Process,
         function: Function,
+        *,
+        is_called: bool,
     ) -> Polls:
-        """Those of a kernel, which holds the GIL, at its start."""
-        safepoints, entry = Safepoints(function), function.entry
-        w.store(constant(I64, HOLDS_GIL), w.offset(head, OWNER))
-        w.store(constant(I64, 0), w.offset(head, SIGNALS))
+        """Those of a function, at its start: of a kernel, which holds the GIL, or of one that others call."""
+        safepoints = Safepoints(function)
         polls = cls(module, w, head, checks, process, safepoints, _fuel(w, head, safepoints))
-        start = safepoints.at_start(entry)  # at most LONG, or it would have been divided
-        w.store(constant(I64, max(LONG - start, 0)), polls.fuel)
-        return polls
-
-    @classmethod
-    def begin_callee(
-        cls,
-        module: ModuleWriter,
-        w: FunctionWriter,
-        head: Register,
-        checks: Checks,
-        process: Process,
-        function: Function,
-    ) -> Polls:
-        """Those of a function that is called, at its start."""
-        safepoints, entry = Safepoints(function), function.entry
-        polls = cls(module, w, head, checks, process, safepoints, _fuel(w, head, safepoints))
-        polls.receive()
-        polls.spend(safepoints.at_start(entry) + _CALL)
+        start = safepoints.at_start(function.entry)
+        if is_called:
+            polls.receive()
+            polls.spend(start + _CALL)
+        else:
+            w.store(constant(I64, HOLDS_GIL), w.offset(head, OWNER))
+            w.store(constant(I64, 0), w.offset(head, SIGNALS))
+            w.store(constant(I64, max(LONG - start, 0)), polls.fuel)  # start is LONG at most
         return polls
 
     def spend(self, nanoseconds: int) -> None:
