@@ -34,7 +34,7 @@ _P = ParamSpec("_P")
 
 
 def _in_f32(function: Callable[_P, Rep]) -> Callable[_P, Rep]:
-    """The function, computed in f32 where its first argument is f16 or bf16, whose squares and sums overflow."""
+    """The function, computed in f32 where its first argument is f16 or bf16: there squares overflow, errors add up."""
 
     @wraps(function)
     def wide(*args: _P.args, **kwargs: _P.kwargs) -> Rep:
@@ -49,6 +49,7 @@ def _in_f32(function: Callable[_P, Rep]) -> Callable[_P, Rep]:
     return wide
 
 
+@_in_f32
 def sigmoid(x: Any, /) -> Rep:
     """1 / (1 + e⁻ˣ), without overflow on either side."""
     rep = as_rep(x)
@@ -60,6 +61,7 @@ def sigmoid(x: Any, /) -> Rep:
     return select(negative, lower, part)
 
 
+@_in_f32
 def softplus(x: Any, /) -> Rep:
     """log(1 + eˣ), without overflow; its derivatives are those of `sigmoid`."""
     rep = as_rep(x)
@@ -77,6 +79,7 @@ def logaddexp(x: Any, y: Any, /) -> Rep:
     return select(value == -math.inf, -math.inf, value)
 
 
+@_in_f32
 def gelu(x: Any, /) -> Rep:
     """x · Φ(x) with Φ of the normal distribution, by erfc, which has all its digits where Φ vanishes."""
     rep = as_rep(x)

@@ -259,7 +259,7 @@ def _wide(b: Emitter, x: Value) -> Value:
 
 
 def _in_f32(rule: Rule) -> Rule:
-    """The rule, with 16-bit floats computed as f32: their squares and sums overflow."""
+    """The rule, with 16-bit floats computed as f32: their squares and sums overflow, their errors add up."""
 
     def wide(b: Emitter, x: Value) -> Value:
         return _narrow(b, rule(b, _wide(b, x)), x)
@@ -274,12 +274,12 @@ def _narrow(b: Emitter, y: Value, x: Value) -> Value:
 
 BUILTINS: Mapping[str, Definition] = MappingProxyType(
     {
-        "sigmoid": Definition(_sigmoid),
-        "logistic": Definition(_sigmoid),
+        "sigmoid": Definition(_in_f32(_sigmoid)),
+        "logistic": Definition(_in_f32(_sigmoid)),
         "relu": Definition(_relu, accepts=_NUMERIC),
-        "softplus": Definition(_softplus),
-        "silu": Definition(_silu),
-        "gelu": Definition(_gelu),
+        "softplus": Definition(_in_f32(_softplus)),
+        "silu": Definition(_in_f32(_silu)),
+        "gelu": Definition(_in_f32(_gelu)),
         "softmax": Definition(_in_f32(_softmax), has_axis=True),
         "logSoftmax": Definition(_in_f32(_log_softmax), has_axis=True),
         "logSumExp": Definition(_in_f32(_log_sum_exp), has_axis=True),
