@@ -30,14 +30,14 @@ test: $(STAMP)-test  ## every check: format, lint, both type checkers, all tests
 	$(BIN)/mypy
 	$(BIN)/mypy examples stubs/generate.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/pytest -q -n 2 --dist loadfile
+	$(BIN)/pytest -q -n 2 --dist loadfile --max-worker-restart=0
 
 check: $(STAMP)-test  ## the quick loop: as test, without the slow tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
+	$(BIN)/pytest -q -n 2 --dist loadfile --max-worker-restart=0 -m "not slow"
 
 fmt: $(STAMP)-test  ## format the code and mend what the linter can, write the stubs, docs/ops.md and docs/passes.md anew
 	$(BIN)/python stubs/generate.py
