@@ -19,6 +19,7 @@ import numpy as np
 from ..core.errors import InternalError, UnsupportedError
 from ..core.ir import Function
 from ..core.schedule.target import Target
+from ..core.thread_stack import current_stack
 from ..core.types import written
 from . import entry
 from .emit.program import Program, emit_program
@@ -28,7 +29,6 @@ from .entry import Signature, bind, entry_text
 from .llvm import LLVMError, assembly, compile_module, host_target
 from .runtime.blas import find_blas
 from .runtime.process import this_process
-from .runtime.stack import current_stack
 
 KERNEL = "kernel"
 ENTRY = "entry"

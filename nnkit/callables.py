@@ -41,6 +41,7 @@ from .staging.primitive import located
 from .staging.recursion import is_unfinished
 from .staging.rep import Rep as StagedRep
 from .staging.spec import FunctionSpec, Spec, TupleSpec
+from .staging.user_calls import call_with_large_stack
 
 
 class StagedFunction(Rep):
@@ -154,7 +155,8 @@ class StagedFunction(Rep):
         if any(map(is_staged_function, arguments)):
             data = [one for one in arguments if not is_staged_function(one)]
             return self._of_data(arguments)._inspected(data)
-        return self._specialization(self._values(arguments, specs=True))
+        values = self._values(arguments, specs=True)
+        return call_with_large_stack(self._specialization, values)
 
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         if keywords:
@@ -362,7 +364,7 @@ class StagedFunction(Rep):
     def _compile(self, key: Hashable, values: Sequence[Any]) -> Program:
         """A new specialisation, which becomes the first to be tried."""
         # runs the user's function: not under the lock
-        specialization = self._specialization(values)
+        specialization = call_with_large_stack(self._specialization, values)
         with COMPILING:
             known = self._programs.find(key)
             if known is None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from .core.ir import Function, Module
 from .staging.expression import Callee
 from .staging.spec import Spec
+from .staging.user_calls import call_with_large_stack
 
 
 class Program(Protocol):
@@ -43,31 +44,32 @@ class Specialization:
 
         Raises: StagingError when there is no such stage.
         """
-        found: tuple[Module, Function] = _stages().module_at(self, stage)
+        found: tuple[Module, Function] = _on_stages("module_at", self, stage)
         return found
 
     def text(self, stage: str) -> str:
         """The module at the end of `stage`, as text."""
-        text: str = _stages().printed(self, stage)
+        text: str = _on_stages("printed", self, stage)
         return text
 
     def llvm(self) -> str:
         """The LLVM IR of the kernel."""
-        text: str = _stages().llvm_text(self)
+        text: str = _on_stages("llvm_text", self)
         return text
 
     def assembly(self) -> str:
         """The machine code of the kernel."""
-        text: str = _stages().assembly_text(self)
+        text: str = _on_stages("assembly_text", self)
         return text
 
     def compiled(self, fallback: Callable[..., Any], name: str) -> Program:
         """Native code on concrete values; `fallback` sees to arguments that do not fit."""
-        program: Program = _stages().compiled(self, fallback, name)
+        program: Program = _on_stages("compiled", self, fallback, name)
         return program
 
 
-def _stages() -> Any:
+def _on_stages(name: str, *arguments: Any) -> Any:
+    """What the function of `nnkit.stages` with this name returns."""
     from . import stages  # noqa: PLC0415  # the passes and LLVM load when they are needed
 
-    return stages
+    return call_with_large_stack(getattr(stages, name), *arguments)

@@ -16,6 +16,7 @@ from .core.errors import InternalError, RecursionDepthError, StagingError
 from .core.ir import Function, Module
 from .core.passes.pipeline import run_pipeline
 from .core.schedule.target import Target
+from .core.signal_handlers import pass_on
 from .core.text import print_module
 from .core.types import TensorType, Type, elements_of
 from .core.verify import verify
@@ -74,6 +75,7 @@ def check(module: Module, stage: str) -> None:
         try:
             verify(module)
         except Exception as error:
+            pass_on(error)
             raise InternalError(f"after stage {stage!r}: {error}") from error
 
 

@@ -12,9 +12,10 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FrameType, TracebackType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from ..core.errors import NNKitError, StagingError
+from ..core.thread_stack import current_stack
 from .expression import Trace, active_traces, adopt_traces, at
 from .location import DefinitionLocation, SourceLocation, is_own_file
 from .primitive import located
@@ -28,6 +29,11 @@ memory does.  As many regions may nest in the text form."""
 _MANY: Final = MOST_NESTED // 10
 """A function that is called so often inside itself is a recursion."""
 
+
+_T = TypeVar("_T")
+_LARGE: Final = 1 << 20
+"""Bytes of C stack with room for everything up to machine code. Measured for tracing alone: 64 KiB end at 30 staged
+functions inside each other, 96 KiB hold 300 of them."""
 
 _UNASKED: Final = 1
 """So many calls inside each other are made without asking for room, which takes 0.7 µs: most programs have no more."""
@@ -62,6 +68,18 @@ def call_user(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
         return call_in_segment(_continued, _handed(), function, arguments)
     finally:
         calls.pop()
+
+
+def call_with_large_stack(function: Callable[..., _T], *arguments: Any) -> _T:
+    """What `function` returns: in a thread of its own, where the stack of this one is small.
+
+    Tracing, passes and LLVM recurse a little, through C code that asks nobody whether there is room.
+    """
+    stack = current_stack()
+    if stack is None or stack.high - stack.low >= _LARGE:
+        return function(*arguments)
+    result: _T = call_in_segment(_continued, _handed(), function, arguments)
+    return result
 
 
 class StagingLock:

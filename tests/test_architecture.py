@@ -33,7 +33,7 @@ BY_NAME = {
 }
 """Files that import a module by its name as text, where no checker follows."""
 LAYERS = [
-    {"errors", "types", "nearest", "location"},
+    {"errors", "types", "nearest", "location", "signal_handlers", "thread_stack"},
     {"ir"},
     {"ops"},
     {"analysis"},

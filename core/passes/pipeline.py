@@ -27,6 +27,7 @@ from ..errors import (
     VerifyError,
 )
 from ..ir import Module
+from ..signal_handlers import pass_on
 from .base import Pass, apply_pass
 from .canonicalize import Canonicalize
 from .constant_propagation import ConstantPropagation
@@ -197,6 +198,7 @@ def _apply(a_pass: Pass, module: Module, analyses: Analyses, verifier: Verifier 
     except (UnsupportedError, VerifyError, DifferentiationError, MemoryError):
         raise
     except Exception as error:
+        pass_on(error)
         if verifier is not None:
             try:
                 verifier(module)

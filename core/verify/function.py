@@ -18,6 +18,7 @@ from typing import NamedTuple
 from ..analysis import ControlFlow
 from ..ir import Block, Function, Instruction, Module, Region, Value
 from ..ops import Literal, Nest, Return, Yield
+from ..signal_handlers import pass_on
 from ..text.lexer import written
 from ..text.printer import print_instruction, value_names
 from ..text.spelling import in_text_form
@@ -92,6 +93,7 @@ class FunctionCheck:
             try:
                 inner = next(stack[-1], None)
             except Exception as error:
+                pass_on(error)
                 self.found += placed([_malformed(error)], self.function.location)
                 return self.found
             if inner is None:
@@ -280,6 +282,7 @@ def guarded(messages: Iterable[str]) -> list[str]:
     try:
         found.extend(messages)
     except Exception as error:
+        pass_on(error)
         found.append(_malformed(error))
     return found
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...core.signal_handlers import pass_on
 from . import capi, layout
 from .layout import Array, pointer_at, slot_offset, word_at
 
@@ -34,6 +35,7 @@ def unsupported_reason() -> str | None:
         try:
             reason = next(check(), None)
         except Exception as error:  # whatever it is, something is not as expected
+            pass_on(error)
             reason = f"{check.__name__} failed: {error!r}"
         if reason is not None:
             return reason

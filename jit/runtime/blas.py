@@ -20,6 +20,8 @@ from typing import Any, Final
 import numpy as np
 import threadpoolctl
 
+from ...core.signal_handlers import pass_on
+
 FUNCTIONS: Final = ("sgemm", "dgemm", "sgemv", "dgemv")
 THREAD_CONTROL: Final = ("get_num_threads", "set_num_threads")
 ROW_MAJOR: Final = 101
@@ -60,7 +62,8 @@ def _libraries() -> list[str]:
     """The paths of the libraries that may be a BLAS."""
     try:
         known = threadpoolctl.threadpool_info()
-    except Exception:  # whatever it stumbles over, matrix products must not
+    except Exception as error:  # whatever it stumbles over, matrix products must not
+        pass_on(error)
         return _mapped_libraries()
     return [str(library["filepath"]) for library in known if library.get("user_api") == "blas"]
 

@@ -162,6 +162,26 @@ def test_a_handler_that_returns_changes_nothing_and_may_call_the_same_function()
     assert found and all(found)
 
 
+def test_what_a_handler_raises_during_compilation_is_raised_as_it_is() -> None:
+    """At moments all over tracing, passes and LLVM; the function can be compiled afterwards."""
+    x = Tensor2D(np.ones((3, 4)))
+    stopped = 0
+    for moment in np.linspace(0.001, 0.12, 25):
+
+        @nk.staged
+        def model(x: Rep[Tensor2D[f64]]) -> Rep[Tensor2D[f64]]:
+            return nk.softmax(nk.tanh(x) @ x.T, axis=1)
+
+        slope = nk.gradient(of=model, wrt=0)
+        try:
+            with alarm(stop, float(moment)):
+                slope(x)
+        except Stopped:
+            stopped += 1
+        assert slope(x).numpy().shape == (3, 4)
+    assert stopped
+
+
 def test_a_stopped_program_gives_its_memory_back() -> None:
     """Recursion with an arena on the heap in each call, stopped in the middle."""
 

@@ -104,17 +104,23 @@ def test_errors_name_the_line_of_the_user(depth: int) -> None:
     )
 
 
-@pytest.mark.parametrize("kibibytes", [256, 512])
+@pytest.mark.parametrize("kibibytes", [64, 256, 2048])
 def test_threads_with_small_stacks_stage_as_deeply(kibibytes: int) -> None:
     found: list[str] = []
+    results: list[float] = []
+
+    def work() -> None:
+        found.append(chain(500).ir(X))
+        results.extend(chain(100)(np.ones(2)).numpy())
+
     before = threading.stack_size(kibibytes << 10)
     try:
-        thread = threading.Thread(target=lambda: found.append(chain(500).ir(X)))
+        thread = threading.Thread(target=work)
         thread.start()
         thread.join()
     finally:
         threading.stack_size(before)
-    assert found[0].count("func @") == 501
+    assert found[0].count("func @") == 501 and len(results) == 2
 
 
 def test_threads_that_stage_the_same_functions_wait_for_each_other() -> None:
