@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import signal
 from collections.abc import Iterator
 from types import CodeType
@@ -25,7 +26,7 @@ def _codes_of_handlers() -> Iterator[CodeType]:
     for number in signal.valid_signals():
         handler: Any = signal.getsignal(number)
         while handler is not None:
-            for function in (handler, vars(type(handler)).get("__call__")):
+            for function in (handler, inspect.getattr_static(handler, "__call__", None)):
                 code = getattr(function, "__code__", None)
                 if isinstance(code, CodeType):
                     yield code
