@@ -15,6 +15,7 @@ and to chain, only to add; of two threads that put something in front at once, o
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -43,12 +44,13 @@ def set_cache_limit(count: int, /) -> int:
     """Let every staged function keep at most `count` compiled specialisations; the limit before is returned.
 
     A function that has more drops those that were not used for longest when it next compiles one.
-    Raises: ValueError for less than 1.
+    Raises: ValueError for less than 1; TypeError for what is no whole number.
 
     >>> previous = set_cache_limit(1000)
     >>> set_cache_limit(previous)
     1000
     """
+    count = operator.index(count)
     if count < 1:
         raise ValueError(f"a staged function keeps at least 1 specialisation, not {count}")
     previous, LIMIT.count = LIMIT.count, count

@@ -87,14 +87,15 @@ class _Walk:
         self.activity = activity
         self.masks: dict[Value, Masks] = {}
         self.spans = Spans()
+        body = straight_line(function)
         first = 0
-        for parameter in function.parameters:
+        for parameter in body.arguments:
             count = leaf_count([parameter.type])
             self.masks[parameter] = only_floats(
                 parameter.type, [1 << (first + position) for position in range(count)]
             )
             first += count
-        run_nested(self.block(straight_line(function)))
+        run_nested(self.block(body))
 
     def block(self, block: Block) -> Nested:
         """Visit the instructions in order, bodies of loops until nothing grows."""

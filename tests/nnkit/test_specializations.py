@@ -202,6 +202,8 @@ def test_a_limit_that_is_none() -> None:
     for count in (0, -1):
         with pytest.raises(ValueError, match="at least 1 specialisation"):
             set_cache_limit(count)
+    with pytest.raises(TypeError, match="'str' object cannot be interpreted as an integer"):
+        set_cache_limit("many")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert LIMIT.count == 256
 
 

@@ -7,7 +7,7 @@ import pytest
 from nnkit.core.autodiff.order import declarations_in_order
 from nnkit.core.errors import DifferentiationError, UnsupportedError
 from nnkit.core.evaluate import evaluate
-from nnkit.core.ir import Function, GradientOf, Module
+from nnkit.core.ir import Extern, Function, GradientOf, Module, TangentOf
 from nnkit.core.types import FunctionType
 
 from .building import Term, call, declare, define, differentiate, tensor
@@ -71,6 +71,20 @@ def test_a_primal_without_body() -> None:
     module.add(Function("f", SCALARS))
     declare(module, "df", "f")
     with pytest.raises(UnsupportedError, match="@f has no body, so it cannot be differentiated"):
+        differentiate(module)
+
+
+@pytest.mark.parametrize("mode", [GradientOf("f"), TangentOf("f")])
+def test_a_callee_defined_elsewhere(mode: GradientOf | TangentOf) -> None:
+    module = Module()
+    elsewhere = Function("g", SCALARS, declaration=Extern())
+    module.add(elsewhere)
+    define(module, "f", [tensor()], lambda x: call(elsewhere, x))
+    primal = module.functions["f"]
+    count = 2 if isinstance(mode, TangentOf) else 1
+    type = FunctionType((tensor(),) * count, primal.type.result)
+    module.add(Function("df", type, declaration=mode))
+    with pytest.raises(UnsupportedError, match="@g has no body, so it cannot be differentiated"):
         differentiate(module)
 
 
