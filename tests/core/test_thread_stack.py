@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from nnkit.core.thread_stack import MOST, ROOM, Stack, current_stack
+
+from ..threads import run_in_thread
 
 
 def in_thread(size: int) -> Stack:
     """The stack of a new thread that asked for `size` bytes."""
     found: list[Stack | None] = []
-    before = threading.stack_size(size)
-    try:
-        thread = threading.Thread(target=lambda: found.append(current_stack()))
-        thread.start()
-        thread.join()
-    finally:
-        threading.stack_size(before)
+    run_in_thread(size, lambda: found.append(current_stack()))
     assert found[0] is not None
     return found[0]
 

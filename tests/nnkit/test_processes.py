@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import threading
@@ -14,6 +15,8 @@ import threadpoolctl
 
 import nnkit as nk
 from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f32, f64, i64
+
+from ..threads import run_in_thread
 
 THREADS = 16
 
@@ -207,12 +210,6 @@ def test_recursion_ends_at_the_stack_of_its_thread() -> None:
         depths[size] = low
 
     for size in (64 << 10, 256 << 10, 1 << 20, 16 << 20):
-        before = threading.stack_size(size)
-        try:
-            thread = threading.Thread(target=fail, args=(size,))
-            thread.start()
-            thread.join()
-        finally:
-            threading.stack_size(before)
+        run_in_thread(size, functools.partial(fail, size))
     found = [depths[size] for size in sorted(depths)]
     assert found == sorted(found) and found[0] > 200 and found[-1] > 10 * found[1]

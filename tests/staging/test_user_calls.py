@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 import time
@@ -15,6 +14,8 @@ import pytest
 import nnkit as nk
 from nnkit import StagingError, cond, f64, spec, staged
 from nnkit.staging.user_calls import MOST_NESTED, StagingLock, call_user
+
+from ..threads import run_in_thread
 
 X = spec((2,), f64)
 
@@ -111,24 +112,10 @@ def test_threads_with_small_stacks_stage_as_deeply(kibibytes: int) -> None:
     results: list[float] = []
 
     def work() -> None:
-        """Without Python's collector, which overflows 64 KiB itself if others have left deep garbage (3.13)."""
-        gc.disable()
-        try:
-            stage()
-        finally:
-            gc.enable()
-
-    def stage() -> None:
         found.append(chain(500).ir(X))
         results.extend(chain(100)(np.ones(2)).numpy())
 
-    before = threading.stack_size(kibibytes << 10)
-    try:
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-    finally:
-        threading.stack_size(before)
+    run_in_thread(kibibytes << 10, work)
     assert found[0].count("func @") == 501 and len(results) == 2
 
 
