@@ -10,7 +10,7 @@ OUT := examples/out
 MISTAKE := build/mistake.py
 
 .DEFAULT_GOAL := help
-.PHONY: run test check fmt bench fuzz clean help
+.PHONY: run test check fmt bench irdiff fuzz clean help
 
 # a line of examples/digits.py ends with `# mistake: ...`: what to write instead to make one
 run: $(STAMP)-run  ## train a typed classifier on handwritten digits, after mypy has checked it
@@ -48,6 +48,9 @@ fmt: $(STAMP)-test  ## format the code and mend what the linter can, write the s
 
 bench: $(STAMP)-bench  ## compare with JAX and PyTorch, a table in Markdown
 	$(BIN)/python -m benchmarks
+
+irdiff: $(STAMP)-test  ## compare the LLVM code of all examples and tests with that of another commit: make irdiff BASE=main
+	$(BIN)/python -m benchmarks.irdiff $(or $(BASE),HEAD)
 
 fuzz: $(STAMP)-test  ## 10,000 texts with mistakes, kernels between guard pages, and the property tests with many more random programs
 	$(BIN)/pytest -q --hypothesis-profile=fuzz tests/fuzz

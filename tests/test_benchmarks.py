@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import irdiff
 from benchmarks.problems import PROBLEMS, Problem
 from benchmarks.process import MEASURED
 from benchmarks.report import Row, mebibytes, seconds, table
@@ -16,6 +17,25 @@ from benchmarks.timing import Spread, alternate, calibrate
 from benchmarks.workloads_nnkit import BUILD, to_numpy
 
 ROOT = Path(__file__).parent.parent
+
+
+def test_differences_of_code_are_named_by_their_test(capsys: pytest.CaptureFixture[str]) -> None:
+    base = {"test_a": ["x\ny"], "test_b": ["z"], "test_c": []}
+    assert irdiff.report(base, base, lines=5) == 0
+    assert irdiff.report(base, {"test_a": ["x\nnew", "z"], "test_b": ["z"]}, lines=5) == 1
+    same, differing = capsys.readouterr().out.split("\n", maxsplit=1)
+    assert same.startswith("no differences: 3 tests compile 2 modules")
+    assert "test_a: 2 lines before, 3 now" in differing and "    -y" in differing
+    assert "1 differences" in differing and "1 tests only before" in differing
+
+
+def test_code_is_recorded_by_test(tmp_path: Path) -> None:
+    (tmp_path / "test_one.py").write_text(
+        "import numpy as np, nnkit as nk\ndef test_it():\n    nk.staged(nk.sin)(np.ones(3))\n"
+    )
+    found = irdiff.record(tmp_path, ["test_one.py", "test_absent.py"], tmp_path / "record.json")
+    (code,) = found["test_one.py::test_it"]
+    assert "define" in code and "kernel" in code
 
 
 def test_a_spread_is_the_median_and_the_middle() -> None:
