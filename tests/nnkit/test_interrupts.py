@@ -162,6 +162,9 @@ def test_a_handler_that_returns_changes_nothing_and_may_call_the_same_function()
     assert found and all(found)
 
 
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # in a __del__ of llvmlite
 def test_what_a_handler_raises_during_compilation_is_raised_as_it_is() -> None:
     """At moments all over tracing, passes and LLVM; the function can be compiled afterwards."""
     x = Tensor2D(np.ones((3, 4)))
