@@ -59,6 +59,7 @@ from .ops import (
     accumulated_sums,
     compensated_outputs,
     is_folded,
+    scattered_sums,
     sizes_of,
 )
 from .sums import product_chunk, scan_block
@@ -95,7 +96,8 @@ def block_bytes(block: Block, sizes: Mapping[Region, int]) -> int:
             times = 2 if is_folded(op.order, op.blocks) else 1
             for number, place in zip(corrected, op.corrections, strict=True):
                 size = aligned(instruction.results[number].tensor.bytes)
-                needed = max(needed, place.offset + times * size)
+                size *= 1 if number in scattered_sums(op) else times
+                needed = max(needed, place.offset + size)
         for result, place in made:
             if place.space == "arena":
                 needed = max(needed, place.offset + aligned(result.tensor.bytes))
@@ -202,12 +204,13 @@ def _corrections(step: Step) -> tuple[int, ...]:
         m, n, _ = sizes_of(nest, *(operand.tensor for operand in step.instruction.operands))
         dtype = step.instruction.result.tensor.dtype
         return (2 * aligned(m * n * dtype.bytes),) if _product_chunk(step.instruction) else ()
-    if not isinstance(nest, Nest) or plan is None or not plan.compensated:
+    if not isinstance(nest, Nest) or plan is None:
         return ()
     times = 2 if is_folded(plan.order, plan.blocks) else 1
+    rows = accumulated_sums(nest, plan.order) if plan.compensated else ()
     return tuple(
-        times * aligned(nest.outputs[number].type.bytes)
-        for number in accumulated_sums(nest, plan.order)
+        (times if number in rows else 1) * aligned(nest.outputs[number].type.bytes)
+        for number in (*rows, *scattered_sums(nest))
     )
 
 

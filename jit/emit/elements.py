@@ -201,6 +201,22 @@ def add_compensated(
     return normalized(w, following, w.fadd(cut, rest))
 
 
+def add_kahan(
+    w: FunctionWriter, total: Register, excess: Register, x: Register
+) -> tuple[Register, Register]:
+    """total − excess + x as a sum, which is right to two roundings, and what it has too much.
+
+    The excess of a sum that is zero is zero, whatever `excess` holds: nobody need store the first one.  That of a sum
+    that is not finite does not count.
+
+    Source: Kahan 1965; Higham 2002, §4.3.
+    """
+    counts = w.fcmp("one", w.fadd(total, total), total)  # false for zeros, infinities, NaN
+    y = w.fsub(x, w.select(counts, excess, constant(excess.type, 0)))
+    following = w.fadd(total, y)
+    return following, w.fsub(w.fsub(following, total), y)
+
+
 def normalized(w: FunctionWriter, total: Register, rest: Register) -> tuple[Register, Register]:
     """The same sum, with what fits it moved from the rest to the total."""
     following = corrected(w, total, rest)

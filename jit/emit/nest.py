@@ -243,7 +243,7 @@ class NestWriter:
 
     def _corrections(self) -> list[tuple[int, Register]]:
         first = len(self.op.accesses) + len(self.op.outputs)
-        return list(zip(self.plan.corrected, self.bases[first:], strict=True))
+        return list(zip(self.plan.corrected, self.bases[first:], strict=False))
 
     def write_level(self, level: int, totals: Sequence[Register]) -> list[Register]:
         """Everything inside of `level` loops; the carried totals afterwards."""

@@ -19,7 +19,14 @@ from ...core.ops.arithmetic import Multiply, Square
 from ...core.ops.combinator import Combinator
 from ...core.ops.literal import Literal
 from ...core.ops.nest import Access, Bounds, Loaded, Output
-from ...core.schedule.ops import Loops, compensated_outputs, is_float_sum, is_folded
+from ...core.schedule.ops import (
+    Loops,
+    compensated_outputs,
+    corrected_rows,
+    is_float_sum,
+    is_folded,
+    scattered_sums,
+)
 from .addresses import AddressPlanner, Levels, level
 from .coverage import axes_of, covers, is_injective
 from .elements import element, splat_element
@@ -105,6 +112,7 @@ class _Planner:
         axes = self.levels.axes
         self.afresh = tuple(n for n in blocks if axes[n] == axes[blocks[-1]])
         self.corrected = compensated_outputs(op)
+        self.scattered = scattered_sums(op)
 
     def plan(self, filled: tuple[int, ...]) -> NestPlan:
         for axis, value in enumerate(self.coordinates):
@@ -141,7 +149,7 @@ class _Planner:
             self.constants,
             filled,
             self.afresh,
-            self.corrected,
+            corrected_rows(self.op),
             begun,
         )
 
@@ -258,7 +266,10 @@ class _Planner:
         is_pair = False
         if number in self.corrected and not self.op.corrections:
             raise InternalError("a compensated sum in memory has no place for its corrections")
-        if number in self.corrected and not is_folded(self.op.order, self.op.blocks):
+        is_scattered = number in self.scattered
+        if is_scattered or (
+            number in self.corrected and not is_folded(self.op.order, self.op.blocks)
+        ):
             base += len(self.op.outputs) - number + self.corrected.index(number)
             correction, _ = self.addresses.plan(base, written.type, written.indices, written.bounds)
         elif self.op.compensated and self.afresh and begins is not None:
@@ -274,6 +285,7 @@ class _Planner:
             factors,
             is_pair,
             correction,
+            is_scattered,
         )
 
     def _writes_once(self, written: Output) -> bool:

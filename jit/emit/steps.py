@@ -215,6 +215,7 @@ class Target:
     factors: tuple[Value, Value] | None = None
     is_pair: bool = False
     correction: Address | None = None
+    is_scattered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
