@@ -17,7 +17,7 @@ from ..ir.graph import Op
 from ..ops.bytes import AddressOf, AllocateBytes, FunctionAddress, ReadBytes
 from ..ops.combinator import Combinator
 from ..ops.control import For, If, While
-from ..ops.nest import Affine, Loaded, Nest, Output
+from ..ops.nest import Nest, Output
 from ..ops.scan import Scan
 from ..types import Array, TensorType
 
@@ -68,14 +68,15 @@ class Loops(Nest):
     afresh inside of the innermost loop over blocks, and what a block came to is joined to the total behind
     it: where they are `compensated`, sums of floats without losing what rounding cuts off (`sums`).
     `corrections` are the places of what was cut off from sums that are accumulated in memory, one per output
-    that `compensated_outputs` lists.
+    that `compensated_outputs` lists: those over rows, and the outputs `scattered`, whose indices are read.
     """
 
     name: ClassVar[str] = "loops"
     syntax: ClassVar[str] = (
         "loops {extents} [of {operands*}] [reading {accesses}] writing {outputs} into {places} "
         "[order {order}] [vector {vector} by {lanes}] [accumulators {accumulators}] [group {group}] "
-        "[blocks {blocks}] [compensated {compensated}] [corrections {corrections}]"
+        "[blocks {blocks}] [compensated {compensated}] [corrections {corrections}] "
+        "[scattered {scattered}]"
     )
     places: tuple[Place, ...] = ()
     order: tuple[int, ...] = ()
@@ -86,40 +87,17 @@ class Loops(Nest):
     blocks: tuple[int, ...] = ()
     compensated: bool = False
     corrections: tuple[Place, ...] = ()
-
-
-NAIVE_UPDATES = 12
-"""Numbers that may be added one by one: 11 roundings are less than 8 + log₂ 12."""
+    scattered: tuple[int, ...] = ()
 
 
 def compensated_outputs(op: Loops) -> tuple[int, ...]:
-    """The sums that are accumulated in memory with compensation: over rows, and then the scattered ones."""
-    return (*corrected_rows(op), *scattered_sums(op))
+    """The sums that are accumulated in memory with compensation: those over rows, then scattered ones."""
+    return (*corrected_rows(op), *op.scattered)
 
 
 def corrected_rows(op: Loops) -> tuple[int, ...]:
-    """Those over rows."""
+    """The sums over rows that are accumulated in memory with compensation."""
     return accumulated_sums(op, op.order) if op.compensated else ()
-
-
-def scattered_sums(nest: Nest) -> tuple[int, ...]:
-    """The outputs that are sums of f32 or f64 at indices read from memory, and so many on one element that it matters."""
-    return tuple(
-        number
-        for number, written in enumerate(nest.outputs)
-        if is_float_sum(written)
-        and written.type.dtype.bits >= 32
-        and any(isinstance(index, Loaded) for index in written.indices)
-        and _updates(nest, written) > NAIVE_UPDATES
-    )
-
-
-def _updates(nest: Nest, written: Output) -> int:
-    """How many points may fall on one element."""
-    affine = (index.axis for index in written.indices if isinstance(index, Affine))
-    return math.prod(
-        extent for axis, extent in enumerate(nest.extents) if axis not in set(affine)
-    )
 
 
 def accumulated_sums(nest: Nest, order: Sequence[int]) -> tuple[int, ...]:

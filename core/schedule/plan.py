@@ -59,10 +59,9 @@ from .ops import (
     accumulated_sums,
     compensated_outputs,
     is_folded,
-    scattered_sums,
     sizes_of,
 )
-from .sums import product_chunk, scan_block
+from .sums import product_chunk, scan_block, scattered_sums
 from .target import Target
 
 
@@ -96,7 +95,7 @@ def block_bytes(block: Block, sizes: Mapping[Region, int]) -> int:
             times = 2 if is_folded(op.order, op.blocks) else 1
             for number, place in zip(corrected, op.corrections, strict=True):
                 size = aligned(instruction.results[number].tensor.bytes)
-                size *= 1 if number in scattered_sums(op) else times
+                size *= 1 if number in op.scattered else times
                 needed = max(needed, place.offset + size)
         for result, place in made:
             if place.space == "arena":
@@ -210,7 +209,7 @@ def _corrections(step: Step) -> tuple[int, ...]:
     rows = accumulated_sums(nest, plan.order) if plan.compensated else ()
     return tuple(
         (times if number in rows else 1) * aligned(nest.outputs[number].type.bytes)
-        for number in (*rows, *scattered_sums(nest))
+        for number in (*rows, *scattered_sums(step.instruction, nest))
     )
 
 
@@ -282,7 +281,7 @@ def _scheduled(step: Step, memory: MemoryPlan) -> Op:
     places = tuple(place for place in found if place is not None)
     plan = step.plan
     match step.instruction.op:
-        case Nest(extents, accesses, outputs) if plan is not None:
+        case Nest(extents, accesses, outputs) as nest if plan is not None:
             return Loops(
                 extents,
                 accesses,
@@ -296,6 +295,7 @@ def _scheduled(step: Step, memory: MemoryPlan) -> Op:
                 plan.blocks,
                 plan.compensated,
                 memory.corrections.get(step.instruction, ()),
+                scattered_sums(step.instruction, nest),
             )
         case MatrixProduct(transpose_a, transpose_b):
             corrections = memory.corrections.get(step.instruction, ())

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..ir import Block, Instruction
 from ..ops import Elementwise, Linear, Literal, Nest, Reinterpret, Yield
 from ..ops.combinator import Combinator
-from ..ops.nest import Affine, Index
+from ..ops.nest import Affine, Index, Loaded
 from ..schedule.ops import (
     Gemm,
     Loops,
@@ -18,6 +18,7 @@ from ..schedule.ops import (
     ScheduledScan,
     ScheduledWhile,
     compensated_outputs,
+    is_float_sum,
 )
 from ..types import F32, F64, I64, TensorType, Type, scalar
 
@@ -130,10 +131,22 @@ def _loop_violations(op: Loops) -> Iterator[str]:
     corrected = compensated_outputs(op) if len(blocks) == len(op.order) else ()
     if len(op.corrections) != len(corrected):
         yield f"{len(op.corrections)} corrections for {len(corrected)} sums accumulated in memory"
+    if any(number not in _scattered(op) for number in op.scattered):
+        yield f"outputs {list(op.scattered)} are not all sums of f32 or f64 at indices that are read"
     if op.vector not in (-1, *axes):
         yield f"the vector axis {op.vector} is not one of {len(axes)} axes"
     if op.lanes < 1 or op.accumulators < 1 or (op.vector == -1 and op.lanes != 1):
         yield f"a vector of {op.lanes} lanes with {op.accumulators} accumulators does not exist"
+
+
+def _scattered(op: Loops) -> list[int]:
+    return [
+        number
+        for number, written in enumerate(op.outputs)
+        if is_float_sum(written)
+        and written.type.dtype.bits >= 32
+        and any(isinstance(index, Loaded) for index in written.indices)
+    ]
 
 
 def _is_block(op: Loops, number: int) -> bool:

@@ -204,14 +204,14 @@ def add_compensated(
 def add_kahan(
     w: FunctionWriter, total: Register, excess: Register, x: Register
 ) -> tuple[Register, Register]:
-    """total − excess + x as a sum, which is right to two roundings, and what it has too much.
+    """total − excess + x, and what that has too much: the sum alone is right to 2 u · Σ|x|, however long it gets.
 
-    The excess of a sum that is zero is zero, whatever `excess` holds: nobody need store the first one.  That of a sum
-    that is not finite does not count.
+    The excess of a sum that is zero is zero, and that of one that is not finite does not count, whatever `excess`
+    is: memory for it need not be filled.
 
-    Source: Kahan 1965; Higham 2002, §4.3.
+    Source: Kahan 1965, "Further remarks on reducing truncation errors"; Higham 2002, §4.3.
     """
-    counts = w.fcmp("one", w.fadd(total, total), total)  # false for zeros, infinities, NaN
+    counts = w.fcmp("one", w.fadd(total, total), total)  # not zero, no infinity, no NaN
     y = w.fsub(x, w.select(counts, excess, constant(excess.type, 0)))
     following = w.fadd(total, y)
     return following, w.fsub(w.fsub(following, total), y)

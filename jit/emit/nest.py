@@ -242,6 +242,7 @@ class NestWriter:
         return base, correction
 
     def _corrections(self) -> list[tuple[int, Register]]:
+        """The sums over rows, and where their corrections are; those of scattered ones come behind."""
         first = len(self.op.accesses) + len(self.op.outputs)
         return list(zip(self.plan.corrected, self.bases[first:], strict=False))
 

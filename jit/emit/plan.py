@@ -25,7 +25,6 @@ from ...core.schedule.ops import (
     corrected_rows,
     is_float_sum,
     is_folded,
-    scattered_sums,
 )
 from .addresses import AddressPlanner, Levels, level
 from .coverage import axes_of, covers, is_injective
@@ -59,7 +58,7 @@ class NestPlan:
     afresh: tuple[int, ...] = ()
     """The loops over blocks in which totals start afresh: the innermost one, and those around it over its axis."""
     corrected: tuple[int, ...] = ()
-    """Results with what rounding cut off from them beside them in memory."""
+    """Sums over rows with what rounding cut off from them beside them in memory."""
 
     begun: dict[int, list[Target]] = field(default_factory=dict[int, list[Target]])
     """The reductions that begin at a level."""
@@ -112,7 +111,7 @@ class _Planner:
         axes = self.levels.axes
         self.afresh = tuple(n for n in blocks if axes[n] == axes[blocks[-1]])
         self.corrected = compensated_outputs(op)
-        self.scattered = scattered_sums(op)
+        self.scattered = [op.outputs[number] for number in op.scattered]
 
     def plan(self, filled: tuple[int, ...]) -> NestPlan:
         for axis, value in enumerate(self.coordinates):
@@ -234,7 +233,9 @@ class _Planner:
     # Results.
 
     def _written_mask(self, written: Output) -> int:
-        """The loops that decide which element is written."""
+        """The loops that decide which element is written; all of them if each point adds to it in memory."""
+        if written in self.scattered:
+            return (1 << len(self.levels.axes)) - 1
         mask = self.levels.mask(axes_of(written.indices, self.op.extents))
         for index in written.indices:
             if isinstance(index, Loaded):
@@ -266,7 +267,7 @@ class _Planner:
         is_pair = False
         if number in self.corrected and not self.op.corrections:
             raise InternalError("a compensated sum in memory has no place for its corrections")
-        is_scattered = number in self.scattered
+        is_scattered = written in self.scattered
         if is_scattered or (
             number in self.corrected and not is_folded(self.op.order, self.op.blocks)
         ):
