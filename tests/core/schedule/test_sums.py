@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Function, Value
-from nnkit.core.ops import Add, Combinator, Dot, Exp, Multiply, Reduce, Scan
+from nnkit.core.ops import Add, Combinator, Dot, Exp, Multiply, Reduce, Scan, ScatterAdd
 from nnkit.core.schedule.ops import (
     Gemm,
     Loops,
@@ -29,7 +29,7 @@ from nnkit.core.schedule.ops import (
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.sums import product_chunk
 from nnkit.core.schedule.target import Target
-from nnkit.core.types import F16, F32, F64, I32, DType, TensorType
+from nnkit.core.types import F16, F32, F64, I32, I64, DType, TensorType
 from nnkit.core.verify import verify
 from tests.core.compute.building import module_of
 
@@ -179,6 +179,39 @@ def test_sums_of_rows_and_columns_in_one_group(rows: int, columns: int, width: i
         target=Target(vector_bytes=width),
     )
     assert assert_bounded(function) >= 2
+
+
+@given(
+    lengths=st.tuples(EXTENTS, st.integers(1, 100), st.integers(1, 100)),
+    rows=st.integers(1, 10**6),
+    axis=st.integers(0, 1),
+    dtype=st.sampled_from([F16, F32, F64]),
+    width=st.sampled_from(WIDTHS),
+)
+def test_scattered_sums(
+    lengths: tuple[int, int, int], rows: int, axis: int, dtype: DType, width: int
+) -> None:
+    """Each is compensated, unless few updates fall on an element, or f64 takes up narrower ones."""
+    count, before, behind = lengths
+    shape = (before, rows, behind) if axis else (rows, before, behind)
+    updates = TensorType((*shape[:axis], count, *shape[axis + 1 :]), dtype)
+
+    def build(b: Builder, x: Value, where: Value) -> Value:
+        return b.emit(ScatterAdd(shape, axis), x, where)
+
+    where = TensorType((count,), I64)
+    function = scheduled(build, updates, where, target=Target(vector_bytes=width))
+    (op,) = [
+        i.op
+        for i in function.entry.instructions
+        if isinstance(i.op, Loops) and i.op.outputs[0].combinator is Combinator.ADD
+    ]
+    is_narrow = math.prod(shape[axis + 1 :]) == 1
+    is_wide = dtype is not F64 and op.outputs[0].type.dtype is F64
+    assert is_wide == (dtype is not F64 and is_narrow and count > 12 and count >= rows)
+    assert op.scattered == ((0,) if count > 12 and not is_wide else ())
+    assert compensated_outputs(op) == op.scattered and len(op.corrections) == len(op.scattered)
+    assert op.outputs[0].type.dtype.bits >= 32
 
 
 def test_short_sums_are_as_before() -> None:
