@@ -78,7 +78,8 @@ class Gather(Linear):
 class ScatterAdd(Linear):
     """Zeros of `shape`, with each update added at its index along an axis: the transpose of `gather`.
 
-    Shapes: updates (p…, i…, q…), indices (i…) → (p…, n, q…) = shape.  Updates at the same index add up.
+    Shapes: updates (p…, i…, q…), indices (i…) → (p…, n, q…) = shape.  Updates at the same index add up, floats to
+    within the bound of any other sum.
     Outside, `bounds` zero leaves an update out; the rest is as in `gather`.
     """
 
