@@ -124,6 +124,9 @@ def test_rule_29_blocks() -> None:
     assert "1 corrections for 0 sums accumulated in memory" in found(
         loops(order=(0, 0), blocks=(2, 0), compensated=True, corrections=(arena(64),))
     )
+    assert "outputs [0] are not all sums of f32 or f64 at indices that are read" in found(
+        loops(scattered=(0,), corrections=(arena(64),))
+    )
 
 
 def test_rule_30_corrections() -> None:
