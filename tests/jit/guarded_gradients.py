@@ -14,7 +14,7 @@ import numpy as np
 
 from nnkit.core.autodiff.declaration import derivative_type
 from nnkit.core.autodiff.leaves import elements
-from nnkit.core.ir import Builder, Function, GradientOf, Module, Op, Stage, TangentOf, Value
+from nnkit.core.ir import Builder, Function, GradientOf, Module, Stage, TangentOf, Value
 from nnkit.core.ops import ALL, Builtin, Elementwise
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule.target import Target
@@ -25,7 +25,7 @@ from tests.core.ops.samples import Sample
 from tests.recipes import operand_count
 
 from .guarded_products import FLOATS, FORMS, product
-from .guarded_programs import Case, Random, applied, operand, pick, upto
+from .guarded_programs import Case, Random, applied, name_of, operand, pick, upto
 
 Mode: TypeAlias = Literal["reverse", "forward"]
 MODES: tuple[Mode, ...] = ("reverse", "forward")
@@ -34,7 +34,12 @@ LEVELS = (0, 2)
 
 DIFFERENTIABLE = tuple(op for op in ALL if not op.not_differentiable or issubclass(op, Builtin))
 """A builtin is expanded into others before."""
-_CHAINED = tuple(op for op in DIFFERENTIABLE if issubclass(op, Elementwise) and operand_count(op) < 3)
+_CHAINED = tuple(
+    op for op in DIFFERENTIABLE if issubclass(op, Elementwise) and operand_count(op) < 3
+)
+
+
+_WHOLE = GradientOf("f")
 
 
 @dataclass(frozen=True)
@@ -42,9 +47,13 @@ class Derivative(Case):
     """A derivative of a function that `build` writes; its arguments have the seed or the tangents behind them."""
 
     primal: tuple[TensorType, ...] = ()
-    declaration: GradientOf | TangentOf = GradientOf("f")
+    declaration: GradientOf | TangentOf = _WHOLE
     level: int = 2
     entry: ClassVar[str] = "df"
+
+    @property
+    def mode(self) -> Mode:
+        return "reverse" if isinstance(self.declaration, GradientOf) else "forward"
 
     def function(self, target: Target) -> Function:
         module = self.module()
@@ -88,7 +97,7 @@ def derivative(case: Case, mode: Mode, level: int, random: Random) -> Derivative
     name = f"{mode} derivative at -O{level} of {case.name}"
     return Derivative(
         name, (*case.types, *seed), arrays, case.build,
-        primal=case.types, declaration=declaration, level=level,
+        op=case.op, primal=case.types, declaration=declaration, level=level,
     )  # fmt: skip
 
 
@@ -96,47 +105,56 @@ def _is_float(type: object) -> bool:
     return isinstance(type, TensorType) and type.dtype.is_float
 
 
+def with_derivatives() -> set[str]:
+    """The ops, and builtins, of which a sample has a derivative: all must be among the cases."""
+    ops = {name_of(sample.op) for sample in SAMPLES if sample.has_derivative}
+    return ops | {name_of(sample.op) for sample in SAMPLES if isinstance(sample.op, Builtin)}
+
+
 # Sequences of cases.
 
 
-def differentiable_samples() -> Iterator[tuple[Op, Case]]:
-    """The rows of the tables of samples that have a derivative, with each float type."""
+def differentiable_samples() -> Iterator[Case]:
+    """The rows of the tables of samples that may have a derivative, with each float type."""
     for number, sample in enumerate(SAMPLES):
         if isinstance(sample.op, DIFFERENTIABLE):
             dtypes = FLOATS if any(type.dtype == F64 for type in sample.types) else FLOATS[:1]
             for dtype in dtypes:
-                yield sample.op, _case(number, sample if dtype == F64 else sample.with_floats(dtype))
+                yield _case(number, sample if dtype == F64 else sample.with_floats(dtype))
 
 
 def _case(number: int, sample: Sample) -> Case:
     def build(b: Builder, *xs: Value) -> Sequence[Value]:
         return [b.emit(sample.op, *xs)]
 
-    return Case(f"sample {number} {sample}", sample.types, tuple(sample.operands()), build)
+    arrays, name = tuple(sample.operands()), f"sample {number} {sample}"
+    return Case(name, sample.types, arrays, build, op=name_of(sample.op))
 
 
-def gradients_of_samples(share: float = 1.0) -> Iterator[Derivative]:
+def gradients_of_samples(share: float = 1.0, *, seed: int = 0) -> Iterator[Derivative]:
     """Both modes of all samples, or of a share of them with those that are the first of an op."""
-    random, seen = np.random.default_rng(0), set[tuple[type[Op], Mode]]()
-    for number, (op, case) in enumerate(differentiable_samples()):
+    random, seen = np.random.default_rng(seed), set[tuple[str, Mode]]()
+    for case in differentiable_samples():
         for mode in MODES:
-            is_first = (type(op), mode) not in seen
-            if random.random() >= share and not is_first:
+            level, is_taken = pick(random, LEVELS), random.random() < share
+            if not is_taken and (case.op, mode) in seen:
                 continue
-            level = pick(random, LEVELS)
-            found = derivative(case, mode, level, np.random.default_rng([number, level]))
+            found = derivative(case, mode, level, random)
             if found is not None:
-                seen.add((type(op), mode))
+                seen.add((case.op, mode))
                 yield found
 
 
 def gradients(extents: Sequence[int], rounds: int, share: float = 1.0) -> Iterator[Derivative]:
-    """Derivatives of every op and form of a product, and of chains of ops, with every float type and extent."""
-    random = np.random.default_rng(0)
+    """Derivatives of every op and form of a product with every float type and extent, alone and in a chain of ops.
+
+    Modes take turns from one extent to the next.
+    """
+    random = np.random.default_rng([0, *extents[:1]])
     for number in range(rounds):
-        for extent in extents:
+        for turn, extent in enumerate(extents, number):
             for primal in _primals(number, extent, random, share):
-                mode, level = pick(random, MODES), pick(random, LEVELS)
+                mode, level = MODES[turn % len(MODES)], pick(random, LEVELS)
                 found = derivative(primal, mode, level, random)
                 if found is not None:
                     yield found
@@ -155,7 +173,7 @@ def _primals(number: int, extent: int, random: Random, share: float) -> Iterator
 
 
 def chain(case: Case, random: Random) -> Case:
-    """The same, its last float result put through some elementwise ops."""
+    """The same, its last result put through some elementwise ops if it is of floats."""
     ops = [pick(random, _CHAINED) for _ in range(upto(random, 1, 4))]
 
     def build(b: Builder, *xs: Value) -> Sequence[Value]:

@@ -192,9 +192,7 @@ def product(number: int, extent: int, dtype: DType, form: Form) -> Case:
     types = (*factors, TensorType(last, dtype), TensorType((), dtype))
 
     def build(b: Builder, *xs: Value) -> Sequence[Value]:
-        used = [
-            _transposed(b, x) if swapped else x for x, swapped in zip(xs, stored, strict=False)
-        ]
+        used = [_transposed(b, x) if swapped else x for x, swapped in zip(xs, stored, strict=False)]
         used = [b.emit(Tanh(), x) if first else x for x, first in zip(used, before, strict=True)]
         return epilogue(b, b.emit(Dot(), *used), xs[2:])
 
@@ -204,7 +202,7 @@ def product(number: int, extent: int, dtype: DType, form: Form) -> Case:
     )
     made = ", computed" * any(before) + ("" if fused else ", not fused")
     name = f"#{number} {form.__name__.strip('_')}: {words}, {epilogue.__name__.strip('_')}{made}"
-    return Case(name, types, arrays, build, fused=fused)
+    return Case(name, types, arrays, build, fused=fused, op=form.__name__.strip("_"))
 
 
 def products(extents: Sequence[int], rounds: int, share: float = 1.0) -> Iterator[Case]:

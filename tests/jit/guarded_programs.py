@@ -91,6 +91,8 @@ class Case:
     decisions: Decisions | None = None
     """How the nests are looped; by the schedule if not said."""
     fused: bool = True
+    op: str = ""
+    """The op that it is about, or the builtin, by name."""
     entry: ClassVar[str] = "f"
     """The name of the function."""
 
@@ -434,7 +436,12 @@ def applied(number: int, op: type[Op], extent: int, dtype: DType) -> Case | None
 
     words = ", ".join(type.words for type in types)
     name = f"{application.op!r} of {words}, {ending.__name__.strip('_') if ending else 'alone'}"
-    return Case(f"#{number} {name}", types, arrays, build)
+    return Case(f"#{number} {name}", types, arrays, build, op=name_of(application.op))
+
+
+def name_of(op: Op) -> str:
+    """A builtin is an op of its own."""
+    return op.builtin if isinstance(op, Builtin) else op.name
 
 
 # Nests of their own.
@@ -532,4 +539,4 @@ def kernels_of_samples() -> Iterator[Case]:
         def build(b: Builder, *xs: Value, op: Op = sample.op) -> Sequence[Value]:
             return [b.emit(op, *xs)]
 
-        yield Case(f"sample {number} {sample}", sample.types, arrays, build)
+        yield Case(f"sample {number} {sample}", sample.types, arrays, build, op=name_of(sample.op))
