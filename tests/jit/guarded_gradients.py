@@ -6,7 +6,7 @@ So seeds, tangents, what is kept and what is computed for both directions have m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias
 
@@ -18,7 +18,7 @@ from nnkit.core.ir import Builder, Function, GradientOf, Module, Stage, TangentO
 from nnkit.core.ops import ALL, Builtin, Elementwise
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule.target import Target
-from nnkit.core.types import F64, TensorType
+from nnkit.core.types import F64, DType, TensorType
 from nnkit.lowering import pipeline_to
 from tests.core.ops.catalogue import SAMPLES
 from tests.core.ops.samples import Sample
@@ -105,10 +105,18 @@ def _is_float(type: object) -> bool:
     return isinstance(type, TensorType) and type.dtype.is_float
 
 
-def with_derivatives() -> set[str]:
-    """The ops, and builtins, of which a sample has a derivative: all must be among the cases."""
-    ops = {name_of(sample.op) for sample in SAMPLES if sample.has_derivative}
-    return ops | {name_of(sample.op) for sample in SAMPLES if isinstance(sample.op, Builtin)}
+def missing_derivatives(cases: Iterable[Case]) -> set[tuple[str, Mode, DType]]:
+    """The ops and builtins that have a derivative, with the modes and float types in which none is among the cases."""
+    ran = {
+        (case.op, case.mode, type.dtype)
+        for case in cases
+        if isinstance(case, Derivative)
+        for type in case.primal
+    }
+    having = [s for s in SAMPLES if s.has_derivative or isinstance(s.op, Builtin)]
+    return {
+        (name_of(s.op), mode, dtype) for s in having for mode in MODES for dtype in FLOATS
+    } - ran
 
 
 # Sequences of cases.
@@ -132,16 +140,17 @@ def _case(number: int, sample: Sample) -> Case:
 
 
 def gradients_of_samples(share: float = 1.0, *, seed: int = 0) -> Iterator[Derivative]:
-    """Both modes of all samples, or of a share of them with those that are the first of an op."""
-    random, seen = np.random.default_rng(seed), set[tuple[str, Mode]]()
+    """Both modes of all samples, or of a share of them with those that are the first of an op and a float type."""
+    random, seen = np.random.default_rng(seed), set[tuple[str, Mode, DType]]()
     for case in differentiable_samples():
         for mode in MODES:
             level, is_taken = pick(random, LEVELS), random.random() < share
-            if not is_taken and (case.op, mode) in seen:
+            key = case.op, mode, next((x.dtype for x in case.types if x.dtype.is_float), F64)
+            if not is_taken and key in seen:
                 continue
             found = derivative(case, mode, level, random)
             if found is not None:
-                seen.add((case.op, mode))
+                seen.add(key)
                 yield found
 
 

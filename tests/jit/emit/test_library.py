@@ -123,7 +123,7 @@ def test_products_between_guard_pages_lie_on_both_sides_of_all_thresholds() -> N
     """Of each form there are nests, calls of the BLAS, and sums of calls."""
     made = {form.__name__.strip("_"): set[str]() for form in FORMS}
     swapped = set[tuple[bool, bool]]()
-    for case in products((3, 6, 17, 40), 6):
+    for case in products(range(1, 19), 1):
         if case.types[0].dtype not in IN_BLAS:
             continue
         function = case.function(Target())

@@ -40,7 +40,7 @@ from nnkit.jit.emit.writer import (
 from nnkit.jit.llvm import Engine, host_target
 from nnkit.jit.object import find_target
 from tests.jit.guard_pages import CANARY, CPUS, HOST, PAGE, Region, engine_for, report_cases, survey
-from tests.jit.guarded_gradients import LEVELS, MODES, Derivative, with_derivatives
+from tests.jit.guarded_gradients import LEVELS, Derivative, missing_derivatives
 from tests.jit.guarded_programs import RECIPES
 from tests.jit.guarded_sweep import chosen, sweep
 
@@ -371,11 +371,9 @@ def test_kernels_stay_inside_of_their_tensors(cpu: str) -> None:
 
 
 def test_every_op_with_a_derivative_has_it_among_the_cases() -> None:
-    """In both modes."""
+    """In both modes and for all float types, by two levels of optimisation."""
     taken = list(chosen("gradients", HOST, EXTENTS, 1, SHARE))
-    for mode in MODES:
-        ran = {case.op for case in taken if isinstance(case, Derivative) and case.mode == mode}
-        assert with_derivatives() <= ran
+    assert not missing_derivatives(taken)
     levels = Counter(case.level for case in taken if isinstance(case, Derivative))
     assert min(levels[level] for level in LEVELS) > 100
 
@@ -387,7 +385,7 @@ def test_derivatives_stay_inside_of_their_tensors() -> None:
     assert found.cases == sum(1 for _ in chosen("gradients", HOST, EXTENTS, 1, SHARE))
 
 
-EXTENTS, SHARE = (5, 17, 33), 0.08
+EXTENTS, SHARE = (5, 17, 33), 0.06
 """Of the short form of derivatives."""
 
 
