@@ -292,7 +292,9 @@ class _Planner:
     def _writes_once(self, written: Output) -> bool:
         """Whether no element is stored twice, reductions in registers being stored at their end."""
         mask = self._written_mask(written)
-        reduced_outside = mask != (1 << level(mask)) - 1
+        axes = self.levels.axes
+        kept = {axis for n, axis in enumerate(axes) if mask >> n & 1}
+        reduced_outside = any(axis not in kept for axis in axes[: level(mask)])
         return (
             written.bounds is not Bounds.CLIP
             and is_injective(written.indices, self.op.extents)
@@ -340,7 +342,7 @@ def _needs_fill(written: Output, op: Loops) -> bool:
         return False
     kept = axes_of(written.indices, op.extents)
     order = [axis for axis in op.order if op.extents[axis] > 1]
-    deepest = max((order.index(axis) for axis in kept), default=0)
+    deepest = max((n for n, axis in enumerate(order) if axis in kept), default=0)
     return any(axis not in kept for axis in order[:deepest])
 
 

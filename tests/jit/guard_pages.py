@@ -35,7 +35,8 @@ from nnkit.jit.object import find_target
 Side: TypeAlias = Literal["start", "end"]
 
 PAGE = mmap.PAGESIZE
-CANARY = 0xA5
+CANARY = 0xFE
+"""All of memory before a kernel writes it: as floats huge or NaN, so that what is read of it shows in results."""
 ALIGNMENT = 64
 """Of the arena; all else is aligned to its elements alone."""
 _READ, _WRITE = 1, 2

@@ -202,8 +202,11 @@ def read_back(type: TensorType, stored: Array) -> Array:
 
 
 def garbage(size: int) -> Array:
-    """Memory aligned to 64 bytes, full of what must not matter; a guard behind it is checked by nobody."""
-    memory = np.full(size + 128, 0xA5, np.uint8)
+    """Memory aligned to 64 bytes, full of what must not matter; a guard behind it is checked by nobody.
+
+    As floats it is huge or NaN, so that it does matter to any sum that begins with it.
+    """
+    memory = np.full(size + 128, 0xFE, np.uint8)
     first = -memory.ctypes.data % 64
     return memory[first : first + max(size, 16)]
 
