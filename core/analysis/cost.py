@@ -14,19 +14,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 
 from ..ir import Block, Effect, Function, Instruction, Module
 from ..ir.surgery import walk, walk_blocks
 from ..ops import (
     Folding,
-    For,
-    If,
-    Literal,
     ReduceWindowBy,
     Structured,
-    While,
 )
+from ..ops.flows import Role, flows_in
+from ..ops.literal import number_of
 from ..types import TensorType, written
 from .count import Cost, Count
 from .effects import callees_of
@@ -112,33 +110,28 @@ class Costs:
 
 
 def _of_structured(instruction: Instruction, bodies: Sequence[Cost]) -> Cost:
-    match instruction.op:
-        case If():
-            then, other = bodies
-            return then.or_more(other)
-        case While():
-            condition, body = bodies
-            return condition + (condition + body).repeated()
-        case For() as op:
-            (body,) = bodies
-            written = Cost(bytes=Count((2 * sum(map(size_of, op.stacked)),)))
-            rounds = trip_count(instruction)
-            return written + (body.repeated() if rounds is None else body.times(rounds))
-        case _:
-            return sum(bodies, Cost())
+    op = instruction.op
+    assert isinstance(op, Structured)
+    if not op.is_loop:
+        return reduce(Cost.or_more, bodies)
+    stacked = [flow.type for flow in flows_in(instruction, Role.STACKED)]
+    once = sum((bodies[body] for _, body in op.certain if body is not None), Cost())
+    rounds, each = trip_count(instruction), sum(bodies, Cost())
+    return (
+        Cost(bytes=Count((2 * sum(map(size_of, stacked)),)))
+        + once
+        + (each.repeated() if rounds is None else each.times(rounds))
+    )
 
 
 def trip_count(instruction: Instruction) -> int | None:
-    """How often a `for` runs its body, if that is written: by its bounds, or by what it stacks."""
-    op, bounds = instruction.op, [x.op for x in instruction.operands[:2]]
-    if isinstance(op, For):
-        for stacked in op.stacked:
-            if isinstance(stacked, TensorType):
-                return stacked.shape[0]
-    if not all(isinstance(bound, Literal) for bound in bounds):
-        return None
-    lower, upper = (int(bound.splat_value()) for bound in bounds if isinstance(bound, Literal))
-    return max(0, upper - lower)
+    """How often a loop runs its bodies, if that is written: by what it stacks, or by its bounds."""
+    op = instruction.op
+    assert isinstance(op, Structured)
+    for flow in flows_in(instruction, Role.STACKED):
+        if isinstance(flow.type, TensorType):
+            return flow.type.shape[0]
+    return op.trips(*map(number_of, op.deciders(instruction)))
 
 
 def _combined(instruction: Instruction) -> int:

@@ -24,7 +24,7 @@ from ..ir import Block, Builder, Extern, Function, Instruction, Module, Op, Regi
 from ..ops.aggregate import Aggregate, Apply, Extract
 from ..ops.bytes import BYTES
 from ..ops.contraction import Dot
-from ..ops.control import Structured
+from ..ops.flows import Structured
 from ..ops.literal import Literal
 from ..ops.movement import ShapeCast, Transpose
 from ..ops.nest import Nest, Output, Yield, build_nest, identity_access

@@ -72,6 +72,11 @@ def constant(b: Emitter, type: TensorType, number: Any) -> Value:
     return b.emit(splat(type, number))
 
 
+def number_of(value: Value) -> Any:
+    """The Python number that every element of a value is, if a literal says so; else None."""
+    return value.op.splat_value() if isinstance(value.op, Literal) else None
+
+
 def check_range(dtype: DType, number: Any) -> None:
     """Raises: DTypeError when the Python number has no counterpart in `dtype`."""
     if dtype.kind == "boolean" and not isinstance(number, bool | np.bool_ | int):

@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..compute.address import address
-from ..compute.bodies import base_of, replaced_inputs
+from ..compute.bodies import base_of, replaced_flows
 from ..ir import Builder, Instruction, Value
-from ..ops.control import For, If, While, carried_of
+from ..ops.flows import Structured
 from ..ops.literal import Literal
 from ..ops.movement import ShapeCast
 from ..ops.nest import (
@@ -142,7 +142,7 @@ def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bo
     the bodies of a structured op have been planned for that (`Body.replaced`).
     """
     op = instruction.op
-    if isinstance(op, If | While | For):
+    if isinstance(op, Structured):
         return replaced_operands(instruction)[result.index] is operand
     if not isinstance(op, Nest) or operand.tensor.dtype.bytes != result.tensor.dtype.bytes:
         return False
@@ -163,15 +163,9 @@ def replaced_operands(instruction: Instruction) -> list[Value | None]:
     The base of what a loop carries, or of the input that a body of an `if` yields there; and it is no other operand.
     """
     bases = [base_of(x) for x in instruction.operands]
-    found: list[Value | None]
-    if isinstance(instruction.op, If):
-        inputs = replaced_inputs(instruction)
-        found = [None if number is None else bases[1 + number] for number in inputs]
-    else:
-        found = list(bases[carried_of(instruction)])
     counts = Counter(bases)
-    found = [base if base is not None and counts[base] == 1 else None for base in found]
-    return found + [None] * (len(instruction.results) - len(found))
+    found = [None if f is None else bases[f.operands[0]] for f in replaced_flows(instruction)]
+    return [base if base is not None and counts[base] == 1 else None for base in found]
 
 
 @dataclass(frozen=True)
@@ -220,7 +214,7 @@ class _Lives:
         made row by row, or that no other member reads.
         """
         instruction, group = self.instructions[position], self.groups[position]
-        if isinstance(instruction.op, If | While | For):
+        if isinstance(instruction.op, Structured):
             if instruction not in self.replaced:
                 self.replaced[instruction] = replaced_operands(instruction)
             base = self.replaced[instruction][result.index]

@@ -31,7 +31,8 @@ from ..ops.bytes import (
     StopIf,
     WriteBytes,
 )
-from ..ops.control import For, If, Structured, While
+from ..ops.control import For, If, While
+from ..ops.flows import Structured
 from ..ops.literal import Literal
 from ..ops.movement import ShapeCast
 from ..ops.nest import Nest, Yield

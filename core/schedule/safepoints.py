@@ -24,7 +24,7 @@ from ..compute.bodies import bodies_of
 from ..compute.ops import Call, CallAddress
 from ..ir import Block, Function, Instruction
 from ..ops.bytes import AllocateBytes, MoveBytes
-from ..ops.control import For, If, While
+from ..ops.flows import Structured
 from ..ops.nest import Nest
 from ..ops.scan import Scan
 from ..types import DType
@@ -115,13 +115,13 @@ class Safepoints:
 
     def _pace_of(self, instruction: Instruction) -> _Pace:
         match instruction.op:
-            case If():
-                then, other = (self._blocks[region.entry] for region in instruction.regions)
-                longer = max(then.nanoseconds, other.nanoseconds)
-                return _Pace(_ITERATION + longer, then.polls or other.polls)
+            case Structured(is_loop=False):
+                bodies = [self._blocks[region.entry] for region in instruction.regions]
+                longest = max(body.nanoseconds for body in bodies)
+                return _Pace(_ITERATION + longest, any(body.polls for body in bodies))
             case Call() | CallAddress():
                 return _Pace(0.0, polls=True)
-            case For() | While():
+            case Structured():
                 pace = self._pace_of_loop(instruction)
                 if pace.polls or pace.nanoseconds > LONG:
                     self._long.add(instruction)
@@ -131,7 +131,7 @@ class Safepoints:
                 return _Pace(self._measure(instruction))
 
     def _pace_of_loop(self, instruction: Instruction) -> _Pace:
-        trips = trip_count(instruction) if isinstance(instruction.op, For) else None
+        trips = trip_count(instruction)
         if trips is None:
             return _Pace(polls=True)
         body = self._blocks[instruction.regions[0].entry]

@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 from ...core.ir import Block, Instruction, Value
-from ...core.ops.control import carried_of, element_of
+from ...core.ops.flows import Role, element_of, flows_in, operands_of
 from ...core.schedule.ops import ScheduledFor, ScheduledIf, ScheduledWhile
 from ...core.types import BOOL, TensorType
 from .elements import memory_type, unpack
@@ -29,8 +29,7 @@ def write_if(k: Kernel, instruction: Instruction) -> Iterator[Block]:
     op, w = instruction.op, k.w
     assert isinstance(op, ScheduledIf)
     results = k.place_results(instruction)
-    condition, *given = instruction.operands
-    inputs = [k.address(value) for value in given]
+    condition, inputs = instruction.operands[0], _inputs(k, instruction)
     labels = w.new_label("then"), w.new_label("else")
     done = w.new_label("if.done")
     frame = Frame(k.in_arena(op.frame), results)
@@ -49,7 +48,7 @@ def write_while(k: Kernel, instruction: Instruction) -> Iterator[Block]:
     op, w = instruction.op, k.w
     assert isinstance(op, ScheduledWhile)
     carried = _carry(k, instruction)
-    arguments = [*carried, *_inputs(k, instruction, op.inputs)]
+    arguments = [*carried, *_inputs(k, instruction)]
     arena = k.in_arena(op.frame)
     condition, body = (region.entry for region in instruction.regions)
     head, done = w.new_label("while"), w.new_label("while.done")
@@ -77,7 +76,7 @@ def write_for(k: Kernel, instruction: Instruction) -> Iterator[Block]:
     op, w = instruction.op, k.w
     assert isinstance(op, ScheduledFor)
     carried = _carry(k, instruction)
-    inputs = _inputs(k, instruction, op.inputs)
+    inputs = _inputs(k, instruction)
     arena = k.in_arena(op.frame)
     lower, upper = (w.load(k.address(bound), I64) for bound in instruction.operands[:2])
     if op.stacked:
@@ -130,16 +129,19 @@ def write_yield(k: Kernel, instruction: Instruction) -> None:
 
 def _carry(k: Kernel, instruction: Instruction) -> list[Register]:
     """The buffers of what is carried, with the first values in them."""
-    first = [k.address(value) for value in instruction.operands[carried_of(instruction)]]
+    first = [k.address(value) for value in _operands(instruction, Role.CARRIED)]
     buffers = k.place_results(instruction)[: len(first)]
     for source, target, result in zip(first, buffers, instruction.results, strict=False):
         write_copy(k, source, target, result.tensor)
     return buffers
 
 
-def _inputs(k: Kernel, instruction: Instruction, count: int) -> list[Register]:
-    operands = instruction.operands
-    return [k.address(value) for value in operands[len(operands) - count :]]
+def _inputs(k: Kernel, instruction: Instruction) -> list[Register]:
+    return [k.address(value) for value in _operands(instruction, Role.INPUT)]
+
+
+def _operands(instruction: Instruction, role: Role) -> list[Value]:
+    return [x for flow in flows_in(instruction, role) for x in operands_of(instruction, flow)]
 
 
 def _check_trips(

@@ -21,7 +21,7 @@ from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Op
 from ...core.ops.aggregate import Aggregate
 from ...core.ops.bytes import CheckAddress, FreeBytes, MoveBytes, StopIf, WriteBytes
-from ...core.ops.control import Structured
+from ...core.ops.flows import Structured
 from ...core.ops.literal import Literal
 from ...core.ops.movement import ShapeCast
 from ...core.ops.nest import Yield
