@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Protocol, cast
 from ..errors import InternalError
 from ..location import HasLocation
 from ..types import Array, TensorType, Type
+from .placement import NOT_PLACED, Placement
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -154,6 +155,7 @@ class Instruction:
     regions: tuple[Region, ...] = ()
     location: HasLocation | None = None
     successors: tuple[Block, ...] = ()
+    placement: Placement = NOT_PLACED
 
     def __repr__(self) -> str:
         return f"<{self.op.name} of {len(self.operands)} operands>"

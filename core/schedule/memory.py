@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 
 from ..compute.address import address
 from ..compute.bodies import base_of, replaced_flows
-from ..ir import Builder, Instruction, Value
+from ..ir import Builder, Instruction, Place, Value
+from ..ir.placement import arena, output, register
 from ..ops.flows import Structured
 from ..ops.literal import Literal
 from ..ops.movement import ShapeCast
@@ -30,9 +31,8 @@ from ..ops.nest import (
     build_nest,
     identity_access,
 )
-from ..types import TensorType
 from .arena import Arena
-from .ops import Place, arena, output, register
+from .ops import makes_buffers
 
 
 def own_outputs(b: Builder, returned: Sequence[Value]) -> list[Value]:
@@ -125,14 +125,6 @@ def plan_memory(
         for offset, size in held.get(position, ()):
             plan.arena.release(offset, size)
     return MemoryPlan(plan.places, found, corrections)
-
-
-def makes_buffers(instruction: Instruction) -> bool:
-    """Whether the results of the instruction need memory of their own."""
-    op = instruction.op
-    return not (op.is_terminator or isinstance(op, Literal | ShapeCast)) and all(
-        isinstance(result.type, TensorType) for result in instruction.results
-    )
 
 
 def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..compute.ops import Call, CallAddress, MatrixProduct
-from ..ir import Instruction, Op, Stage
+from ..ir import NOT_PLACED, Instruction, Op, Stage
 from ..ops import Aggregate, For, If, Literal, Nest, Return, Scan, ShapeCast, While, Yield
 from ..ops.bytes import BYTES, CheckAddress, FreeBytes, MoveBytes, StopIf, WriteBytes
 from ..schedule.ops import SCHEDULED
@@ -18,9 +18,10 @@ _BOTH: tuple[type[Op], ...] = (
     *(WriteBytes, MoveBytes, FreeBytes, CheckAddress, StopIf),
 )
 _COMPUTE: tuple[type[Op], ...] = (Nest, MatrixProduct, Call)
+_PLACED: tuple[type[Op], ...] = (*BYTES, Call, CallAddress, If, While, For)
 LATE: Mapping[Stage, tuple[type[Op], ...]] = {
-    Stage.COMPUTE: (*_BOTH, *_COMPUTE, *BYTES, CallAddress, Scan, If, While, For),
-    Stage.SCHEDULE: (*_BOTH, *SCHEDULED),
+    Stage.COMPUTE: (*_BOTH, *_COMPUTE, *_PLACED, Scan),
+    Stage.SCHEDULE: (*_BOTH, *_PLACED, *SCHEDULED),
 }
 """What stands in the stages that are near the machine, kinds of ops as well as single ones."""
 
@@ -41,6 +42,8 @@ def stage_violations(instruction: Instruction, stage: Stage) -> Iterator[str]:
         home is Stage.SCHEDULE is not stage or not issubclass(op, allowed)
     ):
         yield f"{op.name} has no place in stage {stage.value}"
+    if instruction.placement != NOT_PLACED and stage is not Stage.SCHEDULE:
+        yield f"places are said in stage schedule, not in {stage.value}"
 
 
 def needs_closed_bodies(stage: Stage) -> bool:

@@ -15,14 +15,17 @@ from typing import Final
 
 from ...core.errors import InternalError
 from ...core.ir import Instruction, Value
-from ...core.ops.bytes import FIRST_ADDRESS, CheckAddress, StopIf, WriteBytes
-from ...core.ops.literal import Literal
-from ...core.schedule.ops import (
-    ScheduledAddressOf,
-    ScheduledAllocateBytes,
-    ScheduledFunctionAddress,
-    ScheduledReadBytes,
+from ...core.ops.bytes import (
+    FIRST_ADDRESS,
+    AddressOf,
+    AllocateBytes,
+    CheckAddress,
+    FunctionAddress,
+    ReadBytes,
+    StopIf,
+    WriteBytes,
 )
+from ...core.ops.literal import Literal
 from .cells import cell
 from .control import truth, write_copy
 from .kernel import Kernel
@@ -37,7 +40,7 @@ CHAIN_HEAD: Final = 16
 def write_read(k: Kernel, instruction: Instruction) -> None:
     """Copy from memory to the buffer of the result."""
     op = instruction.op
-    assert isinstance(op, ScheduledReadBytes)
+    assert isinstance(op, ReadBytes)
     source = _pointer(k, instruction.operands[0], op.offset)
     (target,) = k.place_results(instruction)
     write_copy(k, source, target, op.type)
@@ -66,7 +69,7 @@ def write_free(k: Kernel, instruction: Instruction) -> None:
 def write_allocate(k: Kernel, instruction: Instruction) -> None:
     """New memory, zeros but for cells."""
     op, w = instruction.op, k.w
-    assert isinstance(op, ScheduledAllocateBytes)
+    assert isinstance(op, AllocateBytes)
     (count,) = instruction.operands
     size = _word(k, count)
     (target,) = k.place_results(instruction)
@@ -88,7 +91,7 @@ def write_allocate(k: Kernel, instruction: Instruction) -> None:
 def write_address(k: Kernel, instruction: Instruction) -> None:
     """The address of a global variable, which is zero at first."""
     op = instruction.op
-    assert isinstance(op, ScheduledAddressOf)
+    assert isinstance(op, AddressOf)
     variable = k.shared.module.variable(variable_symbol(op.symbol), op.bytes)
     (target,) = k.place_results(instruction)
     k.w.store(k.w.ptrtoint(variable), target)
@@ -97,7 +100,7 @@ def write_address(k: Kernel, instruction: Instruction) -> None:
 def write_function_address(k: Kernel, instruction: Instruction) -> None:
     """The address of a function of the program, which is written for that."""
     op = instruction.op
-    assert isinstance(op, ScheduledFunctionAddress)
+    assert isinstance(op, FunctionAddress)
     function = Register(f"@{k.shared.symbol(op.symbol)}", PTR)
     (target,) = k.place_results(instruction)
     k.w.store(k.w.ptrtoint(function), target)

@@ -15,10 +15,10 @@ from dataclasses import replace
 from typing import Final
 
 from ...core.compute.bodies import bodies_of
+from ...core.compute.ops import Call, CallAddress
 from ...core.ir import Function, Instruction, Op
-from ...core.ops.bytes import AllocateBytes
+from ...core.ops.bytes import AllocateBytes, FunctionAddress
 from ...core.schedule.arena import RESERVED
-from ...core.schedule.ops import ScheduledCall, ScheduledCallAddress, ScheduledFunctionAddress
 from ...core.schedule.plan import arena_bytes, has_variables, returned_values
 from ..llvm import REGISTERS
 from ..runtime.process import STACK, STACK_KEY, WORDS
@@ -44,7 +44,7 @@ _STACK_LIMIT: Final = "nnkit.stack.limit"
 def write_call(k: Kernel, instruction: Instruction) -> None:
     """A call of a function of the program; if it fails, so does the caller."""
     op = instruction.op
-    assert isinstance(op, ScheduledCall) and k.limit is not None
+    assert isinstance(op, Call) and k.limit is not None
     operands = [k.address(value) for value in instruction.operands]
     results = k.place_results(instruction)
     symbol = k.shared.symbol(op.callee)
@@ -55,7 +55,7 @@ def write_call(k: Kernel, instruction: Instruction) -> None:
 
 def write_call_address(k: Kernel, instruction: Instruction) -> None:
     """The same of the function at an address, which has been checked."""
-    assert isinstance(instruction.op, ScheduledCallAddress) and k.limit is not None
+    assert isinstance(instruction.op, CallAddress) and k.limit is not None
     function, *arguments = instruction.operands
     operands = [k.address(value) for value in arguments]
     results = k.place_results(instruction)
@@ -234,7 +234,7 @@ def _stack_pointer(w: FunctionWriter) -> Register:
 
 
 def _has_calls(function: Function) -> bool:
-    return any(isinstance(op, ScheduledCall | ScheduledCallAddress) for op in _ops(function))
+    return any(isinstance(op, Call | CallAddress) for op in _ops(function))
 
 
 def _keeps_list(function: Function) -> bool:
@@ -252,8 +252,8 @@ def _uses_cells(shared: Shared, function: Function) -> bool:
         for op in _ops(pending.pop()):
             if isinstance(op, AllocateBytes) and op.owner == "run":
                 return True
-            name = op.callee if isinstance(op, ScheduledCall) else None
-            name = op.symbol if isinstance(op, ScheduledFunctionAddress) else name
+            name = op.callee if isinstance(op, Call) else None
+            name = op.symbol if isinstance(op, FunctionAddress) else name
             callee = shared.functions.get(name) if name is not None else None
             if callee is not None and callee.name not in found and callee.body is not None:
                 found.add(callee.name)

@@ -13,8 +13,8 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 from ...core.ir import Block, Instruction, Value
+from ...core.ops.control import For, If, While
 from ...core.ops.flows import Role, element_of, flows_in, operands_of
-from ...core.schedule.ops import ScheduledFor, ScheduledIf, ScheduledWhile
 from ...core.types import BOOL, TensorType
 from .elements import memory_type, unpack
 from .indices import multiply_constant
@@ -27,12 +27,12 @@ from .writer import I1, I8, I64, Loop, Register, constant
 def write_if(k: Kernel, instruction: Instruction) -> Iterator[Block]:
     """One of two bodies, both of which write to the results."""
     op, w = instruction.op, k.w
-    assert isinstance(op, ScheduledIf)
+    assert isinstance(op, If)
     results = k.place_results(instruction)
     condition, inputs = instruction.operands[0], _inputs(k, instruction)
     labels = w.new_label("then"), w.new_label("else")
     done = w.new_label("if.done")
-    frame = Frame(k.in_arena(op.frame), results)
+    frame = Frame(k.in_arena(instruction.placement.frame), results)
     w.branch_if(truth(k, condition), *labels)
     for region, label in zip(instruction.regions, labels, strict=True):
         w.begin(label)
@@ -46,10 +46,10 @@ def write_if(k: Kernel, instruction: Instruction) -> Iterator[Block]:
 def write_while(k: Kernel, instruction: Instruction) -> Iterator[Block]:
     """The condition at the head of the loop, then the body; where that polls, perhaps several of both."""
     op, w = instruction.op, k.w
-    assert isinstance(op, ScheduledWhile)
+    assert isinstance(op, While)
     carried = _carry(k, instruction)
     arguments = [*carried, *_inputs(k, instruction)]
-    arena = k.in_arena(op.frame)
+    arena = k.in_arena(instruction.placement.frame)
     condition, body = (region.entry for region in instruction.regions)
     head, done = w.new_label("while"), w.new_label("while.done")
     copies = 1 if k.polls is None else k.polls.copies(condition, body)
@@ -74,10 +74,10 @@ def write_while(k: Kernel, instruction: Instruction) -> Iterator[Block]:
 def write_for(k: Kernel, instruction: Instruction) -> Iterator[Block]:
     """A loop that keeps its index in a variable, and stacks into row after row."""
     op, w = instruction.op, k.w
-    assert isinstance(op, ScheduledFor)
+    assert isinstance(op, For)
     carried = _carry(k, instruction)
     inputs = _inputs(k, instruction)
-    arena = k.in_arena(op.frame)
+    arena = k.in_arena(instruction.placement.frame)
     lower, upper = (w.load(k.address(bound), I64) for bound in instruction.operands[:2])
     if op.stacked:
         _check_trips(k, instruction, op, lower, upper)
@@ -145,7 +145,7 @@ def _operands(instruction: Instruction, role: Role) -> list[Value]:
 
 
 def _check_trips(
-    k: Kernel, instruction: Instruction, op: ScheduledFor, lower: Register, upper: Register
+    k: Kernel, instruction: Instruction, op: For, lower: Register, upper: Register
 ) -> None:
     """Go on only if there are as many iterations as elements to stack."""
     w = k.w

@@ -265,8 +265,6 @@ class _Planner:
             self._copy_uniform(factors or [value])
         correction: Address | None = None
         is_pair = False
-        if number in self.corrected and not self.op.corrections:
-            raise InternalError("a compensated sum in memory has no place for its corrections")
         is_scattered = written in self.scattered
         if is_scattered or (
             number in self.corrected and not is_folded(self.op.order, self.op.blocks)

@@ -12,8 +12,9 @@ import threadpoolctl
 from nnkit.core.errors import InternalError
 from nnkit.core.ir.builder import start_function
 from nnkit.core.ir.module import Function
+from nnkit.core.ir.placement import Placement, arena, output
 from nnkit.core.ops.combinator import Combinator
-from nnkit.core.schedule.ops import Gemm, ScheduledScan, arena, output
+from nnkit.core.schedule.ops import Gemm, ScheduledScan
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import BF16, BOOL, F16, F32, F64, I32, I64, DType, Shape, TensorType
 from nnkit.jit.emit import library, program
@@ -58,9 +59,10 @@ def product(
         for shape, flip in zip((a, b), transposed, strict=True)
     ]
     builder = start_function(stored)
-    corrections = (arena(64),) if chunk else ()
-    op = Gemm(output(0), *transposed, chunk=chunk, corrections=corrections)
-    return finish(builder, [builder.emit(op, *builder.block.arguments)])
+    placement = Placement((output(0),), (arena(64),) if chunk else ())
+    op = Gemm(*transposed, chunk=chunk)
+    made = builder.emit_many(op, builder.block.arguments, placement=placement)
+    return finish(builder, made)
 
 
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
@@ -196,8 +198,9 @@ def test_scan(
 ) -> None:
     type = TensorType(shape, dtype)
     builder = start_function([type])
-    op = ScheduledScan(by, axis, reverse, exclusive, output(0))
-    function = finish(builder, [builder.emit(op, builder.block.arguments[0])])
+    op = ScheduledScan(by, axis, reverse, exclusive)
+    made = builder.emit_many(op, builder.block.arguments, placement=Placement((output(0),)))
+    function = finish(builder, made)
     agree(function, [sample(type)], exact=False)
 
 
@@ -207,8 +210,9 @@ def test_scan(
 def test_running_extremes_order_zeros(by: Combinator, dtype: DType, shape: Shape) -> None:
     type = TensorType(shape, dtype)
     builder = start_function([type])
-    op = ScheduledScan(by, 0, False, False, output(0))
-    function = finish(builder, [builder.emit(op, builder.block.arguments[0])])
+    op = ScheduledScan(by, 0, False, False)
+    made = builder.emit_many(op, builder.block.arguments, placement=Placement((output(0),)))
+    function = finish(builder, made)
     random = np.random.default_rng(4).random(shape)
     x = np.select([random < 0.1, random < 0.5, random < 0.9], [-1.0, -0.0, 0.0], 1.0)
     agree(function, [x.astype(dtype.numpy)])
