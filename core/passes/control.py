@@ -108,11 +108,12 @@ class _Laws:
         after = dict(paths)
         if len(after) < len(paths):
             return False  # it may go on in several ways
-        order: list[int | None] = [None, after[None]]
-        while order[-1] is not None:
-            order.append(after[order[-1]])
-            if order.count(order[-1]) > 1 and order[-1] is not None:
-                return False
+        order: list[int | None] = [None]
+        while (following := after[order[-1]]) is not None:
+            if following in order:
+                return False  # it runs again
+            order.append(following)
+        order.append(None)
         stacked = flows_in(instruction, Role.STACKED)
         if any(flow.type.shape[0] for flow in stacked if isinstance(flow.type, TensorType)):
             return False  # there should have been iterations: not for us to say
