@@ -49,12 +49,13 @@ class Literal(Op):
 
 
 def splat(type: TensorType, number: Any) -> Literal:
-    """Every element `number`, rounded to the element type.
+    """Every element `number`, rounded to the element type; zero for no element, as the text has it.
 
     Raises: DTypeError for an integer out of range.
     """
     check_range(type.dtype, number)
-    return Literal(type, type.dtype.store(type.dtype.nearest(number)).tobytes())
+    known = type.dtype.nearest(number if type.size else 0)
+    return Literal(type, type.dtype.store(known).tobytes())
 
 
 def dense(type: TensorType, values: Array) -> Literal:
