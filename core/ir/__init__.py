@@ -3,6 +3,7 @@
 Read `graph` (the data structures and the op protocol), `module`, then `builder`.
 """
 
+from ..stage import Stage
 from .builder import Builder, finish_function, start_function
 from .graph import Block, Effect, Emitter, Instruction, Op, Region, Value, evaluates_to
 from .module import (
@@ -12,7 +13,6 @@ from .module import (
     GradientOf,
     Module,
     Nominal,
-    Stage,
     TangentOf,
     Variable,
     nominals_in,

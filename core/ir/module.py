@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..errors import InternalError
 from ..location import HasLocation
+from ..stage import Stage
 from ..types import EnumType, FunctionType, OpaqueType, StructType, Type, parts_of, written
 from .graph import Block, Region, Value
-
-
-class Stage(enum.Enum):
-    """How far a module has come; see the package's text for what each stage allows."""
-
-    RAW = "raw"
-    OPTIMIZABLE = "optimizable"
-    COMPUTE = "compute"
-    SCHEDULE = "schedule"
 
 
 @dataclass(frozen=True)
