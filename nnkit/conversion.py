@@ -26,7 +26,16 @@ from .staging.lambdas import is_function
 from .staging.numerals import typed
 from .staging.primitive import MAX_RANK, is_index
 from .staging.rep import Rep
-from .staging.spec import CallableSpec, Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple
+from .staging.spec import (
+    CallableSpec,
+    Spec,
+    StructSpec,
+    TensorSpec,
+    TupleSpec,
+    as_tuple,
+    dtype_words,
+    is_tuple,
+)
 from .staging.static import LANGUAGE
 from .structs import Struct, assemble, fields
 from .tensors import DTYPES, RANKED, AnyTensor, DType, wrap
@@ -240,14 +249,14 @@ def _wrapped(value: object, declared: Spec | None) -> str:
     if isinstance(declared, StructSpec):
         return f"make one, {declared.words}(...)"
     if isinstance(declared, TensorSpec):
-        return f"wrap it, Tensor{declared.rank}D(value, {primitive.dtype_words(declared.dtype)})"
+        return f"wrap it, Tensor{declared.rank}D(value, {dtype_words(declared.dtype)})"
     return "wrap it, for example Tensor2D([[0.0, 1.0]], f32)" if declared is None else ""
 
 
 def _annotation(spec: Spec | None) -> str:
     """A type as one writes it."""
     if isinstance(spec, TensorSpec) and not spec.rank:
-        return f"Scalar[{primitive.dtype_words(spec.dtype)}]"
+        return f"Scalar[{dtype_words(spec.dtype)}]"
     return "..." if spec is None else spec.words
 
 

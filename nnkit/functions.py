@@ -17,11 +17,9 @@ from .core.ops.nest import Bounds
 from .core.types import BOOL, DType, TensorType
 from .reps import Rep, const
 from .staging import primitive
-from .staging.expression import Primitive, make
 from .staging.indexing import wrap_negative
 from .staging.primitive import MAX_RANK, located
 from .staging.rep import is_number
-from .staging.spec import TensorSpec
 from .staging.static import core_dtype, static_shape
 
 
@@ -279,7 +277,9 @@ def var(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
 
 def cumsum(x: Any, /, axis: int) -> Rep:
     """Running sums along one axis."""
-    return Rep(primitive.scan(as_rep(x).expression, Combinator.ADD, axis))
+    rep = as_rep(x)
+    position = primitive.normalize_axis(axis, primitive.tensor_of(rep.expression, "cumsum").rank)
+    return Rep(primitive.apply(ops.Scan(Combinator.ADD, position), rep.expression))
 
 
 def concat(xs: Sequence[Any], /, axis: int = 0) -> Rep:
@@ -298,7 +298,7 @@ def flip(x: Any, /, axis: int) -> Rep:
     rep = as_rep(x)
     spec = primitive.tensor_of(rep.expression, "flip")
     op = ops.Reverse((primitive.normalize_axis(axis, spec.rank),))
-    return Rep(make(Primitive(op), (rep.expression,), spec))
+    return Rep(primitive.apply(op, rep.expression))
 
 
 def pad(x: Any, widths: Sequence[tuple[int, int]], /, *, value: float = 0) -> Rep:
@@ -312,8 +312,7 @@ def pad(x: Any, widths: Sequence[tuple[int, int]], /, *, value: float = 0) -> Re
     low = static_shape([before for before, _ in widths], "pad")
     high = static_shape([after for _, after in widths], "pad")
     filler = primitive.literal(value, spec.dtype)
-    pieces = (rep.expression, filler)
-    return Rep(make(Primitive(ops.Pad(low, high)), pieces, spec))
+    return Rep(primitive.apply(ops.Pad(low, high), rep.expression, filler))
 
 
 def take(x: Any, indices: Any, /, axis: int = 0, *, mode: str = "error") -> Rep:
@@ -328,33 +327,24 @@ def take(x: Any, indices: Any, /, axis: int = 0, *, mode: str = "error") -> Rep:
     position = primitive.normalize_axis(axis, spec.rank)
     bounds = Bounds.CLIP if mode == "clip" else Bounds.CHECK
     index = wrap_negative(at.expression, rep.expression, position)
-    return Rep(primitive.gather(rep.expression, index, position, bounds))
+    return Rep(primitive.apply(ops.Gather(position, bounds), rep.expression, index))
 
 
 def one_hot(indices: Any, count: int, dtype: Any, /) -> Rep:
     """1 at position `indices` of a new last axis of `count` elements, 0 elsewhere (all 0 outside)."""
-    rep = as_rep(indices)
-    spec = primitive.tensor_of(rep.expression, "one_hot")
-    if not spec.dtype.is_integer:
-        raise located(DTypeError(f"one_hot takes integer indices, not {spec.words}"))
     (extent,) = static_shape([count], "one_hot")
-    core = core_dtype(dtype)
-    rank = primitive.checked_rank(spec.rank + 1)
-    rule = Primitive(ops.OneHot(extent, core))
-    return Rep(make(rule, (rep.expression,), TensorSpec(rank, core)))
+    return Rep(primitive.apply(ops.OneHot(extent, core_dtype(dtype)), as_rep(indices).expression))
 
 
 def iota(shape: Sequence[int], dtype: Any, /, axis: int = 0) -> Rep:
     """0, 1, 2, … along `axis`."""
     extents = _shape(shape, "iota")
     core = core_dtype(dtype)
-    if not core.is_numeric:
-        raise located(DTypeError("iota counts in numbers, not in boolean"))
     position = primitive.normalize_axis(axis, len(extents))
+    made = primitive.apply(ops.Iota(extents, position, core))
     if extents[position] > 0:
         primitive.literal(extents[position] - 1, core)  # the last number must exist
-    rule = Primitive(ops.Iota(extents, position, core))
-    return Rep(make(rule, (), TensorSpec(len(extents), core)))
+    return Rep(made)
 
 
 def arange(count: int, dtype: Any, /) -> Rep:
@@ -364,15 +354,8 @@ def arange(count: int, dtype: Any, /) -> Rep:
 
 def broadcast_to(x: Any, shape: Sequence[int], /) -> Rep:
     """x repeated along axes of extent 1 and new leading axes."""
-    rep = as_rep(x)
-    spec = primitive.tensor_of(rep.expression, "broadcast_to")
-    extents = _shape(shape, "broadcast_to")
-    if len(extents) < spec.rank:
-        raise located(
-            RankError(f"cannot broadcast a {spec.words} to the shape {list(extents)}: rank is lost")
-        )
-    rule = Primitive(ops.Broadcast(extents))
-    return Rep(make(rule, (rep.expression,), TensorSpec(len(extents), spec.dtype)))
+    op = ops.Broadcast(_shape(shape, "broadcast_to"))
+    return Rep(primitive.apply(op, as_rep(x).expression, name="broadcast_to"))
 
 
 def full(shape: Sequence[int], value: float, dtype: Any, /) -> Rep:

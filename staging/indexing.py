@@ -16,7 +16,17 @@ from typing_extensions import TypeIs
 
 from ..core.errors import DTypeError, IndexOutOfRangeError, RankError, StagingError
 from ..core.ir import Builder, Value
-from ..core.ops import Add, And, LessThan, LessThanOrEqual, Reverse, Select, ShapeCast, Slice
+from ..core.ops import (
+    Add,
+    And,
+    Gather,
+    LessThan,
+    LessThanOrEqual,
+    Reverse,
+    Select,
+    ShapeCast,
+    Slice,
+)
 from ..core.ops.literal import constant
 from ..core.ops.nest import Bounds
 from ..core.types import BOOL, I8, I64, scalar
@@ -37,7 +47,7 @@ def subscript(x: Expression, key: Any, staged: Callable[[Any], Expression | None
         index = indices[axis]
         if index is not None:
             _check_index(index)
-            x = primitive.gather(x, wrap_negative(index, x, axis), axis, Bounds.CHECK)
+            x = primitive.apply(Gather(axis, Bounds.CHECK), x, wrap_negative(index, x, axis))
     static = [entry for entry, index in zip(entries, indices, strict=True) if index is None]
     if all(isinstance(entry, slice) and entry == _WHOLE for entry in static):
         return x

@@ -5,8 +5,7 @@ from __future__ import annotations
 from ..core.errors import DTypeError
 from ..core.ops.literal import check_range
 from ..core.types import BOOL, F32, F64, I32, I64, DType
-from .primitive import dtype_words
-from .spec import Spec, TensorSpec
+from .spec import Spec, TensorSpec, dtype_words
 
 
 def typed(number: float, like: Spec | None, *, staged: bool = True) -> str:

@@ -1,19 +1,20 @@
-"""Expressions by family: each function finds the rank and element type of its result.
+"""Expressions by family, typed by the shape rules of their ops.
 
-What only shapes can decide (an extent that differs, a reshape that does not fit) is decided when the
-expression is specialised; what rank and element type decide is an error here, at the user's line.
+`apply` runs the rule of an op on types whose extents are not known: what rank and element type decide is an error
+here, at the user's line.  What only extents decide (one that differs, a reshape that does not fit) is an error of
+the same rule when the expression is specialised.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core.errors import DTypeError, NNKitError, RankError, ShapeError
-from ..core.ir import Builder, Value
+from ..core.ir import Builder, Op, Value
 from ..core.ops import (
     ArgMax,
     ArgMin,
@@ -24,23 +25,19 @@ from ..core.ops import (
     Dot,
     Elementwise,
     FloorDivide,
-    Gather,
     PadShape,
     Power,
     Reduce,
-    Scan,
-    Select,
     ShapeCast,
-    SqueezeShape,
     Transpose,
     TruncateDivide,
 )
+from ..core.ops.forms import check_kind
 from ..core.ops.literal import check_range, constant
-from ..core.ops.nest import Bounds
-from ..core.types import BF16, BOOL, F16, F32, F64, I64, Array, DType, scalar
+from ..core.types import BF16, F16, F32, F64, Array, DType, Kind, TensorType, scalar
 from .expression import Constant, Expression, Primitive, Shaped, at, make
 from .location import here
-from .spec import TensorSpec, as_tuple
+from .spec import TensorSpec, as_tuple, dtype_words
 
 
 def tensor_of(expression: Expression, what: str) -> TensorSpec:
@@ -92,82 +89,55 @@ LARGEST = {
 """The largest finite number of each float type."""
 
 
-def dtype_words(dtype: DType) -> str:
-    """An element type as the language calls it."""
-    return "boolean" if dtype is BOOL else dtype.name
-
-
 def array_constant(dtype: DType, stored: Array) -> Expression:
     """A concrete tensor, given in its storage type; the caller does not write it afterwards."""
     return make(Constant(dtype, stored), (), TensorSpec(stored.ndim, dtype))
 
 
-def elementwise(op: Elementwise, *xs: Expression) -> Expression:
-    """`op` on tensors that broadcast; all of one element type (a select's condition is boolean)."""
-    specs = [tensor_of(x, op.verb or op.name) for x in xs]
-    if specs[0].dtype.kind not in _accepted(op) and not isinstance(op, Select):
-        raise located(_mixed(op, specs), "cast it, `x.cast(dtype)`")
-    typed = [scalar(spec.dtype) for spec in specs]
+def apply(op: Op, *xs: Expression, name: str = "", help: str = "") -> Expression:
+    """`op` on tensors: its shape rule finds rank and element type of the result, or what is wrong with the operands.
+
+    `name` is what the language calls it, `help` what to do about elements that it does not take.
+    """
+    specs = [tensor_of(x, name or op.name) for x in xs]
     try:
-        inferred = op.infer(*typed)
-    except DTypeError:
-        raise located(_mixed(op, specs), "cast one of them, `x.cast(dtype)`") from None
-    return make(Primitive(op), xs, TensorSpec(max(s.rank for s in specs), inferred.dtype))
+        inferred = op.infer(*specs)
+    except NNKitError as error:
+        if isinstance(error, DTypeError):
+            one = len({spec.dtype for spec in specs}) == 1
+            help = help or f"cast {'it' if one else 'one of them'}, `x.cast(dtype)`"
+        raise located(error, help) from None
+    assert isinstance(inferred, TensorType)
+    return make(Primitive(op), xs, TensorSpec(checked_rank(inferred.rank), inferred.dtype))
 
 
-def _accepted(op: Elementwise) -> tuple[str, ...]:
-    """The kinds of elements that the language has `op` for; the IR may have it for more."""
-    if isinstance(op, Divide | Power):
-        return ("float",)
-    return ("integer",) if isinstance(op, FloorDivide | TruncateDivide) else op.accepts
+def elementwise(op: Elementwise, *xs: Expression) -> Expression:
+    """`op` on tensors that broadcast, of elements that the language has it for; the IR may have it for more."""
+    if type(op) in _KINDS:
+        try:
+            check_kind(op.name, tensor_of(xs[0], op.name), _KINDS[type(op)])
+        except DTypeError as error:
+            raise located(error, "cast it, `x.cast(dtype)`") from None
+    return apply(op, *xs, name=op.verb or op.name)
 
 
-def _mixed(op: Elementwise, specs: Sequence[TensorSpec]) -> DTypeError:
-    compared = specs[:2] if isinstance(op, Select) else specs
-    dtypes = {spec.dtype for spec in compared}
-    operands = " and ".join(spec.words for spec in specs)
-    if isinstance(op, Select) and specs[2].dtype is not BOOL:
-        return DTypeError(f"the condition of a select is boolean, not {specs[2].words}")
-    if len(dtypes) > 1:
-        names = " and ".join(dtype_words(spec.dtype) for spec in compared)
-        verb = "select from" if isinstance(op, Select) else op.verb or op.name
-        operands = " and ".join(spec.words for spec in compared)
-        return DTypeError(f"cannot {verb} {operands}: element types {names} differ")
-    verb = op.verb or op.name
-    return DTypeError(f"cannot {verb} {operands}: it takes {' or '.join(_accepted(op))} elements")
+_KINDS: Mapping[type[Op], tuple[Kind, ...]] = {
+    Divide: ("float",),
+    Power: ("float",),
+    FloorDivide: ("integer",),
+    TruncateDivide: ("integer",),
+}
 
 
 def cast(x: Expression, dtype: DType) -> Expression:
     """Each element converted to `dtype`."""
-    spec = tensor_of(x, "cast")
-    return x if spec.dtype is dtype else make(
-        Primitive(DataTypeCast(dtype)), (x,), TensorSpec(spec.rank, dtype)
-    )  # fmt: skip
+    return x if tensor_of(x, "cast").dtype is dtype else apply(DataTypeCast(dtype), x)
 
 
 def dot(x: Expression, y: Expression) -> Expression:
     """Matrix product with NumPy's rules for vectors and leading axes."""
-    a, b = tensor_of(x, "@"), tensor_of(y, "@")
-    if a.rank == 0 or b.rank == 0:
-        raise located(
-            RankError(f"cannot multiply {a.words} by {b.words} with @: a scalar has no axes"),
-            "use *",
-        )
-    if a.dtype is not b.dtype:
-        raise located(
-            DTypeError(
-                f"cannot multiply {a.words} by {b.words}: element types {dtype_words(a.dtype)} "
-                f"and {dtype_words(b.dtype)} differ"
-            ),
-            "cast one of them, `x.cast(dtype)`",
-        )
-    if not a.dtype.is_numeric:
-        raise located(
-            DTypeError(f"cannot multiply {a.words} by {b.words}: truth values have no product"),
-            "cast them, `x.cast(f32)`",
-        )
-    rank = max(a.rank, b.rank, 2) - (a.rank == 1) - (b.rank == 1)
-    return make(Primitive(Dot()), (x, y), TensorSpec(rank, a.dtype))
+    is_scaled = 0 in (tensor_of(x, "@").rank, tensor_of(y, "@").rank)
+    return apply(Dot(), x, y, help="use *" if is_scaled else "")
 
 
 def normalize_axis(axis: Any, rank: int) -> int:
@@ -198,49 +168,17 @@ def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
 
 def reduce(x: Expression, combinator: Combinator, axis: Any, keepdims: bool) -> Expression:
     """Combine along the axes; `keepdims` leaves them with extent 1."""
-    spec = tensor_of(x, _REDUCTIONS[combinator])
-    if combinator.is_logical != (spec.dtype is BOOL):
-        wanted = "boolean" if combinator.is_logical else "numeric"
-        raise located(
-            DTypeError(f"{_REDUCTIONS[combinator]} takes {wanted} elements, not a {spec.words}"),
-            "compare first, `(x != 0).any()`" if combinator.is_logical else "`x.cast(i64)` counts",
-        )
-    axes = normalize_axes(axis, spec.rank)
-    rank = spec.rank - len(axes)
-    result = make(Primitive(Reduce(combinator, axes)), (x,), TensorSpec(rank, spec.dtype))
-    return keep_axes(result, axes) if keepdims else result
-
-
-_REDUCTIONS = {
-    Combinator.ADD: "sum",
-    Combinator.MULTIPLY: "prod",
-    Combinator.MIN: "min",
-    Combinator.MAX: "max",
-    Combinator.AND: "all",
-    Combinator.OR: "any",
-}
-"""What each reduction is called in the language."""
-
-
-def keep_axes(x: Expression, axes: tuple[int, ...]) -> Expression:
-    """Insert axes of extent 1 at the (sorted) places."""
-    for axis in axes:
-        x = expand(x, axis)
-    return x
+    axes = normalize_axes(axis, tensor_of(x, combinator.noun).rank)
+    help = "compare first, `(x != 0).any()`" if combinator.is_logical else "`x.cast(i64)` counts"
+    result = apply(Reduce(combinator, axes), x, name=combinator.noun, help=help)
+    for position in axes if keepdims else ():
+        result = expand(result, position)
+    return result
 
 
 def expand(x: Expression, axis: int) -> Expression:
     """One new axis of extent 1."""
-    spec = tensor_of(x, "expand_dims")
-    return make(
-        Primitive(PadShape(axis)), (x,), TensorSpec(checked_rank(spec.rank + 1), spec.dtype)
-    )
-
-
-def squeeze(x: Expression, axis: int) -> Expression:
-    """Drop an axis of extent 1."""
-    spec = tensor_of(x, "squeeze")
-    return make(Primitive(SqueezeShape(axis)), (x,), TensorSpec(spec.rank - 1, spec.dtype))
+    return apply(PadShape(axis), x, name="expand_dims")
 
 
 def checked_rank(rank: int) -> int:
@@ -257,25 +195,9 @@ MAX_RANK = 4
 
 def arg_extremum(x: Expression, op: type[ArgMax] | type[ArgMin], axis: Any) -> Expression:
     """Index of the first extremum along `axis` (None: in row-major order)."""
-    name = op.name.lower()
-    spec = tensor_of(x, name)
-    if not spec.dtype.is_numeric:
-        raise located(
-            DTypeError(f"{name} takes numeric elements, not a {spec.words}"),
-            "cast it, `x.cast(i8)`",
-        )
-    position = 0 if axis is None else normalize_axis(axis, spec.rank)
-
-    def build(b: Builder, value: Value) -> Value:
-        if axis is None:
-            value = b.emit(ShapeCast((value.tensor.size,)), value)
-        if value.tensor.shape[position] == 0:
-            where = "it" if axis is None else f"axis {position}"
-            raise ShapeError(f"{name} of {value.tensor.words}: {where} is empty")
-        return b.emit(op(position), value)
-
-    rank = 0 if axis is None else spec.rank - 1
-    return shaped(name, build, (x,), TensorSpec(rank, I64))
+    rank = tensor_of(x, op.name).rank
+    along = reshape(x, (-1,)) if axis is None else x
+    return apply(op(0 if axis is None else normalize_axis(axis, rank)), along)
 
 
 def count(x: Expression, axis: Any, dtype: DType) -> Expression:
@@ -290,12 +212,7 @@ def count(x: Expression, axis: Any, dtype: DType) -> Expression:
 
 def transpose(x: Expression, permutation: tuple[int, ...]) -> Expression:
     """Axis k of the result is axis `permutation[k]` of x."""
-    spec = tensor_of(x, "transpose")
-    if sorted(permutation) != list(range(spec.rank)):
-        raise located(
-            RankError(f"{permutation} is not a permutation of the axes of a {spec.words}")
-        )
-    return make(Primitive(Transpose(permutation)), (x,), spec)
+    return apply(Transpose(permutation), x)
 
 
 def reshape(x: Expression, shape: tuple[int, ...]) -> Expression:
@@ -325,44 +242,8 @@ def concatenate(xs: Sequence[Expression], axis: Any) -> Expression:
     """Tensors of one rank and element type, one after the other."""
     if not xs:
         raise located(ShapeError("cannot concatenate nothing: pass at least one tensor"))
-    specs = [tensor_of(x, "concat") for x in xs]
-    first = specs[0]
-    for spec in specs:
-        if spec.rank != first.rank:
-            raise located(
-                RankError(f"cannot concatenate {first.words} and {spec.words}: ranks differ")
-            )
-        if spec.dtype is not first.dtype:
-            raise located(
-                DTypeError(
-                    f"cannot concatenate {first.words} and {spec.words}: element types differ"
-                )
-            )
-    position = normalize_axis(axis, first.rank)
-    return make(Primitive(Concatenate(position)), tuple(xs), first)
-
-
-def scan(x: Expression, combinator: Combinator, axis: Any) -> Expression:
-    """Running combination along one axis."""
-    spec = tensor_of(x, "cumsum")
-    if not spec.dtype.is_numeric:
-        raise located(
-            DTypeError(f"cumsum takes numeric elements, not a {spec.words}"),
-            "cast it, `x.cast(i64)`",
-        )
-    return make(Primitive(Scan(combinator, normalize_axis(axis, spec.rank))), (x,), spec)
-
-
-def gather(x: Expression, indices: Expression, axis: Any, bounds: Bounds) -> Expression:
-    """Elements of `x` along `axis` at integer `indices` (which count from the end when negative)."""
-    spec, at_spec = tensor_of(x, "take"), tensor_of(indices, "take")
-    if not at_spec.dtype.is_integer:
-        raise located(
-            DTypeError(f"indices are integers, not {at_spec.words}"), "cast them, `i.cast(i64)`"
-        )
-    position = normalize_axis(axis, spec.rank)
-    rank = checked_rank(spec.rank - 1 + at_spec.rank)
-    return make(Primitive(Gather(position, bounds)), (x, indices), TensorSpec(rank, spec.dtype))
+    position = normalize_axis(axis, tensor_of(xs[0], "concat").rank)
+    return apply(Concatenate(position), *xs, name="concat")
 
 
 def shaped(

@@ -37,6 +37,7 @@ from ..core.ops import (
     Or,
     Power,
     Square,
+    SqueezeShape,
     Subtract,
 )
 from ..core.types import F32, DType
@@ -45,7 +46,7 @@ from .aggregates import FieldLens, element_of, field_of, set_field
 from .expression import Expression
 from .indexing import subscript
 from .primitive import located
-from .spec import Spec, StructSpec, TupleSpec
+from .spec import Spec, StructSpec, TupleSpec, dtype_words
 from .static import core_dtype, static_shape
 
 _Rep = TypeVar("_Rep", bound="Rep")
@@ -325,7 +326,9 @@ class Rep:
     def squeeze(self: _Rep, axis: int) -> _Rep:
         """Without an axis of extent 1."""
         rank = primitive.tensor_of(self.expression, "squeeze").rank
-        return type(self)(primitive.squeeze(self.expression, primitive.normalize_axis(axis, rank)))
+        return type(self)(
+            primitive.apply(SqueezeShape(primitive.normalize_axis(axis, rank)), self.expression)
+        )
 
     def named(self: _Rep, *dims: Any) -> _Rep:
         """The same value; its dimensions have names for the type checker now."""
@@ -444,7 +447,7 @@ def _float_dtype(x: Expression, what: str) -> DType:
     dtype = primitive.tensor_of(x, what).dtype
     if not dtype.is_float:
         raise located(
-            DTypeError(f"{what} takes float elements, not {primitive.dtype_words(dtype)}"),
+            DTypeError(f"{what} takes float elements, not {dtype_words(dtype)}"),
             "cast it first, `x.cast(f32)`",
         )
     return dtype

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from typing_extensions import TypeIs
 
-from ..core.types import DType
+from ..core.types import BOOL, DType, TensorType
 
 
 class Spec:
@@ -20,17 +20,26 @@ class Spec:
         raise AssertionError("every spec says how it reads")
 
 
-@dataclass(frozen=True)
-class TensorSpec(Spec):
-    """A tensor of `rank` axes."""
+class TensorSpec(TensorType, Spec):
+    """A tensor of `rank` axes whose extents are not known: what the shape rules of ops are run on while staging.
 
-    rank: int
-    dtype: DType
+    Every extent is 1: an axis of extent 1 broadcasts with, and is as long as, every other one, so that a
+    rule finds the rank and element type, or a mistake in them, and never one that only extents decide.
+    """
+
+    __match_args__ = ("rank", "dtype")
+
+    def __init__(self, rank: int, dtype: DType) -> None:
+        super().__init__((1,) * rank, dtype)
 
     @property
     def words(self) -> str:
-        name = "boolean" if self.dtype.kind == "boolean" else self.dtype.name
-        return f"Tensor{self.rank}D[{name}]"
+        return f"Tensor{self.rank}D[{dtype_words(self.dtype)}]"
+
+
+def dtype_words(dtype: DType) -> str:
+    """An element type as the language calls it."""
+    return "boolean" if dtype is BOOL else dtype.name
 
 
 @dataclass(frozen=True, eq=False)

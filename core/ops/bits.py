@@ -45,8 +45,8 @@ class Reinterpret(Op):
     dtype: DType
 
     def infer(self, x: TensorType) -> TensorType:
-        check_kind("reinterpret", x.dtype, ("float", "integer"))
-        check_kind("reinterpret", self.dtype, ("float", "integer"))
+        check_kind("reinterpret", x, ("float", "integer"))
+        check_kind("reinterpret", x.with_dtype(self.dtype), ("float", "integer"))
         if x.dtype.bits != self.dtype.bits:
             raise DTypeError(
                 f"cannot reinterpret {x.words} as {self.dtype}: elements of {x.dtype.bits} and "
@@ -80,8 +80,8 @@ class BitCast(Op):
     type: TensorType
 
     def infer(self, x: TensorType) -> TensorType:
-        check_kind("bitCast", x.dtype, ("float", "integer"))
-        check_kind("bitCast", self.type.dtype, ("float", "integer"))
+        check_kind("bitCast", x, ("float", "integer"))
+        check_kind("bitCast", self.type, ("float", "integer"))
         if x.bytes != self.type.bytes:
             raise ShapeError(
                 f"cannot bitCast {x.words} to {self.type.words}: {x.bytes} bytes are not "

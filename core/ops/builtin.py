@@ -78,7 +78,7 @@ class Builtin(Op):
             some = "operand" if definition.counts == (1,) else "operands"
             raise RankError(f"builtin {self.builtin} takes {counts} {some}, not {len(operands)}")
         for operand in operands:
-            check_kind(f"builtin {self.builtin}", operand.dtype, definition.accepts)
+            check_kind(f"builtin {self.builtin}", operand, definition.accepts)
             if definition.has_axis and not operand.rank:
                 raise RankError(
                     f"builtin {self.builtin} works along the last axis, which {operand.words} has not"

@@ -30,6 +30,11 @@ class Combinator(enum.Enum):
         return self.value
 
     @property
+    def noun(self) -> str:
+        """What a reduction by it is called in messages."""
+        return _NOUNS[self]
+
+    @property
     def is_logical(self) -> bool:
         return self in (Combinator.AND, Combinator.OR)
 
@@ -139,4 +144,13 @@ _FUNCTIONS: Final[Mapping[Combinator, np.ufunc | Extremum]] = {
     Combinator.MAX: MAXIMUM,
     Combinator.AND: np.logical_and,
     Combinator.OR: np.logical_or,
+}
+
+_NOUNS: Final[Mapping[Combinator, str]] = {
+    Combinator.ADD: "sum",
+    Combinator.MULTIPLY: "product",
+    Combinator.MIN: "minimum",
+    Combinator.MAX: "maximum",
+    Combinator.AND: "all",
+    Combinator.OR: "any",
 }

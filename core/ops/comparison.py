@@ -38,7 +38,7 @@ class Logic(Comparison):
 
     def infer(self, *xs: TensorType) -> TensorType:
         for x in xs:
-            check_kind(self.name, x.dtype, self.accepts)
+            check_kind(self.name, x, self.accepts)
         return super().infer(*xs)
 
 
@@ -148,7 +148,7 @@ class Select(Elementwise):
         x, y, condition = xs
         dtype = same_dtype("select from", (x, y))
         if condition.dtype != BOOL:
-            raise DTypeError(f"the condition of select must be bool, not {condition.words}")
+            raise DTypeError(f"the condition of a select is boolean, not {condition.words}")
         return TensorType(broadcast_operands("select from", xs), dtype)
 
     def evaluate(self, x: Array, y: Array, condition: Array) -> Array:

@@ -31,9 +31,9 @@ class Dot(Bilinear):
 
     def infer(self, u: TensorType, v: TensorType) -> TensorType:
         dtype = same_dtype("multiply", (u, v))
-        check_kind("dot", dtype, ("float", "integer"))
+        check_kind("dot", u, ("float", "integer"))
         if not u.rank or not v.rank:
-            raise RankError(f"dot takes vectors and matrices, not {u.words} and {v.words}")
+            raise RankError(f"cannot multiply {u.words} by {v.words}: a scalar has no axes")
         inner_u, inner_v = u.shape[-1], v.shape[-2] if v.rank > 1 else v.shape[0]
         if inner_u != inner_v:
             raise ShapeError(

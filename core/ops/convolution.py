@@ -79,7 +79,7 @@ class Convolve(Bilinear):
 
     def infer(self, x: TensorType, kernel: TensorType) -> TensorType:
         dtype = same_dtype("convolve", (x, kernel))
-        check_kind("convolve", dtype, ("float", "integer"))
+        check_kind("convolve", x, ("float", "integer"))
         if x.rank != kernel.rank or x.rank < 3:
             raise RankError(
                 "convolve takes an input and a kernel of the same rank, at least 3, "

@@ -51,7 +51,7 @@ class Elementwise(Op):
     def infer(self, *xs: TensorType) -> TensorType:
         verb = self.verb or self.name
         dtype = same_dtype(verb, xs)
-        check_kind(self.name, dtype, self.accepts)
+        check_kind(self.name, xs[0], self.accepts)
         first = xs[0]
         shape = first.shape if xs.count(first) == len(xs) else broadcast_operands(verb, xs)
         result = self.result_dtype(*[x.dtype for x in xs])
@@ -106,11 +106,11 @@ def broadcast_operands(name: str, xs: Sequence[TensorType]) -> Shape:
         raise ShapeError(f"cannot {name} {operands}: {reason}") from None
 
 
-def check_kind(name: str, dtype: DType, accepts: Sequence[Kind]) -> None:
-    """Raises: DTypeError when `dtype` is of a kind that op `name` does not take."""
-    if dtype.kind not in accepts:
+def check_kind(name: str, x: TensorType, accepts: Sequence[Kind]) -> None:
+    """Raises: DTypeError when the elements of `x` are of a kind that op `name` does not take."""
+    if x.dtype.kind not in accepts:
         wanted = " or ".join(accepts)
-        raise DTypeError(f"{name} takes {wanted} elements, not {dtype}")
+        raise DTypeError(f"{name} takes {wanted} elements, not {x.words}")
 
 
 __all__ = ["Access", "Bilinear", "Elementwise", "Linear", "Partial", "check_kind"]

@@ -94,7 +94,7 @@ class ScatterAdd(Linear):
 
     def infer(self, updates: TensorType, indices: TensorType) -> TensorType:
         _check_indices("scatterAdd", indices)
-        check_kind("scatterAdd", updates.dtype, ("float", "integer"))
+        check_kind("scatterAdd", updates, ("float", "integer"))
         result = updates.with_shape(self.shape)
         check_axis("scatterAdd", self.axis, result)
         expected = _gathered(self.shape, self.axis, indices.shape)
@@ -169,7 +169,7 @@ class OneHot(Op):
     dtype: DType
 
     def infer(self, indices: TensorType) -> TensorType:
-        check_kind("oneHot", indices.dtype, ("integer",))
+        check_kind("oneHot", indices, ("integer",))
         return TensorType((*indices.shape, self.depth), self.dtype)
 
     def evaluate(self, indices: Array) -> Array:
@@ -203,7 +203,7 @@ class Iota(Op):
     def infer(self) -> TensorType:
         result = TensorType(self.shape, self.dtype)
         check_axis("iota", self.axis, result)
-        check_kind("iota", self.dtype, ("float", "integer"))
+        check_kind("iota", result, ("float", "integer"))
         return result
 
     def evaluate(self) -> Array:

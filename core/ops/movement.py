@@ -28,9 +28,7 @@ class Transpose(Linear):
     def infer(self, x: TensorType) -> TensorType:
         order = self.order(x.rank)
         if sorted(order) != list(range(x.rank)):
-            raise ShapeError(
-                f"transpose: {list(order)} is not a permutation of the {x.rank} axes of {x.words}"
-            )
+            raise RankError(f"{order} is not a permutation of the axes of {x.words}")
         return x.with_shape(x.shape[axis] for axis in order)
 
     def order(self, rank: int) -> tuple[int, ...]:

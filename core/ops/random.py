@@ -87,7 +87,7 @@ class Random(Op):
         for bound in (low, high):
             if bound.rank:
                 raise RankError(f"random takes scalar bounds, not {bound.words}")
-            check_kind("random", bound.dtype, ("float", "integer"))
+            check_kind("random", bound, ("float", "integer"))
         if low.dtype != high.dtype:
             raise DTypeError(f"random: the bounds {low.words} and {high.words} differ in type")
         return TensorType(self.shape, low.dtype)

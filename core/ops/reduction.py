@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import InternalError, ShapeError
+from ..errors import InternalError, RankError, ShapeError
 from ..ir.graph import Emitter, Op, Value
 from ..types import I64, Array, Shape, TensorType, broadcast_shapes, scalar
 from .arithmetic import Divide, Maximum, Multiply
@@ -34,6 +34,8 @@ class Broadcast(Linear):
     shape: Shape
 
     def infer(self, x: TensorType) -> TensorType:
+        if x.rank > len(self.shape):
+            raise RankError(f"cannot broadcast {x.words} to {list(self.shape)}: rank is lost")
         try:
             fits = broadcast_shapes((x.shape, self.shape)) == self.shape
         except ShapeError:
@@ -73,7 +75,7 @@ class Reduce(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         check_axes("reduce", self.axes, x)
-        check_combinator("reduce", self.combinator, x)
+        check_combinator(self.combinator, x)
         return x.with_shape(n for axis, n in enumerate(x.shape) if axis not in self.axes)
 
     def evaluate(self, x: Array) -> Array:
@@ -175,7 +177,7 @@ class _Arg(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         check_axis(self.name, self.axis, x)
-        check_kind(self.name, x.dtype, ("float", "integer"))
+        check_kind(self.name, x, ("float", "integer"))
         if x.shape[self.axis] == 0:
             raise ShapeError(f"{self.name}: axis {self.axis} of {x.words} is empty")
         return TensorType((*x.shape[: self.axis], *x.shape[self.axis + 1 :]), I64)

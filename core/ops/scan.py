@@ -48,7 +48,7 @@ class Scan(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         check_axis("scan", self.axis, x)
-        check_combinator("scan", self.combinator, x)
+        check_combinator(self.combinator, x, "running ")
         return x
 
     def evaluate(self, x: Array) -> Array:
@@ -156,7 +156,7 @@ def nan_where_nan(b: Emitter, y: Value, n: float) -> Value:
     return b.emit(Select(), number(b, y, n), number(b, y, math.nan), b.emit(Equal(), y, y))
 
 
-def check_combinator(name: str, combinator: Combinator, x: TensorType) -> None:
+def check_combinator(combinator: Combinator, x: TensorType, adjective: str = "") -> None:
     """Raises: DTypeError when the elements of `x` cannot be combined so."""
     accepts: tuple[Kind, ...] = ("boolean",) if combinator.is_logical else ("float", "integer")
-    check_kind(f"{name} by {combinator}", x.dtype, accepts)
+    check_kind(adjective + combinator.noun, x, accepts)

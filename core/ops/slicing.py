@@ -225,10 +225,9 @@ class Concatenate(Linear):
         same_dtype("concatenate", xs)
         check_axis("concatenate", self.axis, first)
         for x in xs:
-            if (
-                _without(x.shape, self.axis) != _without(first.shape, self.axis)
-                or x.rank != first.rank
-            ):
+            if x.rank != first.rank:
+                raise RankError(f"cannot concatenate {first.words} and {x.words}: ranks differ")
+            if _without(x.shape, self.axis) != _without(first.shape, self.axis):
                 raise ShapeError(
                     f"cannot concatenate {first.words} and {x.words} along axis {self.axis}: "
                     "their other axes differ"

@@ -141,7 +141,7 @@ class ReduceWindow(Op):
     padding: Padding = Border.NONE
 
     def infer(self, x: TensorType) -> TensorType:
-        check_combinator("reduceWindow", self.combinator, x)
+        check_combinator(self.combinator, x, "windowed ")
         return x.with_shape(pane.places for pane in self._panes(x))
 
     def _panes(self, x: TensorType) -> list[Pane]:

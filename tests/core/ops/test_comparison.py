@@ -79,7 +79,12 @@ ERRORS = [
     ),
     ErrorSample(And(), (i32(2), i32(2)), "and takes boolean elements, not i32", DTypeError),
     ErrorSample(Or(), (boolean(2), f32(2)), "or takes boolean elements, not f32", DTypeError),
-    ErrorSample(Select(), (f64(2), f64(2), f64(2)), "must be bool, not f64[2]", DTypeError),
+    ErrorSample(
+        Select(),
+        (f64(2), f64(2), f64(2)),
+        "the condition of a select is boolean, not f64[2]",
+        DTypeError,
+    ),
     ErrorSample(
         Select(), (f64(2), i32(2), boolean(2)), "element types f64 and i32 differ", DTypeError
     ),
@@ -106,5 +111,5 @@ def test_comparisons_say_why_they_have_no_derivative() -> None:
 def test_the_user_sees_errors_when_building() -> None:
     b = Builder()
     x = b.argument(f64(2))
-    with pytest.raises(DTypeError, match="the condition of select"):
+    with pytest.raises(DTypeError, match="the condition of a select"):
         b.emit(Select(), x, x, x)

@@ -36,8 +36,8 @@ SAMPLES = [
     Sample(Reverse((0,)), (boolean(3),), numpy=np.flip),
 ]
 ERRORS = [
-    ErrorSample(Transpose((0, 0)), (f64(2, 3),), "[0, 0] is not a permutation of the 2 axes of f64[2, 3]"),
-    ErrorSample(Transpose((1, 0)), (f64(2),), "is not a permutation"),
+    ErrorSample(Transpose((0, 0)), (f64(2, 3),), "(0, 0) is not a permutation of the axes of f64[2, 3]", RankError),
+    ErrorSample(Transpose((1, 0)), (f64(2),), "is not a permutation", RankError),
     ErrorSample(ShapeCast((4,)), (f64(2, 3),), "cannot reshape f64[2, 3] to [4]: 6 elements do not fill 4"),
     ErrorSample(PadShape(3), (f64(2, 3),), "cannot insert an axis at 3 into f64[2, 3]", RankError),
     ErrorSample(PadShape(-1), (f64(2, 3),), "cannot insert an axis at -1", RankError),

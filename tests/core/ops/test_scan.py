@@ -36,9 +36,11 @@ SAMPLES = [
 ERRORS = [
     ErrorSample(Scan(ADD, 1), (f64(3),), "axis 1 is out of range for f64[3]", RankError),
     ErrorSample(
-        Scan(ADD, 0), (boolean(3),), "scan by add takes float or integer elements", DTypeError
+        Scan(ADD, 0), (boolean(3),), "running sum takes float or integer elements", DTypeError
     ),
-    ErrorSample(Scan(Combinator.OR, 0), (f64(3),), "scan by or takes boolean elements", DTypeError),
+    ErrorSample(
+        Scan(Combinator.OR, 0), (f64(3),), "running any takes boolean elements", DTypeError
+    ),
 ]
 
 

@@ -52,7 +52,7 @@ ERRORS = [
     ErrorSample(Pad((1,), (1,)), (f64(2), f32()), "element types f64 and f32 differ", DTypeError),
     ErrorSample(Concatenate(0), (), "concatenate needs at least one operand"),
     ErrorSample(Concatenate(0), (f64(2, 3), f64(2, 4)), "cannot concatenate f64[2, 3] and f64[2, 4] along axis 0"),
-    ErrorSample(Concatenate(0), (f64(2), f64(2, 1)), "cannot concatenate f64[2] and f64[2, 1]"),
+    ErrorSample(Concatenate(0), (f64(2), f64(2, 1)), "concatenate f64[2] and f64[2, 1]: ranks differ", RankError),
     ErrorSample(Concatenate(1), (f64(2), f64(2)), "axis 1 is out of range for f64[2]", RankError),
     ErrorSample(Concatenate(0), (f64(2), f32(2)), "element types f64 and f32 differ", DTypeError),
 ]  # fmt: skip

@@ -73,8 +73,8 @@ ERRORS = [
     ErrorSample(ReduceWindow(ADD, (2,), (), ((0, 0), (0, 0))), (f64(2),), "padding has 2 entries", RankError),
     ErrorSample(ReduceWindow(ADD, (0,)), (f64(2),), "the window of an axis is 0, not at least 1"),
     ErrorSample(ReduceWindow(ADD, (1,), (0,)), (f64(2),), "the stride of an axis is 0, not at least 1"),
-    ErrorSample(ReduceWindow(ADD, (1,)), (boolean(2),), "reduceWindow by add takes float or integer", DTypeError),
-    ErrorSample(ReduceWindow(Combinator.OR, (1,)), (f64(2),), "reduceWindow by or takes boolean", DTypeError),
+    ErrorSample(ReduceWindow(ADD, (1,)), (boolean(2),), "windowed sum takes float or integer", DTypeError),
+    ErrorSample(ReduceWindow(Combinator.OR, (1,)), (f64(2),), "windowed any takes boolean", DTypeError),
     ErrorSample(ReduceWindow(ADD, (1 << 60,)), (f64(2),), "leaves the address space"),
 ]  # fmt: skip
 
