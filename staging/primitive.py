@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,10 @@ from ..core.ops import (
     Transpose,
     TruncateDivide,
 )
+from ..core.ops.expansion import result_of_expansion
 from ..core.ops.forms import check_kind
-from ..core.ops.literal import check_range, constant
-from ..core.types import BF16, F16, F32, F64, Array, DType, Kind, TensorType, scalar
+from ..core.ops.literal import check_range
+from ..core.types import BF16, F16, F32, F64, Array, DType, Kind, TensorType, Type
 from .expression import Constant, Expression, Primitive, Shaped, at, make
 from .location import here
 from .spec import TensorSpec, as_tuple, dtype_words
@@ -99,16 +101,41 @@ def apply(op: Op, *xs: Expression, name: str = "", help: str = "") -> Expression
 
     `name` is what the language calls it, `help` what to do about elements that it does not take.
     """
-    specs = [tensor_of(x, name or op.name) for x in xs]
+    return make(Primitive(op), xs, _inferred(op.infer, xs, name or op.name, help))
+
+
+def compose(name: str, rule: Callable[..., Value], *xs: Expression) -> Expression:
+    """A function of floats that is made of ops (`core.ops.composed`): `rule` emits them once shapes are known."""
+
+    def infer(*specs: TensorSpec) -> Type:
+        check_kind(name, specs[0], ("float",))
+        return result_of_expansion(rule, specs)
+
+    return make(Shaped(name, rule), xs, _inferred(infer, xs, name, ""))
+
+
+def compose_along(
+    name: str, rule: Callable[..., Value], x: Expression, axis: Any, **options: Any
+) -> Expression:
+    """The same of a rule that combines elements along axes: one, several, or all of them (None)."""
+    axes = normalize_axes(axis, tensor_of(x, name).rank)
+    return compose(name, partial(rule, axes=axes, **options), x)
+
+
+def _inferred(
+    infer: Callable[..., Type | Sequence[Type]], xs: Sequence[Expression], name: str, help: str
+) -> TensorSpec:
+    """What a shape rule says of operands whose extents are not known."""
+    specs = [tensor_of(x, name) for x in xs]
     try:
-        inferred = op.infer(*specs)
+        inferred = infer(*specs)
     except NNKitError as error:
         if isinstance(error, DTypeError):
             one = len({spec.dtype for spec in specs}) == 1
             help = help or f"cast {'it' if one else 'one of them'}, `x.cast(dtype)`"
         raise located(error, help) from None
     assert isinstance(inferred, TensorType)
-    return make(Primitive(op), xs, TensorSpec(checked_rank(inferred.rank), inferred.dtype))
+    return TensorSpec(checked_rank(inferred.rank), inferred.dtype)
 
 
 def elementwise(op: Elementwise, *xs: Expression) -> Expression:
@@ -198,16 +225,6 @@ def arg_extremum(x: Expression, op: type[ArgMax] | type[ArgMin], axis: Any) -> E
     rank = tensor_of(x, op.name).rank
     along = reshape(x, (-1,)) if axis is None else x
     return apply(op(0 if axis is None else normalize_axis(axis, rank)), along)
-
-
-def count(x: Expression, axis: Any, dtype: DType) -> Expression:
-    """The number of elements along the axes, as a scalar of `dtype`."""
-    axes = normalize_axes(axis, tensor_of(x, "mean").rank)
-
-    def build(b: Builder, value: Value) -> Value:
-        return constant(b, scalar(dtype), math.prod(value.tensor.shape[axis] for axis in axes))
-
-    return make(Shaped("count", build), (x,), TensorSpec(0, dtype))
 
 
 def transpose(x: Expression, permutation: tuple[int, ...]) -> Expression:

@@ -36,17 +36,16 @@ from ..core.ops import (
     NotEqual,
     Or,
     Power,
-    Square,
     SqueezeShape,
     Subtract,
+    composed,
 )
-from ..core.types import F32, DType
 from . import primitive
 from .aggregates import FieldLens, element_of, field_of, set_field
 from .expression import Expression
 from .indexing import subscript
 from .primitive import located
-from .spec import Spec, StructSpec, TupleSpec, dtype_words
+from .spec import Spec, StructSpec, TupleSpec
 from .static import core_dtype, static_shape
 
 _Rep = TypeVar("_Rep", bound="Rep")
@@ -272,17 +271,15 @@ class Rep:
 
     def mean(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
         """Arithmetic mean; NaN of none.  16-bit floats are summed in f32."""
-        dtype = _float_dtype(self.expression, "mean")
-        wide = self.cast(F32) if dtype.bits == 16 else self
-        number = primitive.count(wide.expression, axis, F32 if dtype.bits == 16 else dtype)
-        return (wide.sum(axis, keepdims=keepdims) / type(self)(number)).cast(dtype)
+        return self._compose("mean", composed.mean, axis, keepdims)
 
     def var(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
         """Population variance: the mean of squared distances from the mean."""
-        dtype = _float_dtype(self.expression, "var")
-        wide = self.cast(F32) if dtype.bits == 16 else self
-        distance = wide - wide.mean(axis, keepdims=True)
-        return distance._unary(Square()).mean(axis, keepdims=keepdims).cast(dtype)
+        return self._compose("var", composed.variance, axis, keepdims)
+
+    def _compose(self: _Rep, name: str, rule: Any, axis: Any, keepdims: bool) -> _Rep:
+        x = self.expression
+        return type(self)(primitive.compose_along(name, rule, x, axis, keepdims=keepdims))
 
     def argmax(self: _Rep, axis: Any = None) -> _Rep:
         """Index (i64) of the first largest element."""
@@ -441,16 +438,6 @@ def is_operand(value: object) -> bool:
 
 def _index_expression(key: Any) -> Expression | None:
     return key.expression if isinstance(key, Rep) else None
-
-
-def _float_dtype(x: Expression, what: str) -> DType:
-    dtype = primitive.tensor_of(x, what).dtype
-    if not dtype.is_float:
-        raise located(
-            DTypeError(f"{what} takes float elements, not {dtype_words(dtype)}"),
-            "cast it first, `x.cast(f32)`",
-        )
-    return dtype
 
 
 def _not_there(what: str) -> StagingError:
