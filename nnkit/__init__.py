@@ -26,9 +26,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "callables": "fn staged",
-    "composed": """
-        cross_entropy gelu layer_norm log_softmax logaddexp logsumexp norm sigmoid softmax
-        softplus""",
+    "composed": "cross_entropy layer_norm log_softmax logsumexp norm softmax",
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",
     "core.errors": """
@@ -36,12 +34,14 @@ _HOMES = {
         RankError RecursionDepthError ShapeError StagingError TrapError UnsupportedError
         VerifyError""",
     "differentiation": "gradient gradient_dynamic value_and_gradient",
+    "elementwise": """
+        abs acos acosh add asin asinh atan atanh ceil cos cosh digamma div erf erfc exp expm1
+        floor floor_divide gelu lgamma log log1p logaddexp maximum minimum modulo mul negate power
+        relu rint round rsqrt sigmoid sign sin sinh softplus sqrt square sub tan tanh
+        truncate_divide""",
     "functions": """
-        abs acos acosh add arange asin asinh atan atanh broadcast_to ceil concat cos cosh cumsum
-        digamma div erf erfc exp expm1 flip floor floor_divide full iota lgamma log log1p maximum
-        mean minimum modulo mul negate one_hot ones ones_like pad power relu rint round rsqrt
-        select sign sin sinh sqrt square stack stop_gradient sub take tan tanh truncate_divide var zeros
-        zeros_like""",
+        arange broadcast_to concat cumsum flip full iota mean one_hot ones ones_like pad select
+        stack stop_gradient take var zeros zeros_like""",
     "random": "random",
     "reps": "Rep build const tup",
     "specializations": "set_cache_limit",

@@ -1,4 +1,4 @@
-"""Activations, losses and norms: what the language has of functions that are made of ops."""
+"""Losses and norms: functions of the language that are made of ops and combine elements along axes."""
 
 from __future__ import annotations
 
@@ -10,32 +10,11 @@ from .core.ir import Builder, Value
 from .core.ops import composed
 from .core.ops.nest import Bounds
 from .core.types import BOOL, I8, I64
-from .functions import as_rep, operands_of, select
-from .reps import Rep
+from .functions import select
+from .reps import Rep, as_rep
 from .staging import primitive
 from .staging.primitive import located
 from .staging.spec import TensorSpec
-
-
-def sigmoid(x: Any, /) -> Rep:
-    """1 / (1 + e⁻ˣ), without overflow on either side."""
-    return Rep(primitive.compose("sigmoid", composed.sigmoid, as_rep(x).expression))
-
-
-def softplus(x: Any, /) -> Rep:
-    """log(1 + eˣ), without overflow; its derivatives are those of `sigmoid`."""
-    return Rep(primitive.compose("softplus", composed.softplus, as_rep(x).expression))
-
-
-def logaddexp(x: Any, y: Any, /) -> Rep:
-    """log(eˣ + eʸ), without overflow; −∞ (with derivative 0) where both are −∞."""
-    operands = (rep.expression for rep in operands_of("logaddexp", x, y))
-    return Rep(primitive.compose("logaddexp", composed.logaddexp, *operands))
-
-
-def gelu(x: Any, /) -> Rep:
-    """x · Φ(x) with Φ of the normal distribution, to all digits where Φ vanishes."""
-    return Rep(primitive.compose("gelu", composed.gelu, as_rep(x).expression))
 
 
 def softmax(x: Any, /, axis: int = -1) -> Rep:

@@ -1,6 +1,6 @@
-"""The elementary functions of the language on Reps: those that are ops of the IR.
+"""The functions of the language that are ops of the IR and not elementwise: choices, shapes, indices, makers.
 
-All broadcast as NumPy does.  Concrete tensors among the arguments count as constants.
+Concrete tensors among the arguments count as constants.
 """
 
 from __future__ import annotations
@@ -11,244 +11,16 @@ from typing import Any
 from .core import ops
 from .core.errors import DTypeError, RankError, ShapeError
 from .core.ir import Builder, Value
-from .core.ops import Combinator, Elementwise
+from .core.ops import Combinator
 from .core.ops.literal import constant
 from .core.ops.nest import Bounds
 from .core.types import BOOL, DType, TensorType
-from .reps import Rep, const
+from .reps import Rep, as_rep
 from .staging import primitive
 from .staging.indexing import wrap_negative
 from .staging.primitive import MAX_RANK, located
 from .staging.rep import is_number
 from .staging.static import core_dtype, static_shape
-
-
-def as_rep(x: Any) -> Rep:
-    """x as a Rep: what is concrete becomes a constant."""
-    return x if isinstance(x, Rep) else const(x)
-
-
-def operands_of(verb: str, x: Any, y: Any) -> tuple[Rep, Rep]:
-    """Two tensors, or a tensor and a Python number on either side, as Reps."""
-    if is_number(x) and is_number(y):
-        raise located(DTypeError(f"cannot {verb} two Python numbers: one must be a tensor"))
-    known = as_rep(y if is_number(x) else x)
-    return Rep(known.lift(x, verb)), Rep(known.lift(y, verb))
-
-
-def _map(op: Elementwise, x: Any) -> Rep:
-    return Rep(primitive.elementwise(op, as_rep(x).expression))
-
-
-def _pair(op: Elementwise, x: Any, y: Any) -> Rep:
-    """`op` of two tensors, or of a tensor and a Python number on either side."""
-    first, second = operands_of(op.verb or op.name, x, y)
-    return Rep(primitive.elementwise(op, first.expression, second.expression))
-
-
-def negate(x: Any, /) -> Rep:
-    """−x."""
-    return _map(ops.Negate(), x)
-
-
-def abs(x: Any, /) -> Rep:
-    """|x|; derivative 0 at 0."""
-    return _map(ops.Abs(), x)
-
-
-def sign(x: Any, /) -> Rep:
-    """−1, 0 or 1; derivative 0."""
-    return _map(ops.Sign(), x)
-
-
-def square(x: Any, /) -> Rep:
-    """x²."""
-    return _map(ops.Square(), x)
-
-
-def sqrt(x: Any, /) -> Rep:
-    """√x; NaN below 0."""
-    return _map(ops.Sqrt(), x)
-
-
-def rsqrt(x: Any, /) -> Rep:
-    """1/√x."""
-    return _map(ops.Rsqrt(), x)
-
-
-def exp(x: Any, /) -> Rep:
-    """eˣ."""
-    return _map(ops.Exp(), x)
-
-
-def log(x: Any, /) -> Rep:
-    """Natural logarithm; −∞ at 0, NaN below."""
-    return _map(ops.Log(), x)
-
-
-def log1p(x: Any, /) -> Rep:
-    """log(1 + x), exact near 0."""
-    return _map(ops.Log1p(), x)
-
-
-def expm1(x: Any, /) -> Rep:
-    """eˣ − 1, exact near 0."""
-    return _map(ops.Expm1(), x)
-
-
-def sin(x: Any, /) -> Rep:
-    """Sine of an angle in radians."""
-    return _map(ops.Sin(), x)
-
-
-def cos(x: Any, /) -> Rep:
-    """Cosine of an angle in radians."""
-    return _map(ops.Cos(), x)
-
-
-def tan(x: Any, /) -> Rep:
-    """Tangent of an angle in radians."""
-    return _map(ops.Tan(), x)
-
-
-def asin(x: Any, /) -> Rep:
-    """Inverse sine, in radians."""
-    return _map(ops.Asin(), x)
-
-
-def acos(x: Any, /) -> Rep:
-    """Inverse cosine, in radians."""
-    return _map(ops.Acos(), x)
-
-
-def atan(x: Any, /) -> Rep:
-    """Inverse tangent, in radians."""
-    return _map(ops.Atan(), x)
-
-
-def sinh(x: Any, /) -> Rep:
-    """Hyperbolic sine."""
-    return _map(ops.Sinh(), x)
-
-
-def cosh(x: Any, /) -> Rep:
-    """Hyperbolic cosine."""
-    return _map(ops.Cosh(), x)
-
-
-def tanh(x: Any, /) -> Rep:
-    """Hyperbolic tangent."""
-    return _map(ops.Tanh(), x)
-
-
-def asinh(x: Any, /) -> Rep:
-    """Inverse hyperbolic sine."""
-    return _map(ops.Asinh(), x)
-
-
-def acosh(x: Any, /) -> Rep:
-    """Inverse hyperbolic cosine; NaN below 1."""
-    return _map(ops.Acosh(), x)
-
-
-def atanh(x: Any, /) -> Rep:
-    """Inverse hyperbolic tangent; NaN outside [−1, 1]."""
-    return _map(ops.Atanh(), x)
-
-
-def erf(x: Any, /) -> Rep:
-    """2/√π ∫₀ˣ exp(−t²) dt."""
-    return _map(ops.Erf(), x)
-
-
-def erfc(x: Any, /) -> Rep:
-    """1 − erf(x), exact for large x."""
-    return _map(ops.Erfc(), x)
-
-
-def lgamma(x: Any, /) -> Rep:
-    """log |Γ(x)|."""
-    return _map(ops.Lgamma(), x)
-
-
-def digamma(x: Any, /) -> Rep:
-    """The derivative of lgamma; NaN at its poles."""
-    return _map(ops.Digamma(), x)
-
-
-def floor(x: Any, /) -> Rep:
-    """The largest integer ≤ x; derivative 0."""
-    return _map(ops.Floor(), x)
-
-
-def ceil(x: Any, /) -> Rep:
-    """The smallest integer ≥ x; derivative 0."""
-    return _map(ops.Ceil(), x)
-
-
-def round(x: Any, /) -> Rep:
-    """The nearest integer, halves away from zero; derivative 0."""
-    return _map(ops.Round(), x)
-
-
-def rint(x: Any, /) -> Rep:
-    """The nearest integer, halves to even; derivative 0."""
-    return _map(ops.Rint(), x)
-
-
-def add(x: Any, y: Any, /) -> Rep:
-    """x + y."""
-    return _pair(ops.Add(), x, y)
-
-
-def sub(x: Any, y: Any, /) -> Rep:
-    """x − y."""
-    return _pair(ops.Subtract(), x, y)
-
-
-def mul(x: Any, y: Any, /) -> Rep:
-    """x · y."""
-    return _pair(ops.Multiply(), x, y)
-
-
-def div(x: Any, y: Any, /) -> Rep:
-    """x / y of floats."""
-    return _pair(ops.Divide(), x, y)
-
-
-def power(x: Any, y: Any, /) -> Rep:
-    """xʸ of floats; 0⁰ = 1."""
-    return _pair(ops.Power(), x, y)
-
-
-def relu(x: Any, /) -> Rep:
-    """max(x, 0); derivative 0 at 0; NaN stays NaN."""
-    return _map(ops.Relu(), x)
-
-
-def minimum(x: Any, y: Any, /) -> Rep:
-    """The smaller one; NaN wins; a tie splits the derivative evenly."""
-    return _pair(ops.Minimum(), x, y)
-
-
-def maximum(x: Any, y: Any, /) -> Rep:
-    """The larger one; NaN wins; a tie splits the derivative evenly."""
-    return _pair(ops.Maximum(), x, y)
-
-
-def modulo(x: Any, y: Any, /) -> Rep:
-    """The remainder, with the sign of y; 0 for integers divided by 0."""
-    return _pair(ops.Modulo(), x, y)
-
-
-def floor_divide(x: Any, y: Any, /) -> Rep:
-    """⌊x / y⌋ of integers; 0 for a division by 0."""
-    return _pair(ops.FloorDivide(), x, y)
-
-
-def truncate_divide(x: Any, y: Any, /) -> Rep:
-    """x / y of integers, rounded towards zero; 0 for a division by 0."""
-    return _pair(ops.TruncateDivide(), x, y)
 
 
 def select(pred: Any, a: Any, b: Any, /) -> Rep:
@@ -262,7 +34,7 @@ def select(pred: Any, a: Any, b: Any, /) -> Rep:
 
 def stop_gradient(x: Any, /) -> Rep:
     """x itself, which derivatives take for a constant."""
-    return _map(ops.StopGradient(), x)
+    return Rep(primitive.elementwise(ops.StopGradient(), as_rep(x).expression))
 
 
 def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:

@@ -7,12 +7,13 @@ from typing import Any, NoReturn
 
 from .compile import Specialization
 from .conversion import concrete, constant_expression, declared_type, tensor_from
-from .core.errors import NNKitError, StagingError
+from .core.errors import DTypeError, NNKitError, StagingError
 from .staging.carry import indefinite
 from .staging.expression import Build, Expression, Trace, depends_on_parameters, make
 from .staging.lambdas import mismatch
 from .staging.primitive import located
 from .staging.rep import Rep as StagedRep
+from .staging.rep import is_number
 from .staging.spec import Spec, StructSpec, TupleSpec
 from .staging.traversal import Traversable
 from .structs import Binding, Struct, fields
@@ -98,6 +99,19 @@ def const_beside(value: Any, declared: Spec | None, place: str) -> Rep:
         return Rep(constant_expression(concrete(value, declared, place)))
     except NNKitError as error:
         raise located(error) from None
+
+
+def as_rep(x: Any) -> Rep:
+    """x as a Rep: what is concrete becomes a constant."""
+    return x if isinstance(x, Rep) else const(x)
+
+
+def operands_of(verb: str, x: Any, y: Any) -> tuple[Rep, Rep]:
+    """Two tensors, or a tensor and a Python number on either side, as Reps."""
+    if is_number(x) and is_number(y):
+        raise located(DTypeError(f"cannot {verb} two Python numbers: one must be a tensor"))
+    known = as_rep(y if is_number(x) else x)
+    return Rep(known.lift(x, verb)), Rep(known.lift(y, verb))
 
 
 def tup(*reps: Any) -> Rep:

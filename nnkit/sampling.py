@@ -19,7 +19,8 @@ from .callables import StagedFunction, fn
 from .core import ops
 from .core.errors import DTypeError
 from .core.types import BF16, F16, F32, F64, DType, Shape
-from .functions import cos, floor_divide, iota, log, sqrt
+from .elementwise import cos, floor_divide, log, sqrt
+from .functions import iota
 from .reps import Rep, tup
 from .staging import primitive
 from .staging.primitive import located

@@ -142,10 +142,15 @@ def elementwise(op: Elementwise, *xs: Expression) -> Expression:
     """`op` on tensors that broadcast, of elements that the language has it for; the IR may have it for more."""
     if type(op) in _KINDS:
         try:
-            check_kind(op.name, tensor_of(xs[0], op.name), _KINDS[type(op)])
+            check_kind(op.name, tensor_of(xs[0], op.name), kinds_of(op))
         except DTypeError as error:
             raise located(error, "cast it, `x.cast(dtype)`") from None
     return apply(op, *xs, name=op.verb or op.name)
+
+
+def kinds_of(op: Elementwise) -> tuple[Kind, ...]:
+    """The kinds of elements that the language has `op` for."""
+    return _KINDS.get(type(op), op.accepts)
 
 
 _KINDS: Mapping[type[Op], tuple[Kind, ...]] = {

@@ -1,6 +1,6 @@
-"""Writes the typed face of the package: nnkit/__init__.pyi and nnkit/random.pyi.
+"""Writes the typed face of the package: nnkit/__init__.pyi and nnkit/random.pyi, and names in nnkit/__init__.py.
 
-    python stubs/generate.py            write both
+    python stubs/generate.py            write them
     python stubs/generate.py FOLDER     write them into FOLDER instead
 
 `surface/` has the sections in the order they appear; its docstring explains how the tables stay
@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from surface.control import control
 from surface.differentiation import differentiation
 from surface.expressions import REFUSED
-from surface.functions import functions
+from surface.functions import elementwise_functions, functions
 from surface.sampling import sampling
 from surface.staged import reductions, staged_class, staging
 from surface.tensors import dtypes, errors, header, refusals, structs, tensors
@@ -58,10 +59,18 @@ def render(sections: list[Section]) -> str:
     return re.sub(rf"\b({private})\b", r"_\1", text)
 
 
+def named(module: str) -> str:
+    """The package's module with the names of all elementwise functions."""
+    names = textwrap.fill(" ".join(sorted(elementwise_functions())), 90)
+    listed = "\n".join(f"        {line}" for line in names.splitlines())
+    return re.sub(r'("elementwise": """\n)[^"]*', lambda found: found[1] + listed, module)
+
+
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else NNKIT
     for name, sections in FILES.items():
         (folder / name).write_text(render(sections))
+    (folder / "__init__.py").write_text(named((NNKIT / "__init__.py").read_text()))
 
 
 if __name__ == "__main__":

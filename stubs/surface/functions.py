@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
+from typing import get_args
+
+from nnkit import elementwise
 
 from .expressions import (
     COMMON_FIRST,
@@ -30,29 +34,16 @@ from .expressions import (
     without,
 )
 
-UNARY = {
-    "Number": "negate abs sign square",
-    "Float": "sqrt rsqrt exp log log1p expm1 sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-    "atanh erf erfc lgamma digamma floor ceil round rint sigmoid relu gelu "
-    "softplus",
-}
-BINARY = {
-    "Number": "add sub mul minimum maximum modulo",
-    "Float": "div power logaddexp",
-    "Integer": "floor_divide truncate_divide",
-}
-
 
 def functions() -> Iterator[str]:
     yield title("functions of staged tensors")
     yield from template("functions")
-    for family, listed in UNARY.items():
+    for name, function in elementwise_functions().items():
+        *operands, result = inspect.get_annotations(function).values()
+        family = get_args(result)[0].__name__
         variable = VARIABLES[family]
-        for name in listed.split():
-            yield from define(name, [f"(x: Rep[{variable}], /) -> Rep[{variable}]"])
-    for family, listed in BINARY.items():
-        for name in listed.split():
-            yield from define(name, _binary(family))
+        one = [f"(x: Rep[{variable}], /) -> Rep[{variable}]"]
+        yield from define(name, _binary(family) if len(operands) == 2 else one)
     yield from define("select", _select())
     yield from _along_an_axis()
     yield from _joins()
@@ -66,6 +57,15 @@ def functions() -> Iterator[str]:
             for n in range(2, MAX_RESULTS + 1)
         ],
     )
+
+
+def elementwise_functions() -> dict[str, Callable[..., object]]:
+    """Those that `nnkit.elementwise` defines."""
+    return {
+        name: value
+        for name, value in vars(elementwise).items()
+        if inspect.isfunction(value) and value.__module__ == elementwise.__name__ and name[0] != "_"
+    }
 
 
 def _binary(family: str) -> Iterator[str]:

@@ -148,7 +148,8 @@ row("any of numbers", DTypeError, "any takes boolean elements, not Tensor1D[f32]
     "help: compare first")(on(lambda x: x.any(), V))
 row("mean of integers", DTypeError, "mean takes float elements, not Tensor1D[i32]", "n.mean()", "help: cast it")(
     on(lambda n: n.mean(), N))
-row("var of booleans", DTypeError, "var takes float elements, not Tensor1D[boolean]", "b.var()")(on(lambda b: b.var(), L))
+row("var of booleans", DTypeError, "var takes float elements, not Tensor1D[boolean]", "b.var()")(
+    on(lambda b: b.var(), L))
 row("argmax of booleans", DTypeError, "argMax takes float or integer elements, not Tensor1D[boolean]", "b.argmax()")(
     on(lambda b: b.argmax(), L))
 row("cumsum of booleans", DTypeError,

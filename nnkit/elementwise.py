@@ -1,0 +1,132 @@
+"""The elementwise functions of the language, a line each: its name, the op or rule it stands for, what is said of it.
+
+Its signature follows from the elements that the op takes.  Public names, the stub and `docs/functions.md` are
+written from these lines by `make fmt`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, TypeAlias, TypeVar, cast
+
+from .core import ops
+from .core.ir import Value
+from .core.ops import Elementwise, composed
+from .reps import Rep, as_rep, operands_of
+from .staging import primitive
+from .staging.expression import Expression
+from .tensors import Float, Integer, Number
+
+_Function = TypeVar("_Function", bound=Callable[..., Rep])
+_Meaning: TypeAlias = "Elementwise | Callable[..., Value]"
+_FAMILIES: Final[dict[Any, Any]] = {("float",): Float, ("integer",): Integer}
+
+
+def _unary(name: str, meaning: _Meaning, text: str) -> Callable[[Any], Rep]:
+    """The function of one tensor."""
+    stage = _staging(name, meaning)
+
+    def function(x: Any, /) -> Rep:
+        return Rep(stage(as_rep(x).expression))
+
+    return _described(function, name, meaning, text)
+
+
+def _binary(name: str, meaning: _Meaning, text: str) -> Callable[[Any, Any], Rep]:
+    """The function of two tensors that broadcast, or of a tensor and a Python number on either side."""
+    stage = _staging(name, meaning)
+    verb = meaning.verb or meaning.name if isinstance(meaning, Elementwise) else name
+
+    def function(x: Any, y: Any, /) -> Rep:
+        return Rep(stage(*(rep.expression for rep in operands_of(verb, x, y))))
+
+    return _described(function, name, meaning, text)
+
+
+def _staging(name: str, meaning: _Meaning) -> Callable[..., Expression]:
+    if isinstance(meaning, Elementwise):
+        return partial(primitive.elementwise, meaning)
+    return partial(primitive.compose, name, meaning)
+
+
+def _described(function: _Function, name: str, meaning: object, text: str) -> _Function:
+    """The function with the name, docstring and annotations of one that is written out."""
+    kinds = primitive.kinds_of(meaning) if isinstance(meaning, Elementwise) else ("float",)
+    described, generic = cast("Any", function), cast("Any", Rep)
+    described.__name__ = described.__qualname__ = name
+    described.__doc__ = text
+    family = generic[_FAMILIES.get(kinds, Number)]
+    described.__annotations__ = dict.fromkeys(described.__annotations__, family)
+    return function
+
+
+negate = _unary("negate", ops.Negate(), "−x.")
+abs = _unary("abs", ops.Abs(), "|x|; derivative 0 at 0.")
+sign = _unary("sign", ops.Sign(), "−1, 0 or 1; derivative 0.")
+square = _unary("square", ops.Square(), "x².")
+sqrt = _unary("sqrt", ops.Sqrt(), "√x; NaN below 0.")
+rsqrt = _unary("rsqrt", ops.Rsqrt(), "1/√x.")
+exp = _unary("exp", ops.Exp(), "eˣ.")
+log = _unary("log", ops.Log(), "Natural logarithm; −∞ at 0, NaN below.")
+log1p = _unary("log1p", ops.Log1p(), "log(1 + x), exact near 0.")
+expm1 = _unary("expm1", ops.Expm1(), "eˣ − 1, exact near 0.")
+sin = _unary("sin", ops.Sin(), "Sine of an angle in radians.")
+cos = _unary("cos", ops.Cos(), "Cosine of an angle in radians.")
+tan = _unary("tan", ops.Tan(), "Tangent of an angle in radians.")
+asin = _unary("asin", ops.Asin(), "Inverse sine, in radians.")
+acos = _unary("acos", ops.Acos(), "Inverse cosine, in radians.")
+atan = _unary("atan", ops.Atan(), "Inverse tangent, in radians.")
+sinh = _unary("sinh", ops.Sinh(), "Hyperbolic sine.")
+cosh = _unary("cosh", ops.Cosh(), "Hyperbolic cosine.")
+tanh = _unary("tanh", ops.Tanh(), "Hyperbolic tangent.")
+asinh = _unary("asinh", ops.Asinh(), "Inverse hyperbolic sine.")
+acosh = _unary("acosh", ops.Acosh(), "Inverse hyperbolic cosine; NaN below 1.")
+atanh = _unary("atanh", ops.Atanh(), "Inverse hyperbolic tangent; NaN outside [−1, 1].")
+erf = _unary("erf", ops.Erf(), "2/√π ∫₀ˣ exp(−t²) dt.")
+erfc = _unary("erfc", ops.Erfc(), "1 − erf(x), exact for large x.")
+lgamma = _unary("lgamma", ops.Lgamma(), "log |Γ(x)|.")
+digamma = _unary("digamma", ops.Digamma(), "The derivative of lgamma; NaN at its poles.")
+floor = _unary("floor", ops.Floor(), "The largest integer ≤ x; derivative 0.")
+ceil = _unary("ceil", ops.Ceil(), "The smallest integer ≥ x; derivative 0.")
+round = _unary("round", ops.Round(), "The nearest integer, halves away from zero; derivative 0.")
+rint = _unary("rint", ops.Rint(), "The nearest integer, halves to even; derivative 0.")
+add = _binary("add", ops.Add(), "x + y.")
+sub = _binary("sub", ops.Subtract(), "x − y.")
+mul = _binary("mul", ops.Multiply(), "x · y.")
+div = _binary("div", ops.Divide(), "x / y of floats.")
+power = _binary("power", ops.Power(), "xʸ of floats; 0⁰ = 1.")
+relu = _unary("relu", ops.Relu(), "max(x, 0); derivative 0 at 0; NaN stays NaN.")
+minimum = _binary(
+    "minimum", ops.Minimum(), "The smaller one; NaN wins; a tie splits the derivative evenly."
+)
+maximum = _binary(
+    "maximum", ops.Maximum(), "The larger one; NaN wins; a tie splits the derivative evenly."
+)
+modulo = _binary(
+    "modulo", ops.Modulo(), "The remainder, with the sign of y; 0 for integers divided by 0."
+)
+floor_divide = _binary(
+    "floor_divide", ops.FloorDivide(), "⌊x / y⌋ of integers; 0 for a division by 0."
+)
+truncate_divide = _binary(
+    "truncate_divide",
+    ops.TruncateDivide(),
+    "x / y of integers, rounded towards zero; 0 for a division by 0.",
+)
+sigmoid = _unary("sigmoid", composed.sigmoid, "1 / (1 + e⁻ˣ), without overflow on either side.")
+softplus = _unary(
+    "softplus",
+    composed.softplus,
+    "log(1 + eˣ), without overflow; its derivatives are those of `sigmoid`.",
+)
+logaddexp = _binary(
+    "logaddexp",
+    composed.logaddexp,
+    "log(eˣ + eʸ), without overflow; −∞ (with derivative 0) where both are −∞.",
+)
+gelu = _unary(
+    "gelu",
+    composed.gelu,
+    "x · Φ(x) with Φ of the normal distribution, to all digits where Φ vanishes.",
+)
