@@ -1,11 +1,11 @@
 """What an elementwise op means in LLVM, for any number of lanes.
 
-1. `EMIT` has a rule for every op: from its operands in registers (see `elements`) to its result.
+1. `rule_of` an op makes, from its operands in registers (see `elements`), its result.
 2. f16 and bf16 are computed in float; the result is rounded after every op, as the reference does.
 3. Casts: numbers are rounded once, whatever the two types are; floats to integers saturate, NaN becomes 0;
    integers wrap; anything that is not 0 is true.
 
-A new op whose name `math.FUNCTIONS` knows is a line in `_FUNCTIONS_BY_NAME`; any other gets a rule.
+An op that `math.FUNCTIONS` has under its name needs nothing here; any other is in `_RULES`.
 """
 
 from __future__ import annotations
@@ -18,18 +18,13 @@ from ...core.errors import InternalError
 from ...core.ir.graph import Op
 from ...core.ops.arithmetic import (
     Abs,
-    Add,
-    Divide,
     FloorDivide,
     Maximum,
     Minimum,
     Modulo,
-    Multiply,
     Negate,
     Relu,
     Sign,
-    Square,
-    Subtract,
     TruncateDivide,
 )
 from ...core.ops.bits import Reinterpret
@@ -46,31 +41,14 @@ from ...core.ops.comparison import (
     Or,
     Select,
 )
+from ...core.ops.forms import Elementwise
 from ...core.ops.random import Threefry
 from ...core.ops.rounding import Ceil, Floor, Rint, Round
-from ...core.ops.special import Digamma, Erf, Erfc, Lgamma, Trigamma
 from ...core.ops.stopping import StopGradient, StraightThrough
 from ...core.ops.transcendental import (
-    Acos,
-    Acosh,
-    Asin,
-    Asinh,
-    Atan,
-    Atanh,
-    Cos,
-    Cosh,
-    Exp,
-    Expm1,
     FloatFunction,
-    Log,
-    Log1p,
-    Power,
     Rsqrt,
-    Sin,
-    Sinh,
     Sqrt,
-    Tan,
-    Tanh,
 )
 from ...core.types import F16, DType
 from .division import divide_by_constant, modulo_by_constant
@@ -121,11 +99,17 @@ def write_scalar(
     operands: Sequence[Register],
 ) -> Register:
     """The result of `op` in a register."""
-    rule = EMIT.get(type(op))
-    if rule is None:
-        raise InternalError(f"{op.name} cannot stand in the body of a nest")
-    value = rule(w, op, dtypes[0], result, operands)
+    value = rule_of(type(op))(w, op, dtypes[0], result, operands)
     return value if type(op) in _EXACT else rounded(w, value, result)
+
+
+def rule_of(op: type[Op]) -> Rule:
+    """What emits `op` in the body of a nest: a rule of its own, or the function of its name."""
+    if op in _RULES:
+        return _RULES[op]
+    if op.name in FUNCTIONS and issubclass(op, Elementwise):
+        return _function
+    raise InternalError(f"{op.name} cannot stand in the body of a nest")
 
 
 def _function(
@@ -275,15 +259,8 @@ def _reinterpret(
     return unpack(w, quieted(w, w.bitcast(stored, memory_type(result).scalar), result), result)
 
 
-_FUNCTIONS_BY_NAME: Final[tuple[type[Op], ...]] = (
-    Negate, Abs, Sign, Square, Add, Subtract, Multiply, Divide, Minimum, Maximum,
-    Floor, Ceil, Round, Rint, Sqrt, Rsqrt, Exp, Expm1, Log, Log1p, Power, Sin, Cos, Tan, Asin, Acos, Atan,
-    Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Erf, Erfc, Lgamma, Digamma, Trigamma, Threefry,
-)  # fmt: skip
-
-EMIT: Final[Mapping[type[Op], Rule]] = MappingProxyType(
+_RULES: Final[Mapping[type[Op], Rule]] = MappingProxyType(
     {
-        **dict.fromkeys(_FUNCTIONS_BY_NAME, _function),
         FloorDivide: _floor_divide,
         TruncateDivide: _truncate_divide,
         Modulo: _modulo,
@@ -304,4 +281,4 @@ EMIT: Final[Mapping[type[Op], Rule]] = MappingProxyType(
         Reinterpret: _reinterpret,
     }
 )
-"""The rule of every op that may stand in the body of a nest; literals are constants of the plan."""
+"""The rules of ops that are not just a function of `math`; literals are constants of the plan."""
