@@ -39,9 +39,10 @@ check: $(STAMP)-test  ## the quick loop: as test, without the slow tests
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/pytest -q -n 2 --dist loadfile --max-worker-restart=0 -m "not slow"
 
-fmt: $(STAMP)-test  ## format the code and mend what the linter can, write the stubs, docs/ops.md and docs/passes.md anew
+fmt: $(STAMP)-test  ## format the code and mend what the linter can, write the stubs and the pages of ops, functions and passes anew
 	$(BIN)/python stubs/generate.py
 	$(BIN)/python docs/generate_ops.py
+	$(BIN)/python docs/generate_functions.py
 	$(BIN)/python docs/generate_passes.py
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .

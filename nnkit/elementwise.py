@@ -10,9 +10,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from .core import ops
 from .core.ir import Value
-from .core.ops import Elementwise, composed
+from .core.ops import arithmetic, composed, rounding, special, transcendental
+from .core.ops.forms import Elementwise
 from .reps import Rep, as_rep, operands_of
 from .staging import primitive
 from .staging.expression import Expression
@@ -61,57 +61,61 @@ def _described(function: _Function, name: str, meaning: object, text: str) -> _F
     return function
 
 
-negate = _unary("negate", ops.Negate(), "−x.")
-abs = _unary("abs", ops.Abs(), "|x|; derivative 0 at 0.")
-sign = _unary("sign", ops.Sign(), "−1, 0 or 1; derivative 0.")
-square = _unary("square", ops.Square(), "x².")
-sqrt = _unary("sqrt", ops.Sqrt(), "√x; NaN below 0.")
-rsqrt = _unary("rsqrt", ops.Rsqrt(), "1/√x.")
-exp = _unary("exp", ops.Exp(), "eˣ.")
-log = _unary("log", ops.Log(), "Natural logarithm; −∞ at 0, NaN below.")
-log1p = _unary("log1p", ops.Log1p(), "log(1 + x), exact near 0.")
-expm1 = _unary("expm1", ops.Expm1(), "eˣ − 1, exact near 0.")
-sin = _unary("sin", ops.Sin(), "Sine of an angle in radians.")
-cos = _unary("cos", ops.Cos(), "Cosine of an angle in radians.")
-tan = _unary("tan", ops.Tan(), "Tangent of an angle in radians.")
-asin = _unary("asin", ops.Asin(), "Inverse sine, in radians.")
-acos = _unary("acos", ops.Acos(), "Inverse cosine, in radians.")
-atan = _unary("atan", ops.Atan(), "Inverse tangent, in radians.")
-sinh = _unary("sinh", ops.Sinh(), "Hyperbolic sine.")
-cosh = _unary("cosh", ops.Cosh(), "Hyperbolic cosine.")
-tanh = _unary("tanh", ops.Tanh(), "Hyperbolic tangent.")
-asinh = _unary("asinh", ops.Asinh(), "Inverse hyperbolic sine.")
-acosh = _unary("acosh", ops.Acosh(), "Inverse hyperbolic cosine; NaN below 1.")
-atanh = _unary("atanh", ops.Atanh(), "Inverse hyperbolic tangent; NaN outside [−1, 1].")
-erf = _unary("erf", ops.Erf(), "2/√π ∫₀ˣ exp(−t²) dt.")
-erfc = _unary("erfc", ops.Erfc(), "1 − erf(x), exact for large x.")
-lgamma = _unary("lgamma", ops.Lgamma(), "log |Γ(x)|.")
-digamma = _unary("digamma", ops.Digamma(), "The derivative of lgamma; NaN at its poles.")
-floor = _unary("floor", ops.Floor(), "The largest integer ≤ x; derivative 0.")
-ceil = _unary("ceil", ops.Ceil(), "The smallest integer ≥ x; derivative 0.")
-round = _unary("round", ops.Round(), "The nearest integer, halves away from zero; derivative 0.")
-rint = _unary("rint", ops.Rint(), "The nearest integer, halves to even; derivative 0.")
-add = _binary("add", ops.Add(), "x + y.")
-sub = _binary("sub", ops.Subtract(), "x − y.")
-mul = _binary("mul", ops.Multiply(), "x · y.")
-div = _binary("div", ops.Divide(), "x / y of floats.")
-power = _binary("power", ops.Power(), "xʸ of floats; 0⁰ = 1.")
-relu = _unary("relu", ops.Relu(), "max(x, 0); derivative 0 at 0; NaN stays NaN.")
+negate = _unary("negate", arithmetic.Negate(), "−x.")
+abs = _unary("abs", arithmetic.Abs(), "|x|; derivative 0 at 0.")
+sign = _unary("sign", arithmetic.Sign(), "−1, 0 or 1; derivative 0.")
+square = _unary("square", arithmetic.Square(), "x².")
+sqrt = _unary("sqrt", transcendental.Sqrt(), "√x; NaN below 0.")
+rsqrt = _unary("rsqrt", transcendental.Rsqrt(), "1/√x.")
+exp = _unary("exp", transcendental.Exp(), "eˣ.")
+log = _unary("log", transcendental.Log(), "Natural logarithm; −∞ at 0, NaN below.")
+log1p = _unary("log1p", transcendental.Log1p(), "log(1 + x), exact near 0.")
+expm1 = _unary("expm1", transcendental.Expm1(), "eˣ − 1, exact near 0.")
+sin = _unary("sin", transcendental.Sin(), "Sine of an angle in radians.")
+cos = _unary("cos", transcendental.Cos(), "Cosine of an angle in radians.")
+tan = _unary("tan", transcendental.Tan(), "Tangent of an angle in radians.")
+asin = _unary("asin", transcendental.Asin(), "Inverse sine, in radians.")
+acos = _unary("acos", transcendental.Acos(), "Inverse cosine, in radians.")
+atan = _unary("atan", transcendental.Atan(), "Inverse tangent, in radians.")
+sinh = _unary("sinh", transcendental.Sinh(), "Hyperbolic sine.")
+cosh = _unary("cosh", transcendental.Cosh(), "Hyperbolic cosine.")
+tanh = _unary("tanh", transcendental.Tanh(), "Hyperbolic tangent.")
+asinh = _unary("asinh", transcendental.Asinh(), "Inverse hyperbolic sine.")
+acosh = _unary("acosh", transcendental.Acosh(), "Inverse hyperbolic cosine; NaN below 1.")
+atanh = _unary("atanh", transcendental.Atanh(), "Inverse hyperbolic tangent; NaN outside [−1, 1].")
+erf = _unary("erf", special.Erf(), "2/√π ∫₀ˣ exp(−t²) dt.")
+erfc = _unary("erfc", special.Erfc(), "1 − erf(x), exact for large x.")
+lgamma = _unary("lgamma", special.Lgamma(), "log |Γ(x)|.")
+digamma = _unary("digamma", special.Digamma(), "The derivative of lgamma; NaN at its poles.")
+floor = _unary("floor", rounding.Floor(), "The largest integer ≤ x; derivative 0.")
+ceil = _unary("ceil", rounding.Ceil(), "The smallest integer ≥ x; derivative 0.")
+round = _unary(
+    "round", rounding.Round(), "The nearest integer, halves away from zero; derivative 0."
+)
+rint = _unary("rint", rounding.Rint(), "The nearest integer, halves to even; derivative 0.")
+add = _binary("add", arithmetic.Add(), "x + y.")
+sub = _binary("sub", arithmetic.Subtract(), "x − y.")
+mul = _binary("mul", arithmetic.Multiply(), "x · y.")
+div = _binary("div", arithmetic.Divide(), "x / y of floats.")
+power = _binary("power", transcendental.Power(), "xʸ of floats; 0⁰ = 1.")
+relu = _unary("relu", arithmetic.Relu(), "max(x, 0); derivative 0 at 0; NaN stays NaN.")
 minimum = _binary(
-    "minimum", ops.Minimum(), "The smaller one; NaN wins; a tie splits the derivative evenly."
+    "minimum",
+    arithmetic.Minimum(),
+    "The smaller one; NaN wins; a tie splits the derivative evenly.",
 )
 maximum = _binary(
-    "maximum", ops.Maximum(), "The larger one; NaN wins; a tie splits the derivative evenly."
+    "maximum", arithmetic.Maximum(), "The larger one; NaN wins; a tie splits the derivative evenly."
 )
 modulo = _binary(
-    "modulo", ops.Modulo(), "The remainder, with the sign of y; 0 for integers divided by 0."
+    "modulo", arithmetic.Modulo(), "The remainder, with the sign of y; 0 for integers divided by 0."
 )
 floor_divide = _binary(
-    "floor_divide", ops.FloorDivide(), "⌊x / y⌋ of integers; 0 for a division by 0."
+    "floor_divide", arithmetic.FloorDivide(), "⌊x / y⌋ of integers; 0 for a division by 0."
 )
 truncate_divide = _binary(
     "truncate_divide",
-    ops.TruncateDivide(),
+    arithmetic.TruncateDivide(),
     "x / y of integers, rounded towards zero; 0 for a division by 0.",
 )
 sigmoid = _unary("sigmoid", composed.sigmoid, "1 / (1 + e⁻ˣ), without overflow on either side.")

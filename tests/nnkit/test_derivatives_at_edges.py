@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any, Final
 
 import numpy as np
@@ -24,11 +25,21 @@ GROUPS = [[nan, 1.0, 2.0], [1.0, nan, inf], [-inf, nan, 0.0], [nan, nan, nan]]
 
 Body = Callable[[Any], Any]
 
+LINEAR: Final = """
+    negate add sub mul mean cumsum concat stack flip pad take broadcast_to sum prod T reshape cast squeeze
+    expand_dims transpose"""
+"""Linear in each operand: the derivative is the coefficient, which does not depend on the operand."""
+
+STEPS: Final = """
+    sign floor ceil round rint floor_divide truncate_divide argmax argmin all any one_hot"""
+"""Constant between jumps: the derivative is 0 everywhere, or there is none."""
+
 EACH: Final[Mapping[str, Sequence[Body]]] = {
     **{
-        name: [oracle.function]
-        for name, oracle in SMOOTH.items()
-        if hasattr(nk, name) and name != "negate"
+        name: [getattr(nk, name)]
+        for name in nk._HOMES["elementwise"].split()  # type: ignore[attr-defined]
+        if len(signature(getattr(nk, name)).parameters) == 1
+        if name not in f"{LINEAR} {STEPS}".split()
     },
     "div": [lambda x: 1.0 / x, lambda x: np.inf / x, lambda x: 0.0 / x],
     "power": [
@@ -61,17 +72,8 @@ WHOLE: Final[Mapping[str, Sequence[Body]]] = {
 }
 """Functions of a whole vector: NaN by all of its elements when one of them is NaN."""
 
-LINEAR: Final = """
-    negate add sub mul mean cumsum concat stack flip pad take broadcast_to sum prod T reshape cast squeeze
-    expand_dims transpose"""
-"""Linear in each operand: the derivative is the coefficient, which does not depend on the operand."""
-
 CHOICES: Final = "select stop_gradient"
 """What is chosen has the derivative 1, whatever it is; what is stopped has none."""
-
-STEPS: Final = """
-    sign floor ceil round rint floor_divide truncate_divide argmax argmin all any one_hot"""
-"""Constant between jumps: the derivative is 0 everywhere, or there is none."""
 
 MAKERS: Final = "arange full iota ones ones_like zeros zeros_like"
 """Do not depend on numbers."""

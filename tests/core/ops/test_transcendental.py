@@ -10,8 +10,8 @@ import pytest
 from hypothesis import settings
 
 from nnkit.core.errors import DTypeError
-from nnkit.core.ops import (
-    ALL,
+from nnkit.core.ops import ALL
+from nnkit.core.ops.transcendental import (
     Acos,
     Acosh,
     Asin,
@@ -22,6 +22,7 @@ from nnkit.core.ops import (
     Cosh,
     Exp,
     Expm1,
+    FloatFunction,
     Log,
     Log1p,
     Power,
@@ -32,7 +33,6 @@ from nnkit.core.ops import (
     Tan,
     Tanh,
 )
-from nnkit.core.ops.transcendental import FloatFunction
 from nnkit.core.types import DTYPES
 from tests.accuracy import FUNCTIONS as ROWS
 from tests.accuracy import samples, truth, ulps
