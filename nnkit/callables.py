@@ -32,14 +32,14 @@ from .conversion import (
 from .core.errors import InternalError, NNKitError, StagingError
 from .declarations import hints_of, location_of, name_of, parameters_of
 from .forking import COMPILING
-from .reps import Rep, const_beside
+from .reps import const_beside
 from .specializations import Specializations
 from .staging import lambdas
 from .staging.expression import active_traces, current_trace
 from .staging.lambdas import FunctionResult, Gradient, Lambda, Stageable, call, is_staged_function
 from .staging.primitive import located
 from .staging.recursion import is_unfinished
-from .staging.rep import Rep as StagedRep
+from .staging.rep import Rep
 from .staging.spec import FunctionSpec, Spec, TupleSpec
 from .staging.user_calls import call_with_large_stack
 
@@ -166,7 +166,7 @@ class StagedFunction(Rep):
                     f"({', '.join(keywords)})"
                 )
             )
-        reps = [value for value in arguments if isinstance(value, StagedRep)]
+        reps = [value for value in arguments if isinstance(value, Rep)]
         if reps or not arguments:
             return self._apply(arguments, reps)
         values = self._values(arguments)
@@ -195,7 +195,7 @@ class StagedFunction(Rep):
             "another thread changed them during the call"
         )
 
-    def _apply(self, arguments: Sequence[Any], reps: Sequence[StagedRep]) -> Any:
+    def _apply(self, arguments: Sequence[Any], reps: Sequence[Rep]) -> Any:
         """Functions are among the arguments, or Reps of values, or there are none.
 
         Reps of values stage a call, and so does everything while a function is being staged.
@@ -208,7 +208,7 @@ class StagedFunction(Rep):
             if made.is_function:
                 return made
             return (self._of_data(arguments) if arguments else self)._run()
-        given = [one for one in arguments if not isinstance(one, StagedRep)]
+        given = [one for one in arguments if not isinstance(one, Rep)]
         return self._of_data(arguments)(*given)
 
     def _run(self) -> Any:
@@ -236,7 +236,6 @@ class StagedFunction(Rep):
                     tuple(self.stageable.parameter_names[k] for k in free),
                     tuple(self.declared[k] for k in free),
                     declared_result(self.stageable),
-                    Rep,
                     self.stageable.location,
                 )
             )
@@ -259,7 +258,6 @@ class StagedFunction(Rep):
                     (*stageable.parameter_names, *names),
                     (*self.declared, *open_types),
                     None,
-                    Rep,
                     stageable.location,
                 )
             )
@@ -294,15 +292,15 @@ class StagedFunction(Rep):
             return self._expand(reps)
         return Rep(call(callee, [rep.expression for rep in reps if not rep.is_function]))
 
-    def _reps(self, arguments: Sequence[Any]) -> list[StagedRep]:
+    def _reps(self, arguments: Sequence[Any]) -> list[Rep]:
         """The arguments of a staged call; concrete ones become constants."""
         self._check_arity(arguments)
         return [
-            value if isinstance(value, StagedRep) else const_beside(value, declared, place)
+            value if isinstance(value, Rep) else const_beside(value, declared, place)
             for value, declared, place in zip(arguments, self.declared, self._places, strict=True)
         ]
 
-    def _expand(self, reps: Sequence[StagedRep]) -> Any:
+    def _expand(self, reps: Sequence[Rep]) -> Any:
         """The function that this one returns: its Python function is run here and now.
 
         Once for the same arguments, so that a recursion by way of what it returns has an end.
@@ -403,9 +401,7 @@ class Application(StagedFunction):
         def rest(*others: Any) -> Any:
             return function(*(Rep(constant_expression(value)) for value in first), *others)
 
-        super().__init__(
-            Lambda(rest, stageable.name, tuple(names), (None,) * len(names), None, Rep)
-        )
+        super().__init__(Lambda(rest, stageable.name, tuple(names), (None,) * len(names), None))
         self._function = function
         self._first = tuple(first)
 
@@ -415,7 +411,7 @@ class Application(StagedFunction):
 
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         staging = not arguments and current_trace() is not None
-        if keywords or staging or any(isinstance(value, StagedRep) for value in arguments):
+        if keywords or staging or any(isinstance(value, Rep) for value in arguments):
             return super()._dispatch(*arguments, **keywords)
         return self._function(*self._first, *self._values(arguments))
 
@@ -467,7 +463,7 @@ def _lambda(
     result: Spec | None,
 ) -> StagedFunction:
     name, place = name_of(function), location_of(function)
-    return StagedFunction(Lambda(function, name, names, declared, result, Rep, place))
+    return StagedFunction(Lambda(function, name, names, declared, result, place))
 
 
 def declared_of(stageable: Stageable) -> tuple[Spec | None, ...]:

@@ -11,9 +11,10 @@ from .core.ops import composed
 from .core.ops.nest import Bounds
 from .core.types import BOOL, I8, I64
 from .functions import select
-from .reps import Rep, as_rep
+from .reps import as_rep
 from .staging import primitive
 from .staging.primitive import located
+from .staging.rep import Rep
 from .staging.spec import TensorSpec
 
 

@@ -16,10 +16,11 @@ from .conversion import annotated
 from .core.errors import RankError, ShapeError, StagingError
 from .core.ir import Builder, Value
 from .declarations import hints_of, location_of, name_of, parameters_of
-from .reps import Rep, const, tup
+from .reps import const, tup
 from .staging import control
 from .staging.lambdas import Lambda, is_function
 from .staging.primitive import located, shaped, tensor_of
+from .staging.rep import Rep
 from .staging.spec import CallableSpec, Spec
 
 
@@ -28,12 +29,12 @@ def cond(pred: Any, then: Callable[[], Any], orelse: Callable[[], Any], /) -> An
 
     Both return a Rep, or a tuple of Reps, of the same types and shapes.  `select` chooses element by element.
     """
-    return control.choose(pred, then, orelse, Rep)
+    return control.choose(pred, then, orelse)
 
 
 def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, /) -> Any:
     """`x = init`, then `x = body(x)` for as long as `test(x)` is true: the last x."""
-    return control.repeat(test, body, init, Rep)
+    return control.repeat(test, body, init)
 
 
 def fori(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, /) -> Any:
@@ -41,7 +42,7 @@ def fori(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, /) -> Any
 
     The bounds are ints, or integer scalars known when it runs; i is an i32.
     """
-    return control.count(lo, hi, body, init, Rep)
+    return control.count(lo, hi, body, init)
 
 
 def zip(a: Any, b: Any, /) -> Rep:
@@ -59,7 +60,7 @@ def zip(a: Any, b: Any, /) -> Rep:
 
 def zip_with(a: Any, b: Any, fn: Callable[[Any, Any], Any], /) -> Rep:
     """`fn` of the elements of two tensors along their leading axes, stacked."""
-    return Rep(control.map_pairs("zip_with", tup(*_sequences(a, b)), fn, Rep))
+    return Rep(control.map_pairs("zip_with", tup(*_sequences(a, b)), fn))
 
 
 def _sequences(a: Any, b: Any) -> tuple[Rep, Rep]:
@@ -102,7 +103,7 @@ def fix(f: Callable[[Any], Any], /) -> StagedFunction:
         )
 
     hints = hints_of(f, sys._getframe(1).f_locals)
-    itself = StagedFunction(Lambda(too_early, name, (), (), None, Rep, location_of(f)))
+    itself = StagedFunction(Lambda(too_early, name, (), (), None, location_of(f)))
     itself._entry = too_early
     made = f(itself)
     if not is_function(made) or made is itself:
@@ -125,4 +126,4 @@ def _of(made: StagedFunction, name: str, declared: Spec | None) -> Lambda:
     if isinstance(declared, CallableSpec) and len(declared.parameters) == len(types):
         types, result = declared.parameters, declared.result or result
     function = inner.function if isinstance(inner, Lambda) else made
-    return Lambda(function, name, inner.parameter_names, types, result, Rep, inner.location)
+    return Lambda(function, name, inner.parameter_names, types, result, inner.location)

@@ -14,10 +14,10 @@ from typing import Any
 from .callables import StagedFunction, declared_result
 from .core.errors import DifferentiationError, StagingError
 from .core.types import F32
-from .reps import Rep
 from .staging.expression import Callee
 from .staging.lambdas import Gradient, Lambda
 from .staging.primitive import located
+from .staging.rep import Rep
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple, leaves
 from .structs import Lens
 
@@ -357,5 +357,5 @@ def _wrapped(inner: StagedFunction, function: Callable[..., Any]) -> StagedFunct
     """A staged function of the parameters of `inner`."""
     stageable = inner.stageable
     return StagedFunction(
-        Lambda(function, stageable.name, stageable.parameter_names, inner.declared, None, Rep)
+        Lambda(function, stageable.name, stageable.parameter_names, inner.declared, None)
     )

@@ -13,9 +13,10 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 from .core.ir import Value
 from .core.ops import arithmetic, composed, rounding, special, transcendental
 from .core.ops.forms import Elementwise
-from .reps import Rep, as_rep, operands_of
+from .reps import as_rep, operands_of
 from .staging import primitive
 from .staging.expression import Expression
+from .staging.rep import Rep
 from .tensors import Float, Integer, Number
 
 _Function = TypeVar("_Function", bound=Callable[..., Rep])

@@ -15,11 +15,12 @@ from .core.ops import Combinator
 from .core.ops.literal import constant
 from .core.ops.nest import Bounds
 from .core.types import BOOL, DType, TensorType
-from .reps import Rep, as_rep
+from .reps import as_rep
 from .staging import primitive
 from .staging.indexing import wrap_negative
 from .staging.primitive import MAX_RANK, located
-from .staging.rep import is_number
+from .staging.rep import Rep
+from .staging.staged import is_number
 from .staging.static import core_dtype, static_shape
 
 

@@ -1,4 +1,4 @@
-"""Reps as the user holds them, and what makes them of concrete values and of parts."""
+"""What makes Reps of concrete values and of parts, and values of Reps."""
 
 from __future__ import annotations
 
@@ -9,74 +9,29 @@ from .compile import Specialization
 from .conversion import concrete, constant_expression, declared_type, tensor_from
 from .core.errors import DTypeError, NNKitError, StagingError
 from .staging.carry import indefinite
-from .staging.expression import Build, Expression, Trace, depends_on_parameters, make
+from .staging.expression import Build, Expression, Trace, make
 from .staging.lambdas import mismatch
 from .staging.primitive import located
-from .staging.rep import Rep as StagedRep
-from .staging.rep import is_number
+from .staging.rep import Rep
 from .staging.spec import Spec, StructSpec, TupleSpec
-from .staging.traversal import Traversable
+from .staging.staged import constant_of, is_number, value_of
 from .structs import Binding, Struct, fields
 
 
-class Rep(Traversable):
-    """A staged value; `Rep[Tensor2D[f32]]` is its annotation."""
+@constant_of.register
+def _constant_of(value: object) -> Expression:
+    """A tensor, array or struct, copied so that later writes do not matter."""
+    try:
+        if isinstance(value, Struct):
+            return constant_expression(concrete(value, None, "a constant"))
+        return constant_expression(tensor_from(value, "a constant"))
+    except NNKitError as error:
+        raise located(error) from None
 
-    __slots__ = ()
 
-    @classmethod
-    def constant(cls, value: Any) -> Expression:
-        """A concrete tensor or array as a constant, copied so that later writes do not matter."""
-        try:
-            if isinstance(value, Struct):
-                return constant_expression(concrete(value, None, "a constant"))
-            return constant_expression(tensor_from(value, "a constant"))
-        except NNKitError as error:
-            raise located(error) from None
-
-    def __call__(self, *_: object, **__: object) -> Any:
-        raise located(
-            StagingError(f"a {self.spec.words} cannot be called: it is no staged function")
-        )
-
-    def eval(self) -> Any:
-        """The value, computed now.  Raises: StagingError when it depends on a parameter."""
-        if depends_on_parameters(self.expression):
-            raise located(
-                StagingError(
-                    "this Rep has no value: it depends on parameters of a staged function"
-                ),
-                "return it from the function and call that with concrete tensors",
-            )
-        trace = Trace("eval", (), result=self.spec, output=self.expression)
-        return Specialization(trace, (), ()).compiled(_no_arguments, "eval").call()
-
-    def ir(self, *_: object, stage: str = "raw") -> str:
-        """Only staged functions have IR."""
-        raise self._no_function("IR")
-
-    def llvm(self, *_: object) -> str:
-        """Only staged functions have code."""
-        raise self._no_function("code")
-
-    def asm(self, *_: object) -> str:
-        """Only staged functions have code."""
-        raise self._no_function("code")
-
-    def compile(self, *_: object) -> None:
-        """Only staged functions can be compiled."""
-        raise self._no_function("code")
-
-    def cache_size(self) -> int:
-        """Only staged functions have compiled specialisations."""
-        raise self._no_function("code")
-
-    def clear_cache(self) -> None:
-        """Only staged functions have compiled specialisations."""
-        raise self._no_function("code")
-
-    def _no_function(self, what: str) -> NNKitError:
-        return located(StagingError(f"a {self.spec.words} is no staged function: it has no {what}"))
+@value_of.register
+def _value_of(trace: Trace) -> Any:
+    return Specialization(trace, (), ()).compiled(_no_arguments, "eval").call()
 
 
 def _no_arguments(*_: object) -> NoReturn:
@@ -88,7 +43,7 @@ def const(value: Any, /) -> Rep:
 
     The data is copied.  Raises: DTypeError for a Python number, which has no element type of its own.
     """
-    if isinstance(value, StagedRep):
+    if isinstance(value, Rep):
         return Rep(value.expression)
     return const_beside(value, None, "a constant")
 

@@ -21,9 +21,10 @@ from .core.errors import DTypeError
 from .core.types import BF16, F16, F32, F64, DType, Shape
 from .elementwise import cos, floor_divide, log, sqrt
 from .functions import iota
-from .reps import Rep, tup
+from .reps import tup
 from .staging import primitive
 from .staging.primitive import located
+from .staging.rep import Rep
 from .staging.static import core_dtype, static_shape
 from .tensors import DTYPES, Tensor0D, f32, i64
 

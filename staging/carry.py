@@ -9,15 +9,16 @@ from types import FunctionType, MethodType
 from typing import Any, TypeAlias
 
 from ..core.errors import DTypeError, NNKitError, RankError, StagingError
+from .aggregates import element_of
 from .expression import Expression
 from .numerals import typed
 from .primitive import located
-from .rep import Rep, is_number
 from .spec import Spec, TensorSpec, TupleSpec, is_tuple
+from .staged import Staged, constant_of, is_number, rep_of
 from .user_calls import call_user
 
-Arrangement: TypeAlias = "type[Rep] | tuple[Arrangement, ...]"
-"""How the parts are arranged: one Rep, or a tuple of such."""
+Arrangement: TypeAlias = "tuple[Arrangement, ...] | None"
+"""How the parts are arranged: one Rep (None), or a tuple of such."""
 
 
 @dataclass(frozen=True)
@@ -81,40 +82,40 @@ class PythonNumber(DTypeError):
         return located(DTypeError(*self.args), typed(self.number, like))
 
 
-def carry_of(value: object, what: str, wrap: type[Rep], like: Spec | None = None) -> Carry:
+def carry_of(value: object, what: str, like: Spec | None = None) -> Carry:
     """The parts of a Rep or a tuple of Reps; concrete tensors become constants.
 
     Raises: StagingError for what has no parts, DTypeError for a Python number; its help names the type of `like`.
     """
     try:
-        return open_carry_of(value, what, wrap)
+        return open_carry_of(value, what)
     except PythonNumber as error:
         raise error.beside(like) from None
 
 
-def open_carry_of(value: object, what: str, wrap: type[Rep]) -> Carry:
+def open_carry_of(value: object, what: str) -> Carry:
     """The same where it is not known yet what stands beside it.  Raises: PythonNumber for such a one."""
     parts: list[Expression] = []
-    shape = _flatten(value, what, wrap, parts, ())
+    shape = _flatten(value, what, parts, ())
     return Carry(tuple(parts), shape)
 
 
 def conform(value: object, shape: Arrangement) -> object:
     """A Rep of a tuple as a tuple of Reps, where such a one is wanted."""
-    if isinstance(shape, tuple) and isinstance(value, Rep) and not value.is_function:
+    if isinstance(shape, tuple) and isinstance(value, Staged) and not value.is_function:
         spec = value.spec
         if isinstance(spec, TupleSpec) and len(spec.elements) == len(shape):
-            return value.unpack()
+            return tuple(rep_of(element_of(value.expression, k)) for k in range(len(shape)))
     return value
 
 
 def apply(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
     """Call a user's function.  Raises: StagingError when it is none, or takes another number of arguments."""
-    if isinstance(function, Rep) and function.is_function:
+    if isinstance(function, Staged) and function.is_function:
         staged: Any = function
         return staged(*arguments)
-    if isinstance(function, Rep) or not callable(function):
-        shown = indefinite(function.spec.words) if isinstance(function, Rep) else kind(function)
+    if isinstance(function, Staged) or not callable(function):
+        shown = indefinite(function.spec.words) if isinstance(function, Staged) else kind(function)
         help = "put it into a function, `lambda: value`" if not arguments else ""
         raise located(StagingError(f"{what} must be a function, and is {shown}"), help)
     try:
@@ -137,7 +138,7 @@ def apply(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
 def _of_pairs(function: Any, arguments: tuple[Any, ...]) -> str:
     """What helps a function that takes the elements of several tensors one by one; nothing for another one."""
     *before, last = arguments or (None,)
-    if not isinstance(last, Rep) or not isinstance(last.spec, TupleSpec):
+    if not isinstance(last, Staged) or not isinstance(last.spec, TupleSpec):
         return ""
     try:
         inspect.signature(function).bind(*before, *last.spec.elements)
@@ -156,19 +157,17 @@ def indefinite(words: str) -> str:
     return f"{'an' if words[0] in 'aeiouAEIOU' else 'a'} {words}"
 
 
-def _flatten(
-    value: object, what: str, wrap: type[Rep], parts: list[Expression], at: tuple[int, ...]
-) -> Arrangement:
+def _flatten(value: object, what: str, parts: list[Expression], at: tuple[int, ...]) -> Arrangement:
     if is_tuple(value) and value:
-        return tuple(_flatten(one, what, wrap, parts, (*at, k)) for k, one in enumerate(value))
-    if isinstance(value, Rep):
+        return tuple(_flatten(one, what, parts, (*at, k)) for k, one in enumerate(value))
+    if isinstance(value, Staged):
         if value.is_function:
             raise located(
                 StagingError(f"{what} a staged function, not a Rep or a tuple of Reps"),
                 "which function is called must be known while staging: call it in each branch or step",
             )
         parts.append(value.expression)
-        return type(value)
+        return None
     if is_number(value):
         raise PythonNumber(what, value, at)
     if value is None or callable(value) or isinstance(value, _NO_TENSORS):
@@ -176,8 +175,8 @@ def _flatten(
             StagingError(f"{what} {kind(value)}, not a Rep or a tuple of Reps"),
             "a concrete value becomes one by `const(value)`",
         )
-    parts.append(wrap.constant(value))
-    return wrap
+    parts.append(constant_of(value))
+    return None
 
 
 _NO_TENSORS: tuple[type, ...] = (str, list, dict, set, tuple)
@@ -196,7 +195,7 @@ def kind(value: object) -> str:
 def _arranged(parts: Iterator[Expression], shape: Arrangement) -> Any:
     if isinstance(shape, tuple):
         return tuple(_arranged(parts, inner) for inner in shape)
-    return shape(next(parts))
+    return rep_of(next(parts))
 
 
 def _type(specs: Iterator[Spec], shape: Arrangement) -> Spec:

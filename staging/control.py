@@ -40,27 +40,27 @@ from .expression import (
 from .location import here
 from .primitive import is_index, located
 from .recursion import Undetermined, outermost, wait_for
-from .rep import Rep, is_number
 from .spec import Spec, TensorSpec, TupleSpec, is_tuple
+from .staged import Staged, is_number, rep_of
 
 _INDEX = TensorSpec(0, I64)
 _TRUTH = TensorSpec(0, BOOL)
 _LARGEST_INDEX = (1 << 31) - 1
 
 
-def choose(condition: object, then: Any, otherwise: Any, wrap: type[Rep]) -> Any:
+def choose(condition: object, then: Any, otherwise: Any) -> Any:
     """What `then` or `otherwise` returns, as the condition says; only that one is run.
 
     Raises: RankError, DTypeError when they return values of different types, or the condition is no boolean
     scalar.
     """
-    asked = _condition(condition, wrap)
+    asked = _condition(condition)
     branches: list[tuple[Body, Carry]] = []
     unknown: list[Undetermined] = []
     numbers: list[PythonNumber] = []
     for place, function in (("first", then), ("second", otherwise)):
         try:
-            branches.append(_branch(f"the {place} branch of cond", function, wrap))
+            branches.append(_branch(f"the {place} branch of cond", function))
         except Undetermined as error:
             unknown.append(error)
         except PythonNumber as error:
@@ -81,111 +81,109 @@ def choose(condition: object, then: Any, otherwise: Any, wrap: type[Rep]) -> Any
     return one.of(_nested(Choose(first, second), [asked], one.specs))
 
 
-def repeat(test: Any, step: Any, init: object, wrap: type[Rep]) -> Any:
+def repeat(test: Any, step: Any, init: object) -> Any:
     """What is carried once `test` is false of it; until then, `step` gives its next value."""
-    start = carry_of(init, "while_loop carries", wrap)
+    start = carry_of(init, "while_loop carries")
     name = "the condition of while_loop"
     asked, answer = _run(
         name,
         start.specs,
         lambda parts: apply(test, (start.of(parts),), name),
-        wrap,
         may_be_skipped=False,
     )
     if answer.specs != (_TRUTH,):
         raise _no_truth("while_loop goes on by", answer.words, answer.specs)
     try:
-        body = _step("while_loop", start, lambda parts: (start.of(parts),), step, wrap)
+        body = _step("while_loop", start, lambda parts: (start.of(parts),), step)
     except Undetermined as error:
         return _unknown_of(error, start)
     rule = Repeat(asked, body, len(start.parts))
     return start.of(_nested(rule, start.parts, start.specs))
 
 
-def count(lower: object, upper: object, step: Any, init: object, wrap: type[Rep]) -> Any:
+def count(lower: object, upper: object, step: Any, init: object) -> Any:
     """What is carried after `step` had every index from `lower` up to `upper`, which is not included."""
-    bounds = [_bound(lower, wrap), _bound(upper, wrap)]
-    beside = next((bound.spec for bound in (upper, lower) if isinstance(bound, Rep)), None)
-    start = carry_of(init, "fori carries", wrap, None if isinstance(init, float) else beside)
+    bounds = [_bound(lower), _bound(upper)]
+    beside = next((bound.spec for bound in (upper, lower) if isinstance(bound, Staged)), None)
+    start = carry_of(init, "fori carries", None if isinstance(init, float) else beside)
 
     def arguments(parts: Sequence[Expression]) -> tuple[Any, ...]:
-        return wrap(primitive.cast(parts[0], I32)), start.of(parts[1:])
+        return rep_of(primitive.cast(parts[0], I32)), start.of(parts[1:])
 
     try:
-        body = _step("fori", start, arguments, step, wrap, first=(_INDEX,))
+        body = _step("fori", start, arguments, step, first=(_INDEX,))
     except Undetermined as error:
         return _unknown_of(error, start)
     rule = Count(body, len(start.parts), 0, "fori")
     return start.of(_nested(rule, [*bounds, *start.parts], start.specs))
 
 
-def fold(xs: Rep, init: object, step: Any, wrap: type[Rep]) -> Any:
+def fold(xs: Staged, init: object, step: Any) -> Any:
     """What is carried after `step` had every element along the leading axis, from the first on."""
     over = _rows("fold", xs)
-    start = carry_of(init, "fold carries", wrap, _scalar_of(over))
+    start = carry_of(init, "fold carries", _scalar_of(over))
 
     def arguments(parts: Sequence[Expression]) -> tuple[Any, ...]:
-        return start.of(parts[1:]), wrap(_row(xs.expression, over, parts[0]))
+        return start.of(parts[1:]), rep_of(_row(xs.expression, over, parts[0]))
 
     try:
-        body = _step("fold", start, arguments, step, wrap, first=(_INDEX,))
+        body = _step("fold", start, arguments, step, first=(_INDEX,))
     except Undetermined as error:
         return _unknown_of(error, start)
     rule = Count(body, len(start.parts), len(over), "fold")
     return start.of(_nested(rule, [*over, *start.parts], start.specs))
 
 
-def scan(xs: Rep, init: object, step: Any, wrap: type[Rep]) -> tuple[Any, Expression]:
+def scan(xs: Staged, init: object, step: Any) -> tuple[Any, Expression]:
     """As `fold`, of a step that returns the next carry and a tensor; these are stacked."""
     over = _rows("scan", xs)
-    start = carry_of(init, "scan carries", wrap, _scalar_of(over))
+    start = carry_of(init, "scan carries", _scalar_of(over))
     name = "the body of scan"
 
     def run(parts: Sequence[Expression]) -> Any:
-        element = wrap(_row(xs.expression, over, parts[0]))
+        element = rep_of(_row(xs.expression, over, parts[0]))
         returned = apply(step, (start.of(parts[1:]), element), name)
-        pair = conform(returned, (wrap, wrap))
+        pair = conform(returned, (None, None))
         if not is_tuple(pair) or len(pair) != 2:
             raise located(
                 StagingError(f"{name} returns the next carry and an element, not {returned!r}"),
                 "for example `return carry, carry`",
             )
-        following = _following("scan", start, conform(pair[0], start.shape), wrap)
-        stacked = carry_of(pair[1], f"{name} gives as an element", wrap, _scalar_of(over))
+        following = _following("scan", start, conform(pair[0], start.shape))
+        stacked = carry_of(pair[1], f"{name} gives as an element", _scalar_of(over))
         _stacked_spec("scan", stacked)
-        return tuple(wrap(part) for part in (*following.parts, *stacked.parts))
+        return tuple(rep_of(part) for part in (*following.parts, *stacked.parts))
 
-    body, given = _run(name, (_INDEX, *start.specs), run, wrap)
+    body, given = _run(name, (_INDEX, *start.specs), run)
     rule = Count(body, len(start.parts), len(over), "scan")
     results = _nested(rule, [*over, *start.parts], (*start.specs, _lifted("scan", given.specs[-1])))
     return start.of(results[:-1]), results[-1]
 
 
-def map_rows(what: str, xs: Rep, function: Any, wrap: type[Rep]) -> Expression:
+def map_rows(what: str, xs: Staged, function: Any) -> Expression:
     """The results of `function` for every element along the leading axis, stacked."""
     over = _rows(what, xs)
     name = f"the function of {what}"
     body, given = _run(
         name,
         (_INDEX,),
-        lambda parts: apply(function, (wrap(_row(xs.expression, over, parts[0])),), name),
-        wrap,
+        lambda parts: apply(function, (rep_of(_row(xs.expression, over, parts[0])),), name),
         like=_scalar_of(over),
     )
     rule = Count(body, 0, len(over), what)
     return _nested(rule, over, (_stacked_spec(what, given),))[0]
 
 
-def map_pairs(what: str, pair: Rep, function: Any, wrap: type[Rep]) -> Expression:
+def map_pairs(what: str, pair: Staged, function: Any) -> Expression:
     """As `map_rows` of a tuple of tensors, of a function that takes their elements one by one."""
     over = _rows(what, pair)
     name = f"the function of {what}"
 
     def run(parts: Sequence[Expression]) -> Any:
-        rows = (wrap(_row(one, [one], parts[0])) for one in over)
+        rows = (rep_of(_row(one, [one], parts[0])) for one in over)
         return apply(function, tuple(rows), name)
 
-    body, given = _run(name, (_INDEX,), run, wrap, like=_scalar_of(over))
+    body, given = _run(name, (_INDEX,), run, like=_scalar_of(over))
     return _nested(Count(body, 0, len(over), what), over, (_stacked_spec(what, given),))[0]
 
 
@@ -193,14 +191,13 @@ def _run(
     name: str,
     specs: tuple[Spec, ...],
     run: Callable[[Sequence[Expression]], Any],
-    wrap: type[Rep],
     *,
     may_be_skipped: bool = True,
     like: Spec | None = None,
 ) -> tuple[Body, Carry]:
     """The body that `run` makes of symbolic arguments, and what it returns: it may be of the type of `like`."""
     return _run_with(
-        name, specs, run, lambda made, what: carry_of(made, what, wrap, like), may_be_skipped
+        name, specs, run, lambda made, what: carry_of(made, what, like), may_be_skipped
     )
 
 
@@ -226,11 +223,11 @@ def _run_with(
     return body, carry
 
 
-def _branch(name: str, function: Any, wrap: type[Rep]) -> tuple[Body, Carry]:
+def _branch(name: str, function: Any) -> tuple[Body, Carry]:
     """Raises: PythonNumber when a number is returned, as the other branch may tell of what type."""
 
     def returned(made: Any, what: str) -> Carry:
-        return open_carry_of(made, what, wrap)
+        return open_carry_of(made, what)
 
     return _run_with(name, (), lambda _: apply(function, (), name), returned, may_be_skipped=True)
 
@@ -240,7 +237,6 @@ def _step(
     start: Carry,
     arguments: Callable[[Sequence[Expression]], tuple[Any, ...]],
     step: Any,
-    wrap: type[Rep],
     first: tuple[Spec, ...] = (),
 ) -> Body:
     """The body of a loop: what it returns is the next value of what is carried."""
@@ -248,16 +244,16 @@ def _step(
 
     def run(parts: Sequence[Expression]) -> Any:
         returned = apply(step, arguments(parts), name)
-        following = _following(what, start, conform(returned, start.shape), wrap)
+        following = _following(what, start, conform(returned, start.shape))
         return start.of(following.parts)
 
-    body, _ = _run(name, (*first, *start.specs), run, wrap)
+    body, _ = _run(name, (*first, *start.specs), run)
     return body
 
 
-def _following(what: str, start: Carry, returned: object, wrap: type[Rep]) -> Carry:
+def _following(what: str, start: Carry, returned: object) -> Carry:
     """What a body returns.  Raises: RankError, DTypeError when it is of another type than what is carried."""
-    following = carry_of(returned, f"the body of {what} returns", wrap, start.spec)
+    following = carry_of(returned, f"the body of {what} returns", start.spec)
     if not start.like(following):
         raise start.mismatch(
             following,
@@ -288,7 +284,7 @@ def _unknown_of(error: Undetermined, carry: Carry) -> Any:
     return _unknown(carry)
 
 
-def _rows(what: str, xs: Rep) -> list[Expression]:
+def _rows(what: str, xs: Staged) -> list[Expression]:
     """The tensors whose leading axes are gone along: one, or the elements of a tuple."""
     whole = xs.expression
     if isinstance(whole.type, TupleSpec) and whole.type.elements:
@@ -345,13 +341,13 @@ def _lifted(what: str, spec: Spec) -> Spec:
     return TensorSpec(primitive.checked_rank(spec.rank + 1), spec.dtype)
 
 
-def _condition(condition: object, wrap: type[Rep]) -> Expression:
+def _condition(condition: object) -> Expression:
     if isinstance(condition, bool):
         raise located(
             StagingError(f"cond decides by a Rep, not by the Python bool {condition}"),
             "use Python's if: it runs while staging",
         )
-    carry = carry_of(condition, "cond decides by", wrap)
+    carry = carry_of(condition, "cond decides by")
     if carry.specs != (_TRUTH,):
         raise _no_truth("cond decides by", carry.words, carry.specs)
     return carry.parts[0]
@@ -365,7 +361,7 @@ def _no_truth(what: str, words: str, specs: Sequence[Spec]) -> NNKitError:
     return located(DTypeError(error), "compare, for example `x > 0.0`")
 
 
-def _bound(bound: object, wrap: type[Rep]) -> Expression:
+def _bound(bound: object) -> Expression:
     """A bound of fori as i64; the index is an i32."""
     if is_index(bound):
         number = int(bound)  # type: ignore[call-overload]  # is_index says it is an integer
@@ -374,7 +370,7 @@ def _bound(bound: object, wrap: type[Rep]) -> Expression:
         return primitive.literal(number, I64)
     if is_number(bound):
         raise located(DTypeError(f"fori counts from an integer to another one, not {bound!r}"))
-    carry = carry_of(bound, "fori counts from or to", wrap)
+    carry = carry_of(bound, "fori counts from or to")
     spec = carry.specs[0]
     if len(carry.parts) != 1 or not isinstance(spec, TensorSpec) or not spec.dtype.is_integer:
         raise located(

@@ -45,8 +45,9 @@ from .recursion import (
     plain,
     unfinished,
 )
-from .rep import Rep, is_number
+from .rep import Rep
 from .spec import CallableSpec, FunctionSpec, Spec, TensorSpec, TupleSpec, is_tuple
+from .staged import is_number
 from .user_calls import StagingLock, call_user, of_python
 
 _Callee = TypeVar("_Callee", bound=Callee)
@@ -84,8 +85,7 @@ class Stageable(abc.ABC):
 class Lambda(Stageable):
     """A Python function to be staged.
 
-    `declared` are the types its annotations promise (None where they do not say); `wrap` makes the Rep
-    that the function sees.
+    `declared` are the types its annotations promise (None where they do not say).
     """
 
     function: Callable[..., Any]
@@ -93,7 +93,6 @@ class Lambda(Stageable):
     parameter_names: tuple[str, ...]
     declared: tuple[Spec | None, ...]
     declared_result: Spec | None
-    wrap: Callable[[Expression], Rep]
     location: HasLocation | None = None
     traces: dict[tuple[Spec, ...], Trace] = field(default_factory=dict[tuple[Spec, ...], Trace])
 
@@ -204,7 +203,7 @@ class Lambda(Stageable):
                 continue
             rule = Parameter(len(arguments), name)
             inputs.append(Expression(rule, (), spec, self.location, trace))
-            arguments.append(self.wrap(inputs[-1]))
+            arguments.append(Rep(inputs[-1]))
         trace.inputs = tuple(inputs)
         return arguments
 

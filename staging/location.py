@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, singledispatch
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
@@ -19,6 +19,7 @@ from ..core.location import Location
 from .segments import FIRST, waiting_frame
 
 _PACKAGE = str(Path(__file__).parent.parent) + os.sep
+_DISPATCH = singledispatch.__code__.co_filename
 """The folder of the package as it is imported: a link to this one lies in it."""
 _LIBRARY = f"{_PACKAGE}nn{os.sep}"
 """Written in the language itself, as a user's program is."""
@@ -104,5 +105,5 @@ def here() -> SourceLocation | None:
 
 @cache
 def is_own_file(name: str) -> bool:
-    """Whether source file `name` belongs to NNKit (its `nn` library is written as a user's)."""
-    return name.startswith(_PACKAGE) and not name.startswith(_LIBRARY)
+    """Whether source file `name` belongs to NNKit (its `nn` library is written as a user's), or dispatches for it."""
+    return (name.startswith(_PACKAGE) and not name.startswith(_LIBRARY)) or name == _DISPATCH

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import GenericAlias
-from typing import Any, ClassVar, NoReturn, TypeVar, cast
+from typing import Any, ClassVar, NoReturn, cast
 
 import numpy as np
-from typing_extensions import TypeIs
 
-from ..core.errors import DTypeError, RankError, StagingError
+from ..core.errors import NNKitError, RankError, StagingError
 from ..core.ops import (
     Abs,
     Add,
@@ -40,36 +39,22 @@ from ..core.ops import (
     Subtract,
     composed,
 )
-from . import primitive
+from . import control, primitive
 from .aggregates import FieldLens, element_of, field_of, set_field
-from .expression import Expression
+from .expression import Expression, Trace, depends_on_parameters
 from .indexing import subscript
 from .primitive import located
-from .spec import Spec, StructSpec, TupleSpec
+from .spec import StructSpec, TupleSpec
+from .staged import Staged, constant_of, is_number, rep_of, value_of
 from .static import core_dtype, static_shape
+from .traversal import Stacked, filter_rows
 
-_Rep = TypeVar("_Rep", bound="Rep")
 
-
-class Rep:
+class Rep(Staged):
     """A staged value; `Rep[Tensor2D[f32]]` is its annotation."""
 
-    __slots__ = ("expression",)
+    __slots__ = ()
     __class_getitem__: ClassVar[Any] = cast("Any", classmethod(GenericAlias))
-    is_function: ClassVar[bool] = False
-
-    def __init__(self, expression: Expression) -> None:
-        self.expression = expression
-
-    @property
-    def spec(self) -> Spec:
-        """What is known of the value: rank and element type."""
-        return self.expression.type
-
-    @classmethod
-    def constant(cls, value: Any) -> Expression:
-        """A concrete tensor or array as a constant; which of them there are, a subclass knows."""
-        raise located(DTypeError(f"a {type(value).__name__} cannot be used in a staged function"))
 
     def lift(self, other: object, what: str = "an operator") -> Expression:
         """`other` as an operand beside this tensor, whose element type a Python number takes."""
@@ -77,127 +62,127 @@ class Rep:
             return other.expression
         if is_number(other):
             return primitive.literal(other, primitive.tensor_of(self.expression, what).dtype)
-        return self.constant(other)
+        return constant_of(other)
 
-    def _unary(self: _Rep, op: Elementwise) -> _Rep:
-        return type(self)(primitive.elementwise(op, self.expression))
+    def _unary(self, op: Elementwise) -> Rep:
+        return Rep(primitive.elementwise(op, self.expression))
 
-    def _binary(self: _Rep, op: Elementwise, other: object) -> _Rep:
+    def _binary(self, op: Elementwise, other: object) -> Rep:
         if not is_operand(other):
-            return cast("_Rep", NotImplemented)
-        return type(self)(primitive.elementwise(op, self.expression, self.lift(other)))
+            return cast("Rep", NotImplemented)
+        return Rep(primitive.elementwise(op, self.expression, self.lift(other)))
 
-    def _reflected(self: _Rep, op: Elementwise, other: object) -> _Rep:
+    def _reflected(self, op: Elementwise, other: object) -> Rep:
         if not is_operand(other):
-            return cast("_Rep", NotImplemented)
-        return type(self)(primitive.elementwise(op, self.lift(other), self.expression))
+            return cast("Rep", NotImplemented)
+        return Rep(primitive.elementwise(op, self.lift(other), self.expression))
 
-    def __add__(self: _Rep, other: object, /) -> _Rep:
+    def __add__(self, other: object, /) -> Rep:
         return self._binary(Add(), other)
 
-    def __radd__(self: _Rep, other: object, /) -> _Rep:
+    def __radd__(self, other: object, /) -> Rep:
         return self._reflected(Add(), other)
 
-    def __sub__(self: _Rep, other: object, /) -> _Rep:
+    def __sub__(self, other: object, /) -> Rep:
         return self._binary(Subtract(), other)
 
-    def __rsub__(self: _Rep, other: object, /) -> _Rep:
+    def __rsub__(self, other: object, /) -> Rep:
         return self._reflected(Subtract(), other)
 
-    def __mul__(self: _Rep, other: object, /) -> _Rep:
+    def __mul__(self, other: object, /) -> Rep:
         return self._binary(Multiply(), other)
 
-    def __rmul__(self: _Rep, other: object, /) -> _Rep:
+    def __rmul__(self, other: object, /) -> Rep:
         return self._reflected(Multiply(), other)
 
-    def __truediv__(self: _Rep, other: object, /) -> _Rep:
+    def __truediv__(self, other: object, /) -> Rep:
         return self._binary(Divide(), other)
 
-    def __rtruediv__(self: _Rep, other: object, /) -> _Rep:
+    def __rtruediv__(self, other: object, /) -> Rep:
         return self._reflected(Divide(), other)
 
-    def __floordiv__(self: _Rep, other: object, /) -> _Rep:
+    def __floordiv__(self, other: object, /) -> Rep:
         return self._binary(FloorDivide(), other)
 
-    def __rfloordiv__(self: _Rep, other: object, /) -> _Rep:
+    def __rfloordiv__(self, other: object, /) -> Rep:
         return self._reflected(FloorDivide(), other)
 
-    def __mod__(self: _Rep, other: object, /) -> _Rep:
+    def __mod__(self, other: object, /) -> Rep:
         return self._binary(Modulo(), other)
 
-    def __rmod__(self: _Rep, other: object, /) -> _Rep:
+    def __rmod__(self, other: object, /) -> Rep:
         return self._reflected(Modulo(), other)
 
-    def __pow__(self: _Rep, other: object, /) -> _Rep:
+    def __pow__(self, other: object, /) -> Rep:
         return self._binary(Power(), other)
 
-    def __rpow__(self: _Rep, other: object, /) -> _Rep:
+    def __rpow__(self, other: object, /) -> Rep:
         return self._reflected(Power(), other)
 
-    def __matmul__(self: _Rep, other: object, /) -> _Rep:
+    def __matmul__(self, other: object, /) -> Rep:
         if not is_operand(other):
-            return cast("_Rep", NotImplemented)
-        return type(self)(primitive.dot(self.expression, self.lift(other)))
+            return cast("Rep", NotImplemented)
+        return Rep(primitive.dot(self.expression, self.lift(other)))
 
-    def __rmatmul__(self: _Rep, other: object, /) -> _Rep:
+    def __rmatmul__(self, other: object, /) -> Rep:
         if not is_operand(other):
-            return cast("_Rep", NotImplemented)
-        return type(self)(primitive.dot(self.lift(other), self.expression))
+            return cast("Rep", NotImplemented)
+        return Rep(primitive.dot(self.lift(other), self.expression))
 
-    def __neg__(self: _Rep) -> _Rep:
+    def __neg__(self) -> Rep:
         return self._unary(Negate())
 
-    def __pos__(self: _Rep) -> _Rep:
+    def __pos__(self) -> Rep:
         return self
 
-    def __abs__(self: _Rep) -> _Rep:
+    def __abs__(self) -> Rep:
         return self._unary(Abs())
 
-    def __invert__(self: _Rep) -> _Rep:
+    def __invert__(self) -> Rep:
         return self._unary(Not())
 
-    def __and__(self: _Rep, other: object, /) -> _Rep:
+    def __and__(self, other: object, /) -> Rep:
         return self._binary(And(), other)
 
-    def __rand__(self: _Rep, other: object, /) -> _Rep:
+    def __rand__(self, other: object, /) -> Rep:
         return self._reflected(And(), other)
 
-    def __or__(self: _Rep, other: object, /) -> _Rep:
+    def __or__(self, other: object, /) -> Rep:
         return self._binary(Or(), other)
 
-    def __ror__(self: _Rep, other: object, /) -> _Rep:
+    def __ror__(self, other: object, /) -> Rep:
         return self._reflected(Or(), other)
 
-    def __xor__(self: _Rep, other: object, /) -> _Rep:
+    def __xor__(self, other: object, /) -> Rep:
         return (self | other) & ~(self & other)
 
-    def __rxor__(self: _Rep, other: object, /) -> _Rep:
+    def __rxor__(self, other: object, /) -> Rep:
         return self ^ other
 
-    def __lt__(self: _Rep, other: object, /) -> _Rep:
+    def __lt__(self, other: object, /) -> Rep:
         return self._binary(LessThan(), other)
 
-    def __le__(self: _Rep, other: object, /) -> _Rep:
+    def __le__(self, other: object, /) -> Rep:
         return self._binary(LessThanOrEqual(), other)
 
-    def __gt__(self: _Rep, other: object, /) -> _Rep:
+    def __gt__(self, other: object, /) -> Rep:
         return self._binary(GreaterThan(), other)
 
-    def __ge__(self: _Rep, other: object, /) -> _Rep:
+    def __ge__(self, other: object, /) -> Rep:
         return self._binary(GreaterThanOrEqual(), other)
 
-    def __eq__(self: _Rep, other: object, /) -> _Rep:  # type: ignore[override]  # an expression
+    def __eq__(self, other: object, /) -> Rep:  # type: ignore[override]  # an expression
         return self._binary(Equal(), other)
 
-    def __ne__(self: _Rep, other: object, /) -> _Rep:  # type: ignore[override]  # an expression
+    def __ne__(self, other: object, /) -> Rep:  # type: ignore[override]  # an expression
         return self._binary(NotEqual(), other)
 
     __hash__ = object.__hash__
 
-    def __copy__(self: _Rep) -> _Rep:
+    def __copy__(self) -> Rep:
         return self
 
-    def __deepcopy__(self: _Rep, memo: dict[int, Any]) -> _Rep:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Rep:
         return self
 
     def __reduce__(self) -> NoReturn:
@@ -205,19 +190,19 @@ class Rep:
             StagingError("a Rep cannot be pickled: it means something only while staging")
         )
 
-    def __getitem__(self: _Rep, key: Any, /) -> _Rep:
+    def __getitem__(self, key: Any, /) -> Rep:
         """A field of a struct, an element of a tuple, or elements and slices of a tensor."""
         match self.spec:
             case StructSpec():
-                return type(self)(field_of(self.expression, key))
+                return Rep(field_of(self.expression, key))
             case TupleSpec():
-                return type(self)(element_of(self.expression, key))
+                return Rep(element_of(self.expression, key))
             case spec if hasattr(key, "owner"):
                 raise located(
                     StagingError(f"{key!r} is a field of a struct, and this is a {spec.words}")
                 )
             case _:
-                return type(self)(subscript(self.expression, key, _index_expression))
+                return Rep(subscript(self.expression, key, _index_expression))
 
     def __setitem__(self, key: object, value: object, /) -> NoReturn:
         raise located(
@@ -232,65 +217,86 @@ class Rep:
         reason = ": it is not known while staging" if name in _UNKNOWN else ""
         raise AttributeError(f"a Rep has no {name!r}{reason}", name=name, obj=self)
 
-    def set(self: _Rep, lens: FieldLens, value: object, /) -> _Rep:
+    def set(self, lens: FieldLens, value: object, /) -> Rep:
         """The struct with one field replaced."""
-        return type(self)(set_field(self.expression, lens, value))
+        return Rep(set_field(self.expression, lens, value))
 
-    def unpack(self: _Rep) -> tuple[_Rep, ...]:
+    def unpack(self) -> tuple[Rep, ...]:
         """The elements of a tuple."""
         if not isinstance(self.spec, TupleSpec):
             raise located(StagingError(f"only a tuple can be unpacked, not a {self.spec.words}"))
         return tuple(self[position] for position in range(len(self.spec.elements)))
 
-    def sum(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+    def sum(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
         """Σ along the axes (all by default)."""
         return self._reduce(Combinator.ADD, axis, keepdims)
 
-    def prod(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+    def prod(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
         """Π along the axes (all by default)."""
         return self._reduce(Combinator.MULTIPLY, axis, keepdims)
 
-    def max(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+    def max(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
         """Largest element along the axes; NaN wins; −∞ or the smallest integer of none."""
         return self._reduce(Combinator.MAX, axis, keepdims)
 
-    def min(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+    def min(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
         """Smallest element along the axes; NaN wins; +∞ or the largest integer of none."""
         return self._reduce(Combinator.MIN, axis, keepdims)
 
-    def all(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+    def all(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
         """Whether all are true; true of none."""
         return self._reduce(Combinator.AND, axis, keepdims)
 
-    def any(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+    def any(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
         """Whether any is true; false of none."""
         return self._reduce(Combinator.OR, axis, keepdims)
 
-    def _reduce(self: _Rep, combinator: Combinator, axis: Any, keepdims: bool) -> _Rep:
-        return type(self)(primitive.reduce(self.expression, combinator, axis, keepdims))
+    def _reduce(self, combinator: Combinator, axis: Any, keepdims: bool) -> Rep:
+        return Rep(primitive.reduce(self.expression, combinator, axis, keepdims))
 
-    def mean(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
         """Arithmetic mean; NaN of none.  16-bit floats are summed in f32."""
         return self._compose("mean", composed.mean, axis, keepdims)
 
-    def var(self: _Rep, axis: Any = None, *, keepdims: bool = False) -> _Rep:
+    def var(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
         """Population variance: the mean of squared distances from the mean."""
         return self._compose("var", composed.variance, axis, keepdims)
 
-    def _compose(self: _Rep, name: str, rule: Any, axis: Any, keepdims: bool) -> _Rep:
+    def _compose(self, name: str, rule: Any, axis: Any, keepdims: bool) -> Rep:
         x = self.expression
-        return type(self)(primitive.compose_along(name, rule, x, axis, keepdims=keepdims))
+        return Rep(primitive.compose_along(name, rule, x, axis, keepdims=keepdims))
 
-    def argmax(self: _Rep, axis: Any = None) -> _Rep:
+    def argmax(self, axis: Any = None) -> Rep:
         """Index (i64) of the first largest element."""
-        return type(self)(primitive.arg_extremum(self.expression, ArgMax, axis))
+        return Rep(primitive.arg_extremum(self.expression, ArgMax, axis))
 
-    def argmin(self: _Rep, axis: Any = None) -> _Rep:
+    def argmin(self, axis: Any = None) -> Rep:
         """Index (i64) of the first smallest element."""
-        return type(self)(primitive.arg_extremum(self.expression, ArgMin, axis))
+        return Rep(primitive.arg_extremum(self.expression, ArgMin, axis))
+
+    def map(self, fn: Any, /) -> Rep:
+        """`fn` of every element along the leading axis, stacked.
+
+        An element is what `x[i]` is.  Of a tuple of tensors, as `zip` makes one, it is the tuple of their elements.
+        """
+        return Rep(control.map_rows("map", self, fn))
+
+    def fold(self, init: Any, fn: Any, /) -> Any:
+        """`fn(… fn(fn(init, x[0]), x[1]) …, x[n - 1])`; `init` is a Rep, or a tuple of Reps."""
+        return control.fold(self, init, fn)
+
+    def scan(self, init: Any, fn: Any, /) -> tuple[Any, Stacked]:
+        """As `fold`, of a function that returns the next carry and a tensor: the last carry, and all of these."""
+        carry, stacked = control.scan(self, init, fn)
+        return carry, Stacked(Rep(stacked))
+
+    def filter(self, predicate: Any, /) -> tuple[Rep, Rep]:
+        """The elements of which `predicate` is true, then zeros up to the same extent; and how many there are."""
+        kept, count = filter_rows(self, predicate)
+        return Rep(kept), Rep(count)
 
     @property
-    def T(self: _Rep) -> _Rep:
+    def T(self) -> Rep:
         """The transposed matrix."""
         rank = primitive.tensor_of(self.expression, "T").rank
         if rank != 2:
@@ -299,35 +305,29 @@ class Rep:
             )
         return self.transpose(1, 0)
 
-    def transpose(self: _Rep, *permutation: int) -> _Rep:
+    def transpose(self, *permutation: int) -> Rep:
         """Axis k of the result is axis `permutation[k]`; all axes reversed by default."""
         rank = primitive.tensor_of(self.expression, "transpose").rank
         axes = tuple(primitive.normalize_axis(axis, rank) for axis in permutation)
-        return type(self)(
-            primitive.transpose(self.expression, axes or tuple(reversed(range(rank))))
-        )
+        return Rep(primitive.transpose(self.expression, axes or tuple(reversed(range(rank)))))
 
-    def reshape(self: _Rep, *dims: int) -> _Rep:
+    def reshape(self, *dims: int) -> Rep:
         """The same elements in row-major order; one extent may be −1."""
-        return type(self)(
-            primitive.reshape(self.expression, static_shape(dims, "reshape", least=-1))
-        )
+        return Rep(primitive.reshape(self.expression, static_shape(dims, "reshape", least=-1)))
 
-    def expand_dims(self: _Rep, axis: int) -> _Rep:
+    def expand_dims(self, axis: int) -> Rep:
         """One new axis of extent 1."""
         rank = primitive.tensor_of(self.expression, "expand_dims").rank
-        return type(self)(
-            primitive.expand(self.expression, primitive.normalize_axis(axis, rank + 1))
-        )
+        return Rep(primitive.expand(self.expression, primitive.normalize_axis(axis, rank + 1)))
 
-    def squeeze(self: _Rep, axis: int) -> _Rep:
+    def squeeze(self, axis: int) -> Rep:
         """Without an axis of extent 1."""
         rank = primitive.tensor_of(self.expression, "squeeze").rank
-        return type(self)(
+        return Rep(
             primitive.apply(SqueezeShape(primitive.normalize_axis(axis, rank)), self.expression)
         )
 
-    def named(self: _Rep, *dims: Any) -> _Rep:
+    def named(self, *dims: Any) -> Rep:
         """The same value; its dimensions have names for the type checker now."""
         rank = primitive.tensor_of(self.expression, "named").rank
         if len(dims) != rank:
@@ -336,9 +336,52 @@ class Rep:
             )
         return self
 
-    def cast(self: _Rep, dtype: Any) -> _Rep:
+    def cast(self, dtype: Any) -> Rep:
         """Each element converted: to integers towards zero, to boolean by comparing with 0."""
-        return type(self)(primitive.cast(self.expression, core_dtype(dtype)))
+        return Rep(primitive.cast(self.expression, core_dtype(dtype)))
+
+    def eval(self) -> Any:
+        """The value, computed now.  Raises: StagingError when it depends on a parameter."""
+        if depends_on_parameters(self.expression):
+            raise located(
+                StagingError(
+                    "this Rep has no value: it depends on parameters of a staged function"
+                ),
+                "return it from the function and call that with concrete tensors",
+            )
+        return value_of(Trace("eval", (), result=self.spec, output=self.expression))
+
+    def __call__(self, *_: object, **__: object) -> Any:
+        raise located(
+            StagingError(f"a {self.spec.words} cannot be called: it is no staged function")
+        )
+
+    def ir(self, *_: object, stage: str = "raw") -> str:
+        """Only staged functions have IR."""
+        raise self._no_function("IR")
+
+    def llvm(self, *_: object) -> str:
+        """Only staged functions have code."""
+        raise self._no_function("code")
+
+    def asm(self, *_: object) -> str:
+        """Only staged functions have code."""
+        raise self._no_function("code")
+
+    def compile(self, *_: object) -> None:
+        """Only staged functions can be compiled."""
+        raise self._no_function("code")
+
+    def cache_size(self) -> int:
+        """Only staged functions have compiled specialisations."""
+        raise self._no_function("code")
+
+    def clear_cache(self) -> None:
+        """Only staged functions have compiled specialisations."""
+        raise self._no_function("code")
+
+    def _no_function(self, what: str) -> NNKitError:
+        return located(StagingError(f"a {self.spec.words} is no staged function: it has no {what}"))
 
     def __bool__(self) -> NoReturn:
         raise located(
@@ -347,7 +390,7 @@ class Rep:
             "with `while_loop`; Python's if, while, and, or, not run while staging",
         )
 
-    def __iter__(self: _Rep) -> Iterator[_Rep]:
+    def __iter__(self) -> Iterator[Rep]:
         if isinstance(self.spec, TupleSpec):
             return iter(self.unpack())
         raise located(
@@ -398,6 +441,11 @@ class Rep:
         return f"<Rep of {self.spec.words}>"
 
 
+@rep_of.register
+def _rep_of(expression: Expression) -> Rep:
+    return Rep(expression)
+
+
 _UNKNOWN = ("shape", "size", "numpy", "item", "tolist")
 """What only a concrete tensor has."""
 _REFLECTED: Mapping[Any, str] = {
@@ -420,11 +468,6 @@ _REFLECTED: Mapping[Any, str] = {
     np.not_equal: "__ne__",
 }
 """What an operator of NumPy with an array on its left asks the Rep on its right."""
-
-
-def is_number(value: object) -> TypeIs[float]:
-    """Whether it is a Python number, which has no element type of its own."""
-    return isinstance(value, bool | int | float)
 
 
 def is_operand(value: object) -> bool:

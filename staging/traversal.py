@@ -1,9 +1,9 @@
-"""What goes along the leading axis of a tensor, element by element: map, fold, scan and filter."""
+"""Results of going along the leading axis of a tensor: what `scan` stacks, and the elements that `filter` keeps."""
 
 from __future__ import annotations
 
 from types import GenericAlias
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, cast
 
 from ..core.errors import StagingError
 from ..core.ir import Builder, Value
@@ -25,10 +25,8 @@ from ..core.types import BOOL, I64, scalar
 from . import control, primitive
 from .expression import Expression
 from .primitive import located
-from .rep import Rep
 from .spec import TensorSpec
-
-_Rep = TypeVar("_Rep", bound="Traversable")
+from .staged import Staged
 
 
 class Stacked:
@@ -37,10 +35,10 @@ class Stacked:
     __slots__ = ("_rep",)
     __class_getitem__: ClassVar[Any] = cast("Any", classmethod(GenericAlias))
 
-    def __init__(self, rep: Rep) -> None:
+    def __init__(self, rep: Staged) -> None:
         self._rep = rep
 
-    def tensor(self) -> Rep:
+    def tensor(self) -> Staged:
         """The elements along a new leading axis."""
         return self._rep
 
@@ -48,43 +46,21 @@ class Stacked:
         return f"<stacked {self._rep.spec.words}>"
 
 
-class Traversable(Rep):
-    """A staged value with the methods that take a function of its elements.
-
-    An element is what `x[i]` is.  Of a tuple of tensors, as `zip` makes one, it is the tuple of their elements.
-    """
-
-    __slots__ = ()
-
-    def map(self: _Rep, fn: Any, /) -> _Rep:
-        """`fn` of every element along the leading axis, stacked."""
-        return type(self)(control.map_rows("map", self, fn, type(self)))
-
-    def fold(self, init: Any, fn: Any, /) -> Any:
-        """`fn(… fn(fn(init, x[0]), x[1]) …, x[n - 1])`; `init` is a Rep, or a tuple of Reps."""
-        return control.fold(self, init, fn, type(self))
-
-    def scan(self, init: Any, fn: Any, /) -> tuple[Any, Stacked]:
-        """As `fold`, of a function that returns the next carry and a tensor: the last carry, and all of these."""
-        carry, stacked = control.scan(self, init, fn, type(self))
-        return carry, Stacked(type(self)(stacked))
-
-    def filter(self: _Rep, predicate: Any, /) -> tuple[_Rep, _Rep]:
-        """The elements of which `predicate` is true, then zeros up to the same extent; and how many there are."""
-        x = self.expression
-        spec = primitive.tensor_of(x, "filter")
-        kept = control.map_rows("filter", self, predicate, type(self))
-        if kept.type != TensorSpec(1, BOOL):
-            raise located(
-                StagingError(
-                    f"the function of filter says whether to keep an element, by a boolean scalar: it "
-                    f"returns {_element(kept)}"
-                ),
-                "compare, for example `x > 0.0`",
-            )
-        padded = primitive.shaped("filter", _kept_first, (x, kept), spec)
-        count = primitive.shaped("count", _count, (kept,), TensorSpec(0, I64))
-        return type(self)(padded), type(self)(count)
+def filter_rows(xs: Staged, predicate: Any) -> tuple[Expression, Expression]:
+    """The elements of which `predicate` is true, then zeros up to the same extent; and how many there are."""
+    x = xs.expression
+    spec = primitive.tensor_of(x, "filter")
+    kept = control.map_rows("filter", xs, predicate)
+    if kept.type != TensorSpec(1, BOOL):
+        raise located(
+            StagingError(
+                f"the function of filter says whether to keep an element, by a boolean scalar: it "
+                f"returns {_element(kept)}"
+            ),
+            "compare, for example `x > 0.0`",
+        )
+    padded = primitive.shaped("filter", _kept_first, (x, kept), spec)
+    return padded, primitive.shaped("count", _count, (kept,), TensorSpec(0, I64))
 
 
 def _element(stacked: Expression) -> str:

@@ -1,0 +1,55 @@
+"""What modules below `rep` know of a Rep, which runs them: what it is of, and how one is made.
+
+Concrete values and compiled code are not known to staging: what makes a constant of the one, and runs the other, is
+registered by `nnkit.reps`.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any, ClassVar
+
+from typing_extensions import TypeIs
+
+from ..core.errors import DTypeError, InternalError
+from .expression import Expression, Trace
+from .primitive import located
+from .spec import Spec
+
+
+class Staged:
+    """The base of `Rep`: a value that is not there yet."""
+
+    __slots__ = ("expression",)
+    is_function: ClassVar[bool] = False
+
+    def __init__(self, expression: Expression) -> None:
+        self.expression = expression
+
+    @property
+    def spec(self) -> Spec:
+        """What is known of the value: rank and element type."""
+        return self.expression.type
+
+
+@singledispatch
+def rep_of(expression: Expression) -> Any:
+    """The Rep that the user sees of an expression."""
+    raise InternalError(f"there is no Rep of {expression}")
+
+
+@singledispatch
+def constant_of(value: object) -> Expression:
+    """A concrete value as a constant."""
+    raise located(DTypeError(f"a {type(value).__name__} cannot be used in a staged function"))
+
+
+@singledispatch
+def value_of(trace: Trace) -> Any:
+    """What a function without parameters returns, computed now."""
+    raise InternalError(f"{trace} cannot be run")
+
+
+def is_number(value: object) -> TypeIs[float]:
+    """Whether it is a Python number, which has no element type of its own."""
+    return isinstance(value, bool | int | float)
