@@ -6,9 +6,9 @@ take the element type of the tensor beside them; concrete tensors and arrays bec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import GenericAlias
-from typing import Any, ClassVar, NoReturn, cast
+from typing import Any, ClassVar, NoReturn, TypeAlias, cast
 
 import numpy as np
 
@@ -49,6 +49,20 @@ from .staged import Staged, constant_of, is_number, rep_of, value_of
 from .static import core_dtype, static_shape
 from .traversal import Stacked, filter_rows
 
+_Operator: TypeAlias = Callable[["Rep", object], "Rep"]
+
+
+def _operator(op: Elementwise, *, is_reflected: bool = False) -> _Operator:
+    """The method for an operator of Python; of its right operand, if it is reflected."""
+
+    def operate(self: Rep, other: object, /) -> Rep:
+        if not is_operand(other):
+            return cast("Rep", NotImplemented)
+        pair = self.expression, self.lift(other)
+        return Rep(primitive.elementwise(op, *(reversed(pair) if is_reflected else pair)))
+
+    return operate
+
 
 class Rep(Staged):
     """A staged value; `Rep[Tensor2D[f32]]` is its annotation."""
@@ -67,57 +81,31 @@ class Rep(Staged):
     def _unary(self, op: Elementwise) -> Rep:
         return Rep(primitive.elementwise(op, self.expression))
 
-    def _binary(self, op: Elementwise, other: object) -> Rep:
-        if not is_operand(other):
-            return cast("Rep", NotImplemented)
-        return Rep(primitive.elementwise(op, self.expression, self.lift(other)))
-
-    def _reflected(self, op: Elementwise, other: object) -> Rep:
-        if not is_operand(other):
-            return cast("Rep", NotImplemented)
-        return Rep(primitive.elementwise(op, self.lift(other), self.expression))
-
-    def __add__(self, other: object, /) -> Rep:
-        return self._binary(Add(), other)
-
-    def __radd__(self, other: object, /) -> Rep:
-        return self._reflected(Add(), other)
-
-    def __sub__(self, other: object, /) -> Rep:
-        return self._binary(Subtract(), other)
-
-    def __rsub__(self, other: object, /) -> Rep:
-        return self._reflected(Subtract(), other)
-
-    def __mul__(self, other: object, /) -> Rep:
-        return self._binary(Multiply(), other)
-
-    def __rmul__(self, other: object, /) -> Rep:
-        return self._reflected(Multiply(), other)
-
-    def __truediv__(self, other: object, /) -> Rep:
-        return self._binary(Divide(), other)
-
-    def __rtruediv__(self, other: object, /) -> Rep:
-        return self._reflected(Divide(), other)
-
-    def __floordiv__(self, other: object, /) -> Rep:
-        return self._binary(FloorDivide(), other)
-
-    def __rfloordiv__(self, other: object, /) -> Rep:
-        return self._reflected(FloorDivide(), other)
-
-    def __mod__(self, other: object, /) -> Rep:
-        return self._binary(Modulo(), other)
-
-    def __rmod__(self, other: object, /) -> Rep:
-        return self._reflected(Modulo(), other)
-
-    def __pow__(self, other: object, /) -> Rep:
-        return self._binary(Power(), other)
-
-    def __rpow__(self, other: object, /) -> Rep:
-        return self._reflected(Power(), other)
+    __add__: ClassVar[_Operator] = _operator(Add())
+    __radd__: ClassVar[_Operator] = _operator(Add(), is_reflected=True)
+    __sub__: ClassVar[_Operator] = _operator(Subtract())
+    __rsub__: ClassVar[_Operator] = _operator(Subtract(), is_reflected=True)
+    __mul__: ClassVar[_Operator] = _operator(Multiply())
+    __rmul__: ClassVar[_Operator] = _operator(Multiply(), is_reflected=True)
+    __truediv__: ClassVar[_Operator] = _operator(Divide())
+    __rtruediv__: ClassVar[_Operator] = _operator(Divide(), is_reflected=True)
+    __floordiv__: ClassVar[_Operator] = _operator(FloorDivide())
+    __rfloordiv__: ClassVar[_Operator] = _operator(FloorDivide(), is_reflected=True)
+    __mod__: ClassVar[_Operator] = _operator(Modulo())
+    __rmod__: ClassVar[_Operator] = _operator(Modulo(), is_reflected=True)
+    __pow__: ClassVar[_Operator] = _operator(Power())
+    __rpow__: ClassVar[_Operator] = _operator(Power(), is_reflected=True)
+    __and__: ClassVar[_Operator] = _operator(And())
+    __rand__: ClassVar[_Operator] = _operator(And(), is_reflected=True)
+    __or__: ClassVar[_Operator] = _operator(Or())
+    __ror__: ClassVar[_Operator] = _operator(Or(), is_reflected=True)
+    __lt__: ClassVar[_Operator] = _operator(LessThan())
+    __le__: ClassVar[_Operator] = _operator(LessThanOrEqual())
+    __gt__: ClassVar[_Operator] = _operator(GreaterThan())
+    __ge__: ClassVar[_Operator] = _operator(GreaterThanOrEqual())
+    __eq__: ClassVar[_Operator] = _operator(Equal())  # type: ignore[assignment]  # an expression
+    __ne__: ClassVar[_Operator] = _operator(NotEqual())  # type: ignore[assignment]  # an expression
+    __hash__ = object.__hash__
 
     def __matmul__(self, other: object, /) -> Rep:
         if not is_operand(other):
@@ -141,43 +129,11 @@ class Rep(Staged):
     def __invert__(self) -> Rep:
         return self._unary(Not())
 
-    def __and__(self, other: object, /) -> Rep:
-        return self._binary(And(), other)
-
-    def __rand__(self, other: object, /) -> Rep:
-        return self._reflected(And(), other)
-
-    def __or__(self, other: object, /) -> Rep:
-        return self._binary(Or(), other)
-
-    def __ror__(self, other: object, /) -> Rep:
-        return self._reflected(Or(), other)
-
     def __xor__(self, other: object, /) -> Rep:
         return (self | other) & ~(self & other)
 
     def __rxor__(self, other: object, /) -> Rep:
         return self ^ other
-
-    def __lt__(self, other: object, /) -> Rep:
-        return self._binary(LessThan(), other)
-
-    def __le__(self, other: object, /) -> Rep:
-        return self._binary(LessThanOrEqual(), other)
-
-    def __gt__(self, other: object, /) -> Rep:
-        return self._binary(GreaterThan(), other)
-
-    def __ge__(self, other: object, /) -> Rep:
-        return self._binary(GreaterThanOrEqual(), other)
-
-    def __eq__(self, other: object, /) -> Rep:  # type: ignore[override]  # an expression
-        return self._binary(Equal(), other)
-
-    def __ne__(self, other: object, /) -> Rep:  # type: ignore[override]  # an expression
-        return self._binary(NotEqual(), other)
-
-    __hash__ = object.__hash__
 
     def __copy__(self) -> Rep:
         return self
