@@ -102,7 +102,7 @@ def assembly_text(specialization: Specialization) -> str:
 def _node(spec: Spec, shapes: list[tuple[int, ...]]) -> entry.Node:
     """The tree of a value as the native entry reads or builds it."""
     match spec:
-        case TensorSpec(rank, dtype):
+        case TensorSpec(rank=rank, dtype=dtype):
             return entry.Leaf(dtype.name, shapes.pop(0), RANKED[rank])
         case TupleSpec(elements):
             return entry.Several(tuple(_node(element, shapes) for element in elements))

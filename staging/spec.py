@@ -27,8 +27,6 @@ class TensorSpec(TensorType, Spec):
     rule finds the rank and element type, or a mistake in them, and never one that only extents decide.
     """
 
-    __match_args__ = ("rank", "dtype")
-
     def __init__(self, rank: int, dtype: DType) -> None:
         super().__init__((1,) * rank, dtype)
 

@@ -113,16 +113,28 @@ def _relu(b: Emitter, x: Value) -> Value:
 
 def _of_all(rule: Rule) -> Rule:
     """The rule along all axes."""
-    return lambda b, x: rule(b, x, range(x.tensor.rank))
+
+    def over(b: Emitter, x: Value) -> Value:
+        return rule(b, x, range(x.tensor.rank))
+
+    return over
 
 
 def _along_last(rule: Rule) -> Rule:
     """The rule along the last axis."""
-    return lambda b, x: rule(b, x, (x.tensor.rank - 1,))
+
+    def over(b: Emitter, x: Value) -> Value:
+        return rule(b, x, (x.tensor.rank - 1,))
+
+    return over
 
 
 def _reduction(combinator: Combinator) -> Rule:
-    return lambda b, x: b.emit(Reduce(combinator, tuple(range(x.tensor.rank))), x)
+
+    def rule(b: Emitter, x: Value) -> Value:
+        return b.emit(Reduce(combinator, tuple(range(x.tensor.rank))), x)
+
+    return rule
 
 
 def _extremum(combinator: Combinator, op: Op) -> Rule:

@@ -82,8 +82,7 @@ PROGRAMS: Final = "filter fold map scan set"
 """Apply functions of the user."""
 
 NOT_OF_VALUES: Final = (
-    "asm cache_size clear_cache compile eval expression ir is_function lift llvm named spec "
-    "unpack"
+    "asm cache_size clear_cache compile eval expression ir is_function lift llvm named spec unpack"
 )
 """Attributes of a `Rep` that are no functions of its values."""
 

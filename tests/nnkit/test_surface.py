@@ -47,7 +47,7 @@ def promised(value: Any, type: Any) -> Any:
 def example(spec: Spec) -> Any:
     """A concrete value of one element per tensor."""
     match spec:
-        case TensorSpec(rank, dtype):
+        case TensorSpec(rank=rank, dtype=dtype):
             storage = np.zeros((1,) * rank, dtype.storage)
             return RANKED[rank](storage, DTYPES[dtype])
         case TupleSpec(elements):
