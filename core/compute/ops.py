@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from ..errors import ShapeError
-from ..ir.graph import Effect, Emitter, Op, Value
+from ..ir.graph import Effect, Emitter, Op, Pure, Value
+from ..ir.stage import EARLY, Stage, Stages
 from ..ops.arithmetic import Multiply
 from ..ops.bytes import ADDRESS
 from ..ops.combinator import Combinator
@@ -29,7 +30,7 @@ Symbol: TypeAlias = str
 
 
 @dataclass(frozen=True)
-class MatrixProduct(Op):
+class MatrixProduct(Pure):
     """C = op(A) · op(B), batched over leading axes, which broadcast; op transposes the last two axes.
 
     `Dot` becomes this where the BLAS pays (`compute.generate`): operands always have rank 2 or more, and
@@ -40,6 +41,7 @@ class MatrixProduct(Op):
 
     name: ClassVar[str] = "matrixProduct"
     syntax: ClassVar[str] = "matrixProduct {a}, {b} [transposed {transpose_a}, {transpose_b}]"
+    stages: ClassVar[Stages] = frozenset({Stage.COMPUTE})
     transpose_a: bool = False
     transpose_b: bool = False
 
@@ -79,6 +81,7 @@ class Call(Op):
 
     name: ClassVar[str] = "call"
     syntax: ClassVar[str] = "call {callee} [of {arguments*}] as {type}"
+    stages: ClassVar[Stages] = frozenset({Stage.COMPUTE})
     takes_any: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.CALL
     callee: Symbol
@@ -99,6 +102,7 @@ class CallAddress(Op):
 
     name: ClassVar[str] = "callAddress"
     syntax: ClassVar[str] = "callAddress {function} [of {arguments*}] as {type}"
+    stages: ClassVar[Stages] = EARLY | {Stage.COMPUTE}
     takes_any: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.CALL
     type: FunctionType

@@ -4,7 +4,7 @@ Read `graph` (the data structures and the op protocol), `module`, then `builder`
 """
 
 from .builder import Builder, finish_function, start_function
-from .graph import Block, Effect, Emitter, Instruction, Op, Region, Value, evaluates_to
+from .graph import Block, Effect, Emitter, Instruction, Op, Pure, Region, Value, evaluates_to
 from .module import (
     Declaration,
     Extern,
@@ -12,15 +12,15 @@ from .module import (
     GradientOf,
     Module,
     Nominal,
-    Stage,
     TangentOf,
     Variable,
     nominals_in,
     structs_in,
 )
+from .stage import EARLY, LATE, Stage, Stages
 
 __all__ = [
-    "Block", "Builder", "Declaration", "Effect", "Emitter", "Extern", "Function", "GradientOf",
-    "Instruction", "Module", "Nominal", "Op", "Region", "Stage", "TangentOf", "Value", "Variable",
+    "EARLY", "LATE", "Block", "Builder", "Declaration", "Effect", "Emitter", "Extern", "Function", "GradientOf",
+    "Instruction", "Module", "Nominal", "Op", "Pure", "Region", "Stage", "Stages", "TangentOf", "Value", "Variable",
     "evaluates_to", "finish_function", "nominals_in", "start_function", "structs_in",
 ]  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -11,15 +10,7 @@ from ..errors import InternalError
 from ..location import HasLocation
 from ..types import EnumType, FunctionType, OpaqueType, StructType, Type, parts_of, written
 from .graph import Block, Region, Value
-
-
-class Stage(enum.Enum):
-    """How far a module has come; see the package's text for what each stage allows."""
-
-    RAW = "raw"
-    OPTIMIZABLE = "optimizable"
-    COMPUTE = "compute"
-    SCHEDULE = "schedule"
+from .stage import Stage
 
 
 @dataclass(frozen=True)

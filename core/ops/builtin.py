@@ -29,7 +29,7 @@ from types import MappingProxyType
 from typing import ClassVar, TypeAlias
 
 from ..errors import RankError, ShapeError, VerifyError
-from ..ir.graph import Emitter, Op, Value
+from ..ir.graph import Emitter, Op, Pure, Value
 from ..types import F32, Array, Kind, TensorType
 from .arithmetic import Add, Divide, Maximum, Minimum, Multiply, Negate, Relu, Square, Subtract
 from .casting import DataTypeCast
@@ -62,7 +62,7 @@ class Definition:
 
 
 @dataclass(frozen=True)
-class Builtin(Op):
+class Builtin(Pure):
     """A function known by name: `builtin "softmax"(%x: <2 x 3 x f32>) -> <2 x 3 x f32>`."""
 
     name: ClassVar[str] = "builtin"

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
 from ..errors import DTypeError
-from ..ir.graph import Effect, Op
+from ..ir.graph import Effect, Op, Pure
+from ..ir.stage import EARLY, Stage, Stages
 from ..types import BOOL, I64, FunctionType, TensorType, Type, scalar
 
 Symbol: TypeAlias = str
@@ -40,6 +41,7 @@ class ReadBytes(Op):
 
     name: ClassVar[str] = "readBytes"
     syntax: ClassVar[str] = "readBytes {address} plus {offset} as {type}"
+    stages: ClassVar[Stages] = EARLY | {Stage.COMPUTE}
     effect: ClassVar[Effect] = Effect.READ
     offset: int
     type: TensorType
@@ -55,6 +57,7 @@ class WriteBytes(Op):
 
     name: ClassVar[str] = "writeBytes"
     syntax: ClassVar[str] = "writeBytes {value} to {address} plus {offset}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     effect: ClassVar[Effect] = Effect.WRITE
     offset: int
 
@@ -68,6 +71,7 @@ class MoveBytes(Op):
 
     name: ClassVar[str] = "moveBytes"
     syntax: ClassVar[str] = "moveBytes from {source} to {target} count {count}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     effect: ClassVar[Effect] = Effect.READ | Effect.WRITE
 
     def infer(self, source: Type, target: Type, count: Type) -> tuple[Type, ...]:
@@ -81,6 +85,7 @@ class AllocateBytes(Op):
 
     name: ClassVar[str] = "allocateBytes"
     syntax: ClassVar[str] = "allocateBytes {count} until {owner}"
+    stages: ClassVar[Stages] = EARLY | {Stage.COMPUTE}
     effect: ClassVar[Effect] = Effect.ALLOCATE
     owner: str
 
@@ -96,6 +101,7 @@ class FreeBytes(Op):
 
     name: ClassVar[str] = "freeBytes"
     syntax: ClassVar[str] = "freeBytes {address}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     effect: ClassVar[Effect] = Effect.WRITE
 
     def infer(self, address: Type) -> tuple[Type, ...]:
@@ -104,11 +110,12 @@ class FreeBytes(Op):
 
 
 @dataclass(frozen=True)
-class AddressOf(Op):
+class AddressOf(Pure):
     """The address of a global variable, which takes `bytes` bytes."""
 
     name: ClassVar[str] = "addressOf"
     syntax: ClassVar[str] = "addressOf {symbol} of {bytes}"
+    stages: ClassVar[Stages] = EARLY | {Stage.COMPUTE}
     symbol: Symbol
     bytes: int
 
@@ -117,11 +124,12 @@ class AddressOf(Op):
 
 
 @dataclass(frozen=True)
-class FunctionAddress(Op):
+class FunctionAddress(Pure):
     """The address of a function, to be called by `callAddress`."""
 
     name: ClassVar[str] = "functionAddress"
     syntax: ClassVar[str] = "functionAddress {symbol} as {type}"
+    stages: ClassVar[Stages] = EARLY | {Stage.COMPUTE}
     symbol: Symbol
     type: FunctionType
 
@@ -135,6 +143,7 @@ class CheckAddress(Op):
 
     name: ClassVar[str] = "checkAddress"
     syntax: ClassVar[str] = "checkAddress {address} before {action}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     effect: ClassVar[Effect] = Effect.TRAP
     action: str
 
@@ -149,6 +158,7 @@ class StopIf(Op):
 
     name: ClassVar[str] = "stopIf"
     syntax: ClassVar[str] = "stopIf {condition} because {message}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     effect: ClassVar[Effect] = Effect.TRAP
     message: str
 

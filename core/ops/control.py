@@ -37,14 +37,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
-from ..ir.graph import Instruction, Op
+from ..ir.graph import Instruction, Pure
+from ..ir.stage import EARLY, Stage, Stages
 from ..types import BOOL, I64, TensorType, Type, scalar
 
 
-class Structured(Op):
+class Structured(Pure):
     """An op whose bodies are run, chosen or repeated; each ends with `yield`."""
 
     takes_any: ClassVar[bool] = True
+    stages: ClassVar[Stages] = EARLY | {Stage.COMPUTE}
     inputs: int
 
     @abc.abstractmethod
@@ -144,6 +146,10 @@ class For(Structured):
     def body_yields(self, region: int, operands: tuple[Type, ...]) -> tuple[Type, ...]:
         carried = operands[2 : len(operands) - self.inputs]
         return (*carried, *(element_of(type) for type in self.stacked))
+
+    def can_fail(self) -> bool:
+        """Where the iterations are not as many as the elements."""
+        return bool(self.stacked)
 
 
 def element_of(stacked: Type) -> Type:

@@ -25,8 +25,8 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 
 from ..errors import DTypeError, RankError, ShapeError
-from ..ir.graph import Effect, Op
-from ..types import I64, Array, FunctionType, TensorType, Type, scalar
+from ..ir.graph import Effect, Instruction, Op, Pure
+from ..types import I64, Array, FunctionType, TensorType, Type, scalar, tensor_bytes
 from .arithmetic import Divide, FloorDivide, Modulo, Subtract, TruncateDivide
 from .forms import Elementwise
 from .indexing import check_axis
@@ -109,11 +109,13 @@ class Folding(Op):
     def _opcode(self) -> str:
         return self.syntax.split()[0]
 
+    def bytes_moved(self, instruction: Instruction) -> int:
+        return tensor_bytes(instruction.operands[0].type) + tensor_bytes(instruction.result.type)
 
-class InOrder(Folding):
+
+class InOrder(Pure, Folding):
     """Combines elements by an operation of `ORDERED`.  Operands: the tensor, and the initial value if any."""
 
-    effect: ClassVar[Effect] = Effect.NONE
     by: Elementwise
 
     def parts(self, operands: Sequence[_T]) -> tuple[_T, Sequence[_T], _T | None]:
@@ -133,6 +135,9 @@ class InOrder(Folding):
     @property
     def words(self) -> str:
         return self.by.name
+
+    def flops(self, instruction: Instruction) -> int:
+        return instruction.operands[0].tensor.size * self.by.cost
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError
-from ..ir.graph import Emitter, Op, Value
-from ..types import F32, I64, Array, DType, Shape, TensorType, scalar
+from ..ir.graph import Emitter, Instruction, Pure, Value
+from ..types import F32, I64, Array, DType, Shape, TensorType, scalar, tensor_bytes
 from .casting import DataTypeCast
 from .combinator import Combinator
 from .comparison import Equal, Select
@@ -68,6 +68,15 @@ class Gather(Linear):
         ]
         output = Output(result, point)
         return build_nest(b, result.shape, reads, [output], lambda _, __, read: [read[1]])[0]
+
+    def can_fail(self) -> bool:
+        return self.bounds is Bounds.CHECK
+
+    def bytes_moved(self, instruction: Instruction) -> int:
+        """It reads no more of x than it gives."""
+        made = tensor_bytes(instruction.result.type)
+        first, *others = (tensor_bytes(x.type) for x in instruction.operands)
+        return min(first, made) + sum(others) + made
 
 
 @dataclass(frozen=True)
@@ -135,9 +144,12 @@ class ScatterAdd(Linear):
         result = build_nest(b, shape, reads, [output], body)[0]
         return result if wide is dtype else b.emit(DataTypeCast(dtype), result)
 
+    def can_fail(self) -> bool:
+        return self.bounds is Bounds.CHECK
+
 
 @dataclass(frozen=True)
-class OneHot(Op):
+class OneHot(Pure):
     """1 where the new last axis equals the index, else 0; an index outside gives a row of zeros.
 
     Shapes: indices (i…), of any integer type → (i…, depth).
@@ -171,7 +183,7 @@ class OneHot(Op):
 
 
 @dataclass(frozen=True)
-class Iota(Op):
+class Iota(Pure):
     """The index along an axis: y[…, i, …] = i."""
 
     name: ClassVar[str] = "iota"

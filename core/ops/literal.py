@@ -10,12 +10,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from ..errors import DTypeError
-from ..ir.graph import Emitter, Op, Value
+from ..ir.graph import Emitter, Pure, Value
+from ..ir.stage import Stage, Stages
 from ..types import Array, DType, TensorType
 
 
 @dataclass(frozen=True)
-class Literal(Op):
+class Literal(Pure):
     """A constant tensor: `data` holds one element (a splat) or all of them in row-major order.
 
     Bytes make equality exact: 0.0 and −0.0 differ, and a NaN equals itself.
@@ -23,6 +24,8 @@ class Literal(Op):
 
     name: ClassVar[str] = "literal"
     syntax: ClassVar[str] = "literal {data}: {type}"
+    stages: ClassVar[Stages] = frozenset(Stage)
+    is_constant: ClassVar[bool] = True
     type: TensorType
     data: bytes
 

@@ -27,7 +27,8 @@ import numpy as np
 
 from ..errors import IndexOutOfRangeError, InternalError
 from ..ir.builder import Builder
-from ..ir.graph import Block, Emitter, Op, Region, Value
+from ..ir.graph import Block, Emitter, Instruction, Pure, Region, Value
+from ..ir.stage import Stage, Stages
 from ..types import I64, Array, Shape, TensorType, Type, scalar
 from .combinator import Combinator
 
@@ -165,11 +166,12 @@ class Output:
         return self.combinator.identity(self.type.dtype) if self.combinator else 0
 
 
-class Yield(Op):
+class Yield(Pure):
     """Ends a body: what it gives to the instruction that it belongs to (a nest writes scalars)."""
 
     name: ClassVar[str] = "yield"
     syntax: ClassVar[str] = "yield {values*}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     is_terminator: ClassVar[bool] = True
     takes_any: ClassVar[bool] = True
 
@@ -178,11 +180,12 @@ class Yield(Op):
 
 
 @dataclass(frozen=True)
-class Nest(Op):
+class Nest(Pure):
     """A loop nest over a box; see the module's text."""
 
     name: ClassVar[str] = "nest"
     syntax: ClassVar[str] = "nest {extents} [of {operands*}] [reading {accesses}] writing {outputs}"
+    stages: ClassVar[Stages] = frozenset({Stage.COMPUTE})
     bodies: ClassVar[tuple[str, ...]] = ("",)
     extents: Shape
     accesses: tuple[Access, ...] = ()
@@ -239,6 +242,16 @@ class Nest(Op):
     @property
     def points(self) -> int:
         return math.prod(self.extents)
+
+    def can_fail(self) -> bool:
+        bounds = [access.bounds for access in self.accesses]
+        return Bounds.CHECK in (*bounds, *(output.bounds for output in self.outputs))
+
+    def flops(self, instruction: Instruction) -> int:
+        """At each point what the body does, and what combining does."""
+        body = instruction.regions[0].entry.instructions
+        combined = sum(1 for output in self.outputs if output.combinator)
+        return self.points * (sum(i.op.cost for i in body) + combined)
 
 
 BodyRule: TypeAlias = Callable[[Builder, Sequence[Value], Sequence[Value]], Sequence[Value]]

@@ -22,7 +22,7 @@ from .arithmetic import Add, Divide, FloorDivide, Modulo, Multiply, Subtract
 from .casting import DataTypeCast
 from .comparison import And, LessThan, Select
 from .expansion import evaluate_expansion
-from .forms import Elementwise, Partial, check_kind
+from .forms import SEVERAL_POLYNOMIALS, Elementwise, Partial, check_kind
 from .formulas import number, quietly
 from .indexing import Iota
 from .movement import reshaped
@@ -48,6 +48,7 @@ class Threefry(Elementwise):
 
     name: ClassVar[str] = "threefry"
     syntax: ClassVar[str] = "threefry {key}, {counter}"
+    cost: ClassVar[int] = SEVERAL_POLYNOMIALS
     accepts: ClassVar[tuple[Kind, ...]] = ("integer",)
     not_differentiable: ClassVar[str] = "random bits are a discrete function of key and counter"
 

@@ -15,6 +15,9 @@ class StopGradient(Elementwise):
 
     name: ClassVar[str] = "stopGradient"
     syntax: ClassVar[str] = "stopGradient {x}"
+    is_view: ClassVar[bool] = True
+    is_exact: ClassVar[bool] = True
+    cost: ClassVar[int] = 0
     accepts: ClassVar[tuple[Kind, ...]] = ("float", "integer", "boolean")
 
     def evaluate(self, x: Array) -> Array:
@@ -35,6 +38,9 @@ class StraightThrough(Elementwise):
 
     name: ClassVar[str] = "straightThrough"
     syntax: ClassVar[str] = "straightThrough {value} as {x}"
+    is_view: ClassVar[bool] = True
+    is_exact: ClassVar[bool] = True
+    cost: ClassVar[int] = 0
     accepts: ClassVar[tuple[Kind, ...]] = ("float",)
     broadcasts: ClassVar[bool] = False
 

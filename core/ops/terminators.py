@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError
-from ..ir.graph import Instruction, Op, Value
+from ..ir.graph import Instruction, Pure, Value
+from ..ir.stage import Stage, Stages
 from ..types import BOOL, EnumType, Type, scalar, written
 
 
-class Return(Op):
+class Return(Pure):
     """Leaves the function with one value, or with none when the result is void."""
 
     name: ClassVar[str] = "return"
     syntax: ClassVar[str] = "return {value*}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     is_terminator: ClassVar[bool] = True
     takes_any: ClassVar[bool] = True
 
@@ -23,7 +25,7 @@ class Return(Op):
         return ()
 
 
-class Branch(Op):
+class Branch(Pure):
     """Goes on to its successor, with the operands as the arguments of that block."""
 
     name: ClassVar[str] = "branch"
@@ -36,7 +38,7 @@ class Branch(Op):
 
 
 @dataclass(frozen=True)
-class Conditional(Op):
+class Conditional(Pure):
     """Goes on to the first successor if the first operand is true, else to the second.
 
     `conditional %c: bool then 'a(%x: T) else 'b(%y: U)`; the first `taken` operands after the condition are
@@ -56,7 +58,7 @@ class Conditional(Op):
 
 
 @dataclass(frozen=True)
-class BranchEnum(Op):
+class BranchEnum(Pure):
     """Goes on to the successor of the case that its operand is; the block takes what the case carries.
 
     `branchEnum %e: $E case ?a 'bb case ?b 'cc`: every case of the enum once, in any order.

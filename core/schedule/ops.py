@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..compute.ops import Call, CallAddress, MatrixProduct
-from ..ir.graph import Op
+from ..ir.graph import Emitter, Op, Pure, Value
+from ..ir.stage import Stage, Stages
 from ..ops.bytes import AddressOf, AllocateBytes, FunctionAddress, ReadBytes
 from ..ops.combinator import Combinator
 from ..ops.control import For, If, While
@@ -77,6 +78,7 @@ class Loops(Nest):
         "[order {order}] [vector {vector} by {lanes}] [accumulators {accumulators}] [group {group}] "
         "[blocks {blocks}] [compensated {compensated}] [corrections {corrections}]"
     )
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     places: tuple[Place, ...] = ()
     order: tuple[int, ...] = ()
     vector: int = -1
@@ -130,7 +132,7 @@ def _is_accumulated(written: Output, order: Sequence[int]) -> bool:
 
 
 @dataclass(frozen=True)
-class Gemm(Op):
+class Gemm(Pure):
     """A matrix product of the BLAS: C = op(A) · op(B), row-major, batched over leading axes.
 
     Shapes: a (…, m, k) or its transpose, b (…, k, n) or its transpose → (…, m, n).  Batch axes broadcast:
@@ -145,6 +147,7 @@ class Gemm(Op):
         "gemm {a}, {b} into {place} [transposed {transpose_a}, {transpose_b}] "
         "[chunk {chunk}] [corrections {corrections}]"
     )
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     place: Place
     transpose_a: bool = False
     transpose_b: bool = False
@@ -156,6 +159,9 @@ class Gemm(Op):
 
     def evaluate(self, a: Array, b: Array) -> Array:
         return MatrixProduct(self.transpose_a, self.transpose_b).evaluate(a, b)
+
+    def nest(self, b: Emitter, x: Value, y: Value) -> Value:
+        return MatrixProduct(self.transpose_a, self.transpose_b).nest(b, x, y)
 
 
 def sizes_of(op: Gemm | MatrixProduct, a: TensorType, b: TensorType) -> tuple[int, int, int]:
@@ -185,6 +191,7 @@ class ScheduledScan(Scan):
     syntax: ClassVar[str] = (
         Scan.syntax.replace("scan", "scheduledScan", 1) + " into {place} [block {block}]"
     )
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     place: Place = Place("arena", 0)
     block: int = 0
 
@@ -195,6 +202,7 @@ class ScheduledCall(Call):
 
     name: ClassVar[str] = "scheduledCall"
     syntax: ClassVar[str] = "scheduledCall {callee} [of {arguments*}] as {type} [into {places}]"
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     places: tuple[Place, ...] = ()
 
 
@@ -206,6 +214,7 @@ class ScheduledCallAddress(CallAddress):
     syntax: ClassVar[str] = (
         "scheduledCallAddress {function} [of {arguments*}] as {type} [into {places}]"
     )
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     places: tuple[Place, ...] = ()
 
 
@@ -215,6 +224,7 @@ class ScheduledReadBytes(ReadBytes):
 
     name: ClassVar[str] = "scheduledReadBytes"
     syntax: ClassVar[str] = "scheduledReadBytes {address} plus {offset} as {type} into {place}"
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     place: Place
 
 
@@ -224,6 +234,7 @@ class ScheduledAllocateBytes(AllocateBytes):
 
     name: ClassVar[str] = "scheduledAllocateBytes"
     syntax: ClassVar[str] = "scheduledAllocateBytes {count} until {owner} into {place}"
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     place: Place
 
 
@@ -233,6 +244,7 @@ class ScheduledAddressOf(AddressOf):
 
     name: ClassVar[str] = "scheduledAddressOf"
     syntax: ClassVar[str] = "scheduledAddressOf {symbol} of {bytes} into {place}"
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     place: Place
 
 
@@ -242,6 +254,7 @@ class ScheduledFunctionAddress(FunctionAddress):
 
     name: ClassVar[str] = "scheduledFunctionAddress"
     syntax: ClassVar[str] = "scheduledFunctionAddress {symbol} as {type} into {place}"
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     place: Place
 
 
@@ -253,6 +266,7 @@ class ScheduledIf(If):
     syntax: ClassVar[str] = (
         "scheduledIf {operands*} [given {inputs}] [giving {results}] [into {places}] [frame {frame}]"
     )
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     places: tuple[Place, ...] = ()
     frame: int = 0
 
@@ -265,6 +279,7 @@ class ScheduledWhile(While):
     syntax: ClassVar[str] = (
         "scheduledWhile [of {operands*}] [given {inputs}] [into {places}] [frame {frame}]"
     )
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     places: tuple[Place, ...] = ()
     frame: int = 0
 
@@ -277,6 +292,7 @@ class ScheduledFor(For):
     syntax: ClassVar[str] = (
         "scheduledFor {operands*} [given {inputs}] [stacking {stacked}] [into {places}] [frame {frame}]"
     )
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     places: tuple[Place, ...] = ()
     frame: int = 0
 
