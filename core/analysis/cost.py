@@ -27,12 +27,12 @@ from ..ops import (
     Structured,
     While,
 )
-from ..types import TensorType, written
+from ..types import TensorType, tensor_bytes, written
 from .count import Cost, Count
 from .effects import callees_of
 from .flow import ControlFlow
 from .graph import components
-from .work import Nested, bytes_of, flops_of, size_of
+from .work import Nested, flops_of
 
 
 class Costs:
@@ -100,7 +100,9 @@ class Costs:
         op = instruction.op
         if isinstance(op, Structured):
             return _of_structured(instruction, [inside[r.entry] for r in instruction.regions])
-        own = Cost(Count((flops_of(instruction, self._nests),)), Count((bytes_of(instruction),)))
+        own = Cost(
+            Count((flops_of(instruction, self._nests),)), Count((op.bytes_moved(instruction),))
+        )
         if op.effect & Effect.CALL:
             callees = callees_of(instruction)
             if callees is None:
@@ -121,7 +123,7 @@ def _of_structured(instruction: Instruction, bodies: Sequence[Cost]) -> Cost:
             return condition + (condition + body).repeated()
         case For() as op:
             (body,) = bodies
-            written = Cost(bytes=Count((2 * sum(map(size_of, op.stacked)),)))
+            written = Cost(bytes=Count((2 * sum(map(tensor_bytes, op.stacked)),)))
             rounds = trip_count(instruction)
             return written + (body.repeated() if rounds is None else body.times(rounds))
         case _:

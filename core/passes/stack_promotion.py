@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
-from ..analysis.work import size_of
 from ..ir import Block, Function, Instruction, Op, Region, Value
 from ..ir.surgery import walk
 from ..ops import AllocateHeap, AllocateStack, Deallocate, ElementPointer, Literal, Offset
+from ..types import tensor_bytes
 from .base import FunctionPass
 
 
@@ -66,7 +66,7 @@ class StackPromotion(FunctionPass):
 
 def _taken(op: Op) -> int:
     """How many bytes of the stack it takes; what is no tensor is an address."""
-    return op.count * max(size_of(op.type), 8) if isinstance(op, AllocateStack) else 0
+    return op.count * max(tensor_bytes(op.type), 8) if isinstance(op, AllocateStack) else 0
 
 
 def _count(instruction: Instruction) -> int | None:

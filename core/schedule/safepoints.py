@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..analysis.cost import trip_count
-from ..analysis.work import Nested, bytes_of, flops_of
+from ..analysis.work import Nested, flops_of
 from ..compute.bodies import bodies_of
 from ..compute.ops import Call, CallAddress
 from ..ir import Block, Function, Instruction
@@ -139,7 +139,7 @@ class Safepoints:
 
     def _measure(self, instruction: Instruction) -> float:
         op = instruction.op
-        moved = _BYTE * bytes_of(instruction)
+        moved = _BYTE * op.bytes_moved(instruction)
         match op:
             case AllocateBytes() | MoveBytes():
                 return _CALL
