@@ -12,7 +12,6 @@ from ..ir import Block, Effect, Function, Instruction, Region, Value
 from ..ir.surgery import replace_uses, walk_blocks
 from ..ops import For, If, Literal, While
 from ..ops.control import carried_of
-from ..ops.nest import Bounds
 from .base import FunctionPass
 
 MOST_ROUNDS = 1 << 16
@@ -174,12 +173,12 @@ def _runs_certainly(loop: Instruction, region: Region) -> bool:
 
 
 def _can_fail(instruction: Instruction) -> bool:
-    """Whether an index out of range, or the wrong number of iterations, would be an error."""
+    """Whether it could be an error to run it: of a `for` that stacks, whether it has the wrong number of iterations."""
     op = instruction.op
     if isinstance(op, For) and op.stacked:
         trips = _trips(instruction)
         return any(x.tensor.shape[0] != trips for x in instruction.results[-len(op.stacked) :])
-    return getattr(op, "bounds", None) is Bounds.CHECK
+    return op.can_fail()
 
 
 def _may_not_end(instruction: Instruction) -> bool:
