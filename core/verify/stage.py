@@ -1,46 +1,21 @@
-"""Rule 22: which ops stand in functions, and in the bodies of structured ops, of which stage.
-
-To let an op stand in a late stage, name it in the table.
-"""
+"""Rule 22: ops stand in functions, and in the bodies of structured ops, of the stages that they name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from ..compute.ops import Call, CallAddress, MatrixProduct
-from ..ir import Instruction, Op, Stage
-from ..ops import Aggregate, For, If, Literal, Nest, Return, Scan, ShapeCast, While, Yield
-from ..ops.bytes import BYTES, CheckAddress, FreeBytes, MoveBytes, StopIf, WriteBytes
-from ..schedule.ops import SCHEDULED
-
-_BOTH: tuple[type[Op], ...] = (
-    *(Literal, ShapeCast, Aggregate, Return, Yield),
-    *(WriteBytes, MoveBytes, FreeBytes, CheckAddress, StopIf),
-)
-_COMPUTE: tuple[type[Op], ...] = (Nest, MatrixProduct, Call)
-LATE: Mapping[Stage, tuple[type[Op], ...]] = {
-    Stage.COMPUTE: (*_BOTH, *_COMPUTE, *BYTES, CallAddress, Scan, If, While, For),
-    Stage.SCHEDULE: (*_BOTH, *SCHEDULED),
-}
-"""What stands in the stages that are near the machine, kinds of ops as well as single ones."""
-
-HOME: Mapping[type[Op], Stage] = {
-    **dict.fromkeys(_COMPUTE, Stage.COMPUTE),
-    **dict.fromkeys(SCHEDULED, Stage.SCHEDULE),
-}
-"""The ops that no earlier stage has."""
+from ..ir import LATE, Instruction, Stage
 
 
 def stage_violations(instruction: Instruction, stage: Stage) -> Iterator[str]:
     """Whether `stage` has the op; what stands in the body of a nest has a rule of its own."""
-    op = type(instruction.op)
-    home, allowed = HOME.get(op, Stage.RAW), LATE.get(stage)
-    if allowed is None and home is not Stage.RAW:
-        yield f"{op.name} stands in stage {stage.value}; it belongs to stage {home.value}"
-    elif allowed is not None and (
-        home is Stage.SCHEDULE is not stage or not issubclass(op, allowed)
-    ):
-        yield f"{op.name} has no place in stage {stage.value}"
+    op = instruction.op
+    if stage not in op.stages:
+        if stage in LATE:
+            yield f"{op.name} has no place in stage {stage.value}"
+        else:
+            home = next(later for later in Stage if later in op.stages)
+            yield f"{op.name} stands in stage {stage.value}; it belongs to stage {home.value}"
 
 
 def needs_closed_bodies(stage: Stage) -> bool:
