@@ -121,6 +121,8 @@ class Op(abc.ABC):
 
     Units: additions of a vector whose operands are in registers.
     """
+    is_exact: ClassVar[bool] = False
+    """Whether a float result needs no rounding to an element type that the operands have been rounded to."""
     commutes: ClassVar[bool] = False
     """Whether the order of the operands makes no difference to any bit, those of NaNs aside."""
     is_constant: ClassVar[bool] = False

@@ -37,8 +37,6 @@ class Pointwise(Pure):
     """
 
     required: ClassVar[tuple[str, ...]] = (*Pure.required, "cost")
-    is_exact: ClassVar[bool] = False
-    """Whether a float result needs no rounding to an element type that the operands have been rounded to."""
 
     def nest(self, b: Emitter, *xs: Value) -> Value:
         types = [x.tensor for x in xs]

@@ -46,6 +46,7 @@ from ...core.ops.comparison import (
     Or,
     Select,
 )
+from ...core.ops.forms import POLYNOMIAL
 from ...core.ops.random import Threefry
 from ...core.ops.rounding import Ceil, Floor, Rint, Round
 from ...core.ops.special import Digamma, Erf, Erfc, Lgamma, Trigamma
@@ -61,7 +62,6 @@ from ...core.ops.transcendental import (
     Cosh,
     Exp,
     Expm1,
-    FloatFunction,
     Log,
     Log1p,
     Power,
@@ -89,29 +89,6 @@ from .writer import FloatPredicate, FunctionWriter, IntegerPredicate, Register, 
 Rule: TypeAlias = Callable[[FunctionWriter, Op, DType, DType, Sequence[Register]], Register]
 """(writer, op, element type of the first operand, of the result, operands) to the result."""
 
-_EXACT: Final = (
-    Negate,
-    Abs,
-    Sign,
-    Minimum,
-    Maximum,
-    Relu,
-    Floor,
-    Ceil,
-    Round,
-    Rint,
-    Select,
-    StopGradient,
-    StraightThrough,
-    Reinterpret,
-    DataTypeCast,
-)
-"""Ops whose result needs no rounding to f16 or bf16 when the operands have been; casts round themselves."""
-
-
-_LARGE: Final = (FloatFunction, Threefry)
-"""Ops whose code is long enough to be shared by a program that has many of them."""
-
 
 def write_scalar(
     w: FunctionWriter,
@@ -125,13 +102,13 @@ def write_scalar(
     if rule is None:
         raise InternalError(f"{op.name} cannot stand in the body of a nest")
     value = rule(w, op, dtypes[0], result, operands)
-    return value if type(op) in _EXACT else rounded(w, value, result)
+    return value if op.is_exact else rounded(w, value, result)
 
 
 def _function(
     w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
 ) -> Register:
-    if isinstance(op, _LARGE) and not isinstance(op, Sqrt | Rsqrt):
+    if op.cost >= POLYNOMIAL:  # long enough to be shared by a program that has many of them
         return w.routine(op.name, operands, FUNCTIONS[op.name])
     return FUNCTIONS[op.name](w, *operands)
 
