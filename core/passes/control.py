@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import replace_uses, resolve, walk_blocks
-from ..ops import For, If, Literal, Not, Reference, Structured, Undefined, While, splat
+from ..ops import For, If, Literal, Not, Structured, While, splat
 from ..ops.control import carried_of
 from ..types import TensorType
 from .reshape import carried_count, keep_results, yields_of
@@ -166,7 +166,7 @@ class _Laws:
             first, second = one.op, other.op
             if one is other:
                 known[k] = self.now(one)
-            elif isinstance(first, Literal | Reference | Undefined) and first == second:
+            elif first is not None and first.is_constant and first == second:
                 known[k] = b.emit(first)
             elif isinstance(first, Literal) and isinstance(second, Literal):
                 truths = first.splat_value(), second.splat_value()
