@@ -176,7 +176,8 @@ class Op(abc.ABC):
 
     def flops(self, instruction: Instruction) -> int | None:
         """Operations on elements, bodies aside; None says that they are those of its nests."""
-        return 0 if self.takes_any or self.is_constant or not instruction.results else None
+        moves_nothing = self.takes_any or self.is_constant or self.is_view
+        return 0 if moves_nothing or not instruction.results else None
 
     def bytes_moved(self, instruction: Instruction) -> int:
         """Bytes of tensors that are read and written, bodies aside."""

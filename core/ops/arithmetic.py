@@ -223,6 +223,7 @@ class Minimum(Elementwise):
     syntax: ClassVar[str] = "min {u}, {v}"
     is_exact: ClassVar[bool] = True
     cost: ClassVar[int] = ADDITION
+    commutes: ClassVar[bool] = True
 
     def evaluate(self, u: Array, v: Array) -> Array:
         return MINIMUM(u, v)
@@ -242,6 +243,7 @@ class Maximum(Elementwise):
     syntax: ClassVar[str] = "max {u}, {v}"
     is_exact: ClassVar[bool] = True
     cost: ClassVar[int] = ADDITION
+    commutes: ClassVar[bool] = True
 
     def evaluate(self, u: Array, v: Array) -> Array:
         return MAXIMUM(u, v)

@@ -61,7 +61,7 @@ class Lgamma(FloatFunction):
 
     name: ClassVar[str] = "lgamma"
     syntax: ClassVar[str] = "lgamma {x}"
-    cost: ClassVar[int] = SEVERAL_POLYNOMIALS
+    cost: ClassVar[int] = 2 * SEVERAL_POLYNOMIALS
 
     def evaluate(self, x: Array) -> Array:
         return _each(gamma.log_gamma, x)
@@ -75,7 +75,7 @@ class Digamma(FloatFunction):
 
     name: ClassVar[str] = "digamma"
     syntax: ClassVar[str] = "digamma {x}"
-    cost: ClassVar[int] = SEVERAL_POLYNOMIALS
+    cost: ClassVar[int] = 2 * SEVERAL_POLYNOMIALS
 
     def evaluate(self, x: Array) -> Array:
         return _each(gamma.digamma, x)
@@ -93,7 +93,7 @@ class Trigamma(FloatFunction):
 
     name: ClassVar[str] = "trigamma"
     syntax: ClassVar[str] = "trigamma {x}"
-    cost: ClassVar[int] = SEVERAL_POLYNOMIALS
+    cost: ClassVar[int] = 2 * SEVERAL_POLYNOMIALS
     not_differentiable: ClassVar[str] = "the higher polygamma functions are not there"
 
     def evaluate(self, x: Array) -> Array:

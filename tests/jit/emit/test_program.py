@@ -16,7 +16,7 @@ from nnkit.core.evaluate import evaluate_instruction
 from nnkit.core.ir.builder import Builder, start_function
 from nnkit.core.ir.graph import Instruction, Op, Value
 from nnkit.core.ir.module import Function, Module, Stage
-from nnkit.core.ops import ALL
+from nnkit.core.ops import ALL, PROGRAM
 from nnkit.core.ops.arithmetic import Add
 from nnkit.core.ops.builtin import Builtin
 from nnkit.core.ops.combinator import Combinator
@@ -34,8 +34,9 @@ from nnkit.core.passes.pipeline import code_generation, run_pipeline
 from nnkit.core.schedule.ops import Gemm, Loops, ScheduledScan, output
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
+from nnkit.core.text.operations import OPS
 from nnkit.core.types import BF16, F16, F32, Array, DType, TensorType
-from nnkit.jit.emit.program import INLINE_BYTES
+from nnkit.jit.emit.program import INLINE_BYTES, WRITERS
 from tests.programs import Program, programs
 
 from .running import agree, expected, finish, run, sample, scheduled, tolerance
@@ -50,6 +51,11 @@ UNSTABLE = (Lgamma, Digamma, Trigamma)
 """Functions with zeros and poles where the error is not relative; their own tests know how to compare."""
 
 SEEDS = st.integers(0, 100)
+
+
+def test_the_ops_of_the_last_stage_are_those_that_are_written() -> None:
+    late = {op for op in (*ALL, *PROGRAM, *OPS.values()) if Stage.SCHEDULE in op.stages}
+    assert late == {*WRITERS, Loops}
 
 
 def scheduled_entry(
