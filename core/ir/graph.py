@@ -23,7 +23,9 @@ import abc
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Generic, Protocol, cast
+
+from typing_extensions import TypeVar
 
 from ..errors import InternalError
 from ..location import HasLocation
@@ -195,15 +197,20 @@ class Pure(Op):
         return False
 
 
+OpT = TypeVar("OpT", bound=Op, default=Op, covariant=True)
+
+
 @dataclass(eq=False, slots=True, repr=False)
-class Instruction:
+class Instruction(Generic[OpT]):
     """`op` applied to `operands`; `regions` are the bodies of a structured op.
+
+    What is given only one kind of op, as a rule in a table by class, takes an `Instruction[Transpose]`.
 
     `successors` are the blocks that a terminator may go on to, all in its own region.  Their arguments are
     among the operands; which ones, the op knows (`core.ops.terminators.arguments_of`).
     """
 
-    op: Op
+    op: OpT
     operands: tuple[Value, ...]
     results: tuple[Value, ...]
     regions: tuple[Region, ...] = ()

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ..analysis import Analyses, ControlFlow, Effects
 from ..errors import InternalError
@@ -26,7 +26,7 @@ from ..ir import Block, Builder, Effect, Function, Instruction, Op, Region, Valu
 from ..ir.surgery import replace_uses, resolve
 from ..ops import Structured
 
-Law: TypeAlias = Callable[[Builder, Instruction], Value | None]
+Law: TypeAlias = Callable[[Builder, Instruction[Any]], Value | None]
 """The value that an instruction with one result equals, or None."""
 
 Laws: TypeAlias = Mapping[type[object], Sequence[Law]]

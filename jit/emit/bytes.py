@@ -34,19 +34,17 @@ CHAIN_HEAD: Final = 16
 """Bytes before what lasts until the function returns: the address of the block before it."""
 
 
-def write_read(k: Kernel, instruction: Instruction) -> None:
+def write_read(k: Kernel, instruction: Instruction[ScheduledReadBytes]) -> None:
     """Copy from memory to the buffer of the result."""
     op = instruction.op
-    assert isinstance(op, ScheduledReadBytes)
     source = _pointer(k, instruction.operands[0], op.offset)
     (target,) = k.place_results(instruction)
     write_copy(k, source, target, op.type)
 
 
-def write_write(k: Kernel, instruction: Instruction) -> None:
+def write_write(k: Kernel, instruction: Instruction[WriteBytes]) -> None:
     """Copy from a buffer to memory."""
     op = instruction.op
-    assert isinstance(op, WriteBytes)
     value, address = instruction.operands
     write_copy(k, k.address(value), _pointer(k, address, op.offset), value.tensor)
 
@@ -63,10 +61,9 @@ def write_free(k: Kernel, instruction: Instruction) -> None:
     k.w.call_void("free", [_pointer(k, instruction.operands[0])])
 
 
-def write_allocate(k: Kernel, instruction: Instruction) -> None:
+def write_allocate(k: Kernel, instruction: Instruction[ScheduledAllocateBytes]) -> None:
     """New memory, zeros but for cells."""
     op, w = instruction.op, k.w
-    assert isinstance(op, ScheduledAllocateBytes)
     (count,) = instruction.operands
     size = _word(k, count)
     (target,) = k.place_results(instruction)
@@ -85,38 +82,34 @@ def write_allocate(k: Kernel, instruction: Instruction) -> None:
     w.store(w.ptrtoint(memory), target)
 
 
-def write_address(k: Kernel, instruction: Instruction) -> None:
+def write_address(k: Kernel, instruction: Instruction[ScheduledAddressOf]) -> None:
     """The address of a global variable, which is zero at first."""
     op = instruction.op
-    assert isinstance(op, ScheduledAddressOf)
     variable = k.shared.module.variable(variable_symbol(op.symbol), op.bytes)
     (target,) = k.place_results(instruction)
     k.w.store(k.w.ptrtoint(variable), target)
 
 
-def write_function_address(k: Kernel, instruction: Instruction) -> None:
+def write_function_address(k: Kernel, instruction: Instruction[ScheduledFunctionAddress]) -> None:
     """The address of a function of the program, which is written for that."""
     op = instruction.op
-    assert isinstance(op, ScheduledFunctionAddress)
     function = Register(f"@{k.shared.symbol(op.symbol)}", PTR)
     (target,) = k.place_results(instruction)
     k.w.store(k.w.ptrtoint(function), target)
 
 
-def write_check(k: Kernel, instruction: Instruction) -> None:
+def write_check(k: Kernel, instruction: Instruction[CheckAddress]) -> None:
     """Leave the program if an address leads nowhere."""
     op = instruction.op
-    assert isinstance(op, CheckAddress)
     address = _word(k, instruction.operands[0])
     site = k.checks.add(CheckSite(instruction.location, Problem.ADDRESS, text=op.action))
     nowhere = k.w.icmp("slt", address, constant(I64, FIRST_ADDRESS))
     k.checks.stop_if(k.w, nowhere, site, address, constant(I64, 0))
 
 
-def write_stop(k: Kernel, instruction: Instruction) -> None:
+def write_stop(k: Kernel, instruction: Instruction[StopIf]) -> None:
     """Leave the program if a condition is true."""
     op = instruction.op
-    assert isinstance(op, StopIf)
     site = k.checks.add(CheckSite(instruction.location, Problem.STOP, text=op.message))
     zero = constant(I64, 0)
     k.checks.stop_if(k.w, truth(k, instruction.operands[0]), site, zero, zero)

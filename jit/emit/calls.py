@@ -41,10 +41,10 @@ _ALIGNMENT: Final = 64
 _STACK_LIMIT: Final = "nnkit.stack.limit"
 
 
-def write_call(k: Kernel, instruction: Instruction) -> None:
+def write_call(k: Kernel, instruction: Instruction[ScheduledCall]) -> None:
     """A call of a function of the program; if it fails, so does the caller."""
     op = instruction.op
-    assert isinstance(op, ScheduledCall) and k.limit is not None
+    assert k.limit is not None
     operands = [k.address(value) for value in instruction.operands]
     results = k.place_results(instruction)
     symbol = k.shared.symbol(op.callee)
@@ -53,9 +53,9 @@ def write_call(k: Kernel, instruction: Instruction) -> None:
     k.checks.pass_on(k.w, code)
 
 
-def write_call_address(k: Kernel, instruction: Instruction) -> None:
+def write_call_address(k: Kernel, instruction: Instruction[ScheduledCallAddress]) -> None:
     """The same of the function at an address, which has been checked."""
-    assert isinstance(instruction.op, ScheduledCallAddress) and k.limit is not None
+    assert k.limit is not None
     function, *arguments = instruction.operands
     operands = [k.address(value) for value in arguments]
     results = k.place_results(instruction)

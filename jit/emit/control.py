@@ -24,10 +24,9 @@ from .steps import CheckSite, Problem
 from .writer import I1, I8, I64, Loop, Register, constant
 
 
-def write_if(k: Kernel, instruction: Instruction) -> Iterator[Block]:
+def write_if(k: Kernel, instruction: Instruction[ScheduledIf]) -> Iterator[Block]:
     """One of two bodies, both of which write to the results."""
     op, w = instruction.op, k.w
-    assert isinstance(op, ScheduledIf)
     results = k.place_results(instruction)
     condition, *given = instruction.operands
     inputs = [k.address(value) for value in given]
@@ -72,10 +71,9 @@ def write_while(k: Kernel, instruction: Instruction) -> Iterator[Block]:
     w.begin(done)
 
 
-def write_for(k: Kernel, instruction: Instruction) -> Iterator[Block]:
+def write_for(k: Kernel, instruction: Instruction[ScheduledFor]) -> Iterator[Block]:
     """A loop that keeps its index in a variable, and stacks into row after row."""
     op, w = instruction.op, k.w
-    assert isinstance(op, ScheduledFor)
     carried = _carry(k, instruction)
     inputs = _inputs(k, instruction, op.inputs)
     arena = k.in_arena(op.frame)
