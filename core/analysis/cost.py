@@ -22,11 +22,11 @@ from ..ops import (
     Folding,
     For,
     If,
-    Literal,
     ReduceWindowBy,
     Structured,
     While,
 )
+from ..ops.literal import splat_of
 from ..types import TensorType, tensor_bytes, written
 from .count import Cost, Count
 from .effects import callees_of
@@ -132,15 +132,13 @@ def _of_structured(instruction: Instruction, bodies: Sequence[Cost]) -> Cost:
 
 def trip_count(instruction: Instruction) -> int | None:
     """How often a `for` runs its body, if that is written: by its bounds, or by what it stacks."""
-    op, bounds = instruction.op, [x.op for x in instruction.operands[:2]]
+    op = instruction.op
     if isinstance(op, For):
         for stacked in op.stacked:
             if isinstance(stacked, TensorType):
                 return stacked.shape[0]
-    if not all(isinstance(bound, Literal) for bound in bounds):
-        return None
-    lower, upper = (int(bound.splat_value()) for bound in bounds if isinstance(bound, Literal))
-    return max(0, upper - lower)
+    lower, upper = map(splat_of, instruction.operands[:2])
+    return None if lower is None or upper is None else max(0, upper - lower)
 
 
 def _combined(instruction: Instruction) -> int:

@@ -6,10 +6,9 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from ..errors import UnsupportedError
-from ..ir import Block, Effect, Function, Instruction, Region, Value
+from ..ir import Block, Effect, Function, Instruction, Op, Region, Value
 from ..location import HasLocation
 from ..ops.control import For, If, Structured, While, carried_of
-from ..ops.movement import ShapeCast
 from ..types import written
 
 _STAYS = Effect.WRITE | Effect.TRAP | Effect.CALL
@@ -67,10 +66,15 @@ def replaced_inputs(instruction: Instruction) -> Sequence[int | None]:
 
 
 def base_of(value: Value) -> Value:
-    """The value whose buffer this one is: follows `shapeCast` back."""
-    while value.producer is not None and isinstance(value.producer.op, ShapeCast):
+    """The value whose buffer this one is: follows views back."""
+    while value.producer is not None and value.producer.op.is_view:
         value = value.producer.operands[0]
     return value
+
+
+def needs_no_code(op: Op) -> bool:
+    """Whether what it gives is there already: as data of the program, or as another value's."""
+    return op.is_constant or op.is_view
 
 
 def bodies_of(function: Function) -> list[Body]:

@@ -51,6 +51,19 @@ class Literal(Pure):
         return self.elements().item() if self.is_splat else None
 
 
+def splat_literal(value: Value) -> Literal | None:
+    """The literal that `value` is known to be, if all its elements are one."""
+    op = value.op
+    return op if isinstance(op, Literal) and op.is_splat else None
+
+
+def splat_of(value: Value) -> Any:
+    """The Python number that every element of `value` is known to be; None where that is not known."""
+    op = value.producer.op if value.producer is not None else None
+    # every law asks this of most operands, and the first half is quicker
+    return op.splat_value() if op.__class__ is Literal and isinstance(op, Literal) else None
+
+
 def splat(type: TensorType, number: Any) -> Literal:
     """Every element `number`, rounded to the element type.
 

@@ -17,7 +17,8 @@ from typing import ClassVar
 from ..analysis import Analyses
 from ..ir import Block, Function, Instruction, Region, Value
 from ..ir.surgery import replace_uses, resolve
-from ..ops import Branch, BranchEnum, Conditional, EnumCase, Literal
+from ..ops import Branch, BranchEnum, Conditional, EnumCase
+from ..ops.literal import splat_of
 from .base import FunctionPass
 from .dce import remove_unreachable
 from .edges import Edge, branch_to, edges_into
@@ -69,10 +70,10 @@ def _decide(region: Region) -> bool:
         arguments: tuple[Value, ...] = ()
         match terminator.op:
             case Conditional():
-                condition = terminator.operands[0].op
+                condition = splat_of(terminator.operands[0])
                 then, other = edges
-                if isinstance(condition, Literal):
-                    chosen = then if condition.splat_value() else other
+                if condition is not None:
+                    chosen = then if condition else other
                 elif then.target is other.target and [*then.arguments] == [*other.arguments]:
                     chosen = then
                 arguments = tuple(chosen.arguments) if chosen else ()

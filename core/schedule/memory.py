@@ -18,10 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..compute.address import address
-from ..compute.bodies import base_of, replaced_inputs
+from ..compute.bodies import base_of, needs_no_code, replaced_inputs
 from ..ir import Builder, Instruction, Value
 from ..ops.control import For, If, While, carried_of
-from ..ops.literal import Literal
 from ..ops.movement import ShapeCast
 from ..ops.nest import (
     Access,
@@ -44,7 +43,7 @@ def own_outputs(b: Builder, returned: Sequence[Value]) -> list[Value]:
     owned: list[Value] = []
     for value in returned:
         base = base_of(value)
-        if base.producer is None or isinstance(base.op, Literal) or base in taken:
+        if base.op is None or base.op.is_constant or base in taken:
             value = _copy(b, value)
             base = base_of(value)
         taken.add(base)
@@ -130,7 +129,7 @@ def plan_memory(
 def makes_buffers(instruction: Instruction) -> bool:
     """Whether the results of the instruction need memory of their own."""
     op = instruction.op
-    return not (op.is_terminator or isinstance(op, Literal | ShapeCast)) and all(
+    return not (op.is_terminator or needs_no_code(op)) and all(
         isinstance(result.type, TensorType) for result in instruction.results
     )
 
@@ -251,7 +250,7 @@ class _Plan:
         """Let what is returned lie in its output, where that is free."""
         for number, value in enumerate(returned):
             base = base_of(value)
-            is_made = base in self.lives.made_at and not isinstance(base.op, Literal)
+            is_made = base in self.lives.made_at and not (base.op and base.op.is_constant)
             if is_made and not self._is_variable(base):
                 self._place_output(base, output(number))
 

@@ -16,7 +16,7 @@ from typing import Final
 from ...core.errors import InternalError
 from ...core.ir import Instruction, Value
 from ...core.ops.bytes import FIRST_ADDRESS, CheckAddress, StopIf, WriteBytes
-from ...core.ops.literal import Literal
+from ...core.ops.literal import splat_of
 from ...core.schedule.ops import (
     ScheduledAddressOf,
     ScheduledAllocateBytes,
@@ -67,9 +67,9 @@ def write_allocate(k: Kernel, instruction: Instruction[ScheduledAllocateBytes]) 
     (count,) = instruction.operands
     size = _word(k, count)
     (target,) = k.place_results(instruction)
-    known = count.op
-    if op.owner == "frame" and isinstance(known, Literal):
-        memory = w.allocate(I8, int(known.splat_value()), align=16)
+    known = splat_of(count)
+    if op.owner == "frame" and known is not None:
+        memory = w.allocate(I8, known, align=16)
         w.call_void("llvm.memset.p0.i64", [memory, constant(I8, 0), size, constant(I1, 0)])
     elif op.owner == "run":
         memory = cell(k.shared.module, w, k.report, size)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...core.compute.bodies import bodies_of
-from ...core.ir import Function, Instruction, Op
+from ...core.ir import Effect, Function, Instruction, Op
 from ...core.ops.bytes import AllocateBytes
 from ...core.schedule.arena import RESERVED
 from ...core.schedule.ops import ScheduledCall, ScheduledCallAddress, ScheduledFunctionAddress
@@ -234,7 +234,7 @@ def _stack_pointer(w: FunctionWriter) -> Register:
 
 
 def _has_calls(function: Function) -> bool:
-    return any(isinstance(op, ScheduledCall | ScheduledCallAddress) for op in _ops(function))
+    return any(op.effect & Effect.CALL for op in _ops(function))
 
 
 def _keeps_list(function: Function) -> bool:

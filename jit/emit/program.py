@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from ...core.compute.bodies import bodies_of
+from ...core.compute.bodies import bodies_of, needs_no_code
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Op
 from ...core.ops.aggregate import Aggregate
@@ -161,7 +161,7 @@ def _write_block(k: Kernel, block: Block) -> Iterator[Block]:
         if isinstance(op, Loops):
             pending.append((instruction, k.bases(instruction)))
             continue
-        if not isinstance(op, ShapeCast | Literal):
+        if not needs_no_code(op):
             _write_nests(k, pending)
             pending = []
         write = WRITERS.get(type(op))
