@@ -12,17 +12,14 @@ are declared only or are values: their calls are listed.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from ..ir import Block, Effect, Function, Instruction, Module
 from ..ir.surgery import walk, walk_blocks
 from ..ops import (
-    Folding,
     For,
     If,
-    ReduceWindowBy,
     Structured,
     While,
 )
@@ -109,7 +106,7 @@ class Costs:
                 return own + Cost(unknown=frozenset({"functions that are values"}))
             for callee in callees:
                 called = self._known.get(callee, Cost(unknown=frozenset({written("@", callee)})))
-                own += called.times(_combined(instruction)) if isinstance(op, Folding) else called
+                own += called.times(op.call_count(instruction))
         return own
 
 
@@ -139,14 +136,6 @@ def trip_count(instruction: Instruction) -> int | None:
                 return stacked.shape[0]
     lower, upper = map(splat_of, instruction.operands[:2])
     return None if lower is None or upper is None else max(0, upper - lower)
-
-
-def _combined(instruction: Instruction) -> int:
-    """How often a fold calls its function, about."""
-    x, op = instruction.operands[0].tensor, instruction.op
-    if isinstance(op, ReduceWindowBy):
-        return instruction.result.tensor.size * math.prod(op.window)
-    return x.size
 
 
 def _depths(flow: ControlFlow) -> Iterator[tuple[Block, int]]:

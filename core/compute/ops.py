@@ -95,6 +95,10 @@ class Call(Op):
             )
         return results_of(self.type)
 
+    @property
+    def called(self) -> str:
+        return self.callee
+
 
 @dataclass(frozen=True)
 class CallAddress(Op):

@@ -176,6 +176,20 @@ class Op(abc.ABC):
         """Whether some operands are an error when it runs, so that it must not run where it did not before."""
         return True
 
+    @property
+    def called(self) -> str | None:
+        """The function that it calls by name; one of effect CALL may call those among its operands instead."""
+        return None
+
+    @property
+    def referred(self) -> str | None:
+        """The function or variable that is its result."""
+        return None
+
+    def call_count(self, instruction: Instruction) -> int:
+        """How often an instruction of effect CALL calls its functions, about."""
+        return 1
+
     def flops(self, instruction: Instruction) -> int | None:
         """Operations on elements, bodies aside; None says that they are those of its nests."""
         moves_nothing = self.takes_any or self.is_constant or self.is_view

@@ -120,6 +120,10 @@ class Apply(Op):
             )
         return self.type.result
 
+    @property
+    def called(self) -> str:
+        return self.callee
+
 
 @dataclass(frozen=True)
 class ApplyValue(Op):

@@ -136,6 +136,10 @@ class FunctionAddress(Pure):
     def infer(self) -> TensorType:
         return ADDRESS
 
+    @property
+    def referred(self) -> str:
+        return self.symbol
+
 
 @dataclass(frozen=True)
 class CheckAddress(Op):

@@ -109,6 +109,9 @@ class Folding(Op):
     def _opcode(self) -> str:
         return self.syntax.split()[0]
 
+    def call_count(self, instruction: Instruction) -> int:
+        return instruction.operands[0].tensor.size
+
     def bytes_moved(self, instruction: Instruction) -> int:
         return tensor_bytes(instruction.operands[0].type) + tensor_bytes(instruction.result.type)
 
@@ -259,6 +262,9 @@ class ReduceWindowBy(Folding):
                     total = np.asarray(result[place])
                     result[place] = self.combine(call, function, total, element)
         return result
+
+    def call_count(self, instruction: Instruction) -> int:
+        return instruction.result.tensor.size * math.prod(self.window)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,10 @@ class Reference(Pure):
             )
         return self.type
 
+    @property
+    def referred(self) -> str:
+        return self.symbol
+
 
 @dataclass(frozen=True)
 class Null(Pure):

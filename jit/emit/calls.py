@@ -18,7 +18,7 @@ from ...core.compute.bodies import bodies_of
 from ...core.ir import Effect, Function, Instruction, Op
 from ...core.ops.bytes import AllocateBytes
 from ...core.schedule.arena import RESERVED
-from ...core.schedule.ops import ScheduledCall, ScheduledCallAddress, ScheduledFunctionAddress
+from ...core.schedule.ops import ScheduledCall, ScheduledCallAddress
 from ...core.schedule.plan import arena_bytes, has_variables, returned_values
 from ..llvm import REGISTERS
 from ..runtime.process import STACK, STACK_KEY, WORDS
@@ -252,8 +252,7 @@ def _uses_cells(shared: Shared, function: Function) -> bool:
         for op in _ops(pending.pop()):
             if isinstance(op, AllocateBytes) and op.owner == "run":
                 return True
-            name = op.callee if isinstance(op, ScheduledCall) else None
-            name = op.symbol if isinstance(op, ScheduledFunctionAddress) else name
+            name = op.called or op.referred
             callee = shared.functions.get(name) if name is not None else None
             if callee is not None and callee.name not in found and callee.body is not None:
                 found.add(callee.name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..core.ir import Module
 from ..core.ir.surgery import walk
-from ..core.ops import Apply
 from ..core.text import parse_module, print_module
 from ..core.verify import verify
 from .files import read_text, shown
@@ -63,6 +62,5 @@ def _callees(module: Module, name: str) -> set[str]:
     body = module.functions[name].body
     if body is None:
         return set()
-    return {
-        instruction.op.callee for instruction in walk(body) if isinstance(instruction.op, Apply)
-    }
+    called = (instruction.op.called for instruction in walk(body))
+    return {callee for callee in called if callee is not None}
