@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
 from ..errors import DTypeError
-from ..ir.graph import Effect, Op, Pure
+from ..ir.graph import Effect, Instruction, Op, Pure
 from ..ir.stage import EARLY, Stage, Stages
 from ..types import BOOL, I64, FunctionType, TensorType, Type, scalar
 
@@ -33,6 +33,10 @@ frame     the same, for what a function allocates at most once at each place, an
 run       until the function returns that was called from outside; such memory is not zero at first
 program   for ever
 """
+
+
+CALL_NANOSECONDS: Final = 10.0
+"""A call of the library, besides what it fills or moves."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,9 @@ class MoveBytes(Op):
         _check(self.name, source, target, count)
         return ()
 
+    def nanoseconds(self, instruction: Instruction) -> float:
+        return CALL_NANOSECONDS
+
 
 @dataclass(frozen=True)
 class AllocateBytes(Op):
@@ -94,6 +101,9 @@ class AllocateBytes(Op):
         if self.owner not in OWNERS:
             raise DTypeError(f"memory lasts as one of {', '.join(OWNERS)}, not as {self.owner}")
         return ADDRESS
+
+    def nanoseconds(self, instruction: Instruction) -> float:
+        return CALL_NANOSECONDS
 
 
 class FreeBytes(Op):

@@ -21,7 +21,7 @@ import enum
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
@@ -166,6 +166,10 @@ class Output:
         return self.combinator.identity(self.type.dtype) if self.combinator else 0
 
 
+_OPERATION: Final = 0.25
+"""Nanoseconds of one operation, or one access, of a scalar or vector loop."""
+
+
 class Yield(Pure):
     """Ends a body: what it gives to the instruction that it belongs to (a nest writes scalars)."""
 
@@ -252,6 +256,10 @@ class Nest(Pure):
         body = instruction.regions[0].entry.instructions
         combined = sum(1 for output in self.outputs if output.combinator)
         return self.points * (sum(i.op.cost for i in body) + combined)
+
+    def nanoseconds(self, instruction: Instruction) -> float:
+        accesses = self.points * (len(self.accesses) + len(self.outputs))
+        return _OPERATION * (self.flops(instruction) + accesses)
 
 
 BodyRule: TypeAlias = Callable[[Builder, Sequence[Value], Sequence[Value]], Sequence[Value]]

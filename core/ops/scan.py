@@ -56,6 +56,10 @@ class Scan(Pure):
     def flops(self, instruction: Instruction) -> int:
         return instruction.result.tensor.size
 
+    def nanoseconds(self, instruction: Instruction) -> float:
+        """Each element waits for the one before it: 0.6 ns."""
+        return 0.6 * instruction.result.tensor.size
+
     def evaluate(self, x: Array) -> Array:
         ordered = np.flip(x, self.axis) if self.reverse else x
         with np.errstate(all="ignore"):

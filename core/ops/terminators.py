@@ -10,6 +10,8 @@ from ..errors import DTypeError
 from ..ir.graph import Instruction, Pure, Value
 from ..ir.stage import Stage, Stages
 from ..types import BOOL, EnumType, Type, scalar, written
+from .enums import EnumCase
+from .literal import splat_of
 
 
 class Return(Pure):
@@ -86,6 +88,30 @@ class BranchEnum(Pure):
                     f"branchEnum does not handle the case {written('?', name)} of {value}"
                 )
         return ()
+
+
+def successor_taken(terminator: Instruction) -> int | None:
+    """The number of the successor that is certainly gone to; None where that is not known, or there is no choice."""
+    op, decider = terminator.op, terminator.operands[0] if terminator.operands else None
+    if isinstance(op, Conditional) and decider is not None:
+        truth: bool | None = splat_of(decider)
+        return None if truth is None else int(not truth)
+    if isinstance(op, BranchEnum) and decider is not None and isinstance(decider.op, EnumCase):
+        return op.cases.index(decider.op.case)
+    return None
+
+
+def pass_arguments(terminator: Instruction, arguments: Sequence[Sequence[Value]]) -> None:
+    """Give each successor other arguments; those of a `branchEnum` take what the value carries."""
+    match terminator.op:
+        case Branch():
+            terminator.operands = tuple(arguments[0])
+        case Conditional():
+            taken, other = arguments
+            terminator.operands = (terminator.operands[0], *taken, *other)
+            terminator.op = Conditional(len(taken))
+        case _:
+            pass
 
 
 def arguments_of(terminator: Instruction, successor: int) -> Sequence[Value]:

@@ -10,17 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from ..compute.ops import Call, CallAddress, MatrixProduct
-from ..ir.graph import Emitter, Op, Pure, Value
+from ..compute.ops import Call, CallAddress, MatrixProduct, flipped
+from ..ir.graph import Instruction, Op, Pure
 from ..ir.stage import Stage, Stages
 from ..ops.bytes import AddressOf, AllocateBytes, FunctionAddress, ReadBytes
 from ..ops.combinator import Combinator
 from ..ops.control import For, If, While
 from ..ops.nest import Nest, Output
 from ..ops.scan import Scan
-from ..types import Array, TensorType
+from ..types import Array, DType, TensorType
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,9 @@ class Loops(Nest):
     compensated: bool = False
     corrections: tuple[Place, ...] = ()
 
+    def nanoseconds(self, instruction: Instruction) -> float:
+        return super().nanoseconds(instruction) / self.lanes
+
 
 def compensated_outputs(op: Loops) -> tuple[int, ...]:
     """The sums that are accumulated in memory with compensation."""
@@ -131,6 +134,15 @@ def _is_accumulated(written: Output, order: Sequence[int]) -> bool:
     return any(axis not in kept for axis in order[:last])
 
 
+_PRODUCT: Final = 0.01
+"""Nanoseconds of one multiplication and addition in f32 by the BLAS: 200 GF/s."""
+
+
+def blas_nanoseconds(products: int, dtype: DType) -> int:
+    """About how long the BLAS takes for so many multiplications and additions."""
+    return round(_PRODUCT * dtype.bytes / 4 * products)
+
+
 @dataclass(frozen=True)
 class Gemm(Pure):
     """A matrix product of the BLAS: C = op(A) · op(B), row-major, batched over leading axes.
@@ -160,8 +172,12 @@ class Gemm(Pure):
     def evaluate(self, a: Array, b: Array) -> Array:
         return MatrixProduct(self.transpose_a, self.transpose_b).evaluate(a, b)
 
-    def nest(self, b: Emitter, x: Value, y: Value) -> Value:
-        return MatrixProduct(self.transpose_a, self.transpose_b).nest(b, x, y)
+    def flops(self, instruction: Instruction) -> int:
+        inner = flipped(instruction.operands[0].tensor.shape, self.transpose_a)[-1]
+        return 2 * instruction.result.tensor.size * inner
+
+    def nanoseconds(self, instruction: Instruction) -> float:
+        return blas_nanoseconds(self.flops(instruction) // 2, instruction.result.tensor.dtype)
 
 
 def sizes_of(op: Gemm | MatrixProduct, a: TensorType, b: TensorType) -> tuple[int, int, int]:
