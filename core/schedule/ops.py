@@ -54,8 +54,14 @@ def register(number: int) -> Place:
     return Place("register", number)
 
 
+class Scheduled(Op):
+    """The form of what only this stage has: its results have places."""
+
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
+
+
 @dataclass(frozen=True)
-class Loops(Nest):
+class Loops(Scheduled, Nest):
     """A nest whose loops are decided.
 
     `order` lists the axes, outermost loop first.  `vector` is the axis whose loop steps by `lanes`
@@ -78,7 +84,6 @@ class Loops(Nest):
         "[order {order}] [vector {vector} by {lanes}] [accumulators {accumulators}] [group {group}] "
         "[blocks {blocks}] [compensated {compensated}] [corrections {corrections}]"
     )
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     places: tuple[Place, ...] = ()
     order: tuple[int, ...] = ()
     vector: int = -1
@@ -144,7 +149,7 @@ def blas_nanoseconds(products: int, dtype: DType) -> int:
 
 
 @dataclass(frozen=True)
-class Gemm(Pure):
+class Gemm(Scheduled, Pure):
     """A matrix product of the BLAS: C = op(A) · op(B), row-major, batched over leading axes.
 
     Shapes: a (…, m, k) or its transpose, b (…, k, n) or its transpose → (…, m, n).  Batch axes broadcast:
@@ -159,7 +164,6 @@ class Gemm(Pure):
         "gemm {a}, {b} into {place} [transposed {transpose_a}, {transpose_b}] "
         "[chunk {chunk}] [corrections {corrections}]"
     )
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     place: Place
     transpose_a: bool = False
     transpose_b: bool = False
@@ -196,7 +200,7 @@ def is_one_product(op: Gemm | MatrixProduct, b: TensorType) -> bool:
 
 
 @dataclass(frozen=True)
-class ScheduledScan(Scan):
+class ScheduledScan(Scheduled, Scan):
     """A scan whose result has its place.
 
     With a `block`, so many elements at a time are added by themselves, to a sum of the blocks before that is kept with
@@ -207,108 +211,98 @@ class ScheduledScan(Scan):
     syntax: ClassVar[str] = (
         Scan.syntax.replace("scan", "scheduledScan", 1) + " into {place} [block {block}]"
     )
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     place: Place = Place("arena", 0)
     block: int = 0
 
 
 @dataclass(frozen=True)
-class ScheduledCall(Call):
+class ScheduledCall(Scheduled, Call):
     """A call whose results have their places."""
 
     name: ClassVar[str] = "scheduledCall"
     syntax: ClassVar[str] = "scheduledCall {callee} [of {arguments*}] as {type} [into {places}]"
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True)
-class ScheduledCallAddress(CallAddress):
+class ScheduledCallAddress(Scheduled, CallAddress):
     """A call of a function at an address, whose results have their places."""
 
     name: ClassVar[str] = "scheduledCallAddress"
     syntax: ClassVar[str] = (
         "scheduledCallAddress {function} [of {arguments*}] as {type} [into {places}]"
     )
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True)
-class ScheduledReadBytes(ReadBytes):
+class ScheduledReadBytes(Scheduled, ReadBytes):
     """A read whose result has its place."""
 
     name: ClassVar[str] = "scheduledReadBytes"
     syntax: ClassVar[str] = "scheduledReadBytes {address} plus {offset} as {type} into {place}"
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     place: Place
 
 
 @dataclass(frozen=True)
-class ScheduledAllocateBytes(AllocateBytes):
+class ScheduledAllocateBytes(Scheduled, AllocateBytes):
     """An allocation, with the place of the address."""
 
     name: ClassVar[str] = "scheduledAllocateBytes"
     syntax: ClassVar[str] = "scheduledAllocateBytes {count} until {owner} into {place}"
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     place: Place
 
 
 @dataclass(frozen=True)
-class ScheduledAddressOf(AddressOf):
+class ScheduledAddressOf(Scheduled, AddressOf):
     """The address of a global variable, with its place."""
 
     name: ClassVar[str] = "scheduledAddressOf"
     syntax: ClassVar[str] = "scheduledAddressOf {symbol} of {bytes} into {place}"
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     place: Place
 
 
 @dataclass(frozen=True)
-class ScheduledFunctionAddress(FunctionAddress):
+class ScheduledFunctionAddress(Scheduled, FunctionAddress):
     """The address of a function, with its place."""
 
     name: ClassVar[str] = "scheduledFunctionAddress"
     syntax: ClassVar[str] = "scheduledFunctionAddress {symbol} as {type} into {place}"
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     place: Place
 
 
 @dataclass(frozen=True)
-class ScheduledIf(If):
+class ScheduledIf(Scheduled, If):
     """An `if` whose results have their places; both bodies have their frame at `frame` of the arena around."""
 
     name: ClassVar[str] = "scheduledIf"
     syntax: ClassVar[str] = (
         "scheduledIf {operands*} [given {inputs}] [giving {results}] [into {places}] [frame {frame}]"
     )
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     places: tuple[Place, ...] = ()
     frame: int = 0
 
 
 @dataclass(frozen=True)
-class ScheduledWhile(While):
+class ScheduledWhile(Scheduled, While):
     """A `while` whose results have their places, where what is carried lies from the start."""
 
     name: ClassVar[str] = "scheduledWhile"
     syntax: ClassVar[str] = (
         "scheduledWhile [of {operands*}] [given {inputs}] [into {places}] [frame {frame}]"
     )
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     places: tuple[Place, ...] = ()
     frame: int = 0
 
 
 @dataclass(frozen=True)
-class ScheduledFor(For):
+class ScheduledFor(Scheduled, For):
     """A `for` whose results have their places, where what is carried lies from the start."""
 
     name: ClassVar[str] = "scheduledFor"
     syntax: ClassVar[str] = (
         "scheduledFor {operands*} [given {inputs}] [stacking {stacked}] [into {places}] [frame {frame}]"
     )
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     places: tuple[Place, ...] = ()
     frame: int = 0
 
