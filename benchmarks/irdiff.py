@@ -107,7 +107,7 @@ def record(root: Path, tests: Sequence[str], file: Path) -> Record:
     plugin.mkdir()
     (plugin / "irdiff_plugin.py").write_text(Path(__file__).read_text())
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
         RECORD: str(file),
         "PYTHONPATH": os.pathsep.join([str(root), str(plugin)]),
         "PYTHONHASHSEED": "0",

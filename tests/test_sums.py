@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nnkit as nk
-from nnkit import Rep, Tensor1D, Tensor2D, Tensor3D, bf16, f16, f32, f64
+from nnkit import Rep, Tensor1D, Tensor2D, Tensor3D, bf16, f16, f32, f64, i64
 from nnkit.core.evaluate import evaluate
 
 UNIT = {np.dtype(np.float32): 2.0**-24, np.dtype(np.float64): 2.0**-53}
@@ -291,6 +292,117 @@ def test_halves_that_fall_on_one_element_are_summed_in_f32() -> None:
     scan = nk.fn(Tensor1D[f16])(lambda x: nk.cumsum(x, 0))
     for (found,) in ways(scan, np.ones(5000, np.float16)):
         assert found[-1] == 5000
+
+
+@nk.staged
+def taken32(x: Rep[Tensor2D[f32]], where: Rep[Tensor1D[i64]]) -> Rep[Tensor2D[f32]]:
+    return nk.take(x, where, 0)
+
+
+@nk.staged
+def taken64(x: Rep[Tensor2D[f64]], where: Rep[Tensor1D[i64]]) -> Rep[Tensor2D[f64]]:
+    return nk.take(x, where, 0)
+
+
+SCATTERED: dict[str, Any] = {
+    "f32": nk.gradient(of=taken32, wrt=0, seedable=True),
+    "f64": nk.gradient(of=taken64, wrt=0, seedable=True),
+}
+INDICES: dict[str, Callable[[int, int, np.random.Generator], Any]] = {
+    "uniform": lambda rows, n, rng: rng.integers(0, rows, n),
+    "skewed": lambda rows, n, rng: np.minimum(rng.zipf(1.3, n) - 1, rows - 1),
+    "all to one": lambda rows, n, rng: np.full(n, rows // 2),
+    "in turn": lambda rows, n, _: np.arange(n) % rows,
+}
+
+
+def assert_scattered(found: Any, updates: Any, where: Any) -> None:
+    """Assert the bound of each element for what falls on it; zero where nothing does."""
+    order = np.argsort(where, kind="stable")
+    begins = np.flatnonzero(np.diff(where[order], prepend=-1))
+    counts = np.diff(begins, append=len(where))
+    size = np.add.reduceat(np.abs(updates[order]).astype(np.longdouble), begins)
+    if updates.dtype == np.float32:
+        wanted = np.add.reduceat(updates[order].astype(np.longdouble), begins)
+    else:
+        parts = np.split(updates[order], begins[1:])
+        wanted = np.array([[math.fsum(column.tolist()) for column in part.T] for part in parts])
+    rows = where[order][begins]
+    bound = (8 + np.log2(counts))[:, None] * UNIT[updates.dtype] * size
+    assert np.all(np.abs(found[rows] - wanted) <= bound)
+    assert not np.any(np.delete(found, rows, 0))
+
+
+@settings(max_examples=500 if LONG else 25)
+@given(
+    rows=st.one_of(st.integers(1, 40), st.integers(1, 5000)),
+    width=st.one_of(st.integers(1, 3), st.integers(1, 70)),
+    count=st.one_of(st.integers(1, 20), st.integers(1, 4000)),
+    kind=st.sampled_from(sorted(INDICES)),
+    make=st.sampled_from(DATA),
+    dtype=st.sampled_from(["f32", "f64"]),
+)
+def test_what_falls_on_each_row(
+    rows: int, width: int, count: int, kind: str, make: Any, dtype: str
+) -> None:
+    rng = np.random.default_rng(15)
+    updates = make((count, width), rng).astype(dtype.replace("f", "float"))
+    where = INDICES[kind](rows, count, rng)
+    table = np.zeros((rows, width), updates.dtype)
+    for (found,) in ways(SCATTERED[dtype], table, where, updates):
+        assert_scattered(found, updates, where)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize(("rows", "width"), [(1, 1), (3, 1), (2, 5), (1, 16)], ids=str)
+def test_a_million_updates_of_one_row(rows: int, width: int, dtype: str) -> None:
+    rng = np.random.default_rng(16)
+    where = np.full(10**6, rows - 1)
+    for make in (constants, alternating) if width == 1 else (constants,):
+        updates = make((10**6, width), rng).astype(dtype.replace("f", "float"))
+        table = np.zeros((rows, width), updates.dtype)
+        found = ways(SCATTERED[dtype], table, where, updates)
+        for (rows_found,) in found if width == 1 else islice(found, 1):  # the evaluator is slow
+            assert_scattered(rows_found, updates, where)
+
+
+@pytest.mark.parametrize("width", [1, 2, 9, 64])
+def test_rows_that_are_not_finite_or_begin_again_at_zero(width: int) -> None:
+    """What was cut off from a row counts only while there is a sum: memory for it is filled by nobody, nor cleared."""
+    rng = np.random.default_rng(17)
+    table, where = np.zeros((30, width), np.float32), rng.integers(0, 5, 600)
+    gradient = SCATTERED["f32"]
+    gradient(table, where, np.full((600, width), np.nan, np.float32))  # leaves NaN behind
+    updates = rng.normal(size=(600, width)).astype(np.float32)
+    assert_scattered(gradient(table, where, updates).numpy(), updates, where)
+    updates[300:] = -updates[299::-1]
+    back = np.concatenate([where[:300], where[299::-1]])
+    assert_scattered(gradient(table, back, updates).numpy(), updates, back)
+    updates[np.flatnonzero(where == 0)[7]] = np.inf
+    updates[np.flatnonzero(where == 1)[9]] = np.nan
+    updates[where == 2] = 3e38
+    updates[np.flatnonzero(where == 3)[3]] = -np.inf
+    updates[np.flatnonzero(where == 3)[30]] = np.inf
+    for (found,) in ways(gradient, table, where, updates):
+        np.testing.assert_array_equal(found[0], np.inf)
+        np.testing.assert_array_equal(found[1], np.nan)
+        np.testing.assert_array_equal(found[2], np.inf)
+        np.testing.assert_array_equal(found[3], np.nan)
+        assert_scattered(found[4:5], updates[where == 4], where[where == 4] - 4)
+
+
+@pytest.mark.parametrize("dtype", [f16, bf16], ids=["f16", "bf16"])
+def test_halves_that_are_scattered_have_the_bound_of_f32(dtype: Any) -> None:
+    take = nk.fn(Tensor2D[f32], Tensor1D[i64])(lambda x, i: nk.take(x.cast(dtype), i, 0).cast(f32))
+    slope: Any = nk.gradient(of=take, wrt=0, seedable=True)
+    half = 2.0**-11 if dtype is f16 else 2.0**-8
+    for width in (1, 12):
+        for (found,) in ways(
+            slope, np.zeros((2, width), np.float32), np.zeros(50_000, np.int64),
+            np.full((50_000, width), 2.0**-4 + 2.0**-10, np.float32),
+        ):  # fmt: skip
+            whole = 50_000 * (2.0**-4 + 2.0**-10)
+            assert np.all(np.abs(found[0] / whole - 1) <= 24 * 2.0**-24 + half)
 
 
 def test_a_sum_is_the_same_each_time() -> None:

@@ -16,18 +16,16 @@ are declared only or are values: their calls are listed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 
 from ..errors import NNKitError
 from ..ir import Block, Builder, Effect, Function, Instruction, Module, Op, Value
 from ..ir.surgery import walk, walk_blocks
 from ..ops import (
-    For,
-    If,
     Structured,
-    While,
 )
-from ..ops.literal import splat_of
+from ..ops.flows import Role, flows_in
+from ..ops.literal import number_of
 from ..types import TensorType, Type, tensor_bytes, written
 from .count import Cost, Count
 from .effects import callees_of
@@ -131,31 +129,28 @@ def _flops_of_nests(op: Op, types: tuple[Type, ...]) -> int:
 
 
 def _of_structured(instruction: Instruction, bodies: Sequence[Cost]) -> Cost:
-    match instruction.op:
-        case If():
-            then, other = bodies
-            return then.or_more(other)
-        case While():
-            condition, body = bodies
-            return condition + (condition + body).repeated()
-        case For() as op:
-            (body,) = bodies
-            written = Cost(bytes=Count((2 * sum(map(tensor_bytes, op.stacked)),)))
-            rounds = trip_count(instruction)
-            return written + (body.repeated() if rounds is None else body.times(rounds))
-        case _:
-            return sum(bodies, Cost())
+    op = instruction.op
+    assert isinstance(op, Structured)
+    if not op.is_loop:
+        return reduce(Cost.or_more, bodies)
+    stacked = [flow.type for flow in flows_in(instruction, Role.STACKED)]
+    once = sum((bodies[body] for _, body in op.certain if body is not None), Cost())
+    rounds, each = trip_count(instruction), sum(bodies, Cost())
+    return (
+        Cost(bytes=Count((2 * sum(map(tensor_bytes, stacked)),)))
+        + once
+        + (each.repeated() if rounds is None else each.times(rounds))
+    )
 
 
 def trip_count(instruction: Instruction) -> int | None:
-    """How often a `for` runs its body, if that is written: by its bounds, or by what it stacks."""
+    """How often a loop runs its bodies, if that is written: by what it stacks, or by its bounds."""
     op = instruction.op
-    if isinstance(op, For):
-        for stacked in op.stacked:
-            if isinstance(stacked, TensorType):
-                return stacked.shape[0]
-    lower, upper = map(splat_of, instruction.operands[:2])
-    return None if lower is None or upper is None else max(0, upper - lower)
+    assert isinstance(op, Structured)
+    for flow in flows_in(instruction, Role.STACKED):
+        if isinstance(flow.type, TensorType):
+            return flow.type.shape[0]
+    return op.trips(*map(number_of, op.deciders(instruction)))
 
 
 def _depths(flow: ControlFlow) -> Iterator[tuple[Block, int]]:

@@ -22,7 +22,7 @@ from ..ir import Block, Effect, Extern, Function, Instruction, Module, Value
 from ..ir.nested import Nested, run_nested
 from ..location import located
 from ..ops.aggregate import Aggregate, Apply, Extract
-from ..ops.control import For, If, Structured, carried_of
+from ..ops.flows import Structured, flows_of, sources_of, targets_of
 from ..ops.stopping import StopGradient, StraightThrough
 from ..types import TensorType, Type, written
 from .leaves import Spans, leaf_count, leaves_of, members
@@ -104,45 +104,25 @@ class _Walk:
                 for result in instruction.results:
                     self.masks[result] = self.of_result(instruction, result)
                 continue
-            self.enter(instruction)
+            self.pass_on(instruction)
             grows = True
             while grows:
                 for region in instruction.regions:
                     yield self.block(region.entry)
-                grows = self.leave(instruction)
+                grows = self.pass_on(instruction)
 
-    def enter(self, instruction: Instruction) -> None:
-        """Give the arguments of bodies the masks of the operands."""
-        op = instruction.op
-        first = 1 if isinstance(op, If) else 2 if isinstance(op, For) else 0
-        given = [self.masks[operand] for operand in instruction.operands[first:]]
-        for region in instruction.regions:
-            arguments = region.entry.arguments
-            if isinstance(op, For):
-                self.masks[arguments[0]] = (0,)
-                arguments = arguments[1:]
-            self.masks.update(zip(arguments, given, strict=True))
-
-    def leave(self, instruction: Instruction) -> bool:
-        """Give the results the masks of what is yielded; whether what is carried has grown."""
-        op, results = instruction.op, instruction.results
-        yielded = [
-            [self.masks[v] for v in region.entry.terminator.operands]
-            for region in instruction.regions
-        ]
-        if isinstance(op, If):
-            for result, *both in zip(results, *yielded, strict=True):
-                self.masks[result] = _joined(*both)
-            return False
-        carried = len(range(*carried_of(instruction).indices(len(instruction.operands))))
+    def pass_on(self, instruction: Instruction) -> bool:
+        """Give arguments of bodies and results the masks of what becomes them; whether what bodies take has grown."""
         grows = False
-        for position, mask in enumerate(yielded[-1][:carried]):
-            first = isinstance(op, For)
-            arguments = [region.entry.arguments[first + position] for region in instruction.regions]
-            joined = _joined(self.masks[arguments[0]], mask)
-            grows = grows or joined != self.masks[arguments[0]]
-            self.masks.update(dict.fromkeys((*arguments, results[position]), joined))
-        self.masks.update(zip(results[carried:], yielded[-1][carried:], strict=True))
+        for flow in flows_of(instruction):
+            sources = [x for x in sources_of(instruction, flow) if x in self.masks]
+            if not sources:
+                continue
+            joined = only_floats(flow.type, _joined(*[self.masks[x] for x in sources]))
+            for target in targets_of(instruction, flow):
+                if target.producer is None:
+                    grows = grows or self.masks.get(target) != joined
+                self.masks[target] = joined
         return grows
 
     def of_result(self, instruction: Instruction, result: Value) -> Masks:

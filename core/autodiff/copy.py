@@ -16,7 +16,7 @@ from ..ir import Block, Builder, Function, Instruction, Value
 from ..ir.surgery import clone_instructions
 from ..location import located
 from ..ops.aggregate import Aggregate, Extract
-from ..ops.control import Structured
+from ..ops.flows import Structured
 from ..types import TensorType
 from .activity import Activity, check_flow, straight_line
 from .leaves import Spans, split

@@ -20,7 +20,8 @@ from ..ir.nested import Nested, run_nested
 from ..ir.surgery import clone_instructions
 from ..location import located
 from ..ops.aggregate import Aggregate, Apply, Extract
-from ..ops.control import For, If, Structured, While
+from ..ops.control import For, If, While
+from ..ops.flows import Structured
 from ..ops.literal import constant
 from ..ops.nest import Yield
 from ..ops.stopping import StopGradient

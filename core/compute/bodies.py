@@ -6,9 +6,17 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from ..errors import UnsupportedError
-from ..ir import Block, Effect, Function, Instruction, Op, Region, Value
+from ..ir import Block, Effect, Function, Instruction, Region, Value
 from ..location import HasLocation
-from ..ops.control import For, If, Structured, While, carried_of
+from ..ops.flows import (
+    Flow,
+    Role,
+    Structured,
+    arguments_of_bodies,
+    flows_in,
+    flows_of,
+    yields_of_bodies,
+)
 from ..types import written
 
 _STAYS = Effect.WRITE | Effect.TRAP | Effect.CALL
@@ -31,7 +39,8 @@ class Body:
     @property
     def is_condition(self) -> bool:
         """Whether this only says if a `while` goes on."""
-        return self.owner is not None and isinstance(self.owner.op, While) and self.number == 0
+        op = self.owner.op if self.owner is not None else None
+        return isinstance(op, Structured) and self.number not in op.layouts[op.updated].yields
 
     @property
     def replaced(self) -> Sequence[Value | None]:
@@ -42,26 +51,31 @@ class Body:
         """
         if self.owner is None or self.is_condition:
             return ()
-        arguments = self.block.arguments
-        if isinstance(self.owner.op, If):
-            found = replaced_inputs(self.owner)
-            return [None if number is None else arguments[number] for number in found]
-        operands = carried_of(self.owner)
-        first = 1 if isinstance(self.owner.op, For) else 0
-        return arguments[first : first + operands.stop - operands.start]
+        found = replaced_flows(self.owner)
+        return [
+            None if flow is None else arguments_of_bodies(self.owner, flow)[self.number]
+            for flow in found[: len(flows_in(self.owner, Role.CARRIED, Role.CHOSEN))]
+        ]
 
 
-def replaced_inputs(instruction: Instruction) -> Sequence[int | None]:
-    """For each result of an `if`, the number of an input that a body yields there as it is."""
-    found: list[int | None] = [None] * len(instruction.results)
-    taken: set[int | None] = set()
-    for region in instruction.regions:
-        numbers = {argument: k for k, argument in enumerate(region.entry.arguments)}
-        for k, value in enumerate(region.entry.terminator.operands):
-            number = numbers.get(base_of(value))
-            if found[k] is None and number not in taken:
-                found[k] = number
-                taken.add(number)
+def replaced_flows(instruction: Instruction) -> list[Flow | None]:
+    """For each result the flow in whose buffer it may lie: its own, or an input that a body yields as it is."""
+    flows = flows_of(instruction)
+    found = [f if f.role is Role.CARRIED else None for f in flows if f.result is not None]
+    inputs = {
+        argument: flow
+        for flow in flows_in(instruction, Role.INPUT)
+        for argument in arguments_of_bodies(instruction, flow)
+    }
+    taken: set[int] = set()
+    chosen = flows_in(instruction, Role.CHOSEN)
+    for body in range(len(instruction.regions)):
+        for flow in chosen:
+            source = inputs.get(base_of(yields_of_bodies(instruction, flow)[body]))
+            assert flow.result is not None
+            if found[flow.result] is None and source is not None and source.number not in taken:
+                found[flow.result] = source
+                taken.add(source.number)
     return found
 
 
@@ -70,11 +84,6 @@ def base_of(value: Value) -> Value:
     while value.producer is not None and value.producer.op.is_view:
         value = value.producer.operands[0]
     return value
-
-
-def needs_no_code(op: Op) -> bool:
-    """Whether what it gives is there already: as data of the program, or as another value's."""
-    return op.is_constant or op.is_view
 
 
 def bodies_of(function: Function) -> list[Body]:
@@ -89,7 +98,7 @@ def bodies_of(function: Function) -> list[Body]:
             raise unsupported(f"{written('@', function.name)}, which branches", None)
         for instruction in body.block.instructions:
             if isinstance(instruction.op, Structured):
-                loops = body.loops + isinstance(instruction.op, While | For)
+                loops = body.loops + instruction.op.is_loop
                 found += [Body(r, instruction, k, loops) for k, r in enumerate(instruction.regions)]
     return found
 

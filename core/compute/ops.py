@@ -7,7 +7,7 @@ from typing import ClassVar, TypeAlias
 
 from ..errors import ShapeError
 from ..ir.graph import Effect, Emitter, Op, Pure, Value
-from ..ir.stage import EARLY, Stage, Stages
+from ..ir.stage import LATE, Stage, Stages
 from ..ops.arithmetic import Multiply
 from ..ops.bytes import ADDRESS
 from ..ops.combinator import Combinator
@@ -81,7 +81,7 @@ class Call(Op):
 
     name: ClassVar[str] = "call"
     syntax: ClassVar[str] = "call {callee} [of {arguments*}] as {type}"
-    stages: ClassVar[Stages] = frozenset({Stage.COMPUTE})
+    stages: ClassVar[Stages] = LATE
     takes_any: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.CALL
     callee: Symbol
@@ -106,7 +106,7 @@ class CallAddress(Op):
 
     name: ClassVar[str] = "callAddress"
     syntax: ClassVar[str] = "callAddress {function} [of {arguments*}] as {type}"
-    stages: ClassVar[Stages] = EARLY | {Stage.COMPUTE}
+    stages: ClassVar[Stages] = frozenset(Stage)
     takes_any: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.CALL
     type: FunctionType

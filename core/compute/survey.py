@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from ..ir import Block, Instruction, Value
 from ..ops.aggregate import Aggregate
 from ..ops.nest import Nest
-from .bodies import needs_no_code
 from .lift import Lifted, is_alias, lift, source_of
 
 
@@ -36,7 +35,7 @@ def survey(block: Block) -> Survey:
     for instruction in block.instructions:
         if isinstance(instruction.op, Nest):
             _add_nest(found, instruction, instruction.op)
-        elif is_library(instruction) or not needs_no_code(instruction.op):
+        elif is_library(instruction) or not instruction.op.needs_no_code:
             found.stored.update(found.source(operand) for operand in instruction.operands)
             if not is_library(instruction):
                 found.ending.append(instruction)
@@ -46,7 +45,7 @@ def survey(block: Block) -> Survey:
 def is_library(instruction: Instruction) -> bool:
     """Whether this stays an instruction of its own that computes."""
     op = instruction.op
-    return not (op.is_terminator or needs_no_code(op) or isinstance(op, Nest | Aggregate))
+    return not (op.is_terminator or op.needs_no_code or isinstance(op, Nest | Aggregate))
 
 
 def _add_nest(found: Survey, instruction: Instruction, nest: Nest) -> None:

@@ -17,10 +17,11 @@ from .module import (
     nominals_in,
     structs_in,
 )
+from .placement import NOT_PLACED, Place, Placement
 from .stage import EARLY, LATE, Stage, Stages
 
 __all__ = [
-    "EARLY", "LATE", "Block", "Builder", "Declaration", "Effect", "Emitter", "Extern", "Function", "GradientOf",
-    "Instruction", "Module", "Nominal", "Op", "Pure", "Region", "Stage", "Stages", "TangentOf", "Value", "Variable",
-    "evaluates_to", "finish_function", "nominals_in", "start_function", "structs_in",
+    "EARLY", "LATE", "NOT_PLACED", "Block", "Builder", "Declaration", "Effect", "Emitter", "Extern", "Function",
+    "GradientOf", "Instruction", "Module", "Nominal", "Op", "Place", "Placement", "Pure", "Region", "Stage", "Stages",
+    "TangentOf", "Value", "Variable", "evaluates_to", "finish_function", "nominals_in", "start_function", "structs_in",
 ]  # fmt: skip

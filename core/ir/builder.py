@@ -9,6 +9,7 @@ from ..location import HasLocation
 from ..types import FunctionType, Type
 from .graph import Block, Instruction, Op, Region, Value
 from .module import Function
+from .placement import NOT_PLACED, Placement
 
 
 @dataclass
@@ -28,11 +29,12 @@ class Builder:
         operands: Sequence[Value],
         regions: Sequence[Region] = (),
         successors: Sequence[Block] = (),
+        placement: Placement = NOT_PLACED,
     ) -> tuple[Value, ...]:
         """Append an instruction that may have regions, successors or any number of results."""
         inferred = op.infer(*[operand.type for operand in operands])
         instruction = Instruction(
-            op, tuple(operands), (), tuple(regions), self.location, tuple(successors)
+            op, tuple(operands), (), tuple(regions), self.location, tuple(successors), placement
         )
         if isinstance(inferred, Type):  # nearly always
             instruction.results = (Value(inferred, None, instruction),)

@@ -30,6 +30,7 @@ from typing_extensions import TypeVar
 from ..errors import InternalError
 from ..location import HasLocation
 from ..types import Array, TensorType, Type, tensor_bytes
+from .placement import NOT_PLACED, Placement
 from .stage import EARLY, Stages
 
 
@@ -172,6 +173,11 @@ class Op(abc.ABC):
         """The same value as loop nests (stage compute); None for what stays a library op."""
         return None
 
+    @property
+    def needs_no_code(self) -> bool:
+        """Whether what it gives is there already: as data of the program, or as another value's."""
+        return self.is_constant or self.is_view
+
     def can_fail(self) -> bool:
         """Whether some operands are an error when it runs, so that it must not run where it did not before."""
         return True
@@ -234,6 +240,7 @@ class Instruction(Generic[OpT]):
     regions: tuple[Region, ...] = ()
     location: HasLocation | None = None
     successors: tuple[Block, ...] = ()
+    placement: Placement = NOT_PLACED
 
     def __repr__(self) -> str:
         return f"<{self.op.name} of {len(self.operands)} operands>"

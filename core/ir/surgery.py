@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..location import HasLocation
 from .graph import Block, Instruction, Op, Region, Value
 from .module import Function, Module
+from .placement import NOT_PLACED, Placement
 
 
 def walk_blocks(region: Region) -> Iterator[Block]:
@@ -65,9 +66,10 @@ def make_instruction(
     regions: tuple[Region, ...] = (),
     location: HasLocation | None = None,
     successors: tuple[Block, ...] = (),
+    placement: Placement = NOT_PLACED,
 ) -> Instruction:
     """An instruction in no block yet, with new results of the types and names of `like`."""
-    instruction = Instruction(op, tuple(operands), (), regions, location, successors)
+    instruction = Instruction(op, tuple(operands), (), regions, location, successors, placement)
     instruction.results = tuple(
         Value(value.type, value.name, instruction, index) for index, value in enumerate(like)
     )
@@ -153,6 +155,7 @@ def _clone(
                 regions=regions,
                 location=original.location,
                 successors=original.successors,
+                placement=original.placement,
             )
             values.update(zip(original.results, copy.results, strict=True))
             target.instructions.append(copy)

@@ -43,9 +43,10 @@ from .comparison import (
     Select,
 )
 from .contraction import Dot
-from .control import For, If, Structured, While
+from .control import For, If, While
 from .convolution import Convolve
 from .enums import EnumCase, IsCase, Payload
+from .flows import Structured
 from .folding import (
     ORDERED,
     Folding,

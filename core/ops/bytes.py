@@ -14,7 +14,7 @@ from typing import ClassVar, Final, TypeAlias
 
 from ..errors import DTypeError
 from ..ir.graph import Effect, Instruction, Op, Pure
-from ..ir.stage import EARLY, Stage, Stages
+from ..ir.stage import Stage, Stages
 from ..types import BOOL, I64, FunctionType, TensorType, Type, scalar
 
 Symbol: TypeAlias = str
@@ -45,7 +45,7 @@ class ReadBytes(Op):
 
     name: ClassVar[str] = "readBytes"
     syntax: ClassVar[str] = "readBytes {address} plus {offset} as {type}"
-    stages: ClassVar[Stages] = EARLY | {Stage.COMPUTE}
+    stages: ClassVar[Stages] = frozenset(Stage)
     effect: ClassVar[Effect] = Effect.READ
     offset: int
     type: TensorType
@@ -92,7 +92,7 @@ class AllocateBytes(Op):
 
     name: ClassVar[str] = "allocateBytes"
     syntax: ClassVar[str] = "allocateBytes {count} until {owner}"
-    stages: ClassVar[Stages] = EARLY | {Stage.COMPUTE}
+    stages: ClassVar[Stages] = frozenset(Stage)
     effect: ClassVar[Effect] = Effect.ALLOCATE
     owner: str
 
@@ -125,7 +125,7 @@ class AddressOf(Pure):
 
     name: ClassVar[str] = "addressOf"
     syntax: ClassVar[str] = "addressOf {symbol} of {bytes}"
-    stages: ClassVar[Stages] = EARLY | {Stage.COMPUTE}
+    stages: ClassVar[Stages] = frozenset(Stage)
     symbol: Symbol
     bytes: int
 
@@ -139,7 +139,7 @@ class FunctionAddress(Pure):
 
     name: ClassVar[str] = "functionAddress"
     syntax: ClassVar[str] = "functionAddress {symbol} as {type}"
-    stages: ClassVar[Stages] = EARLY | {Stage.COMPUTE}
+    stages: ClassVar[Stages] = frozenset(Stage)
     symbol: Symbol
     type: FunctionType
 

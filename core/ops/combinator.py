@@ -76,6 +76,8 @@ class Combinator(enum.Enum):
         function = _FUNCTIONS[self]
         if x.dtype.kind == "f" and self is Combinator.ADD:
             wide = x.astype(np.float64)
+            if x.itemsize == 8:
+                where, values = _paired(x.shape, where, values)
             np.add.at(wide, where, values.astype(np.float64))
             x[...] = wide
         else:
@@ -94,6 +96,25 @@ def _sum(x: Array, axes: tuple[int, ...]) -> Array:
         pairs = rows[:half] + rows[half : 2 * half]
         rows = np.concatenate([pairs, rows[2 * half :]]) if len(rows) % 2 else pairs
     return np.asarray(np.add.reduce(rows, axis=0))
+
+
+def _paired(
+    shape: tuple[int, ...], where: tuple[Array, ...], values: Array
+) -> tuple[tuple[Array, ...], Array]:
+    """Indices that differ, and the sums of what falls on each: neighbours are added, then neighbours of these."""
+    if not where:
+        return where, values
+    flat = np.ravel_multi_index(where, shape[: len(where)])
+    order = np.argsort(flat, kind="stable")
+    keys, values = flat[order], values[order]
+    while np.any(keys[1:] == keys[:-1]):
+        numbers = np.arange(len(keys))
+        begins = np.concatenate([[True], keys[1:] != keys[:-1]])
+        is_second = (numbers - np.maximum.accumulate(np.where(begins, numbers, 0))) % 2 == 1
+        second = np.flatnonzero(is_second)
+        values[second - 1] += values[second]
+        keys, values = keys[~is_second], values[~is_second]
+    return np.unravel_index(keys, shape[: len(where)]), values
 
 
 def _running_sum(x: Array, axis: int) -> Array:

@@ -32,30 +32,15 @@ nothing outside is used; that is the form which code is generated from (`core.pa
 
 from __future__ import annotations
 
-import abc
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import ClassVar, Self
 
 from ..errors import DTypeError, ShapeError
-from ..ir.graph import Instruction, Pure
-from ..ir.stage import EARLY, Stage, Stages
+from ..ir.graph import Instruction, Value
 from ..types import BOOL, I64, TensorType, Type, scalar
-
-
-class Structured(Pure):
-    """An op whose bodies are run, chosen or repeated; each ends with `yield`."""
-
-    takes_any: ClassVar[bool] = True
-    stages: ClassVar[Stages] = EARLY | {Stage.COMPUTE}
-    inputs: int
-
-    @abc.abstractmethod
-    def body_arguments(self, region: int, operands: tuple[Type, ...]) -> tuple[Type, ...]:
-        """The types of the arguments that body number `region` takes."""
-
-    @abc.abstractmethod
-    def body_yields(self, region: int, operands: tuple[Type, ...]) -> tuple[Type, ...]:
-        """The types of what body number `region` yields."""
+from .flows import Constant, Layout, Path, Role, Structured
 
 
 @dataclass(frozen=True)
@@ -68,20 +53,44 @@ class If(Structured):
     name: ClassVar[str] = "if"
     syntax: ClassVar[str] = "if {condition} [-> {results}] [given {given*}]"
     bodies: ClassVar[tuple[str, ...]] = ("", "else")
+    layouts = MappingProxyType(
+        {
+            Role.DECISION: Layout(operands=1),
+            Role.CHOSEN: Layout(yields=(0, 1), has_result=True),
+            Role.INPUT: Layout(operands=1, arguments=(0, 1)),
+        }
+    )
+    paths: ClassVar[tuple[Path, ...]] = ((None, 0), (None, 1), (0, None), (1, None))
+    is_loop: ClassVar[bool] = False
     results: tuple[Type, ...] = ()
     inputs: int = 0
 
     def infer(self, condition: Type, *given: Type) -> tuple[Type, ...]:
         if condition != scalar(BOOL):
             raise DTypeError(f"if decides by a bool, not by a {condition}")
-        _check_inputs(self, given)
-        return self.results
+        _check_inputs(self.name, self.inputs, given)
+        return self.result_types((condition, *given))
 
-    def body_arguments(self, region: int, operands: tuple[Type, ...]) -> tuple[Type, ...]:
-        return operands[1:]
+    def roles(self, operands: Sequence[Type]) -> Iterator[tuple[Role, Type]]:
+        yield Role.DECISION, scalar(BOOL)
+        yield from _all(Role.CHOSEN, self.results)
+        yield from _all(Role.INPUT, operands[1:])
 
-    def body_yields(self, region: int, operands: tuple[Type, ...]) -> tuple[Type, ...]:
-        return self.results
+    def with_roles(self, roles: Sequence[tuple[Role, Type]]) -> Self:
+        return replace(self, results=_types(roles, Role.CHOSEN), inputs=_inputs(roles))
+
+    def deciders(self, instruction: Instruction) -> tuple[Value, ...]:
+        return instruction.operands[:1]
+
+    def possible_paths(self, *deciders: Constant) -> Iterator[Path]:
+        (condition,) = deciders
+        for body, when in enumerate((True, False)):
+            if condition is None or bool(condition) is when:
+                yield None, body
+                yield body, None
+
+    def trips(self, *deciders: Constant) -> int | None:
+        return 1
 
 
 @dataclass(frozen=True)
@@ -95,17 +104,43 @@ class While(Structured):
     name: ClassVar[str] = "while"
     syntax: ClassVar[str] = "while [carrying {carried*}] [given {given*}]"
     bodies: ClassVar[tuple[str, ...]] = ("", "do")
+    layouts = MappingProxyType(
+        {
+            Role.DECISION: Layout(yields=(0,)),
+            Role.CARRIED: Layout(operands=1, arguments=(0, 1), yields=(1,), has_result=True),
+            Role.INPUT: Layout(operands=1, arguments=(0, 1)),
+        }
+    )
+    paths: ClassVar[tuple[Path, ...]] = ((None, 0), (0, 1), (1, 0), (0, None))
+    certain: ClassVar[tuple[Path, ...]] = ((None, 0),)
+    is_loop: ClassVar[bool] = True
+    ends: ClassVar[bool] = False
     inputs: int = 0
 
     def infer(self, *operands: Type) -> tuple[Type, ...]:
-        _check_inputs(self, operands)
-        return operands[: len(operands) - self.inputs]
+        _check_inputs(self.name, self.inputs, operands)
+        return self.result_types(operands)
 
-    def body_arguments(self, region: int, operands: tuple[Type, ...]) -> tuple[Type, ...]:
-        return operands
+    def roles(self, operands: Sequence[Type]) -> Iterator[tuple[Role, Type]]:
+        end = len(operands) - self.inputs
+        yield Role.DECISION, scalar(BOOL)
+        yield from _all(Role.CARRIED, operands[:end])
+        yield from _all(Role.INPUT, operands[end:])
 
-    def body_yields(self, region: int, operands: tuple[Type, ...]) -> tuple[Type, ...]:
-        return (scalar(BOOL),) if region == 0 else operands[: len(operands) - self.inputs]
+    def with_roles(self, roles: Sequence[tuple[Role, Type]]) -> Self:
+        return replace(self, inputs=_inputs(roles))
+
+    def deciders(self, instruction: Instruction) -> tuple[Value, ...]:
+        return instruction.regions[0].entry.terminator.operands
+
+    def possible_paths(self, *deciders: Constant) -> Iterator[Path]:
+        (condition,) = deciders
+        yield None, 0
+        if condition is None or condition:
+            yield 0, 1
+            yield 1, 0
+        if not condition:
+            yield 0, None
 
 
 @dataclass(frozen=True)
@@ -123,6 +158,16 @@ class For(Structured):
         "for {lower} upto {upper} [carrying {carried*}] [given {given*}] [stacking {stacked}]"
     )
     bodies: ClassVar[tuple[str, ...]] = ("",)
+    layouts = MappingProxyType(
+        {
+            Role.INDEX: Layout(operands=2, arguments=(0,)),
+            Role.CARRIED: Layout(operands=1, arguments=(0,), yields=(0,), has_result=True),
+            Role.STACKED: Layout(yields=(0,), has_result=True),
+            Role.INPUT: Layout(operands=1, arguments=(0,)),
+        }
+    )
+    paths: ClassVar[tuple[Path, ...]] = ((None, 0), (None, None), (0, 0), (0, None))
+    is_loop: ClassVar[bool] = True
     stacked: tuple[Type, ...] = ()
     inputs: int = 0
 
@@ -130,7 +175,7 @@ class For(Structured):
         for bound in (lower, upper):
             if bound != scalar(I64):
                 raise DTypeError(f"for counts in i64, not in {bound}")
-        _check_inputs(self, rest)
+        _check_inputs(self.name, self.inputs, rest)
         extents: set[int] = set()
         for type in self.stacked:
             if not isinstance(type, TensorType) or not type.rank:
@@ -138,35 +183,53 @@ class For(Structured):
             extents.add(type.shape[0])
         if len(extents) > 1:
             raise ShapeError(f"for stacks one element per iteration, not {sorted(extents)}")
-        return (*rest[: len(rest) - self.inputs], *self.stacked)
+        return self.result_types((lower, upper, *rest))
 
-    def body_arguments(self, region: int, operands: tuple[Type, ...]) -> tuple[Type, ...]:
-        return (scalar(I64), *operands[2:])
+    def roles(self, operands: Sequence[Type]) -> Iterator[tuple[Role, Type]]:
+        end = len(operands) - self.inputs
+        yield Role.INDEX, scalar(I64)
+        yield from _all(Role.CARRIED, operands[2:end])
+        yield from _all(Role.STACKED, self.stacked)
+        yield from _all(Role.INPUT, operands[end:])
 
-    def body_yields(self, region: int, operands: tuple[Type, ...]) -> tuple[Type, ...]:
-        carried = operands[2 : len(operands) - self.inputs]
-        return (*carried, *(element_of(type) for type in self.stacked))
+    def with_roles(self, roles: Sequence[tuple[Role, Type]]) -> Self:
+        return replace(self, stacked=_types(roles, Role.STACKED), inputs=_inputs(roles))
+
+    def deciders(self, instruction: Instruction) -> tuple[Value, ...]:
+        return instruction.operands[:2]
+
+    def possible_paths(self, *deciders: Constant) -> Iterator[Path]:
+        lower, upper = deciders
+        trips = self.trips(lower, upper)
+        if trips is None or trips:
+            yield None, 0
+            yield 0, None
+        if trips is None or trips > 1:
+            yield 0, 0
+        if not trips:
+            yield None, None
+
+    def trips(self, *deciders: Constant) -> int | None:
+        lower, upper = deciders
+        return None if lower is None or upper is None else max(upper - lower, 0)
 
     def can_fail(self) -> bool:
         """Where the iterations are not as many as the elements."""
         return bool(self.stacked)
 
 
-def element_of(stacked: Type) -> Type:
-    """What one iteration adds to a stacked tensor."""
-    if not isinstance(stacked, TensorType):
-        raise ShapeError(f"for stacks tensors, not {stacked}")
-    return stacked.with_shape(stacked.shape[1:])
+def _all(role: Role, types: Sequence[Type]) -> Iterator[tuple[Role, Type]]:
+    return ((role, type) for type in types)
 
 
-def carried_of(instruction: Instruction) -> slice[int, int, None]:
-    """Which operands of a `while` or `for` are carried."""
-    op = instruction.op
-    assert isinstance(op, While | For)
-    first = 2 if isinstance(op, For) else 0
-    return slice(first, len(instruction.operands) - op.inputs)
+def _types(roles: Sequence[tuple[Role, Type]], wanted: Role) -> tuple[Type, ...]:
+    return tuple(type for role, type in roles if role is wanted)
 
 
-def _check_inputs(op: Structured, given: tuple[Type, ...]) -> None:
-    if not 0 <= op.inputs <= len(given):
-        raise ShapeError(f"{op.name} gives its bodies {op.inputs} of {len(given)} operands")
+def _inputs(roles: Sequence[tuple[Role, Type]]) -> int:
+    return len(_types(roles, Role.INPUT))
+
+
+def _check_inputs(name: str, count: int, given: tuple[Type, ...]) -> None:
+    if not 0 <= count <= len(given):
+        raise ShapeError(f"{name} gives its bodies {count} of {len(given)} operands")

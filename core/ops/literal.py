@@ -57,7 +57,7 @@ def splat_literal(value: Value) -> Literal | None:
     return op if isinstance(op, Literal) and op.is_splat else None
 
 
-def splat_of(value: Value) -> Any:
+def number_of(value: Value) -> Any:
     """The Python number that every element of `value` is known to be; None where that is not known."""
     op = value.producer.op if value.producer is not None else None
     # every law asks this of most operands, and the first half is quicker

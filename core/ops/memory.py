@@ -18,7 +18,7 @@ from ..errors import DTypeError, ShapeError
 from ..ir.graph import Effect, Instruction, Op, Pure
 from ..types import I64, ArrayType, BoxType, PointerType, TensorType, Type, scalar, tensor_bytes
 from .aggregate import element_type
-from .literal import splat_of
+from .literal import number_of
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Copy(Op):
     def bytes_moved(self, instruction: Instruction) -> int:
         """Of what is counted by a number of the program; else of one value."""
         source, _, count = instruction.operands
-        known = splat_of(count)
+        known = number_of(count)
         return (
             2
             * max(0, 1 if known is None else known)

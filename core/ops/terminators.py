@@ -11,7 +11,7 @@ from ..ir.graph import Instruction, Pure, Value
 from ..ir.stage import Stage, Stages
 from ..types import BOOL, EnumType, Type, scalar, written
 from .enums import EnumCase
-from .literal import splat_of
+from .literal import number_of
 
 
 class Return(Pure):
@@ -94,7 +94,7 @@ def successor_taken(terminator: Instruction) -> int | None:
     """The number of the successor that is certainly gone to; None where that is not known, or there is no choice."""
     op, decider = terminator.op, terminator.operands[0] if terminator.operands else None
     if isinstance(op, Conditional) and decider is not None:
-        truth: bool | None = splat_of(decider)
+        truth: bool | None = number_of(decider)
         return None if truth is None else int(not truth)
     if isinstance(op, BranchEnum) and decider is not None and isinstance(decider.op, EnumCase):
         return op.cases.index(decider.op.case)

@@ -24,7 +24,7 @@ from .comparison import (
 )
 from .forms import DIVISION, POLYNOMIAL, SEVERAL_POLYNOMIALS, Elementwise, Partial
 from .formulas import in_double, number, quietly
-from .literal import splat_of
+from .literal import number_of
 from .stopping import StraightThrough
 
 
@@ -151,7 +151,7 @@ class Power(FloatFunction):
         zero = number(b, u, 0)
         lowered = b.emit(Power(), u, b.emit(Subtract(), v, number(b, v, 1)))
         slope = b.emit(Multiply(), v, lowered)
-        known = splat_of(v)
+        known = number_of(v)
         if known and math.isfinite(known):
             return slope
         # 0 · ∞ where the limit is 0: 0 · 0⁻¹, and ±∞ · 0^∞ (or any number between −1 and 1)

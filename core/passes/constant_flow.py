@@ -17,7 +17,7 @@ Source: Wegman & Zadeck 1991, "Constant propagation with conditional branches".
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -28,17 +28,13 @@ from ..ops import (
     BranchEnum,
     Conditional,
     EnumCase,
-    For,
-    If,
     Literal,
-    While,
+    Structured,
     Yield,
     arguments_of,
-    splat,
 )
-from ..ops.control import carried_of
+from ..ops.flows import Role, arguments_of_bodies, flows_in, passed_along
 from .fold import fold
-from .reshape import yields_of
 
 Known: TypeAlias = "Op | None"
 """An op without operands that computes the constant; None for what varies."""
@@ -59,8 +55,10 @@ class ConstantFlow:
     known: dict[Value, Known] = field(default_factory=dict[Value, Known])
     """What is not open any more."""
     reached: set[Block] = field(default_factory=set[Block])
-    opened: set[tuple[Instruction, int]] = field(default_factory=set[tuple[Instruction, int]])
-    """The ways that may be taken, by the instructions that take them and a number."""
+    opened: set[tuple[Instruction, Hashable]] = field(
+        default_factory=set[tuple[Instruction, Hashable]]
+    )
+    """The ways that may be taken: numbers of successors, or paths of structured instructions."""
     targets: dict[Value, list[Value]] = field(default_factory=dict[Value, list[Value]])
     """What a value is given on to, over these ways."""
     changed: list[Value] = field(default_factory=list[Value])
@@ -114,7 +112,7 @@ class ConstantFlow:
             if source in self.known:
                 self.meet(target, self.known[source])
 
-    def opens(self, instruction: Instruction, way: int) -> bool:
+    def opens(self, instruction: Instruction, way: Hashable) -> bool:
         """Whether this way of `instruction` is found only now."""
         is_new = (instruction, way) not in self.opened
         self.opened.add((instruction, way))
@@ -136,16 +134,12 @@ class ConstantFlow:
     def visit(self, instruction: Instruction) -> None:
         """What follows from what is known of the operands."""
         match instruction.op:
-            case If():
-                self.choice(instruction)
-            case While():
-                self.repetition(instruction)
-            case For():
-                self.count(instruction)
+            case Structured():
+                self.enter(instruction)
             case Yield():
                 owner = self.owners.get(self.homes[instruction])
-                if owner is not None and isinstance(owner.op, While):
-                    self.enqueue(owner)  # whose condition it may be
+                if owner is not None and isinstance(owner.op, Structured):
+                    self.enqueue(owner)  # which it may decide about
             case Branch() | Conditional() | BranchEnum():
                 self.branch(instruction)
             case _:
@@ -218,62 +212,29 @@ class ConstantFlow:
         constant = self.known.get(value)
         return constant.splat_value() if isinstance(constant, Literal) else None
 
-    def enter(self, region: Region, given: Sequence[Value], *, skipped: int = 0) -> None:
-        """A body is reached; its arguments, the first `skipped` left out, are what is `given`."""
-        self.give(given, region.entry.arguments[skipped:])
-        self.reach(region.entry)
-
-    def choice(self, instruction: Instruction) -> None:
-        """An `if`: the bodies that its condition allows."""
-        condition = instruction.operands[0]
-        if condition not in self.known:
-            return
-        truth = self.number(condition)
-        for way, when in enumerate((True, False)):
-            if (truth is None or truth is when) and self.opens(instruction, way):
-                region = instruction.regions[way]
-                self.enter(region, instruction.operands[1:])
-                self.give(yields_of(region), instruction.results)
-
-    def repetition(self, loop: Instruction) -> None:
-        """A `while`: its condition, its body if that may hold, and what follows if it may not."""
-        test, body = loop.regions
-        if self.opens(loop, 0):
-            self.enter(test, loop.operands)
-        (condition,) = yields_of(test)
-        if condition not in self.known:
-            return
-        truth = self.number(condition)
-        if truth is not False and self.opens(loop, 1):
-            # the condition and the body take the same
-            self.give(yields_of(body), test.entry.arguments)
-            self.enter(body, test.entry.arguments)
-        if truth is not True and self.opens(loop, 2):
-            self.give(test.entry.arguments, loop.results)
-
-    def count(self, loop: Instruction) -> None:
-        """A `for`: its body if there may be a round, and what was carried in if there may be none."""
-        (body,) = loop.regions
-        carried = carried_of(loop)
-        count = carried.stop - carried.start
-        if self.opens(loop, 0):
-            for stack in loop.results[count:]:
-                self.meet(stack, None)
-        if any(bound not in self.known for bound in loop.operands[:2]):
-            return
-        lower, upper = map(self.number, loop.operands[:2])
-        trips = upper - lower if lower is not None and upper is not None else None
-        if trips is None or trips > 0:
-            index = body.entry.arguments[0]
-            once = lower is not None and trips == 1
-            self.meet(index, splat(index.tensor, lower) if once else None)
-            if self.opens(loop, 1):
-                self.enter(body, loop.operands[carried.start :], skipped=1)
-                yielded = yields_of(body)[:count]
-                self.give(yielded, body.entry.arguments[1:])
-                self.give(yielded, loop.results)
-        if (trips is None or trips <= 0) and self.opens(loop, 2):
-            self.give(loop.operands[carried], loop.results)
+    def enter(self, instruction: Instruction) -> None:
+        """A structured instruction: the bodies that its deciders allow, and what becomes what on the way."""
+        op = instruction.op
+        assert isinstance(op, Structured)
+        deciders = op.deciders(instruction)
+        are_known = all(decider in self.known for decider in deciders)
+        numbers = [self.number(decider) for decider in deciders]
+        for path in op.possible_paths(*numbers) if are_known else op.certain:
+            if not self.opens(instruction, path):
+                continue
+            for source, target in passed_along(instruction, path):
+                self.give([source], [target])
+            start, end = path
+            if end is not None:
+                self.reach(instruction.regions[end].entry)
+            for flow in (
+                flows_in(instruction, Role.INDEX) if start is not None and end is not None else ()
+            ):
+                for index in arguments_of_bodies(instruction, flow):
+                    self.meet(index, None)  # another one in each iteration
+        if self.opens(instruction, Role.STACKED):
+            for flow in flows_in(instruction, Role.STACKED):
+                self.meet(instruction.results[flow.result or 0], None)
 
 
 def _folded(instruction: Instruction, literals: Sequence[Literal]) -> Known:

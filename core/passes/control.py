@@ -5,15 +5,25 @@ Inner bodies are looked at before those around them, and everything again until 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import replace_uses, resolve, walk_blocks
-from ..ops import For, If, Literal, Not, Structured, While, splat
-from ..ops.control import carried_of
+from ..ops import If, Literal, Not, Structured, splat
+from ..ops.flows import (
+    Role,
+    arguments_of_bodies,
+    flows_in,
+    flows_of,
+    keep_flows,
+    passed_along,
+    sources_of,
+    yields_of_bodies,
+)
+from ..ops.literal import number_of
 from ..types import TensorType
-from .reshape import carried_count, keep_results, yields_of
 
 
 def choose_bodies(region: Region) -> bool:
@@ -91,49 +101,39 @@ class _Laws:
     # which body runs
 
     def _chosen(self, b: Builder, instruction: Instruction) -> bool:
-        operands = instruction.operands
-        match instruction.op:
-            case If():
-                truth = self._number(operands[0])
-                if truth is None:
-                    return False
-                self._splice(b, instruction.regions[0 if truth else 1], operands[1:], instruction)
-            case While():
-                test = instruction.regions[0]
-                if self._number(yields_of(test)[0]) is not False:
-                    return False
-                # what is carried stays as it was, after the condition has been computed once
-                self._splice(b, test, operands, None)
-                self._replace(instruction.results, operands[: len(instruction.results)])
-            case For(stacked=stacked):
-                lower, upper = map(self._number, operands[:2])
-                if lower is None or upper is None or lower < upper:
-                    return False
-                types = [type for type in stacked if isinstance(type, TensorType)]
-                if any(type.shape[0] for type in types):
-                    return False  # there should have been iterations: not for us to say
-                empty = [b.emit(splat(type, 0)) for type in types]
-                self._replace(instruction.results, [*operands[carried_of(instruction)], *empty])
-            case _:
-                return False
+        """Put the bodies that are known to run, each once, in the place of the instruction; whether it is known."""
+        op = instruction.op
+        assert isinstance(op, Structured)
+        paths = list(op.possible_paths(*map(self._number, op.deciders(instruction))))
+        after = dict(paths)
+        if len(after) < len(paths):
+            return False  # it may go on in several ways
+        order: list[int | None] = [None]
+        while (following := after[order[-1]]) is not None:
+            if following in order:
+                return False  # it runs again
+            order.append(following)
+        order.append(None)
+        stacked = flows_in(instruction, Role.STACKED)
+        if any(flow.type.shape[0] for flow in stacked if isinstance(flow.type, TensorType)):
+            return False  # there should have been iterations: not for us to say
+        for path in pairwise(order):
+            self._replace(passed_along(instruction, path))
+            if path[1] is not None:
+                b.block.instructions += instruction.regions[path[1]].entry.instructions[:-1]
+        empty = [
+            (b.emit(splat(f.type, 0)), f.result) for f in stacked if isinstance(f.type, TensorType)
+        ]
+        self._replace((value, instruction.results[k]) for value, k in empty if k is not None)
         return True
 
     def _number(self, value: Value) -> int | bool | None:
-        op = self.now(value).op
-        number: int | bool | None = op.splat_value() if isinstance(op, Literal) else None
+        number: int | bool | None = number_of(self.now(value))
         return number
 
-    def _splice(
-        self, b: Builder, body: Region, given: Sequence[Value], whole: Instruction | None
-    ) -> None:
-        """Append a body, which gives the results of `whole`."""
-        self._replace(body.entry.arguments, given)
-        b.block.instructions += body.entry.instructions[:-1]
-        if whole is not None:
-            self._replace(whole.results, yields_of(body))
-
-    def _replace(self, old: Sequence[Value], new: Sequence[Value]) -> None:
-        for one, other in zip(old, new, strict=True):
+    def _replace(self, pairs: Iterable[tuple[Value, Value]]) -> None:
+        """Let the first value of each pair stand for the second."""
+        for other, one in pairs:
             value = self.now(other)
             if value.producer is not None and value.name is None:
                 value.name = one.name
@@ -142,27 +142,30 @@ class _Laws:
     # what does not depend on the instruction
 
     def _simplify(self, b: Builder, instruction: Instruction) -> bool:
-        known = self._branches(b, instruction) if isinstance(instruction.op, If) else None
-        if known is None:
-            known = self._invariants(instruction)
-        kept = [k for k in range(len(instruction.results)) if k not in known]
-        self._replace([instruction.results[k] for k in known], list(known.values()))
+        known = self._branches(b, instruction) or self._invariants(instruction)
         b.block.instructions.append(instruction)
-        keep_results(instruction, kept)
         is_empty = all(len(region.entry.instructions) == 1 for region in instruction.regions)
-        if isinstance(instruction.op, If) and not kept and is_empty:
+        self._replace((value, instruction.results[k]) for k, value in known.items())
+        keep_flows(instruction, [f for f in flows_of(instruction) if f.result not in known])
+        if isinstance(instruction.op, If) and not instruction.results and is_empty:
             b.block.instructions.pop()
             return True
         return bool(known)
 
     def _branches(self, b: Builder, instruction: Instruction) -> dict[int, Value]:
-        """The results of an `if` that are the same value, or literal, in both branches, or say which it is."""
-        condition, *given = instruction.operands
-        inside = [dict(zip(r.entry.arguments, given, strict=True)) for r in instruction.regions]
-        yields = [[self.now(x) for x in yields_of(region)] for region in instruction.regions]
+        """What is chosen between the same value, or literal, in all bodies, or says which body it was."""
         known: dict[int, Value] = {}
-        for k, pair in enumerate(zip(*yields, strict=True)):
-            one, other = (now.get(x) or x for now, x in zip(inside, pair, strict=True))
+        given = {
+            argument: instruction.operands[flow.operands[0]]
+            for flow in flows_in(instruction, Role.INPUT)
+            for argument in arguments_of_bodies(instruction, flow)
+        }
+        for flow in flows_in(instruction, Role.CHOSEN):
+            assert flow.result is not None
+            k, condition = flow.result, instruction.operands[0]
+            one, other = (
+                given.get(x) or x for x in map(self.now, yields_of_bodies(instruction, flow))
+            )
             first, second = one.op, other.op
             if one is other:
                 known[k] = self.now(one)
@@ -178,14 +181,12 @@ class _Laws:
 
     def _invariants(self, loop: Instruction) -> dict[int, Value]:
         """What a loop carries and never changes; its bodies use what is outside instead."""
-        first = carried_of(loop).start
-        skipped = isinstance(loop.op, For)
-        arguments = [region.entry.arguments[skipped:] for region in loop.regions]
         known: dict[int, Value] = {}
-        for k in range(carried_count(loop)):
-            value = self.now(yields_of(loop.regions[-1])[k])
-            initial = self.now(loop.operands[first + k])
-            if value is arguments[-1][k] or value is initial:
-                known[k] = initial
-                self._replace([inside[k] for inside in arguments], [initial] * len(arguments))
+        for flow in flows_in(loop, Role.CARRIED):
+            assert flow.result is not None
+            initial, value = map(self.now, sources_of(loop, flow))
+            arguments = arguments_of_bodies(loop, flow)
+            if value is arguments[-1] or value is initial:
+                known[flow.result] = initial
+                self._replace((initial, argument) for argument in arguments)
         return known

@@ -12,25 +12,15 @@ from ..ops import (
     Branch,
     BranchEnum,
     Conditional,
-    For,
-    If,
     Structured,
-    While,
     arguments_of,
 )
-from ..ops.control import carried_of
+from ..ops.flows import Flow, Role, flows_of, keep_flows, sources_of, targets_of
 from .base import FunctionPass
-from .reshape import (
-    carried_count,
-    inputs_of,
-    keep_arguments,
-    keep_inputs,
-    keep_results,
-    never_ends,
-    yields_of,
-)
+from .reshape import keep_arguments, never_ends
 
 _STAYS = Effect.WRITE | Effect.TRAP | Effect.CALL
+_ALWAYS = (Role.DECISION, Role.INDEX)
 
 
 @dataclass(frozen=True)
@@ -86,13 +76,17 @@ class _Needs:
     effects: Effects
     values: set[Value] = field(default_factory=set[Value])
     instructions: set[Instruction] = field(default_factory=set[Instruction])
-    carried: set[tuple[Instruction, int]] = field(default_factory=set[tuple[Instruction, int]])
+    flows: dict[Value, tuple[Instruction, Flow]] = field(
+        default_factory=dict[Value, "tuple[Instruction, Flow]"]
+    )
+    """The flow that a result of a structured instruction, or an argument of its bodies, belongs to."""
+    flowing: set[tuple[Instruction, int]] = field(default_factory=set[tuple[Instruction, int]])
+    """The numbers of the flows that are needed."""
     pending: list[Value | Instruction] = field(default_factory=list["Value | Instruction"])
-    owners: dict[Block, Instruction] = field(default_factory=dict[Block, Instruction])
-    """Whose body a block is."""
     arguments: dict[Value, tuple[Block, int]] = field(
         default_factory=dict[Value, "tuple[Block, int]"]
     )
+    """Where an argument of a block of the function itself stands."""
     before: dict[Block, list[tuple[Instruction, int]]] = field(
         default_factory=dict[Block, "list[tuple[Instruction, int]]"]
     )
@@ -105,17 +99,23 @@ class _Needs:
     def __post_init__(self) -> None:
         parents: dict[Instruction, Instruction | None] = {}
         found: set[Instruction] = set()
+        owners: dict[Block, Instruction] = {}
         for block in walk_blocks(self.region):
-            owner = self.owners.get(block)
-            for index, argument in enumerate(block.arguments):
-                self.arguments[argument] = block, index
+            owner = owners.get(block)
+            if owner is None:
+                self.arguments.update({x: (block, k) for k, x in enumerate(block.arguments)})
             for instruction in block.instructions:
                 for number, successor in enumerate(instruction.successors):
                     self.before.setdefault(successor, []).append((instruction, number))
                 if instruction.regions:
                     parents[instruction] = owner
                     for region in instruction.regions:
-                        self.owners.update(dict.fromkeys(region.blocks, instruction))
+                        owners.update(dict.fromkeys(region.blocks, instruction))
+                if isinstance(instruction.op, Structured):
+                    for flow in flows_of(instruction):
+                        self.flows.update(
+                            dict.fromkeys(targets_of(instruction, flow), (instruction, flow))
+                        )
                 if instruction.op.is_terminator:
                     if owner is None or not isinstance(owner.op, Structured):
                         self.stays.setdefault(owner, []).append(instruction)
@@ -156,64 +156,33 @@ class _Needs:
                 self._need_instruction(current)
 
     def _need_instruction(self, instruction: Instruction) -> None:
-        operands = instruction.operands
         match instruction.op:
             case Branch():
                 pass  # arguments are needed one by one
-            case If() | Conditional():
-                self.pending.append(operands[0])
-            case While():
-                self.pending += yields_of(instruction.regions[0])
-            case For():
-                self.pending += operands[:2]
+            case Conditional():
+                self.pending.append(instruction.operands[0])
+            case Structured():
+                for flow in flows_of(instruction):
+                    if flow.role in _ALWAYS:
+                        self._need_flow(instruction, flow)
             case _:
-                self.pending += operands
+                self.pending += instruction.operands
         self.pending += self.stays.get(instruction, [])
 
     def _need_value(self, value: Value) -> None:
-        producer, index = value.producer, value.index
-        if producer is None:
-            if value in self.arguments:
-                self._need_argument(*self.arguments[value])
-            return
-        self.pending.append(producer)
-        match producer.op:
-            case If():
-                self.pending += [yields_of(region)[index] for region in producer.regions]
-            case While():
-                self._need_carried(producer, index)
-            case For():
-                if index < carried_count(producer):
-                    self._need_carried(producer, index)
-                else:
-                    self.pending.append(yields_of(producer.regions[0])[index])
-            case _:
-                pass
-
-    def _need_argument(self, block: Block, index: int) -> None:
-        owner = self.owners.get(block)
-        if owner is None:
+        if value.producer is not None:
+            self.pending.append(value.producer)
+        if value in self.flows:
+            self._need_flow(*self.flows[value])
+        elif value in self.arguments:
+            block, index = self.arguments[value]
             for terminator, number in self.before.get(block, ()):
                 self.pending += arguments_of(terminator, number)[index : index + 1]
-            return
-        match owner.op:
-            case If():
-                self.pending.append(owner.operands[1 + index])
-            case While() | For():
-                # the first argument of a `for` is the index, the bounds are two operands
-                position = index - isinstance(owner.op, For)
-                if 0 <= position < carried_count(owner):
-                    self._need_carried(owner, position)
-                elif position >= 0:
-                    self.pending.append(owner.operands[carried_of(owner).start + position])
-            case _:
-                pass
 
-    def _need_carried(self, loop: Instruction, index: int) -> None:
-        if (loop, index) not in self.carried:
-            self.carried.add((loop, index))
-            self.pending.append(loop.operands[carried_of(loop).start + index])
-            self.pending.append(yields_of(loop.regions[-1])[index])
+    def _need_flow(self, instruction: Instruction, flow: Flow) -> None:
+        if (instruction, flow.number) not in self.flowing:
+            self.flowing.add((instruction, flow.number))
+            self.pending += sources_of(instruction, flow)
 
     def sweep(self) -> bool:
         """Remove the rest; whether there was any."""
@@ -226,25 +195,12 @@ class _Needs:
                 changed = True
             for instruction in kept:
                 if isinstance(instruction.op, Structured):
-                    changed = self._shrink(instruction) or changed
+                    flows = flows_of(instruction)
+                    needed = [f for f in flows if (instruction, f.number) in self.flowing]
+                    changed = keep_flows(instruction, needed) or changed
         for block in self.region.blocks[1:]:
             before = self.before.get(block, [])
             if not any(isinstance(terminator.op, BranchEnum) for terminator, _ in before):
                 kept_arguments = [k for k, x in enumerate(block.arguments) if x in self.values]
                 changed = keep_arguments(block, before, kept_arguments) or changed
         return changed
-
-    def _shrink(self, instruction: Instruction) -> bool:
-        """Remove the results and inputs of a structured op that are not needed."""
-        given = [inputs_of(instruction, region) for region in instruction.regions]
-        inputs = [
-            k for k, xs in enumerate(zip(*given, strict=True)) if not self.values.isdisjoint(xs)
-        ]
-        changed = keep_inputs(instruction, inputs)
-        count = 0 if isinstance(instruction.op, If) else carried_count(instruction)
-        results = [
-            k
-            for k, result in enumerate(instruction.results)
-            if ((instruction, k) in self.carried if k < count else result in self.values)
-        ]
-        return keep_results(instruction, results) or changed

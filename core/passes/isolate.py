@@ -9,13 +9,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
 from ..ir import Block, Function, Instruction, Value
 from ..ir.surgery import make_instruction
-from ..ops import For, If, Literal, Structured, While
+from ..ops import Literal, Structured
+from ..ops.flows import Role, add_flows, arguments_of_bodies
 from .base import FunctionPass
 
 
@@ -59,10 +60,12 @@ def _close(instruction: Instruction) -> bool:
         v for values in captured for v in values if not isinstance(v.op, Literal)
     )
     if wanted:
-        op = instruction.op
-        assert isinstance(op, If | While | For)
-        _add_inputs(instruction, blocks, list(wanted))
-        instruction.op = replace(op, inputs=op.inputs + len(wanted))
+        names: dict[Block, dict[Value, Value]] = {block: {} for block in blocks}
+        for flow, value in zip(add_flows(instruction, Role.INPUT, [*wanted]), wanted, strict=True):
+            for argument, block in zip(arguments_of_bodies(instruction, flow), blocks, strict=True):
+                names[block][value] = argument
+        for block in blocks:
+            _rename(block, names[block])
     return any(captured)
 
 
@@ -86,14 +89,6 @@ def _copy_literals(block: Block, literals: Iterable[Value]) -> None:
         copies[value] = made[-1].result
     _rename(block, copies)
     block.instructions[:0] = made
-
-
-def _add_inputs(instruction: Instruction, blocks: Iterable[Block], wanted: list[Value]) -> None:
-    instruction.operands = (*instruction.operands, *wanted)
-    for block in blocks:
-        arguments = [Value(value.type, value.name) for value in wanted]
-        block.arguments += arguments
-        _rename(block, dict(zip(wanted, arguments, strict=True)))
 
 
 def _rename(block: Block, names: dict[Value, Value]) -> None:

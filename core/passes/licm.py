@@ -10,8 +10,9 @@ from typing import ClassVar
 from ..analysis import Analyses, Analysis, Effects
 from ..ir import Block, Effect, Function, Instruction, Region, Value
 from ..ir.surgery import replace_uses, walk_blocks
-from ..ops import For, If, Literal, While
-from ..ops.control import carried_of
+from ..ops import Structured
+from ..ops.flows import Role, arguments_of_bodies, flows_in, operands_of
+from ..ops.literal import number_of
 from .base import FunctionPass
 
 MOST_ROUNDS = 1 << 16
@@ -70,10 +71,10 @@ class _Motion:
             return
         result: list[Instruction] = []
         for instruction in block.instructions:
-            if isinstance(instruction.op, While | For):
+            if isinstance(instruction.op, Structured) and instruction.op.is_loop:
                 given = dict(_inputs(instruction))
-                for region in instruction.regions:
-                    is_certain = _runs_certainly(instruction, region)
+                for number, region in enumerate(instruction.regions):
+                    is_certain = _runs_certainly(instruction, number)
                     found = self.take_out(region.entry, given, is_certain=is_certain)
                     # outside, what was given to the body is known by its own name
                     replace_uses(Region([Block([], found)]), given)
@@ -141,10 +142,9 @@ class _Motion:
 
 def _inputs(loop: Instruction) -> Iterator[tuple[Value, Value]]:
     """The arguments of bodies that are the same in every iteration, with what they are."""
-    given = loop.operands[carried_of(loop).stop :]
-    for region in loop.regions:
-        arguments = region.entry.arguments
-        yield from zip(arguments[len(arguments) - len(given) :], given, strict=True)
+    for flow in flows_in(loop, Role.INPUT):
+        (given,) = operands_of(loop, flow)
+        yield from ((argument, given) for argument in arguments_of_bodies(loop, flow))
 
 
 def _is_constant(instruction: Instruction) -> bool:
@@ -152,35 +152,33 @@ def _is_constant(instruction: Instruction) -> bool:
 
 
 def _trips(instruction: Instruction) -> int | None:
-    """How often a body is run: once that of a choice; None if a loop does not say."""
-    match instruction.op:
-        case If():
-            return 1
-        case For():
-            lower, upper = (x.op for x in instruction.operands[:2])
-            if isinstance(lower, Literal) and isinstance(upper, Literal):
-                return int(max(upper.splat_value() - lower.splat_value(), 0))
-            return None
-        case _:
-            return None
+    """How often the bodies are run at most; None if a loop does not say."""
+    op = instruction.op
+    return (
+        op.trips(*map(number_of, op.deciders(instruction))) if isinstance(op, Structured) else None
+    )
 
 
-def _runs_certainly(loop: Instruction, region: Region) -> bool:
+def _runs_certainly(loop: Instruction, body: int) -> bool:
     """Whether this body of a loop is run at least once: the condition of a `while` always is."""
-    if isinstance(loop.op, While):
-        return region is loop.regions[0]
-    return bool(_trips(loop))
+    op = loop.op
+    assert isinstance(op, Structured)
+    return (None, body) in op.certain or bool(_trips(loop))
 
 
 def _can_fail(instruction: Instruction) -> bool:
     """Whether it could be an error to run it: of a `for` that stacks, whether it has the wrong number of iterations."""
     op = instruction.op
-    if isinstance(op, For) and op.stacked:
+    if isinstance(op, Structured):
         trips = _trips(instruction)
-        return any(x.tensor.shape[0] != trips for x in instruction.results[-len(op.stacked) :])
+        return any(
+            trips != instruction.results[flow.result or 0].tensor.shape[0]
+            for flow in flows_in(instruction, Role.STACKED)
+        )
     return op.can_fail()
 
 
 def _may_not_end(instruction: Instruction) -> bool:
     """Loops, and calls of what may loop or call itself; inlining shows what is inside of calls."""
-    return isinstance(instruction.op, While) or bool(instruction.op.effect & Effect.CALL)
+    op = instruction.op
+    return (isinstance(op, Structured) and not op.ends) or bool(op.effect & Effect.CALL)

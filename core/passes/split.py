@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import replace_uses, walk_blocks
@@ -13,13 +12,10 @@ from ..ops import (
     BranchEnum,
     Conditional,
     Extract,
-    For,
-    If,
     Structured,
-    While,
     arguments_of,
 )
-from ..ops.control import carried_of
+from ..ops.flows import flows_of
 from ..types import StructType, TupleType, Type, elements_of
 
 
@@ -67,22 +63,18 @@ def _is_split(instruction: Instruction) -> bool:
 
 def _split(b: Builder, old: Instruction, replaced: dict[Value, Value]) -> None:
     """Append a structured instruction with leaves for all it passes on, and what stands for its results."""
-    op, operands = old.op, old.operands
-    assert isinstance(op, If | While | For)
-    first_input = len(operands) - op.inputs
-    fixed = 1 if isinstance(op, If) else carried_of(old).start
-    carried = [leaf for x in operands[fixed:first_input] for leaf in taken_apart(b, x)]
-    inputs = [leaf for x in operands[first_input:] for leaf in taken_apart(b, x)]
+    op = old.op
+    assert isinstance(op, Structured)
+    flows = flows_of(old)
+    roles = [(flow.role, leaf) for flow in flows for _, leaf in leaves_of(flow.type)]
+    operands = [leaf for x in old.operands for leaf in taken_apart(b, x)]
     for region in old.regions:
         split_arguments(region.entry, replaced)
         terminator = region.entry.instructions.pop()
         inside = Builder(region.entry, terminator.location)
         yields = [leaf for x in terminator.operands for leaf in taken_apart(inside, x)]
         inside.emit_many(terminator.op, yields)
-    op = replace(op, inputs=len(inputs))
-    if isinstance(op, If):
-        op = replace(op, results=tuple(leaf for t in op.results for _, leaf in leaves_of(t)))
-    results = iter(b.emit_many(op, (*operands[:fixed], *carried, *inputs), old.regions))
+    results = iter(b.emit_many(op.with_roles(roles), operands, old.regions))
     for result in old.results:
         if _parts(result.type) is None:
             replaced[result] = leaf = next(results)

@@ -10,7 +10,7 @@ from ..analysis import Analyses, Analysis
 from ..ir import Block, Function, Instruction, Op, Region, Value
 from ..ir.surgery import walk
 from ..ops import AllocateHeap, AllocateStack, Deallocate, ElementPointer, Offset
-from ..ops.literal import splat_of
+from ..ops.literal import number_of
 from ..types import tensor_bytes
 from .base import FunctionPass
 
@@ -74,7 +74,7 @@ def _count(instruction: Instruction) -> int | None:
     """How many values are allocated, if that is known."""
     if not isinstance(instruction.op, AllocateHeap):
         return None
-    count: int | None = splat_of(instruction.operands[0])
+    count: int | None = number_of(instruction.operands[0])
     return count if count is not None and count >= 1 else None
 
 

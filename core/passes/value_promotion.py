@@ -26,11 +26,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
-from ..errors import InternalError
 from ..ir import Block, Builder, Function, Instruction, Region, Value
 from ..ir.nested import Nested, run_nested
 from ..ir.surgery import replace_uses, resolve, walk
-from ..ops import AllocateStack, For, If, Load, Store, Structured, Undefined, While
+from ..ops import AllocateStack, Load, Store, Structured, Undefined
+from ..ops.flows import add_flows, add_yields
 from .base import FunctionPass
 
 
@@ -76,11 +76,13 @@ def _cells(body: Region, uses: Mapping[Value, Sequence[Instruction]]) -> set[Val
     }
     # a condition yields nothing but whether to go on
     for instruction in walk(body):
-        if isinstance(instruction.op, While):
-            inside = list(walk(instruction.regions[0]))
-            made = {result for i in inside for result in i.results}
-            stored = {i.operands[1] for i in inside if isinstance(i.op, Store)}
-            cells -= stored - made
+        op = instruction.op
+        for number, region in enumerate(instruction.regions):
+            if isinstance(op, Structured) and number not in op.layouts[op.updated].yields:
+                inside = list(walk(region))
+                made = {result for i in inside for result in i.results}
+                stored = {i.operands[1] for i in inside if isinstance(i.op, Store)}
+                cells -= stored - made
     return cells
 
 
@@ -157,54 +159,20 @@ class _Promotion:
         """Give the instruction the cells that it stores to: as operands of a loop, and as results."""
         cells = list(self.stored[instruction])
         before = [self.current[cell] for cell in cells]
-        place = _widen(instruction, before)
-        for region in instruction.regions:
+        op = instruction.op
+        assert isinstance(op, Structured)
+        flows = add_flows(instruction, op.updated, before)
+        for number, region in enumerate(instruction.regions):
             self.current.update(zip(cells, before, strict=True))
-            if not isinstance(instruction.op, If):
-                arguments = _add_arguments(instruction, region.entry, before)
-                self.current.update(zip(cells, arguments, strict=True))
+            for cell, flow in zip(cells, flows, strict=True):
+                for body, position in flow.arguments:
+                    if body == number:
+                        self.current[cell] = region.entry.arguments[position]
             yield self.block(region.entry)
-            if not _is_condition(instruction, region):
-                ending = region.entry.terminator
-                yielded = list(ending.operands)
-                yielded[place:place] = [self.current[cell] for cell in cells]
-                ending.operands = tuple(resolve(self.replaced, value) for value in yielded)
-        results = instruction.results[place : place + len(cells)]
-        self.current.update(zip(cells, results, strict=True))
-
-
-def _is_condition(instruction: Instruction, region: Region) -> bool:
-    return isinstance(instruction.op, While) and region is instruction.regions[0]
-
-
-def _widen(instruction: Instruction, more: Sequence[Value]) -> int:
-    """Make room for `more` among the operands of a loop and among the results; where these begin."""
-    op = instruction.op
-    types = tuple(value.type for value in more)
-    place = len(instruction.results)
-    match op:
-        case If():
-            instruction.op = If((*op.results, *types), op.inputs)
-        case While() | For():
-            place -= len(op.stacked) if isinstance(op, For) else 0
-            end = len(instruction.operands) - op.inputs
-            operands = instruction.operands
-            instruction.operands = (*operands[:end], *more, *operands[end:])
-        case _:
-            raise InternalError(f"{op.name} is no choice and no loop")
-    results = list(instruction.results)
-    results[place:place] = [Value(value.type, value.name, instruction) for value in more]
-    for index, result in enumerate(results):
-        result.index = index
-    instruction.results = tuple(results)
-    return place
-
-
-def _add_arguments(instruction: Instruction, body: Block, more: Sequence[Value]) -> list[Value]:
-    """Arguments for what a loop carries in addition, before those that are the same in every iteration."""
-    op = instruction.op
-    assert isinstance(op, Structured)
-    new = [Value(value.type, value.name) for value in more]
-    end = len(body.arguments) - op.inputs
-    body.arguments[end:end] = new
-    return new
+            yielded = [resolve(self.replaced, self.current[cell]) for cell in cells]
+            add_yields(instruction, number, flows, yielded)
+            ending = region.entry.terminator
+            ending.operands = tuple(resolve(self.replaced, value) for value in ending.operands)
+        for cell, flow in zip(cells, flows, strict=True):
+            assert flow.result is not None
+            self.current[cell] = instruction.results[flow.result]

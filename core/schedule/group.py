@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ..compute.bodies import base_of, needs_no_code
+from ..compute.bodies import base_of
 from ..ir import Instruction, Value
 from ..ops.nest import Affine, Index, Nest
 from ..types import TensorType
@@ -70,7 +70,7 @@ class _Grouping:
     def take(self, step: Step) -> None:
         """Put one step where it belongs."""
         bases = {base_of(operand) for operand in step.instruction.operands}
-        is_alias = needs_no_code(step.instruction.op)
+        is_alias = step.instruction.op.needs_no_code
         if not self.members:
             if self._may_open(step):
                 self._join(step)

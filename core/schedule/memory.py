@@ -18,9 +18,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..compute.address import address
-from ..compute.bodies import base_of, needs_no_code, replaced_inputs
-from ..ir import Builder, Instruction, Value
-from ..ops.control import For, If, While, carried_of
+from ..compute.bodies import base_of, replaced_flows
+from ..ir import Builder, Instruction, Place, Value
+from ..ir.placement import arena, output, register
+from ..ops.flows import Structured
 from ..ops.movement import ShapeCast
 from ..ops.nest import (
     Access,
@@ -29,9 +30,8 @@ from ..ops.nest import (
     build_nest,
     identity_access,
 )
-from ..types import TensorType
 from .arena import Arena
-from .ops import Place, arena, output, register
+from .ops import makes_buffers
 
 
 def own_outputs(b: Builder, returned: Sequence[Value]) -> list[Value]:
@@ -126,14 +126,6 @@ def plan_memory(
     return MemoryPlan(plan.places, found, corrections)
 
 
-def makes_buffers(instruction: Instruction) -> bool:
-    """Whether the results of the instruction need memory of their own."""
-    op = instruction.op
-    return not (op.is_terminator or needs_no_code(op)) and all(
-        isinstance(result.type, TensorType) for result in instruction.results
-    )
-
-
 def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bool:
     """Whether the buffer of base `operand`, dead afterwards, can hold `result` from the start.
 
@@ -141,7 +133,7 @@ def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bo
     the bodies of a structured op have been planned for that (`Body.replaced`).
     """
     op = instruction.op
-    if isinstance(op, If | While | For):
+    if isinstance(op, Structured):
         return replaced_operands(instruction)[result.index] is operand
     if not isinstance(op, Nest) or operand.tensor.dtype.bytes != result.tensor.dtype.bytes:
         return False
@@ -162,15 +154,9 @@ def replaced_operands(instruction: Instruction) -> list[Value | None]:
     The base of what a loop carries, or of the input that a body of an `if` yields there; and it is no other operand.
     """
     bases = [base_of(x) for x in instruction.operands]
-    found: list[Value | None]
-    if isinstance(instruction.op, If):
-        inputs = replaced_inputs(instruction)
-        found = [None if number is None else bases[1 + number] for number in inputs]
-    else:
-        found = list(bases[carried_of(instruction)])
     counts = Counter(bases)
-    found = [base if base is not None and counts[base] == 1 else None for base in found]
-    return found + [None] * (len(instruction.results) - len(found))
+    found = [None if f is None else bases[f.operands[0]] for f in replaced_flows(instruction)]
+    return [base if base is not None and counts[base] == 1 else None for base in found]
 
 
 @dataclass(frozen=True)
@@ -219,7 +205,7 @@ class _Lives:
         made row by row, or that no other member reads.
         """
         instruction, group = self.instructions[position], self.groups[position]
-        if isinstance(instruction.op, If | While | For):
+        if isinstance(instruction.op, Structured):
             if instruction not in self.replaced:
                 self.replaced[instruction] = replaced_operands(instruction)
             base = self.replaced[instruction][result.index]

@@ -1,8 +1,8 @@
 """The ops of stage schedule: nests and products with every decision made, ready to emit.
 
 A block of a scheduled function is a straight list of `literal`, `shapeCast` (an alias of the same bytes), `loops`,
-`gemm`, library ops, calls and structured ops, and `return` or `yield`.  Each op that makes a buffer says where
-the buffer lies.
+`gemm`, library ops, calls and structured ops, and `return` or `yield`.  Where the buffers that an instruction makes
+lie is said beside it (`ir.placement`).
 """
 
 from __future__ import annotations
@@ -12,56 +12,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from ..compute.ops import Call, CallAddress, MatrixProduct, flipped
+from ..compute.ops import MatrixProduct, flipped
 from ..ir.graph import Instruction, Op, Pure
-from ..ir.stage import Stage, Stages
-from ..ops.bytes import AddressOf, AllocateBytes, FunctionAddress, ReadBytes
 from ..ops.combinator import Combinator
-from ..ops.control import For, If, While
 from ..ops.nest import Nest, Output
 from ..ops.scan import Scan
 from ..types import Array, DType, TensorType
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a buffer lies: `offset` bytes into the arena, in result number `output`, or in a variable.
-
-    `arena 4096`, `output 0` or `register 2`; offsets are multiples of 64.  In a body, the arena is the frame that the
-    structured op gives it, and `output k` is where its k-th yielded value belongs: the buffer of result k, or an
-    element of a stacked result.  Registers hold scalars; their numbers are those of one block.
-    """
-
-    space: str
-    offset: int
-
-    def __str__(self) -> str:
-        return f"{self.space} {self.offset}"
-
-
-def arena(offset: int) -> Place:
-    """`offset` bytes into the program's arena."""
-    return Place("arena", offset)
-
-
-def output(number: int) -> Place:
-    """The buffer of result `number`."""
-    return Place("output", number)
-
-
-def register(number: int) -> Place:
-    """Variable `number` of the block."""
-    return Place("register", number)
-
-
-class Scheduled(Op):
-    """The form of what only this stage has: its results have places."""
-
-    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
+def makes_buffers(instruction: Instruction) -> bool:
+    """Whether the results of the instruction need memory of their own."""
+    op = instruction.op
+    return not (op.is_terminator or op.needs_no_code) and all(
+        isinstance(result.type, TensorType) for result in instruction.results
+    )
 
 
 @dataclass(frozen=True)
-class Loops(Scheduled, Nest):
+class Loops(Nest):
     """A nest whose loops are decided.
 
     `order` lists the axes, outermost loop first.  `vector` is the axis whose loop steps by `lanes`
@@ -74,17 +42,16 @@ class Loops(Scheduled, Nest):
     points a block has (0 at other loops); the later loop is over the points of one block.  Reductions start
     afresh inside of the innermost loop over blocks, and what a block came to is joined to the total behind
     it: where they are `compensated`, sums of floats without losing what rounding cuts off (`sums`).
-    `corrections` are the places of what was cut off from sums that are accumulated in memory, one per output
-    that `compensated_outputs` lists.
+    Its scratch buffers are for what was cut off from sums that are accumulated in memory, one per output that
+    `compensated_outputs` lists: those over rows, and the outputs `scattered`, whose indices are read.
     """
 
     name: ClassVar[str] = "loops"
     syntax: ClassVar[str] = (
-        "loops {extents} [of {operands*}] [reading {accesses}] writing {outputs} into {places} "
+        "loops {extents} [of {operands*}] [reading {accesses}] writing {outputs} "
         "[order {order}] [vector {vector} by {lanes}] [accumulators {accumulators}] [group {group}] "
-        "[blocks {blocks}] [compensated {compensated}] [corrections {corrections}]"
+        "[blocks {blocks}] [compensated {compensated}] [scattered {scattered}]"
     )
-    places: tuple[Place, ...] = ()
     order: tuple[int, ...] = ()
     vector: int = -1
     lanes: int = 1
@@ -92,14 +59,19 @@ class Loops(Scheduled, Nest):
     group: int = -1
     blocks: tuple[int, ...] = ()
     compensated: bool = False
-    corrections: tuple[Place, ...] = ()
+    scattered: tuple[int, ...] = ()
 
     def nanoseconds(self, instruction: Instruction) -> float:
         return super().nanoseconds(instruction) / self.lanes
 
 
 def compensated_outputs(op: Loops) -> tuple[int, ...]:
-    """The sums that are accumulated in memory with compensation."""
+    """The sums that are accumulated in memory with compensation: those over rows, then scattered ones."""
+    return (*corrected_rows(op), *op.scattered)
+
+
+def corrected_rows(op: Loops) -> tuple[int, ...]:
+    """The sums over rows that are accumulated in memory with compensation."""
     return accumulated_sums(op, op.order) if op.compensated else ()
 
 
@@ -149,26 +121,23 @@ def blas_nanoseconds(products: int, dtype: DType) -> int:
 
 
 @dataclass(frozen=True)
-class Gemm(Scheduled, Pure):
+class Gemm(Pure):
     """A matrix product of the BLAS: C = op(A) · op(B), row-major, batched over leading axes.
 
     Shapes: a (…, m, k) or its transpose, b (…, k, n) or its transpose → (…, m, n).  Batch axes broadcast:
     a missing one, or one of extent 1, is reused for every product.
 
     With a `chunk`, the BLAS sums so many products at a time, and these sums are added with compensation: the sum so
-    far and what rounding has cut off from it lie one behind the other in `corrections`, for one matrix of the batch.
+    far and what rounding has cut off from it lie one behind the other in a scratch buffer, for one matrix of the batch.
     """
 
     name: ClassVar[str] = "gemm"
     syntax: ClassVar[str] = (
-        "gemm {a}, {b} into {place} [transposed {transpose_a}, {transpose_b}] "
-        "[chunk {chunk}] [corrections {corrections}]"
+        "gemm {a}, {b} [transposed {transpose_a}, {transpose_b}] [chunk {chunk}]"
     )
-    place: Place
     transpose_a: bool = False
     transpose_b: bool = False
     chunk: int = 0
-    corrections: tuple[Place, ...] = ()
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         return MatrixProduct(self.transpose_a, self.transpose_b).infer(a, b)
@@ -200,117 +169,17 @@ def is_one_product(op: Gemm | MatrixProduct, b: TensorType) -> bool:
 
 
 @dataclass(frozen=True)
-class ScheduledScan(Scheduled, Scan):
-    """A scan whose result has its place.
+class ScheduledScan(Scan):
+    """A scan whose order of additions is decided.
 
     With a `block`, so many elements at a time are added by themselves, to a sum of the blocks before that is kept with
     compensation.
     """
 
     name: ClassVar[str] = "scheduledScan"
-    syntax: ClassVar[str] = (
-        Scan.syntax.replace("scan", "scheduledScan", 1) + " into {place} [block {block}]"
-    )
-    place: Place = Place("arena", 0)
+    syntax: ClassVar[str] = Scan.syntax.replace("scan", "scheduledScan", 1) + " [block {block}]"
     block: int = 0
 
 
-@dataclass(frozen=True)
-class ScheduledCall(Scheduled, Call):
-    """A call whose results have their places."""
-
-    name: ClassVar[str] = "scheduledCall"
-    syntax: ClassVar[str] = "scheduledCall {callee} [of {arguments*}] as {type} [into {places}]"
-    places: tuple[Place, ...] = ()
-
-
-@dataclass(frozen=True)
-class ScheduledCallAddress(Scheduled, CallAddress):
-    """A call of a function at an address, whose results have their places."""
-
-    name: ClassVar[str] = "scheduledCallAddress"
-    syntax: ClassVar[str] = (
-        "scheduledCallAddress {function} [of {arguments*}] as {type} [into {places}]"
-    )
-    places: tuple[Place, ...] = ()
-
-
-@dataclass(frozen=True)
-class ScheduledReadBytes(Scheduled, ReadBytes):
-    """A read whose result has its place."""
-
-    name: ClassVar[str] = "scheduledReadBytes"
-    syntax: ClassVar[str] = "scheduledReadBytes {address} plus {offset} as {type} into {place}"
-    place: Place
-
-
-@dataclass(frozen=True)
-class ScheduledAllocateBytes(Scheduled, AllocateBytes):
-    """An allocation, with the place of the address."""
-
-    name: ClassVar[str] = "scheduledAllocateBytes"
-    syntax: ClassVar[str] = "scheduledAllocateBytes {count} until {owner} into {place}"
-    place: Place
-
-
-@dataclass(frozen=True)
-class ScheduledAddressOf(Scheduled, AddressOf):
-    """The address of a global variable, with its place."""
-
-    name: ClassVar[str] = "scheduledAddressOf"
-    syntax: ClassVar[str] = "scheduledAddressOf {symbol} of {bytes} into {place}"
-    place: Place
-
-
-@dataclass(frozen=True)
-class ScheduledFunctionAddress(Scheduled, FunctionAddress):
-    """The address of a function, with its place."""
-
-    name: ClassVar[str] = "scheduledFunctionAddress"
-    syntax: ClassVar[str] = "scheduledFunctionAddress {symbol} as {type} into {place}"
-    place: Place
-
-
-@dataclass(frozen=True)
-class ScheduledIf(Scheduled, If):
-    """An `if` whose results have their places; both bodies have their frame at `frame` of the arena around."""
-
-    name: ClassVar[str] = "scheduledIf"
-    syntax: ClassVar[str] = (
-        "scheduledIf {operands*} [given {inputs}] [giving {results}] [into {places}] [frame {frame}]"
-    )
-    places: tuple[Place, ...] = ()
-    frame: int = 0
-
-
-@dataclass(frozen=True)
-class ScheduledWhile(Scheduled, While):
-    """A `while` whose results have their places, where what is carried lies from the start."""
-
-    name: ClassVar[str] = "scheduledWhile"
-    syntax: ClassVar[str] = (
-        "scheduledWhile [of {operands*}] [given {inputs}] [into {places}] [frame {frame}]"
-    )
-    places: tuple[Place, ...] = ()
-    frame: int = 0
-
-
-@dataclass(frozen=True)
-class ScheduledFor(Scheduled, For):
-    """A `for` whose results have their places, where what is carried lies from the start."""
-
-    name: ClassVar[str] = "scheduledFor"
-    syntax: ClassVar[str] = (
-        "scheduledFor {operands*} [given {inputs}] [stacking {stacked}] [into {places}] [frame {frame}]"
-    )
-    places: tuple[Place, ...] = ()
-    frame: int = 0
-
-
-SCHEDULED: tuple[type[Op], ...] = (
-    *(Loops, Gemm, ScheduledScan),
-    *(ScheduledCall, ScheduledIf, ScheduledWhile, ScheduledFor),
-    *(ScheduledCallAddress, ScheduledReadBytes, ScheduledAllocateBytes),
-    *(ScheduledAddressOf, ScheduledFunctionAddress),
-)
+SCHEDULED: tuple[type[Op], ...] = (Loops, Gemm, ScheduledScan)
 """The ops that only this stage has."""

@@ -17,23 +17,10 @@ from collections.abc import Mapping, Sequence, Set
 from ..compute.bodies import Body, bodies_of, effectful_regions, live_instructions
 from ..compute.ops import Call, CallAddress, MatrixProduct
 from ..errors import InternalError
-from ..ir import Block, Builder, Function, Instruction, Module, Op, Region, Stage, Value
+from ..ir import Block, Builder, Function, Instruction, Module, Op, Placement, Region, Stage, Value
 from ..ops.aggregate import Aggregate
-from ..ops.bytes import (
-    BYTES,
-    AddressOf,
-    AllocateBytes,
-    CheckAddress,
-    FreeBytes,
-    FunctionAddress,
-    MoveBytes,
-    ReadBytes,
-    StopIf,
-    WriteBytes,
-)
-from ..ops.control import For, If, Structured, While
-from ..ops.literal import Literal
-from ..ops.movement import ShapeCast
+from ..ops.bytes import BYTES
+from ..ops.flows import Structured
 from ..ops.nest import Nest, Yield
 from ..ops.scan import Scan
 from ..ops.terminators import Return
@@ -45,23 +32,13 @@ from .memory import MemoryPlan, Returned, own_outputs, plan_memory, without_exch
 from .ops import (
     Gemm,
     Loops,
-    Place,
-    ScheduledAddressOf,
-    ScheduledAllocateBytes,
-    ScheduledCall,
-    ScheduledCallAddress,
-    ScheduledFor,
-    ScheduledFunctionAddress,
-    ScheduledIf,
-    ScheduledReadBytes,
     ScheduledScan,
-    ScheduledWhile,
-    accumulated_sums,
     compensated_outputs,
     is_folded,
+    makes_buffers,
     sizes_of,
 )
-from .sums import product_chunk, scan_block
+from .sums import product_chunk, scan_block, scattered_sums
 from .target import Target
 
 
@@ -88,24 +65,14 @@ def block_bytes(block: Block, sizes: Mapping[Region, int]) -> int:
     """How much of its arena a block uses; `sizes` has the same of the bodies inside."""
     needed = 0
     for instruction in block.instructions:
-        made = zip(instruction.results, places_of(instruction.op), strict=False)
-        if isinstance(instruction.op, Loops):
-            corrected = compensated_outputs(instruction.op)
-            op = instruction.op
-            times = 2 if is_folded(op.order, op.blocks) else 1
-            for number, place in zip(corrected, op.corrections, strict=True):
-                size = aligned(instruction.results[number].tensor.bytes)
-                needed = max(needed, place.offset + times * size)
-        for result, place in made:
+        op, placement = instruction.op, instruction.placement
+        for result, place in zip(instruction.results, placement.results, strict=False):
             if place.space == "arena":
                 needed = max(needed, place.offset + aligned(result.tensor.bytes))
-        if isinstance(instruction.op, Gemm):
-            m, n, _ = sizes_of(instruction.op, *(x.tensor for x in instruction.operands))
-            size = aligned(m * n * instruction.result.tensor.dtype.bytes)
-            for place in instruction.op.corrections:
-                needed = max(needed, place.offset + 2 * size)
-        if isinstance(instruction.op, ScheduledIf | ScheduledWhile | ScheduledFor):
-            needed = max(needed, instruction.op.frame + frame_bytes(instruction, sizes))
+        for place, size in zip(placement.scratch, scratch_bytes(op, instruction), strict=True):
+            needed = max(needed, place.offset + size)
+        if isinstance(op, Structured):
+            needed = max(needed, placement.frame + frame_bytes(instruction, sizes))
     return needed
 
 
@@ -114,19 +81,18 @@ def frame_bytes(instruction: Instruction, sizes: Mapping[Region, int]) -> int:
     return max(sizes[region] for region in instruction.regions)
 
 
-def places_of(op: Op) -> tuple[Place, ...]:
-    """Where the results of a scheduled op lie; nothing for aliases and literals."""
+def scratch_bytes(op: Op, instruction: Instruction) -> tuple[int, ...]:
+    """The sizes of the buffers that a scheduled `op` in the place of `instruction` works with."""
     match op:
-        case Loops() | ScheduledCall() | ScheduledIf() | ScheduledWhile() | ScheduledFor():
-            return op.places
-        case ScheduledCallAddress():
-            return op.places
-        case Gemm() | ScheduledScan():
-            return (op.place,)
-        case ScheduledReadBytes() | ScheduledAllocateBytes():
-            return (op.place,)
-        case ScheduledAddressOf() | ScheduledFunctionAddress():
-            return (op.place,)
+        case Loops():
+            times = 2 if is_folded(op.order, op.blocks) else 1
+            return tuple(
+                (1 if number in op.scattered else times) * aligned(op.outputs[number].type.bytes)
+                for number in compensated_outputs(op)
+            )
+        case Gemm() if op.chunk:
+            m, n, _ = sizes_of(op, *(operand.tensor for operand in instruction.operands))
+            return (2 * aligned(m * n * instruction.result.tensor.dtype.bytes),)
         case _:
             return ()
 
@@ -182,39 +148,18 @@ def _schedule_block(
     ]
     steps = group_nests(steps, target)
     instructions = [step.instruction for step in steps]
+    ops = [_decided(step) for step in steps]
     frames = {i: frame_bytes(i, sizes) for i in instructions if isinstance(i.op, Structured)}
     plan = plan_memory(
         instructions,
         [step.group for step in steps],
         _returned(body, block),
         frames,
-        {step.instruction: _corrections(step) for step in steps},
+        {i: scratch_bytes(op, i) for i, op in zip(instructions, ops, strict=True)},
         reserved=0 if body.owner else RESERVED,
         uses_registers=uses_registers,
     )
-    return _write_down(block, steps, plan)
-
-
-def _corrections(step: Step) -> tuple[int, ...]:
-    """The bytes that results of a nest need for what rounding cuts off from them."""
-    nest, plan = step.instruction.op, step.plan
-    if isinstance(nest, MatrixProduct):
-        m, n, _ = sizes_of(nest, *(operand.tensor for operand in step.instruction.operands))
-        dtype = step.instruction.result.tensor.dtype
-        return (2 * aligned(m * n * dtype.bytes),) if _product_chunk(step.instruction) else ()
-    if not isinstance(nest, Nest) or plan is None or not plan.compensated:
-        return ()
-    times = 2 if is_folded(plan.order, plan.blocks) else 1
-    return tuple(
-        times * aligned(nest.outputs[number].type.bytes)
-        for number in accumulated_sums(nest, plan.order)
-    )
-
-
-def _product_chunk(instruction: Instruction) -> int:
-    op = instruction.op
-    assert isinstance(op, MatrixProduct)
-    return product_chunk(*sizes_of(op, *(operand.tensor for operand in instruction.operands)))
+    return _write_down(block, instructions, ops, plan)
 
 
 def _returned(body: Body, block: Block) -> Returned:
@@ -260,31 +205,34 @@ def _return(b: Builder, instruction: Instruction, value: Value) -> None:
     b.emit_many(instruction.op, [value])
 
 
-def _write_down(block: Block, steps: Sequence[Step], plan: MemoryPlan) -> Block:
+def _write_down(
+    block: Block, instructions: Sequence[Instruction], ops: Sequence[Op], plan: MemoryPlan
+) -> Block:
     b = Builder(Block(list(block.arguments), name=block.name))
     known = {argument: argument for argument in block.arguments}
-    for step in steps:
-        instruction = step.instruction
+    for instruction, op in zip(instructions, ops, strict=True):
         b.location = instruction.location
-        op = _scheduled(step, plan)
         operands = [known[operand] for operand in instruction.operands]
-        results = b.emit_many(op, operands, instruction.regions)
+        places = [plan.places.get(result) for result in instruction.results]
+        placement = Placement(
+            tuple(p for p in places if p is not None) if makes_buffers(instruction) else (),
+            plan.corrections.get(instruction, ()),
+            plan.frames.get(instruction, 0),
+        )
+        results = b.emit_many(op, operands, instruction.regions, placement=placement)
         known.update(zip(instruction.results, results, strict=True))
     return b.block
 
 
-def _scheduled(step: Step, memory: MemoryPlan) -> Op:
-    found = [memory.places.get(result) for result in step.instruction.results]
-    frame = memory.frames.get(step.instruction, 0)
-    places = tuple(place for place in found if place is not None)
-    plan = step.plan
-    match step.instruction.op:
-        case Nest(extents, accesses, outputs) if plan is not None:
+def _decided(step: Step) -> Op:
+    """The op with what the schedule decides of it."""
+    instruction, plan = step.instruction, step.plan
+    match instruction.op:
+        case Nest(extents, accesses, outputs) as nest if plan is not None:
             return Loops(
                 extents,
                 accesses,
                 outputs,
-                places,
                 plan.order,
                 plan.vector,
                 plan.lanes,
@@ -292,36 +240,13 @@ def _scheduled(step: Step, memory: MemoryPlan) -> Op:
                 step.group,
                 plan.blocks,
                 plan.compensated,
-                memory.corrections.get(step.instruction, ()),
+                scattered_sums(instruction, nest),
             )
-        case MatrixProduct(transpose_a, transpose_b):
-            corrections = memory.corrections.get(step.instruction, ())
-            chunk = _product_chunk(step.instruction) if corrections else 0
-            return Gemm(places[0], transpose_a, transpose_b, chunk, corrections)
+        case MatrixProduct(transpose_a, transpose_b) as product:
+            sizes = sizes_of(product, *(operand.tensor for operand in instruction.operands))
+            return Gemm(transpose_a, transpose_b, product_chunk(*sizes))
         case Scan(combinator, axis, reverse, exclusive):
-            block = scan_block(combinator, step.instruction.result.tensor.dtype)
-            return ScheduledScan(combinator, axis, reverse, exclusive, places[0], block)
-        case Call(callee, type):
-            return ScheduledCall(callee, type, places)
-        case CallAddress(type):
-            return ScheduledCallAddress(type, places)
-        case ReadBytes(offset, type):
-            return ScheduledReadBytes(offset, type, places[0])
-        case AllocateBytes(owner):
-            return ScheduledAllocateBytes(owner, places[0])
-        case AddressOf(symbol, bytes):
-            return ScheduledAddressOf(symbol, bytes, places[0])
-        case FunctionAddress(symbol, type):
-            return ScheduledFunctionAddress(symbol, type, places[0])
-        case WriteBytes() | MoveBytes() | FreeBytes() | CheckAddress() | StopIf():
-            return step.instruction.op
-        case If(results, inputs):
-            return ScheduledIf(results, inputs, places, frame)
-        case While(inputs):
-            return ScheduledWhile(inputs, places, frame)
-        case For(stacked, inputs):
-            return ScheduledFor(stacked, inputs, places, frame)
-        case Literal() | ShapeCast() | Aggregate() | Return() | Yield():
-            return step.instruction.op
+            block = scan_block(combinator, instruction.result.tensor.dtype)
+            return ScheduledScan(combinator, axis, reverse, exclusive, block)
         case op:
-            raise InternalError(f"{op.name} cannot stand in stage compute")
+            return op

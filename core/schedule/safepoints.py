@@ -22,7 +22,7 @@ from ..analysis.cost import trip_count
 from ..compute.bodies import bodies_of
 from ..compute.ops import Call, CallAddress
 from ..ir import Block, Function, Instruction
-from ..ops.control import For, If, While
+from ..ops.flows import Structured
 
 LONG: Final = 2_000_000
 """Nanoseconds: below, nobody waits for a program, and giving up the GIL costs more than it gives."""
@@ -91,13 +91,13 @@ class Safepoints:
 
     def _pace_of(self, instruction: Instruction) -> _Pace:
         match instruction.op:
-            case If():
-                then, other = (self._blocks[region.entry] for region in instruction.regions)
-                longer = max(then.nanoseconds, other.nanoseconds)
-                return _Pace(_ITERATION + longer, then.polls or other.polls)
+            case Structured(is_loop=False):
+                bodies = [self._blocks[region.entry] for region in instruction.regions]
+                longest = max(body.nanoseconds for body in bodies)
+                return _Pace(_ITERATION + longest, any(body.polls for body in bodies))
             case Call() | CallAddress():
                 return _Pace(0.0, polls=True)
-            case For() | While():
+            case Structured():
                 pace = self._pace_of_loop(instruction)
                 if pace.polls or pace.nanoseconds > LONG:
                     self._long.add(instruction)
@@ -109,7 +109,7 @@ class Safepoints:
                 return _Pace(0.0 if computing is None else max(computing, moving))
 
     def _pace_of_loop(self, instruction: Instruction) -> _Pace:
-        trips = trip_count(instruction) if isinstance(instruction.op, For) else None
+        trips = trip_count(instruction)
         if trips is None:
             return _Pace(polls=True)
         body = self._blocks[instruction.regions[0].entry]

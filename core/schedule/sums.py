@@ -14,6 +14,8 @@ the next number:
 4. Sums accumulated in memory (a reduced loop outside of a kept one) take up a few rows at a time in registers, and
    add these to memory with compensation.  Where a row has more to it than to be added, a few rows at a time are
    added in memory instead, and their sums are then folded into others with compensation.
+5. Scattered sums, at indices read from memory, add each number with compensation (Kahan's, which is the cheapest),
+   if more than 12 of them may fall on one element.
 
 The order in which numbers are added depends on the nest and the width of the vectors alone.
 """
@@ -25,9 +27,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import InternalError
+from ..ir import Instruction, Value
+from ..ops.casting import DataTypeCast
 from ..ops.combinator import Combinator
+from ..ops.indexing import NAIVE_UPDATES
 from ..ops.nest import Affine, Loaded, Nest, Output
-from ..types import DType
+from ..types import F64, DType
 from .ops import is_float_sum
 
 _SLACK = 8
@@ -202,6 +207,36 @@ def product_chunk(m: int, n: int, k: int) -> int:
 def scan_block(combinator: Combinator, dtype: DType) -> int:
     """How many elements of a scan are joined by themselves; 0 for all of them."""
     return _SCANNED if combinator is Combinator.ADD and dtype.is_float else 0
+
+
+def scattered_sums(instruction: Instruction, nest: Nest) -> tuple[int, ...]:
+    """The sums of f32 or f64 at indices read from memory where more numbers may fall on one element than can just be
+    added; but not those in f64 of numbers that are narrower.
+    """
+    values = instruction.regions[0].entry.terminator.operands
+    return tuple(
+        number
+        for number, (written, value) in enumerate(zip(nest.outputs, values, strict=True))
+        if is_float_sum(written)
+        and written.type.dtype.bits >= 32
+        and any(isinstance(index, Loaded) for index in written.indices)
+        and _updates(nest, written) > NAIVE_UPDATES
+        and not _is_widened(value)
+    )
+
+
+def _updates(nest: Nest, written: Output) -> int:
+    """How many points may fall on one element."""
+    kept = {index.axis for index in written.indices if isinstance(index, Affine)}
+    return math.prod(extent for axis, extent in enumerate(nest.extents) if axis not in kept)
+
+
+def _is_widened(value: Value) -> bool:
+    """Whether an f64 was a narrower float, so that adding 2²⁸ of them one by one rounds as much as one of f32 does."""
+    if value.producer is None or not isinstance(value.op, DataTypeCast):
+        return False
+    source = value.producer.operands[0].tensor.dtype
+    return value.tensor.dtype is F64 and source.is_float and source.bits < F64.bits
 
 
 def _sums(nest: Nest, order: Sequence[int]) -> Iterator[_Sum]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ops.window import Border, Padding
-from ..schedule.ops import Place
 from ..types import TensorType, Type
 from .cursor import Cursor
 from .indices import (
@@ -64,17 +63,6 @@ def _print_numbers(values: tuple[int, ...]) -> str:
 
 def _parse_flag(cursor: Cursor) -> bool:
     return cursor.one_of(["true", "false"]) == "true"
-
-
-def _parse_place(cursor: Cursor) -> Place:
-    return Place(cursor.one_of(["arena", "output", "register"]), cursor.integer())
-
-
-def _parse_places(cursor: Cursor) -> tuple[Place, ...]:
-    places = [_parse_place(cursor)]
-    while cursor.accept(","):
-        places.append(_parse_place(cursor))
-    return tuple(places)
 
 
 def _parse_keys(cursor: Cursor) -> tuple[int | str, ...]:
@@ -168,7 +156,5 @@ NOTATIONS: Mapping[str, Notation] = {
     "Bounds": Notation(str, parse_bounds),
     "tuple[Access, ...]": Notation(joined, parse_accesses),
     "tuple[Output, ...]": Notation(joined, parse_outputs),
-    "Place": Notation(str, _parse_place),
-    "tuple[Place, ...]": Notation(joined, _parse_places),
     "Case": Notation(lambda case: written("?", case), lambda cursor: cursor.name("?", "a case")),
 }

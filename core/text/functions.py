@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..errors import NNKitError, ParseError
-from ..ir import Block, Builder, Instruction, Op, Region, Value
+from ..ir import Block, Builder, Instruction, Op, Placement, Region, Value
 from .control import BRANCHES, parse_branch
 from .cursor import Cursor
 from .definitions import Definitions
 from .lexer import TextError, Token
 from .location import TextLocation
 from .operations import OPCODES, Operations
+from .placement import parse_placement
 from .recovery import skip_argument, skip_header, skip_instruction, starts_definition
 from .scope import Scope
 from .types import parse_type
@@ -38,6 +39,7 @@ class _Head:
     names: list[tuple[Token, str]]
     op: Op
     operands: Sequence[Value]
+    placement: Placement
     regions: list[Region] = field(default_factory=list[Region])
 
 
@@ -162,11 +164,13 @@ class Bodies:
                 self._branch(region, token, names, start)
                 return
             op, operands = self.operations.parse(b, token.text)
+            placement = parse_placement(cursor)
             if op.bodies:
-                head = _Head(start, names, op, operands)
+                head = _Head(start, names, op, operands, placement)
                 self._body(head)
                 return
-            self._define(region, start, names, b.emit_many(op, operands))
+            results = b.emit_many(op, operands, placement=placement)
+            self._define(region, start, names, results)
         except NNKitError as error:
             raise self._failed(names, start, error) from None
 
@@ -240,7 +244,9 @@ class Bodies:
             if len(head.regions) < len(head.op.bodies):
                 self._body(head)
                 return
-            results = around.b.emit_many(head.op, head.operands, head.regions)
+            results = around.b.emit_many(
+                head.op, head.operands, head.regions, placement=head.placement
+            )
             self._define(around, head.start, head.names, results)
         except NNKitError as error:
             raise self._failed(head.names, head.start, error) from None

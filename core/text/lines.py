@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from ..ir import Block, Instruction, Op, Region, Value
+from ..ir import NOT_PLACED, Block, Instruction, Op, Region, Value
 from ..ops import (
     Aggregate,
     Apply,
@@ -110,6 +110,8 @@ class Lines:
         results = instruction.results
         is_special = type(instruction.op) in _OWN_FORMS
         text = self._operation(instruction) if is_special else self._by_template(instruction)
+        if instruction.placement != NOT_PLACED:
+            text = f"{text} {instruction.placement}"
         return f"{', '.join(map(self.bare, results))} = {text}" if results else text
 
     def _operation(self, instruction: Instruction) -> str:

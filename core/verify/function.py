@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ..analysis import ControlFlow
-from ..ir import Block, Function, Instruction, Module, Region, Value
+from ..ir import Block, Function, Instruction, Module, Region, Stage, Value
 from ..ops import Literal, Nest, Return, Yield
 from ..signal_handlers import pass_on
 from ..text.lexer import written
@@ -188,14 +188,14 @@ class FunctionCheck:
         yield from instruction_violations(instruction, self.module)
         if place.owner is None or not isinstance(place.owner.op, Nest):
             yield from stage_violations(instruction, self.module.stage)
+            if self.module.stage is Stage.SCHEDULE:
+                is_body = place.owner is not None
+                returned = elements_of(self.function.type.result) or (self.function.type.result,)
+                outputs = len(place.owner.results if place.owner else returned)
+                yield from schedule_violations(instruction, outputs, is_body=is_body)
         traits = traits_of(type(op))
         if traits.is_nest and isinstance(op, Nest):
             yield from nest_violations(instruction, op)
-        if traits.is_scheduled:
-            is_body = place.owner is not None
-            returned = elements_of(self.function.type.result) or (self.function.type.result,)
-            outputs = len(place.owner.results if place.owner else returned)
-            yield from schedule_violations(instruction, outputs, is_body=is_body)
 
     def _is_hidden(self, site: _Site | None, place: _Open) -> str:
         """Why what is defined at `site` cannot be used at `place`; empty if it can."""

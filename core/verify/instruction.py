@@ -26,8 +26,6 @@ class Traits(NamedTuple):
     has_own_rules: bool
     """Whether it is a literal, structured, or names something."""
     is_nest: bool
-    is_scheduled: bool
-    """Whether it says where buffers lie."""
 
 
 @cache
@@ -41,7 +39,6 @@ def traits_of(op: type[Op]) -> Traits:
         issubclass(op, Literal | Reference | Structured)
         or not fields.isdisjoint(("callee", "symbol")),
         issubclass(op, Nest),
-        "place" in fields or "places" in fields,
     )
 
 

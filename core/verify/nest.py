@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..ir import Block, Instruction
+from ..ir import Block, Instruction, Place
 from ..ops import Literal, Nest, Pointwise, Yield
 from ..ops.combinator import Combinator
-from ..ops.nest import Affine, Index
+from ..ops.nest import Affine, Index, Loaded
 from ..schedule.ops import (
     Gemm,
     Loops,
-    Place,
-    ScheduledCall,
-    ScheduledFor,
-    ScheduledIf,
     ScheduledScan,
-    ScheduledWhile,
     compensated_outputs,
+    is_float_sum,
+    makes_buffers,
 )
 from ..types import F32, F64, I64, TensorType, Type, scalar
 
@@ -87,39 +84,34 @@ def _check_index(instruction: Instruction, index: Index, before: int) -> Iterato
 
 def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool) -> Iterator[str]:
     """Rules 29 to 31; there are so many `outputs` of the function, or of the body that this stands in."""
+    placement = instruction.placement
     match instruction.op:
         case Loops() as op:
-            yield from _loop_violations(op)
-            if len(op.places) != len(op.outputs):
-                yield f"{len(op.places)} places for {len(op.outputs)} outputs"
-            places = op.places
-        case Gemm(place=place) as op:
+            yield from _loop_violations(op, len(placement.scratch))
+        case Gemm() as op:
             if any(x.type != _in_blas(x.type) for x in instruction.operands):
                 yield "the BLAS multiplies f32 and f64 only"
-            if op.chunk < 0 or len(op.corrections) != (op.chunk > 0):
-                yield f"{len(op.corrections)} corrections for chunks of {op.chunk}"
-            places = (place,)
-        case ScheduledScan(place=place) as op:
+            if op.chunk < 0 or len(placement.scratch) != (op.chunk > 0):
+                yield f"{len(placement.scratch)} scratch buffers for chunks of {op.chunk}"
+        case ScheduledScan() as op:
             dtype = instruction.result.tensor.dtype
             is_sum = op.combinator is Combinator.ADD and dtype.is_float
             if op.block < 0 or (op.block and not is_sum):
                 yield f"a running {op.combinator} of {dtype} has no blocks of {op.block}"
-            places = (place,)
-        case ScheduledCall() | ScheduledIf() | ScheduledWhile() | ScheduledFor() as op:
-            if len(op.places) != len(instruction.results):
-                yield f"{len(op.places)} places for {len(instruction.results)} results"
-            places = op.places
         case _:
-            return
-    for place in _corrections_of(instruction):
+            pass
+    wanted = len(instruction.results) if makes_buffers(instruction) else 0
+    if len(placement.results) != wanted:
+        yield f"{len(placement.results)} places for {wanted} results"
+    for place in placement.scratch:
         if place.space != "arena" or not _is_place(place, scalar(I64), 0, 0 if is_body else UNIT):
-            yield f"{place} is no place for corrections"
-    for place, result in zip(places, instruction.results, strict=False):
+            yield f"{place} is no place for a scratch buffer"
+    for place, result in zip(placement.results, instruction.results, strict=False):
         if not _is_place(place, result.type, outputs, 0 if is_body else UNIT):
             yield f"{place} is no place for a buffer"
 
 
-def _loop_violations(op: Loops) -> Iterator[str]:
+def _loop_violations(op: Loops, scratch: int) -> Iterator[str]:
     axes = range(len(op.extents))
     blocks = op.blocks or (0,) * len(op.order)
     once = [axis for axis, block in zip(op.order, blocks, strict=False) if not block]
@@ -128,12 +120,24 @@ def _loop_violations(op: Loops) -> Iterator[str]:
     elif len(blocks) != len(op.order) or not all(_is_block(op, n) for n in range(len(blocks))):
         yield f"blocks {list(blocks)} do not fit the order of loops {list(op.order)}"
     corrected = compensated_outputs(op) if len(blocks) == len(op.order) else ()
-    if len(op.corrections) != len(corrected):
-        yield f"{len(op.corrections)} corrections for {len(corrected)} sums accumulated in memory"
+    if scratch != len(corrected):
+        yield f"{scratch} scratch buffers for {len(corrected)} sums accumulated in memory"
+    if any(number not in _scattered(op) for number in op.scattered):
+        yield f"outputs {list(op.scattered)} are not all sums of f32 or f64 at indices that are read"
     if op.vector not in (-1, *axes):
         yield f"the vector axis {op.vector} is not one of {len(axes)} axes"
     if op.lanes < 1 or op.accumulators < 1 or (op.vector == -1 and op.lanes != 1):
         yield f"a vector of {op.lanes} lanes with {op.accumulators} accumulators does not exist"
+
+
+def _scattered(op: Loops) -> list[int]:
+    return [
+        number
+        for number, written in enumerate(op.outputs)
+        if is_float_sum(written)
+        and written.type.dtype.bits >= 32
+        and any(isinstance(index, Loaded) for index in written.indices)
+    ]
 
 
 def _is_block(op: Loops, number: int) -> bool:
@@ -151,11 +155,6 @@ def _is_block(op: Loops, number: int) -> bool:
         and bool(sizes)
         and (sizes[0] == 0 or (sizes[0] > 0 and block % sizes[0] == 0))
     )
-
-
-def _corrections_of(instruction: Instruction) -> tuple[Place, ...]:
-    op = instruction.op
-    return op.corrections if isinstance(op, Loops | Gemm) else ()
 
 
 def _in_blas(type: Type) -> Type | None:

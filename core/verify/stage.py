@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..ir import LATE, Instruction, Stage
+from ..ir import LATE, NOT_PLACED, Instruction, Stage
 
 
 def stage_violations(instruction: Instruction, stage: Stage) -> Iterator[str]:
@@ -16,6 +16,8 @@ def stage_violations(instruction: Instruction, stage: Stage) -> Iterator[str]:
         else:
             home = next(later for later in Stage if later in op.stages)
             yield f"{op.name} stands in stage {stage.value}; it belongs to stage {home.value}"
+    if instruction.placement != NOT_PLACED and stage is not Stage.SCHEDULE:
+        yield f"places are said in stage schedule, not in {stage.value}"
 
 
 def needs_closed_bodies(stage: Stage) -> bool:

@@ -14,7 +14,7 @@ from ...core.errors import InternalError
 from ...core.ir.graph import Value
 from ...core.location import HasLocation
 from ...core.ops.nest import Affine, Bounds, Index, Loaded
-from ...core.schedule.ops import Loops
+from ...core.schedule.ops import Loops, compensated_outputs
 from ...core.types import Shape, TensorType
 from .coverage import is_inside
 from .elements import memory_type
@@ -83,7 +83,7 @@ class AddressPlanner:
         self.sites = sites
         self.known: dict[tuple[object, ...], Slot] = {}
         self.masks: dict[Slot, int] = {}
-        self.slots = 1 + len(op.accesses) + len(op.outputs) + len(op.corrections)
+        self.slots = 1 + len(op.accesses) + len(op.outputs) + len(compensated_outputs(op))
         self.loaded: list[tuple[Value, int] | int] = []
         """The scalars read so far, and what they depend on; or a number that is known."""
 

@@ -15,14 +15,17 @@ from typing import Final
 
 from ...core.errors import InternalError
 from ...core.ir import Instruction, Value
-from ...core.ops.bytes import FIRST_ADDRESS, CheckAddress, StopIf, WriteBytes
-from ...core.ops.literal import splat_of
-from ...core.schedule.ops import (
-    ScheduledAddressOf,
-    ScheduledAllocateBytes,
-    ScheduledFunctionAddress,
-    ScheduledReadBytes,
+from ...core.ops.bytes import (
+    FIRST_ADDRESS,
+    AddressOf,
+    AllocateBytes,
+    CheckAddress,
+    FunctionAddress,
+    ReadBytes,
+    StopIf,
+    WriteBytes,
 )
+from ...core.ops.literal import number_of
 from .cells import cell
 from .control import truth, write_copy
 from .kernel import Kernel
@@ -34,7 +37,7 @@ CHAIN_HEAD: Final = 16
 """Bytes before what lasts until the function returns: the address of the block before it."""
 
 
-def write_read(k: Kernel, instruction: Instruction[ScheduledReadBytes]) -> None:
+def write_read(k: Kernel, instruction: Instruction[ReadBytes]) -> None:
     """Copy from memory to the buffer of the result."""
     op = instruction.op
     source = _pointer(k, instruction.operands[0], op.offset)
@@ -61,13 +64,13 @@ def write_free(k: Kernel, instruction: Instruction) -> None:
     k.w.call_void("free", [_pointer(k, instruction.operands[0])])
 
 
-def write_allocate(k: Kernel, instruction: Instruction[ScheduledAllocateBytes]) -> None:
+def write_allocate(k: Kernel, instruction: Instruction[AllocateBytes]) -> None:
     """New memory, zeros but for cells."""
     op, w = instruction.op, k.w
     (count,) = instruction.operands
     size = _word(k, count)
     (target,) = k.place_results(instruction)
-    known = splat_of(count)
+    known = number_of(count)
     if op.owner == "frame" and known is not None:
         memory = w.allocate(I8, known, align=16)
         w.call_void("llvm.memset.p0.i64", [memory, constant(I8, 0), size, constant(I1, 0)])
@@ -82,7 +85,7 @@ def write_allocate(k: Kernel, instruction: Instruction[ScheduledAllocateBytes]) 
     w.store(w.ptrtoint(memory), target)
 
 
-def write_address(k: Kernel, instruction: Instruction[ScheduledAddressOf]) -> None:
+def write_address(k: Kernel, instruction: Instruction[AddressOf]) -> None:
     """The address of a global variable, which is zero at first."""
     op = instruction.op
     variable = k.shared.module.variable(variable_symbol(op.symbol), op.bytes)
@@ -90,7 +93,7 @@ def write_address(k: Kernel, instruction: Instruction[ScheduledAddressOf]) -> No
     k.w.store(k.w.ptrtoint(variable), target)
 
 
-def write_function_address(k: Kernel, instruction: Instruction[ScheduledFunctionAddress]) -> None:
+def write_function_address(k: Kernel, instruction: Instruction[FunctionAddress]) -> None:
     """The address of a function of the program, which is written for that."""
     op = instruction.op
     function = Register(f"@{k.shared.symbol(op.symbol)}", PTR)

@@ -15,10 +15,10 @@ from dataclasses import replace
 from typing import Final
 
 from ...core.compute.bodies import bodies_of
+from ...core.compute.ops import Call, CallAddress
 from ...core.ir import Effect, Function, Instruction, Op
 from ...core.ops.bytes import AllocateBytes
 from ...core.schedule.arena import RESERVED
-from ...core.schedule.ops import ScheduledCall, ScheduledCallAddress
 from ...core.schedule.plan import arena_bytes, has_variables, returned_values
 from ..llvm import REGISTERS
 from ..runtime.process import STACK, STACK_KEY, WORDS
@@ -41,7 +41,7 @@ _ALIGNMENT: Final = 64
 _STACK_LIMIT: Final = "nnkit.stack.limit"
 
 
-def write_call(k: Kernel, instruction: Instruction[ScheduledCall]) -> None:
+def write_call(k: Kernel, instruction: Instruction[Call]) -> None:
     """A call of a function of the program; if it fails, so does the caller."""
     op = instruction.op
     assert k.limit is not None
@@ -53,7 +53,7 @@ def write_call(k: Kernel, instruction: Instruction[ScheduledCall]) -> None:
     k.checks.pass_on(k.w, code)
 
 
-def write_call_address(k: Kernel, instruction: Instruction[ScheduledCallAddress]) -> None:
+def write_call_address(k: Kernel, instruction: Instruction[CallAddress]) -> None:
     """The same of the function at an address, which has been checked."""
     assert k.limit is not None
     function, *arguments = instruction.operands

@@ -13,8 +13,8 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 from ...core.ir import Block, Instruction, Value
-from ...core.ops.control import carried_of, element_of
-from ...core.schedule.ops import ScheduledFor, ScheduledIf, ScheduledWhile
+from ...core.ops.control import For, If, While
+from ...core.ops.flows import Role, element_of, flows_in, operands_of
 from ...core.types import BOOL, TensorType
 from .elements import memory_type, unpack
 from .indices import multiply_constant
@@ -24,15 +24,14 @@ from .steps import CheckSite, Problem
 from .writer import I1, I8, I64, Loop, Register, constant
 
 
-def write_if(k: Kernel, instruction: Instruction[ScheduledIf]) -> Iterator[Block]:
+def write_if(k: Kernel, instruction: Instruction[If]) -> Iterator[Block]:
     """One of two bodies, both of which write to the results."""
-    op, w = instruction.op, k.w
+    w = k.w
     results = k.place_results(instruction)
-    condition, *given = instruction.operands
-    inputs = [k.address(value) for value in given]
+    condition, inputs = instruction.operands[0], _inputs(k, instruction)
     labels = w.new_label("then"), w.new_label("else")
     done = w.new_label("if.done")
-    frame = Frame(k.in_arena(op.frame), results)
+    frame = Frame(k.in_arena(instruction.placement.frame), results)
     w.branch_if(truth(k, condition), *labels)
     for region, label in zip(instruction.regions, labels, strict=True):
         w.begin(label)
@@ -46,10 +45,10 @@ def write_if(k: Kernel, instruction: Instruction[ScheduledIf]) -> Iterator[Block
 def write_while(k: Kernel, instruction: Instruction) -> Iterator[Block]:
     """The condition at the head of the loop, then the body; where that polls, perhaps several of both."""
     op, w = instruction.op, k.w
-    assert isinstance(op, ScheduledWhile)
+    assert isinstance(op, While)
     carried = _carry(k, instruction)
-    arguments = [*carried, *_inputs(k, instruction, op.inputs)]
-    arena = k.in_arena(op.frame)
+    arguments = [*carried, *_inputs(k, instruction)]
+    arena = k.in_arena(instruction.placement.frame)
     condition, body = (region.entry for region in instruction.regions)
     head, done = w.new_label("while"), w.new_label("while.done")
     copies = 1 if k.polls is None else k.polls.copies(condition, body)
@@ -71,12 +70,12 @@ def write_while(k: Kernel, instruction: Instruction) -> Iterator[Block]:
     w.begin(done)
 
 
-def write_for(k: Kernel, instruction: Instruction[ScheduledFor]) -> Iterator[Block]:
+def write_for(k: Kernel, instruction: Instruction[For]) -> Iterator[Block]:
     """A loop that keeps its index in a variable, and stacks into row after row."""
     op, w = instruction.op, k.w
     carried = _carry(k, instruction)
-    inputs = _inputs(k, instruction, op.inputs)
-    arena = k.in_arena(op.frame)
+    inputs = _inputs(k, instruction)
+    arena = k.in_arena(instruction.placement.frame)
     lower, upper = (w.load(k.address(bound), I64) for bound in instruction.operands[:2])
     if op.stacked:
         _check_trips(k, instruction, op, lower, upper)
@@ -128,20 +127,23 @@ def write_yield(k: Kernel, instruction: Instruction) -> None:
 
 def _carry(k: Kernel, instruction: Instruction) -> list[Register]:
     """The buffers of what is carried, with the first values in them."""
-    first = [k.address(value) for value in instruction.operands[carried_of(instruction)]]
+    first = [k.address(value) for value in _operands(instruction, Role.CARRIED)]
     buffers = k.place_results(instruction)[: len(first)]
     for source, target, result in zip(first, buffers, instruction.results, strict=False):
         write_copy(k, source, target, result.tensor)
     return buffers
 
 
-def _inputs(k: Kernel, instruction: Instruction, count: int) -> list[Register]:
-    operands = instruction.operands
-    return [k.address(value) for value in operands[len(operands) - count :]]
+def _inputs(k: Kernel, instruction: Instruction) -> list[Register]:
+    return [k.address(value) for value in _operands(instruction, Role.INPUT)]
+
+
+def _operands(instruction: Instruction, role: Role) -> list[Value]:
+    return [x for flow in flows_in(instruction, role) for x in operands_of(instruction, flow)]
 
 
 def _check_trips(
-    k: Kernel, instruction: Instruction, op: ScheduledFor, lower: Register, upper: Register
+    k: Kernel, instruction: Instruction, op: For, lower: Register, upper: Register
 ) -> None:
     """Go on only if there are as many iterations as elements to stack."""
     w = k.w

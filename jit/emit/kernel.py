@@ -16,10 +16,9 @@ from typing import Final
 import numpy as np
 
 from ...core.errors import InternalError
-from ...core.ir import Block, Function, Instruction, Value
+from ...core.ir import Block, Function, Instruction, Place, Value
 from ...core.ops.literal import Literal
-from ...core.schedule.ops import Gemm, Loops, Place
-from ...core.schedule.plan import places_of
+from ...core.schedule.ops import Loops
 from ...core.types import Array, written
 from ..runtime.blas import Blas
 from ..runtime.process import Process
@@ -135,16 +134,15 @@ class Kernel:
     # Where values lie.
 
     def bases(self, instruction: Instruction) -> list[Register]:
-        """The addresses of the operands, of the results, which are given theirs, and of corrections of these."""
+        """The addresses of the operands, of the results, which are given theirs, and of scratch buffers."""
         results = self.place_results(instruction)
         operands = (self._operand(instruction, n) for n in range(len(instruction.operands)))
-        op = instruction.op
-        corrections = op.corrections if isinstance(op, Loops | Gemm) else ()
-        return [*operands, *results, *(self.in_arena(place.offset) for place in corrections)]
+        scratch = instruction.placement.scratch
+        return [*operands, *results, *(self.in_arena(place.offset) for place in scratch)]
 
     def place_results(self, instruction: Instruction) -> list[Register]:
         """The addresses of the results, from their places."""
-        for result, place in zip(instruction.results, places_of(instruction.op), strict=True):
+        for result, place in zip(instruction.results, instruction.placement.results, strict=True):
             self.addresses[result] = self._place(result, place)
         return [self.addresses[result] for result in instruction.results]
 

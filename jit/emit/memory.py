@@ -13,10 +13,10 @@ Nothing is stored under a mask that LLVM could know: see Note [Stores under cons
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from ...core.ops.combinator import Combinator
 from ...core.types import DType
@@ -133,42 +133,60 @@ def write(
         _write_by_lane(w, spot, w.splat(value, lanes.count), lanes, joined)
 
 
+AddPair: TypeAlias = Callable[
+    [FunctionWriter, Register, Register, Register], tuple[Register, Register]
+]
+"""What becomes of a sum in memory and its correction when a number is added."""
+
+
 def write_compensated(
-    w: FunctionWriter, spot: Spot, correction: Spot, value: Register, lanes: Lanes
+    w: FunctionWriter,
+    spot: Spot,
+    correction: Spot,
+    value: Register,
+    lanes: Lanes,
+    add: AddPair = add_compensated,
 ) -> None:
     """Add to the elements, and what rounding cuts off from them to their corrections, which lie as they do."""
     if spot.varies and lanes.count > 1:
         if spot.offsets is None and spot.stride == 1:
-            _add_consecutive(w, spot, correction, w.splat(value, lanes.count), lanes)
+            _add_consecutive(w, spot, correction, w.splat(value, lanes.count), lanes, add)
             return
         value = w.splat(value, lanes.count)
         pairs = zip(_by_lane(w, spot, lanes), _by_lane(w, correction, lanes), strict=True)
         for lane, (one, other) in enumerate(pairs):
-            _add_one(w, one, other, w.extract(value, lane))
+            _add_one(w, one, other, w.extract(value, lane), add)
         return
     if not spot.varies:
         value = _one_value(w, value, spot.dtype, lanes, Combinator.ADD)
-    _add_one(w, spot, correction, value)
+    _add_one(w, spot, correction, value, add)
 
 
-def _add_one(w: FunctionWriter, spot: Spot, correction: Spot, value: Register) -> None:
+def _add_one(
+    w: FunctionWriter, spot: Spot, correction: Spot, value: Register, add: AddPair
+) -> None:
     if spot.condition is None:
-        _add_at(w, spot, correction, value)
+        _add_at(w, spot, correction, value, add)
     else:
         with w.when(spot.condition):
-            _add_at(w, spot, correction, value)
+            _add_at(w, spot, correction, value, add)
 
 
-def _add_at(w: FunctionWriter, spot: Spot, correction: Spot, value: Register) -> None:
+def _add_at(w: FunctionWriter, spot: Spot, correction: Spot, value: Register, add: AddPair) -> None:
     type = spot.element
     old, cut = (w.load(where.pointer, type) for where in (spot, correction))
-    total, rest = add_compensated(w, old, cut, value)
+    total, rest = add(w, old, cut, value)
     w.store(total, spot.pointer)
     w.store(rest, correction.pointer)
 
 
 def _add_consecutive(
-    w: FunctionWriter, spot: Spot, correction: Spot, value: Register, lanes: Lanes
+    w: FunctionWriter,
+    spot: Spot,
+    correction: Spot,
+    value: Register,
+    lanes: Lanes,
+    add: AddPair,
 ) -> None:
     type, mask = spot.element.with_lanes(lanes.count), _mask(w, spot, lanes)
     if mask is None:
@@ -177,7 +195,7 @@ def _add_consecutive(
         zero = constant(type, 0)
         old = w.masked_load(spot.pointer, mask, zero)
         cut = w.masked_load(correction.pointer, mask, zero)
-    total, rest = add_compensated(w, old, cut, value)
+    total, rest = add(w, old, cut, value)
     _write_consecutive(w, spot, total, lanes, None)
     _write_consecutive(w, correction, rest, lanes, None)
 

@@ -242,8 +242,9 @@ class NestWriter:
         return base, correction
 
     def _corrections(self) -> list[tuple[int, Register]]:
+        """The sums over rows, and where their corrections are; those of scattered ones come behind."""
         first = len(self.op.accesses) + len(self.op.outputs)
-        return list(zip(self.plan.corrected, self.bases[first:], strict=True))
+        return list(zip(self.plan.corrected, self.bases[first:], strict=False))
 
     def write_level(self, level: int, totals: Sequence[Register]) -> list[Register]:
         """Everything inside of `level` loops; the carried totals afterwards."""

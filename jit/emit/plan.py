@@ -19,7 +19,13 @@ from ...core.ops.arithmetic import Multiply, Square
 from ...core.ops.combinator import Combinator
 from ...core.ops.literal import Literal, splat_literal
 from ...core.ops.nest import Access, Bounds, Loaded, Output
-from ...core.schedule.ops import Loops, compensated_outputs, is_float_sum, is_folded
+from ...core.schedule.ops import (
+    Loops,
+    compensated_outputs,
+    corrected_rows,
+    is_float_sum,
+    is_folded,
+)
 from .addresses import AddressPlanner, Levels, level
 from .coverage import axes_of, covers, is_injective
 from .elements import element, splat_element
@@ -52,7 +58,7 @@ class NestPlan:
     afresh: tuple[int, ...] = ()
     """The loops over blocks in which totals start afresh: the innermost one, and those around it over its axis."""
     corrected: tuple[int, ...] = ()
-    """Results with what rounding cut off from them beside them in memory."""
+    """Sums over rows with what rounding cut off from them beside them in memory."""
 
     begun: dict[int, list[Target]] = field(default_factory=dict[int, list[Target]])
     """The reductions that begin at a level."""
@@ -105,6 +111,7 @@ class _Planner:
         axes = self.levels.axes
         self.afresh = tuple(n for n in blocks if axes[n] == axes[blocks[-1]])
         self.corrected = compensated_outputs(op)
+        self.scattered = [op.outputs[number] for number in op.scattered]
 
     def plan(self, filled: tuple[int, ...]) -> NestPlan:
         for axis, value in enumerate(self.coordinates):
@@ -141,7 +148,7 @@ class _Planner:
             self.constants,
             filled,
             self.afresh,
-            self.corrected,
+            corrected_rows(self.op),
             begun,
         )
 
@@ -226,7 +233,9 @@ class _Planner:
     # Results.
 
     def _written_mask(self, written: Output) -> int:
-        """The loops that decide which element is written."""
+        """The loops that decide which element is written; all of them if each point adds to it in memory."""
+        if written in self.scattered:
+            return (1 << len(self.levels.axes)) - 1
         mask = self.levels.mask(axes_of(written.indices, self.op.extents))
         for index in written.indices:
             if isinstance(index, Loaded):
@@ -256,9 +265,10 @@ class _Planner:
             self._copy_uniform(factors or [value])
         correction: Address | None = None
         is_pair = False
-        if number in self.corrected and not self.op.corrections:
-            raise InternalError("a compensated sum in memory has no place for its corrections")
-        if number in self.corrected and not is_folded(self.op.order, self.op.blocks):
+        is_scattered = written in self.scattered
+        if is_scattered or (
+            number in self.corrected and not is_folded(self.op.order, self.op.blocks)
+        ):
             base += len(self.op.outputs) - number + self.corrected.index(number)
             correction, _ = self.addresses.plan(base, written.type, written.indices, written.bounds)
         elif self.op.compensated and self.afresh and begins is not None:
@@ -274,12 +284,15 @@ class _Planner:
             factors,
             is_pair,
             correction,
+            is_scattered,
         )
 
     def _writes_once(self, written: Output) -> bool:
         """Whether no element is stored twice, reductions in registers being stored at their end."""
         mask = self._written_mask(written)
-        reduced_outside = mask != (1 << level(mask)) - 1
+        axes = self.levels.axes
+        kept = {axis for n, axis in enumerate(axes) if mask >> n & 1}
+        reduced_outside = any(axis not in kept for axis in axes[: level(mask)])
         return (
             written.bounds is not Bounds.CLIP
             and is_injective(written.indices, self.op.extents)
@@ -326,7 +339,7 @@ def _needs_fill(written: Output, op: Loops) -> bool:
         return False
     kept = axes_of(written.indices, op.extents)
     order = [axis for axis in op.order if op.extents[axis] > 1]
-    deepest = max((order.index(axis) for axis in kept), default=0)
+    deepest = max((n for n, axis in enumerate(order) if axis in kept), default=0)
     return any(axis not in kept for axis in order[:deepest])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...core.ir.graph import Instruction, Value
 from .addresses import ZERO
 from .checks import Checks
-from .elements import memory_type, register_type
+from .elements import add_compensated, add_kahan, memory_type, register_type
 from .indices import add, add_constant, clip, is_inside, multiply_constant
 from .loops import LoopStep
 from .memory import Lanes, Spot, read, shift, step, write, write_compensated
@@ -80,7 +80,8 @@ class PointWriter:
             return
         spot = self._spot(target.address)
         if target.correction is not None:
-            write_compensated(self.w, spot, self._spot(target.correction), value, self.lanes)
+            add = add_kahan if target.is_scattered else add_compensated
+            write_compensated(self.w, spot, self._spot(target.correction), value, self.lanes, add)
         else:
             write(self.w, spot, value, self.lanes, target.combinator, target.joins)
 

@@ -21,7 +21,7 @@ from typing import Final
 
 from ...core.compute.ops import Call, CallAddress
 from ...core.ir import Block, Function
-from ...core.ops.control import Structured
+from ...core.ops.flows import Structured
 from ...core.schedule.safepoints import LONG, Safepoints
 from ..runtime.process import CLOCK, MAIN_THREAD, WORDS, Process
 from .checks import Checks

@@ -16,30 +16,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from ...core.compute.bodies import bodies_of, needs_no_code
+from ...core.compute.bodies import bodies_of
+from ...core.compute.ops import Call, CallAddress
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Op
 from ...core.ops.aggregate import Aggregate
-from ...core.ops.bytes import CheckAddress, FreeBytes, MoveBytes, StopIf, WriteBytes
-from ...core.ops.control import Structured
+from ...core.ops.bytes import (
+    AddressOf,
+    AllocateBytes,
+    CheckAddress,
+    FreeBytes,
+    FunctionAddress,
+    MoveBytes,
+    ReadBytes,
+    StopIf,
+    WriteBytes,
+)
+from ...core.ops.control import For, If, While
+from ...core.ops.flows import Structured
 from ...core.ops.literal import Literal
 from ...core.ops.movement import ShapeCast
 from ...core.ops.nest import Yield
 from ...core.ops.terminators import Return
-from ...core.schedule.ops import (
-    Gemm,
-    Loops,
-    ScheduledAddressOf,
-    ScheduledAllocateBytes,
-    ScheduledCall,
-    ScheduledCallAddress,
-    ScheduledFor,
-    ScheduledFunctionAddress,
-    ScheduledIf,
-    ScheduledReadBytes,
-    ScheduledScan,
-    ScheduledWhile,
-)
+from ...core.schedule.ops import Gemm, Loops, ScheduledScan
 from ...core.schedule.plan import arena_bytes, returned_by
 from ...core.schedule.safepoints import Safepoints
 from ...core.types import Array
@@ -161,7 +160,7 @@ def _write_block(k: Kernel, block: Block) -> Iterator[Block]:
         if isinstance(op, Loops):
             pending.append((instruction, k.bases(instruction)))
             continue
-        if not needs_no_code(op):
+        if not op.needs_no_code:
             _write_nests(k, pending)
             pending = []
         write = WRITERS.get(type(op))
@@ -244,20 +243,20 @@ WRITERS: Final[Mapping[type[Op], Writer]] = {
     ShapeCast: _write_alias,
     Gemm: _write_product,
     ScheduledScan: _write_scan,
-    ScheduledCall: write_call,
-    ScheduledCallAddress: write_call_address,
-    ScheduledReadBytes: write_read,
+    Call: write_call,
+    CallAddress: write_call_address,
+    ReadBytes: write_read,
     WriteBytes: write_write,
     MoveBytes: write_move,
-    ScheduledAllocateBytes: write_allocate,
+    AllocateBytes: write_allocate,
     FreeBytes: write_free,
-    ScheduledAddressOf: write_address,
-    ScheduledFunctionAddress: write_function_address,
+    AddressOf: write_address,
+    FunctionAddress: write_function_address,
     CheckAddress: write_check,
     StopIf: write_stop,
-    ScheduledIf: write_if,
-    ScheduledWhile: write_while,
-    ScheduledFor: write_for,
+    If: write_if,
+    While: write_while,
+    For: write_for,
     Yield: write_yield,
     Return: _write_return,
 }

@@ -15,7 +15,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -35,7 +35,8 @@ from nnkit.jit.object import find_target
 Side: TypeAlias = Literal["start", "end"]
 
 PAGE = mmap.PAGESIZE
-CANARY = 0xA5
+CANARY = 0xFE
+"""All of memory before a kernel writes it: as floats huge or NaN, so that what is read of it shows in results."""
 ALIGNMENT = 64
 """Of the arena; all else is aligned to its elements alone."""
 _READ, _WRITE = 1, 2
@@ -204,6 +205,20 @@ def target_for(cpu: str) -> Target:
     )
 
 
+def blas_for(cpu: str) -> dict[str, str]:
+    """The environment in which an OpenBLAS uses the vectors of that machine, in the thread that calls it."""
+    core = _OPENBLAS_CORES.get(cpu)
+    runs = cpu == HOST or engine_for(cpu).target.vector_bytes <= host_target().vector_bytes
+    chosen = {"OPENBLAS_CORETYPE": core} if core is not None and runs else {}
+    return {"OPENBLAS_NUM_THREADS": "1", **chosen}
+
+
+_OPENBLAS_CORES = {
+    "x86-64": "Prescott", "x86-64-v2": "Nehalem", "haswell": "Haswell", "skylake-avx512": "SkylakeX",
+    "znver4": "Zen",
+}  # fmt: skip
+
+
 # Cases in a process of their own.
 
 
@@ -226,16 +241,22 @@ class Survey:
     failures: tuple[Failure, ...]
 
 
-def survey(module: str, *arguments: str, most: int = 20) -> Survey:
+def survey(
+    module: str, *arguments: str, most: int = 20, environment: Mapping[str, str] | None = None
+) -> Survey:
     """Run `python -m module arguments first`, which calls `report_cases`, again behind each case that ends it."""
     ran, failures, first = 0, list[Failure](), 0
     while len(failures) < most:
         process = subprocess.run(
             [sys.executable, "-m", module, *arguments, str(first)],
             capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],
+            env={**os.environ, **(environment or {})},
         )  # fmt: skip
         current, ended = "", False
         for line in process.stdout.splitlines():
+            if not line.startswith("{"):  # a library complains, of its arguments perhaps
+                failures.append(Failure(current, f"printed {line}"))
+                continue
             event = json.loads(line)
             if event["event"] == "case":
                 ran, current, first = ran + 1, event["name"], event["number"] + 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -90,6 +90,11 @@ class Case:
     build: Emit
     decisions: Decisions | None = None
     """How the nests are looped; by the schedule if not said."""
+    fused: bool = True
+    op: str = ""
+    """The op that it is about, or the builtin, by name."""
+    entry: ClassVar[str] = "f"
+    """The name of the function."""
 
     def function(self, target: Target) -> Function:
         """The function in stage schedule."""
@@ -98,7 +103,8 @@ class Case:
         module = self.module()
         lower_memory(module)
         generate_compute(module)
-        fuse(module)
+        if self.fused:
+            fuse(module)
         schedule(module, target)
         return module.functions["f"]
 
@@ -128,11 +134,13 @@ def a_shape(random: Random, extent: int) -> Shape:
     return shapes[int(random.integers(len(shapes)))]
 
 
-def _pick(random: Random, choices: Sequence[Any]) -> Any:
+def pick(random: Random, choices: Sequence[Any]) -> Any:
+    """One of them."""
     return choices[int(random.integers(len(choices)))]
 
 
-def _upto(random: Random, low: int, high: int) -> int:
+def upto(random: Random, low: int, high: int) -> int:
+    """A number from `low` to `high`, both included."""
     return int(random.integers(low, high + 1))
 
 
@@ -142,7 +150,7 @@ def _axis(random: Random, shape: Shape) -> int:
 
 def _combinator(random: Random, dtype: DType) -> Combinator:
     return Combinator(
-        _pick(random, [c.value for c in Combinator if c.is_logical == (dtype == BOOL)])
+        pick(random, [c.value for c in Combinator if c.is_logical == (dtype == BOOL)])
     )
 
 
@@ -153,7 +161,7 @@ def _elementwise(random: Random, op: Any, extent: int, dtype: DType) -> Applicat
     shape = a_shape(random, extent)
     types = [TensorType(shape, dtype)]
     for _ in range(operand_count(op) - 1):
-        other = _pick(random, [shape, shape, shape[1:], (), (*shape[:-1], 1)])
+        other = pick(random, [shape, shape, shape[1:], (), (*shape[:-1], 1)])
         types.append(TensorType(other, dtype))
     return Application(op(), tuple(types))
 
@@ -161,7 +169,7 @@ def _elementwise(random: Random, op: Any, extent: int, dtype: DType) -> Applicat
 def _select(random: Random, _: Any, extent: int, dtype: DType) -> Application:
     shape = a_shape(random, extent)
     x = TensorType(shape, dtype)
-    return Application(Select(), (x, x, TensorType(_pick(random, [shape, shape[-1:]]), BOOL)))
+    return Application(Select(), (x, x, TensorType(pick(random, [shape, shape[-1:]]), BOOL)))
 
 
 def _threefry(random: Random, _: Any, extent: int, __: DType) -> Application:
@@ -170,7 +178,7 @@ def _threefry(random: Random, _: Any, extent: int, __: DType) -> Application:
 
 
 def _cast(random: Random, _: Any, extent: int, dtype: DType) -> Application:
-    target = _pick(random, _ALL_DTYPES)
+    target = pick(random, _ALL_DTYPES)
     return Application(DataTypeCast(target), (TensorType(a_shape(random, extent), dtype),))
 
 
@@ -185,14 +193,14 @@ def _one(make: Callable[[Random, TensorType], Op]) -> Recipe:
 
 
 def _slice(random: Random, x: TensorType) -> Op:
-    ends = [sorted((_upto(random, 0, n), _upto(random, 0, n))) for n in x.shape]
-    strides = tuple(_upto(random, 1, 3) for _ in ends) if random.random() < 0.5 else ()
+    ends = [sorted((upto(random, 0, n), upto(random, 0, n))) for n in x.shape]
+    strides = tuple(upto(random, 1, 3) for _ in ends) if random.random() < 0.5 else ()
     return Slice(tuple(a for a, _ in ends), tuple(b for _, b in ends), strides)
 
 
 def _pad(random: Random, _: Any, extent: int, dtype: DType) -> Application:
     x = TensorType(a_shape(random, extent), dtype)
-    low, high, gaps = (tuple(_upto(random, 0, 2) for _ in x.shape) for _ in range(3))
+    low, high, gaps = (tuple(upto(random, 0, 2) for _ in x.shape) for _ in range(3))
     op = Pad(low, high, gaps if random.random() < 0.3 else ())
     return Application(op, (x, TensorType((), dtype)))
 
@@ -200,14 +208,14 @@ def _pad(random: Random, _: Any, extent: int, dtype: DType) -> Application:
 def _concatenate(random: Random, _: Any, extent: int, dtype: DType) -> Application:
     shape = a_shape(random, extent)
     axis = _axis(random, shape)
-    other = (*shape[:axis], _upto(random, 1, 20), *shape[axis + 1 :])
+    other = (*shape[:axis], upto(random, 1, 20), *shape[axis + 1 :])
     return Application(Concatenate(axis), (TensorType(shape, dtype), TensorType(other, dtype)))
 
 
 def _indices(random: Random, shape: Shape, extent: int, bounds: Bounds) -> Array:
     """Positions in an axis, and beyond it where that is allowed; of either type."""
     beyond = 2 if bounds in (Bounds.ZERO, Bounds.CLIP) else 0
-    type = _pick(random, (I32, I64)).numpy
+    type = pick(random, (I32, I64)).numpy
     return np.asarray(random.integers(-beyond, extent + beyond, shape), type)
 
 
@@ -217,8 +225,8 @@ def _index_type(indices: Array) -> TensorType:
 
 def _gather(random: Random, _: Any, extent: int, dtype: DType) -> Application:
     shape = a_shape(random, extent)
-    axis, bounds = _axis(random, shape), _pick(random, list(Bounds))
-    picked = _pick(random, [(extent,), (3,), (), (2, 5), (17,)])
+    axis, bounds = _axis(random, shape), pick(random, list(Bounds))
+    picked = pick(random, [(extent,), (3,), (), (2, 5), (17,)])
     indices = _indices(random, picked, shape[axis], bounds)
     types = (TensorType(shape, dtype), _index_type(indices))
     return Application(Gather(axis, bounds), types, ((1, indices),))
@@ -226,15 +234,15 @@ def _gather(random: Random, _: Any, extent: int, dtype: DType) -> Application:
 
 def _scatter(random: Random, _: Any, extent: int, dtype: DType) -> Application:
     shape = a_shape(random, extent)
-    axis, bounds = _axis(random, shape), _pick(random, list(Bounds))
-    wide = _upto(random, 1, 20)
+    axis, bounds = _axis(random, shape), pick(random, list(Bounds))
+    wide = upto(random, 1, 20)
     indices = _indices(random, shape[axis : axis + 1], wide, bounds)
     op = ScatterAdd((*shape[:axis], wide, *shape[axis + 1 :]), axis, bounds)
     return Application(op, (TensorType(shape, dtype), _index_type(indices)), ((1, indices),))
 
 
 def _one_hot(random: Random, _: Any, extent: int, dtype: DType) -> Application:
-    indices = _indices(random, (_upto(random, 1, 5),), extent, Bounds.ZERO)
+    indices = _indices(random, (upto(random, 1, 5),), extent, Bounds.ZERO)
     return Application(OneHot(extent, dtype), (_index_type(indices),), ((0, indices),))
 
 
@@ -244,9 +252,9 @@ def _iota(random: Random, _: Any, extent: int, dtype: DType) -> Application:
 
 
 def _dot(random: Random, _: Any, extent: int, dtype: DType) -> Application:
-    m, k = _upto(random, 1, 5), _upto(random, 1, 9)
-    rows, inner, columns = _pick(random, [(m, k, extent), (m, extent, k), (extent, k, m)])
-    batch = _pick(random, [(), (), (2,)])
+    m, k = upto(random, 1, 5), upto(random, 1, 9)
+    rows, inner, columns = pick(random, [(m, k, extent), (m, extent, k), (extent, k, m)])
+    batch = pick(random, [(), (), (2,)])
     u, v = (*batch, rows, inner), (inner, columns)
     if random.random() < 0.3:
         u = (inner,)
@@ -256,38 +264,38 @@ def _dot(random: Random, _: Any, extent: int, dtype: DType) -> Application:
 
 
 def _window(random: Random, x: TensorType) -> Op:
-    window = tuple(_upto(random, 1, min(3, n)) for n in x.shape)
-    strides = tuple(_upto(random, 1, 2) for _ in x.shape) if random.random() < 0.5 else ()
-    padding = tuple((_upto(random, 0, 2), _upto(random, 0, 2)) for _ in x.shape)
+    window = tuple(upto(random, 1, min(3, n)) for n in x.shape)
+    strides = tuple(upto(random, 1, 2) for _ in x.shape) if random.random() < 0.5 else ()
+    padding = tuple((upto(random, 0, 2), upto(random, 0, 2)) for _ in x.shape)
     return ReduceWindow(_combinator(random, x.dtype), window, strides, padding)
 
 
 def _convolve(random: Random, _: Any, extent: int, dtype: DType) -> Application:
-    channels = _upto(random, 1, 3)
-    spatial = _pick(random, [(extent,), (extent, 3), (3, extent)])
-    window = tuple(_upto(random, 1, min(3, n)) for n in spatial)
+    channels = upto(random, 1, 3)
+    spatial = pick(random, [(extent,), (extent, 3), (3, extent)])
+    window = tuple(upto(random, 1, min(3, n)) for n in spatial)
     strides, left, right = (
-        tuple(_upto(random, 1, 2) for _ in spatial) if random.random() < 0.5 else ()
+        tuple(upto(random, 1, 2) for _ in spatial) if random.random() < 0.5 else ()
         for _ in range(3)
     )
-    padding = tuple((_upto(random, 0, 2), _upto(random, 0, 2)) for _ in spatial)
-    x = TensorType((_upto(random, 1, 2), channels, *spatial), dtype)
-    kernel = TensorType((_upto(random, 1, 3), channels, *window), dtype)
+    padding = tuple((upto(random, 0, 2), upto(random, 0, 2)) for _ in spatial)
+    x = TensorType((upto(random, 1, 2), channels, *spatial), dtype)
+    kernel = TensorType((upto(random, 1, 3), channels, *window), dtype)
     return Application(Convolve(strides, padding, left, right, 1), (x, kernel))
 
 
 def _shape_cast(random: Random, x: TensorType) -> Op:
-    return ShapeCast(_pick(random, [(x.size,), (1, x.size), (x.size, 1), x.shape[::-1]]))
+    return ShapeCast(pick(random, [(x.size,), (1, x.size), (x.size, 1), x.shape[::-1]]))
 
 
 def _bit_cast(random: Random, x: TensorType) -> Op:
-    target = _pick(random, [dtype for dtype in _NUMERIC if x.bytes % dtype.bytes == 0])
+    target = pick(random, [dtype for dtype in _NUMERIC if x.bytes % dtype.bytes == 0])
     return BitCast(TensorType((x.bytes // target.bytes,), target))
 
 
 def _builtin(random: Random, _: Any, extent: int, dtype: DType) -> Application:
     names = {s.op.builtin for s in SAMPLES if isinstance(s.op, Builtin)}
-    name = _pick(random, sorted(names))
+    name = pick(random, sorted(names))
     x = TensorType(a_shape(random, extent), dtype)
     results = [x, x.with_shape(()), x.with_shape(x.shape[:-1])]
     for result in results:
@@ -298,7 +306,7 @@ def _builtin(random: Random, _: Any, extent: int, dtype: DType) -> Application:
 
 
 def _squeeze(random: Random, _: Any, extent: int, dtype: DType) -> Application:
-    return Application(SqueezeShape(1), (TensorType((_upto(random, 1, 3), 1, extent), dtype),))
+    return Application(SqueezeShape(1), (TensorType((upto(random, 1, 3), 1, extent), dtype),))
 
 
 Recipe: TypeAlias = Callable[[Random, Any, int, DType], Application]
@@ -309,10 +317,10 @@ RECIPES: dict[type[Op], Recipe] = {
     DataTypeCast: _cast,
     Transpose: _one(lambda random, x: Transpose(tuple(map(int, random.permutation(x.rank))))),
     ShapeCast: _one(_shape_cast),
-    PadShape: _one(lambda random, x: PadShape(_upto(random, 0, x.rank))),
+    PadShape: _one(lambda random, x: PadShape(upto(random, 0, x.rank))),
     SqueezeShape: _squeeze,
     Reverse: _one(lambda random, x: Reverse((_axis(random, x.shape),))),
-    Broadcast: _one(lambda random, x: Broadcast((_upto(random, 1, 3), *x.shape))),
+    Broadcast: _one(lambda random, x: Broadcast((upto(random, 1, 3), *x.shape))),
     Slice: _one(_slice),
     Pad: _pad,
     Concatenate: _concatenate,
@@ -322,7 +330,7 @@ RECIPES: dict[type[Op], Recipe] = {
     Iota: _iota,
     Reduce: _one(
         lambda random, x: Reduce(
-            _combinator(random, x.dtype), _pick(random, [(0,), (x.rank - 1,), tuple(range(x.rank))])
+            _combinator(random, x.dtype), pick(random, [(0,), (x.rank - 1,), tuple(range(x.rank))])
         )
     ),
     ArgMax: _one(lambda random, x: ArgMax(_axis(random, x.shape))),
@@ -343,7 +351,7 @@ RECIPES: dict[type[Op], Recipe] = {
     UnitCount: _one(lambda _, __: UnitCount()),
     Reinterpret: _one(
         lambda random, x: Reinterpret(
-            _pick(random, [d for d in _NUMERIC if d.bits == x.dtype.bits] or [I32])
+            pick(random, [d for d in _NUMERIC if d.bits == x.dtype.bits] or [I32])
         )
     ),
     BitCast: _one(_bit_cast),
@@ -374,12 +382,12 @@ def _cast_rows(b: Builder, random: Random, xs: Sequence[Value], y: Value) -> lis
     """Another element type of the result, and a reduction of an operand: both are one nest."""
     x = max(xs, key=lambda x: x.tensor.size, default=y)
     x = x if x.tensor.rank else y
-    return [b.emit(DataTypeCast(_pick(random, _ALL_DTYPES)), y), _reduced(b, random, x, x.tensor.rank - 1)]  # fmt: skip
+    return [b.emit(DataTypeCast(pick(random, _ALL_DTYPES)), y), _reduced(b, random, x, x.tensor.rank - 1)]  # fmt: skip
 
 
 def _backwards(b: Builder, random: Random, xs: Sequence[Value], y: Value) -> list[Value]:
     reverse = Reverse((y.tensor.rank - 1,))
-    return [b.emit(reverse, b.emit(DataTypeCast(_pick(random, _ALL_DTYPES)), y))]
+    return [b.emit(reverse, b.emit(DataTypeCast(pick(random, _ALL_DTYPES)), y))]
 
 
 def _across(b: Builder, random: Random, xs: Sequence[Value], y: Value) -> list[Value]:
@@ -418,7 +426,7 @@ def applied(number: int, op: type[Op], extent: int, dtype: DType) -> Case | None
     arrays = tuple(
         given[k] if k in given else operand(random, type) for k, type in enumerate(types)
     )
-    ending, seed = _pick(random, ENDINGS), int(random.integers(1 << 30))
+    ending, seed = pick(random, ENDINGS), int(random.integers(1 << 30))
 
     def build(b: Builder, *xs: Value) -> Sequence[Value]:
         y = b.emit(application.op, *xs)
@@ -428,7 +436,12 @@ def applied(number: int, op: type[Op], extent: int, dtype: DType) -> Case | None
 
     words = ", ".join(type.words for type in types)
     name = f"{application.op!r} of {words}, {ending.__name__.strip('_') if ending else 'alone'}"
-    return Case(f"#{number} {name}", types, arrays, build)
+    return Case(f"#{number} {name}", types, arrays, build, op=name_of(application.op))
+
+
+def name_of(op: Op) -> str:
+    """A builtin is an op of its own."""
+    return op.builtin if isinstance(op, Builtin) else op.name
 
 
 # Nests of their own.
@@ -437,10 +450,10 @@ def applied(number: int, op: type[Op], extent: int, dtype: DType) -> Case | None
 def nest(number: int, extent: int, dtype: DType) -> Case:
     """One nest over (few, extent) that reads and writes in some way, with decided loops."""
     random = np.random.default_rng([number, extent, 1 << 20])
-    few, columns = _upto(random, 1, 4), coordinate(1)
-    apart = _pick(random, [1, 1, 1, 2, 3])
+    few, columns = upto(random, 1, 4), coordinate(1)
+    apart = pick(random, [1, 1, 1, 2, 3])
     last = (extent - 1) * apart
-    along = _pick(random, [columns * apart, columns * -apart + last])
+    along = pick(random, [columns * apart, columns * -apart + last])
     source, reads = _reads(random, few, extent, dtype, along, last)
     outputs = _outputs(random, few, extent, last, along)
     extents = (few, extent)
@@ -453,10 +466,10 @@ def nest(number: int, extent: int, dtype: DType) -> Case:
         return build_nest(b, extents, [(xs[0], reads)], outputs, body)
 
     decisions = Decisions(
-        _pick(random, [(0, 1), (0, 1), (1, 0)]),
-        _pick(random, [1, 1, 1, 0]),
-        _pick(random, [2, 4, 8, 16, 32]),
-        _pick(random, [1, 2]),
+        pick(random, [(0, 1), (0, 1), (1, 0)]),
+        pick(random, [1, 1, 1, 0]),
+        pick(random, [2, 4, 8, 16, 32]),
+        pick(random, [1, 2]),
     )
     name = f"#{number} nest {extents} of {source.words} {reads} to {outputs} {decisions}"
     return Case(name, (source,), (operand(random, source),), build, decisions)
@@ -466,7 +479,7 @@ def _reads(
     random: Random, few: int, extent: int, dtype: DType, along: Affine, last: int
 ) -> tuple[TensorType, Access]:
     rows, columns = coordinate(0), coordinate(1)
-    return _pick(random, [
+    return pick(random, [
         (TensorType((few, extent), dtype), Access((rows, columns))),
         (TensorType((few, last + 1), dtype), Access((rows, along))),
         (TensorType((few, extent), dtype), Access((rows, columns + -1), Bounds.ZERO)),
@@ -478,10 +491,10 @@ def _reads(
 def _outputs(random: Random, few: int, extent: int, last: int, along: Affine) -> list[Output]:
     """A result that is written everywhere, or where there is room; with a reduction beside it, or without."""
     rows, columns = coordinate(0), coordinate(1)
-    dtype = _pick(random, _ALL_DTYPES)
-    shift = _upto(random, -2, 2)
+    dtype = pick(random, _ALL_DTYPES)
+    shift = upto(random, -2, 2)
     joining = _combinator(random, dtype)
-    first = _pick(random, [
+    first = pick(random, [
         Output(TensorType((few, extent), dtype), (rows, columns)),
         Output(TensorType((few, last + 1), dtype), (rows, along)),
         Output(TensorType((few, max(extent - 1, 1)), dtype), (rows, columns + shift), None, Bounds.ZERO),
@@ -492,7 +505,7 @@ def _outputs(random: Random, few: int, extent: int, last: int, along: Affine) ->
     ])  # fmt: skip
     outputs = [first]
     if random.random() < 0.5:
-        other = _pick(random, _ALL_DTYPES)
+        other = pick(random, _ALL_DTYPES)
         outputs.append(Output(TensorType((few,), other), (rows,), _combinator(random, other)))
     return outputs
 
@@ -526,4 +539,4 @@ def kernels_of_samples() -> Iterator[Case]:
         def build(b: Builder, *xs: Value, op: Op = sample.op) -> Sequence[Value]:
             return [b.emit(op, *xs)]
 
-        yield Case(f"sample {number} {sample}", sample.types, arrays, build)
+        yield Case(f"sample {number} {sample}", sample.types, arrays, build, op=name_of(sample.op))

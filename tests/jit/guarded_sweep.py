@@ -1,9 +1,10 @@
 """Compiles cases for one machine and runs them between guard pages: the process that `survey` watches.
 
-    python -m tests.jit.guarded_sweep CPU ROUNDS SHARE EXTENTS… FIRST
+    python -m tests.jit.guarded_sweep KIND CPU ROUNDS SHARE EXTENTS… FIRST
 
-Each case runs twice, its tensors touching the page behind and the page before, and its results are compared with the
-evaluator's.  The samples of all ops are run on this machine, and on others unless the share is small.
+KIND is one of `KINDS`: ops, products, gradients.  Each case runs twice, its tensors touching the page behind and the
+page before, and its results are compared with the evaluator's.  The samples of all ops are run on this machine, and on
+others unless the share is small; of the derivatives of samples, a share is run that has all ops.
 """
 
 from __future__ import annotations
@@ -24,11 +25,24 @@ from nnkit.core.types import F16, Array, DType
 from nnkit.jit.emit.program import Program, emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 from nnkit.jit.llvm import CompiledModule, Engine
+from nnkit.jit.runtime.blas import find_blas
 
 from .emit.running import expected, tolerance
-from .guard_pages import HOST, Guarded, engine_for, report_cases, run_kernel
+from .guard_pages import (
+    HOST,
+    Guarded,
+    Survey,
+    blas_for,
+    engine_for,
+    report_cases,
+    run_kernel,
+    survey,
+)
+from .guarded_gradients import gradients, gradients_of_samples
+from .guarded_products import products
 from .guarded_programs import Case, cases, kernels_of_samples
 
+KINDS = ("ops", "products", "gradients")
 TOGETHER = 48
 """Cases that are compiled as one module."""
 
@@ -50,7 +64,9 @@ class Batch:
     def _compile(self) -> tuple[CompiledModule, list[Program], list[Function]]:
         target = self.engine.target
         machine = Target(
-            vector_bytes=target.vector_bytes, registers=target.vector_registers, has_blas=False
+            vector_bytes=target.vector_bytes,
+            registers=target.vector_registers,
+            has_blas=find_blas() is not None,
         )
         writer = ModuleWriter(scalef=target.scalef, fma=target.fma)
         functions = [case.function(machine) for case in self.members]
@@ -111,7 +127,7 @@ def reference(case: Case, function: Function) -> list[Array]:
     """What the evaluator says, of the program before it was lowered unless it is a nest."""
     if case.decisions is not None:
         return expected(function, case.arrays)
-    result = evaluate(case.module(), "f", *case.arrays)
+    result = evaluate(case.module(), case.entry, *case.arrays)
     return list(result) if isinstance(result, tuple) else [result]
 
 
@@ -129,16 +145,35 @@ def same(dtype: DType, wanted: Array, found: Array, relative: float) -> None:
     np.testing.assert_allclose(found, wanted, rtol=relative, atol=relative * scale)
 
 
-def main(cpu: str, rounds: str, share: str, *numbers: str) -> None:
+def chosen(
+    kind: str, cpu: str, extents: Sequence[int], rounds: int, share: float
+) -> Iterator[Case]:
+    """The cases of a kind for a machine."""
+    match kind:
+        case "products":
+            yield from products(extents, rounds, share)
+        case "gradients":
+            yield from gradients_of_samples(share, seed=extents[0])
+            yield from gradients(extents, rounds, share)
+        case _:
+            if cpu == HOST or share >= 0.2:
+                yield from kernels_of_samples()
+            yield from cases(extents, rounds, share)
+
+
+def sweep(
+    kind: str, cpu: str, extents: Sequence[int], *, rounds: int = 1, share: float = 1.0
+) -> Survey:
+    """Run the cases in a process of their own."""
+    arguments = (kind, cpu, str(rounds), str(share), *map(str, extents))
+    return survey("tests.jit.guarded_sweep", *arguments, environment=blas_for(cpu))
+
+
+def main(kind: str, cpu: str, rounds: str, share: str, *numbers: str) -> None:
     *extents, first = map(int, numbers)
     guarded, engine = Guarded(), engine_for(cpu)
-
-    def chosen() -> Iterator[Case]:
-        if cpu == HOST or float(share) >= 0.2:
-            yield from kernels_of_samples()
-        yield from cases(extents, int(rounds), float(share))
-
-    possible = filter(lambda case: can_compile(engine, case), chosen())
+    members = chosen(kind, cpu, extents, int(rounds), float(share))
+    possible = filter(lambda case: can_compile(engine, case), members)
     report_cases(runs(guarded, engine, possible), first)
 
 

@@ -204,8 +204,12 @@ def test_a_stopped_program_gives_its_memory_back() -> None:
 
 
 CTRL_C = """
+import signal
 import numpy as np, nnkit as nk
 from nnkit import Rep, Scalar, f64
+
+# a shell lets the jobs that it runs in the background ignore Ctrl-C
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @nk.staged
 def climb(x: Rep[Scalar[f64]]) -> Rep[Scalar[f64]]:

@@ -20,7 +20,7 @@ from ...ops.bytes import (
     WriteBytes,
 )
 from ...ops.comparison import LessThan, NotEqual, Select
-from ...ops.literal import constant, splat_of
+from ...ops.literal import constant, number_of
 from ...types import BOOL, I64, EnumType, TensorType, TupleType, Type, scalar
 from .layout import Layout, machine_type, reaches_cells
 
@@ -209,7 +209,7 @@ class Context:
 
 def literal_number(x: Value) -> int | None:
     """What a scalar literal says; None for all other values."""
-    number = splat_of(x)
+    number = number_of(x)
     return int(number) if number is not None and not x.tensor.rank else None
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...ir import Extern, Instruction, Value
 from ...ops.aggregate import Aggregate, Apply, ApplyValue, Extract, Insert
-from ...ops.control import For, If, While, carried_of
+from ...ops.flows import Role, Structured, arguments_of_bodies, flows_in, flows_of, operands_of
 from ...ops.nest import Yield
 from ...ops.reference import Undefined
 from ...ops.terminators import Return
@@ -95,22 +93,18 @@ def returned(c: Context, at: Instruction) -> list[list[Value]]:
 
 def structured(c: Context, at: Instruction) -> list[list[Value]]:
     op = at.op
-    assert isinstance(op, If | While | For)
-    first_input = len(at.operands) - op.inputs
-    fixed = 1 if isinstance(op, If) else carried_of(at).start
-    decided = [c.word(x) for x in at.operands[:fixed]]
-    carried = c.all_leaves(at.operands[fixed:first_input])
-    given = c.all_leaves(at.operands[first_input:])
+    assert isinstance(op, Structured)
+    valid: dict[Value, bool] = {}
+    for flow in flows_in(at, Role.INPUT):
+        (given,) = operands_of(at, flow)
+        is_valid = all(c.is_valid(leaf) for leaf in c.leaves(given))
+        valid.update(dict.fromkeys(arguments_of_bodies(at, flow), is_valid))
     for region in at.regions:
-        inputs = at.operands[first_input:]
-        unknown = len(region.entry.arguments) - len(inputs)
-        valid = [all(c.is_valid(leaf) for leaf in c.leaves(x)) for x in inputs]
-        c.given[region] = [False] * unknown + valid
-    flat: If | While | For = replace(op, inputs=len(given))
-    if isinstance(flat, If):
-        types = tuple(leaf for t in flat.results for leaf in c.layout.machine_leaves(t))
-        flat = replace(flat, results=types)
-    made = iter(c.b.emit_many(flat, [*decided, *carried, *given], at.regions))
+        c.given[region] = [valid.get(argument, False) for argument in region.entry.arguments]
+    roles = [
+        (flow.role, leaf) for flow in flows_of(at) for leaf in c.layout.machine_leaves(flow.type)
+    ]
+    made = iter(c.b.emit_many(op.with_roles(roles), c.all_leaves(at.operands), at.regions))
     return [[next(made) for _ in c.layout.machine_leaves(old.type)] for old in at.results]
 
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from ...ir import Builder, Op, Value
 from ...ops import Broadcast, splat
-from ...ops.literal import splat_of
+from ...ops.literal import number_of
 from ...types import DType, TensorType
 
 Number: TypeAlias = int | float | bool
@@ -28,7 +28,7 @@ def made_by(x: Value, op_class: type[Op]) -> tuple[Value, ...] | None:
 
 def number(x: Value) -> Number | None:
     """The number that every element of `x` is known to be."""
-    value: Number | None = splat_of(x)
+    value: Number | None = number_of(x)
     return value
 
 

@@ -8,19 +8,12 @@ from nnkit.core.compute.bodies import Body, bodies_of
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Function, Instruction, Module, Stage
+from nnkit.core.ir.placement import Place, arena, output, register
+from nnkit.core.ops.flows import Structured
 from nnkit.core.passes.base import apply_pass
 from nnkit.core.passes.isolate import Isolate
 from nnkit.core.schedule.arena import RESERVED, aligned
-from nnkit.core.schedule.ops import (
-    Place,
-    ScheduledFor,
-    ScheduledIf,
-    ScheduledWhile,
-    arena,
-    output,
-    register,
-)
-from nnkit.core.schedule.plan import arena_bytes, block_bytes, places_of, schedule
+from nnkit.core.schedule.plan import arena_bytes, block_bytes, schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module
 from nnkit.core.verify import verify
@@ -51,7 +44,7 @@ func @f: ({types}) -> {T} {{
 
 def made(body: Body) -> list[Place]:
     """Where the results of the instructions of a body lie, in order."""
-    return [place for i in body.block.instructions for place in places_of(i.op)]
+    return [place for i in body.block.instructions for place in i.placement.results]
 
 
 def loop(inside: str, *, first: str = "%x") -> str:
@@ -80,8 +73,8 @@ def test_what_others_still_read_is_copied_at_the_end() -> None:
     function = scheduled(loop(f"%s = reverse %v: {T} along 0\nyield %s: {T}"))
     entry, body = bodies_of(function)
     assert made(body) == [arena(0)]
-    (instruction,) = (i for i in entry.block.instructions if isinstance(i.op, ScheduledFor))
-    assert isinstance(instruction.op, ScheduledFor) and instruction.op.frame == RESERVED
+    (instruction,) = (i for i in entry.block.instructions if isinstance(i.op, Structured))
+    assert instruction.placement.frame == RESERVED
     assert arena_bytes(function) == RESERVED + aligned(400)
 
 
@@ -145,12 +138,11 @@ def test_bodies_of_an_if_share_a_frame_that_is_free_afterwards() -> None:
 
 
 def frames_of(function: Function) -> list[tuple[Instruction, int]]:
-    kinds = ScheduledIf | ScheduledWhile | ScheduledFor
     return [
-        (i, i.op.frame)
+        (i, i.placement.frame)
         for body in bodies_of(function)
         for i in body.block.instructions
-        if isinstance(i.op, kinds)
+        if isinstance(i.op, Structured)
     ]
 
 

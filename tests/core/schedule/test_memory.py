@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Function, Instruction, Module, Value
+from nnkit.core.ir.placement import Place
 from nnkit.core.ops import Add, Combinator, Exp, Literal, Reduce, Scan, ShapeCast, Transpose, splat
 from nnkit.core.passes.pipeline import code_generation, run_pipeline
 from nnkit.core.schedule.arena import RESERVED, aligned
 from nnkit.core.schedule.memory import _group_ends, base_of, may_overwrite
-from nnkit.core.schedule.ops import Loops, Place
-from nnkit.core.schedule.plan import arena_bytes, places_of, returned_values, schedule
+from nnkit.core.schedule.ops import Loops
+from nnkit.core.schedule.plan import arena_bytes, returned_values, schedule
 from nnkit.core.schedule.target import Target
 from tests.core.compute.building import f32, module_of, softmax
 from tests.programs import Program, programs
@@ -34,7 +35,7 @@ def places(function: Function) -> dict[Value, Place]:
     return {
         result: place
         for instruction in function.entry.instructions
-        for result, place in zip(instruction.results, places_of(instruction.op), strict=False)
+        for result, place in zip(instruction.results, instruction.placement.results, strict=False)
     }
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Function, Value
-from nnkit.core.ops import Add, Combinator, Dot, Exp, Multiply, Reduce, Scan
+from nnkit.core.ops import Add, Combinator, Dot, Exp, Multiply, Reduce, Scan, ScatterAdd
 from nnkit.core.schedule.ops import (
     Gemm,
     Loops,
@@ -29,7 +29,7 @@ from nnkit.core.schedule.ops import (
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.sums import product_chunk
 from nnkit.core.schedule.target import Target
-from nnkit.core.types import F16, F32, F64, I32, DType, TensorType
+from nnkit.core.types import F16, F32, F64, I32, I64, DType, TensorType
 from nnkit.core.verify import verify
 from tests.core.compute.building import module_of
 
@@ -181,6 +181,39 @@ def test_sums_of_rows_and_columns_in_one_group(rows: int, columns: int, width: i
     assert assert_bounded(function) >= 2
 
 
+@given(
+    lengths=st.tuples(EXTENTS, st.integers(1, 100), st.integers(1, 100)),
+    rows=st.integers(1, 10**6),
+    axis=st.integers(0, 1),
+    dtype=st.sampled_from([F16, F32, F64]),
+    width=st.sampled_from(WIDTHS),
+)
+def test_scattered_sums(
+    lengths: tuple[int, int, int], rows: int, axis: int, dtype: DType, width: int
+) -> None:
+    """Each is compensated, unless few updates fall on an element, or f64 takes up narrower ones."""
+    count, before, behind = lengths
+    shape = (before, rows, behind) if axis else (rows, before, behind)
+    updates = TensorType((*shape[:axis], count, *shape[axis + 1 :]), dtype)
+
+    def build(b: Builder, x: Value, where: Value) -> Value:
+        return b.emit(ScatterAdd(shape, axis), x, where)
+
+    where = TensorType((count,), I64)
+    function = scheduled(build, updates, where, target=Target(vector_bytes=width))
+    (op,) = [
+        i.op
+        for i in function.entry.instructions
+        if isinstance(i.op, Loops) and i.op.outputs[0].combinator is Combinator.ADD
+    ]
+    is_narrow = math.prod(shape[axis + 1 :]) == 1
+    is_wide = dtype is not F64 and op.outputs[0].type.dtype is F64
+    assert is_wide == (dtype is not F64 and is_narrow and count > 12 and count >= rows)
+    assert op.scattered == ((0,) if count > 12 and not is_wide else ())
+    assert compensated_outputs(op) == op.scattered and scratches(function) == len(op.scattered)
+    assert op.outputs[0].type.dtype.bits >= 32
+
+
 def test_short_sums_are_as_before() -> None:
     function = scheduled(
         lambda b, x: b.emit(Reduce(Combinator.ADD, (1,)), x),
@@ -189,6 +222,11 @@ def test_short_sums_are_as_before() -> None:
     )
     (op,) = [i.op for i in function.entry.instructions if isinstance(i.op, Loops)]
     assert (op.order, op.blocks, op.compensated) == ((0, 1), (), False)
+
+
+def scratches(function: Function) -> int:
+    """How many scratch buffers its instructions have."""
+    return sum(len(i.placement.scratch) for i in function.entry.instructions)
 
 
 @pytest.mark.parametrize("dtype", [I32], ids=str)
@@ -210,7 +248,7 @@ def test_large_sums_of_columns_that_compute_a_row_are_folded() -> None:
     types = TensorType((10_000, 100), F32), TensorType((10_000, 1), F32)
     function = scheduled(build, *types, target=Target())
     op = [i.op for i in function.entry.instructions if isinstance(i.op, Loops)][-1]
-    assert op.compensated and len(op.corrections) == len(compensated_outputs(op)) == 1
+    assert op.compensated and scratches(function) == len(compensated_outputs(op)) == 1
     assert is_folded(op.order, op.blocks) == (op.order[:2] == (0, 0))
 
 
@@ -221,7 +259,7 @@ def test_long_products_are_summed_by_chunks() -> None:
     types = TensorType((64, 100_000), F32), TensorType((100_000, 64), F32)
     function = scheduled(lambda b, u, v: b.emit(Dot(), u, v), *types, target=Target())
     (op,) = [i.op for i in function.entry.instructions if isinstance(i.op, Gemm)]
-    assert op.chunk == 16_384 and len(op.corrections) == 1
+    assert op.chunk == 16_384 and scratches(function) == 1
 
 
 @pytest.mark.parametrize(

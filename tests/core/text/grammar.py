@@ -22,7 +22,7 @@ KINDS = {
     "FunctionType": "function_type", "Symbol": "@NAME", "Case": "?NAME", "TensorType": "tensor",
     "tuple[tuple[int, int], ...]": "pairs", "Padding": "padding", "DType": "dtype",
     "Combinator": "operator", "Elementwise": "ordered", "Bounds": "bounds", "tuple[Access, ...]": "accesses",
-    "tuple[Output, ...]": "outputs", "Place": "place", "tuple[Place, ...]": "places",
+    "tuple[Output, ...]": "outputs",
 }  # fmt: skip
 """What an attribute of each kind is called on the page."""
 
@@ -102,6 +102,8 @@ RULES = {name: read_rule(right) for name, (right, _) in productions().items()}
 def rule_of(op: type[Op]) -> Group:
     """The production of an instruction, from its template; parts that may be missing in any order."""
     sequence = [Symbol(op.name, True), *_nodes(template_of(op))]
+    if op.bodies:
+        sequence.append(Group("[", ((Symbol("placement"),),)))
     for word in op.bodies:
         sequence += [Symbol(word, True)] * bool(word)
         sequence.append(Symbol("body"))

@@ -11,7 +11,6 @@ from nnkit.core.ir import Op
 from nnkit.core.ops import Bounds, Combinator, FloorDivide
 from nnkit.core.ops.nest import Access, Affine, Loaded, Output, coordinate
 from nnkit.core.ops.window import Border
-from nnkit.core.schedule.ops import Place
 from nnkit.core.text.attributes import NOTATIONS, parse_attribute, print_attribute
 from nnkit.core.text.cursor import Cursor
 from nnkit.core.text.operations import OPS
@@ -68,8 +67,6 @@ VALUES: list[tuple[str, Any, str]] = [
         Output(TensorType((2,), F32), (coordinate(0),), Combinator.MAX, Bounds.CHECK),
         Output(TensorType((), F32), ()),
      ), "<2 x f32> at (d0) check by max, f32 at ()"),
-    ("Place", Place("arena", 64), "arena 64"),
-    ("tuple[Place, ...]", (Place("output", 1), Place("arena", 128)), "output 1, arena 128"),
 ]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from nnkit.core.errors import VerifyError
 from nnkit.core.ir import Builder, Module, Region, Stage, Value, finish_function, start_function
+from nnkit.core.ir.placement import Placement, arena, output
 from nnkit.core.ops import (
     Add,
     Aggregate,
@@ -22,7 +23,7 @@ from nnkit.core.ops import (
     splat,
 )
 from nnkit.core.ops.nest import Access, Affine, Index, Loaded, Output, build_nest, coordinate
-from nnkit.core.schedule.ops import Gemm, Loops, ScheduledScan, arena, output
+from nnkit.core.schedule.ops import Gemm, Loops, ScheduledScan
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import BOOL, F32, I64, TensorType, TupleType, scalar
 from nnkit.core.verify import verify
@@ -146,17 +147,19 @@ def test_every_decision_of_the_schedule_reads_back() -> None:
     inner.emit_many(Yield(), [inner.argument(scalar(F32))])
     loops = Loops(
         (4, 4), (Access((coordinate(0), coordinate(1))),), (Output(square, (coordinate(1), coordinate(0))),),
-        (arena(64),), (1, 0), 1, 4, 2, 3,
+        (1, 0), 1, 4, 2, 3,
     )  # fmt: skip
-    [y] = b.emit_many(loops, [x], [Region([inner.block])])
-    product = b.emit(Gemm(arena(128), False, True), y, x)
-    scanned = b.emit(ScheduledScan(Combinator.MAX, 0, True, True, output(0)), product)
+    first, second, last = (Placement((place,)) for place in (arena(64), arena(128), output(0)))
+    [y] = b.emit_many(loops, [x], [Region([inner.block])], placement=first)
+    [product] = b.emit_many(Gemm(False, True), [y, x], placement=second)
+    scan = ScheduledScan(Combinator.MAX, 0, True, True)
+    [scanned] = b.emit_many(scan, [product], placement=last)
     b.emit_many(Return(), [scanned])
     module = Module(stage=Stage.SCHEDULE)
     module.add(finish_function("f", b, square))
     text = print_module(module)
-    assert "into arena 64 order (1, 0) vector 1 by 4 accumulators 2 group 3 {" in text
-    assert "into arena 128 transposed false, true" in text
+    assert "order (1, 0) vector 1 by 4 accumulators 2 group 3 into arena 64 {" in text
+    assert "transposed false, true into arena 128" in text
     assert "by max along 0 reverse true exclusive true into output 0" in text
     again = check_meaning(module, "f", [np.eye(4, dtype=np.float32)])
     assert [i.op for i in again.functions["f"].entry.instructions[:3]] == [

@@ -47,6 +47,9 @@ CONTEXTS = {
     ), LINE),
     "call_argument": LINE.replace("{}", "apply @f({}): (f32) -> f32"),
     "combinator": LINE.replace("{}", "%y = reduce %t: <2 x f32> by {} along 0"),
+    "placement": LINE.replace("{}", "%y = negate %x: f32 {}"),
+    "places": LINE.replace("{}", "%y = negate %x: f32 into {}"),
+    "place": LINE.replace("{}", "%y = negate %x: f32 into {}"),
     "target": LINE.replace("{}", "branch {}"),
     "operand": LINE.replace("{}", "yield {}"), "operands": LINE.replace("{}", "yield {}"),
     **dict.fromkeys((

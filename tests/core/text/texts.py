@@ -41,13 +41,13 @@ func @f: (<4 x 4 x f32>, <4 x i64>) -> (<4 x 4 x f32>, <4 x f32>) {
 'entry(%x: <4 x 4 x f32>, %i: <4 x i64>):
     %a, %b = loops 4 x 4 of %i: <4 x i64>, %x: <4 x 4 x f32> reading (d0), (read 0, 2 * d1 + -1) clip
         writing <4 x 4 x f32> at (d0, d1), <4 x f32> at (d0) by max
-        into arena 64, output 1 order (0, 1) vector 1 by 4 accumulators 2 group 0 {
+        order (0, 1) vector 1 by 4 accumulators 2 group 0 into arena 64, output 1 {
     'body(%d0: i64, %d1: i64, %n: i64, %v: f32):
         %c = literal 1.5: f32
         %w = multiply %v: f32, %c: f32
         yield %w: f32, %v: f32
     }
-    %g = gemm %a: <4 x 4 x f32>, %x: <4 x 4 x f32> into arena 128 transposed false, true
+    %g = gemm %a: <4 x 4 x f32>, %x: <4 x 4 x f32> transposed false, true into arena 128
     %s = scheduledScan %g: <4 x 4 x f32> by add along 1 into output 0
     %r = literal (%s: <4 x 4 x f32>, %b: <4 x f32>): (<4 x 4 x f32>, <4 x f32>)
     return %r: (<4 x 4 x f32>, <4 x f32>)

@@ -16,13 +16,14 @@ from nnkit.core.ir import (
     finish_function,
     start_function,
 )
+from nnkit.core.ir.placement import Place, Placement, output
 from nnkit.core.ops import (
     Negate,
     Return,
     Yield,
 )
 from nnkit.core.ops.nest import Access, Nest, Output, coordinate
-from nnkit.core.schedule.ops import Loops, Place, output
+from nnkit.core.schedule.ops import Loops
 from nnkit.core.types import (
     F32,
     I64,
@@ -91,16 +92,25 @@ def with_nest(
     """A module in stage compute, or schedule for loops, whose function is one nest."""
     b = start_function(types or [X], ["x", "y"])
     instruction = nest_of(op, *b.block.arguments, body=body)
+    if isinstance(op, Loops):
+        instruction.placement = Placement((output(0),))
     b.block.instructions.append(instruction)
     b.emit_many(Return(), instruction.results[:1])
     stage = Stage.SCHEDULE if isinstance(op, Loops) else Stage.COMPUTE
     return module_of(finish_function("f", b, X), stage=stage)
 
 
-LOOPS = Loops((4,), (Access(POINT),), (Output(X, POINT),), (output(0),), (0,))
+LOOPS = Loops((4,), (Access(POINT),), (Output(X, POINT),), (0,))
 
 
 def loops(
-    *, places: tuple[Place, ...] = (output(0),), order: tuple[int, ...] = (0,), **more: Any
+    *,
+    places: tuple[Place, ...] = (output(0),),
+    scratch: tuple[Place, ...] = (),
+    order: tuple[int, ...] = (0,),
+    **more: Any,
 ) -> Module:
-    return with_nest(Loops((4,), (Access(POINT),), (Output(X, POINT),), places, order, **more))
+    op = Loops((4,), (Access(POINT),), (Output(X, POINT),), order, **more)
+    module = with_nest(op)
+    module.functions["f"].entry.instructions[0].placement = Placement(places, scratch)
+    return module

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nnkit.core.ir import (
     Builder,
+    Op,
     Stage,
     Value,
 )
+from nnkit.core.ir.placement import Place, Placement, arena, output
 from nnkit.core.ops import (
     Reduce,
     Yield,
@@ -15,7 +19,7 @@ from nnkit.core.ops import (
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.ops.nest import Access, Loaded, Nest, Output
 from nnkit.core.schedule.arena import ALIGNMENT, RESERVED
-from nnkit.core.schedule.ops import Gemm, Place, ScheduledScan, arena, output
+from nnkit.core.schedule.ops import Gemm, ScheduledScan
 from nnkit.core.types import (
     F64,
     I64,
@@ -121,25 +125,33 @@ def test_rule_29_blocks() -> None:
         assert "does not visit each of 1 axes once" in found(loops(order=order, blocks=blocks))
     assert fit in found(loops(order=(0, 0), blocks=(0, 2)))
     assert fit in found(loops(order=(0, 0), blocks=(3, 0), vector=0, lanes=2))
-    assert "1 corrections for 0 sums accumulated in memory" in found(
-        loops(order=(0, 0), blocks=(2, 0), compensated=True, corrections=(arena(64),))
+    assert "1 scratch buffers for 0 sums accumulated in memory" in found(
+        loops(order=(0, 0), blocks=(2, 0), compensated=True, scratch=(arena(64),))
+    )
+    assert "outputs [0] are not all sums of f32 or f64 at indices that are read" in found(
+        loops(scattered=(0,), scratch=(arena(64),))
     )
 
 
-def test_rule_30_corrections() -> None:
+def placed(b: Builder, op: Op, operands: Sequence[Value], place: Place, *scratch: Place) -> Value:
+    """The one result of an op, which lies at `place`."""
+    return b.emit_many(op, operands, placement=Placement((place,), scratch))[0]
+
+
+def test_rule_30_scratch() -> None:
     def product(b: Builder, x: Value) -> Value:
-        return b.emit(Gemm(output(0), chunk=2), x, x)
+        return placed(b, Gemm(chunk=2), [x, x], output(0))
 
     def misplaced(b: Builder, x: Value) -> Value:
-        return b.emit(Gemm(output(0), chunk=2, corrections=(output(0),)), x, x)
+        return placed(b, Gemm(chunk=2), [x, x], output(0), output(0))
 
     def scan(b: Builder, x: Value) -> Value:
-        return b.emit(ScheduledScan(Combinator.MAX, 0, place=output(0), block=8), x)
+        return placed(b, ScheduledScan(Combinator.MAX, 0, block=8), [x], output(0))
 
     square = TensorType((2, 2), F64)
     for build, type, text in (
-        (product, square, "0 corrections for chunks of 2"),
-        (misplaced, square, "output 0 is no place for corrections"),
+        (product, square, "0 scratch buffers for chunks of 2"),
+        (misplaced, square, "output 0 is no place for a scratch buffer"),
         (scan, X, "has no blocks of 8"),
     ):
         assert text in found(module_of(function(build, type), stage=Stage.SCHEDULE))
@@ -149,10 +161,10 @@ def test_rule_30_places() -> None:
     assert (ALIGNMENT, RESERVED) == (UNIT, UNIT)
     for place in (arena(0), arena(-64), arena(96), output(1), output(-1), Place("stack", 64)):
         assert f"{place} is no place for a buffer" in found(loops(places=(place,)))
-    assert "0 places for 1 outputs" in found(loops(places=()))
+    assert "0 places for 1 results" in found(loops(places=()))
 
     def scan(b: Builder, x: Value) -> Value:
-        return b.emit(ScheduledScan(Combinator.ADD, 0, place=arena(8)), x)
+        return placed(b, ScheduledScan(Combinator.ADD, 0), [x], arena(8))
 
     assert "arena 8 is no place for a buffer" in found(
         module_of(function(scan, X), stage=Stage.SCHEDULE)
@@ -163,7 +175,7 @@ def test_rule_31_the_blas() -> None:
     integers, mixed = TensorType((2, 2), I64), TensorType((2, 2), F64)
 
     def product(b: Builder, x: Value) -> Value:
-        return b.emit(Gemm(output(0)), x, x)
+        return placed(b, Gemm(), [x, x], output(0))
 
     verify(module_of(function(product, mixed), stage=Stage.SCHEDULE))
     assert "the BLAS multiplies f32 and f64 only" in found(

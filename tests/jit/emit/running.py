@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,16 +13,14 @@ from nnkit.core.evaluate import evaluate
 from nnkit.core.ir.builder import Builder, finish_function, start_function
 from nnkit.core.ir.graph import Value
 from nnkit.core.ir.module import Function, Module
+from nnkit.core.ir.placement import Place, Placement, arena, output
 from nnkit.core.ops.aggregate import Aggregate
 from nnkit.core.ops.nest import Nest
 from nnkit.core.ops.terminators import Return
 from nnkit.core.schedule.ops import (
     Loops,
-    Place,
-    arena,
     compensated_outputs,
     is_folded,
-    output,
 )
 from nnkit.core.schedule.plan import returned_values
 from nnkit.core.types import DTYPES, Array, DType, TensorType, TupleType, Type
@@ -77,13 +75,14 @@ def scheduled(
                 offset += -(-max(result.tensor.bytes, 1) // 64) * 64
             found.append(places[result])
         decided = decisions[min(number, len(decisions) - 1)] if decisions else Decisions()
-        op = looped(instruction.op, tuple(found), decided)
+        op = looped(instruction.op, decided)
         corrections: list[Place] = []
         for written in compensated_outputs(op):
             corrections.append(arena(offset))
             size = -(-instruction.results[written].tensor.bytes // 64) * 64
             offset += 2 * size if is_folded(op.order, op.blocks) else size
-        instruction.op = replace(op, corrections=tuple(corrections))
+        instruction.op = op
+        instruction.placement = Placement(tuple(found), tuple(corrections))
         number += 1
     return finish(b, returned)
 
@@ -99,14 +98,13 @@ def finish(b: Builder, returned: Sequence[Value]) -> Function:
     return finish_function("f", b, type)
 
 
-def looped(nest: Nest, places: tuple[Place, ...], decided: Decisions) -> Loops:
+def looped(nest: Nest, decided: Decisions) -> Loops:
     """The nest with its loops decided."""
     order = tuple(range(len(nest.extents))) if decided.order is None else decided.order
     return Loops(
         nest.extents,
         nest.accesses,
         nest.outputs,
-        places,
         order,
         decided.vector,
         decided.lanes,
@@ -202,8 +200,11 @@ def read_back(type: TensorType, stored: Array) -> Array:
 
 
 def garbage(size: int) -> Array:
-    """Memory aligned to 64 bytes, full of what must not matter; a guard behind it is checked by nobody."""
-    memory = np.full(size + 128, 0xA5, np.uint8)
+    """Memory aligned to 64 bytes, full of what must not matter; a guard behind it is checked by nobody.
+
+    As floats it is huge or NaN, so that it does matter to any sum that begins with it.
+    """
+    memory = np.full(size + 128, 0xFE, np.uint8)
     first = -memory.ctypes.data % 64
     return memory[first : first + max(size, 16)]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import platform
+import sys
+
 import numpy as np
 import pytest
 import threadpoolctl
@@ -9,14 +12,20 @@ import threadpoolctl
 from nnkit.core.errors import InternalError
 from nnkit.core.ir.builder import start_function
 from nnkit.core.ir.module import Function
+from nnkit.core.ir.placement import Placement, arena, output
 from nnkit.core.ops.combinator import Combinator
-from nnkit.core.schedule.ops import Gemm, ScheduledScan, arena, output
+from nnkit.core.schedule.ops import Gemm, ScheduledScan
+from nnkit.core.schedule.target import Target
 from nnkit.core.types import BF16, BOOL, F16, F32, F64, I32, I64, DType, Shape, TensorType
 from nnkit.jit.emit import library, program
 from nnkit.jit.emit.program import emit_program
 from nnkit.jit.emit.writer import ModuleWriter
+from nnkit.jit.llvm import host_target
 from nnkit.jit.runtime.blas import Blas, find_blas
 from nnkit.jit.runtime.process import this_process
+from tests.jit.guard_pages import HOST, engine_for
+from tests.jit.guarded_products import FORMS, IN_BLAS, products
+from tests.jit.guarded_sweep import sweep
 
 from .running import agree, compare, finish, run, sample
 from .test_polls import polling_everywhere
@@ -50,9 +59,10 @@ def product(
         for shape, flip in zip((a, b), transposed, strict=True)
     ]
     builder = start_function(stored)
-    corrections = (arena(64),) if chunk else ()
-    op = Gemm(output(0), *transposed, chunk=chunk, corrections=corrections)
-    return finish(builder, [builder.emit(op, *builder.block.arguments)])
+    placement = Placement((output(0),), (arena(64),) if chunk else ())
+    op = Gemm(*transposed, chunk=chunk)
+    made = builder.emit_many(op, builder.block.arguments, placement=placement)
+    return finish(builder, made)
 
 
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
@@ -111,6 +121,36 @@ def test_long_products_are_the_same_in_parts(
                     monkeypatch.undo()
 
 
+def test_products_between_guard_pages_lie_on_both_sides_of_all_thresholds() -> None:
+    """Of each form there are nests, calls of the BLAS, and sums of calls."""
+    made = {form.__name__.strip("_"): set[str]() for form in FORMS}
+    swapped = set[tuple[bool, bool]]()
+    for case in products(range(1, 19), 1):
+        if case.types[0].dtype not in IN_BLAS:
+            continue
+        function = case.function(Target())
+        calls = [i.op for i in function.entry.instructions if isinstance(i.op, Gemm)]
+        made[case.op].update("in chunks" if op.chunk else "at once" for op in calls)
+        made[case.op].update([] if calls else ["nest"])
+        swapped.update((op.transpose_a, op.transpose_b) for op in calls)
+    assert all(ways == {"nest", "at once", "in chunks"} for ways in made.values()), made
+    assert len(swapped) == 4
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or sys.platform != "linux", reason="guard pages of x86-64 Linux"
+)
+@pytest.mark.parametrize("cpu", ["haswell", HOST])
+def test_products_stay_inside_of_their_tensors(cpu: str) -> None:
+    """What the BLAS reads too; a short form of `tests/fuzz/test_guard_pages.py`."""
+    if engine_for(cpu).target.vector_bytes > host_target().vector_bytes:
+        pytest.skip("this machine has no such vectors")
+    extents, share = (4, 17), 0.5
+    found = sweep("products", cpu, extents, share=share)
+    assert not found.failures, "\n".join(map(str, found.failures))
+    assert found.cases == sum(1 for _ in products(extents, 1, share))
+
+
 def test_a_product_without_a_blas_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "find_blas", lambda: None)
     with pytest.raises(InternalError, match="there is no BLAS"):
@@ -158,8 +198,9 @@ def test_scan(
 ) -> None:
     type = TensorType(shape, dtype)
     builder = start_function([type])
-    op = ScheduledScan(by, axis, reverse, exclusive, output(0))
-    function = finish(builder, [builder.emit(op, builder.block.arguments[0])])
+    op = ScheduledScan(by, axis, reverse, exclusive)
+    made = builder.emit_many(op, builder.block.arguments, placement=Placement((output(0),)))
+    function = finish(builder, made)
     agree(function, [sample(type)], exact=False)
 
 
@@ -169,8 +210,9 @@ def test_scan(
 def test_running_extremes_order_zeros(by: Combinator, dtype: DType, shape: Shape) -> None:
     type = TensorType(shape, dtype)
     builder = start_function([type])
-    op = ScheduledScan(by, 0, False, False, output(0))
-    function = finish(builder, [builder.emit(op, builder.block.arguments[0])])
+    op = ScheduledScan(by, 0, False, False)
+    made = builder.emit_many(op, builder.block.arguments, placement=Placement((output(0),)))
+    function = finish(builder, made)
     random = np.random.default_rng(4).random(shape)
     x = np.select([random < 0.1, random < 0.5, random < 0.9], [-1.0, -0.0, 0.0], 1.0)
     agree(function, [x.astype(dtype.numpy)])

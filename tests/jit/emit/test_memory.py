@@ -12,6 +12,7 @@ import itertools
 import platform
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -39,7 +40,9 @@ from nnkit.jit.emit.writer import (
 from nnkit.jit.llvm import Engine, host_target
 from nnkit.jit.object import find_target
 from tests.jit.guard_pages import CANARY, CPUS, HOST, PAGE, Region, engine_for, report_cases, survey
+from tests.jit.guarded_gradients import LEVELS, Derivative, missing_derivatives
 from tests.jit.guarded_programs import RECIPES
+from tests.jit.guarded_sweep import chosen, sweep
 
 from .lowering import check
 
@@ -362,9 +365,28 @@ def test_kernels_stay_inside_of_their_tensors(cpu: str) -> None:
     """A part of all ops, element types and machines; `make fuzz` runs all."""
     if engine_for(cpu).target.vector_bytes > host_target().vector_bytes:
         pytest.skip("this machine has no such vectors")
-    found = survey("tests.jit.guarded_sweep", cpu, "1", "0.1", "5", "17", "33")
+    found = sweep("ops", cpu, (5, 17, 33), share=0.1)
     assert not found.failures, "\n".join(map(str, found.failures))
     assert found.cases > (800 if cpu == HOST else 100)
+
+
+def test_every_op_with_a_derivative_has_it_among_the_cases() -> None:
+    """In both modes and for all float types, by two levels of optimisation."""
+    taken = list(chosen("gradients", HOST, EXTENTS, 1, SHARE))
+    assert not missing_derivatives(taken)
+    levels = Counter(case.level for case in taken if isinstance(case, Derivative))
+    assert min(levels[level] for level in LEVELS) > 100
+
+
+def test_derivatives_stay_inside_of_their_tensors() -> None:
+    """Seeds, tangents and what both directions keep are tensors as any others."""
+    found = sweep("gradients", HOST, EXTENTS, share=SHARE)
+    assert not found.failures, "\n".join(map(str, found.failures))
+    assert found.cases == sum(1 for _ in chosen("gradients", HOST, EXTENTS, 1, SHARE))
+
+
+EXTENTS, SHARE = (5, 17, 33), 0.06
+"""Of the short form of derivatives."""
 
 
 if __name__ == "__main__":

@@ -489,3 +489,32 @@ def test_invariant_work_is_outside_the_inner_loop() -> None:
 
     build = mapped((6, 64), [access(D0), access(D0, D1)], written((6, 64), D0, D1), body)
     check([f32(6), f32(6, 64)], build, (6, 64))
+
+
+BLOCKED = [
+    Decisions((0, 0, 1), vector, lanes, blocks=(9, 0, 0)) for vector, lanes in ((-1, 1), (1, 8))
+] + [
+    Decisions((0, 1, 0), -1, 1, blocks=(9, 0, 0)),
+    Decisions((0, 1, 0), 0, 8, blocks=(16, 0, 0)),
+    Decisions((1, 1, 0), -1, 1, blocks=(9, 0, 0)),
+    Decisions((1, 0, 1), -1, 1, blocks=(9, 0, 0)),
+    Decisions((1, 0, 1), 1, 8, blocks=(16, 0, 0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("decided", BLOCKED, ids=str)
+def test_blocks_of_any_axis_reduce_to_the_same(decided: Decisions, axis: int, dtype: DType) -> None:
+    """Of a summed axis or a kept one: no result begins with what lay in memory."""
+
+    def build(b: Builder, x: Value) -> list[Value]:
+        whole = Access((coordinate(0), coordinate(1)))
+        combinator = Combinator.OR if dtype == BOOL else Combinator.ADD
+        written = Output(
+            TensorType((x.tensor.shape[axis],), dtype), (coordinate(axis),), combinator
+        )
+        return build_nest(b, x.tensor.shape, [(x, whole)], [written], lambda _, __, read: read)
+
+    type = TensorType((25, 21), dtype)
+    agree(scheduled([type], build, decided), [sample(type)], exact=not dtype.is_float)

@@ -14,8 +14,9 @@ from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.evaluate import evaluate_instruction
 from nnkit.core.ir.builder import Builder, start_function
-from nnkit.core.ir.graph import Instruction, Op, Value
+from nnkit.core.ir.graph import Instruction, Value
 from nnkit.core.ir.module import Function, Module, Stage
+from nnkit.core.ir.placement import output
 from nnkit.core.ops import ALL, PROGRAM
 from nnkit.core.ops.arithmetic import Add
 from nnkit.core.ops.builtin import Builtin
@@ -31,7 +32,7 @@ from nnkit.core.ops.special import Digamma, Lgamma, Trigamma
 from nnkit.core.ops.transcendental import FloatFunction
 from nnkit.core.ops.window import ReduceWindow
 from nnkit.core.passes.pipeline import code_generation, run_pipeline
-from nnkit.core.schedule.ops import Gemm, Loops, ScheduledScan, output
+from nnkit.core.schedule.ops import Loops
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text.operations import OPS
@@ -124,9 +125,10 @@ def test_every_instruction_agrees(program: Program, seed: int) -> None:
 def check_alone(instruction: Instruction, operands: list[Array]) -> None:
     """Assert that one instruction computes what the evaluator does."""
     b = start_function([operand.type for operand in instruction.operands])
-    op = placed(instruction.op)
-    b.emit_many(op, b.block.arguments, instruction.regions)
-    function = finish(b, b.block.instructions[-1].results)
+    op, outputs = instruction.op, tuple(map(output, range(len(instruction.results))))
+    placement = replace(instruction.placement, results=outputs)
+    made = b.emit_many(op, b.block.arguments, instruction.regions, placement=placement)
+    function = finish(b, made)
     points = op.points if isinstance(op, Nest) else operands[0].size
     for value, x, y in zip(
         instruction.results, expected(function, operands), run(function, operands), strict=True
@@ -143,17 +145,6 @@ def check_alone(instruction: Instruction, operands: list[Array]) -> None:
         assert y.dtype == x.dtype
         x, y = x.astype(np.float64), y.astype(np.float64)  # f16 cannot hold every bound
         np.testing.assert_allclose(y, x, rtol=bound * 4, atol=bound * min(scale, 1e30))
-
-
-def placed(op: Op) -> Op:
-    """The op with its results where a function of it alone returns them."""
-    match op:
-        case Loops():
-            return replace(op, places=tuple(map(output, range(len(op.places)))))
-        case Gemm() | ScheduledScan():
-            return replace(op, place=output(0))
-        case _:
-            return op
 
 
 @pytest.mark.parametrize("count", [3, INLINE_BYTES])
