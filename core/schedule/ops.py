@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 
 from ..compute.ops import MatrixProduct, flipped
 from ..ir.graph import Instruction, Op, Pure
+from ..ir.stage import Stage, Stages
 from ..ops.combinator import Combinator
 from ..ops.nest import Nest, Output
 from ..ops.scan import Scan
@@ -52,6 +53,7 @@ class Loops(Nest):
         "[order {order}] [vector {vector} by {lanes}] [accumulators {accumulators}] [group {group}] "
         "[blocks {blocks}] [compensated {compensated}] [scattered {scattered}]"
     )
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     order: tuple[int, ...] = ()
     vector: int = -1
     lanes: int = 1
@@ -135,6 +137,7 @@ class Gemm(Pure):
     syntax: ClassVar[str] = (
         "gemm {a}, {b} [transposed {transpose_a}, {transpose_b}] [chunk {chunk}]"
     )
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     transpose_a: bool = False
     transpose_b: bool = False
     chunk: int = 0
@@ -178,6 +181,7 @@ class ScheduledScan(Scan):
 
     name: ClassVar[str] = "scheduledScan"
     syntax: ClassVar[str] = Scan.syntax.replace("scan", "scheduledScan", 1) + " [block {block}]"
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     block: int = 0
 
 
