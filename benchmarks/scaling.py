@@ -23,12 +23,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from nnkit.core.driver.stages import OPTIMIZABLE
 from nnkit.core.ir import Module
 from nnkit.core.ir.surgery import walk
 from nnkit.core.passes import Pipeline, run_pipeline
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.verify import verify
-from nnkit.lowering import pipeline_to
 
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 DEPTH = 8
@@ -175,7 +175,7 @@ def measure(text: str, level: int = 2, pipeline: Pipeline | None = None) -> Meas
         verify(module)
         count = instructions(module)
         before = time.process_time()
-        run_pipeline(module, pipeline or pipeline_to("optimizable", (), level=level))
+        run_pipeline(module, pipeline or OPTIMIZABLE[level])
         after = time.process_time()
         verify(module)
         print_module(module)

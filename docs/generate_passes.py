@@ -26,10 +26,12 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from nnkit.core.analysis import Analysis  # noqa: E402
+from nnkit.core.driver.stages import passes_to  # noqa: E402
 from nnkit.core.ir import Module  # noqa: E402
-from nnkit.core.passes import ALL, PIPELINES, FunctionPass, ModulePass, run_pipeline  # noqa: E402
+from nnkit.core.passes import ALL, FunctionPass, ModulePass, run_pipeline  # noqa: E402
 from nnkit.core.passes.base import describe  # noqa: E402
 from nnkit.core.passes.call_graph import reachable  # noqa: E402
+from nnkit.core.stage import Stage  # noqa: E402
 from nnkit.core.text import parse_module, print_function, print_module  # noqa: E402
 from nnkit.core.verify import verify  # noqa: E402
 from nnkit.tools.passes import options_of, passes_of  # noqa: E402
@@ -176,7 +178,7 @@ def where_tested(pass_class: PassClass) -> list[Path]:
 
 def render() -> str:
     """The whole page."""
-    lines = [HEAD, *_table(), "", "## Levels", "", *_levels(), "", SCALING]
+    lines = [HEAD, *_table(), "", "## Stages and levels", "", *_levels(), "", SCALING]
     for pass_class in ALL:
         lines += [*_section(pass_class), ""]
     lines += ["## Laws", "", *_laws(), "", *_slides()]
@@ -198,12 +200,15 @@ def _table() -> Iterator[str]:
 
 
 def _levels() -> Iterator[str]:
-    for number, level in PIPELINES.items():
-        parts = [
-            ", ".join(f"`{a_pass.name}`" for a_pass in passes)
-            for passes in (level.before_differentiation, level.after_differentiation)
-        ]
-        yield f"- `-O{number}`: {parts[0]}; differentiation; {parts[1]}"
+    yield "What brings a module from the stage before to each, by the list in `core/driver/stages.py`:"
+    yield ""
+    yield "| stage | level | passes |"
+    yield "|---|---|---|"
+    for stage in Stage.RAW.steps_to(Stage.SCHEDULE):
+        lists = [", ".join(f"`{p.name}`" for p in passes_to(stage, level=n)) for n in range(4)]
+        for text in dict.fromkeys(lists):
+            levels = [str(n) for n in range(4) if lists[n] == text]
+            yield f"| {stage.value} | -O{', '.join(levels)} | {text} |"
 
 
 def _section(pass_class: PassClass) -> Iterator[str]:

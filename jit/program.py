@@ -12,16 +12,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..core.errors import InternalError, UnsupportedError
 from ..core.ir import Function
+from ..core.location import located
 from ..core.schedule.target import Target
 from ..core.thread_stack import current_stack
 from ..core.types import written
 from . import entry
+from .emit.checks import error_of
 from .emit.program import Program, emit_program
 from .emit.steps import CheckSite, Problem
 from .emit.writer import ModuleWriter
@@ -73,16 +75,16 @@ def build(
     signature: Signature,
     *,
     name: str,
-    fallback: Callable[..., Any],
-    explain: Callable[[CheckSite, int, int], object],
+    fallback: Callable[..., Any] | None = None,
+    explain: Callable[[CheckSite, int, int], object] | None = None,
     functions: Mapping[str, Function] | None = None,
     externs: Mapping[str, int] = MappingProxyType({}),
 ) -> Executable:
     """Compile a scheduled function, with those of `functions` that it calls, and bind its entry.
 
-    `fallback` gets the arguments of calls that the signature does not fit; `explain` raises for a run-time
-    check that failed, given where, the index and the bound.  `externs` are the addresses of functions that are
-    defined elsewhere; those of the process are found by name.
+    `fallback` gets the arguments of calls that the signature does not fit, by default an error; `explain` raises for
+    a run-time check that failed, given where, the index and the bound, by default with the place as a note.
+    `externs` are the addresses of functions that are defined elsewhere; those of the process are found by name.
     Raises: UnsupportedError when there is no such function, InternalError when LLVM refuses the code.
     """
     writer = _writer()
@@ -98,12 +100,13 @@ def build(
     except LLVMError as error:
         raise InternalError(f"LLVM refused the code of {name}: {error.message}") from error
     arena = aligned(program.arena_bytes)
+    raise_for = explain or _explain
     call = bind(
         address,
         signature=signature,
         arena=arena.ctypes.data,
-        fallback=fallback,
-        explain=lambda site, first, second: explain(
+        fallback=fallback or _refuse,
+        explain=lambda site, first, second: raise_for(
             program.sites[site - 1], first, _bound(program.sites[site - 1], second)
         ),
         keep_alive=(module, arena, program),
@@ -111,6 +114,14 @@ def build(
         private_arena=private,
     )
     return Executable(call, text, module.object_bytes, program.arena_bytes)
+
+
+def _refuse(*_: Any) -> NoReturn:
+    raise InternalError("compiled code does not take the arguments that its signature promises")
+
+
+def _explain(site: CheckSite, first: int, second: int) -> NoReturn:
+    raise located(error_of(site, first, second), site.location)
 
 
 def _bound(site: CheckSite, second: int) -> int:

@@ -1,29 +1,25 @@
-"""From a staged function and shapes to native code, through the stages of `lowering`.
+"""From a staged function and shapes to native code, through the stages of `core/driver/stages.py`.
 
 `compile` loads this file on first use: it brings the passes, and LLVM by way of `jit.program`.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from .compile import Specialization
 from .core.autodiff.declaration import gradient_type
+from .core.driver.stages import advance
 from .core.errors import InternalError, RecursionDepthError, StagingError
 from .core.ir import Function, Module
-from .core.passes.pipeline import run_pipeline
-from .core.schedule.target import Target
-from .core.signal_handlers import pass_on
+from .core.stage import Stage
 from .core.text import print_module
 from .core.types import TensorType, Type, elements_of
-from .core.verify import verify
 from .jit import entry, program
 from .jit.emit.checks import error_of
 from .jit.emit.steps import CheckSite, Problem
-from .lowering import STAGES, pipeline_to
 from .staging.expression import at
 from .staging.primitive import located
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
@@ -36,47 +32,18 @@ def module_at(specialization: Specialization, stage: str) -> tuple[Module, Funct
 
     Raises: StagingError when there is no such stage.
     """
-    if stage not in STAGES:
+    names = [each.value for each in Stage]
+    if stage not in names:
         raise located(
-            StagingError(f"there is no stage {stage!r}; the stages are {', '.join(STAGES)}")
+            StagingError(f"there is no stage {stage!r}; the stages are {', '.join(names)}")
         )
     specializer = Specializer(gradient_type, Module(specialization.callee.name))
     shapes = list(specialization.shapes)
     types = tuple(specializer.type_of(spec, shapes) for spec in specialization.specs)
     start = specializer.specialize(specialization.callee, types)
     module = specializer.module
-    for step in STAGES[1 : STAGES.index(stage) + 1]:
-        advance(module, start.name, step)
-        check(module, step)
+    advance(module, Stage(stage), start.name, target=program.host())
     return module, module.functions[start.name]
-
-
-def advance(
-    module: Module,
-    entries: str | Sequence[str],
-    stage: str,
-    *,
-    level: int = 2,
-    target: Target | None = None,
-) -> None:
-    """Bring `module` from the stage before to the end of `stage`.
-
-    `entries` are the functions that stay, by name; `level` is the number after -O; `target` is the machine to
-    schedule for, by default this one.
-    """
-    machine = target or (program.host() if stage == "schedule" else None)
-    kept = (entries,) if isinstance(entries, str) else entries
-    run_pipeline(module, pipeline_to(stage, kept, level=level, target=machine), verifier=verify)
-
-
-def check(module: Module, stage: str) -> None:
-    """Verify under NNKIT_VERIFY=1: a failure is a bug of ours."""
-    if os.environ.get("NNKIT_VERIFY") == "1":
-        try:
-            verify(module)
-        except Exception as error:
-            pass_on(error)
-            raise InternalError(f"after stage {stage!r}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

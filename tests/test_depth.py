@@ -18,11 +18,11 @@ from hypothesis import settings
 
 import nnkit as nk
 from nnkit import cond, f64, fn, fori, gradient, spec, staged, while_loop, zip_with
+from nnkit.core.driver.stages import OPTIMIZABLE
 from nnkit.core.evaluate import evaluate
 from nnkit.core.passes import run_pipeline
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.verify import verify
-from nnkit.lowering import pipeline_to
 from nnkit.tools.call import run_call
 from tests.test_scaling import calls_of, numbered
 
@@ -225,9 +225,7 @@ def test_deep_modules_print_back(kinds: str) -> None:
 def test_deep_modules_go_through_all_passes(kinds: str, level: int) -> None:
     module = parse_module(text_of(kinds, DEEP, slope=True))
     with soon():
-        run_pipeline(
-            module, pipeline_to("optimizable", (), level=level), verifier=verify, verify=False
-        )
+        run_pipeline(module, OPTIMIZABLE[level], verifier=verify, verify=False)
         verify(module)
     evaluate(module, "f", np.float64(0.5), np.int64(1))
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from benchmarks.scaling import KINDS, Measured, exponent, measure, table
+from nnkit.core.driver.stages import OPTIMIZABLE
 from nnkit.core.passes import run_pipeline
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.verify import verify
-from nnkit.lowering import pipeline_to
 
 SECONDS = 2.0
 """For the passes of -O2 on 10,000 instructions, on the machine whose calibration takes `LOOP`."""
@@ -85,7 +85,7 @@ def growth_of(program: Callable[[int], str], count: int, level: int) -> float:
 def take_through(text: str, level: int) -> None:
     module = parse_module(text)
     verify(module)
-    run_pipeline(module, pipeline_to("optimizable", (), level=level), verify=False)
+    run_pipeline(module, OPTIMIZABLE[level], verify=False)
     print_module(module)
 
 

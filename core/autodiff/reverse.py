@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 from ..analysis import Effects
 from ..errors import DifferentiationError
-from ..ir import Block, Builder, Function, GradientOf, Module, Region, Stage, TangentOf, Value
+from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
 from ..ir.surgery import replace_uses, walk_blocks
 from ..ops.literal import constant
 from ..ops.stopping import IDENTITIES
@@ -48,7 +48,7 @@ Simplify: TypeAlias = "Callable[[Sequence[Function]], object]"
 def differentiate(
     module: Module, effects: Effects | None = None, simplify: Simplify | None = None
 ) -> bool:
-    """Give every declaration of a gradient or tangent in `module` its body.  The stage becomes optimizable.
+    """Give every declaration of a gradient or tangent in `module` its body.
 
     `effects` are those of the module as it is, if they are known.  Whether anything changed.
     `simplify` is called with what is a derivative and differentiated again; without it sizes grow as powers of
@@ -80,9 +80,7 @@ def differentiate(
     erased = [function for function in module.functions.values() if _erase_stops(function)]
     for name in set(module.functions) - reachable(module, given):
         del module.functions[name]
-    changed = bool(declared or erased) or module.stage is not Stage.OPTIMIZABLE
-    module.stage = Stage.OPTIMIZABLE
-    return changed
+    return bool(declared or erased)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""From stage optimizable to stage compute: every tensor op becomes loop nests.
+"""From stage optimized to stage compute: every tensor op becomes loop nests.
 
 1. Each op's `nest` rule writes its loops; what a rule emits goes through the same way until only nests,
    library ops, literals and aliases (`shapeCast`) are left.
@@ -37,14 +37,14 @@ _ROUNDS = 8
 
 
 def generate_compute(module: Module) -> None:
-    """Bring every function of `module` from stage optimizable to stage compute.
+    """Bring every function of `module` from stage optimized to stage compute.
 
     Bodies must be closed, values be tensors (`words.lower_memory`), and functions hold no aggregates but the
     returned one and the results of calls.
     Raises: UnsupportedError for ops that have no nests, and for values that are not tensors.
     """
-    if module.stage not in (Stage.RAW, Stage.OPTIMIZABLE):
-        raise InternalError(f"a module in stage {module.stage.value} has its nests already")
+    if module.stage is not Stage.OPTIMIZED:
+        raise InternalError(f"nests are generated from stage optimized, not {module.stage.value}")
     for function in module.functions.values():
         if function.body is not None:
             _generate_function(function, module)

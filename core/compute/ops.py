@@ -7,12 +7,12 @@ from typing import ClassVar, TypeAlias
 
 from ..errors import ShapeError
 from ..ir.graph import Effect, Emitter, Op, Pure, Value
-from ..ir.stage import LATE, Stage, Stages
 from ..ops.arithmetic import Multiply
 from ..ops.bytes import ADDRESS
 from ..ops.combinator import Combinator
 from ..ops.contraction import product
 from ..ops.nest import Access, Affine, Output, build_nest, coordinate
+from ..stage import LATE, Stage, Stages
 from ..types import (
     Array,
     FunctionType,

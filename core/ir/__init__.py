@@ -3,6 +3,7 @@
 Read `graph` (the data structures and the op protocol), `module`, then `builder`.
 """
 
+from ..stage import EARLY, LATE, Stage, Stages
 from .builder import Builder, finish_function, start_function
 from .graph import Block, Effect, Emitter, Instruction, Op, Pure, Region, Value, evaluates_to
 from .module import (
@@ -18,7 +19,6 @@ from .module import (
     structs_in,
 )
 from .placement import NOT_PLACED, Place, Placement
-from .stage import EARLY, LATE, Stage, Stages
 
 __all__ = [
     "EARLY", "LATE", "NOT_PLACED", "Block", "Builder", "Declaration", "Effect", "Emitter", "Extern", "Function",

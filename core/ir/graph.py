@@ -29,9 +29,9 @@ from typing_extensions import TypeVar
 
 from ..errors import InternalError
 from ..location import HasLocation
+from ..stage import EARLY, Stages
 from ..types import Array, TensorType, Type, tensor_bytes
 from .placement import NOT_PLACED, Placement
-from .stage import EARLY, Stages
 
 
 @dataclass(eq=False, slots=True, repr=False)

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from ..errors import InternalError
 from ..location import HasLocation
+from ..stage import Stage
 from ..types import EnumType, FunctionType, OpaqueType, StructType, Type, parts_of, written
 from .graph import Block, Region, Value
-from .stage import Stage
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
 from ..ir.graph import Effect, Instruction, Op, Pure
-from ..ir.stage import Stage, Stages
+from ..stage import Stage, Stages
 from ..types import (
     ArrayType,
     FunctionType,

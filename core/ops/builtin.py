@@ -30,6 +30,7 @@ from typing import ClassVar, TypeAlias
 
 from ..errors import RankError, ShapeError, VerifyError
 from ..ir.graph import Emitter, Op, Pure, Value
+from ..stage import Stage, Stages
 from ..types import F32, Array, Kind, TensorType
 from .arithmetic import Add, Divide, Maximum, Minimum, Multiply, Negate, Relu, Square, Subtract
 from .casting import DataTypeCast
@@ -67,6 +68,7 @@ class Builtin(Pure):
 
     name: ClassVar[str] = "builtin"
     syntax: ClassVar[str] = "builtin {builtin}({operands*}) -> {type}"
+    stages: ClassVar[Stages] = frozenset({Stage.RAW})
     not_differentiable: ClassVar[str] = "it is expanded into other ops first, by the pass 'expand'"
     builtin: str
     type: TensorType

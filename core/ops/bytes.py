@@ -14,7 +14,7 @@ from typing import ClassVar, Final, TypeAlias
 
 from ..errors import DTypeError
 from ..ir.graph import Effect, Instruction, Op, Pure
-from ..ir.stage import Stage, Stages
+from ..stage import Stage, Stages
 from ..types import BOOL, I64, FunctionType, TensorType, Type, scalar
 
 Symbol: TypeAlias = str

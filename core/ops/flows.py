@@ -28,7 +28,7 @@ from typing import ClassVar, Self, TypeAlias
 
 from ..errors import ShapeError
 from ..ir.graph import Instruction, Pure, Value
-from ..ir.stage import Stage, Stages
+from ..stage import Stage, Stages
 from ..types import TensorType, Type
 
 

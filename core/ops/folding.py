@@ -26,6 +26,7 @@ import numpy as np
 
 from ..errors import DTypeError, RankError, ShapeError
 from ..ir.graph import Effect, Instruction, Op, Pure
+from ..stage import Stage, Stages
 from ..types import I64, Array, FunctionType, TensorType, Type, scalar, tensor_bytes
 from .arithmetic import Divide, FloorDivide, Modulo, Subtract, TruncateDivide
 from .forms import Elementwise
@@ -56,6 +57,7 @@ class Folding(Op):
     """
 
     takes_any: ClassVar[bool] = True
+    stages: ClassVar[Stages] = frozenset({Stage.RAW})
     effect: ClassVar[Effect] = Effect.CALL
     not_differentiable: ClassVar[str] = "it is expanded into a loop first, by the pass 'expand'"
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import DTypeError
 from ..ir.graph import Emitter, Pure, Value
-from ..ir.stage import Stage, Stages
+from ..stage import Stage, Stages
 from ..types import Array, DType, TensorType
 
 
@@ -65,12 +65,13 @@ def number_of(value: Value) -> Any:
 
 
 def splat(type: TensorType, number: Any) -> Literal:
-    """Every element `number`, rounded to the element type.
+    """Every element `number`, rounded to the element type; zero for no element, as the text has it.
 
     Raises: DTypeError for an integer out of range.
     """
     check_range(type.dtype, number)
-    return Literal(type, type.dtype.store(type.dtype.nearest(number)).tobytes())
+    known = type.dtype.nearest(number if type.size else 0)
+    return Literal(type, type.dtype.store(known).tobytes())
 
 
 def dense(type: TensorType, values: Array) -> Literal:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import RankError, ShapeError
 from ..ir.graph import Emitter, Value
-from ..ir.stage import Stage, Stages
+from ..stage import Stage, Stages
 from ..types import Array, Shape, TensorType
 from .forms import Linear
 from .indexing import check_axis

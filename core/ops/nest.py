@@ -28,7 +28,7 @@ import numpy as np
 from ..errors import IndexOutOfRangeError, InternalError
 from ..ir.builder import Builder
 from ..ir.graph import Block, Emitter, Instruction, Pure, Region, Value
-from ..ir.stage import Stage, Stages
+from ..stage import Stage, Stages
 from ..types import I64, Array, Shape, TensorType, Type, scalar
 from .combinator import Combinator
 

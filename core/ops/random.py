@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import DTypeError, InternalError, RankError
 from ..ir.graph import Effect, Emitter, Op, Value
+from ..stage import Stage, Stages
 from ..types import BF16, DTYPES, F16, F32, F64, I64, Array, DType, Kind, Shape, TensorType, scalar
 from .arithmetic import Add, Divide, FloorDivide, Modulo, Multiply, Subtract
 from .casting import DataTypeCast
@@ -80,6 +81,7 @@ class Random(Op):
 
     name: ClassVar[str] = "random"
     syntax: ClassVar[str] = "random {shape} from {low} upto {high}"
+    stages: ClassVar[Stages] = frozenset({Stage.RAW})
     effect: ClassVar[Effect] = Effect.WRITE
     not_differentiable: ClassVar[str] = "random numbers are a discrete function of the seed"
     shape: Shape

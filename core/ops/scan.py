@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import InternalError
 from ..ir.graph import Emitter, Instruction, Pure, Value
-from ..ir.stage import EARLY, Stage, Stages
+from ..stage import EARLY, Stage, Stages
 from ..types import DTYPES, Array, Kind, TensorType
 from .arithmetic import Add, Divide, Maximum, Multiply
 from .casting import DataTypeCast

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..ir.graph import Emitter, Instruction, Pure, Value
+from ..stage import Stage, Stages
 from ..types import I64, Array, TensorType, scalar
 from .literal import Literal, dense
 
@@ -15,6 +16,7 @@ class ShapeQuery(Pure):
     """A question about the shape of a tensor, whose elements do not matter."""
 
     not_differentiable: ClassVar[str] = "it depends on the type alone"
+    stages: ClassVar[Stages] = frozenset({Stage.RAW})
 
     def answer(self, x: TensorType) -> Literal:
         """The constant that it is for an operand of this type."""

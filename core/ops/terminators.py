@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ..errors import DTypeError
 from ..ir.graph import Instruction, Pure, Value
-from ..ir.stage import Stage, Stages
+from ..stage import Stage, Stages
 from ..types import BOOL, EnumType, Type, scalar, written
 from .enums import EnumCase
 from .literal import number_of

@@ -3,7 +3,7 @@
 Read `base` (what a pass is), `structurize` (from blocks to structured ops), `rewrite` (the walk that applies
 laws), `rules` (the laws), `control` (those of structured ops), `fold`, `simplify` and `cse`, then
 `canonicalize`, which is these in one; `dce`, `inline`, `inline_chains`, `scalarize` and `dead_functions`; `expand` and
-`isolate`, which prepare for what follows; last `pipeline`, which says what runs when.
+`isolate`, which prepare for what follows; last `pipeline`, which runs them.
 """
 
 from .base import FunctionPass, ModulePass, Pass, apply_pass
@@ -22,16 +22,7 @@ from .licm import LoopInvariants
 from .linear_algebra_fusion import LinearAlgebraFusion
 from .literal_broadcasting import LiteralBroadcasting
 from .matrix_chain import MatrixChain
-from .pipeline import (
-    AFTER_DIFFERENTIATION,
-    BEFORE_DIFFERENTIATION,
-    PIPELINES,
-    Level,
-    PassRun,
-    Pipeline,
-    code_generation,
-    run_pipeline,
-)
+from .pipeline import PassRun, Pipeline, run_pipeline
 from .redundant_loads import RedundantLoads
 from .scalarize import Scalarize
 from .simplify import Simplify
@@ -49,11 +40,11 @@ ALL: tuple[type[FunctionPass] | type[ModulePass], ...] = (
 """Every pass, for the command line and the tests."""
 
 __all__ = [
-    "AFTER_DIFFERENTIATION", "ALL", "BEFORE_DIFFERENTIATION", "PIPELINES", "Canonicalize",
+    "ALL", "Canonicalize",
     "CanonicalizeCFG", "CommonSubexpressions", "ConstantPropagation", "DeadCode", "DeadFunctions",
-    "Expand", "Fold", "FunctionPass", "Inline", "InlineChains", "Isolate", "Level", "LinearAlgebraFusion",
+    "Expand", "Fold", "FunctionPass", "Inline", "InlineChains", "Isolate", "LinearAlgebraFusion",
     "LiteralBroadcasting", "LoopInvariants",
     "MatrixChain", "ModulePass", "Pass", "PassRun", "Pipeline", "RedundantLoads", "Scalarize",
     "Simplify", "SimplifyCFG", "StackPromotion", "Structurize", "ValuePromotion", "apply_pass",
-    "code_generation", "run_pipeline",
+    "run_pipeline",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ..errors import VerifyError
-from ..ir import Function, Module
+from ..ir import Extern, Function, Module
 from ..ir.surgery import walk
 from ..types import written
 
@@ -100,6 +100,30 @@ def cycles_callees_first(module: Module) -> Iterator[list[str]]:
                 path.append((callee, iter(calls[callee])))
             elif callee in open_names:
                 lowest[name] = min(lowest[name], number[callee])
+
+
+def roots(module: Module) -> tuple[str, ...]:
+    """Functions from which every defined function is reached by calls: those that no other function calls.
+
+    Of functions that call each other in circles, and are called by none besides, the first.
+    """
+    order = {name: number for number, name in enumerate(module.functions)}
+    head = {
+        name: min(component, key=order.__getitem__)
+        for component in cycles_callees_first(module)
+        for name in component
+    }
+    calls = (
+        (head[f.name], head.get(name)) for f in module.functions.values() for name in callees(f)
+    )
+    called = {callee for caller, callee in calls if caller != callee}
+    return tuple(
+        name
+        for name, function in module.functions.items()
+        if head[name] == name
+        and name not in called
+        and not isinstance(function.declaration, Extern)
+    )
 
 
 def _close(open_names: dict[str, None], root: str) -> list[str]:

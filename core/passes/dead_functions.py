@@ -18,7 +18,7 @@ from .call_graph import check_names, reachable, symbols
 class DeadFunctions(ModulePass):
     """Removes the functions and global variables that `roots` do not need; without roots, every function is one.
 
-    From stage optimizable on, definitions of types that nothing is of go too.
+    After stage raw, definitions of types that nothing is of go too.
 
     Requires: nothing.
     Preserves: the results of the roots, and the order of functions.

@@ -80,8 +80,8 @@ def fold(b: Builder, instruction: Instruction) -> Value | None:
 
 def _fold_splats(op: Op, literals: list[Literal], result: TensorType) -> Literal | None:
     first = literals[0]
-    if not all(literal.is_splat for literal in literals):
-        return None
+    if not result.size or not all(literal.is_splat for literal in literals):
+        return None  # the literal of no element is the one that `dense` makes
     if op.is_moved:
         same = all(literal.data == first.data for literal in literals)
         return Literal(result, first.data) if same else None

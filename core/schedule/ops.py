@@ -14,10 +14,10 @@ from typing import ClassVar, Final
 
 from ..compute.ops import MatrixProduct, flipped
 from ..ir.graph import Instruction, Op, Pure
-from ..ir.stage import Stage, Stages
 from ..ops.combinator import Combinator
 from ..ops.nest import Nest, Output
 from ..ops.scan import Scan
+from ..stage import Stage, Stages
 from ..types import Array, DType, TensorType
 
 

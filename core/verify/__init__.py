@@ -20,13 +20,14 @@ Function   10. it has an entry block, whose arguments are the function's paramet
 Value      15. every operand is defined before its use on every path to it, in the same region or one around it
            16. no value is defined twice; no block, body or instruction stands in two places
            17. a result knows its instruction and its position, an argument has no instruction
-           18. a closed body, which all are from stage compute on, uses nothing from around it
+           18. a closed body, which all are from stage optimized on, uses nothing from around it
 Instruction
            19. an op has as many operands as its text form, all tensors unless it takes anything
            20. the op's type rule accepts the operands and gives the results' types
            21. what a call or reference names is in the module, with its type
-           22. an op stands only in stages that have it: nests and matrix products from stage compute on,
-               loops and what has a place in stage schedule, tensor ops that become those before
+           22. an op stands only in stages that have it: builtins and what else is written out in stage raw,
+               nests and matrix products from stage compute on, loops and what has a place in stage schedule,
+               tensor ops that become those before
            23. an op has its bodies, of one block each, and no others
            24. the body of a structured op takes and yields what the op says
            25. a literal holds one element or all of them, and of bool only zeros and ones
@@ -37,6 +38,7 @@ Schedule   29. the loops of a nest visit every axis once; a vector runs along on
                an axis that comes again runs in blocks before, of whole rounds, of ever fewer points
            30. every buffer has a place: a result of the function, or behind the arena's head, aligned
            31. the BLAS has the element type of a product
+Stage      32. after stage raw every derivative has its body, and every function a single block
 
 Blocks that nothing leads to are checked like all others, but rule 15 asks only for the order inside them.  What
 is too broken to be checked is a violation, never another error.

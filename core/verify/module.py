@@ -11,6 +11,7 @@ from ..text.lexer import written
 from .function import FunctionCheck, guarded
 from .instruction import listed
 from .place import placed
+from .stage import form_violations
 from .types import Types
 
 ATTRIBUTES = ("inline",)
@@ -63,6 +64,7 @@ def _function_violations(
     head = guarded(_head_violations(name, function, types))
     yield from placed(head, function.location)
     yield from guarded(_attribute_violations(function))
+    yield from placed(guarded(form_violations(function, module.stage)), function.location)
     if isinstance(function.declaration, GradientOf | TangentOf):
         derivative = guarded(_derivative_violations(function, function.declaration, module))
         yield from placed(derivative, function.declaration.location, function.location)

@@ -10,19 +10,18 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..core.ir import Module, Stage
-from ..core.passes import run_pipeline
+from ..core.driver.stages import advance
+from ..core.ir import Module
+from ..core.stage import Stage
 from ..core.text import print_module
 from ..core.types import written
-from ..core.verify import verify
 from ..jit.header import Interface, header_text, interface_of
 from ..jit.object import Emitter, find_target, host_triple, schedule_target, write_library
 from ..jit.triples import is_like
-from ..lowering import pipeline_to
 from .command import InputError
-from .modules import defined
+from .modules import defined, refuse_return
 
-_TEXTS = {"ir": "optimizable", "compute": "compute", "schedule": "schedule"}
+_TEXTS = {stage.value: stage for stage in Stage}
 
 
 @dataclass(frozen=True)
@@ -36,34 +35,30 @@ class Made:
 def compile_module(
     module: Module, kind: str, *, level: int, triple: str | None, cpu: str | None
 ) -> Made:
-    """Compile `module`, of a stage before compute, which is used up.
+    """Compile `module`, of a stage that has the types of the C interface, which is used up.
 
     `kind` is one of `dlc.KINDS`; a shared library is an object still to be linked.
-    Raises: InputError when there is nothing to compile, UnsupportedError for an unknown target.
+    Raises: InputError when there is nothing to compile or the module is beyond what is asked for, UnsupportedError
+        for an unknown target.
     """
-    if module.stage not in (Stage.RAW, Stage.OPTIMIZABLE):
+    if module.stage.has_reached(Stage.COMPUTE):
         raise InputError(
-            f"the module is in stage {module.stage.value}: dlc starts from the stages raw and optimizable"
+            f"the module is in stage {module.stage.value}, whose functions have no types of C any more: dlc starts "
+            "from the stages raw, optimizable and optimized"
         )
     target = find_target(triple, cpu)
-    entries = defined(module)
-    _advance(module, "optimizable", entries, level)
-    interface = interface_of(module, entries)
+    wanted = _TEXTS.get(kind, Stage.SCHEDULE)
+    refuse_return(module.stage, wanted)
+    if module.stage is Stage.RAW:
+        advance(module, Stage.OPTIMIZABLE, level=level)
+    interface = interface_of(module, defined(module))
     header = header_text(interface, ())
-    if kind == "ir":
-        return Made(print_module(module), header)
-    if not interface.exports:
-        raise InputError(_nothing_to_compile(interface))
-    exported = tuple(export.name for export in interface.exports)
-    _advance(module, "optimized", exported, level)
-    _advance(module, "compute", exported, level)
-    if kind == "compute":
-        return Made(print_module(module), header)
-    machine = schedule_target(target)
-    run_pipeline(
-        module, pipeline_to("schedule", exported, level=level, target=machine), verifier=verify
-    )
-    if kind == "schedule":
+    if wanted is not module.stage:
+        if not interface.exports:
+            raise InputError(_nothing_to_compile(interface))
+        exported = (export.name for export in interface.exports)
+        advance(module, wanted, *exported, level=level, target=schedule_target(target))
+    if kind in _TEXTS:
         return Made(print_module(module), header)
     library = write_library(module, interface, target)
     header = header_text(interface, library.messages)
@@ -110,10 +105,6 @@ def link(code: bytes, output: str, triple: str | None) -> None:
     if linked.returncode:
         problem = (linked.stderr or linked.stdout).strip()
         raise InputError(f"{' '.join(command)} cannot link {output}:\n{problem}")
-
-
-def _advance(module: Module, stage: str, entries: tuple[str, ...], level: int) -> None:
-    run_pipeline(module, pipeline_to(stage, entries, level=level), verifier=verify)
 
 
 def _nothing_to_compile(interface: Interface) -> str:

@@ -6,17 +6,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.driver.differentiate import Differentiate
+from ..core.driver.stages import DIFFERENTIABLE
 from ..core.errors import NNKitError, UnsupportedError
 from ..core.evaluate import evaluate
-from ..core.ir import Extern, Function, Module, Stage
+from ..core.ir import Extern, Function, Module
 from ..core.ir.surgery import clone_module
 from ..core.location import located
 from ..core.passes.call_graph import reachable
 from ..core.passes.dead_functions import DeadFunctions
-from ..core.passes.pipeline import DIFFERENTIABLE, run_pipeline
+from ..core.passes.pipeline import run_pipeline
+from ..core.stage import Stage
 from ..core.types import written
 from ..core.verify import verify
-from ..optimization import Differentiate
 from .agreement import Gap, largest_gap
 from .arguments import Call, parse_call
 from .capacity import refuse_huge
@@ -78,7 +80,7 @@ def drop_unneeded_derivatives(module: Module, texts: Iterable[str]) -> None:
     passes may name them.
     Raises: ParseError when a call is written wrongly.
     """
-    if module.stage not in (Stage.RAW, Stage.OPTIMIZABLE):
+    if module.stage is not Stage.RAW:
         return
     needed: set[str] = set()
     for text in texts:
@@ -98,7 +100,7 @@ def _needed(module: Module, call: Call, *, verified: bool) -> Module:
     functions = [function for name, function in module.functions.items() if name in names]
     _refuse_extern(functions)
     refuse_huge(functions)
-    is_early = module.stage in (Stage.RAW, Stage.OPTIMIZABLE)
+    is_early = not module.stage.has_reached(Stage.OPTIMIZED)
     if is_early:
         module = clone_module(module)
         run_pipeline(module, (DeadFunctions(roots=roots),))

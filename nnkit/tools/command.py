@@ -25,10 +25,6 @@ from typing import Any, NoReturn
 
 from ..core.errors import InternalError, NNKitError, ParseError, VerifyError
 
-LEVELS = ("0", "1", "2", "3")
-"""What may follow -O."""
-
-
 _YOUNG = 100_000
 """How many new objects cyclic garbage is looked for after: IR lives long, and is looked through in vain.
 
@@ -42,6 +38,13 @@ class UsageError(Exception):
 
 class InputError(NNKitError, ValueError):
     """A file cannot be read or written."""
+
+
+def level_of(text: str) -> int:
+    """What follows -O as a number.  Raises: UsageError when there is no such level."""
+    if text not in ("0", "1", "2", "3"):
+        raise UsageError(f"there is no level -O{text}: the levels are -O0 to -O3")
+    return int(text)
 
 
 class Parser(argparse.ArgumentParser):

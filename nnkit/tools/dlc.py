@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from .command import LEVELS, Parser, UsageError, load, report, run_tool
+from ..core.stage import Stage
+from .command import Parser, UsageError, level_of, load, report, run_tool
 from .files import STDIN, check_outputs, file_name, shown, write_output
 
 KINDS = {
-    "ir": "", "compute": "", "schedule": "", "llvm": "", "header": "",
+    **{stage.value: "" for stage in Stage if stage is not Stage.RAW}, "llvm": "", "header": "",
     "asm": ".s", "bc": ".bc", "obj": ".o", "shared": ".so",
 }  # fmt: skip
 """What can be made, and how a file of it is called; text without a name of its own goes to stdout."""
@@ -70,8 +71,7 @@ def _parser() -> Parser:
 
 
 def _work(options: argparse.Namespace) -> int:
-    if options.level not in LEVELS:
-        raise UsageError(f"there is no level -O{options.level}: the levels are -O0 to -O3")
+    options.level = level_of(options.level)
     output = _output(options)
     header = _header(options, output)
     check_outputs([output, *([header] if header else [])], [options.file])
@@ -88,7 +88,7 @@ def _compile(options: argparse.Namespace, output: str, header: str | None) -> No
     module = load("modules").read_module(options.file)
     build: Any = load("build")
     made = build.compile_module(
-        module, options.emit, level=int(options.level), triple=options.target, cpu=options.cpu
+        module, options.emit, level=options.level, triple=options.target, cpu=options.cpu
     )
     if options.emit == "shared":
         build.link(made.data, output, options.target)

@@ -7,10 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.stage import Stage
 from .command import Parser, UsageError, complain, load, report, run_tool
 from .files import STDIN, check_outputs, file_name, shown, write_output
-
-STAGES = ("raw", "optimizable", "compute", "schedule")
 
 EXAMPLES = """\
   dlopt model.dl                         check a module and print it
@@ -46,7 +45,7 @@ def _parser() -> Parser:
         help="run the passes of a level, differentiation among them")  # fmt: skip
     add(
         "--stage",
-        choices=STAGES,
+        choices=[stage.value for stage in Stage],
         help="bring the module to this stage, at the level of the last -O",
     )
     add("--run", dest="calls", action="append", default=[], metavar="CALL",
@@ -117,10 +116,8 @@ def _process(
                 verbose=options.verbose,
             ),
         )
-    results: list[str] = []
     text = modules.print_module(module) if output or options.print_ir or not options.calls else ""
-    if options.calls:
-        results = [_run(options, module, call) for call in options.calls]
+    results = [_run(options, module, call) for call in options.calls]
     if output:
         write_output(output, text)
     if text and (options.print_ir or not output) and output != STDIN:

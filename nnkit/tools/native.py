@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from ..core.errors import InternalError, UnsupportedError
+from ..core.driver.stages import advance
+from ..core.errors import UnsupportedError
 from ..core.ir import Module
-from ..core.location import located
+from ..core.stage import Stage
 from ..core.types import TensorType, Type, elements_of
-from ..jit import program
-from ..jit.emit.checks import error_of
-from ..jit.emit.steps import CheckSite
 from ..jit.entry import Leaf, Several, Signature
-from ..jit.program import host
-from ..lowering import STAGES
-from ..stages import advance
+from ..jit.program import build, host
 
 __all__ = ["host", "run"]
 
@@ -28,22 +24,11 @@ def run(module: Module, name: str, arguments: Sequence[Any]) -> Any:
     Raises: IndexOutOfRangeError when a check of the program fails.
     """
     type = module.functions[name].type
-    done = max(1, STAGES.index(module.stage.value))
-    first = 1 if done <= 1 else done + 1
-    for stage in STAGES[first:]:
-        advance(module, (name,), stage)
-    function = module.functions[name]
+    advance(module, Stage.SCHEDULE, name, target=host())
     inputs = [leaf for parameter in type.parameters for leaf in _leaves(parameter)]
     outputs = [*_leaves(type.result)]
     signature = Signature(tuple(map(_node, inputs)), Several(tuple(map(_node, outputs))))
-    call = program.build(
-        function,
-        signature,
-        name=name,
-        fallback=_refuse,
-        explain=_explain,
-        functions=module.functions,
-    ).call
+    call = build(module.functions[name], signature, name=name, functions=module.functions).call
     given = [
         _stored(leaf, data)
         for parameter, argument in zip(type.parameters, arguments, strict=True)
@@ -89,11 +74,3 @@ def _gathered(type: Type, arrays: Iterator[Any]) -> Any:
 
 def _stored(type: TensorType, data: Any) -> Any:
     return np.array(type.dtype.store(np.asarray(data)), type.dtype.storage, order="C")
-
-
-def _refuse(*arguments: Any) -> NoReturn:
-    raise InternalError("compiled code does not take the arguments that its signature promises")
-
-
-def _explain(site: CheckSite, first: int, second: int) -> NoReturn:
-    raise located(error_of(site, first, second), site.location)

@@ -6,31 +6,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..core.analysis import Analyses
+from ..core.driver.stages import advance, passes_to
 from ..core.errors import InternalError, VerifyError
-from ..core.ir import Module, Stage
+from ..core.ir import Module
 from ..core.ir.surgery import clone_module
-from ..core.passes import Pass, PassRun, Pipeline, run_pipeline
+from ..core.passes import PassRun, Pipeline, run_pipeline
+from ..core.passes.call_graph import roots
+from ..core.stage import Stage
 from ..core.text import print_function, print_module
 from ..core.types import written
 from ..core.verify import verify
-from ..optimization import optimizing
-from .command import LEVELS, InputError, UsageError, load, print_error
+from .command import InputError, level_of, load, print_error
+from .modules import refuse_return
 from .passes import PASSES, passes_of
 from .statistics import comparison, measure
 
 __all__ = ["PASSES", "Plan", "Reports", "plan_of", "table_of", "transform"]
 
-_TENSOR_STAGES = (Stage.RAW, Stage.OPTIMIZABLE)
-
 
 @dataclass(frozen=True)
 class Plan:
-    """Passes to run first, and the stage to go to then; `optimized` says that a level is among the passes."""
+    """What to run, in order: passes by name, and the passes of levels by their numbers; then the stage to go to."""
 
-    passes: Pipeline
-    stage: str | None
-    level: int
-    optimized: bool
+    steps: tuple[Pipeline | int, ...]
+    stage: Stage | None
+
+    @property
+    def levels(self) -> list[int]:
+        return [step for step in self.steps if isinstance(step, int)]
 
 
 def plan_of(steps: Sequence[tuple[str, str]], stage: str | None) -> Plan:
@@ -38,17 +41,10 @@ def plan_of(steps: Sequence[tuple[str, str]], stage: str | None) -> Plan:
 
     Raises: UsageError when there is no such pass or level.
     """
-    passes: list[Pass] = []
-    level = None
+    found: list[Pipeline | int] = []
     for option, text in steps:
-        if option == "-p":
-            passes.extend(passes_of(text))
-        elif text in LEVELS:
-            level = int(text)
-            passes.extend(optimizing(level))
-        else:
-            raise UsageError(f"there is no level -O{text}: the levels are -O0 to -O3")
-    return Plan(tuple(passes), stage, 2 if level is None else level, level is not None)
+        found.append(passes_of(text) if option == "-p" else level_of(text))
+    return Plan(tuple(found), None if stage is None else Stage(stage))
 
 
 @dataclass(frozen=True)
@@ -74,49 +70,47 @@ def transform(
     Raises: InputError when the module is beyond the stage or the passes that are asked for, VerifyError when a
         pass fails on a module that breaks a rule and was not verified.
     """
-    pipeline = _pipeline(module, plan)
+    _refuse_impossible(module, plan)
+    entries = roots(module) if plan.stage else ()
     before = measure(module) if reports.statistics else None
     texts: Mapping[str, str] = _texts(module) if reports.changes else {}
     analyses = Analyses(module)
     runs: list[PassRun] = []
-    for a_pass in pipeline:
-        runs += _run(module, a_pass, analyses, verified=verified, verify_each=verify_each)
-        if reports.changes:
-            old, texts = texts, _texts(module)
-            print_error(_differences(a_pass.name, old, texts))
+
+    def run(module: Module, pipeline: Pipeline) -> None:
+        nonlocal texts
+        for a_pass in pipeline:
+            runs.extend(
+                run_pipeline(
+                    module, [a_pass], verifier=verify, verify=verify_each or None, analyses=analyses
+                )
+            )
+            if reports.changes:
+                old, texts = texts, _texts(module)
+                print_error(_differences(a_pass.name, old, texts))
+
+    for step in plan.steps:
+        if isinstance(step, int):
+            run(module, passes_to(Stage.OPTIMIZABLE, level=step))
+            module.stage = Stage.OPTIMIZABLE
+        else:
+            run(module, step)
+    if plan.stage is not None:
+        kept = [name for name in entries if name in module.functions]
+        target = load("native").host() if plan.stage is Stage.SCHEDULE else None
+        level = plan.levels[-1] if plan.levels else 2
+        advance(module, plan.stage, *kept, level=level, target=target, run=run)
     if reports.times:
         print_error(table_of(runs))
     if before is not None:
         after = measure(module, before.entries)
         print_error(comparison(before, after, by_function=reports.verbose))
-    if verified and pipeline:
+    if verified and runs:
         try:
             verify(module)
         except VerifyError as error:
-            names = ", ".join(a_pass.name for a_pass in pipeline)
+            names = ", ".join(run.name for run in runs)
             raise InternalError(f"after the passes {names}: {error}") from error
-
-
-def _run(
-    module: Module, a_pass: Pass, analyses: Analyses, *, verified: bool, verify_each: bool
-) -> list[PassRun]:
-    """Run one pass; if it fails on what nobody verified, that is looked at first."""
-    given = None if verified else clone_module(module)
-    try:
-        return run_pipeline(
-            module, [a_pass], verifier=verify, verify=verify_each or None, analyses=analyses
-        )
-    except Exception as error:
-        if given is not None:
-            _blame(given, a_pass, error)
-        raise
-
-
-def _blame(given: Module, a_pass: Pass, failure: Exception) -> None:
-    try:
-        verify(given)
-    except VerifyError as error:
-        raise VerifyError(f"pass '{a_pass.name}' was given invalid IR: {error}") from failure
 
 
 def _texts(module: Module) -> Mapping[str, str]:
@@ -149,12 +143,11 @@ def table_of(runs: Sequence[PassRun]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _pipeline(module: Module, plan: Plan) -> Pipeline:
-    """All passes of the plan for this module: the steps of the stages lie between its own and the one wanted."""
-    if plan.passes and module.stage not in _TENSOR_STAGES:
+def _refuse_impossible(module: Module, plan: Plan) -> None:
+    """Raises: InputError for passes after stage optimizable, and for a stage that the module is beyond."""
+    if plan.steps and module.stage.has_reached(Stage.OPTIMIZED):
         raise InputError(
             f"the module is in stage {module.stage.value}: passes run in the stages raw and optimizable"
         )
-    if plan.stage is None:
-        return plan.passes
-    return (*plan.passes, *load("stages").steps_to(plan.stage, module, plan))
+    if plan.stage is not None:
+        refuse_return(Stage.OPTIMIZABLE if plan.levels else module.stage, plan.stage)

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..core.driver.differentiate import Differentiate
 from ..core.passes import ALL, Pass
-from ..optimization import Differentiate
 from .command import UsageError
 
 PASSES: Mapping[str, Pass] = {

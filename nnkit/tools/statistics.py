@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ..core.analysis.cost import Costs
 from ..core.analysis.count import Cost, Count
 from ..core.ir import Module
+from ..core.passes.call_graph import roots
 from ..core.types import written
-from .modules import roots
 
 HEADS = ("instructions", "flops", "bytes")
 

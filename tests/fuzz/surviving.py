@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from nnkit.core.driver.stages import advance
 from nnkit.core.errors import InternalError, NNKitError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Function, Module
 from nnkit.core.ir.surgery import walk
-from nnkit.core.passes import run_pipeline
+from nnkit.core.passes import Pipeline, run_pipeline
+from nnkit.core.passes.call_graph import roots
+from nnkit.core.stage import Stage
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import ArrayType, TensorType, Type, elements_of
 from nnkit.core.verify import verify
-from nnkit.lowering import pipeline_to
-from nnkit.tools.modules import roots
 
 LIMIT = 5.0
 """Seconds that a case of a few hundred lines may take."""
@@ -52,22 +53,24 @@ def _run(text: str) -> str:
         assert print_module(parse_module(print_module(module))) == print_module(module)
         reached = "evaluate"
         _evaluate_all(module)
-        if module.stage.value in ("raw", "optimizable"):
+        if module.stage is Stage.RAW:
             reached = "optimize"
-            run_pipeline(module, pipeline_to("optimizable", ()), verifier=verify, verify=True)
+            advance(module, Stage.OPTIMIZABLE, run=_run_verified)
             reached = "evaluate again"
             _evaluate_all(module)
+        if not module.stage.has_reached(Stage.COMPUTE) and not _is_huge(module):
             reached = "compute"
-            if not _is_huge(module):
-                for stage in ("optimized", "compute"):
-                    passes = pipeline_to(stage, roots(module))
-                    run_pipeline(module, passes, verifier=verify, verify=True)
+            advance(module, Stage.COMPUTE, *roots(module), run=_run_verified)
         reached = "end"
     except InternalError:
         raise
     except NNKitError as error:
         assert str(error).strip(), "an error without a message"
     return reached
+
+
+def _run_verified(module: Module, pipeline: Pipeline) -> None:
+    run_pipeline(module, pipeline, verifier=verify, verify=True)
 
 
 def _evaluate_all(module: Module) -> None:

@@ -14,12 +14,11 @@ import numpy as np
 
 from nnkit.core.autodiff.declaration import derivative_type
 from nnkit.core.autodiff.leaves import elements
+from nnkit.core.driver.stages import advance
 from nnkit.core.ir import Builder, Function, GradientOf, Module, Stage, TangentOf, Value
 from nnkit.core.ops import ALL, Builtin, Elementwise
-from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import F64, DType, TensorType
-from nnkit.lowering import pipeline_to
 from tests.core.ops.catalogue import SAMPLES
 from tests.core.ops.samples import Sample
 from tests.recipes import operand_count
@@ -57,8 +56,7 @@ class Derivative(Case):
 
     def function(self, target: Target) -> Function:
         module = self.module()
-        for stage in ("optimized", "compute", "schedule"):
-            run_pipeline(module, pipeline_to(stage, ["df"], level=self.level, target=target))
+        advance(module, Stage.SCHEDULE, "df", level=self.level, target=target)
         return module.functions["df"]
 
     def module(self) -> Module:
@@ -67,7 +65,7 @@ class Derivative(Case):
         declared = Function("df", module.functions["f"].type, declaration=self.declaration)
         declared.type = derivative_type(module.functions["f"].type, declared)
         module.add(declared)
-        run_pipeline(module, pipeline_to("optimizable", ["df"], level=self.level))
+        advance(module, Stage.OPTIMIZABLE, level=self.level)
         return module
 
 

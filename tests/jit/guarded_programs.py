@@ -112,7 +112,7 @@ class Case:
         """The function before it is lowered."""
         b = start_function(self.types)
         function = finish(b, list(self.build(b, *b.block.arguments)))
-        return Module(functions={"f": function}, stage=Stage.OPTIMIZABLE)
+        return Module(functions={"f": function}, stage=Stage.OPTIMIZED)
 
 
 # Operands.

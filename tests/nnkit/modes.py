@@ -9,10 +9,13 @@ import numpy as np
 
 from nnkit import staged
 from nnkit.core.autodiff.declaration import gradient_type, tangent_type
+from nnkit.core.driver.stages import advance
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Function, GradientOf, Module, TangentOf
+from nnkit.core.stage import Stage
 from nnkit.core.types import Array
-from nnkit.stages import advance, module_at
+from nnkit.jit.program import host
+from nnkit.stages import module_at
 from tests.jit.emit.running import run
 
 FIRST: Final = ("r", "f")
@@ -54,12 +57,11 @@ def derivatives(
     module = declared(function, arguments, modes)
     ones = np.ones_like(arguments[0])
     given = {mode: [*arguments, *(ones for kind in mode if kind == "f")] for mode in modes}
-    advance(module, modes, "optimizable")
+    advance(module, Stage.OPTIMIZABLE)
     with np.errstate(all="ignore"):
         found = {mode: np.asarray(evaluate(module, mode, *given[mode])) for mode in modes}
     if native:
-        for step in ("compute", "schedule"):
-            advance(module, modes, step)
+        advance(module, Stage.SCHEDULE, *modes, target=host())
         for mode in modes:
             (result,) = run(module.functions[mode], given[mode], module.functions)
             found[f"native {mode}"] = result

@@ -390,10 +390,26 @@ def test_native_code_runs_here(folder: Path, target: list[str]) -> None:
     np.testing.assert_allclose(y, expected()[0], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("level", range(4))
+@pytest.mark.parametrize("stage", ["optimizable", "optimized"])
+def test_a_text_of_a_stage_becomes_the_same_code(
+    folder: Path, tmp_path: Path, stage: str, level: int
+) -> None:
+    """But for messages, which name lines of the text."""
+
+    def code(path: Path) -> list[str]:
+        lines = dlc(path, f"-O{level}", "--emit", "llvm").out.splitlines()
+        return [line for line in lines if ' c"' not in line]
+
+    later = tmp_path / "later.dl"
+    later.write_text(dlc(folder / "model.dl", f"-O{level}", "--emit", stage).out)
+    assert code(later) == code(folder / "model.dl")
+
+
 def test_kinds(folder: Path) -> None:
     path = folder / "model.dl"
-    assert "stage optimizable" in dlc(path, "--emit", "ir").out
-    assert "stage compute" in dlc(path, "--emit", "compute").out
+    for stage in ("optimizable", "optimized", "compute"):
+        assert f"stage {stage}" in dlc(path, "--emit", stage).out
     schedule = dlc(path, "--emit", "schedule").out
     assert "stage schedule" in schedule and "gemm" not in schedule
     bitcode = dlc(path, "--emit", "bc", "-o", "-").stdout
@@ -471,7 +487,7 @@ def test_messages(text: str, arguments: list[str], code: int, message: str) -> N
         ["{}/m.dl", "-o", "{}/m.dl"],
         ["{}/m.dl", "-o", "{}/../here/./m.dl"],
         ["{}/m.dl", "-o", "{}/link.o"],
-        ["{}/m.dl", "--emit", "ir", "-o", "{}/m.dl"],
+        ["{}/m.dl", "--emit", "optimizable", "-o", "{}/m.dl"],
         ["{}/m.h", "--header", "-o", "{}/m.o"],
     ],
 )

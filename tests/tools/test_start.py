@@ -22,7 +22,11 @@ func @f: (f32) -> f32 {
 """
 LANGUAGE = ["nnkit.staging", "nnkit.callables", "nnkit.tensors"]
 NATIVE = ["nnkit.jit", "llvmlite"]
-GENERATION = ["nnkit.lowering", "nnkit.core.compute.generate", "nnkit.core.schedule.plan"]
+GENERATION = [
+    "nnkit.core.driver.lowering",
+    "nnkit.core.compute.generate",
+    "nnkit.core.schedule.plan",
+]
 OPTIMIZATION = ["nnkit.core.passes", "nnkit.core.autodiff.reverse", "nnkit.core.evaluate"]
 LEFT_OUT = {
     "dlopt m.dl": [*LANGUAGE, *NATIVE, *GENERATION, *OPTIMIZATION],
@@ -67,7 +71,7 @@ def test_options_are_answered_without_the_compiler(command: str, folder: Path) -
     names = loaded(command, folder)
     assert "numpy" not in names and "dataclasses" not in names
     ours = {name for name in names if name.startswith("nnkit.") and ".tools" not in name}
-    assert ours == {"nnkit.core", "nnkit.core.errors"}
+    assert ours == {"nnkit.core", "nnkit.core.errors", "nnkit.core.stage"}
 
 
 @pytest.mark.parametrize("command", LEFT_OUT)

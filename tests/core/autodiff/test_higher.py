@@ -14,13 +14,14 @@ from nnkit.core.autodiff import higher
 from nnkit.core.autodiff.declaration import tangent_type
 from nnkit.core.autodiff.higher import Orders, instruction_count
 from nnkit.core.autodiff.order import declarations_in_order
+from nnkit.core.driver.differentiate import Differentiate
+from nnkit.core.driver.stages import OPTIMIZABLE
 from nnkit.core.errors import UnsupportedError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Function, GradientOf, Module, TangentOf
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.types import Type
 from nnkit.core.verify import verify
-from nnkit.optimization import Differentiate, optimizing
 
 from .building import Term, call, declare, define, size, tensor
 
@@ -93,7 +94,7 @@ def test_six_orders_agree_with_closed_forms(name: str, level: int, shape: tuple[
     """Of a tensor each gradient is that of the sum, elementwise the same; reverse over reverse."""
     body, closed = CLOSED[name]
     module = chain(6, body, tensor(*shape))
-    run_pipeline(module, optimizing(level), verifier=verify, verify=True)
+    run_pipeline(module, OPTIMIZABLE[level], verifier=verify, verify=True)
     for order, expected in enumerate(closed(0.7, 6), 1):
         found = evaluate(module, f"f{order}", np.full(shape, 0.7))
         np.testing.assert_allclose(found, expected, rtol=1e-11)
@@ -103,7 +104,7 @@ def test_six_orders_agree_with_closed_forms(name: str, level: int, shape: tuple[
 def test_mixtures_of_modes_agree_with_closed_forms(tangents: str) -> None:
     """A derivative is linear in each direction it was taken in."""
     module = chain(6, tanh, tangents=tangents)
-    run_pipeline(module, optimizing(2), verifier=verify, verify=True)
+    run_pipeline(module, OPTIMIZABLE[2], verifier=verify, verify=True)
     for order, expected in enumerate(tanh_derivatives(0.7, 6), 1):
         directions = [2.0] * (len(module.functions[f"f{order}"].parameters) - 1)
         found = evaluate(module, f"f{order}", 0.7, *directions)
@@ -116,7 +117,7 @@ def test_sizes_of_derivatives_by_a_number_are_polynomials_of_the_order(
     name: str, level: int
 ) -> None:
     module = chain(16, CLOSED[name][0])
-    run_pipeline(module, optimizing(level))
+    run_pipeline(module, OPTIMIZABLE[level])
     for order, found in enumerate(sizes(module)[:-1]):  # nobody differentiates the last
         assert found <= 20 + order**3
 
@@ -124,7 +125,7 @@ def test_sizes_of_derivatives_by_a_number_are_polynomials_of_the_order(
 @pytest.mark.parametrize("level", LEVELS)
 def test_sizes_of_reverse_over_reverse_hardly_more_than_double(level: int) -> None:
     module = chain(10, tanh, tensor(3))
-    run_pipeline(module, optimizing(level))
+    run_pipeline(module, OPTIMIZABLE[level])
     found = sizes(module)[:-1]
     assert found[-1] <= 5 * 2.1 ** (len(found) - 1)
 
@@ -132,7 +133,7 @@ def test_sizes_of_reverse_over_reverse_hardly_more_than_double(level: int) -> No
 def test_seed_and_kept_results_go_forward_too() -> None:
     module = chain(1, tanh)
     declare(module, "seeded", "f1", keeping=(0,), seedable=True)
-    run_pipeline(module, optimizing(2), verifier=verify, verify=True)
+    run_pipeline(module, OPTIMIZABLE[2], verifier=verify, verify=True)
     first, second = tanh_derivatives(0.7, 2)
     found = evaluate(module, "seeded", 0.7, 3.0)
     np.testing.assert_allclose(found, (3.0 * second, first), rtol=1e-13)
@@ -143,7 +144,7 @@ def test_derivatives_of_what_calls_a_derivative() -> None:
     slope = module.functions["f1"]
     define(module, "outer", [tensor()], times_itself(slope))
     declare(module, "by_x", "outer")
-    run_pipeline(module, optimizing(2), verifier=verify, verify=True)
+    run_pipeline(module, OPTIMIZABLE[2], verifier=verify, verify=True)
     first, second = tanh_derivatives(0.7, 2)
     assert evaluate(module, "by_x", 0.7) == pytest.approx(first + 0.7 * second, rel=1e-13)
 
@@ -171,12 +172,12 @@ def test_a_long_chain_of_what_grows_is_refused(
     monkeypatch.setattr(higher, "MOST_INSTRUCTIONS", 2000)
     module = chain(300, tanh, tensor(2), tangents=tangents)
     with pytest.raises(UnsupportedError, match=r"@f\d+ is a derivative of order \d+, .* more than"):
-        run_pipeline(module, optimizing(level))
+        run_pipeline(module, OPTIMIZABLE[level])
 
 
 def test_a_long_chain_of_what_does_not_grow_is_differentiated() -> None:
     module = chain(2000, CLOSED["exp"][0])
-    run_pipeline(module, optimizing(2))
+    run_pipeline(module, OPTIMIZABLE[2])
     assert instruction_count(module.functions.values()) == 2 * 2001
     assert evaluate(module, "f2000", 1.0) == pytest.approx(math.e)
 
@@ -190,5 +191,5 @@ def test_a_large_program_may_have_a_larger_derivative(monkeypatch: pytest.Monkey
 
 def test_the_bound_is_large_enough_for_tanh_of_order_30() -> None:
     module = chain(30, tanh)
-    run_pipeline(module, optimizing(2))
+    run_pipeline(module, OPTIMIZABLE[2])
     assert instruction_count(module.functions.values()) < higher.MOST_INSTRUCTIONS

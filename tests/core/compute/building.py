@@ -32,6 +32,7 @@ from nnkit.core.ops import (
     Subtract,
     constant,
 )
+from nnkit.core.stage import Stage
 from nnkit.core.types import F32, I64, Array, TensorType, TupleType, scalar
 from nnkit.core.verify import verify
 
@@ -50,7 +51,7 @@ def module_of(
         values = list(result)
         result = b.emit(Aggregate(TupleType(tuple(value.type for value in values))), *values)
     b.emit_many(Return(), [result])
-    module = Module()
+    module = Module(stage=Stage.OPTIMIZED)
     module.add(finish_function(name, b, result.type))
     return module
 

@@ -12,6 +12,7 @@ from nnkit.core.ir import Module
 from nnkit.core.ops import If
 from nnkit.core.passes.base import apply_pass
 from nnkit.core.passes.isolate import Isolate
+from nnkit.core.stage import Stage
 from nnkit.core.text import parse_module
 
 HEAD = 'module "m"\nstage raw\n'
@@ -35,6 +36,7 @@ func @f: (bool, f32, f32) -> (f32, f32) {
 def parsed(text: str) -> Module:
     module = parse_module(HEAD + text)
     apply_pass(Isolate(), module)
+    module.stage = Stage.OPTIMIZED
     return module
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 
 from nnkit.core.compute.fuse import LARGEST_BODY, fuse
 from nnkit.core.compute.generate import generate_compute
+from nnkit.core.driver.stages import passes_to
 from nnkit.core.errors import IndexOutOfRangeError, InternalError
 from nnkit.core.ir import Builder, Module, Value
 from nnkit.core.ops import (
@@ -46,7 +47,8 @@ from nnkit.core.ops import (
     constant,
     splat,
 )
-from nnkit.core.passes.pipeline import code_generation, run_pipeline
+from nnkit.core.passes.pipeline import run_pipeline
+from nnkit.core.stage import Stage
 from nnkit.core.types import F32, I32, I64, Array, TensorType, scalar
 from nnkit.core.verify import verify
 from tests.programs import Program, programs
@@ -69,7 +71,8 @@ from .building import (
 
 @given(programs(tame=True, max_instructions=25))
 def test_fusion_keeps_the_results(program: Program) -> None:
-    run_pipeline(program.module, code_generation(program.entry))
+    run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
+    program.module.stage = Stage.OPTIMIZED
     arguments = flat(program.arguments)
     expected = results(program.module, arguments, program.entry)
     generate_compute(program.module)

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from nnkit.core.driver.stages import OPTIMIZABLE
 from nnkit.core.errors import FuelError, TrapError, VerifyError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module
 from nnkit.core.ir.surgery import clone_module
-from nnkit.core.passes import ALL, PIPELINES, Pass, apply_pass
+from nnkit.core.passes import ALL, Pass, apply_pass
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.verify import verify
 from tests.core.passes.odd_programs import ENDING, ENDLESS
@@ -68,7 +69,7 @@ def test_every_pass_alone(name: str) -> None:
 def test_every_level(name: str, level: int) -> None:
     module = parse_module(PROGRAMS[name]())
     expected = outcomes(name, module)
-    for a_pass in (part for half in PIPELINES[level] for part in half):
+    for a_pass in OPTIMIZABLE[level]:
         timed(a_pass, module)
     verify(module)
     assert outcomes(name, module) == expected

@@ -27,28 +27,29 @@ from nnkit.core.errors import NNKitError
 from nnkit.core.passes import ALL, apply_pass
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.verify import verify
-from nnkit.lowering import pipeline_to
+from nnkit.core.driver.stages import advance
+from nnkit.core.stage import Stage
 
-def text_after(text, passes):
+def text_after(text, way):
     module = parse_module(text)
     verify(module)
-    for name in passes(tuple(module.functions)):
-        apply_pass(name, module)
+    way(module)
     return print_module(module)
 
 def level(number):
-    return lambda entries: [
-        *pipeline_to("optimizable", (), level=number),
-        *pipeline_to("optimized", entries, level=number),
-    ]
+    return lambda module: advance(module, Stage.OPTIMIZED, *module.functions, level=number)
 
-WAYS = {"-O2": level(2), "-O3": level(3), "all": lambda entries: [a_pass() for a_pass in ALL]}
+def every_pass(module):
+    for a_pass in ALL:
+        apply_pass(a_pass(), module)
+
+WAYS = {"-O2": level(2), "-O3": level(3), "all": every_pass}
 
 for file in sys.argv[1:]:
-    for way, passes in WAYS.items():
-        print(f"// {Path(file).name} {way}")
+    for name, way in WAYS.items():
+        print(f"// {Path(file).name} {name}")
         try:
-            print(text_after(Path(file).read_text(), passes))
+            print(text_after(Path(file).read_text(), way))
         except NNKitError as error:
             print(f"// failed: {error}")
 """

@@ -11,26 +11,22 @@ import pytest
 
 from nnkit.core.analysis import Analyses
 from nnkit.core.errors import InternalError, UnsupportedError, VerifyError
-from nnkit.core.evaluate import evaluate
-from nnkit.core.ir import Builder, Function, Module, Stage, Value
+from nnkit.core.ir import Function, Module
 from nnkit.core.ir.surgery import clone_module
-from nnkit.core.ops import Add, Exp, Negate, Subtract
+from nnkit.core.ops import Exp, Negate
 from nnkit.core.passes import (
-    AFTER_DIFFERENTIATION,
     ALL,
-    BEFORE_DIFFERENTIATION,
-    PIPELINES,
+    Canonicalize,
     CommonSubexpressions,
+    DeadCode,
     FunctionPass,
-    code_generation,
+    LoopInvariants,
     run_pipeline,
 )
-from nnkit.core.passes.pipeline import DIFFERENTIABLE
 from nnkit.core.text import parse_module
-from nnkit.core.types import F32, TensorType, TupleType
+from nnkit.core.types import F32, TensorType
 from nnkit.core.verify import verify
-from nnkit.optimization import Differentiate, optimizing
-from tests.core.passes.laws import call, define, module_of, opcodes, parsed
+from tests.core.passes.laws import module_of
 
 X = TensorType((3,), F32)
 INVALID = Path(__file__).parents[2] / "ir" / "verify"
@@ -81,84 +77,12 @@ def test_the_environment_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_ran() -> None:
     module = module_of([X], lambda b, x: b.emit(Negate(), b.emit(Negate(), x)))
-    runs = run_pipeline(module, BEFORE_DIFFERENTIATION)
-    assert [run.name for run in runs] == [a_pass.name for a_pass in BEFORE_DIFFERENTIATION]
+    passes = [LoopInvariants(), Canonicalize(), DeadCode()]
+    runs = run_pipeline(module, passes)
+    assert [run.name for run in runs] == [a_pass.name for a_pass in passes]
     assert [run.name for run in runs if run.changed] == ["canonicalize", "dce"]
     assert all(0 <= run.seconds < 1 for run in runs)
-    assert not any(run.changed for run in run_pipeline(module, BEFORE_DIFFERENTIATION))
-
-
-def test_calls_stay_until_code_is_generated() -> None:
-    module = Module()
-    leaf = define(module, "leaf", [X], lambda b, x: b.emit(Exp(), x))
-    define(module, "main", [X], lambda b, x: b.emit(Add(), call(b, leaf, x), x))
-    define(module, "other", [X], lambda b, x: x)
-    run_pipeline(module, [*BEFORE_DIFFERENTIATION, *AFTER_DIFFERENTIATION])
-    assert opcodes(module.functions["main"]) == "apply add"
-    run_pipeline(module, code_generation("main"))
-    assert list(module.functions) == ["main"]
-    assert opcodes(module.functions["main"]) == "exp add aggregate"
-    assert module.functions["main"].type.result == TupleType((X,))
-
-
-IN_MEMORY = """
-func @polynomial: (f64, f64) -> f64 {
-'entry(%x: f64, %y: f64):
-    %one = literal 1: i64
-    %h = allocateHeap f64 count %one: i64
-    %p = allocateStack f64 count 1
-    store %x: f64 to %p: *f64
-    %a = load %p: *f64
-    %b = multiply %a: f64, %y: f64
-    store %b: f64 to %h: *f64
-    %c = load %h: *f64
-    %d = multiply %c: f64, %a: f64
-    store %d: f64 to %p: *f64
-    %e = load %p: *f64
-    deallocate %h: *f64
-    return %e: f64
-}
-[gradient @polynomial wrt 0, 1]
-func @slopes: (f64, f64) -> (f64, f64)
-"""
-
-
-@pytest.mark.parametrize("level", PIPELINES)
-def test_derivatives_pass_through_memory_at_every_level(level: int) -> None:
-    module = parsed(IN_MEMORY)
-    run_pipeline(module, optimizing(level), verifier=verify, verify=True)
-    assert evaluate(module, "slopes", 3.0, 5.0) == (30.0, 9.0)  # of x² · y
-    assert evaluate(module, "polynomial", 3.0, 5.0) == 45.0
-
-
-def test_differentiation_says_what_it_changed() -> None:
-    text = """func @f: (f64) -> f64 {
-    'entry(%x: f64):
-        %y = stopGradient %x: f64
-        return %y: f64
-    }"""
-    module = parsed(text)
-    module.stage = Stage.OPTIMIZABLE
-    changed = [run_pipeline(module, [Differentiate()])[0].changed for _ in range(2)]
-    assert changed == [True, False]
-    raw = parsed(IN_MEMORY)
-    changed = [run.changed for run in run_pipeline(raw, [*DIFFERENTIABLE, *[Differentiate()] * 2])]
-    assert changed[-2:] == [True, False]
-
-
-def test_fast_math_is_asked_for() -> None:
-    def build(b: Builder, x: Value) -> Value:
-        return b.emit(Subtract(), x, x)
-
-    for fast, left in ((False, "subtract aggregate"), (True, "aggregate")):
-        module = module_of([X], build)
-        run_pipeline(module, code_generation("main", fast_math=fast))
-        assert opcodes(module.functions["main"]) == left
-
-
-def test_levels() -> None:
-    assert sorted(PIPELINES) == [0, 1, 2, 3]
-    assert PIPELINES[2] == (BEFORE_DIFFERENTIATION, AFTER_DIFFERENTIATION)
+    assert not any(run.changed for run in run_pipeline(module, passes))
 
 
 @pytest.mark.parametrize("pass_class", ALL, ids=lambda pass_class: pass_class.name)

@@ -8,12 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nnkit.core.driver.stages import (
+    AFTER_DIFFERENTIATION,
+    DIFFERENTIABLE,
+    IMPROVED,
+    OPTIMIZABLE,
+    passes_to,
+)
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir.surgery import clone_module
 from nnkit.core.ops import ALL, Power
 from nnkit.core.passes import ALL as PASSES
 from nnkit.core.passes import (
-    PIPELINES,
     Canonicalize,
     CommonSubexpressions,
     DeadCode,
@@ -24,9 +30,9 @@ from nnkit.core.passes import (
     Scalarize,
     Simplify,
     Structurize,
-    code_generation,
     run_pipeline,
 )
+from nnkit.core.stage import Stage
 from nnkit.core.verify import verify
 from tests.programs import Program, describe, flat, graphs, programs, same_bits
 
@@ -46,9 +52,9 @@ PIPELINES_BY_NAME: dict[str, Sequence[Pass]] = {
     "scalarize": [Scalarize()],
     "canonicalize": [Canonicalize()],
     "canonicalize final": [Canonicalize(final=True)],
-    "before -O2": PIPELINES[2].before_differentiation,
-    "before -O3": PIPELINES[3].before_differentiation,
-    "after -O2": PIPELINES[2].after_differentiation,
+    "before -O2": (*DIFFERENTIABLE, *IMPROVED),
+    "after -O2": AFTER_DIFFERENTIATION,
+    "-O3": OPTIMIZABLE[3],
 }
 
 
@@ -76,7 +82,7 @@ CONTROL = st.one_of(
 @settings(max_examples=EXAMPLES // 4)
 @given(program=CONTROL)
 def test_control_flow_and_effects_keep_every_bit(name: str, program: Program) -> None:
-    pipelines = {**PIPELINES_BY_NAME, "structurize": [Structurize()], "-O0": flattened(0)}
+    pipelines = {**PIPELINES_BY_NAME, "structurize": [Structurize()], "-O0": OPTIMIZABLE[0]}
     pipeline = pipelines[name]
     expected = evaluate(program.module, program.entry, *program.arguments)
     run_pipeline(program.module, pipeline, verifier=verify, verify=True)
@@ -85,16 +91,11 @@ def test_control_flow_and_effects_keep_every_bit(name: str, program: Program) ->
     assert_ends(program, pipeline)
 
 
-def flattened(level: int) -> list[Pass]:
-    """All that a level runs."""
-    return [*PIPELINES[level].before_differentiation, *PIPELINES[level].after_differentiation]
-
-
 @settings(max_examples=EXAMPLES // 2)
 @given(program=CONTROL)
 def test_control_flow_is_ready_for_code_generation(program: Program) -> None:
     expected = evaluate(program.module, program.entry, *program.arguments)
-    pipeline = [*flattened(2), *code_generation(program.entry)]
+    pipeline = [*OPTIMIZABLE[2], *passes_to(Stage.OPTIMIZED, program.entry)]
     run_pipeline(program.module, pipeline, verifier=verify, verify=True)
     actual = evaluate(program.module, program.entry, *flat(program.arguments))
     assert same_bits(actual, flat(expected)), f"became\n{describe(program.module)}"
@@ -105,11 +106,13 @@ def test_control_flow_is_ready_for_code_generation(program: Program) -> None:
 @given(program=programs(ops=OPS))
 def test_code_generation_flattens_and_keeps_every_bit(program: Program) -> None:
     expected = evaluate(program.module, program.entry, *program.arguments)
-    run_pipeline(program.module, code_generation(program.entry), verifier=verify, verify=True)
+    run_pipeline(
+        program.module, passes_to(Stage.OPTIMIZED, program.entry), verifier=verify, verify=True
+    )
     actual = evaluate(program.module, program.entry, *flat(program.arguments))
     assert same_bits(actual, flat(expected)), f"became\n{describe(program.module)}"
     assert list(program.module.functions) == [program.entry]
-    assert_ends(program, code_generation(program.entry))
+    assert_ends(program, passes_to(Stage.OPTIMIZED, program.entry))
 
 
 @settings(max_examples=EXAMPLES)
@@ -117,7 +120,7 @@ def test_code_generation_flattens_and_keeps_every_bit(program: Program) -> None:
 def test_equal_programs_become_equal_programs(program: Program) -> None:
     copy = clone_module(program.module)
     for module in (program.module, copy):
-        run_pipeline(module, code_generation(program.entry))
+        run_pipeline(module, passes_to(Stage.OPTIMIZED, program.entry))
     assert describe(program.module) == describe(copy)
 
 

@@ -8,19 +8,15 @@ from collections.abc import Callable
 import pytest
 
 from nnkit.core.analysis import Analyses
+from nnkit.core.driver.stages import advance
 from nnkit.core.errors import InternalError
 from nnkit.core.ir import Builder, Function, Instruction, Module, Value
 from nnkit.core.ir.surgery import walk
 from nnkit.core.ops import Abs, Add, Elementwise, Exp, Multiply, Negate, Transpose
 from nnkit.core.ops.nest import Access, Output, build_nest, coordinate
-from nnkit.core.passes import (
-    AFTER_DIFFERENTIATION,
-    BEFORE_DIFFERENTIATION,
-    code_generation,
-    run_pipeline,
-)
 from nnkit.core.passes import rewrite as rewriting
 from nnkit.core.passes.rewrite import Laws, combine_laws
+from nnkit.core.stage import Stage
 from nnkit.core.types import F32, TensorType
 from tests.core.passes.laws import module_of, opcodes
 
@@ -152,9 +148,7 @@ def test_long_programs(length: int) -> None:
 
     module = module_of([X], build)
     start = time.process_time()
-    run_pipeline(
-        module, [*BEFORE_DIFFERENTIATION, *AFTER_DIFFERENTIATION, *code_generation("main")]
-    )
+    advance(module, Stage.OPTIMIZED, "main")
     assert time.process_time() - start < 2
     assert opcodes(module.functions["main"]).count(" ") == length
 
@@ -166,5 +160,5 @@ def test_long_chains_of_replacements() -> None:
         return x
 
     module = module_of([X], build)
-    run_pipeline(module, BEFORE_DIFFERENTIATION)
+    advance(module, Stage.OPTIMIZABLE)
     assert opcodes(module.functions["main"]) == ""

@@ -23,6 +23,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nnkit.core.driver.stages import OPTIMIZABLE, passes_to
 from nnkit.core.errors import NNKitError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Module, Value, finish_function, start_function
@@ -39,7 +40,6 @@ from nnkit.core.ops import (
     splat,
 )
 from nnkit.core.passes import (
-    PIPELINES,
     Canonicalize,
     CommonSubexpressions,
     DeadCode,
@@ -47,11 +47,11 @@ from nnkit.core.passes import (
     Pass,
     Scalarize,
     Simplify,
-    code_generation,
     run_pipeline,
 )
 from nnkit.core.passes.constant_propagation import ConstantPropagation
 from nnkit.core.passes.literal_broadcasting import LiteralBroadcasting
+from nnkit.core.stage import Stage
 from nnkit.core.text import print_module
 from nnkit.core.types import (
     BF16,
@@ -111,10 +111,9 @@ PIPELINES_BY_NAME: dict[str, Sequence[Pass]] = {
     "literal-broadcasting": [LiteralBroadcasting()],
     "constant-propagation": [ConstantPropagation()],
     **{
-        f"-O{level}": [*PIPELINES[level].before_differentiation, *PIPELINES[level].after_differentiation]
-        for level in PIPELINES
+        f"-O{level}": passes for level, passes in OPTIMIZABLE.items()
     },
-    "code generation": code_generation("main"),
+    "code generation": passes_to(Stage.OPTIMIZED, "main"),
 }  # fmt: skip
 
 

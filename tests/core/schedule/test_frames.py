@@ -34,7 +34,7 @@ func @f: ({types}) -> {T} {{
 """
     module: Module = parse_module(text)
     apply_pass(Isolate(), module)
-    module.stage = Stage.OPTIMIZABLE
+    module.stage = Stage.OPTIMIZED
     generate_compute(module)
     fuse(module)
     schedule(module, Target())

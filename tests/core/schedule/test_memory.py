@@ -14,15 +14,17 @@ from hypothesis import strategies as st
 
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
+from nnkit.core.driver.stages import passes_to
 from nnkit.core.ir import Builder, Function, Instruction, Module, Value
 from nnkit.core.ir.placement import Place
 from nnkit.core.ops import Add, Combinator, Exp, Literal, Reduce, Scan, ShapeCast, Transpose, splat
-from nnkit.core.passes.pipeline import code_generation, run_pipeline
+from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule.arena import RESERVED, aligned
 from nnkit.core.schedule.memory import _group_ends, base_of, may_overwrite
 from nnkit.core.schedule.ops import Loops
 from nnkit.core.schedule.plan import arena_bytes, returned_values, schedule
 from nnkit.core.schedule.target import Target
+from nnkit.core.stage import Stage
 from tests.core.compute.building import f32, module_of, softmax
 from tests.programs import Program, programs
 
@@ -112,7 +114,8 @@ def test_aliases_between_its_members_do_not_end_a_group() -> None:
 
 @given(programs(max_instructions=25), st.sampled_from([Target(), SMALL_CACHE]))
 def test_no_two_live_buffers_overlap(program: Program, target: Target) -> None:
-    run_pipeline(program.module, code_generation(program.entry))
+    run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
+    program.module.stage = Stage.OPTIMIZED
     generate_compute(program.module)
     fuse(program.module)
     schedule(program.module, target)
@@ -121,7 +124,8 @@ def test_no_two_live_buffers_overlap(program: Program, target: Target) -> None:
 
 @given(programs(max_instructions=25))
 def test_the_same_without_fusion(program: Program) -> None:
-    run_pipeline(program.module, code_generation(program.entry))
+    run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
+    program.module.stage = Stage.OPTIMIZED
     generate_compute(program.module)
     schedule(program.module, Target())
     check_memory(program.module.functions[program.entry])

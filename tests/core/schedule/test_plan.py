@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
+from nnkit.core.driver.stages import passes_to
 from nnkit.core.errors import InternalError
 from nnkit.core.ir import Builder, Stage, Value
 from nnkit.core.ops import Add, Aggregate, Combinator, Dot, Literal, Return, Scan, ShapeCast
-from nnkit.core.passes.pipeline import code_generation, run_pipeline
+from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule.ops import Gemm, Loops, ScheduledScan
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
@@ -35,7 +36,8 @@ LEGAL = (Literal, ShapeCast, Loops, Gemm, ScheduledScan, Aggregate, Return)
 @given(programs(tame=True, max_instructions=20), st.sampled_from(TARGETS), st.booleans())
 def test_stage_schedule_keeps_the_results(program: Program, target: Target, is_fused: bool) -> None:
     module = program.module
-    run_pipeline(module, code_generation(program.entry))
+    run_pipeline(module, passes_to(Stage.OPTIMIZED, program.entry))
+    module.stage = Stage.OPTIMIZED
     arguments = flat(program.arguments)
     expected = results(module, arguments, program.entry)
     generate_compute(module)

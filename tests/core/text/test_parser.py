@@ -146,7 +146,7 @@ def test_functions_may_call_those_that_follow() -> None:
         ("module m", "line 1, column 8: the module's name in quotes was expected, not 'm'\n  module m\n         ^"),
         ('module "m', "line 1, column 8: this string does not end on its line"),
         (r'module "\q"', r'line 1, column 8: a string has no escapes but \" \\ \n \t \r'),
-        ('module "m" stage rare', "'raw', 'optimizable', 'compute' or 'schedule' was expected, not 'rare'"),
+        ('module "m" stage rare', "'optimized', 'compute' or 'schedule' was expected, not 'rare'"),
         ('module "m" union $T {', "'struct', 'enum', 'type', 'var' or 'func' was expected, not 'union'"),
         ('module "m" enum $T {', "'}' or a case ?… was expected, not the end of the text"),
         ('module "m" enum $T { ?a, ?a }', "the case ?a is defined twice"),

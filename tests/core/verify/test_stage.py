@@ -1,4 +1,4 @@
-"""Rule 22."""
+"""Rules 22 and 32."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from nnkit.core.ir import (
     Module,
     Stage,
 )
+from nnkit.core.text import parse_module
 from nnkit.core.verify import violations
 
 from .building import (
@@ -33,3 +34,49 @@ def test_rule_22_stages(stage: Stage) -> None:
     loops = said(with_nest(LOOPS))
     assert ("loops stands in stage" in loops) == (not late)
     assert ("loops has no place in stage compute" in loops) == (stage is Stage.COMPUTE)
+
+
+EARLY = {
+    "declared as a derivative": (
+        "func @f: (f32) -> f32 {\n'a(%x: f32):\n return %x: f32\n}\n[gradient @f]\nfunc @df: (f32) -> f32"
+    ),
+    "has 2 blocks": (
+        "func @f: (f32) -> f32 {\n'a(%x: f32):\n branch 'b\n'b():\n return %x: f32\n}"
+    ),
+    "builtin stands": (
+        'func @f: (f32) -> f32 {\n\'a(%x: f32):\n %y = builtin "sigmoid"(%x: f32) -> f32\n return %y: f32\n}'
+    ),
+    "stopGradient stands": (
+        "func @f: (f32) -> f32 {\n'a(%x: f32):\n %y = stopGradient %x: f32\n return %y: f32\n}"
+    ),
+    "extract stands": (
+        "func @f: (<2 x f32>) -> f32 {\n'a(%x: <2 x f32>):\n %y = extract 0 from %x: <2 x f32>\n return %y: f32\n}"
+    ),
+}
+
+
+@pytest.mark.parametrize("stage", Stage)
+@pytest.mark.parametrize("said", EARLY)
+def test_rule_32_what_comes_before_a_stage_is_done(stage: Stage, said: str) -> None:
+    module = parse_module(f'module "m" stage {stage.value} {EARLY[said]}')
+    assert any(said in message for message in violations(module)) == (stage is not Stage.RAW)
+
+
+def test_bodies_are_closed_from_stage_optimized_on() -> None:
+    text = """
+func @f: (bool, f32) -> f32 {
+'a(%c: bool, %x: f32):
+    %y = if %c: bool -> f32 {
+    'then():
+        yield %x: f32
+    } else {
+    'else():
+        yield %x: f32
+    }
+    return %y: f32
+}"""
+    for stage in Stage:
+        module = parse_module(f'module "m" stage {stage.value} {text}')
+        assert ("outside a closed body" in "".join(violations(module))) == (
+            stage.has_reached(Stage.OPTIMIZED)
+        )

@@ -43,7 +43,7 @@ def scheduled_module(text: str, *, fused: bool = True, target: Target = DECISION
     """The same at the end of stage schedule."""
     module = parsed(text)
     apply_pass(Isolate(), module)
-    module.stage = Stage.OPTIMIZABLE
+    module.stage = Stage.OPTIMIZED
     lower_memory(module)
     generate_compute(module)
     if fused:
@@ -64,7 +64,7 @@ def check(text: str, *arguments: Any, exact: bool = True) -> list[Array]:
     module = parsed(text)
     wanted = flat(evaluate(module, "f", *arrays))
     apply_pass(Isolate(), module)
-    module.stage = Stage.OPTIMIZABLE
+    module.stage = Stage.OPTIMIZED
     assert_stage(module, arrays, wanted, exact=exact)
     lower_memory(module)
     assert_stage(module, arrays, wanted, exact=exact)

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nnkit.core.driver.stages import advance
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module
 from nnkit.core.ops import ALL, Power
+from nnkit.core.stage import Stage
 from nnkit.core.text import parse_module
 from nnkit.core.types import DTYPES
 from nnkit.core.verify import verify
@@ -19,7 +21,7 @@ from nnkit.jit.emit.bytes import variable_symbol
 from nnkit.jit.emit.program import emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 from nnkit.jit.llvm import host_engine
-from nnkit.stages import STAGES, advance
+from nnkit.jit.program import host
 from tests.core.passes.pointer_programs import pointer_programs
 from tests.programs import Program, flat, graphs, programs
 
@@ -33,10 +35,10 @@ def agrees(module: Module, arguments: list[Any], level: int) -> None:
     """Assert that the late stages and compiled code give what the program gives as it is written."""
     data = flat(tuple(arguments))
     wanted = flat(evaluate(module, "main", *arguments))
-    for stage in STAGES[1:]:
-        advance(module, ("main",), stage, level=level)
+    for stage in Stage:
+        advance(module, stage, "main", level=level, target=host())
         verify(module)
-        if stage in ("compute", "schedule"):
+        if stage.has_reached(Stage.COMPUTE):
             same(flat(evaluate(module, "main", *data)), wanted)
     same(run(module.functions["main"], list(data), module.functions), wanted)
 
@@ -275,8 +277,7 @@ func @f: (i64) -> i64 {
     return %r: i64
 }
 """)
-    for stage in STAGES[1:]:
-        advance(module, "f", stage)
+    advance(module, Stage.SCHEDULE, "f", target=host())
     with pytest.raises(CheckFailed) as failed:
         run(module.functions["f"], [np.asarray(0)], module.functions)
     assert "@down is called too deeply" in str(failed.value.error)

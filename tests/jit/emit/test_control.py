@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
+from nnkit.core.driver.stages import passes_to
 from nnkit.core.errors import IndexOutOfRangeError, ShapeError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Stage
-from nnkit.core.passes.pipeline import code_generation, run_pipeline
+from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.verify import verify
@@ -633,8 +634,8 @@ def test_any_loop_agrees_with_the_evaluator(text: str, n: int) -> None:
 def test_programs_with_control_flow_agree_bit_by_bit(program: Program, fused: bool) -> None:
     module, arguments = program.module, program.arguments
     wanted = flat(evaluate(module, program.entry, *arguments))
-    run_pipeline(module, code_generation(program.entry))
-    module.stage = Stage.OPTIMIZABLE
+    run_pipeline(module, passes_to(Stage.OPTIMIZED, program.entry))
+    module.stage = Stage.OPTIMIZED
     generate_compute(module)
     if fused:
         fuse(module)

@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nnkit.core.driver.stages import advance
 from nnkit.core.errors import TrapError, UnsupportedError
 from nnkit.core.evaluate import evaluate
+from nnkit.core.stage import Stage
 from nnkit.core.text import parse_module
 from nnkit.core.verify import verify
-from nnkit.stages import STAGES, advance
+from nnkit.jit.program import host
 from tests.tools.running import run as run_tool
 
 from .lowering import HEAD, parsed
@@ -97,8 +99,8 @@ def addresses(library: ctypes.CDLL) -> dict[str, int]:
 @pytest.mark.parametrize("level", range(4))
 def test_extern_functions_are_called(library: ctypes.CDLL, level: int) -> None:
     module = parsed(PROGRAM)
-    for stage in STAGES[1:]:
-        advance(module, ("f", "ticks"), stage, level=level)
+    for stage in Stage:
+        advance(module, stage, "f", "ticks", level=level, target=host())
         verify(module)
     x = np.arange(4, dtype=np.float32)
     externs = addresses(library)
@@ -127,8 +129,8 @@ func @f: (<4 x f32>, i64) -> (<4 x f32>, i64) {
     )
     module = parse_module(HEAD + text)
     externs = {"twice": lambda x: 2 * x, "refuse": lambda n: n + 1}
-    for stage in STAGES[1:]:
-        advance(module, "f", stage)
+    for stage in Stage:
+        advance(module, stage, "f")
         y, z = evaluate(module, "f", np.ones(4), 2, externs=externs)
         assert y.tolist() == [2, 2, 2, 2] and z == 3
 
@@ -143,8 +145,7 @@ func @f: (i64) -> i64 {
     return %r: i64
 }
 """)
-    for stage in STAGES[1:]:
-        advance(module, "f", stage)
+    advance(module, Stage.SCHEDULE, "f", target=host())
     with pytest.raises(UnsupportedError, match="@isNowhereToBeFound is extern, and no library"):
         run(module.functions["f"], [np.asarray(1)], module.functions)
 
@@ -161,10 +162,9 @@ func @f: () -> f32 {{
     return %r: f32
 }}
 """)
-    for stage in STAGES[1:3]:
-        advance(module, "f", stage)
+    advance(module, Stage.OPTIMIZED, "f")
     with pytest.raises(UnsupportedError, match="@g is extern and has a"):
-        advance(module, "f", "compute")
+        advance(module, Stage.COMPUTE, "f")
 
 
 MAIN = """

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nnkit.core.compute.generate import generate_compute
+from nnkit.core.driver.stages import passes_to
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Stage
-from nnkit.core.passes.pipeline import code_generation, run_pipeline
+from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule import safepoints
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
@@ -133,8 +134,8 @@ def test_polls_change_nothing(program: Program, main: bool) -> None:
     """Of programs with control flow, in the main thread, which looks for signals, and in another one."""
     module, arguments = program.module, program.arguments
     wanted = flat(evaluate(module, program.entry, *arguments))
-    run_pipeline(module, code_generation(program.entry))
-    module.stage = Stage.OPTIMIZABLE
+    run_pipeline(module, passes_to(Stage.OPTIMIZED, program.entry))
+    module.stage = Stage.OPTIMIZED
     generate_compute(module)
     schedule(module, Target(vector_bytes=64))
     found: list[object] = []

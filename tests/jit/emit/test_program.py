@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
+from nnkit.core.driver.stages import passes_to
 from nnkit.core.evaluate import evaluate_instruction
 from nnkit.core.ir.builder import Builder, start_function
 from nnkit.core.ir.graph import Instruction, Value
@@ -31,7 +32,7 @@ from nnkit.core.ops.scan import Scan
 from nnkit.core.ops.special import Digamma, Lgamma, Trigamma
 from nnkit.core.ops.transcendental import FloatFunction
 from nnkit.core.ops.window import ReduceWindow
-from nnkit.core.passes.pipeline import code_generation, run_pipeline
+from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule.ops import Loops
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
@@ -67,8 +68,8 @@ def scheduled_entry(
     Loops are as the schedule wants them for seed 0, else any that are allowed.
     """
     module = program.module
-    run_pipeline(module, code_generation(program.entry))
-    module.stage = Stage.OPTIMIZABLE
+    run_pipeline(module, passes_to(Stage.OPTIMIZED, program.entry))
+    module.stage = Stage.OPTIMIZED
     generate_compute(module)
     if fused:
         fuse(module)

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nnkit.core.compute.words.lower import lower_memory
+from nnkit.core.driver.stages import advance, passes_to
 from nnkit.core.errors import UnsupportedError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module
@@ -17,11 +18,11 @@ from nnkit.core.ir.surgery import walk
 from nnkit.core.ops.bytes import CheckAddress, ReadBytes
 from nnkit.core.passes.base import apply_pass
 from nnkit.core.passes.isolate import Isolate
-from nnkit.core.passes.pipeline import code_generation, run_pipeline
+from nnkit.core.passes.pipeline import run_pipeline
+from nnkit.core.stage import Stage
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import TensorType
 from nnkit.core.verify import verify
-from nnkit.stages import advance
 from tests.core.passes.pointer_programs import pointer_programs
 from tests.programs import Program, flat, programs, same_bits
 
@@ -51,8 +52,7 @@ def count(module: Module, name: str = "f") -> Counter[str]:
 def test_random_programs_mean_the_same_and_hold_tensors_only(text: str, x: int) -> None:
     module = parse_module(text)
     wanted = flat(evaluate(module, "main", x))
-    advance(module, "main", "optimizable")
-    run_pipeline(module, code_generation("main"))
+    advance(module, Stage.OPTIMIZED, "main")
     assert lower_memory(module, ("main",))
     verify(module)
     assert same_bits(flat(evaluate(module, "main", x)), wanted)
@@ -66,7 +66,7 @@ def test_random_programs_mean_the_same_and_hold_tensors_only(text: str, x: int) 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(control=True))
 def test_programs_of_tensors_stay_as_they_are(program: Program) -> None:
-    run_pipeline(program.module, code_generation(program.entry))
+    run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
     text = print_module(program.module)
     assert not lower_memory(program.module, (program.entry,))
     assert print_module(program.module) == text

@@ -1,7 +1,4 @@
-"""What brings a module to stage optimizable, differentiation being one pass among others.
-
-It stands apart from `lowering` so that who only optimises does not load what generates and schedules code.
-"""
+"""Differentiation as a pass among others."""
 
 from __future__ import annotations
 
@@ -9,19 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .core.analysis import Analyses
-from .core.autodiff.reverse import differentiate
-from .core.ir import Function, Module
-from .core.passes.base import ModulePass
-from .core.passes.canonicalize import Canonicalize
-from .core.passes.cse import CommonSubexpressions
-from .core.passes.dce import DeadCode
-from .core.passes.pipeline import PIPELINES, Pipeline
+from ..analysis import Analyses
+from ..autodiff.reverse import differentiate
+from ..ir import Function, Module
+from ..passes.base import ModulePass
+from ..passes.canonicalize import Canonicalize
+from ..passes.cse import CommonSubexpressions
+from ..passes.dce import DeadCode
 
 
 @dataclass(frozen=True)
 class Differentiate(ModulePass):
-    """Gives the declarations of derivatives their bodies; the stage becomes optimizable.
+    """Gives the declarations of derivatives their bodies.
 
     A derivative that is differentiated again is simplified before, as otherwise each order would be a multiple
     of the one before: by `laws` of algebra too, or without them by leaving out what is computed twice.
@@ -41,9 +37,3 @@ class Differentiate(ModulePass):
                 between.settle(changed, preserved=a_pass.preserves_analyses)
 
         return differentiate(module, analyses.effects, simplify)
-
-
-def optimizing(level: int) -> Pipeline:
-    """What runs at -O and this number."""
-    before, after = PIPELINES[level]
-    return (*before, Differentiate(laws=level > 0), *after)
