@@ -7,6 +7,7 @@ promises, and `core/driver/stages.py` lists the passes that bring a module from 
 from __future__ import annotations
 
 import enum
+from typing import Final, TypeAlias
 
 
 class Stage(enum.Enum):
@@ -31,3 +32,12 @@ class Stage(enum.Enum):
     def has_reached(self, other: Stage) -> bool:
         """Whether this stage is `other` or a later one."""
         return not self.steps_to(other)
+
+
+Stages: TypeAlias = frozenset[Stage]
+
+LATE: Final = frozenset({Stage.COMPUTE, Stage.SCHEDULE})
+"""The stages near the machine, whose ops are few."""
+
+EARLY: Final = frozenset(Stage) - LATE
+"""The stages on which differentiation and optimization work."""

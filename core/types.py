@@ -410,3 +410,19 @@ def same_dtype(name: str, types: Sequence[TensorType]) -> DType:
             f"{' and '.join(d.name for d in dtypes)} differ"
         )
     return dtypes[0]
+
+
+def tensor_bytes(type: Type) -> int:
+    """Bytes of the tensors in a value; 0 for what has none."""
+    total = 0
+    pending: list[tuple[Type, int]] = [(type, 1)]
+    while pending:
+        current, count = pending.pop()
+        match current:
+            case TensorType():
+                total += count * current.bytes
+            case ArrayType():  # may have a million elements
+                pending.append((current.element, count * current.count))
+            case _:
+                pending += [(element, count) for element in elements_of(current) or ()]
+    return total

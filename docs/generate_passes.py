@@ -51,7 +51,7 @@ What the optimiser does: every pass with what it needs, keeps and costs, the law
 [tools.md](tools.md) how to run one.
 
 Counts are those of `dlopt --stats`: *instructions* in the text, and the *flops* and *bytes* of one call. Flops are
-operations on elements, where a division counts 4 and `exp` 16; bytes are those of the tensors that instructions read
+operations on elements, where a division counts 5 and `exp` 15; bytes are those of the tensors that instructions read
 and write; `n` stands for a number of rounds that the program does not say.
 
 *Analyses kept* are those that still hold of a function after the pass has changed it: control *flow*, *effects*,

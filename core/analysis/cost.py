@@ -1,6 +1,9 @@
 """What a program costs: instructions, operations on elements, and bytes that are read and written.
 
-1. What one instruction costs is in `work`.
+1. An instruction costs the operations that its op says, or those of its loop nests: points of the box, times what the
+   body does at one and what combining does.  Elementwise functions count by their cost, so that division and `exp` are
+   dearer than a sum.  Integers count like floats.  Its bytes are those of the tensors it reads and writes; views,
+   literals, and putting tensors into tuples, move none.
 2. A body counts as often as it is run, and of a choice the dearer branch.  Of blocks that branch all count,
    which is the most that one way through them can cost.
 3. A call costs what the called function does.
@@ -12,25 +15,22 @@ are declared only or are values: their calls are listed.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 
-from ..ir import Block, Effect, Function, Instruction, Module
+from ..errors import NNKitError
+from ..ir import Block, Builder, Effect, Function, Instruction, Module, Op, Value
 from ..ir.surgery import walk, walk_blocks
 from ..ops import (
-    Folding,
-    ReduceWindowBy,
     Structured,
 )
 from ..ops.flows import Role, flows_in
 from ..ops.literal import number_of
-from ..types import TensorType, written
+from ..types import TensorType, Type, tensor_bytes, written
 from .count import Cost, Count
 from .effects import callees_of
 from .flow import ControlFlow
 from .graph import components
-from .work import Nested, bytes_of, flops_of, size_of
 
 
 class Costs:
@@ -38,7 +38,7 @@ class Costs:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self._nests: dict[Nested, int] = {}
+        self._nests: dict[tuple[Op, tuple[Type, ...]], int] = {}
         self._known: dict[str, Cost] = {}
 
     def instructions(self, name: str) -> int:
@@ -94,19 +94,38 @@ class Costs:
             found[block] = total
         return found
 
+    def _flops_of(self, instruction: Instruction) -> int:
+        known = instruction.op.flops(instruction)
+        if known is not None:
+            return known
+        key = instruction.op, tuple(x.type for x in instruction.operands)
+        if key not in self._nests:  # the nests follow from these
+            self._nests[key] = _flops_of_nests(*key)
+        return self._nests[key]
+
     def _of_instruction(self, instruction: Instruction, inside: Mapping[Block, Cost]) -> Cost:
         op = instruction.op
         if isinstance(op, Structured):
             return _of_structured(instruction, [inside[r.entry] for r in instruction.regions])
-        own = Cost(Count((flops_of(instruction, self._nests),)), Count((bytes_of(instruction),)))
+        own = Cost(Count((self._flops_of(instruction),)), Count((op.bytes_moved(instruction),)))
         if op.effect & Effect.CALL:
             callees = callees_of(instruction)
             if callees is None:
                 return own + Cost(unknown=frozenset({"functions that are values"}))
             for callee in callees:
                 called = self._known.get(callee, Cost(unknown=frozenset({written("@", callee)})))
-                own += called.times(_combined(instruction)) if isinstance(op, Folding) else called
+                own += called.times(op.call_count(instruction))
         return own
+
+
+def _flops_of_nests(op: Op, types: tuple[Type, ...]) -> int:
+    """What the loop nests do that `op` means; 0 for what has none."""
+    b = Builder()
+    try:
+        op.nest(b, *map(Value, types))
+    except NNKitError:
+        return 0
+    return sum(i.op.flops(i) or 0 for i in b.block.instructions)
 
 
 def _of_structured(instruction: Instruction, bodies: Sequence[Cost]) -> Cost:
@@ -118,7 +137,7 @@ def _of_structured(instruction: Instruction, bodies: Sequence[Cost]) -> Cost:
     once = sum((bodies[body] for _, body in op.certain if body is not None), Cost())
     rounds, each = trip_count(instruction), sum(bodies, Cost())
     return (
-        Cost(bytes=Count((2 * sum(map(size_of, stacked)),)))
+        Cost(bytes=Count((2 * sum(map(tensor_bytes, stacked)),)))
         + once
         + (each.repeated() if rounds is None else each.times(rounds))
     )
@@ -132,14 +151,6 @@ def trip_count(instruction: Instruction) -> int | None:
         if isinstance(flow.type, TensorType):
             return flow.type.shape[0]
     return op.trips(*map(number_of, op.deciders(instruction)))
-
-
-def _combined(instruction: Instruction) -> int:
-    """How often a fold calls its function, about."""
-    x, op = instruction.operands[0].tensor, instruction.op
-    if isinstance(op, ReduceWindowBy):
-        return instruction.result.tensor.size * math.prod(op.window)
-    return x.size
 
 
 def _depths(flow: ControlFlow) -> Iterator[tuple[Block, int]]:

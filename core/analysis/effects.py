@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from ..ir import Effect, Function, Instruction, Module
 from ..ir.surgery import walk
-from ..ops.reference import Reference
 from ..types import FunctionType
 from .graph import components
 
@@ -145,11 +144,10 @@ def can_swap(first: Effect, second: Effect) -> bool:
 
 def callees_of(instruction: Instruction) -> tuple[str, ...] | None:
     """The functions that an instruction of effect CALL calls; None if only the running program knows."""
-    callee = getattr(instruction.op, "callee", None)
-    if isinstance(callee, str):  # the field of every op that names what it calls
-        return (callee,)
+    if instruction.op.called is not None:
+        return (instruction.op.called,)
     functions = [x.op for x in instruction.operands if isinstance(x.type, FunctionType)]
-    names = tuple(op.symbol for op in functions if isinstance(op, Reference))
+    names = tuple(op.referred for op in functions if op is not None and op.referred is not None)
     return names if names and len(names) == len(functions) else None
 
 

@@ -17,7 +17,6 @@ from ..ops.flows import (
     flows_of,
     yields_of_bodies,
 )
-from ..ops.movement import ShapeCast
 from ..types import written
 
 _STAYS = Effect.WRITE | Effect.TRAP | Effect.CALL
@@ -81,8 +80,8 @@ def replaced_flows(instruction: Instruction) -> list[Flow | None]:
 
 
 def base_of(value: Value) -> Value:
-    """The value whose buffer this one is: follows `shapeCast` back."""
-    while value.producer is not None and isinstance(value.producer.op, ShapeCast):
+    """The value whose buffer this one is: follows views back."""
+    while value.producer is not None and value.producer.op.is_view:
         value = value.producer.operands[0]
     return value
 

@@ -7,32 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..ir import Op
-from ..ops.arithmetic import Divide, FloorDivide, Modulo, TruncateDivide
-from ..ops.literal import Literal
-from ..ops.random import Threefry
-from ..ops.special import Digamma, Erf, Erfc, Lgamma, Trigamma
-from ..ops.transcendental import (
-    Acos,
-    Acosh,
-    Asin,
-    Asinh,
-    Atan,
-    Atanh,
-    Cos,
-    Cosh,
-    Exp,
-    Expm1,
-    Log,
-    Log1p,
-    Power,
-    Rsqrt,
-    Sin,
-    Sinh,
-    Sqrt,
-    Tan,
-    Tanh,
-)
 from ..types import Shape
 from .scalars import Computed, Coordinate, Read, Scalar, axes_of, operands_of
 
@@ -44,31 +18,6 @@ STORE = 2.0
 
 _NEAR, _FAR = 1 << 15, 1 << 20
 """Bytes that the first and the second cache hold, roughly, on any machine."""
-
-_DIVISIONS = (Divide, FloorDivide, TruncateDivide, Modulo, Sqrt, Rsqrt)
-_DIVISION = 5.0
-_TRANSCENDENTAL = (
-    *(Exp, Expm1, Log, Log1p, Sin, Cos, Tan, Asin, Acos, Atan),
-    *(Sinh, Cosh, Tanh, Asinh, Acosh, Atanh),
-)
-_POLYNOMIAL = 15.0
-_SPECIAL = (Power, Erf, Erfc, Lgamma, Digamma, Trigamma, Threefry)
-_SEVERAL_POLYNOMIALS = 40.0
-
-
-def cost_of_op(op: Op) -> float:
-    """The cost of one scalar op."""
-    match op:
-        case Literal():
-            return 0.0
-        case _ if isinstance(op, _DIVISIONS):
-            return _DIVISION
-        case _ if isinstance(op, _TRANSCENDENTAL):
-            return _POLYNOMIAL
-        case _ if isinstance(op, _SPECIAL):
-            return _SEVERAL_POLYNOMIALS
-        case _:
-            return 1.0
 
 
 def traffic(size: int) -> tuple[float, float]:
@@ -94,6 +43,6 @@ def cost_of(parts: Sequence[Scalar], extents: Shape) -> float:
         if varies:
             varying.add(part)
         if isinstance(part, Computed):
-            cost += cost_of_op(part.op) / (1 if varies else walk)
+            cost += part.op.cost / (1 if varies else walk)
         loads += isinstance(part, Read) and varies
     return cost + LOAD * max(loads - 1, 0)

@@ -25,14 +25,14 @@ from typing import TypeVar
 
 from ..errors import InternalError
 from ..ir import Function, Instruction, Module, Stage, Value
-from ..ops.literal import Literal
+from ..ops.literal import Literal, splat_literal
 from ..ops.nest import Affine, Bounds, Index, coordinate
 from ..types import scalar
 from .address import is_inside
 from .bodies import bodies_of, effectful_regions
 from .cluster import Cluster, Written
 from .cost import STORE, cost_of, traffic
-from .lift import Axes, Lifted, Request, body_scalars, is_constant, place_of
+from .lift import Axes, Lifted, Request, body_scalars, place_of
 from .outside import keeps_outside
 from .rebuild import rebuild
 from .scalars import Place, Pool, Read, Scalar, Substitution, reachable
@@ -250,7 +250,7 @@ class _Program:
         """What the cluster has computed itself at this very point, or a constant."""
         if request.bounds is not Bounds.INSIDE:
             return None
-        literal = is_constant(request.source)
+        literal = splat_literal(request.source)
         if literal is not None:
             one = Literal(scalar(literal.type.dtype), literal.data)
             return self.pool.computed(one, ())

@@ -22,17 +22,14 @@ from dataclasses import dataclass, field, replace
 from ..errors import InternalError
 from ..ir import Block, Builder, Extern, Function, Instruction, Module, Op, Region, Stage, Value
 from ..ops.aggregate import Aggregate, Apply, Extract
-from ..ops.bytes import BYTES
 from ..ops.contraction import Dot
-from ..ops.flows import Structured
 from ..ops.literal import Literal
-from ..ops.movement import ShapeCast, Transpose
-from ..ops.nest import Nest, Output, Yield, build_nest, identity_access
-from ..ops.scan import Scan
+from ..ops.movement import Transpose
+from ..ops.nest import Output, build_nest, identity_access
 from ..ops.terminators import Return
 from ..types import TensorType, TupleType, scalar, written
 from .bodies import bodies_of, effectful_regions, live_instructions, unsupported
-from .ops import Call, CallAddress, MatrixProduct, results_of
+from .ops import Call, results_of
 from .products import Side, emit_product, library_product, transposed_product
 
 _ROUNDS = 8
@@ -174,16 +171,8 @@ class _Round:
         return transposed_product(transpose)
 
 
-_COMPUTE = (
-    *(Nest, MatrixProduct, Scan, Call, CallAddress, Structured),
-    *(Literal, ShapeCast, Aggregate, Return, Yield),
-)
-
-
 def _is_compute(op: Op) -> bool:
-    if isinstance(op, Literal):
-        return not _is_repeated(op)
-    return isinstance(op, _COMPUTE) or type(op) in BYTES
+    return Stage.COMPUTE in op.stages and not (isinstance(op, Literal) and _is_repeated(op))
 
 
 def _is_returned(instruction: Instruction) -> bool:

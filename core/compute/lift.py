@@ -16,8 +16,6 @@ from typing import TypeAlias
 from ..errors import InternalError
 from ..ir import Instruction, Value
 from ..ops.combinator import Combinator
-from ..ops.literal import Literal
-from ..ops.movement import ShapeCast
 from ..ops.nest import Access, Affine, Bounds, Index, Loaded, Nest, Output, coordinate
 from ..types import Shape
 from .address import address, is_inside, through_cast
@@ -164,7 +162,7 @@ def source_of(value: Value, behind: dict[Value, Value]) -> Value:
     while True:
         if value in behind:
             value = behind[value]
-        elif value.producer is not None and isinstance(value.producer.op, ShapeCast):
+        elif value.producer is not None and value.producer.op.is_view:
             value = value.producer.operands[0]
         else:
             return value
@@ -220,9 +218,3 @@ def _summed(results: Sequence[Result], extents: Shape) -> frozenset[int] | None:
         if result.combinator is not None and result.axes is not None:
             summed.update(set(range(len(extents))) - set(result.axes))
     return frozenset(summed) if any(r.combinator is not None for r in results) else None
-
-
-def is_constant(value: Value) -> Literal | None:
-    """The literal that gives the value, when all its elements are one."""
-    op = value.op
-    return op if isinstance(op, Literal) and op.is_splat else None

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from ..errors import ShapeError
-from ..ir.graph import Effect, Emitter, Op, Value
+from ..ir.graph import Effect, Emitter, Op, Pure, Value
 from ..ops.arithmetic import Multiply
 from ..ops.bytes import ADDRESS
 from ..ops.combinator import Combinator
 from ..ops.contraction import product
 from ..ops.nest import Access, Affine, Output, build_nest, coordinate
+from ..stage import LATE, Stage, Stages
 from ..types import (
     Array,
     FunctionType,
@@ -29,7 +30,7 @@ Symbol: TypeAlias = str
 
 
 @dataclass(frozen=True)
-class MatrixProduct(Op):
+class MatrixProduct(Pure):
     """C = op(A) · op(B), batched over leading axes, which broadcast; op transposes the last two axes.
 
     `Dot` becomes this where the BLAS pays (`compute.generate`): operands always have rank 2 or more, and
@@ -40,6 +41,7 @@ class MatrixProduct(Op):
 
     name: ClassVar[str] = "matrixProduct"
     syntax: ClassVar[str] = "matrixProduct {a}, {b} [transposed {transpose_a}, {transpose_b}]"
+    stages: ClassVar[Stages] = frozenset({Stage.COMPUTE})
     transpose_a: bool = False
     transpose_b: bool = False
 
@@ -79,6 +81,7 @@ class Call(Op):
 
     name: ClassVar[str] = "call"
     syntax: ClassVar[str] = "call {callee} [of {arguments*}] as {type}"
+    stages: ClassVar[Stages] = LATE
     takes_any: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.CALL
     callee: Symbol
@@ -92,6 +95,10 @@ class Call(Op):
             )
         return results_of(self.type)
 
+    @property
+    def called(self) -> str:
+        return self.callee
+
 
 @dataclass(frozen=True)
 class CallAddress(Op):
@@ -99,6 +106,7 @@ class CallAddress(Op):
 
     name: ClassVar[str] = "callAddress"
     syntax: ClassVar[str] = "callAddress {function} [of {arguments*}] as {type}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     takes_any: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.CALL
     type: FunctionType

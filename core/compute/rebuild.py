@@ -6,7 +6,6 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from ..ir import Block, Builder, Instruction, Region, Value
-from ..ops.literal import Literal
 from ..ops.movement import ShapeCast
 from .bodies import happens
 from .cluster import Cluster
@@ -76,7 +75,7 @@ class _Writer:
         """The new value that holds the bytes of `value`, in its shape."""
         if value not in self.values:
             source = self.survey.source(value)
-            if source not in self.values and isinstance(source.op, Literal):
+            if source not in self.values and source.op is not None and source.op.is_constant:
                 self.values[source] = self.b.emit(source.op)
             found = self.values[source]
             if value.type != source.type:

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from ..ir import Block, Instruction, Value
 from ..ops.aggregate import Aggregate
-from ..ops.literal import Literal
-from ..ops.movement import ShapeCast
 from ..ops.nest import Nest
 from .lift import Lifted, is_alias, lift, source_of
 
@@ -37,7 +35,7 @@ def survey(block: Block) -> Survey:
     for instruction in block.instructions:
         if isinstance(instruction.op, Nest):
             _add_nest(found, instruction, instruction.op)
-        elif is_library(instruction) or not isinstance(instruction.op, ShapeCast | Literal):
+        elif is_library(instruction) or not instruction.op.needs_no_code:
             found.stored.update(found.source(operand) for operand in instruction.operands)
             if not is_library(instruction):
                 found.ending.append(instruction)
@@ -47,7 +45,7 @@ def survey(block: Block) -> Survey:
 def is_library(instruction: Instruction) -> bool:
     """Whether this stays an instruction of its own that computes."""
     op = instruction.op
-    return not (op.is_terminator or isinstance(op, Nest | ShapeCast | Literal | Aggregate))
+    return not (op.is_terminator or op.needs_no_code or isinstance(op, Nest | Aggregate))
 
 
 def _add_nest(found: Survey, instruction: Instruction, nest: Nest) -> None:

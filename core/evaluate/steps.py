@@ -27,14 +27,13 @@ from .machine import Machine
 from .memory import existing
 from .pure import evaluate_instruction
 
-Step: TypeAlias = Callable[[Machine, Frame, Instruction, Sequence[Any]], Sequence[Any]]
+Step: TypeAlias = Callable[[Machine, Frame, Instruction[Any], Sequence[Any]], Sequence[Any]]
 """(machine, frame, instruction, operands) to the results that are there at once."""
 
 
 def _random(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    machine: Machine, frame: Frame, instruction: Instruction[Random], operands: Sequence[Any]
 ) -> Sequence[Any]:
-    assert isinstance(instruction.op, Random)
     low, high = operands
     numbers = instruction.op.evaluate_with(
         machine.seed, machine.random_count, low, high, instruction.result.tensor.dtype
@@ -54,9 +53,8 @@ def returned(instruction: Instruction, result: Any) -> Sequence[Any]:
 
 
 def _apply(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    machine: Machine, frame: Frame, instruction: Instruction[Apply | Call], operands: Sequence[Any]
 ) -> Sequence[Any]:
-    assert isinstance(instruction.op, Apply | Call)
     done = machine.call(instruction.op.callee, operands, instruction)
     return returned(instruction, done[0]) if done else ()
 
@@ -99,18 +97,16 @@ def _literal(
 
 
 def _reference(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    machine: Machine, frame: Frame, instruction: Instruction[Reference], operands: Sequence[Any]
 ) -> Sequence[Any]:
-    assert isinstance(instruction.op, Reference)
     symbol = instruction.op.symbol
     is_variable = isinstance(instruction.op.type, PointerType)
     return (machine.variable(symbol) if is_variable else FunctionValue(symbol),)
 
 
 def _pointer_cast(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    machine: Machine, frame: Frame, instruction: Instruction[PointerCast], operands: Sequence[Any]
 ) -> Sequence[Any]:
-    assert isinstance(instruction.op, PointerCast)
     (data,), (pointer,) = operands, instruction.operands
     return (machine.addresses.cast(data, pointer.type, instruction.op.type),)
 
@@ -123,9 +119,8 @@ def _branch(
 
 
 def _conditional(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    machine: Machine, frame: Frame, instruction: Instruction[Conditional], operands: Sequence[Any]
 ) -> Sequence[Any]:
-    assert isinstance(instruction.op, Conditional)
     condition, *arguments = operands
     taken = instruction.op.taken
     if condition:
@@ -136,9 +131,8 @@ def _conditional(
 
 
 def _branch_enum(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    machine: Machine, frame: Frame, instruction: Instruction[BranchEnum], operands: Sequence[Any]
 ) -> Sequence[Any]:
-    assert isinstance(instruction.op, BranchEnum)
     value: EnumValue = operands[0]
     frame.go_to(instruction.successors[instruction.op.cases.index(value.case)], value.carried)
     return ()
@@ -188,10 +182,9 @@ def _while(
 
 
 def _for(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    machine: Machine, frame: Frame, instruction: Instruction[For], operands: Sequence[Any]
 ) -> Sequence[Any]:
     op = instruction.op
-    assert isinstance(op, For)
     lower, upper = int(operands[0]), int(operands[1])
     carried, inputs = operands[2 : len(operands) - op.inputs], operands[len(operands) - op.inputs :]
     trips = max(upper - lower, 0)

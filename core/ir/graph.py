@@ -23,11 +23,14 @@ import abc
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Generic, Protocol, cast
+
+from typing_extensions import TypeVar
 
 from ..errors import InternalError
 from ..location import HasLocation
-from ..types import Array, TensorType, Type
+from ..stage import EARLY, Stages
+from ..types import Array, TensorType, Type, tensor_bytes
 from .placement import NOT_PLACED, Placement
 
 
@@ -99,19 +102,49 @@ class Op(abc.ABC):
 
     Methods in this order: `infer`, `evaluate`, the rule of differentiation (by way of one of the forms
     in `core.ops.forms`), `nest`.
+
+    What generic code wants to know is a *fact*: stated by the class, or by a form that implies it for a family.
+    It has a default where that is only slower, or is refused with a message; a class with an opcode that leaves out
+    one of `required`, which have none, cannot be imported (docs/decisions/0027).
     """
 
     name: ClassVar[str]
     syntax: ClassVar[str]
+    required: ClassVar[tuple[str, ...]] = ("effect",)
+    """The facts that have no default."""
     is_terminator: ClassVar[bool] = False
     takes_any: ClassVar[bool] = False
     """Whether operands may be anything; those of all other ops are tensors."""
-    effect: ClassVar[Effect] = Effect.NONE
+    effect: ClassVar[Effect]
     """What an instruction does itself; its bodies may do more."""
+    stages: ClassVar[Stages] = EARLY
+    """Where it may stand; what stands in the body of a nest has a rule of its own."""
+    cost: ClassVar[int] = 0
+    """Of one element of a function that is computed point by point (`core.ops.forms.Pointwise`).
+
+    Units: additions of a vector whose operands are in registers.
+    """
+    is_exact: ClassVar[bool] = False
+    """Whether a float result needs no rounding to an element type that the operands have been rounded to."""
+    commutes: ClassVar[bool] = False
+    """Whether the order of the operands makes no difference to any bit, those of NaNs aside."""
+    is_constant: ClassVar[bool] = False
+    """Whether it has no operands, and each block may as well have its own."""
+    is_view: ClassVar[bool] = False
+    """Whether the result is the first operand, perhaps in another shape: nothing is computed or moved."""
+    is_moved: ClassVar[bool] = False
+    """Whether every element of the result is an element of an operand, as it is."""
     bodies: ClassVar[tuple[str, ...]] = ()
     """One entry per region: the word that stands before its brace, or none."""
     not_differentiable: ClassVar[str] = ""
     """Why no derivative exists; empty when it does."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" in vars(cls):
+            stated = {name for base in cls.__mro__ if base is not Op for name in vars(base)}
+            if missing := ", ".join(fact for fact in cls.required if fact not in stated):
+                raise TypeError(f"op '{cls.name}' ({cls.__qualname__}) does not state: {missing}")
 
     @abc.abstractmethod
     def infer(self, *operands: Any, **_: Any) -> Type | tuple[Type, ...]:
@@ -140,16 +173,68 @@ class Op(abc.ABC):
         """The same value as loop nests (stage compute); None for what stays a library op."""
         return None
 
+    @property
+    def needs_no_code(self) -> bool:
+        """Whether what it gives is there already: as data of the program, or as another value's."""
+        return self.is_constant or self.is_view
+
+    def can_fail(self) -> bool:
+        """Whether some operands are an error when it runs, so that it must not run where it did not before."""
+        return True
+
+    @property
+    def called(self) -> str | None:
+        """The function that it calls by name; one of effect CALL may call those among its operands instead."""
+        return None
+
+    @property
+    def referred(self) -> str | None:
+        """The function or variable that is its result."""
+        return None
+
+    def call_count(self, instruction: Instruction) -> int:
+        """How often an instruction of effect CALL calls its functions, about."""
+        return 1
+
+    def flops(self, instruction: Instruction) -> int | None:
+        """Operations on elements, bodies aside; None says that they are those of its nests."""
+        moves_nothing = self.takes_any or self.is_constant or self.is_view
+        return 0 if moves_nothing or not instruction.results else None
+
+    def nanoseconds(self, instruction: Instruction) -> float | None:
+        """About how long it computes on one core of 3 to 4 GHz, its operands in the nearest cache; None for no time."""
+        return None
+
+    def bytes_moved(self, instruction: Instruction) -> int:
+        """Bytes of tensors that are read and written, bodies aside."""
+        if self.takes_any or self.is_view or self.is_constant:
+            return 0
+        return sum(tensor_bytes(x.type) for x in (*instruction.operands, *instruction.results))
+
+
+class Pure(Op):
+    """The form of what does nothing but compute its results, from any operands: it may move, merge and go."""
+
+    effect: ClassVar[Effect] = Effect.NONE
+
+    def can_fail(self) -> bool:
+        return False
+
+
+OpT = TypeVar("OpT", bound=Op, default=Op, covariant=True)
+
 
 @dataclass(eq=False, slots=True, repr=False)
-class Instruction:
+class Instruction(Generic[OpT]):
     """`op` applied to `operands`; `regions` are the bodies of a structured op.
+
+    What is given only one kind of op, as a rule in a table by class, takes an `Instruction[Transpose]`.
 
     `successors` are the blocks that a terminator may go on to, all in its own region.  Their arguments are
     among the operands; which ones, the op knows (`core.ops.terminators.arguments_of`).
     """
 
-    op: Op
+    op: OpT
     operands: tuple[Value, ...]
     results: tuple[Value, ...]
     regions: tuple[Region, ...] = ()

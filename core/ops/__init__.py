@@ -81,7 +81,7 @@ from .folding import (
     ScanBy,
     ScanInOrder,
 )
-from .forms import Bilinear, Elementwise, Linear, Partial
+from .forms import Bilinear, Elementwise, Linear, Partial, Pointwise
 from .indexing import Gather, Iota, OneHot, ScatterAdd
 from .literal import Literal, constant, dense, splat
 from .memory import (
@@ -171,9 +171,9 @@ __all__ = [
     "Floor", "FloorDivide", "Folding", "For", "Gather", "GreaterThan", "GreaterThanOrEqual", "If",
     "InOrder", "Insert", "Iota", "IsCase", "LessThan", "LessThanOrEqual", "Lgamma", "Linear", "Literal", "Load", "Log",
     "Log1p", "Maximum", "Minimum", "Modulo", "Multiply", "Negate", "Nest", "Not", "NotEqual",
-    "Null", "Offset", "OneHot", "Or", "Pad", "PadShape", "Partial", "Payload", "PointerCast", "Pop", "Power",
-    "ProjectBox",
-    "Push", "Random", "Rank", "Reduce", "ReduceBy", "ReduceInOrder", "ReduceWindow", "ReduceWindowBy",
+    "Null", "Offset", "OneHot", "Or", "Pad", "PadShape", "Partial", "Payload", "PointerCast", "Pointwise", "Pop",
+    "Power",
+    "ProjectBox", "Push", "Random", "Rank", "Reduce", "ReduceBy", "ReduceInOrder", "ReduceWindow", "ReduceWindowBy",
     "ReduceWindowInOrder", "Reference",
     "Reinterpret", "Release", "Relu", "Retain", "Return", "Reverse", "Rint", "Round", "Rsqrt", "Scan",
     "ScanBy", "ScanInOrder", "ScatterAdd", "Select", "ShapeCast", "ShapeOf", "ShapeQuery", "Sign", "Sin", "Sinh",

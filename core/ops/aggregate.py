@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
-from ..ir.graph import Effect, Op
+from ..ir.graph import Effect, Instruction, Op, Pure
+from ..stage import Stage, Stages
 from ..types import (
     ArrayType,
     FunctionType,
@@ -16,16 +17,18 @@ from ..types import (
     TupleType,
     Type,
     elements_of,
+    tensor_bytes,
     written,
 )
 
 
 @dataclass(frozen=True)
-class Aggregate(Op):
+class Aggregate(Pure):
     """A tuple, struct or array made of its elements; printed as a literal, `(%a: T, %b: U): (T, U)`."""
 
     name: ClassVar[str] = "aggregate"
     syntax: ClassVar[str] = "literal {elements*}: {type}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     takes_any: ClassVar[bool] = True
     type: TupleType | StructType | ArrayType
 
@@ -49,7 +52,7 @@ class Aggregate(Op):
 
 
 @dataclass(frozen=True)
-class Extract(Op):
+class Extract(Pure):
     """An element: `extract 0, #w from %p: …` follows the keys inwards.
 
     Keys are fields of structs, and numbers of elements of tuples and arrays and of rows of tensors.
@@ -67,9 +70,14 @@ class Extract(Op):
         """The keys as positions, for an aggregate of type `x`.  Raises: ShapeError for a wrong key."""
         return positions_of(x, self.keys)
 
+    def bytes_moved(self, instruction: Instruction) -> int:
+        """Of an element of an aggregate nothing is; of a tensor, rows are."""
+        (x,) = instruction.operands
+        return 2 * tensor_bytes(instruction.result.type) if isinstance(x.type, TensorType) else 0
+
 
 @dataclass(frozen=True)
-class Insert(Op):
+class Insert(Pure):
     """The same aggregate with another element: `insert %e: T to %p: U at 0, #w`.  Keys as of `extract`."""
 
     name: ClassVar[str] = "insert"
@@ -89,6 +97,10 @@ class Insert(Op):
         """The keys as positions, for an aggregate of type `x`.  Raises: ShapeError for a wrong key."""
         return positions_of(x, self.keys)
 
+    def bytes_moved(self, instruction: Instruction) -> int:
+        _, x = instruction.operands
+        return 2 * tensor_bytes(x.type) if isinstance(x.type, TensorType) else 0
+
 
 @dataclass(frozen=True)
 class Apply(Op):
@@ -107,6 +119,10 @@ class Apply(Op):
                 f"{written('@', self.callee)} takes ({listed(self.type.parameters)}), not ({listed(arguments)})"
             )
         return self.type.result
+
+    @property
+    def called(self) -> str:
+        return self.callee
 
 
 @dataclass(frozen=True)

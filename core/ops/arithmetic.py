@@ -20,7 +20,7 @@ from .comparison import (
     Select,
 )
 from .extremes import MAXIMUM, MINIMUM
-from .forms import Elementwise, Partial
+from .forms import ADDITION, DIVISION, Elementwise, Partial
 from .formulas import number, quietly
 from .stopping import StopGradient
 
@@ -30,6 +30,8 @@ class Negate(Elementwise):
 
     name: ClassVar[str] = "negate"
     syntax: ClassVar[str] = "negate {x}"
+    is_exact: ClassVar[bool] = True
+    cost: ClassVar[int] = ADDITION
 
     def evaluate(self, x: Array) -> Array:
         return quietly(np.negative, x)
@@ -43,6 +45,8 @@ class Abs(Elementwise):
 
     name: ClassVar[str] = "abs"
     syntax: ClassVar[str] = "abs {x}"
+    is_exact: ClassVar[bool] = True
+    cost: ClassVar[int] = ADDITION
 
     def evaluate(self, x: Array) -> Array:
         return quietly(np.absolute, x)
@@ -56,6 +60,8 @@ class Sign(Elementwise):
 
     name: ClassVar[str] = "sign"
     syntax: ClassVar[str] = "sign {x}"
+    is_exact: ClassVar[bool] = True
+    cost: ClassVar[int] = ADDITION
 
     def evaluate(self, x: Array) -> Array:
         return quietly(np.sign, x)
@@ -69,6 +75,7 @@ class Square(Elementwise):
 
     name: ClassVar[str] = "square"
     syntax: ClassVar[str] = "square {x}"
+    cost: ClassVar[int] = ADDITION
 
     def evaluate(self, x: Array) -> Array:
         return quietly(np.multiply, x, x)
@@ -82,6 +89,8 @@ class Add(Elementwise):
 
     name: ClassVar[str] = "add"
     syntax: ClassVar[str] = "add {u}, {v}"
+    commutes: ClassVar[bool] = True
+    cost: ClassVar[int] = ADDITION
 
     def evaluate(self, u: Array, v: Array) -> Array:
         return quietly(np.add, u, v)
@@ -95,6 +104,7 @@ class Subtract(Elementwise):
 
     name: ClassVar[str] = "subtract"
     syntax: ClassVar[str] = "subtract {u}, {v}"
+    cost: ClassVar[int] = ADDITION
 
     def evaluate(self, u: Array, v: Array) -> Array:
         return quietly(np.subtract, u, v)
@@ -108,6 +118,8 @@ class Multiply(Elementwise):
 
     name: ClassVar[str] = "multiply"
     syntax: ClassVar[str] = "multiply {u}, {v}"
+    commutes: ClassVar[bool] = True
+    cost: ClassVar[int] = ADDITION
 
     def evaluate(self, u: Array, v: Array) -> Array:
         return quietly(np.multiply, u, v)
@@ -121,6 +133,7 @@ class Divide(Elementwise):
 
     name: ClassVar[str] = "divide"
     syntax: ClassVar[str] = "divide {u}, {v}"
+    cost: ClassVar[int] = DIVISION
 
     def evaluate(self, u: Array, v: Array) -> Array:
         return quietly(np.divide if u.dtype.kind == "f" else _truncated_quotient, u, v)
@@ -140,6 +153,7 @@ class TruncateDivide(Elementwise):
     name: ClassVar[str] = "truncateDivide"
     verb: ClassVar[str] = "divide"
     syntax: ClassVar[str] = "truncateDivide {u}, {v}"
+    cost: ClassVar[int] = DIVISION
 
     def evaluate(self, u: Array, v: Array) -> Array:
         if u.dtype.kind == "f":
@@ -160,6 +174,7 @@ class FloorDivide(Elementwise):
     name: ClassVar[str] = "floorDivide"
     verb: ClassVar[str] = "divide"
     syntax: ClassVar[str] = "floorDivide {u}, {v}"
+    cost: ClassVar[int] = DIVISION
 
     def evaluate(self, u: Array, v: Array) -> Array:
         if u.dtype.kind == "f":
@@ -179,6 +194,7 @@ class Modulo(Elementwise):
     name: ClassVar[str] = "modulo"
     verb: ClassVar[str] = "take the remainder of"
     syntax: ClassVar[str] = "modulo {u}, {v}"
+    cost: ClassVar[int] = DIVISION
 
     def evaluate(self, u: Array, v: Array) -> Array:
         if u.dtype.kind == "f":
@@ -205,6 +221,9 @@ class Minimum(Elementwise):
     name: ClassVar[str] = "min"
     verb: ClassVar[str] = "take the minimum of"
     syntax: ClassVar[str] = "min {u}, {v}"
+    is_exact: ClassVar[bool] = True
+    cost: ClassVar[int] = ADDITION
+    commutes: ClassVar[bool] = True
 
     def evaluate(self, u: Array, v: Array) -> Array:
         return MINIMUM(u, v)
@@ -222,6 +241,9 @@ class Maximum(Elementwise):
     name: ClassVar[str] = "max"
     verb: ClassVar[str] = "take the maximum of"
     syntax: ClassVar[str] = "max {u}, {v}"
+    is_exact: ClassVar[bool] = True
+    cost: ClassVar[int] = ADDITION
+    commutes: ClassVar[bool] = True
 
     def evaluate(self, u: Array, v: Array) -> Array:
         return MAXIMUM(u, v)
@@ -239,6 +261,8 @@ class Relu(Elementwise):
 
     name: ClassVar[str] = "relu"
     syntax: ClassVar[str] = "relu {x}"
+    is_exact: ClassVar[bool] = True
+    cost: ClassVar[int] = ADDITION
 
     def evaluate(self, x: Array) -> Array:
         return np.where(x <= 0, np.zeros((), x.dtype), x)

@@ -16,17 +16,16 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..ir.graph import Emitter, Op, Value
+from ..ir.graph import Emitter, Pure, Value
 from ..types import BF16, DTYPES, F16, I8, I16, I32, I64, Array, DType, TensorType
 from .arithmetic import FloorDivide, Modulo, Multiply
 from .casting import DataTypeCast
 from .combinator import Combinator
 from .expansion import nest_expansion
-from .forms import check_kind
+from .forms import ADDITION, Pointwise, check_kind
 from .formulas import number
 from .literal import dense
 from .movement import reshaped
-from .nest import Access, Output, build_nest, identity_access
 from .reduction import Reduce
 
 _NARROW = (F16, BF16)
@@ -36,11 +35,13 @@ _INTEGERS = {dtype.bits: dtype for dtype in (I8, I16, I32, I64)}
 
 
 @dataclass(frozen=True)
-class Reinterpret(Op):
+class Reinterpret(Pointwise):
     """The bits of each element of x as a `dtype` of the same width; NaNs of f16 and bf16 become quiet."""
 
     name: ClassVar[str] = "reinterpret"
     syntax: ClassVar[str] = "reinterpret {x} as {dtype}"
+    is_exact: ClassVar[bool] = True
+    cost: ClassVar[int] = ADDITION
     not_differentiable: ClassVar[str] = "the bits of a number are a discrete function of it"
     dtype: DType
 
@@ -57,17 +58,9 @@ class Reinterpret(Op):
     def evaluate(self, x: Array) -> Array:
         return _viewed(x, _computed_in(x, self.dtype.bits), self.dtype).reshape(x.shape)
 
-    def nest(self, b: Emitter, x: Value) -> Value:
-        result = self.infer(x.tensor)
-        point = identity_access(result.shape)
-        reads, output = [(x, Access(point))], Output(result, point)
-        return build_nest(
-            b, result.shape, reads, [output], lambda inner, _, read: [inner.emit(self, *read)]
-        )[0]
-
 
 @dataclass(frozen=True)
-class BitCast(Op):
+class BitCast(Pure):
     """The bytes of x, in row-major order, as a tensor of another type that has as many.
 
     Elements may be wider or narrower than those of x: `<2 x f32>` as `<8 x i8>` or `i64`.  NaNs of f16 and bf16

@@ -27,7 +27,8 @@ from types import MappingProxyType
 from typing import ClassVar, TypeAlias
 
 from ..errors import RankError, ShapeError, VerifyError
-from ..ir.graph import Emitter, Op, Value
+from ..ir.graph import Emitter, Op, Pure, Value
+from ..stage import Stage, Stages
 from ..types import Array, Kind, TensorType
 from . import composed
 from .arithmetic import Maximum, Minimum, Relu
@@ -54,11 +55,12 @@ class Definition:
 
 
 @dataclass(frozen=True)
-class Builtin(Op):
+class Builtin(Pure):
     """A function known by name: `builtin "softmax"(%x: <2 x 3 x f32>) -> <2 x 3 x f32>`."""
 
     name: ClassVar[str] = "builtin"
     syntax: ClassVar[str] = "builtin {builtin}({operands*}) -> {type}"
+    stages: ClassVar[Stages] = frozenset({Stage.RAW})
     not_differentiable: ClassVar[str] = "it is expanded into other ops first, by the pass 'expand'"
     builtin: str
     type: TensorType

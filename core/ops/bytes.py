@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
 from ..errors import DTypeError
-from ..ir.graph import Effect, Op
+from ..ir.graph import Effect, Instruction, Op, Pure
+from ..stage import Stage, Stages
 from ..types import BOOL, I64, FunctionType, TensorType, Type, scalar
 
 Symbol: TypeAlias = str
@@ -34,12 +35,17 @@ program   for ever
 """
 
 
+CALL_NANOSECONDS: Final = 10.0
+"""A call of the library, besides what it fills or moves."""
+
+
 @dataclass(frozen=True)
 class ReadBytes(Op):
     """The tensor that lies `offset` bytes after an address."""
 
     name: ClassVar[str] = "readBytes"
     syntax: ClassVar[str] = "readBytes {address} plus {offset} as {type}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     effect: ClassVar[Effect] = Effect.READ
     offset: int
     type: TensorType
@@ -55,6 +61,7 @@ class WriteBytes(Op):
 
     name: ClassVar[str] = "writeBytes"
     syntax: ClassVar[str] = "writeBytes {value} to {address} plus {offset}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     effect: ClassVar[Effect] = Effect.WRITE
     offset: int
 
@@ -68,11 +75,15 @@ class MoveBytes(Op):
 
     name: ClassVar[str] = "moveBytes"
     syntax: ClassVar[str] = "moveBytes from {source} to {target} count {count}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     effect: ClassVar[Effect] = Effect.READ | Effect.WRITE
 
     def infer(self, source: Type, target: Type, count: Type) -> tuple[Type, ...]:
         _check(self.name, source, target, count)
         return ()
+
+    def nanoseconds(self, instruction: Instruction) -> float:
+        return CALL_NANOSECONDS
 
 
 @dataclass(frozen=True)
@@ -81,6 +92,7 @@ class AllocateBytes(Op):
 
     name: ClassVar[str] = "allocateBytes"
     syntax: ClassVar[str] = "allocateBytes {count} until {owner}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     effect: ClassVar[Effect] = Effect.ALLOCATE
     owner: str
 
@@ -90,12 +102,16 @@ class AllocateBytes(Op):
             raise DTypeError(f"memory lasts as one of {', '.join(OWNERS)}, not as {self.owner}")
         return ADDRESS
 
+    def nanoseconds(self, instruction: Instruction) -> float:
+        return CALL_NANOSECONDS
+
 
 class FreeBytes(Op):
     """Gives back what was allocated until "heap"; nothing for address 0."""
 
     name: ClassVar[str] = "freeBytes"
     syntax: ClassVar[str] = "freeBytes {address}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     effect: ClassVar[Effect] = Effect.WRITE
 
     def infer(self, address: Type) -> tuple[Type, ...]:
@@ -104,11 +120,12 @@ class FreeBytes(Op):
 
 
 @dataclass(frozen=True)
-class AddressOf(Op):
+class AddressOf(Pure):
     """The address of a global variable, which takes `bytes` bytes."""
 
     name: ClassVar[str] = "addressOf"
     syntax: ClassVar[str] = "addressOf {symbol} of {bytes}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     symbol: Symbol
     bytes: int
 
@@ -117,16 +134,21 @@ class AddressOf(Op):
 
 
 @dataclass(frozen=True)
-class FunctionAddress(Op):
+class FunctionAddress(Pure):
     """The address of a function, to be called by `callAddress`."""
 
     name: ClassVar[str] = "functionAddress"
     syntax: ClassVar[str] = "functionAddress {symbol} as {type}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     symbol: Symbol
     type: FunctionType
 
     def infer(self) -> TensorType:
         return ADDRESS
+
+    @property
+    def referred(self) -> str:
+        return self.symbol
 
 
 @dataclass(frozen=True)
@@ -135,6 +157,7 @@ class CheckAddress(Op):
 
     name: ClassVar[str] = "checkAddress"
     syntax: ClassVar[str] = "checkAddress {address} before {action}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     effect: ClassVar[Effect] = Effect.TRAP
     action: str
 
@@ -149,6 +172,7 @@ class StopIf(Op):
 
     name: ClassVar[str] = "stopIf"
     syntax: ClassVar[str] = "stopIf {condition} because {message}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     effect: ClassVar[Effect] = Effect.TRAP
     message: str
 

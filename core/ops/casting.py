@@ -10,12 +10,11 @@ import numpy as np
 
 from ..ir.graph import Emitter, Value
 from ..types import Array, DType, TensorType
-from .forms import Linear
-from .nest import Access, Output, build_nest, identity_access
+from .forms import ADDITION, Linear, Pointwise
 
 
 @dataclass(frozen=True)
-class DataTypeCast(Linear):
+class DataTypeCast(Pointwise, Linear):
     """The elements of x as `dtype`.
 
     | from    | to      |                                                                    |
@@ -33,6 +32,8 @@ class DataTypeCast(Linear):
 
     name: ClassVar[str] = "dataTypeCast"
     syntax: ClassVar[str] = "dataTypeCast {x} to {dtype}"
+    is_exact: ClassVar[bool] = True  # its code rounds by itself
+    cost: ClassVar[int] = ADDITION
     dtype: DType
 
     def infer(self, x: TensorType) -> TensorType:
@@ -51,14 +52,6 @@ class DataTypeCast(Linear):
         return (
             b.emit(DataTypeCast(source), ct) if source.is_float and self.dtype.is_float else None,
         )
-
-    def nest(self, b: Emitter, x: Value) -> Value:
-        result = self.infer(x.tensor)
-        point = identity_access(result.shape)
-        reads, output = [(x, Access(point))], Output(result, point)
-        return build_nest(
-            b, result.shape, reads, [output], lambda inner, _, read: [inner.emit(self, *read)]
-        )[0]
 
 
 def _saturated(x: Array, dtype: np.dtype[Any]) -> Array:

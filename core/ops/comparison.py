@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import DTypeError, InternalError
 from ..ir.graph import Emitter, Value
 from ..types import BOOL, Array, DType, Kind, TensorType, same_dtype
-from .forms import Elementwise, Partial, broadcast_operands, check_kind
+from .forms import ADDITION, Elementwise, Partial, broadcast_operands, check_kind
 from .formulas import number
 
 
@@ -20,6 +20,8 @@ class Comparison(Elementwise):
     """A function of two operands to bool; false for a NaN, except that NaN is not equal to NaN."""
 
     verb: ClassVar[str] = "compare"
+    is_exact: ClassVar[bool] = True
+    cost: ClassVar[int] = ADDITION
     not_differentiable: ClassVar[str] = "a comparison is constant between its jumps"
 
     def result_dtype(self, *dtypes: DType) -> DType:
@@ -87,6 +89,7 @@ class Equal(Comparison):
 
     name: ClassVar[str] = "equal"
     syntax: ClassVar[str] = "equal {x}, {y}"
+    commutes: ClassVar[bool] = True
     accepts: ClassVar[tuple[Kind, ...]] = ("float", "integer", "boolean")
 
     def evaluate(self, x: Array, y: Array) -> Array:
@@ -98,6 +101,7 @@ class NotEqual(Comparison):
 
     name: ClassVar[str] = "notEqual"
     syntax: ClassVar[str] = "notEqual {x}, {y}"
+    commutes: ClassVar[bool] = True
     accepts: ClassVar[tuple[Kind, ...]] = ("float", "integer", "boolean")
 
     def evaluate(self, x: Array, y: Array) -> Array:
@@ -109,6 +113,7 @@ class And(Logic):
 
     name: ClassVar[str] = "and"
     syntax: ClassVar[str] = "and {x}, {y}"
+    commutes: ClassVar[bool] = True
 
     def evaluate(self, x: Array, y: Array) -> Array:
         return np.asarray(np.logical_and(x, y))
@@ -119,6 +124,7 @@ class Or(Logic):
 
     name: ClassVar[str] = "or"
     syntax: ClassVar[str] = "or {x}, {y}"
+    commutes: ClassVar[bool] = True
 
     def evaluate(self, x: Array, y: Array) -> Array:
         return np.asarray(np.logical_or(x, y))
@@ -143,6 +149,8 @@ class Select(Elementwise):
 
     name: ClassVar[str] = "select"
     syntax: ClassVar[str] = "select {x}, {y} by {condition}"
+    is_exact: ClassVar[bool] = True
+    cost: ClassVar[int] = ADDITION
 
     def infer(self, *xs: TensorType) -> TensorType:
         x, y, condition = xs

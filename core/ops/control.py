@@ -213,6 +213,10 @@ class For(Structured):
         lower, upper = deciders
         return None if lower is None or upper is None else max(upper - lower, 0)
 
+    def can_fail(self) -> bool:
+        """Where the iterations are not as many as the elements."""
+        return bool(self.stacked)
+
 
 def _all(role: Role, types: Sequence[Type]) -> Iterator[tuple[Role, Type]]:
     return ((role, type) for type in types)

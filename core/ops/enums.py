@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from ..errors import DTypeError
-from ..ir.graph import Op
+from ..ir.graph import Pure
 from ..types import (
     BOOL,
     ArrayType,
@@ -25,7 +25,7 @@ Case: TypeAlias = str
 
 
 @dataclass(frozen=True)
-class EnumCase(Op):
+class EnumCase(Pure):
     """A case of an enum with what it carries: `literal ?node(%l: $Tree, %r: $Tree): $Tree`."""
 
     name: ClassVar[str] = "enumCase"
@@ -44,7 +44,7 @@ class EnumCase(Op):
 
 
 @dataclass(frozen=True)
-class IsCase(Op):
+class IsCase(Pure):
     """Whether an enum is of a case: `isCase ?node of %e: $Tree`."""
 
     name: ClassVar[str] = "isCase"
@@ -58,7 +58,7 @@ class IsCase(Op):
 
 
 @dataclass(frozen=True)
-class Payload(Op):
+class Payload(Pure):
     """What an enum of a known case carries: `payload ?node 0 of %e: $Tree`.
 
     Undefined for an enum of another case.

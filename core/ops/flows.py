@@ -27,7 +27,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Self, TypeAlias
 
 from ..errors import ShapeError
-from ..ir.graph import Instruction, Op, Value
+from ..ir.graph import Instruction, Pure, Value
+from ..stage import Stage, Stages
 from ..types import TensorType, Type
 
 
@@ -86,10 +87,11 @@ Constant: TypeAlias = "int | bool | None"
 """A number that is known; None for one that may be any."""
 
 
-class Structured(Op):
+class Structured(Pure):
     """An op whose bodies are run, chosen or repeated; each is one block that ends with `yield`."""
 
     takes_any: ClassVar[bool] = True
+    stages: ClassVar[Stages] = frozenset(Stage)
     layouts: ClassVar[Mapping[Role, Layout]]
     paths: ClassVar[tuple[Path, ...]]
     """Every way that control can go."""

@@ -25,8 +25,9 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 
 from ..errors import DTypeError, RankError, ShapeError
-from ..ir.graph import Effect, Op
-from ..types import I64, Array, FunctionType, TensorType, Type, scalar
+from ..ir.graph import Effect, Instruction, Op, Pure
+from ..stage import Stage, Stages
+from ..types import I64, Array, FunctionType, TensorType, Type, scalar, tensor_bytes
 from .arithmetic import Divide, FloorDivide, Modulo, Subtract, TruncateDivide
 from .forms import Elementwise
 from .indexing import check_axis
@@ -56,6 +57,7 @@ class Folding(Op):
     """
 
     takes_any: ClassVar[bool] = True
+    stages: ClassVar[Stages] = frozenset({Stage.RAW})
     effect: ClassVar[Effect] = Effect.CALL
     not_differentiable: ClassVar[str] = "it is expanded into a loop first, by the pass 'expand'"
 
@@ -109,11 +111,16 @@ class Folding(Op):
     def _opcode(self) -> str:
         return self.syntax.split()[0]
 
+    def call_count(self, instruction: Instruction) -> int:
+        return instruction.operands[0].tensor.size
 
-class InOrder(Folding):
+    def bytes_moved(self, instruction: Instruction) -> int:
+        return tensor_bytes(instruction.operands[0].type) + tensor_bytes(instruction.result.type)
+
+
+class InOrder(Pure, Folding):
     """Combines elements by an operation of `ORDERED`.  Operands: the tensor, and the initial value if any."""
 
-    effect: ClassVar[Effect] = Effect.NONE
     by: Elementwise
 
     def parts(self, operands: Sequence[_T]) -> tuple[_T, Sequence[_T], _T | None]:
@@ -133,6 +140,9 @@ class InOrder(Folding):
     @property
     def words(self) -> str:
         return self.by.name
+
+    def flops(self, instruction: Instruction) -> int:
+        return instruction.operands[0].tensor.size * self.by.cost
 
 
 @dataclass(frozen=True)
@@ -254,6 +264,9 @@ class ReduceWindowBy(Folding):
                     total = np.asarray(result[place])
                     result[place] = self.combine(call, function, total, element)
         return result
+
+    def call_count(self, instruction: Instruction) -> int:
+        return instruction.result.tensor.size * math.prod(self.window)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 | form          | the op gives                         | derived             |
 |---------------|--------------------------------------|---------------------|
-| `Elementwise` | `partials`                           | infer, jvp, vjp, nest |
+| `Elementwise` | `partials`, `cost`                   | infer, jvp, vjp, nest |
 | `Linear`      | `transpose_rule`                     | jvp, vjp            |
 | `Bilinear`    | `transpose_rule`                     | jvp, vjp            |
 | explicit      | `jvp` and `vjp` of `Op` itself       | –                   |
@@ -12,18 +12,48 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from ..errors import DTypeError, ShapeError
-from ..ir.graph import Emitter, Op, Value
+from ..ir.graph import Emitter, Instruction, Pure, Value
 from ..types import DType, Kind, Shape, TensorType, broadcast_shapes, same_dtype
 from .nest import Access, Output, broadcast_access, build_nest, identity_access
 
 Partial: TypeAlias = "Value | float | None"
 """∂y/∂x: a value, a number, or None for zero."""
 
+ADDITION: Final = 1
+DIVISION: Final = 5
+"""What divides, or takes a root: such instructions take about as long as so many additions of a vector."""
+POLYNOMIAL: Final = 15
+"""A function by one polynomial, with what brings its operand into range."""
+SEVERAL_POLYNOMIALS: Final = 40
 
-class Elementwise(Op):
+
+class Pointwise(Pure):
+    """The form of what computes each element by itself, of tensors or of the scalars in a nest's body alike.
+
+    Each states its `cost`.
+    """
+
+    required: ClassVar[tuple[str, ...]] = (*Pure.required, "cost")
+
+    def nest(self, b: Emitter, *xs: Value) -> Value:
+        types = [x.tensor for x in xs]
+        result = self.infer(*types)
+        assert isinstance(result, TensorType)
+        shape = result.shape
+        reads = [
+            (x, broadcast_access(type.shape, shape)) for x, type in zip(xs, types, strict=True)
+        ]
+        output = Output(result, identity_access(shape))
+        return build_nest(b, shape, reads, [output], lambda at, _, read: [at.emit(self, *read)])[0]
+
+    def flops(self, instruction: Instruction) -> int:
+        return instruction.result.tensor.size * self.cost
+
+
+class Elementwise(Pointwise):
     """A scalar function mapped over tensors that broadcast to one shape (NumPy's rule).
 
     `accepts` says which kinds of elements the function has; all operands share one element type.
@@ -58,20 +88,8 @@ class Elementwise(Op):
         # the type itself where it is the same: most are, and a type is checked when it is made
         return first if result is dtype and shape is first.shape else TensorType(shape, result)
 
-    def nest(self, b: Emitter, *xs: Value) -> Value:
-        inferred = self.infer(*(x.tensor for x in xs))
-        reads = [(x, broadcast_access(x.tensor.shape, inferred.shape)) for x in xs]
-        output = Output(inferred, identity_access(inferred.shape))
-        return build_nest(
-            b,
-            inferred.shape,
-            reads,
-            [output],
-            lambda inner, _, scalars: [inner.emit(self, *scalars)],
-        )[0]
 
-
-class Linear(Op):
+class Linear(Pure):
     """Linear in the operands that `linear_operands` names (all by default): its tangent is itself."""
 
     linear_operands: ClassVar[tuple[int, ...] | None] = None
@@ -86,7 +104,7 @@ class Linear(Op):
         """
 
 
-class Bilinear(Op):
+class Bilinear(Pure):
     """Linear in each of two operands: its tangent is the product rule."""
 
     @abc.abstractmethod

@@ -13,8 +13,8 @@ from typing import ClassVar, Final
 import numpy as np
 
 from ..errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError
-from ..ir.graph import Emitter, Op, Value
-from ..types import F32, F64, I64, Array, DType, Shape, TensorType, scalar
+from ..ir.graph import Emitter, Instruction, Pure, Value
+from ..types import F32, F64, I64, Array, DType, Shape, TensorType, scalar, tensor_bytes
 from .casting import DataTypeCast
 from .combinator import Combinator
 from .comparison import Equal, Select
@@ -72,6 +72,15 @@ class Gather(Linear):
         ]
         output = Output(result, point)
         return build_nest(b, result.shape, reads, [output], lambda _, __, read: [read[1]])[0]
+
+    def can_fail(self) -> bool:
+        return self.bounds is Bounds.CHECK
+
+    def bytes_moved(self, instruction: Instruction) -> int:
+        """It reads no more of x than it gives."""
+        made = tensor_bytes(instruction.result.type)
+        first, *others = (tensor_bytes(x.type) for x in instruction.operands)
+        return min(first, made) + sum(others) + made
 
 
 @dataclass(frozen=True)
@@ -140,6 +149,9 @@ class ScatterAdd(Linear):
         result = build_nest(b, shape, reads, [output], body)[0]
         return result if wide is dtype else b.emit(DataTypeCast(dtype), result)
 
+    def can_fail(self) -> bool:
+        return self.bounds is Bounds.CHECK
+
     def _type_of_sums(self, dtype: DType, updates: int) -> DType:
         """What elements are while updates are added: f32 for halves at least, f64 where that is the cheapest way.
 
@@ -156,7 +168,7 @@ class ScatterAdd(Linear):
 
 
 @dataclass(frozen=True)
-class OneHot(Op):
+class OneHot(Pure):
     """1 where the new last axis equals the index, else 0; an index outside gives a row of zeros.
 
     Shapes: indices (i…), of any integer type → (i…, depth).
@@ -190,7 +202,7 @@ class OneHot(Op):
 
 
 @dataclass(frozen=True)
-class Iota(Op):
+class Iota(Pure):
     """The index along an axis: y[…, i, …] = i."""
 
     name: ClassVar[str] = "iota"

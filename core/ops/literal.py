@@ -10,12 +10,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from ..errors import DTypeError
-from ..ir.graph import Emitter, Op, Value
+from ..ir.graph import Emitter, Pure, Value
+from ..stage import Stage, Stages
 from ..types import Array, DType, TensorType
 
 
 @dataclass(frozen=True)
-class Literal(Op):
+class Literal(Pure):
     """A constant tensor: `data` holds one element (a splat) or all of them in row-major order.
 
     Bytes make equality exact: 0.0 and −0.0 differ, and a NaN equals itself.
@@ -23,6 +24,8 @@ class Literal(Op):
 
     name: ClassVar[str] = "literal"
     syntax: ClassVar[str] = "literal {data}: {type}"
+    stages: ClassVar[Stages] = frozenset(Stage)
+    is_constant: ClassVar[bool] = True
     type: TensorType
     data: bytes
 
@@ -48,6 +51,19 @@ class Literal(Op):
         return self.elements().item() if self.is_splat else None
 
 
+def splat_literal(value: Value) -> Literal | None:
+    """The literal that `value` is known to be, if all its elements are one."""
+    op = value.op
+    return op if isinstance(op, Literal) and op.is_splat else None
+
+
+def number_of(value: Value) -> Any:
+    """The Python number that every element of `value` is known to be; None where that is not known."""
+    op = value.producer.op if value.producer is not None else None
+    # every law asks this of most operands, and the first half is quicker
+    return op.splat_value() if op.__class__ is Literal and isinstance(op, Literal) else None
+
+
 def splat(type: TensorType, number: Any) -> Literal:
     """Every element `number`, rounded to the element type; zero for no element, as the text has it.
 
@@ -71,11 +87,6 @@ def dense(type: TensorType, values: Array) -> Literal:
 def constant(b: Emitter, type: TensorType, number: Any) -> Value:
     """Emit a splat."""
     return b.emit(splat(type, number))
-
-
-def number_of(value: Value) -> Any:
-    """The Python number that every element of a value is, if a literal says so; else None."""
-    return value.op.splat_value() if isinstance(value.op, Literal) else None
 
 
 def check_range(dtype: DType, number: Any) -> None:

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
-from ..ir.graph import Effect, Op
-from ..types import I64, ArrayType, BoxType, PointerType, TensorType, Type, scalar
+from ..ir.graph import Effect, Instruction, Op, Pure
+from ..types import I64, ArrayType, BoxType, PointerType, TensorType, Type, scalar, tensor_bytes
 from .aggregate import element_type
+from .literal import number_of
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class AllocateBox(Op):
         return BoxType(self.type)
 
 
-class ProjectBox(Op):
+class ProjectBox(Pure):
     """The pointer to what is in a box; good for as long as the box has owners."""
 
     name: ClassVar[str] = "projectBox"
@@ -127,6 +128,9 @@ class Load(Op):
     def infer(self, pointer: Type) -> Type:
         return _pointee(self.name, pointer)
 
+    def bytes_moved(self, instruction: Instruction) -> int:
+        return 2 * tensor_bytes(instruction.result.type)
+
 
 class Store(Op):
     """Puts a value where the pointer leads."""
@@ -141,6 +145,9 @@ class Store(Op):
         if value != pointee:
             raise DTypeError(f"cannot store a {value} where a {pointee} lies")
         return ()
+
+    def bytes_moved(self, instruction: Instruction) -> int:
+        return 2 * tensor_bytes(instruction.operands[0].type)
 
 
 class Copy(Op):
@@ -158,9 +165,19 @@ class Copy(Op):
         _check_count(self.name, count)
         return ()
 
+    def bytes_moved(self, instruction: Instruction) -> int:
+        """Of what is counted by a number of the program; else of one value."""
+        source, _, count = instruction.operands
+        known = number_of(count)
+        return (
+            2
+            * max(0, 1 if known is None else known)
+            * tensor_bytes(_pointee(self.name, source.type))
+        )
+
 
 @dataclass(frozen=True)
-class ElementPointer(Op):
+class ElementPointer(Pure):
     """The pointer to an element of what a pointer leads to: `elementPointer %p: *$S at #w, 2, %i: i64`.
 
     Keys are those of `extract`; into arrays and tensors they may be values as well, which are the other
@@ -185,7 +202,7 @@ class ElementPointer(Op):
         return PointerType(x)
 
 
-class Offset(Op):
+class Offset(Pure):
     """The pointer to the value that lies `count` (i64) further on: `offset %p: *f32 by %n: i64`."""
 
     name: ClassVar[str] = "offset"
@@ -199,7 +216,7 @@ class Offset(Op):
 
 
 @dataclass(frozen=True)
-class PointerCast(Op):
+class PointerCast(Pure):
     """The same address as a pointer to a value of another type: `bitCast %p: *f32 to *i32`; or as an i64, and back.
 
     What lies there is seen as other values by its bytes, which lie as in C: elements of aggregates in order,

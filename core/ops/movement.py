@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import RankError, ShapeError
 from ..ir.graph import Emitter, Value
+from ..stage import Stage, Stages
 from ..types import Array, Shape, TensorType
 from .forms import Linear
 from .indexing import check_axis
@@ -23,6 +24,7 @@ class Transpose(Linear):
 
     name: ClassVar[str] = "transpose"
     syntax: ClassVar[str] = "transpose {x} [permuting {permutation}]"
+    is_moved: ClassVar[bool] = True
     permutation: tuple[int, ...] = ()
 
     def infer(self, x: TensorType) -> TensorType:
@@ -56,6 +58,9 @@ class ShapeCast(Linear):
 
     name: ClassVar[str] = "shapeCast"
     syntax: ClassVar[str] = "shapeCast {x} to {shape}"
+    stages: ClassVar[Stages] = frozenset(Stage)
+    is_moved: ClassVar[bool] = True
+    is_view: ClassVar[bool] = True
     shape: Shape
 
     def infer(self, x: TensorType) -> TensorType:
@@ -81,6 +86,8 @@ class PadShape(Linear):
 
     name: ClassVar[str] = "padShape"
     syntax: ClassVar[str] = "padShape {x} at {axis}"
+    is_moved: ClassVar[bool] = True
+    is_view: ClassVar[bool] = True
     axis: int
 
     def infer(self, x: TensorType) -> TensorType:
@@ -106,6 +113,8 @@ class SqueezeShape(Linear):
 
     name: ClassVar[str] = "squeezeShape"
     syntax: ClassVar[str] = "squeezeShape {x} at {axis}"
+    is_moved: ClassVar[bool] = True
+    is_view: ClassVar[bool] = True
     axis: int
 
     def infer(self, x: TensorType) -> TensorType:
@@ -135,6 +144,7 @@ class Reverse(Linear):
 
     name: ClassVar[str] = "reverse"
     syntax: ClassVar[str] = "reverse {x} along {axes}"
+    is_moved: ClassVar[bool] = True
     axes: tuple[int, ...]
 
     def infer(self, x: TensorType) -> TensorType:

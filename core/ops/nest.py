@@ -21,13 +21,14 @@ import enum
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
 from ..errors import IndexOutOfRangeError, InternalError
 from ..ir.builder import Builder
-from ..ir.graph import Block, Emitter, Op, Region, Value
+from ..ir.graph import Block, Emitter, Instruction, Pure, Region, Value
+from ..stage import Stage, Stages
 from ..types import I64, Array, Shape, TensorType, Type, scalar
 from .combinator import Combinator
 
@@ -165,11 +166,16 @@ class Output:
         return self.combinator.identity(self.type.dtype) if self.combinator else 0
 
 
-class Yield(Op):
+_OPERATION: Final = 0.25
+"""Nanoseconds of one operation, or one access, of a scalar or vector loop."""
+
+
+class Yield(Pure):
     """Ends a body: what it gives to the instruction that it belongs to (a nest writes scalars)."""
 
     name: ClassVar[str] = "yield"
     syntax: ClassVar[str] = "yield {values*}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     is_terminator: ClassVar[bool] = True
     takes_any: ClassVar[bool] = True
 
@@ -178,11 +184,12 @@ class Yield(Op):
 
 
 @dataclass(frozen=True)
-class Nest(Op):
+class Nest(Pure):
     """A loop nest over a box; see the module's text."""
 
     name: ClassVar[str] = "nest"
     syntax: ClassVar[str] = "nest {extents} [of {operands*}] [reading {accesses}] writing {outputs}"
+    stages: ClassVar[Stages] = frozenset({Stage.COMPUTE})
     bodies: ClassVar[tuple[str, ...]] = ("",)
     extents: Shape
     accesses: tuple[Access, ...] = ()
@@ -239,6 +246,20 @@ class Nest(Op):
     @property
     def points(self) -> int:
         return math.prod(self.extents)
+
+    def can_fail(self) -> bool:
+        bounds = [access.bounds for access in self.accesses]
+        return Bounds.CHECK in (*bounds, *(output.bounds for output in self.outputs))
+
+    def flops(self, instruction: Instruction) -> int:
+        """At each point what the body does, and what combining does."""
+        body = instruction.regions[0].entry.instructions
+        combined = sum(1 for output in self.outputs if output.combinator)
+        return self.points * (sum(i.op.cost for i in body) + combined)
+
+    def nanoseconds(self, instruction: Instruction) -> float:
+        accesses = self.points * (len(self.accesses) + len(self.outputs))
+        return _OPERATION * (self.flops(instruction) + accesses)
 
 
 BodyRule: TypeAlias = Callable[[Builder, Sequence[Value], Sequence[Value]], Sequence[Value]]

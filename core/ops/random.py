@@ -17,12 +17,13 @@ import numpy as np
 
 from ..errors import DTypeError, InternalError, RankError
 from ..ir.graph import Effect, Emitter, Op, Value
+from ..stage import Stage, Stages
 from ..types import BF16, DTYPES, F16, F32, F64, I64, Array, DType, Kind, Shape, TensorType, scalar
 from .arithmetic import Add, Divide, FloorDivide, Modulo, Multiply, Subtract
 from .casting import DataTypeCast
 from .comparison import And, LessThan, Select
 from .expansion import evaluate_expansion
-from .forms import Elementwise, Partial, check_kind
+from .forms import SEVERAL_POLYNOMIALS, Elementwise, Partial, check_kind
 from .formulas import number, quietly
 from .indexing import Iota
 from .movement import reshaped
@@ -48,6 +49,7 @@ class Threefry(Elementwise):
 
     name: ClassVar[str] = "threefry"
     syntax: ClassVar[str] = "threefry {key}, {counter}"
+    cost: ClassVar[int] = SEVERAL_POLYNOMIALS
     accepts: ClassVar[tuple[Kind, ...]] = ("integer",)
     not_differentiable: ClassVar[str] = "random bits are a discrete function of key and counter"
 
@@ -79,6 +81,7 @@ class Random(Op):
 
     name: ClassVar[str] = "random"
     syntax: ClassVar[str] = "random {shape} from {low} upto {high}"
+    stages: ClassVar[Stages] = frozenset({Stage.RAW})
     effect: ClassVar[Effect] = Effect.WRITE
     not_differentiable: ClassVar[str] = "random numbers are a discrete function of the seed"
     shape: Shape

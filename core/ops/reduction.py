@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import InternalError, RankError, ShapeError
-from ..ir.graph import Emitter, Op, Value
+from ..ir.graph import Emitter, Pure, Value
 from ..types import I64, Array, Shape, TensorType, broadcast_shapes, scalar
 from .arithmetic import Divide, Maximum, Multiply
 from .casting import DataTypeCast
@@ -31,6 +31,7 @@ class Broadcast(Linear):
 
     name: ClassVar[str] = "broadcast"
     syntax: ClassVar[str] = "broadcast {x} to {shape}"
+    is_moved: ClassVar[bool] = True
     shape: Shape
 
     def infer(self, x: TensorType) -> TensorType:
@@ -60,7 +61,7 @@ class Broadcast(Linear):
 
 
 @dataclass(frozen=True)
-class Reduce(Op):
+class Reduce(Pure):
     """x₀ ∘ x₁ ∘ … over `axes`, which are left out of the result; over no axes it is x itself.
 
     An empty axis gives the identity of the combinator.  Derivatives: a minimum or maximum splits evenly
@@ -168,7 +169,7 @@ class Reduce(Op):
 
 
 @dataclass(frozen=True)
-class _Arg(Op):
+class _Arg(Pure):
     """The index of an extremum along an axis, i64; the first of ties, the first NaN if there is one."""
 
     not_differentiable: ClassVar[str] = "an index is constant between its jumps"

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from ..errors import DTypeError
-from ..ir.graph import Op
+from ..ir.graph import Pure
 from ..types import BoxType, FunctionType, PointerType, StackType, Type, written
 
 
 @dataclass(frozen=True)
-class Reference(Op):
+class Reference(Pure):
     """A function as a value, or the pointer to a global variable: `literal @f: (f32) -> f32`."""
 
     name: ClassVar[str] = "reference"
     syntax: ClassVar[str] = "literal {symbol}: {type}"
+    is_constant: ClassVar[bool] = True
     takes_any: ClassVar[bool] = True
     symbol: str
     type: FunctionType | PointerType
@@ -28,13 +29,18 @@ class Reference(Op):
             )
         return self.type
 
+    @property
+    def referred(self) -> str:
+        return self.symbol
+
 
 @dataclass(frozen=True)
-class Null(Op):
+class Null(Pure):
     """The pointer, box, stack or function that is none: `literal null: *f32`.  Using it stops the program."""
 
     name: ClassVar[str] = "null"
     syntax: ClassVar[str] = "literal null: {type}"
+    is_constant: ClassVar[bool] = True
     takes_any: ClassVar[bool] = True
     type: Type
 
@@ -45,7 +51,7 @@ class Null(Op):
 
 
 @dataclass(frozen=True)
-class Undefined(Op):
+class Undefined(Pure):
     """Some value of any type, which is the same every time: `literal undefined: T`.
 
     Zeros and false; null; of an enum, the first case that does not need another value of the enum.
@@ -53,6 +59,7 @@ class Undefined(Op):
 
     name: ClassVar[str] = "undefined"
     syntax: ClassVar[str] = "literal undefined: {type}"
+    is_constant: ClassVar[bool] = True
     takes_any: ClassVar[bool] = True
     type: Type
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ir.graph import Emitter, Value
 from ..types import Array, Kind
-from .forms import Elementwise, Partial
+from .forms import ADDITION, Elementwise, Partial
 from .formulas import quietly
 
 
@@ -16,6 +16,8 @@ class Rounding(Elementwise):
     """A function of floats to whole floats; infinities and NaN stay."""
 
     accepts: ClassVar[tuple[Kind, ...]] = ("float",)
+    is_exact: ClassVar[bool] = True
+    cost: ClassVar[int] = ADDITION
 
     def partials(self, b: Emitter, y: Value, *xs: Value) -> tuple[Partial, ...]:
         return (None,)

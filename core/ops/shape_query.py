@@ -6,15 +6,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..ir.graph import Emitter, Op, Value
+from ..ir.graph import Emitter, Instruction, Pure, Value
+from ..stage import Stage, Stages
 from ..types import I64, Array, TensorType, scalar
 from .literal import Literal, dense
 
 
-class ShapeQuery(Op):
+class ShapeQuery(Pure):
     """A question about the shape of a tensor, whose elements do not matter."""
 
     not_differentiable: ClassVar[str] = "it depends on the type alone"
+    stages: ClassVar[Stages] = frozenset({Stage.RAW})
 
     def answer(self, x: TensorType) -> Literal:
         """The constant that it is for an operand of this type."""
@@ -24,6 +26,9 @@ class ShapeQuery(Op):
 
     def nest(self, b: Emitter, x: Value) -> Value:
         return b.emit(self.answer(x.tensor))
+
+    def bytes_moved(self, instruction: Instruction) -> int:
+        return 0
 
 
 class Rank(ShapeQuery):

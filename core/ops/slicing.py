@@ -14,8 +14,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import RankError, ShapeError
-from ..ir.graph import Emitter, Value
-from ..types import BOOL, I64, Array, TensorType, same_dtype, scalar
+from ..ir.graph import Emitter, Instruction, Value
+from ..types import BOOL, I64, Array, TensorType, same_dtype, scalar, tensor_bytes
 from .comparison import And, GreaterThanOrEqual, LessThan, Select
 from .forms import Linear
 from .formulas import number
@@ -38,6 +38,7 @@ class Slice(Linear):
 
     name: ClassVar[str] = "slice"
     syntax: ClassVar[str] = "slice {x} from {start} upto {stop} [strides {strides}]"
+    is_moved: ClassVar[bool] = True
     start: tuple[int, ...]
     stop: tuple[int, ...]
     strides: tuple[int, ...] = ()
@@ -91,6 +92,9 @@ class Slice(Linear):
         result = self.infer(x.tensor)
         return _read_nest(b, x, Access(indices), result)
 
+    def bytes_moved(self, instruction: Instruction) -> int:
+        return 2 * tensor_bytes(instruction.result.type)
+
 
 @dataclass(frozen=True)
 class Pad(Linear):
@@ -102,6 +106,7 @@ class Pad(Linear):
 
     name: ClassVar[str] = "pad"
     syntax: ClassVar[str] = "pad {x} by {value} low {low} high {high} [interior {interior}]"
+    is_moved: ClassVar[bool] = True
     low: tuple[int, ...]
     high: tuple[int, ...]
     interior: tuple[int, ...] = ()
@@ -216,6 +221,7 @@ class Concatenate(Linear):
 
     name: ClassVar[str] = "concatenate"
     syntax: ClassVar[str] = "concatenate {xs*} along {axis}"
+    is_moved: ClassVar[bool] = True
     axis: int
 
     def infer(self, *xs: TensorType) -> TensorType:

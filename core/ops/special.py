@@ -18,7 +18,7 @@ from ..types import Array
 from . import complement, gamma
 from .arithmetic import Multiply, Negate, Square
 from .comparison import And, Equal, GreaterThan, LessThan, Select
-from .forms import Partial
+from .forms import SEVERAL_POLYNOMIALS, Partial
 from .formulas import number
 from .rounding import Floor
 from .transcendental import Exp, FloatFunction
@@ -32,6 +32,7 @@ class Erf(FloatFunction):
 
     name: ClassVar[str] = "erf"
     syntax: ClassVar[str] = "erf {x}"
+    cost: ClassVar[int] = SEVERAL_POLYNOMIALS
 
     def evaluate(self, x: Array) -> Array:
         return _each(math.erf, x)
@@ -45,6 +46,7 @@ class Erfc(FloatFunction):
 
     name: ClassVar[str] = "erfc"
     syntax: ClassVar[str] = "erfc {x}"
+    cost: ClassVar[int] = SEVERAL_POLYNOMIALS
 
     def evaluate(self, x: Array) -> Array:
         # of doubles the C library's may be off by more than three units
@@ -59,6 +61,7 @@ class Lgamma(FloatFunction):
 
     name: ClassVar[str] = "lgamma"
     syntax: ClassVar[str] = "lgamma {x}"
+    cost: ClassVar[int] = 2 * SEVERAL_POLYNOMIALS
 
     def evaluate(self, x: Array) -> Array:
         return _each(gamma.log_gamma, x)
@@ -72,6 +75,7 @@ class Digamma(FloatFunction):
 
     name: ClassVar[str] = "digamma"
     syntax: ClassVar[str] = "digamma {x}"
+    cost: ClassVar[int] = 2 * SEVERAL_POLYNOMIALS
 
     def evaluate(self, x: Array) -> Array:
         return _each(gamma.digamma, x)
@@ -89,6 +93,7 @@ class Trigamma(FloatFunction):
 
     name: ClassVar[str] = "trigamma"
     syntax: ClassVar[str] = "trigamma {x}"
+    cost: ClassVar[int] = 2 * SEVERAL_POLYNOMIALS
     not_differentiable: ClassVar[str] = "the higher polygamma functions are not there"
 
     def evaluate(self, x: Array) -> Array:

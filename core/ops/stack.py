@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError
-from ..ir.graph import Effect, Op
-from ..types import STACK, StackType, Type
+from ..ir.graph import Effect, Instruction, Op
+from ..types import STACK, StackType, Type, tensor_bytes
 
 
 class CreateStack(Op):
@@ -37,6 +37,9 @@ class Push(Op):
         _check_stack(self.name, stack)
         return ()
 
+    def bytes_moved(self, instruction: Instruction) -> int:
+        return 2 * tensor_bytes(instruction.operands[0].type)
+
 
 @dataclass(frozen=True)
 class Pop(Op):
@@ -51,6 +54,9 @@ class Pop(Op):
     def infer(self, stack: Type) -> Type:
         _check_stack(self.name, stack)
         return self.type
+
+    def bytes_moved(self, instruction: Instruction) -> int:
+        return 2 * tensor_bytes(instruction.result.type)
 
 
 class DestroyStack(Op):

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from ..errors import ShapeError
 from ..ir.graph import Emitter, Value
+from ..stage import Stage, Stages
 from ..types import Array, Kind, TensorType
 from .forms import Elementwise, Partial
 
@@ -15,6 +16,10 @@ class StopGradient(Elementwise):
 
     name: ClassVar[str] = "stopGradient"
     syntax: ClassVar[str] = "stopGradient {x}"
+    stages: ClassVar[Stages] = frozenset({Stage.RAW})
+    is_view: ClassVar[bool] = True
+    is_exact: ClassVar[bool] = True
+    cost: ClassVar[int] = 0
     accepts: ClassVar[tuple[Kind, ...]] = ("float", "integer", "boolean")
 
     def evaluate(self, x: Array) -> Array:
@@ -35,6 +40,10 @@ class StraightThrough(Elementwise):
 
     name: ClassVar[str] = "straightThrough"
     syntax: ClassVar[str] = "straightThrough {value} as {x}"
+    stages: ClassVar[Stages] = frozenset({Stage.RAW})
+    is_view: ClassVar[bool] = True
+    is_exact: ClassVar[bool] = True
+    cost: ClassVar[int] = 0
     accepts: ClassVar[tuple[Kind, ...]] = ("float",)
     broadcasts: ClassVar[bool] = False
 

@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError
-from ..ir.graph import Instruction, Op, Value
+from ..ir.graph import Instruction, Pure, Value
+from ..stage import Stage, Stages
 from ..types import BOOL, EnumType, Type, scalar, written
+from .enums import EnumCase
+from .literal import number_of
 
 
-class Return(Op):
+class Return(Pure):
     """Leaves the function with one value, or with none when the result is void."""
 
     name: ClassVar[str] = "return"
     syntax: ClassVar[str] = "return {value*}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     is_terminator: ClassVar[bool] = True
     takes_any: ClassVar[bool] = True
 
@@ -23,7 +27,7 @@ class Return(Op):
         return ()
 
 
-class Branch(Op):
+class Branch(Pure):
     """Goes on to its successor, with the operands as the arguments of that block."""
 
     name: ClassVar[str] = "branch"
@@ -36,7 +40,7 @@ class Branch(Op):
 
 
 @dataclass(frozen=True)
-class Conditional(Op):
+class Conditional(Pure):
     """Goes on to the first successor if the first operand is true, else to the second.
 
     `conditional %c: bool then 'a(%x: T) else 'b(%y: U)`; the first `taken` operands after the condition are
@@ -56,7 +60,7 @@ class Conditional(Op):
 
 
 @dataclass(frozen=True)
-class BranchEnum(Op):
+class BranchEnum(Pure):
     """Goes on to the successor of the case that its operand is; the block takes what the case carries.
 
     `branchEnum %e: $E case ?a 'bb case ?b 'cc`: every case of the enum once, in any order.
@@ -84,6 +88,30 @@ class BranchEnum(Op):
                     f"branchEnum does not handle the case {written('?', name)} of {value}"
                 )
         return ()
+
+
+def successor_taken(terminator: Instruction) -> int | None:
+    """The number of the successor that is certainly gone to; None where that is not known, or there is no choice."""
+    op, decider = terminator.op, terminator.operands[0] if terminator.operands else None
+    if isinstance(op, Conditional) and decider is not None:
+        truth: bool | None = number_of(decider)
+        return None if truth is None else int(not truth)
+    if isinstance(op, BranchEnum) and decider is not None and isinstance(decider.op, EnumCase):
+        return op.cases.index(decider.op.case)
+    return None
+
+
+def pass_arguments(terminator: Instruction, arguments: Sequence[Sequence[Value]]) -> None:
+    """Give each successor other arguments; those of a `branchEnum` take what the value carries."""
+    match terminator.op:
+        case Branch():
+            terminator.operands = tuple(arguments[0])
+        case Conditional():
+            taken, other = arguments
+            terminator.operands = (terminator.operands[0], *taken, *other)
+            terminator.op = Conditional(len(taken))
+        case _:
+            pass
 
 
 def arguments_of(terminator: Instruction, successor: int) -> Sequence[Value]:

@@ -22,9 +22,9 @@ from .comparison import (
     Or,
     Select,
 )
-from .forms import Elementwise, Partial
+from .forms import DIVISION, POLYNOMIAL, SEVERAL_POLYNOMIALS, Elementwise, Partial
 from .formulas import in_double, number, quietly
-from .literal import Literal
+from .literal import number_of
 from .stopping import StraightThrough
 
 
@@ -32,6 +32,7 @@ class FloatFunction(Elementwise):
     """An elementwise function of floats."""
 
     accepts: ClassVar[tuple[Kind, ...]] = ("float",)
+    cost: ClassVar[int] = POLYNOMIAL
 
 
 class Sqrt(FloatFunction):
@@ -39,6 +40,7 @@ class Sqrt(FloatFunction):
 
     name: ClassVar[str] = "sqrt"
     syntax: ClassVar[str] = "sqrt {x}"
+    cost: ClassVar[int] = DIVISION
 
     def evaluate(self, x: Array) -> Array:
         return quietly(np.sqrt, x)
@@ -52,6 +54,7 @@ class Rsqrt(FloatFunction):
 
     name: ClassVar[str] = "rsqrt"
     syntax: ClassVar[str] = "rsqrt {x}"
+    cost: ClassVar[int] = DIVISION
 
     def evaluate(self, x: Array) -> Array:
         # one rounding, of half precision too
@@ -130,6 +133,7 @@ class Power(FloatFunction):
     name: ClassVar[str] = "power"
     verb: ClassVar[str] = "take the power of"
     syntax: ClassVar[str] = "power {u}, {v}"
+    cost: ClassVar[int] = SEVERAL_POLYNOMIALS
     accepts: ClassVar[tuple[Kind, ...]] = ("float", "integer")
 
     def evaluate(self, u: Array, v: Array) -> Array:
@@ -147,7 +151,7 @@ class Power(FloatFunction):
         zero = number(b, u, 0)
         lowered = b.emit(Power(), u, b.emit(Subtract(), v, number(b, v, 1)))
         slope = b.emit(Multiply(), v, lowered)
-        known = v.op.splat_value() if isinstance(v.op, Literal) else None
+        known = number_of(v)
         if known and math.isfinite(known):
             return slope
         # 0 · ∞ where the limit is 0: 0 · 0⁻¹, and ±∞ · 0^∞ (or any number between −1 and 1)

@@ -23,7 +23,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from ..errors import RankError, ShapeError
-from ..ir.graph import Emitter, Op, Value
+from ..ir.graph import Emitter, Pure, Value
 from ..types import BOOL, I64, MAX_BYTES, Array, TensorType, scalar
 from .arithmetic import Add, Multiply
 from .combinator import Combinator
@@ -123,7 +123,7 @@ def panes_of(
 
 
 @dataclass(frozen=True)
-class ReduceWindow(Op):
+class ReduceWindow(Pure):
     """x₀ ∘ x₁ ∘ … over the elements that a window covers, at every place of the window.
 
     `window` and `strides` have one entry per axis; without strides all are 1.  Derivatives are those of

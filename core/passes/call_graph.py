@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from ..errors import VerifyError
 from ..ir import Extern, Function, Module
 from ..ir.surgery import walk
-from ..ops import Apply, Reference
 from ..types import written
 
 
@@ -26,7 +25,8 @@ def callees(function: Function) -> Counter[str]:
     """The functions that `function` calls, in order, and at how many places it does."""
     if function.body is None:
         return Counter()
-    return Counter(i.op.callee for i in walk(function.body) if isinstance(i.op, Apply))
+    called = (instruction.op.called for instruction in walk(function.body))
+    return Counter(name for name in called if name is not None)
 
 
 def symbols(function: Function) -> list[str]:
@@ -34,11 +34,9 @@ def symbols(function: Function) -> list[str]:
     found: dict[str, None] = dict.fromkeys([function.primal] if function.primal else [])
     if function.body is not None:
         for instruction in walk(function.body):
-            match instruction.op:
-                case Apply(callee=name) | Reference(symbol=name):
-                    found.setdefault(name)
-                case _:
-                    pass
+            name = instruction.op.called or instruction.op.referred
+            if name is not None:
+                found.setdefault(name)
     return list(found)
 
 
@@ -46,7 +44,7 @@ def references(module: Module) -> set[str]:
     """The functions and variables that are values somewhere."""
     bodies = [function.body for function in module.functions.values() if function.body is not None]
     ops = (instruction.op for body in bodies for instruction in walk(body))
-    return {op.symbol for op in ops if isinstance(op, Reference)}
+    return {op.referred for op in ops if op.referred is not None}
 
 
 def call_sites(module: Module) -> Counter[str]:

@@ -35,7 +35,6 @@ from ..ops import (
 )
 from ..ops.flows import Role, arguments_of_bodies, flows_in, passed_along
 from .fold import fold
-from .rewrite import CONSTANTS
 
 Known: TypeAlias = "Op | None"
 """An op without operands that computes the constant; None for what varies."""
@@ -44,7 +43,7 @@ Known: TypeAlias = "Op | None"
 def constant_of(op: Op | None, instruction: Instruction | None) -> Known:
     """`op` if it is a constant by itself."""
     is_case = isinstance(op, EnumCase) and instruction is not None and not instruction.operands
-    return op if op.__class__ in CONSTANTS or is_case else None
+    return op if op is not None and (op.is_constant or is_case) else None
 
 
 @dataclass(eq=False)

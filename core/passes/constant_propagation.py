@@ -20,7 +20,7 @@ from typing import ClassVar
 from ..analysis import Analyses
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
 from ..ir.surgery import replace_uses, walk, walk_blocks
-from ..ops import Apply, arguments_of
+from ..ops import arguments_of
 from .base import ModulePass
 from .call_graph import callees, check_names, cycles_callees_first, references
 from .constant_flow import ConstantFlow, Known, constant_of
@@ -77,12 +77,12 @@ def _internal(module: Module, entries: Sequence[str]) -> dict[str, list[Known]]:
 def _collect(body: Region, calls: dict[str, list[Known]]) -> None:
     """Join the arguments of the calls in `body` with those of other calls."""
     for instruction in walk(body) if calls else ():
-        op = instruction.op
-        if not isinstance(op, Apply) or op.callee not in calls:
+        callee = instruction.op.called
+        if callee is None or callee not in calls:
             continue
         given = [constant_of(x.op, x.producer) for x in instruction.operands]
-        before = calls[op.callee] or given
-        calls[op.callee] = [a if a == b else None for a, b in zip(before, given, strict=True)]
+        before = calls[callee] or given
+        calls[callee] = [a if a == b else None for a, b in zip(before, given, strict=True)]
 
 
 def _propagate(

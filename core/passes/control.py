@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import replace_uses, resolve, walk_blocks
-from ..ops import If, Literal, Not, Reference, Structured, Undefined, splat
+from ..ops import If, Literal, Not, Structured, splat
 from ..ops.flows import (
     Role,
     arguments_of_bodies,
@@ -169,7 +169,7 @@ class _Laws:
             first, second = one.op, other.op
             if one is other:
                 known[k] = self.now(one)
-            elif isinstance(first, Literal | Reference | Undefined) and first == second:
+            elif first is not None and first.is_constant and first == second:
                 known[k] = b.emit(first)
             elif isinstance(first, Literal) and isinstance(second, Literal):
                 truths = first.splat_value(), second.splat_value()

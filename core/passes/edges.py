@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..ir import Block, Instruction, Region, Value
-from ..ops import Branch, BranchEnum, Conditional, arguments_of
+from ..ops import Branch, BranchEnum, arguments_of
+from ..ops.terminators import pass_arguments
 
 
 @dataclass(frozen=True)
@@ -38,15 +39,7 @@ class Edge:
             list(arguments if k == self.number else arguments_of(terminator, k))
             for k in range(len(terminator.successors))
         ]
-        match terminator.op:
-            case Branch():
-                terminator.operands = tuple(everything[0])
-            case Conditional():
-                taken, other = everything
-                terminator.operands = (terminator.operands[0], *taken, *other)
-                terminator.op = Conditional(len(taken))
-            case _:
-                pass
+        pass_arguments(terminator, everything)
         successors = list(terminator.successors)
         successors[self.number] = target
         terminator.successors = tuple(successors)

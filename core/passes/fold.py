@@ -21,18 +21,8 @@ from ..evaluate import evaluate_instruction
 from ..ir import Builder, Function, Instruction, Op, Value
 from ..ops import (
     Bilinear,
-    Broadcast,
-    Concatenate,
-    DataTypeCast,
-    Elementwise,
     Literal,
-    Pad,
-    PadShape,
-    Reverse,
-    ShapeCast,
-    Slice,
-    SqueezeShape,
-    Transpose,
+    Pointwise,
     dense,
 )
 from ..types import TensorType
@@ -48,9 +38,6 @@ WORK = 1 << 22
 
 PRODUCT_WORK = 1 << 16
 """The same for products, whose work is more than linear."""
-
-MOVES = (Broadcast, Concatenate, Pad, PadShape, Reverse, ShapeCast, Slice, SqueezeShape, Transpose)
-"""Every element of the result is an element of an operand."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +82,10 @@ def _fold_splats(op: Op, literals: list[Literal], result: TensorType) -> Literal
     first = literals[0]
     if not result.size or not all(literal.is_splat for literal in literals):
         return None  # the literal of no element is the one that `dense` makes
-    if isinstance(op, MOVES):
+    if op.is_moved:
         same = all(literal.data == first.data for literal in literals)
         return Literal(result, first.data) if same else None
-    if not isinstance(op, Elementwise | DataTypeCast):
+    if not isinstance(op, Pointwise):
         return None
     with np.errstate(all="ignore"):
         element = op.evaluate(*(literal.elements().reshape(1) for literal in literals))

@@ -17,7 +17,7 @@ from typing import ClassVar
 from ..analysis import Analyses, Analysis
 from ..ir import Block, Builder, Function, Instruction, Module, Value
 from ..ir.surgery import clone_instructions, replace_uses, resolve, walk, walk_blocks
-from ..ops import Aggregate, AllocateStack, Apply, Return
+from ..ops import Aggregate, AllocateStack, Return
 from ..types import VOID
 from .base import ModulePass
 from .call_graph import call_sites, check_names, cycles_callees_first, reachable, symbols
@@ -93,13 +93,8 @@ def size_to_inline(function: Function) -> int | None:
     size = -2  # the call goes, and the return
     for instruction in walk(body):
         size += 1
-        match instruction.op:
-            case AllocateStack():
-                return None
-            case Apply(callee=name) if name == function.name:
-                return None
-            case _:
-                pass
+        if isinstance(instruction.op, AllocateStack) or instruction.op.called == function.name:
+            return None
     return size
 
 
@@ -155,7 +150,7 @@ class Inlining:
         if function.body is None:
             return
         blocks = list(walk_blocks(function.body))
-        if not any(_callee(i) in self.wanted for block in blocks for i in block.instructions):
+        if not any(i.op.called in self.wanted for block in blocks for i in block.instructions):
             return
         size = sum(len(block.instructions) for block in blocks)
         expansion = _Expansion(self.module, self.wanted, size, min(LARGEST, size + self.room))
@@ -221,20 +216,16 @@ class _Expansion:
                 inside.extend(walk_blocks(region))
 
     def _fits(self, instruction: Instruction) -> bool:
-        callee = _callee(instruction)
+        callee = instruction.op.called
         added = None if callee is None else self.wanted.get(callee)
         return added is not None and (added <= 0 or self.size + added <= self.largest)
 
     def _enter(self, call: Instruction, operands: Iterable[Value]) -> _Pasted:
-        assert isinstance(call.op, Apply)
-        callee = self.module.functions[call.op.callee]
+        assert call.op.called is not None
+        callee = self.module.functions[call.op.called]
         self.size += self.wanted[callee.name]
         values = dict(zip(callee.parameters, operands, strict=True))
         return _Pasted(call, callee, iter(callee.entry.instructions), values)
-
-
-def _callee(instruction: Instruction) -> str | None:
-    return instruction.op.callee if isinstance(instruction.op, Apply) else None
 
 
 def _returned(block: Block, pasted: _Pasted) -> Value:

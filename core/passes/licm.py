@@ -13,7 +13,6 @@ from ..ir.surgery import replace_uses, walk_blocks
 from ..ops import Structured
 from ..ops.flows import Role, arguments_of_bodies, flows_in, operands_of
 from ..ops.literal import number_of
-from ..ops.nest import Bounds
 from .base import FunctionPass
 
 MOST_ROUNDS = 1 << 16
@@ -168,7 +167,7 @@ def _runs_certainly(loop: Instruction, body: int) -> bool:
 
 
 def _can_fail(instruction: Instruction) -> bool:
-    """Whether an index out of range, or the wrong number of iterations, would be an error."""
+    """Whether it could be an error to run it: of a `for` that stacks, whether it has the wrong number of iterations."""
     op = instruction.op
     if isinstance(op, Structured):
         trips = _trips(instruction)
@@ -176,7 +175,7 @@ def _can_fail(instruction: Instruction) -> bool:
             trips != instruction.results[flow.result or 0].tensor.shape[0]
             for flow in flows_in(instruction, Role.STACKED)
         )
-    return getattr(op, "bounds", None) is Bounds.CHECK
+    return op.can_fail()
 
 
 def _may_not_end(instruction: Instruction) -> bool:

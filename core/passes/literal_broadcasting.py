@@ -15,7 +15,8 @@ from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
 from ..ir import Builder, Function, Instruction, Value
-from ..ops import Elementwise, Literal
+from ..ops import Elementwise
+from ..ops.literal import splat_literal
 from ..types import broadcast_shapes
 from .base import FunctionPass
 from .rewrite import Laws, rewrite
@@ -44,7 +45,7 @@ class LiteralBroadcasting(FunctionPass):
 def promote_literals(b: Builder, instruction: Instruction) -> Value | None:
     """The same function of scalars in the place of splats."""
     operands = instruction.operands
-    others = [x for x in operands if not isinstance(x.op, Literal) or not x.op.is_splat]
+    others = [x for x in operands if splat_literal(x) is None]
     if len(others) == len(operands) or not others:
         return None
     if broadcast_shapes([x.tensor.shape for x in others]) != instruction.result.tensor.shape:

@@ -18,37 +18,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ..analysis import Analyses, ControlFlow, Effects
 from ..errors import InternalError
 from ..ir import Block, Builder, Effect, Function, Instruction, Op, Region, Value
 from ..ir.surgery import replace_uses, resolve
-from ..ops import (
-    Add,
-    And,
-    Equal,
-    Literal,
-    Multiply,
-    NotEqual,
-    Null,
-    Or,
-    Reference,
-    Structured,
-    Undefined,
-)
+from ..ops import Structured
 
-Law: TypeAlias = Callable[[Builder, Instruction], Value | None]
+Law: TypeAlias = Callable[[Builder, Instruction[Any]], Value | None]
 """The value that an instruction with one result equals, or None."""
 
 Laws: TypeAlias = Mapping[type[object], Sequence[Law]]
 """Laws by class of op; those of a base class hold for all ops derived from it."""
-
-COMMUTATIVE: frozenset[type[Op]] = frozenset({Add, Multiply, And, Or, Equal, NotEqual})
-"""Where the order of operands makes no difference to any bit; min and max choose between −0 and +0."""
-
-CONSTANTS: frozenset[type[Op]] = frozenset({Literal, Reference, Null, Undefined})
-"""What every block has its own of: cheaper to make again than to pass on to a body."""
 
 REWRITES_PER_INSTRUCTION = 16
 """Far more than any program needs."""
@@ -178,7 +160,7 @@ class _Walk:
         """The first instruction that equals this one and is visible at it; perhaps itself."""
         op, scope = instruction.op, visit.scope
         op_class = op.__class__
-        if op_class in CONSTANTS:
+        if op.is_constant:
             twin = scope.add((op, visit.block), instruction)
             outer = scope.add(op, instruction)
             if twin is instruction and outer is not instruction:
@@ -187,7 +169,7 @@ class _Walk:
         operands = instruction.operands
         if self.equal:
             operands = tuple([self.equal.get(x, x) for x in operands])
-        same = frozenset(operands) if op_class in COMMUTATIVE else operands
+        same = frozenset(operands) if op.commutes else operands
         return scope.add((op_class, op, same), instruction)
 
 

@@ -17,7 +17,8 @@ from typing import ClassVar
 from ..analysis import Analyses
 from ..ir import Block, Function, Instruction, Region, Value
 from ..ir.surgery import replace_uses, resolve
-from ..ops import Branch, BranchEnum, Conditional, EnumCase, Literal
+from ..ops import Branch
+from ..ops.terminators import successor_taken
 from .base import FunctionPass
 from .dce import remove_unreachable
 from .edges import Edge, branch_to, edges_into
@@ -65,24 +66,14 @@ def _decide(region: Region) -> bool:
     for block in region.blocks:
         terminator = block.terminator
         edges = [Edge(terminator, k) for k in range(len(terminator.successors))]
-        chosen: Edge | None = None
-        arguments: tuple[Value, ...] = ()
-        match terminator.op:
-            case Conditional():
-                condition = terminator.operands[0].op
-                then, other = edges
-                if isinstance(condition, Literal):
-                    chosen = then if condition.splat_value() else other
-                elif then.target is other.target and [*then.arguments] == [*other.arguments]:
-                    chosen = then
-                arguments = tuple(chosen.arguments) if chosen else ()
-            case BranchEnum(cases=cases):
-                made = terminator.operands[0].producer
-                if made is not None and isinstance(made.op, EnumCase):
-                    chosen, arguments = edges[cases.index(made.op.case)], made.operands
-            case _:
-                pass
-        if chosen is not None:
+        number = successor_taken(terminator)
+        if number is None and len(edges) == 2 and not edges[0].is_by_case:
+            then, other = edges
+            is_same = then.target is other.target and [*then.arguments] == [*other.arguments]
+            number = 0 if is_same else None
+        if number is not None:
+            chosen, made = edges[number], terminator.operands[0].producer
+            arguments = made.operands if chosen.is_by_case and made else chosen.arguments
             block.instructions[-1] = branch_to(chosen.target, arguments, terminator)
             changed = True
     return changed

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
-from ..analysis.work import size_of
 from ..ir import Block, Function, Instruction, Op, Region, Value
 from ..ir.surgery import walk
-from ..ops import AllocateHeap, AllocateStack, Deallocate, ElementPointer, Literal, Offset
+from ..ops import AllocateHeap, AllocateStack, Deallocate, ElementPointer, Offset
+from ..ops.literal import number_of
+from ..types import tensor_bytes
 from .base import FunctionPass
 
 
@@ -66,15 +67,14 @@ class StackPromotion(FunctionPass):
 
 def _taken(op: Op) -> int:
     """How many bytes of the stack it takes; what is no tensor is an address."""
-    return op.count * max(size_of(op.type), 8) if isinstance(op, AllocateStack) else 0
+    return op.count * max(tensor_bytes(op.type), 8) if isinstance(op, AllocateStack) else 0
 
 
 def _count(instruction: Instruction) -> int | None:
     """How many values are allocated, if that is known."""
     if not isinstance(instruction.op, AllocateHeap):
         return None
-    op = instruction.operands[0].op
-    count = op.splat_value() if isinstance(op, Literal) else None
+    count: int | None = number_of(instruction.operands[0])
     return count if count is not None and count >= 1 else None
 
 

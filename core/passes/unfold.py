@@ -19,18 +19,15 @@ from ..ops import (
     ApplyValue,
     Broadcast,
     Concatenate,
-    DataTypeCast,
-    Elementwise,
     Folding,
     For,
     Gather,
     If,
     InOrder,
     Literal,
+    Pointwise,
     ReduceBy,
     ReduceWindowBy,
-    Reference,
-    Reinterpret,
     Return,
     Reverse,
     ScanBy,
@@ -179,7 +176,7 @@ def _step_of(module: Module, op: Folding, function: Value | None) -> _Step:
         by = op.by
         return _Step(lambda b, total, element: b.emit(by, total, element), takes_rows=True)
     assert function is not None
-    symbol = function.op.symbol if isinstance(function.op, Reference) else None
+    symbol = function.op.referred if function.op is not None else None
     callee = module.functions.get(symbol) if symbol is not None else None
     if callee is not None and _is_elementwise(callee):
         return _Step(_copy_of(callee), takes_rows=True)
@@ -216,8 +213,9 @@ def _is_elementwise(function: Function) -> bool:
     if function.body is None or len(function.body.blocks) > 1:
         return False
     *made_of, last = function.entry.instructions
-    allowed = (Elementwise, DataTypeCast, Reinterpret, Literal)
-    return isinstance(last.op, Return) and all(isinstance(i.op, allowed) for i in made_of)
+    return isinstance(last.op, Return) and all(
+        isinstance(i.op, Pointwise | Literal) for i in made_of
+    )
 
 
 Body: TypeAlias = Callable[..., tuple[Value, ...]]

@@ -18,8 +18,6 @@ from dataclasses import dataclass, field, replace
 
 from ..compute.bodies import base_of
 from ..ir import Instruction, Value
-from ..ops.literal import Literal
-from ..ops.movement import ShapeCast
 from ..ops.nest import Affine, Index, Nest
 from ..types import TensorType
 from .loops import LoopPlan
@@ -72,7 +70,7 @@ class _Grouping:
     def take(self, step: Step) -> None:
         """Put one step where it belongs."""
         bases = {base_of(operand) for operand in step.instruction.operands}
-        is_alias = isinstance(step.instruction.op, ShapeCast | Literal)
+        is_alias = step.instruction.op.needs_no_code
         if not self.members:
             if self._may_open(step):
                 self._join(step)
@@ -147,8 +145,8 @@ class _Grouping:
     def _defer(self, step: Step) -> None:
         self.deferred.append(step)
         self.late.update(step.instruction.results)
-        is_nest = isinstance(step.instruction.op, Nest | ShapeCast)
-        if not is_nest or len(self.deferred) > _MOST_DEFERRED:
+        op = step.instruction.op
+        if not (op.is_view or isinstance(op, Nest)) or len(self.deferred) > _MOST_DEFERRED:
             self.close()
 
     def _is_worthwhile(self) -> bool:

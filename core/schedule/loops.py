@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..compute.cost import LOAD, STORE, cost_of_op
+from ..compute.cost import LOAD, STORE
 from ..ir import Instruction
 from ..ops.nest import Affine, Bounds, Index, Loaded, Nest
 from ..types import F32, I64, DType, TensorType
@@ -243,7 +243,7 @@ def _accumulators(cost: float, steps: int) -> int:
 
 def _computed_cost(instruction: Instruction) -> float:
     inner = instruction.regions[0].entry
-    return sum(cost_of_op(i.op) for i in inner.instructions if not i.op.is_terminator)
+    return sum(i.op.cost for i in inner.instructions)
 
 
 def _body_cost(instruction: Instruction) -> float:

@@ -22,7 +22,6 @@ from ..compute.bodies import base_of, replaced_flows
 from ..ir import Builder, Instruction, Place, Value
 from ..ir.placement import arena, output, register
 from ..ops.flows import Structured
-from ..ops.literal import Literal
 from ..ops.movement import ShapeCast
 from ..ops.nest import (
     Access,
@@ -44,7 +43,7 @@ def own_outputs(b: Builder, returned: Sequence[Value]) -> list[Value]:
     owned: list[Value] = []
     for value in returned:
         base = base_of(value)
-        if base.producer is None or isinstance(base.op, Literal) or base in taken:
+        if base.op is None or base.op.is_constant or base in taken:
             value = _copy(b, value)
             base = base_of(value)
         taken.add(base)
@@ -237,7 +236,7 @@ class _Plan:
         """Let what is returned lie in its output, where that is free."""
         for number, value in enumerate(returned):
             base = base_of(value)
-            is_made = base in self.lives.made_at and not isinstance(base.op, Literal)
+            is_made = base in self.lives.made_at and not (base.op and base.op.is_constant)
             if is_made and not self._is_variable(base):
                 self._place_output(base, output(number))
 

@@ -10,22 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from ..compute.ops import MatrixProduct
-from ..ir.graph import Instruction, Op
+from ..compute.ops import MatrixProduct, flipped
+from ..ir.graph import Instruction, Op, Pure
 from ..ops.combinator import Combinator
-from ..ops.literal import Literal
-from ..ops.movement import ShapeCast
 from ..ops.nest import Nest, Output
 from ..ops.scan import Scan
-from ..types import Array, TensorType
+from ..stage import Stage, Stages
+from ..types import Array, DType, TensorType
 
 
 def makes_buffers(instruction: Instruction) -> bool:
     """Whether the results of the instruction need memory of their own."""
     op = instruction.op
-    return not (op.is_terminator or isinstance(op, Literal | ShapeCast)) and all(
+    return not (op.is_terminator or op.needs_no_code) and all(
         isinstance(result.type, TensorType) for result in instruction.results
     )
 
@@ -54,6 +53,7 @@ class Loops(Nest):
         "[order {order}] [vector {vector} by {lanes}] [accumulators {accumulators}] [group {group}] "
         "[blocks {blocks}] [compensated {compensated}] [scattered {scattered}]"
     )
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     order: tuple[int, ...] = ()
     vector: int = -1
     lanes: int = 1
@@ -62,6 +62,9 @@ class Loops(Nest):
     blocks: tuple[int, ...] = ()
     compensated: bool = False
     scattered: tuple[int, ...] = ()
+
+    def nanoseconds(self, instruction: Instruction) -> float:
+        return super().nanoseconds(instruction) / self.lanes
 
 
 def compensated_outputs(op: Loops) -> tuple[int, ...]:
@@ -110,8 +113,17 @@ def _is_accumulated(written: Output, order: Sequence[int]) -> bool:
     return any(axis not in kept for axis in order[:last])
 
 
+_PRODUCT: Final = 0.01
+"""Nanoseconds of one multiplication and addition in f32 by the BLAS: 200 GF/s."""
+
+
+def blas_nanoseconds(products: int, dtype: DType) -> int:
+    """About how long the BLAS takes for so many multiplications and additions."""
+    return round(_PRODUCT * dtype.bytes / 4 * products)
+
+
 @dataclass(frozen=True)
-class Gemm(Op):
+class Gemm(Pure):
     """A matrix product of the BLAS: C = op(A) · op(B), row-major, batched over leading axes.
 
     Shapes: a (…, m, k) or its transpose, b (…, k, n) or its transpose → (…, m, n).  Batch axes broadcast:
@@ -125,6 +137,7 @@ class Gemm(Op):
     syntax: ClassVar[str] = (
         "gemm {a}, {b} [transposed {transpose_a}, {transpose_b}] [chunk {chunk}]"
     )
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     transpose_a: bool = False
     transpose_b: bool = False
     chunk: int = 0
@@ -134,6 +147,13 @@ class Gemm(Op):
 
     def evaluate(self, a: Array, b: Array) -> Array:
         return MatrixProduct(self.transpose_a, self.transpose_b).evaluate(a, b)
+
+    def flops(self, instruction: Instruction) -> int:
+        inner = flipped(instruction.operands[0].tensor.shape, self.transpose_a)[-1]
+        return 2 * instruction.result.tensor.size * inner
+
+    def nanoseconds(self, instruction: Instruction) -> float:
+        return blas_nanoseconds(self.flops(instruction) // 2, instruction.result.tensor.dtype)
 
 
 def sizes_of(op: Gemm | MatrixProduct, a: TensorType, b: TensorType) -> tuple[int, int, int]:
@@ -161,6 +181,7 @@ class ScheduledScan(Scan):
 
     name: ClassVar[str] = "scheduledScan"
     syntax: ClassVar[str] = Scan.syntax.replace("scan", "scheduledScan", 1) + " [block {block}]"
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
     block: int = 0
 
 

@@ -19,42 +19,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..analysis.cost import trip_count
-from ..analysis.work import Nested, bytes_of, flops_of
 from ..compute.bodies import bodies_of
 from ..compute.ops import Call, CallAddress
 from ..ir import Block, Function, Instruction
-from ..ops.bytes import AllocateBytes, MoveBytes
 from ..ops.flows import Structured
-from ..ops.nest import Nest
-from ..ops.scan import Scan
-from ..types import DType
-from .ops import Gemm, Loops
 
 LONG: Final = 2_000_000
 """Nanoseconds: below, nobody waits for a program, and giving up the GIL costs more than it gives."""
 
-_OPERATION: Final = 0.25
-"""One operation, or one access, of a scalar or vector loop whose data are in the nearest cache."""
-
 _BYTE: Final = 0.04
 """To or from memory: 25 GB/s on one core."""
 
-_PRODUCT: Final = 0.01
-"""One multiplication and addition of a product in f32 by the BLAS: 200 GF/s."""
-
-_SCANNED: Final = 0.6
-"""One element of a running sum, which waits for the one before it."""
-
-_CALL: Final = 10.0
-"""A call, or an allocation, besides what it runs or fills."""
-
 _ITERATION: Final = 0.5
 """An iteration, or a choice, besides its body."""
-
-
-def blas_nanoseconds(products: int, dtype: DType) -> int:
-    """About how long the BLAS takes for so many multiplications and additions."""
-    return round(_PRODUCT * dtype.bytes / 4 * products)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +49,6 @@ class Safepoints:
         self._blocks: dict[Block, _Pace] = {}
         self._payments: dict[Instruction, float] = {}
         self._long: set[Instruction] = set()
-        self._nests: dict[Nested, int] = {}
         for body in reversed(bodies_of(function)):  # inner ones first
             self._blocks[body.block] = self._pace_of_block(body.block)
         whole = self._blocks[function.entry]
@@ -127,8 +103,10 @@ class Safepoints:
                     self._long.add(instruction)
                     return _Pace(_ITERATION, polls=True)
                 return pace
-            case _:
-                return _Pace(self._measure(instruction))
+            case op:
+                computing = op.nanoseconds(instruction)
+                moving = _BYTE * op.bytes_moved(instruction)
+                return _Pace(0.0 if computing is None else max(computing, moving))
 
     def _pace_of_loop(self, instruction: Instruction) -> _Pace:
         trips = trip_count(instruction)
@@ -136,24 +114,3 @@ class Safepoints:
             return _Pace(polls=True)
         body = self._blocks[instruction.regions[0].entry]
         return _Pace(trips * (_ITERATION + body.nanoseconds), body.polls)
-
-    def _measure(self, instruction: Instruction) -> float:
-        op = instruction.op
-        moved = _BYTE * bytes_of(instruction)
-        match op:
-            case AllocateBytes() | MoveBytes():
-                return _CALL
-            case Nest():
-                accesses = op.points * (len(op.accesses) + len(op.outputs))
-                lanes = op.lanes if isinstance(op, Loops) else 1
-                return max(_OPERATION * (self._flops(instruction) + accesses) / lanes, moved)
-            case Gemm():
-                products = self._flops(instruction) // 2
-                return max(blas_nanoseconds(products, instruction.result.tensor.dtype), moved)
-            case Scan():
-                return max(_SCANNED * instruction.result.tensor.size, moved)
-            case _:
-                return 0.0
-
-    def _flops(self, instruction: Instruction) -> int:
-        return flops_of(instruction, self._nests)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..errors import NNKitError
 from ..ir import Instruction, Module, Op, Region
 from ..ops import Literal, Nest, Reference, Structured, Yield
-from ..ops.bytes import AddressOf, FunctionAddress
+from ..ops.bytes import AddressOf
 from ..text.template import Operand, Optional, Piece, template_of
 from ..types import BOOL, PointerType, TensorType, Type, written
 
@@ -57,13 +57,11 @@ def instruction_violations(instruction: Instruction, module: Module) -> Iterator
 
 
 def _own_violations(op: Op, module: Module) -> Iterator[str]:
-    callee = getattr(op, "callee", None)
     if isinstance(op, Literal):
         yield from _literal_violations(op)
-    elif isinstance(callee, str):
-        yield from _named(callee, getattr(op, "type", None), module, "calls")
-    elif isinstance(op, Reference | FunctionAddress):
-        yield from _named(op.symbol, op.type, module, "refers to")
+    elif name := op.called or op.referred:
+        verb = "calls" if op.called else "refers to"
+        yield from _named(name, getattr(op, "type", None), module, verb)
     elif isinstance(op, AddressOf) and op.symbol not in module.variables:
         yield f"refers to {written('@', op.symbol)}, which is no variable"
 

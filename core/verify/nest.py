@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..ir import Block, Instruction, Place
-from ..ops import Elementwise, Linear, Literal, Nest, Reinterpret, Yield
+from ..ops import Literal, Nest, Pointwise, Yield
 from ..ops.combinator import Combinator
 from ..ops.nest import Affine, Index, Loaded
 from ..schedule.ops import (
@@ -43,7 +43,7 @@ def nest_violations(instruction: Instruction, op: Nest) -> Iterator[str]:
 
 def _body_violations(body: Block, op: Nest) -> Iterator[str]:
     for instruction in body.instructions[:-1]:
-        if not isinstance(instruction.op, Elementwise | Linear | Literal | Reinterpret):
+        if not isinstance(instruction.op, Pointwise | Literal):
             yield f"{instruction.op.name} cannot stand in the body of a nest"
         elif any(result.type != _as_scalar(result.type) for result in instruction.results):
             yield f"{instruction.op.name} makes more than a scalar in the body of a nest"

@@ -25,7 +25,7 @@ from ...core.ops.bytes import (
     StopIf,
     WriteBytes,
 )
-from ...core.ops.literal import Literal
+from ...core.ops.literal import number_of
 from .cells import cell
 from .control import truth, write_copy
 from .kernel import Kernel
@@ -37,19 +37,17 @@ CHAIN_HEAD: Final = 16
 """Bytes before what lasts until the function returns: the address of the block before it."""
 
 
-def write_read(k: Kernel, instruction: Instruction) -> None:
+def write_read(k: Kernel, instruction: Instruction[ReadBytes]) -> None:
     """Copy from memory to the buffer of the result."""
     op = instruction.op
-    assert isinstance(op, ReadBytes)
     source = _pointer(k, instruction.operands[0], op.offset)
     (target,) = k.place_results(instruction)
     write_copy(k, source, target, op.type)
 
 
-def write_write(k: Kernel, instruction: Instruction) -> None:
+def write_write(k: Kernel, instruction: Instruction[WriteBytes]) -> None:
     """Copy from a buffer to memory."""
     op = instruction.op
-    assert isinstance(op, WriteBytes)
     value, address = instruction.operands
     write_copy(k, k.address(value), _pointer(k, address, op.offset), value.tensor)
 
@@ -66,16 +64,15 @@ def write_free(k: Kernel, instruction: Instruction) -> None:
     k.w.call_void("free", [_pointer(k, instruction.operands[0])])
 
 
-def write_allocate(k: Kernel, instruction: Instruction) -> None:
+def write_allocate(k: Kernel, instruction: Instruction[AllocateBytes]) -> None:
     """New memory, zeros but for cells."""
     op, w = instruction.op, k.w
-    assert isinstance(op, AllocateBytes)
     (count,) = instruction.operands
     size = _word(k, count)
     (target,) = k.place_results(instruction)
-    known = count.op
-    if op.owner == "frame" and isinstance(known, Literal):
-        memory = w.allocate(I8, int(known.splat_value()), align=16)
+    known = number_of(count)
+    if op.owner == "frame" and known is not None:
+        memory = w.allocate(I8, known, align=16)
         w.call_void("llvm.memset.p0.i64", [memory, constant(I8, 0), size, constant(I1, 0)])
     elif op.owner == "run":
         memory = cell(k.shared.module, w, k.report, size)
@@ -88,38 +85,34 @@ def write_allocate(k: Kernel, instruction: Instruction) -> None:
     w.store(w.ptrtoint(memory), target)
 
 
-def write_address(k: Kernel, instruction: Instruction) -> None:
+def write_address(k: Kernel, instruction: Instruction[AddressOf]) -> None:
     """The address of a global variable, which is zero at first."""
     op = instruction.op
-    assert isinstance(op, AddressOf)
     variable = k.shared.module.variable(variable_symbol(op.symbol), op.bytes)
     (target,) = k.place_results(instruction)
     k.w.store(k.w.ptrtoint(variable), target)
 
 
-def write_function_address(k: Kernel, instruction: Instruction) -> None:
+def write_function_address(k: Kernel, instruction: Instruction[FunctionAddress]) -> None:
     """The address of a function of the program, which is written for that."""
     op = instruction.op
-    assert isinstance(op, FunctionAddress)
     function = Register(f"@{k.shared.symbol(op.symbol)}", PTR)
     (target,) = k.place_results(instruction)
     k.w.store(k.w.ptrtoint(function), target)
 
 
-def write_check(k: Kernel, instruction: Instruction) -> None:
+def write_check(k: Kernel, instruction: Instruction[CheckAddress]) -> None:
     """Leave the program if an address leads nowhere."""
     op = instruction.op
-    assert isinstance(op, CheckAddress)
     address = _word(k, instruction.operands[0])
     site = k.checks.add(CheckSite(instruction.location, Problem.ADDRESS, text=op.action))
     nowhere = k.w.icmp("slt", address, constant(I64, FIRST_ADDRESS))
     k.checks.stop_if(k.w, nowhere, site, address, constant(I64, 0))
 
 
-def write_stop(k: Kernel, instruction: Instruction) -> None:
+def write_stop(k: Kernel, instruction: Instruction[StopIf]) -> None:
     """Leave the program if a condition is true."""
     op = instruction.op
-    assert isinstance(op, StopIf)
     site = k.checks.add(CheckSite(instruction.location, Problem.STOP, text=op.message))
     zero = constant(I64, 0)
     k.checks.stop_if(k.w, truth(k, instruction.operands[0]), site, zero, zero)

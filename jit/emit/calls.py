@@ -16,8 +16,8 @@ from typing import Final
 
 from ...core.compute.bodies import bodies_of
 from ...core.compute.ops import Call, CallAddress
-from ...core.ir import Function, Instruction, Op
-from ...core.ops.bytes import AllocateBytes, FunctionAddress
+from ...core.ir import Effect, Function, Instruction, Op
+from ...core.ops.bytes import AllocateBytes
 from ...core.schedule.arena import RESERVED
 from ...core.schedule.plan import arena_bytes, has_variables, returned_values
 from ..llvm import REGISTERS
@@ -41,10 +41,10 @@ _ALIGNMENT: Final = 64
 _STACK_LIMIT: Final = "nnkit.stack.limit"
 
 
-def write_call(k: Kernel, instruction: Instruction) -> None:
+def write_call(k: Kernel, instruction: Instruction[Call]) -> None:
     """A call of a function of the program; if it fails, so does the caller."""
     op = instruction.op
-    assert isinstance(op, Call) and k.limit is not None
+    assert k.limit is not None
     operands = [k.address(value) for value in instruction.operands]
     results = k.place_results(instruction)
     symbol = k.shared.symbol(op.callee)
@@ -53,9 +53,9 @@ def write_call(k: Kernel, instruction: Instruction) -> None:
     k.checks.pass_on(k.w, code)
 
 
-def write_call_address(k: Kernel, instruction: Instruction) -> None:
+def write_call_address(k: Kernel, instruction: Instruction[CallAddress]) -> None:
     """The same of the function at an address, which has been checked."""
-    assert isinstance(instruction.op, CallAddress) and k.limit is not None
+    assert k.limit is not None
     function, *arguments = instruction.operands
     operands = [k.address(value) for value in arguments]
     results = k.place_results(instruction)
@@ -234,7 +234,7 @@ def _stack_pointer(w: FunctionWriter) -> Register:
 
 
 def _has_calls(function: Function) -> bool:
-    return any(isinstance(op, Call | CallAddress) for op in _ops(function))
+    return any(op.effect & Effect.CALL for op in _ops(function))
 
 
 def _keeps_list(function: Function) -> bool:
@@ -252,8 +252,7 @@ def _uses_cells(shared: Shared, function: Function) -> bool:
         for op in _ops(pending.pop()):
             if isinstance(op, AllocateBytes) and op.owner == "run":
                 return True
-            name = op.callee if isinstance(op, Call) else None
-            name = op.symbol if isinstance(op, FunctionAddress) else name
+            name = op.called or op.referred
             callee = shared.functions.get(name) if name is not None else None
             if callee is not None and callee.name not in found and callee.body is not None:
                 found.add(callee.name)

@@ -24,10 +24,9 @@ from .steps import CheckSite, Problem
 from .writer import I1, I8, I64, Loop, Register, constant
 
 
-def write_if(k: Kernel, instruction: Instruction) -> Iterator[Block]:
+def write_if(k: Kernel, instruction: Instruction[If]) -> Iterator[Block]:
     """One of two bodies, both of which write to the results."""
-    op, w = instruction.op, k.w
-    assert isinstance(op, If)
+    w = k.w
     results = k.place_results(instruction)
     condition, inputs = instruction.operands[0], _inputs(k, instruction)
     labels = w.new_label("then"), w.new_label("else")
@@ -71,10 +70,9 @@ def write_while(k: Kernel, instruction: Instruction) -> Iterator[Block]:
     w.begin(done)
 
 
-def write_for(k: Kernel, instruction: Instruction) -> Iterator[Block]:
+def write_for(k: Kernel, instruction: Instruction[For]) -> Iterator[Block]:
     """A loop that keeps its index in a variable, and stacks into row after row."""
     op, w = instruction.op, k.w
-    assert isinstance(op, For)
     carried = _carry(k, instruction)
     inputs = _inputs(k, instruction)
     arena = k.in_arena(instruction.placement.frame)

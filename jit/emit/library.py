@@ -13,8 +13,7 @@ from typing import Final
 
 from ...core.errors import InternalError
 from ...core.schedule.arena import aligned
-from ...core.schedule.ops import Gemm, is_one_product, sizes_of
-from ...core.schedule.safepoints import blas_nanoseconds
+from ...core.schedule.ops import Gemm, blas_nanoseconds, is_one_product, sizes_of
 from ...core.types import Shape, TensorType
 from ..runtime.blas import PLAIN, ROW_MAJOR, TRANSPOSED, Blas
 from .elements import register_type

@@ -17,7 +17,7 @@ from ...core.errors import InternalError
 from ...core.ir.graph import Instruction, Value
 from ...core.ops.arithmetic import Multiply, Square
 from ...core.ops.combinator import Combinator
-from ...core.ops.literal import Literal
+from ...core.ops.literal import Literal, splat_literal
 from ...core.ops.nest import Access, Bounds, Loaded, Output
 from ...core.schedule.ops import (
     Loops,
@@ -321,8 +321,7 @@ class _Planner:
 def splat_read(operand: Value, access: Access) -> Literal | None:
     """The literal whose one element is read wherever the access goes; it needs no memory."""
     is_element = access.bounds in (Bounds.INSIDE, Bounds.CLIP) and operand.tensor.size > 0
-    literal = operand.op
-    return literal if is_element and isinstance(literal, Literal) and literal.is_splat else None
+    return splat_literal(operand) if is_element else None
 
 
 def _indexing(op: Loops) -> frozenset[int]:

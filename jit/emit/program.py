@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ...core.compute.bodies import bodies_of
 from ...core.compute.ops import Call, CallAddress
@@ -160,7 +160,7 @@ def _write_block(k: Kernel, block: Block) -> Iterator[Block]:
         if isinstance(op, Loops):
             pending.append((instruction, k.bases(instruction)))
             continue
-        if not isinstance(op, ShapeCast | Literal):
+        if not op.needs_no_code:
             _write_nests(k, pending)
             pending = []
         write = WRITERS.get(type(op))
@@ -205,9 +205,8 @@ def _write_alias(k: Kernel, instruction: Instruction) -> None:
     k.addresses[instruction.result] = k.address(instruction.operands[0])
 
 
-def _write_product(k: Kernel, instruction: Instruction) -> None:
+def _write_product(k: Kernel, instruction: Instruction[Gemm]) -> None:
     op = instruction.op
-    assert isinstance(op, Gemm)
     blas = k.shared.blas or find_blas()
     if blas is None:
         raise InternalError("the program has matrix products, and there is no BLAS")
@@ -220,9 +219,8 @@ def _write_product(k: Kernel, instruction: Instruction) -> None:
     write_gemm(k.w, op, a, b, k.bases(instruction), blas, module, polls)
 
 
-def _write_scan(k: Kernel, instruction: Instruction) -> None:
+def _write_scan(k: Kernel, instruction: Instruction[ScheduledScan]) -> None:
     op = instruction.op
-    assert isinstance(op, ScheduledScan)
     write_scan(k.w, op, instruction.operands[0].tensor, k.bases(instruction))
 
 
@@ -237,7 +235,7 @@ def _write_nothing(k: Kernel, instruction: Instruction) -> None:
     """Literals are written where they are read, and the aggregate before `return` is only a list."""
 
 
-Writer: TypeAlias = Callable[[Kernel, Instruction], Iterator[Block] | None]
+Writer: TypeAlias = Callable[[Kernel, Instruction[Any]], Iterator[Block] | None]
 
 WRITERS: Final[Mapping[type[Op], Writer]] = {
     Literal: _write_nothing,

@@ -17,14 +17,9 @@ from typing import Final, TypeAlias
 from ...core.errors import InternalError
 from ...core.ir.graph import Op
 from ...core.ops.arithmetic import (
-    Abs,
     FloorDivide,
-    Maximum,
-    Minimum,
     Modulo,
-    Negate,
     Relu,
-    Sign,
     TruncateDivide,
 )
 from ...core.ops.bits import Reinterpret
@@ -41,15 +36,8 @@ from ...core.ops.comparison import (
     Or,
     Select,
 )
-from ...core.ops.forms import Elementwise
-from ...core.ops.random import Threefry
-from ...core.ops.rounding import Ceil, Floor, Rint, Round
+from ...core.ops.forms import POLYNOMIAL, Elementwise
 from ...core.ops.stopping import StopGradient, StraightThrough
-from ...core.ops.transcendental import (
-    FloatFunction,
-    Rsqrt,
-    Sqrt,
-)
 from ...core.types import F16, DType
 from .division import divide_by_constant, modulo_by_constant
 from .elements import (
@@ -67,29 +55,6 @@ from .writer import FloatPredicate, FunctionWriter, IntegerPredicate, Register, 
 Rule: TypeAlias = Callable[[FunctionWriter, Op, DType, DType, Sequence[Register]], Register]
 """(writer, op, element type of the first operand, of the result, operands) to the result."""
 
-_EXACT: Final = (
-    Negate,
-    Abs,
-    Sign,
-    Minimum,
-    Maximum,
-    Relu,
-    Floor,
-    Ceil,
-    Round,
-    Rint,
-    Select,
-    StopGradient,
-    StraightThrough,
-    Reinterpret,
-    DataTypeCast,
-)
-"""Ops whose result needs no rounding to f16 or bf16 when the operands have been; casts round themselves."""
-
-
-_LARGE: Final = (FloatFunction, Threefry)
-"""Ops whose code is long enough to be shared by a program that has many of them."""
-
 
 def write_scalar(
     w: FunctionWriter,
@@ -100,7 +65,7 @@ def write_scalar(
 ) -> Register:
     """The result of `op` in a register."""
     value = rule_of(type(op))(w, op, dtypes[0], result, operands)
-    return value if type(op) in _EXACT else rounded(w, value, result)
+    return value if op.is_exact else rounded(w, value, result)
 
 
 def rule_of(op: type[Op]) -> Rule:
@@ -115,7 +80,7 @@ def rule_of(op: type[Op]) -> Rule:
 def _function(
     w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
 ) -> Register:
-    if isinstance(op, _LARGE) and not isinstance(op, Sqrt | Rsqrt):
+    if op.cost >= POLYNOMIAL:  # long enough to be shared by a program that has many of them
         return w.routine(op.name, operands, FUNCTIONS[op.name])
     return FUNCTIONS[op.name](w, *operands)
 

@@ -20,7 +20,7 @@ from ...ops.bytes import (
     WriteBytes,
 )
 from ...ops.comparison import LessThan, NotEqual, Select
-from ...ops.literal import Literal, constant
+from ...ops.literal import constant, number_of
 from ...types import BOOL, I64, EnumType, TensorType, TupleType, Type, scalar
 from .layout import Layout, machine_type, reaches_cells
 
@@ -209,8 +209,8 @@ class Context:
 
 def literal_number(x: Value) -> int | None:
     """What a scalar literal says; None for all other values."""
-    op = x.op
-    return int(op.splat_value()) if isinstance(op, Literal) and not op.type.rank else None
+    number = number_of(x)
+    return int(number) if number is not None and not x.tensor.rank else None
 
 
 def start_context(

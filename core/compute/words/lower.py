@@ -12,7 +12,7 @@ Bodies must be closed, as each block is written by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ...errors import UnsupportedError
 from ...ir import Extern, Function, Instruction, Module, Op, Region, Value
@@ -45,7 +45,7 @@ from . import owned, passing, pointers
 from .context import NOTHING, Context, Program, results_named, start_context
 from .layout import reaches_cells
 
-Rule: TypeAlias = Callable[[Context, Instruction], Sequence[list[Value]]]
+Rule: TypeAlias = Callable[[Context, Instruction[Any]], Sequence[list[Value]]]
 """Writes an instruction anew; the leaves of each result."""
 
 MOST_VARIABLES = 1 << 30

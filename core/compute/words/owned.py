@@ -32,9 +32,8 @@ _RELEASED = "a box that was released by its last owner"
 # Boxes.
 
 
-def allocate_box(c: Context, at: Instruction) -> list[list[Value]]:
+def allocate_box(c: Context, at: Instruction[AllocateBox]) -> list[list[Value]]:
     op = at.op
-    assert isinstance(op, AllocateBox)
     box = c.allocate(_CONTENT + c.layout.extent(op.type).bytes, "heap")
     c.write(c.number(1), box)
     c.write(c.number(_BOX_MARK), box, 8)
@@ -91,9 +90,8 @@ def push(c: Context, at: Instruction) -> list[list[Value]]:
     return []
 
 
-def pop(c: Context, at: Instruction) -> list[list[Value]]:
+def pop(c: Context, at: Instruction[Pop]) -> list[list[Value]]:
     op = at.op
-    assert isinstance(op, Pop)
     stack = _existing(c, at.operands[0], "pop from")
     entry = c.read(stack)
     is_empty = c.b.emit(Equal(), entry, c.number(0))
@@ -136,9 +134,8 @@ def _existing(c: Context, value: Value, action: str) -> Value:
 # Enums.
 
 
-def enum_case(c: Context, at: Instruction) -> list[list[Value]]:
+def enum_case(c: Context, at: Instruction[EnumCase]) -> list[list[Value]]:
     op = at.op
-    assert isinstance(op, EnumCase)
     tag = case_number(c, op.type, op.case)
     if not at.operands and tag < FIRST_ADDRESS:
         return [[c.number(tag)]]
@@ -149,16 +146,16 @@ def enum_case(c: Context, at: Instruction) -> list[list[Value]]:
     return [[cell]]
 
 
-def is_case(c: Context, at: Instruction) -> list[list[Value]]:
+def is_case(c: Context, at: Instruction[IsCase]) -> list[list[Value]]:
     op, (value,) = at.op, at.operands
-    assert isinstance(op, IsCase) and isinstance(value.type, EnumType)
+    assert isinstance(value.type, EnumType)
     tag = case_number(c, value.type, op.case)
     return [[c.b.emit(Equal(), _tag(c, c.word(value)), c.number(tag))]]
 
 
-def payload(c: Context, at: Instruction) -> list[list[Value]]:
+def payload(c: Context, at: Instruction[Payload]) -> list[list[Value]]:
     op, (value,) = at.op, at.operands
-    assert isinstance(op, Payload) and isinstance(value.type, EnumType)
+    assert isinstance(value.type, EnumType)
     word = c.word(value)
     tag = c.number(case_number(c, value.type, op.case))
     is_cell = c.b.emit(NotEqual(), word, tag)

@@ -18,18 +18,16 @@ def aggregate(c: Context, at: Instruction) -> list[list[Value]]:
     return [c.all_leaves(at.operands)]
 
 
-def extract(c: Context, at: Instruction) -> list[list[Value]]:
+def extract(c: Context, at: Instruction[Extract]) -> list[list[Value]]:
     op, (x,) = at.op, at.operands
-    assert isinstance(op, Extract)
     if isinstance(x.type, TensorType):
         raise unsupported("extract from a tensor, which the pass expand writes out", at.location)
     found, _ = c.layout.slice_of(x.type, op.keys)
     return [c.leaves(x)[found]]
 
 
-def insert(c: Context, at: Instruction) -> list[list[Value]]:
+def insert(c: Context, at: Instruction[Insert]) -> list[list[Value]]:
     op, (element, x) = at.op, at.operands
-    assert isinstance(op, Insert)
     if isinstance(x.type, TensorType):
         raise unsupported("insert to a tensor, which the pass expand writes out", at.location)
     place, _ = c.layout.slice_of(x.type, op.keys)
@@ -42,9 +40,8 @@ def null(c: Context, at: Instruction) -> list[list[Value]]:
     return [[c.number(0)]]
 
 
-def undefined(c: Context, at: Instruction) -> list[list[Value]]:
+def undefined(c: Context, at: Instruction[Undefined]) -> list[list[Value]]:
     op = at.op
-    assert isinstance(op, Undefined)
     return [c.zeros(op.type)]
 
 
@@ -56,9 +53,8 @@ def trap(c: Context, at: Instruction) -> list[list[Value]]:
 # Calls.
 
 
-def apply(c: Context, at: Instruction) -> list[list[Value]]:
+def apply(c: Context, at: Instruction[Apply]) -> list[list[Value]]:
     op = at.op
-    assert isinstance(op, Apply)
     if c.program.module.functions[op.callee].body is None:
         _check_extern(c, at, op)
     flat = c.layout.flat(op.type)
@@ -73,9 +69,8 @@ def _check_extern(c: Context, at: Instruction, op: Apply) -> None:
         raise unsupported(f"a call of {written('@', op.callee)}, which has no body", at.location)
 
 
-def apply_value(c: Context, at: Instruction) -> list[list[Value]]:
+def apply_value(c: Context, at: Instruction[ApplyValue]) -> list[list[Value]]:
     op = at.op
-    assert isinstance(op, ApplyValue)
     function, *arguments = at.operands
     address = c.word(function)
     c.check(address, "call")

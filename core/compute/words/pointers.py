@@ -33,9 +33,8 @@ _HEAD = 16
 _HEAP_MARK = 0x6E6E6B69_68656170
 
 
-def allocate_stack(c: Context, at: Instruction) -> list[list[Value]]:
+def allocate_stack(c: Context, at: Instruction[AllocateStack]) -> list[list[Value]]:
     op = at.op
-    assert isinstance(op, AllocateStack)
     size = op.count * c.layout.extent(op.type).bytes
     if size > MOST_BYTES:
         c.stop("out of memory")
@@ -47,9 +46,8 @@ def allocate_stack(c: Context, at: Instruction) -> list[list[Value]]:
     return [[c.allocate(max(size, 1), owner)]]
 
 
-def allocate_heap(c: Context, at: Instruction) -> list[list[Value]]:
+def allocate_heap(c: Context, at: Instruction[AllocateHeap]) -> list[list[Value]]:
     op = at.op
-    assert isinstance(op, AllocateHeap)
     count = c.word(at.operands[0])
     size = c.layout.extent(op.type).bytes
     most = (MOST_BYTES - _HEAD) // max(size, 1)
@@ -112,9 +110,8 @@ def copy(c: Context, at: Instruction) -> list[list[Value]]:
     return []
 
 
-def element_pointer(c: Context, at: Instruction) -> list[list[Value]]:
+def element_pointer(c: Context, at: Instruction[ElementPointer]) -> list[list[Value]]:
     op = at.op
-    assert isinstance(op, ElementPointer)
     pointer, *indices = at.operands
     base, x = c.word(pointer), _pointee(pointer)
     start, address = 0, base
@@ -160,9 +157,8 @@ def cast(c: Context, at: Instruction) -> list[list[Value]]:
     return [[c.word(at.operands[0])]]
 
 
-def reference(c: Context, at: Instruction) -> list[list[Value]]:
+def reference(c: Context, at: Instruction[Reference]) -> list[list[Value]]:
     op = at.op
-    assert isinstance(op, Reference)
     if isinstance(op.type, PointerType):
         address = c.b.emit(AddressOf(op.symbol, c.layout.extent(op.type.pointee).bytes))
     else:

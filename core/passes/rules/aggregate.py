@@ -12,10 +12,9 @@ FURTHEST = 64
 """So many `insert` are looked through for an element: each of many looking through many would take their product."""
 
 
-def simplify_extract(b: Builder, instruction: Instruction) -> Value | None:
+def simplify_extract(b: Builder, instruction: Instruction[Extract]) -> Value | None:
     (x,) = instruction.operands
     op = instruction.op
-    assert isinstance(op, Extract)
     keys = op.keys
     steps = 0
     while keys:
@@ -46,10 +45,9 @@ def simplify_extract(b: Builder, instruction: Instruction) -> Value | None:
     return None if x is instruction.operands[0] else b.emit(Extract(keys), x)
 
 
-def simplify_aggregate(b: Builder, instruction: Instruction) -> Value | None:
+def simplify_aggregate(b: Builder, instruction: Instruction[Aggregate]) -> Value | None:
     """All elements of one value, in their order, make that value."""
     op, elements = instruction.op, instruction.operands
-    assert isinstance(op, Aggregate)
     sources: list[tuple[Value, tuple[int | str, ...]]] = []
     for key, element in zip(_keys(op.type), elements, strict=True):
         match element.op, element.producer:
@@ -66,20 +64,18 @@ def simplify_aggregate(b: Builder, instruction: Instruction) -> Value | None:
     return b.emit(Extract(keys), whole) if keys else whole
 
 
-def simplify_is_case(b: Builder, instruction: Instruction) -> Value | None:
+def simplify_is_case(b: Builder, instruction: Instruction[IsCase]) -> Value | None:
     (x,) = instruction.operands
     op = instruction.op
-    assert isinstance(op, IsCase)
     # whether ?a(…) is ?b is known
     if isinstance(x.op, EnumCase):
         return b.emit(splat(instruction.result.tensor, x.op.case == op.case))
     return None
 
 
-def simplify_payload(b: Builder, instruction: Instruction) -> Value | None:
+def simplify_payload(b: Builder, instruction: Instruction[Payload]) -> Value | None:
     (x,) = instruction.operands
     op = instruction.op
-    assert isinstance(op, Payload)
     # what ?a(…, xₖ, …) carries at k is xₖ
     if isinstance(x.op, EnumCase) and x.producer is not None and x.op.case == op.case:
         return x.producer.operands[op.index]

@@ -9,10 +9,9 @@ from ..rewrite import Laws
 from .patterns import made_by
 
 
-def simplify_cast(b: Builder, instruction: Instruction) -> Value | None:
+def simplify_cast(b: Builder, instruction: Instruction[DataTypeCast]) -> Value | None:
     (x,) = instruction.operands
     op = instruction.op
-    assert isinstance(op, DataTypeCast)
     # a cast to the same type is x
     if x.tensor.dtype == op.dtype:
         return x

@@ -130,10 +130,9 @@ def relax_power(b: Builder, instruction: Instruction) -> Value | None:
             return None
 
 
-def relax_reduce(b: Builder, instruction: Instruction) -> Value | None:
+def relax_reduce(b: Builder, instruction: Instruction[Reduce]) -> Value | None:
     (x,) = instruction.operands
     op = instruction.op
-    assert isinstance(op, Reduce)
     match x.op, inputs(x):
         # Σᵢ Σⱼ x = Σᵢⱼ x
         case Reduce(op.combinator, inner), (y,):

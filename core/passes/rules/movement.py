@@ -67,10 +67,9 @@ def simplify_broadcast(b: Builder, instruction: Instruction) -> Value | None:
     return None
 
 
-def simplify_reverse(b: Builder, instruction: Instruction) -> Value | None:
+def simplify_reverse(b: Builder, instruction: Instruction[Reverse]) -> Value | None:
     (x,) = instruction.operands
     op = instruction.op
-    assert isinstance(op, Reverse)
     axes = {axis for axis in op.axes if x.tensor.shape[axis] > 1}
     match x.op, inputs(x):
         # reversing twice along an axis is not reversing it
@@ -131,10 +130,9 @@ def _slice_of_padded(b: Builder, x: Value, low: Sequence[int], ranges: list[rang
     return None
 
 
-def simplify_pad(b: Builder, instruction: Instruction) -> Value | None:
+def simplify_pad(b: Builder, instruction: Instruction[Pad]) -> Value | None:
     x, value = instruction.operands
     op = instruction.op
-    assert isinstance(op, Pad)
     # padding by nothing is x
     if instruction.result.tensor.shape == x.tensor.shape:
         return x
@@ -148,9 +146,8 @@ def simplify_pad(b: Builder, instruction: Instruction) -> Value | None:
             return None
 
 
-def simplify_concatenate(b: Builder, instruction: Instruction) -> Value | None:
+def simplify_concatenate(b: Builder, instruction: Instruction[Concatenate]) -> Value | None:
     op, parts = instruction.op, instruction.operands
-    assert isinstance(op, Concatenate)
     # empty parts add nothing
     kept = [part for part in parts if part.tensor.shape[op.axis]]
     if len(kept) < 2:

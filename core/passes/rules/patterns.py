@@ -6,7 +6,8 @@ import math
 from typing import TypeAlias
 
 from ...ir import Builder, Op, Value
-from ...ops import Broadcast, Literal, splat
+from ...ops import Broadcast, splat
+from ...ops.literal import number_of
 from ...types import DType, TensorType
 
 Number: TypeAlias = int | float | bool
@@ -27,10 +28,7 @@ def made_by(x: Value, op_class: type[Op]) -> tuple[Value, ...] | None:
 
 def number(x: Value) -> Number | None:
     """The number that every element of `x` is known to be."""
-    op = x.producer.op if x.producer is not None else None
-    if op.__class__ is not Literal or not isinstance(op, Literal):  # the first half is quicker
-        return None
-    value: Number | None = op.splat_value()
+    value: Number | None = number_of(x)
     return value
 
 

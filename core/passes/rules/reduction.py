@@ -17,10 +17,9 @@ _IDEMPOTENT = (Combinator.MIN, Combinator.MAX, Combinator.AND, Combinator.OR)
 """x ∘ x = x."""
 
 
-def simplify_reduce(b: Builder, instruction: Instruction) -> Value | None:
+def simplify_reduce(b: Builder, instruction: Instruction[Reduce]) -> Value | None:
     (x,) = instruction.operands
     op, result = instruction.op, instruction.result.tensor
-    assert isinstance(op, Reduce)
     shape = x.tensor.shape
     # over no axes: x
     if not op.axes:
@@ -45,19 +44,17 @@ def simplify_reduce(b: Builder, instruction: Instruction) -> Value | None:
             return None
 
 
-def simplify_scan(b: Builder, instruction: Instruction) -> Value | None:
+def simplify_scan(b: Builder, instruction: Instruction[Scan]) -> Value | None:
     (x,) = instruction.operands
     op = instruction.op
-    assert isinstance(op, Scan)
     # along an axis of one element: x
     return x if x.tensor.shape[op.axis] == 1 and not op.exclusive else None
 
 
-def sum_of_equals(b: Builder, instruction: Instruction) -> Value | None:
+def sum_of_equals(b: Builder, instruction: Instruction[Reduce]) -> Value | None:
     """n · x for the sum of n elements that are all the same x; None where the element type has no such n."""
     (x,) = instruction.operands
     op, result = instruction.op, instruction.result.tensor
-    assert isinstance(op, Reduce)
     source = _repeated(x, op.axes) if op.combinator is Combinator.ADD else None
     if source is None:
         return None

@@ -7,10 +7,9 @@ from ...ops import ShapeQuery
 from ..rewrite import Laws
 
 
-def answer(b: Builder, instruction: Instruction) -> Value | None:
+def answer(b: Builder, instruction: Instruction[ShapeQuery]) -> Value | None:
     (x,) = instruction.operands
     op = instruction.op
-    assert isinstance(op, ShapeQuery)
     # rank, shape and unitCount of x are literals
     return b.emit(op.answer(x.tensor))
 

@@ -31,14 +31,14 @@ def cost_of(body: str, parameters: str, result: str, more: str = "") -> Cost:
     [
         ("add %x: <5 x f32>, %x: <5 x f32>", "%x: <5 x f32>", "<5 x f32>", 5, 60),
         ("add %x: <5 x f32>, %s: f32", "%x: <5 x f32>; %s: f32", "<5 x f32>", 5, 44),
-        ("divide %x: f64, %x: f64", "%x: f64", "f64", 4, 24),
-        ("tanh %x: <5 x f32>", "%x: <5 x f32>", "<5 x f32>", 80, 40),
+        ("divide %x: f64, %x: f64", "%x: f64", "f64", 5, 24),
+        ("tanh %x: <5 x f32>", "%x: <5 x f32>", "<5 x f32>", 75, 40),
         ("transpose %x: <2 x 3 x f32>", "%x: <2 x 3 x f32>", "<3 x 2 x f32>", 0, 48),
         ("shapeCast %x: <2 x 3 x f32> to 6", "%x: <2 x 3 x f32>", "<6 x f32>", 0, 0),
         ("slice %x: <9 x f32> from 2 upto 4", "%x: <9 x f32>", "<2 x f32>", 0, 16),
         ("broadcast %x: f32 to 5", "%x: f32", "<5 x f32>", 0, 24),
         ("reduce %x: <5 x 3 x f32> by add along 0", "%x: <5 x 3 x f32>", "<3 x f32>", 15, 72),
-        ("reduce %x: <5 x 3 x f32> by divide along 0", "%x: <5 x 3 x f32>", "<3 x f32>", 60, 72),
+        ("reduce %x: <5 x 3 x f32> by divide along 0", "%x: <5 x 3 x f32>", "<3 x f32>", 75, 72),
         ("dot %x: <2 x 3 x f32>, %y: <3 x 4 x f32>", "%x: <2 x 3 x f32>; %y: <3 x 4 x f32>",
          "<2 x 4 x f32>", 2 * 24, 104),
         ("dot %x: <7 x 2 x 3 x f32>, %y: <3 x f32>", "%x: <7 x 2 x 3 x f32>; %y: <3 x f32>",
@@ -93,7 +93,7 @@ def test_a_while_asks_once_more_than_it_runs() -> None:
         yield %v: f32
     }
     return %y: f32"""
-    assert str(cost_of(body, "%x: f32", "f32").flops) == "2 + 18n"
+    assert str(cost_of(body, "%x: f32", "f32").flops) == "2 + 17n"
 
 
 def test_of_a_choice_the_dearer_branch_counts() -> None:
@@ -108,7 +108,7 @@ def test_of_a_choice_the_dearer_branch_counts() -> None:
         yield %v: f32
     }
     return %y: f32"""
-    assert cost_of(body, "%x: f32; %c: bool", "f32").flops == Count((16,))
+    assert cost_of(body, "%x: f32; %c: bool", "f32").flops == Count((15,))
 
 
 def test_calls_cost_what_they_call_and_recursions_are_not_known() -> None:
@@ -152,10 +152,10 @@ func @outside: (f32) -> f32
     costs = Costs(parse_module(text))
     flops = {name: str(costs.of(name).flops) for name in costs.module.functions}
     assert flops == {
-        "g": "16", "f": "32", "even": "17n", "odd": "17n", "user": "1 + 17n", "outside": "0",
+        "g": "15", "f": "30", "even": "16n", "odd": "16n", "user": "1 + 16n", "outside": "0",
     }  # fmt: skip
     assert costs.of("user").unknown == {"@outside"} and not costs.of("f").unknown
-    assert str(costs.total(["f", "user"]).flops) == "33 + 17n"
+    assert str(costs.total(["f", "user"]).flops) == "31 + 16n"
 
 
 def test_blocks_in_cycles_are_not_known_either() -> None:
@@ -175,7 +175,7 @@ def test_blocks_in_cycles_are_not_known_either() -> None:
 'lost:
     %z = tan %x: f32
     return %z: f32"""
-    assert str(cost_of(body, "%x: f32; %c: bool", "f32").flops) == "4 + 16n + n²"
+    assert str(cost_of(body, "%x: f32; %c: bool", "f32").flops) == "5 + 15n + n²"
 
 
 def test_depth_is_no_limit() -> None:

@@ -13,7 +13,7 @@ from nnkit.core import ops
 from nnkit.core.autodiff.rules import jvp_of, vjp_of
 from nnkit.core.errors import DifferentiationError, InternalError
 from nnkit.core.evaluate import evaluate
-from nnkit.core.ir import Builder, Emitter, Module, Op, Value, finish_function
+from nnkit.core.ir import Builder, Emitter, Module, Op, Pure, Value, finish_function
 from nnkit.core.types import BOOL, F64, I32, Array, TensorType, scalar
 
 from .building import tensor
@@ -176,7 +176,7 @@ def test_an_op_without_derivative_says_why() -> None:
 
 
 @dataclass(frozen=True)
-class Wrong(Op):
+class Wrong(Pure):
     """An op whose rule gives a cotangent of another type than the operand's."""
 
     name: ClassVar[str] = "wrong"

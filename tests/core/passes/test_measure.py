@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from nnkit.core.analysis import Analyses
-from nnkit.core.analysis.work import weight
 from nnkit.core.ir import Builder, Instruction, Module, Region, Value
 from nnkit.core.ir.surgery import walk
 from nnkit.core.ops import (
@@ -87,7 +86,7 @@ def work(instruction: Instruction) -> int:
     if isinstance(op, Reduce):
         return 3 * (made + size(operands[0].type))
     if isinstance(op, Elementwise) and not isinstance(op, Negate | Abs | Not):
-        return made * (3 * max(weight(op), 1) + isinstance(op, Multiply))
+        return made * (3 * max(op.cost, 1) + isinstance(op, Multiply))
     return made
 
 

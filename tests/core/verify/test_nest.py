@@ -12,9 +12,9 @@ from nnkit.core.ir import (
 )
 from nnkit.core.ir.placement import Place, Placement, arena, output
 from nnkit.core.ops import (
-    Broadcast,
     Reduce,
     Yield,
+    constant,
 )
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.ops.nest import Access, Loaded, Nest, Output
@@ -59,7 +59,7 @@ def test_rule_27_bodies_are_scalar() -> None:
     def wide(b: Builder) -> None:
         b.argument(scalar(I64), "d0")
         v = b.argument(S, "v")
-        b.emit(Broadcast((2,)), v)
+        constant(b, TensorType((2,), F64), 1)
         b.emit_many(Yield(), [v])
 
     def endless(b: Builder) -> None:
@@ -71,7 +71,7 @@ def test_rule_27_bodies_are_scalar() -> None:
         b.argument(S, "v")
 
     assert "reduce cannot stand in the body of a nest" in found(with_nest(PLAIN, reducing))
-    assert "broadcast makes more than a scalar in the body" in found(with_nest(PLAIN, wide))
+    assert "literal makes more than a scalar in the body" in found(with_nest(PLAIN, wide))
     assert "the body of a nest ends with yield" in "".join(violations(with_nest(PLAIN, endless)))
     assert "the body yields (i64); the outputs hold (f32)" in found(with_nest(PLAIN, wrong))
     assert "a nest writes nothing" in "".join(

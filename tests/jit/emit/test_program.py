@@ -18,7 +18,7 @@ from nnkit.core.ir.builder import Builder, start_function
 from nnkit.core.ir.graph import Instruction, Value
 from nnkit.core.ir.module import Function, Module, Stage
 from nnkit.core.ir.placement import output
-from nnkit.core.ops import ALL
+from nnkit.core.ops import ALL, PROGRAM
 from nnkit.core.ops.arithmetic import Add
 from nnkit.core.ops.builtin import Builtin
 from nnkit.core.ops.combinator import Combinator
@@ -36,8 +36,9 @@ from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule.ops import Loops
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
+from nnkit.core.text.operations import OPS
 from nnkit.core.types import BF16, F16, F32, Array, DType, TensorType
-from nnkit.jit.emit.program import INLINE_BYTES
+from nnkit.jit.emit.program import INLINE_BYTES, WRITERS
 from tests.programs import Program, programs
 
 from .running import agree, expected, finish, run, sample, scheduled, tolerance
@@ -52,6 +53,11 @@ UNSTABLE = (Lgamma, Digamma, Trigamma)
 """Functions with zeros and poles where the error is not relative; their own tests know how to compare."""
 
 SEEDS = st.integers(0, 100)
+
+
+def test_the_ops_of_the_last_stage_are_those_that_are_written() -> None:
+    late = {op for op in (*ALL, *PROGRAM, *OPS.values()) if Stage.SCHEDULE in op.stages}
+    assert late == {*WRITERS, Loops}
 
 
 def scheduled_entry(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -33,9 +35,23 @@ from nnkit.core.ops.scan import Scan
 from nnkit.core.ops.special import Digamma, Lgamma, Trigamma
 from nnkit.core.ops.transcendental import FloatFunction
 from nnkit.core.ops.window import ReduceWindow
-from nnkit.core.types import BOOL, F16, F64, I8, I16, I32, I64, Array, DType, TensorType, scalar
+from nnkit.core.types import (
+    BOOL,
+    F16,
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    Array,
+    DType,
+    TensorType,
+    scalar,
+)
+from nnkit.jit.emit.elements import register_type
 from nnkit.jit.emit.scalar import rule_of, write_scalar
-from nnkit.jit.emit.writer import ModuleWriter
+from nnkit.jit.emit.writer import ModuleWriter, Parameter
 from tests.core.ops.catalogue import SAMPLES
 from tests.core.ops.samples import Sample
 from tests.nearest import FORMATS, all_nearest, operands
@@ -135,6 +151,26 @@ def test_every_elementwise_op_has_a_rule() -> None:
     assert all(callable(rule_of(op)) for op in (*ELEMENTWISE, DataTypeCast, Reinterpret))
     with pytest.raises(InternalError, match="dot cannot stand in the body of a nest"):
         rule_of(Dot)
+
+
+@pytest.mark.parametrize("dtype", [F32, F64, I64], ids=str)
+@pytest.mark.parametrize("op_class", ELEMENTWISE, ids=lambda op: op.name)
+def test_costs_are_near_the_instructions_that_are_written(
+    op_class: type[Elementwise], dtype: DType
+) -> None:
+    """Within a factor of 12: of long code several instructions go at a time, and LLVM joins the 11 of max."""
+    if dtype.kind not in op_class.accepts:
+        return
+    op = op_class()
+    dtypes = [dtype] * op.syntax.count("{")
+    if op_class is Select:
+        dtypes[-1] = BOOL
+    result = op.infer(*map(scalar, dtypes)).dtype
+    parameters = [Parameter(register_type(operand)) for operand in dtypes]
+    w = ModuleWriter().function("f", parameters, register_type(result))
+    write_scalar(w, op, dtypes, result, w.parameters)
+    written = sum(5 if re.search(r"[fsu](div|rem) |sqrt", line) else 1 for line in w.lines)
+    assert 0.5 * op.cost <= written <= 12 * op.cost
 
 
 OF_ONE_TYPE = [

@@ -1,0 +1,198 @@
+"""Laws of what ops state about themselves (docs/decisions/0027), over all samples, both ways where that can be.
+
+1. A class that leaves out a fact without a default cannot be made.
+2. What has no effect gives the same result twice, and leaves its operands alone.
+3. What commutes gives the same bits when its operands are swapped, and no other elementwise function does.
+4. What is exact gives numbers of f16 for numbers of f16, and nothing else does.
+5. Only what can fail does, and it does.
+6. What is a view gives its first operand, in another shape, and nothing else does.  What is moved gives elements
+   of its operands.  Neither computes or moves more than its operands and results have.
+7. Constants have no operands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from nnkit.core.errors import NNKitError
+from nnkit.core.evaluate import evaluate_instruction
+from nnkit.core.ir import Builder, Effect, Instruction, Op
+from nnkit.core.ops import ALL, PROGRAM, Elementwise
+from nnkit.core.stage import Stage
+from nnkit.core.types import Array, TensorType, tensor_bytes
+
+from .catalogue import SAMPLES
+from .samples import SPECIAL, Sample
+
+OPS = list(dict.fromkeys(type(sample.op) for sample in SAMPLES))
+"""Every op of `ALL`, by the law that each has samples."""
+
+SEEDS = range(4)
+
+
+def samples_of(op: type[Op]) -> list[Sample]:
+    return [sample for sample in SAMPLES if type(sample.op) is op]
+
+
+def instruction_of(sample: Sample) -> Instruction:
+    b = Builder()
+    b.emit(sample.op, *map(b.argument, sample.types))
+    return b.block.instructions[0]
+
+
+def evaluated(sample: Sample, operands: Sequence[Array]) -> Array:
+    with np.errstate(all="ignore"):
+        return np.asarray(evaluate_instruction(instruction_of(sample), list(operands))[0])
+
+
+def hostile(type: TensorType, seed: int) -> Array:
+    """Numbers that are often too large, too small or none, the ends of the type among them."""
+    dtype, rng = type.dtype, np.random.default_rng(seed)
+    if dtype.is_integer:
+        info = np.iinfo(dtype.numpy)
+        pool = np.array([-1, 0, 1, 2, 100, info.min, info.max], dtype.numpy)
+    else:
+        pool = (
+            np.array([False, True]) if dtype.kind == "boolean" else dtype.round(np.array(SPECIAL))
+        )
+    return rng.choice(pool, type.shape).astype(pool.dtype)
+
+
+def same(x: Array, y: Array) -> bool:
+    """Whether all bits are equal, those of NaNs aside."""
+    if x.shape != y.shape or x.dtype != y.dtype:
+        return False
+    equal = np.array_equal(x, y, equal_nan=x.dtype.kind == "f")
+    return (
+        equal and np.array_equal(np.signbit(x), np.signbit(y), equal_nan=False)
+        if x.dtype.kind == "f"
+        else equal
+    )
+
+
+def test_an_op_that_leaves_out_a_fact_cannot_be_imported() -> None:
+    with pytest.raises(TypeError, match=r"op 'quiet' \(.*Quiet\) does not state: effect"):
+
+        class Quiet(Op):
+            name: ClassVar[str] = "quiet"
+
+    with pytest.raises(TypeError, match=r"op 'free' \(.*Free\) does not state: cost"):
+
+        class Free(Elementwise):
+            name: ClassVar[str] = "free"
+
+    class Form(Op):
+        """Without an opcode nothing has to be said."""
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_what_has_no_effect_gives_the_same_twice(op: type[Op]) -> None:
+    for sample in samples_of(op):
+        operands = sample.operands()
+        before = [x.copy() for x in operands]
+        first, second = evaluated(sample, operands), evaluated(sample, operands)
+        assert op.effect is Effect.NONE and first.tobytes() == second.tobytes()
+        assert all(x.tobytes() == y.tobytes() for x, y in zip(before, operands, strict=True))
+
+
+def test_the_first_stage_has_the_ops_of_programs() -> None:
+    assert all(Stage.RAW in op.stages for op in (*ALL, *PROGRAM))
+
+
+def pairs(sample: Sample) -> Iterator[tuple[Array, Array]]:
+    """Operands that may change places, hostile ones among them."""
+    if len(sample.types) == 2 and sample.types[0] == sample.types[1]:
+        given = [sample.operands()]
+        given += ([hostile(t, 2 * n + k) for k, t in enumerate(sample.types)] for n in SEEDS)
+        yield from ((x, y) for x, y in given)
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_only_what_commutes_is_the_same_when_swapped(op: type[Op]) -> None:
+    found = [
+        same(evaluated(sample, (x, y)), evaluated(sample, (y, x)))
+        for sample in samples_of(op)
+        if op.commutes or issubclass(op, Elementwise)
+        for x, y in pairs(sample)
+    ]
+    assert (bool(found) and all(found)) == op.commutes
+
+
+def half(sample: Sample, count: int | None) -> Iterator[list[Array]]:
+    """All numbers of f16 as f32, or so many of them, for each operand; shuffled for all but the first."""
+    numbers = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    rng = np.random.default_rng(0)
+    for _ in SEEDS:
+        rows = [numbers, *(rng.permutation(numbers) for _ in sample.types[1:])]
+        chosen = slice(None) if count is None else rng.integers(0, len(numbers), count)
+        yield [
+            rng.random(row[chosen].shape) < 0.5 if type.dtype.kind == "boolean" else row[chosen]
+            for row, type in zip(rows, sample.types, strict=True)
+        ]
+
+
+@pytest.mark.parametrize(
+    "op", [op for op in OPS if issubclass(op, Elementwise)], ids=lambda op: op.name
+)
+def test_only_what_is_exact_gives_numbers_of_f16(op: type[Op]) -> None:
+    sample = samples_of(op)[0]
+    if sample.types[0].dtype.is_integer:
+        return
+    found = list[bool]()
+    for operands in half(sample, None if op.is_exact else 500):
+        with np.errstate(all="ignore"):
+            wide = np.asarray(sample.op.evaluate(*operands))
+            found.append(
+                same(wide, wide.astype(np.float16).astype(wide.dtype))
+                if wide.dtype.kind == "f"
+                else True
+            )
+    assert all(found) == op.is_exact
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_only_what_can_fail_does(op: type[Op]) -> None:
+    for sample in samples_of(op):
+        failures = 0
+        for seed in SEEDS:
+            try:
+                evaluated(sample, [hostile(type, seed) for type in sample.types])
+            except NNKitError:
+                failures += 1
+        has_elements = all(type.size for type in sample.types)
+        assert bool(failures) == (sample.op.can_fail() and has_elements)
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_views_and_what_is_moved(op: type[Op]) -> None:
+    views = list[bool]()
+    for sample in samples_of(op):
+        operands = (
+            [hostile(t, k) for k, t in enumerate(sample.types)]
+            if op.is_moved
+            else sample.operands()
+        )
+        result = evaluated(sample, operands)
+        views.append(bool(operands) and same(result.ravel(), operands[0].ravel()))
+        if op.is_moved:
+            assert {*result.ravel().tobytes()} <= {*b"".join(x.tobytes() for x in operands)}
+        instruction = instruction_of(sample)
+        most = sum(tensor_bytes(x.type) for x in (*instruction.operands, *instruction.results))
+        assert 0 <= instruction.op.bytes_moved(instruction) <= most
+        assert (
+            not op.is_view
+            or instruction.op.bytes_moved(instruction) == instruction.op.flops(instruction) == 0
+        )
+    assert all(views) == op.is_view
+
+
+@pytest.mark.parametrize("op", [*ALL, *PROGRAM], ids=lambda op: op.name)
+def test_constants_have_no_operands(op: type[Op]) -> None:
+    attributes = {name for base in op.__mro__ for name in vars(base).get("__annotations__", {})}
+    operands = {*re.findall(r"{(\w+)\*?}", op.syntax)} - attributes
+    assert not (op.is_constant and operands)
