@@ -6,8 +6,8 @@
 | tuple, struct, array | a tuple |
 | enum | `EnumValue` |
 | function | `FunctionValue` |
-| pointer, box, stack | objects of `memory` |
-| null, and what is opaque | None |
+| pointer, box, stack | an address in `memory`, a Python int; null is 0 |
+| function or opaque value that is none | None |
 """
 
 from __future__ import annotations
@@ -19,7 +19,19 @@ import numpy as np
 
 from ..errors import TrapError
 from ..ops.enums import default_cases
-from ..types import ArrayType, EnumType, StructType, TensorType, TupleType, Type, parts_of, written
+from ..types import (
+    ArrayType,
+    BoxType,
+    EnumType,
+    PointerType,
+    StackType,
+    StructType,
+    TensorType,
+    TupleType,
+    Type,
+    parts_of,
+    written,
+)
 
 MOST_PARTS = 1 << 24
 """A value made of more tensors than this would not fit into memory."""
@@ -77,6 +89,13 @@ def rounded(type: Type, data: Any) -> Any:
     return np.asarray(type.dtype.round(data), order="C")
 
 
+def called(function: FunctionValue | None) -> str:
+    """The name of a function that is called.  Raises: TrapError when it is none."""
+    if function is None:
+        raise TrapError("call null")
+    return function.name
+
+
 def undefined(type: Type) -> Any:
     """The value that `undefined` means, and that memory holds at first.
 
@@ -126,5 +145,7 @@ def _default(type: Type, elements: list[Any], cases: dict[str, str]) -> Any:
             return tuple(elements) * count
         case EnumType(name):
             return EnumValue(cases[name], tuple(elements))
+        case PointerType() | BoxType() | StackType():
+            return 0
         case _:
             return None

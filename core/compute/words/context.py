@@ -36,10 +36,6 @@ class Program:
     layout: Layout = field(default_factory=Layout)
     numbers: dict[Type, int] = field(default_factory=dict[Type, int])
     """Of the types that stand on stacks."""
-    defaults: dict[str, str] = field(default_factory=dict[str, str])
-    """The case that `undefined` means, for each enum that has one."""
-    judged: set[str] = field(default_factory=set[str])
-    """The enums that `defaults` has been filled for."""
 
     def __post_init__(self) -> None:
         variables = [variable.type for variable in self.module.variables.values()]

@@ -9,22 +9,14 @@ Heap memory has a head of 16 bytes before it: a mark, by which `deallocate` know
 from __future__ import annotations
 
 from ...ir import Instruction, Value
-from ...ops.aggregate import positions_of
 from ...ops.arithmetic import Add
 from ...ops.bytes import FIRST_ADDRESS, OUTSIDE, AddressOf, FunctionAddress, MoveBytes
 from ...ops.comparison import And, Equal, GreaterThan, GreaterThanOrEqual, LessThan
-from ...ops.memory import (
-    AllocateHeap,
-    AllocateStack,
-    ElementPointer,
-    pointee_at,
-)
+from ...ops.memory import AllocateHeap, AllocateStack, ElementPointer
 from ...ops.reference import Reference
-from ...types import ArrayType, PointerType, TensorType, Type
+from ...types import PointerType, Type
 from .context import Context, literal_number
-
-MOST_BYTES = 1 << 46
-"""More than any machine gives."""
+from .layout import MOST_BYTES
 
 ON_STACK = 1024
 """A piece of memory up to this size lies on the stack of the function that allocates it."""
@@ -116,26 +108,17 @@ def element_pointer(c: Context, at: Instruction) -> list[list[Value]]:
     op = at.op
     assert isinstance(op, ElementPointer)
     pointer, *indices = at.operands
-    base, x = c.word(pointer), _pointee(pointer)
-    start, address = 0, base
+    start, strides = c.layout.path(_pointee(pointer), op.keys)
+    address = base = c.word(pointer)
     inside: Value | None = None
-    numbers = iter(indices)
-    for key in op.keys:
-        if key is not None:
-            (position,) = positions_of(x, (key,))
-            distance, x = c.layout.offset(x, position)
-            start += distance
-            continue
-        index = c.word(next(numbers))
-        extent = _extent(x)
-        x = pointee_at(x, None)
+    for index, (count, size) in zip(map(c.word, indices), strides, strict=True):
         is_in = c.b.emit(
             And(),
             c.b.emit(GreaterThanOrEqual(), index, c.number(0)),
-            c.b.emit(LessThan(), index, c.number(extent)),
+            c.b.emit(LessThan(), index, c.number(count)),
         )
         inside = is_in if inside is None else c.b.emit(And(), inside, is_in)
-        address = c.b.emit(Add(), address, c.scaled(index, c.layout.extent(x).bytes))
+        address = c.b.emit(Add(), address, c.scaled(index, size))
     if inside is None:
         return [[c.moved(base, start)]]
     found = c.select(inside, c.add(address, start), c.number(OUTSIDE))
@@ -176,10 +159,6 @@ def _from_null(c: Context, base: Value, moved: Value) -> Value:
     if c.is_valid(base):
         return moved
     return c.select(c.leads_nowhere(base), base, moved)
-
-
-def _extent(x: Type) -> int:
-    return x.count if isinstance(x, ArrayType) else x.shape[0] if isinstance(x, TensorType) else 0
 
 
 def _pointee(pointer: Value) -> Type:
