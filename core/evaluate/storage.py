@@ -1,4 +1,4 @@
-"""What instructions do with memory: those of programs as they are written, and those on bytes that they are lowered to."""
+"""What instructions do with memory: those of programs as they are written, and those that these are lowered to."""
 
 from __future__ import annotations
 
