@@ -16,7 +16,7 @@ from ..errors import VerifyError
 from ..ir import Module
 from ..types import written
 from .arguments import convert
-from .data import EnumValue, FunctionValue, undefined
+from .data import EnumValue, FunctionValue, flatten, undefined, unflatten
 from .machine import Machine
 from .memory import Memory
 from .pure import evaluate_instruction, evaluate_region
@@ -53,5 +53,5 @@ def evaluate(
 
 __all__ = [
     "EnumValue", "FunctionValue", "Memory", "evaluate", "evaluate_instruction", "evaluate_region",
-    "undefined",
+    "flatten", "undefined", "unflatten",
 ]  # fmt: skip

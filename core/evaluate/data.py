@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -29,6 +30,7 @@ from ..types import (
     TensorType,
     TupleType,
     Type,
+    elements_of,
     parts_of,
     written,
 )
@@ -87,6 +89,37 @@ def rounded(type: Type, data: Any) -> Any:
         return data
     # row-major, as the order in which NumPy sums follows the layout in memory
     return np.asarray(type.dtype.round(data), order="C")
+
+
+def flatten(type: Type, value: Any) -> Iterator[Any]:
+    """The leaves that a value is made of, in order."""
+    pending = [(type, value)]
+    while pending:
+        current, data = pending.pop()
+        elements = elements_of(current)
+        if elements is None:
+            yield data
+        else:
+            pending.extend(reversed(list(zip(elements, data, strict=True))))
+
+
+def unflatten(type: Type, leaves: Iterator[Any]) -> Any:
+    """The value that is made of these leaves, in order; aggregates may be nested deeply."""
+    done: list[Any] = []
+    pending: list[Type | int] = [type]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, int):  # the last so many belong together
+            first = len(done) - current
+            done[first:] = [tuple(done[first:])]
+            continue
+        elements = elements_of(current)
+        if elements is None:
+            done.append(next(leaves))
+        else:
+            pending.append(len(elements))
+            pending.extend(reversed(elements))
+    return done[0]
 
 
 def called(function: FunctionValue | None) -> str:

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -30,7 +29,7 @@ from ..types import (
     Type,
     elements_of,
 )
-from .data import EnumValue, FunctionValue, undefined
+from .data import EnumValue, FunctionValue, flatten, undefined, unflatten
 
 HEAP = "heap memory"
 STACK = "stack memory"
@@ -120,7 +119,7 @@ class Memory:
         if leaves is None:
             return self._read(type, data, first)
         values = [self._read(leaf, data, first + at) for at, leaf in leaves]
-        return _assembled(type, iter(values))
+        return unflatten(type, iter(values))
 
     def write(self, type: Type, value: Any, address: int) -> None:
         """Put a value of `type` there.  Raises: TrapError."""
@@ -129,7 +128,7 @@ class Memory:
         if leaves is None:
             self._write(type, value, data, first)
             return
-        for (at, leaf), part in zip(leaves, _parts(type, value), strict=True):
+        for (at, leaf), part in zip(leaves, flatten(type, value), strict=True):
             self._write(leaf, part, data, first + at)
 
     def move(self, source: int, target: int, count: int) -> None:
@@ -209,34 +208,3 @@ def moved(address: int, distance: int) -> int:
     if address < FIRST_ADDRESS:
         return address
     return (address + distance + (1 << 63)) % (1 << 64) - (1 << 63)
-
-
-def _assembled(type: Type, leaves: Iterator[Any]) -> Any:
-    """The value that is made of these leaves, in order; aggregates may be nested deeply."""
-    done: list[Any] = []
-    pending: list[Type | int] = [type]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, int):  # the last so many belong together
-            first = len(done) - current
-            done[first:] = [tuple(done[first:])]
-            continue
-        elements = elements_of(current)
-        if elements is None:
-            done.append(next(leaves))
-        else:
-            pending.append(len(elements))
-            pending.extend(reversed(elements))
-    return done[0]
-
-
-def _parts(type: Type, value: Any) -> Iterator[Any]:
-    """The leaves that a value is made of, in order."""
-    pending = [(type, value)]
-    while pending:
-        current, data = pending.pop()
-        elements = elements_of(current)
-        if elements is None:
-            yield data
-        else:
-            pending.extend(reversed(list(zip(elements, data, strict=True))))
