@@ -122,7 +122,7 @@ def element_pointer(c: Context, at: Instruction) -> list[list[Value]]:
     if inside is None:
         return [[c.moved(base, start)]]
     found = c.select(inside, c.add(address, start), c.number(OUTSIDE))
-    return [[_from_null(c, base, found)]]
+    return [[c.unless_nowhere(base, found)]]
 
 
 def offset(c: Context, at: Instruction) -> list[list[Value]]:
@@ -135,7 +135,7 @@ def offset(c: Context, at: Instruction) -> list[list[Value]]:
     moved = c.b.emit(Add(), base, distance)
     if c.is_valid(base):
         c.valid.add(moved)
-    return [[_from_null(c, base, moved)]]
+    return [[c.unless_nowhere(base, moved)]]
 
 
 def cast(c: Context, at: Instruction) -> list[list[Value]]:
@@ -152,13 +152,6 @@ def reference(c: Context, at: Instruction) -> list[list[Value]]:
         address = c.b.emit(FunctionAddress(op.symbol, c.layout.flat(op.type)))
     c.valid.add(address)
     return [[address]]
-
-
-def _from_null(c: Context, base: Value, moved: Value) -> Value:
-    """`moved`, or `base` where that leads nowhere already."""
-    if c.is_valid(base):
-        return moved
-    return c.select(c.leads_nowhere(base), base, moved)
 
 
 def _pointee(pointer: Value) -> Type:
