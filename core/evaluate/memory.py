@@ -47,7 +47,7 @@ _LaidOut: TypeAlias = tuple[int, list[tuple[int, Type]] | None]
 class Allocation:
     """`size` bytes, which come to be when they are first used; `gone` says why they are there no more.
 
-    `owners` are those of a box, `entries` the values on a stack.
+    `owners` are those of a box.
     """
 
     kind: str
@@ -56,7 +56,6 @@ class Allocation:
     gone: str = ""
     bytes: Array | None = None
     owners: int = 1
-    entries: list[tuple[Type, Any]] = field(default_factory=list[tuple[Type, Any]])
 
     def give_back(self, why: str) -> None:
         """Leave no bytes there."""
@@ -76,6 +75,10 @@ class Memory:
     held: dict[int, tuple[Type, Any]] = field(default_factory=dict[int, tuple[Type, Any]])
     """The values that have no bytes, by the addresses that stand for them."""
     functions: dict[str, int] = field(default_factory=dict[str, int])
+    entries: dict[int, list[tuple[Type, Any]]] = field(
+        default_factory=dict[int, list[tuple[Type, Any]]]
+    )
+    """The values on each stack, by its address."""
     laid_out: dict[int, tuple[Type, _LaidOut]] = field(
         default_factory=dict[int, tuple[Type, _LaidOut]]
     )

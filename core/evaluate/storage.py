@@ -167,16 +167,20 @@ def _existing(machine: Machine, kind: str, address: int, verb: str) -> Allocatio
 
 
 def _create_stack(op: CreateStack, machine: Machine, at: Instruction) -> Sequence[Any]:
-    return (machine.memory.allocate(VALUES, 0).address,)
+    stack = machine.memory.allocate(VALUES, 0).address
+    machine.memory.entries[stack] = []
+    return (stack,)
 
 
 def _push(op: Push, machine: Machine, at: Instruction, value: Any, stack: int) -> Sequence[Any]:
-    _existing(machine, VALUES, stack, "push to").entries.append((at.operands[0].type, value))
+    _existing(machine, VALUES, stack, "push to")
+    machine.memory.entries[stack].append((at.operands[0].type, value))
     return ()
 
 
 def _pop(op: Pop, machine: Machine, at: Instruction, stack: int) -> Sequence[Any]:
-    entries = _existing(machine, VALUES, stack, "pop from").entries
+    _existing(machine, VALUES, stack, "pop from")
+    entries = machine.memory.entries[stack]
     if not entries:
         raise TrapError(f"pop {op.type} from an empty stack")
     type, value = entries.pop()
@@ -188,9 +192,8 @@ def _pop(op: Pop, machine: Machine, at: Instruction, stack: int) -> Sequence[Any
 def _destroy_stack(
     op: DestroyStack, machine: Machine, at: Instruction, stack: int
 ) -> Sequence[Any]:
-    found = _existing(machine, VALUES, stack, "destroy")
-    found.entries.clear()
-    found.give_back("that was destroyed")
+    _existing(machine, VALUES, stack, "destroy").give_back("that was destroyed")
+    del machine.memory.entries[stack]
     return ()
 
 
