@@ -2,6 +2,7 @@
 
 1. A pointer has a *base*, from which `elementPointer` and `offset` lead on, and a path: the number of the
    value counted from the base, then the keys inwards.  A step that only the running program knows is None.
+   `offset` counts in bytes: where it may leave the row of an array or tensor, or a field, it leads anywhere.
 2. Bases that are allocations or global variables are *identified*: different ones never overlap.  Any other
    base (an argument, what was loaded, the content of a box) may be anything that has *escaped*.
 3. An allocation escapes when its pointer goes anywhere but to loads, stores and copies through it: when it
@@ -28,8 +29,10 @@ from ..ops.memory import (
     Load,
     Offset,
     Store,
+    pointee_at,
 )
 from ..ops.reference import Reference
+from ..types import ArrayType, PointerType, TensorType, Type
 
 Step: TypeAlias = "int | str | None"
 """A number or key, or unknown."""
@@ -65,15 +68,7 @@ class Aliases:
                 producer = chain[-1].producer
                 assert producer is not None
                 chain.append(producer.operands[0])
-            path: list[Step] = [0]
-            for step in reversed(chain[:-1]):
-                assert step.producer is not None
-                op, operands = step.producer.op, step.producer.operands
-                if isinstance(op, ElementPointer):
-                    path.extend(op.keys)
-                else:
-                    path[-1] = _further(path[-1], _constant(operands[1]))
-            self._places[pointer] = Place(chain[-1], tuple(path))
+            self._places[pointer] = Place(chain[-1], _path(chain[-2::-1]))
         return self._places[pointer]
 
     def is_same(self, a: Value, b: Value) -> bool:
@@ -145,9 +140,34 @@ def _constant(value: Value) -> int | None:
     return None if splat is None else splat()
 
 
-def _further(step: Step, count: int | None) -> Step:
-    """Where `offset` leads from there: a neighbour by number; a field has none that could be named."""
-    return step + count if isinstance(step, int) and count is not None else None
+def _path(steps: Sequence[Value]) -> tuple[Step, ...]:
+    """Where `elementPointer` and `offset` lead, one after the other."""
+    path: list[Step] = [0]
+    row = 0
+    """How many neighbours the last step chose from, in an array or tensor."""
+    for step in steps:
+        assert step.producer is not None
+        op, operands = step.producer.op, step.producer.operands
+        last = path[-1]
+        if isinstance(op, ElementPointer):
+            path.extend(op.keys)
+            row = _row(operands[0].type, op.keys) if op.keys else row
+            continue
+        count = _constant(operands[1])
+        following = last + count if isinstance(last, int) and count is not None else None
+        if len(path) > 1 and count != 0 and (following is None or not 0 <= following < row):
+            return (None,)
+        path[-1] = last if count == 0 else following
+    return tuple(path)
+
+
+def _row(pointer: Type, keys: Sequence[Step]) -> int:
+    """Of how many elements that lie side by side the last key chooses; 0 for a field."""
+    assert isinstance(pointer, PointerType)
+    x = pointer.pointee
+    for key in keys[:-1]:
+        x = pointee_at(x, key)
+    return x.count if isinstance(x, ArrayType) else x.shape[0] if isinstance(x, TensorType) else 0
 
 
 def _are_apart(first: Sequence[Step], second: Sequence[Step]) -> bool:

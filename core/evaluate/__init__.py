@@ -1,7 +1,7 @@
 """Reference semantics: runs IR in NumPy, at any stage.  The oracle of every test.
 
-Read `data` (what values are), `memory`, `raw` and `storage` (pointers, boxes, stacks), `arguments`, `pure`
-(instructions that only compute), `frame` and `machine` (where a run stands), `steps` (calls, branches,
+Read `data` (what values are), `memory` (bytes at addresses), `arguments`, `pure` (instructions that only compute),
+`frame` and `machine` (where a run stands), `storage` (what instructions do with memory), `steps` (calls, branches,
 bodies) and `run`.
 """
 
@@ -16,9 +16,9 @@ from ..errors import VerifyError
 from ..ir import Module
 from ..types import written
 from .arguments import convert
-from .data import EnumValue, FunctionValue, undefined
+from .data import EnumValue, FunctionValue, flatten, undefined, unflatten
 from .machine import Machine
-from .memory import Box, Memory, Pointer, Stack
+from .memory import Memory
 from .pure import evaluate_instruction, evaluate_region
 from .run import run
 
@@ -30,14 +30,15 @@ def evaluate(
     externs: Mapping[str, Callable[..., Any]] | None = None,
     seed: int = 0,
     fuel: int | None = None,
+    memory: Memory | None = None,
 ) -> Any:
     """The result of `@name(arguments)`.
 
     Arguments are arrays (bf16 as float32), tuples of them for tuples, structs and arrays, `EnumValue`,
-    `FunctionValue`, and what an earlier run gave as a pointer, box or stack; results are the same.
+    `FunctionValue`, and ints for pointers, boxes and stacks: addresses in `memory`; results are the same.
 
-    `externs` are the extern functions, `seed` decides the random numbers, and `fuel` is the most instructions
-    that may be run.
+    `externs` are the extern functions, `seed` decides the random numbers, `fuel` is the most instructions that may be
+    run, and `memory` has what an earlier run left there, if what it returned leads there.
     Raises: VerifyError when there is no such function, UnsupportedError when a declaration is called that has
         no body yet, TrapError when the program stops itself, FuelError when the fuel is spent.
     """
@@ -47,10 +48,10 @@ def evaluate(
     given = list(map(convert, function.type.parameters, arguments))
     given.extend(arguments[len(given) :])
     with np.errstate(all="ignore"):
-        return run(Machine(module, externs or {}, seed, fuel), name, given)
+        return run(Machine(module, externs or {}, seed, fuel, memory), name, given)
 
 
 __all__ = [
-    "Box", "EnumValue", "FunctionValue", "Memory", "Pointer", "Stack", "evaluate",
-    "evaluate_instruction", "evaluate_region", "undefined",
+    "EnumValue", "FunctionValue", "Memory", "evaluate", "evaluate_instruction", "evaluate_region",
+    "flatten", "undefined", "unflatten",
 ]  # fmt: skip

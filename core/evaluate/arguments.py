@@ -22,14 +22,13 @@ from ..types import (
     parts_of,
     written,
 )
-from .data import EnumValue, FunctionValue, rounded
-from .memory import Box, Pointer, Stack
+from .data import EnumValue, FunctionValue, rounded, undefined
 
 _REFERENCES: Mapping[type[Type], type] = {
     FunctionType: FunctionValue,
-    PointerType: Pointer,
-    BoxType: Box,
-    StackType: Stack,
+    PointerType: int,
+    BoxType: int,
+    StackType: int,
 }
 
 
@@ -118,9 +117,11 @@ def _case_given(type: EnumType, data: Any) -> tuple[str, Any]:
 
 
 def _checked(type: Type, data: Any) -> Any:
-    """A function, or something in memory: none of these can be made from other data."""
+    """A function, an address or something opaque: none of these can be made from other data."""
+    if data is None:
+        return undefined(type)
     for kind, values in _REFERENCES.items():
-        if isinstance(type, kind) and not (data is None or isinstance(data, values)):
+        if isinstance(type, kind) and not isinstance(data, values):
             raise DTypeError(f"a {type} was expected, not {_shown(data)}")
     return data
 

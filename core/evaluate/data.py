@@ -6,12 +6,13 @@
 | tuple, struct, array | a tuple |
 | enum | `EnumValue` |
 | function | `FunctionValue` |
-| pointer, box, stack | objects of `memory` |
-| null, and what is opaque | None |
+| pointer, box, stack | an address in `memory`, a Python int; null is 0 |
+| function or opaque value that is none | None |
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -19,7 +20,20 @@ import numpy as np
 
 from ..errors import TrapError
 from ..ops.enums import default_cases
-from ..types import ArrayType, EnumType, StructType, TensorType, TupleType, Type, parts_of, written
+from ..types import (
+    ArrayType,
+    BoxType,
+    EnumType,
+    PointerType,
+    StackType,
+    StructType,
+    TensorType,
+    TupleType,
+    Type,
+    elements_of,
+    parts_of,
+    written,
+)
 
 MOST_PARTS = 1 << 24
 """A value made of more tensors than this would not fit into memory."""
@@ -77,6 +91,44 @@ def rounded(type: Type, data: Any) -> Any:
     return np.asarray(type.dtype.round(data), order="C")
 
 
+def flatten(type: Type, value: Any) -> Iterator[Any]:
+    """The leaves that a value is made of, in order."""
+    pending = [(type, value)]
+    while pending:
+        current, data = pending.pop()
+        elements = elements_of(current)
+        if elements is None:
+            yield data
+        else:
+            pending.extend(reversed(list(zip(elements, data, strict=True))))
+
+
+def unflatten(type: Type, leaves: Iterator[Any]) -> Any:
+    """The value that is made of these leaves, in order; aggregates may be nested deeply."""
+    done: list[Any] = []
+    pending: list[Type | int] = [type]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, int):  # the last so many belong together
+            first = len(done) - current
+            done[first:] = [tuple(done[first:])]
+            continue
+        elements = elements_of(current)
+        if elements is None:
+            done.append(next(leaves))
+        else:
+            pending.append(len(elements))
+            pending.extend(reversed(elements))
+    return done[0]
+
+
+def called(function: FunctionValue | None) -> str:
+    """The name of a function that is called.  Raises: TrapError when it is none."""
+    if function is None:
+        raise TrapError("call null")
+    return function.name
+
+
 def undefined(type: Type) -> Any:
     """The value that `undefined` means, and that memory holds at first.
 
@@ -126,5 +178,7 @@ def _default(type: Type, elements: list[Any], cases: dict[str, str]) -> Any:
             return tuple(elements) * count
         case EnumType(name):
             return EnumValue(cases[name], tuple(elements))
+        case PointerType() | BoxType() | StackType():
+            return 0
         case _:
             return None

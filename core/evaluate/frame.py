@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ..ir import Block, Function, Instruction, Value
 from ..types import written
-from .memory import Memory
+from .memory import Allocation
 
 Resume: TypeAlias = Callable[[Sequence[Any]], None]
 """What happens with that which a body yields."""
@@ -27,7 +27,7 @@ class Frame:
     values: dict[Value, Any]
     caller: Instruction | None = None
     resume: Resume | None = None
-    memory: list[Memory] = field(default_factory=list[Memory])
+    memory: list[Allocation] = field(default_factory=list[Allocation])
     position: int = 0
 
     def go_to(self, block: Block, arguments: Sequence[Any]) -> None:
@@ -42,5 +42,5 @@ class Frame:
 
     def leave(self) -> None:
         """Give back the memory on the stack, when the function returns."""
-        for memory in self.memory:
-            memory.give_back(f"of {written('@', self.function.name)}, which has returned")
+        for allocation in self.memory:
+            allocation.give_back(f"of {written('@', self.function.name)}, which has returned")

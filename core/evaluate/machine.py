@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
-import numpy as np
-
 from ..errors import NNKitError, RecursionDepthError, ShapeError, UnsupportedError, VerifyError
 from ..ir import Extern, Function, Instruction, Module, Region
 from ..location import located
@@ -20,9 +18,7 @@ from ..ops.random import RANDOM_SEED
 from ..types import I64, VOID, scalar, written
 from .arguments import convert
 from .frame import Frame
-from .heap import Heap, set_seed
-from .memory import Memory, Pointer
-from .raw import Addresses
+from .memory import Memory
 
 MOST_FRAMES = 500_000
 """Calls and bodies inside each other: an endless recursion ends before memory does."""
@@ -37,18 +33,18 @@ class Machine:
         externs: Mapping[str, Callable[..., Any]],
         seed: int,
         fuel: int | None,
+        memory: Memory | None = None,
     ) -> None:
         self.module = module
         self.externs = externs
         self.frames: list[Frame] = []
-        self.variables: dict[str, Pointer] = {}
+        self.memory = memory or Memory()
+        self.variables: dict[str, int] = {}
         self.constants: dict[Instruction, Sequence[Any]] = {}
-        self.heap = Heap()
-        self.addresses = Addresses()
+        self.paths: dict[Instruction, tuple[int, list[tuple[int, int]]]] = {}
+        """Where each `elementPointer` leads, as `Layout.path` says it."""
         self.seed = ((seed + (1 << 63)) % (1 << 64)) - (1 << 63)  # its last 64 bits, as an i64
         self.random_count = 0
-        if RANDOM_SEED in module.variables:
-            set_seed(self.heap, 8, self.seed)
         self.fuel = fuel
         self.budget: Iterable[None] = (
             repeat(None) if fuel is None else repeat(None, min(max(fuel, 0), sys.maxsize))
@@ -105,17 +101,18 @@ class Machine:
             )
         self.frames.append(frame)
 
-    def variable(self, name: str) -> Pointer:
-        """The pointer to a global variable."""
+    def variable(self, name: str) -> int:
+        """The address of a global variable."""
         if name not in self.variables:
             declared = self.module.variables.get(name)
             if declared is None:
                 raise VerifyError(
                     f"the module {self.module.name!r} has no variable {written('@', name)}"
                 )
-            self.variables[name] = Pointer(Memory(written("@", name), declared.type, 1))
+            size = self.memory.layout.extent(declared.type).bytes
+            self.variables[name] = self.memory.allocate(written("@", name), size).address
             if name == RANDOM_SEED and declared.type == scalar(I64):
-                self.variables[name].store(np.asarray(self.seed, np.int64))
+                self.memory.write(declared.type, self.seed, self.variables[name])
         return self.variables[name]
 
     def place(self, error: NNKitError, base: int) -> NNKitError:

@@ -14,12 +14,11 @@ from ..ops.aggregate import Aggregate, Extract, Insert
 from ..ops.enums import EnumCase, IsCase, Payload
 from ..ops.folding import InOrder, ReduceInOrder, ReduceWindowInOrder, ScanInOrder
 from ..ops.forms import Elementwise
-from ..ops.memory import ElementPointer, Offset
+from ..ops.memory import ProjectBox
 from ..ops.nest import Nest
 from ..ops.reference import Null, Reference, Undefined
 from ..types import Array
 from .data import EnumValue, FunctionValue, rounded, undefined
-from .memory import element_pointer, offset_pointer
 
 Rule: TypeAlias = Callable[[Any, Instruction, Sequence[Any]], tuple[Any, ...]]
 """(op, instruction, operands) to the results."""
@@ -97,13 +96,6 @@ def _payload(op: Payload, instruction: Instruction, operands: Sequence[Any]) -> 
     return (undefined(instruction.result.type),)
 
 
-def _element_pointer(
-    op: ElementPointer, instruction: Instruction, operands: Sequence[Any]
-) -> tuple[Any, ...]:
-    pointer, *indices = operands
-    return (element_pointer(op, instruction.operands[0].type, pointer, indices),)
-
-
 def _in_order(op: InOrder, instruction: Instruction, operands: Sequence[Any]) -> tuple[Any, ...]:
     dtype = instruction.result.tensor.dtype
 
@@ -128,10 +120,9 @@ RULES: Mapping[type[Op], Rule] = {
     ReduceInOrder: _in_order,
     ScanInOrder: _in_order,
     ReduceWindowInOrder: _in_order,
-    ElementPointer: _element_pointer,
-    Offset: lambda op, instruction, operands: (offset_pointer(*operands),),
+    ProjectBox: lambda op, instruction, operands: tuple(operands),
     Reference: _reference,
-    Null: lambda op, instruction, operands: (None,),
+    Null: lambda op, instruction, operands: (undefined(op.type),),
     Undefined: lambda op, instruction, operands: (undefined(op.type),),
 }
 """Ops of values that are not tensors, and nests, whose body is the instruction's."""

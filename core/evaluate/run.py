@@ -9,13 +9,12 @@ from typing import Any, Protocol, runtime_checkable
 from ..errors import FuelError, NNKitError, RecursionDepthError, TrapError
 from ..ir import Effect, Instruction, Op, evaluates_to
 from ..ops.terminators import Return
-from .data import FunctionValue, rounded
+from .data import called, rounded
 from .frame import Frame
 from .machine import Machine
-from .memory import existing
 from .pure import evaluate_instruction
 from .steps import STEPS, Step, returned
-from .storage import ACTIONS
+from .storage import ACTIONS, Action
 
 MOST_INSIDE = 40
 """Functions that ops call while they compute, inside each other: each takes some of Python's stack."""
@@ -73,15 +72,18 @@ def step_of(op: type[Op]) -> Step | None:
         if base in STEPS:
             return STEPS[base]
         if base in ACTIONS:
-            return _act
+            return _acting(ACTIONS[base])
     calls = op.effect & Effect.CALL and issubclass(op, CallsFunctions)
     return _call_inside if calls else None
 
 
-def _act(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-) -> Sequence[Any]:
-    return ACTIONS[instruction.op.__class__](instruction.op, frame, instruction, operands)
+def _acting(action: Action) -> Step:
+    def act(
+        machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    ) -> Sequence[Any]:
+        return action(instruction.op, machine, instruction, *operands)
+
+    return act
 
 
 def _call_inside(
@@ -91,8 +93,7 @@ def _call_inside(
     assert isinstance(instruction.op, CallsFunctions)
 
     def call(function: Any, *arguments: Any) -> Any:
-        called: FunctionValue = existing(function, "call")
-        return run(machine, called.name, arguments)
+        return run(machine, called(function), arguments)
 
     if machine.inside >= MOST_INSIDE:
         raise RecursionDepthError(

@@ -13,18 +13,15 @@ from ..ir import Instruction, Op
 from ..ops.aggregate import Apply, ApplyValue
 from ..ops.control import For, If, While
 from ..ops.literal import Literal
-from ..ops.memory import PointerCast
 from ..ops.nest import Yield
 from ..ops.random import Random
 from ..ops.reference import Reference
 from ..ops.terminators import Branch, BranchEnum, Conditional
 from ..ops.trap import Trap
 from ..types import PointerType, TupleType
-from .data import EnumValue, FunctionValue
+from .data import EnumValue, FunctionValue, called
 from .frame import Frame
-from .heap import HEAP_ACTIONS, action_of
 from .machine import Machine
-from .memory import existing
 from .pure import evaluate_instruction
 
 Step: TypeAlias = Callable[[Machine, Frame, Instruction[Any], Sequence[Any]], Sequence[Any]]
@@ -63,25 +60,18 @@ def _apply_value(
     machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
 ) -> Sequence[Any]:
     function, *arguments = operands
-    called: FunctionValue = existing(function, "call")
-    return machine.call(called.name, arguments, instruction) or ()
+    return machine.call(called(function), arguments, instruction) or ()
 
 
 def _call_address(
     machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
 ) -> Sequence[Any]:
     function, *arguments = operands
-    name = machine.heap.names.get(int(function))
-    if name is None:
+    _, found = machine.memory.held.get(int(function), (None, None))
+    if not isinstance(found, FunctionValue):
         raise TrapError("call what is no function")
-    done = machine.call(name, arguments, instruction)
+    done = machine.call(found.name, arguments, instruction)
     return returned(instruction, done[0]) if done else ()
-
-
-def _on_bytes(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-) -> Sequence[Any]:
-    return action_of(instruction.op.__class__)(instruction.op, machine.heap, instruction, operands)
 
 
 def _literal(
@@ -102,13 +92,6 @@ def _reference(
     symbol = instruction.op.symbol
     is_variable = isinstance(instruction.op.type, PointerType)
     return (machine.variable(symbol) if is_variable else FunctionValue(symbol),)
-
-
-def _pointer_cast(
-    machine: Machine, frame: Frame, instruction: Instruction[PointerCast], operands: Sequence[Any]
-) -> Sequence[Any]:
-    (data,), (pointer,) = operands, instruction.operands
-    return (machine.addresses.cast(data, pointer.type, instruction.op.type),)
 
 
 def _branch(
@@ -226,10 +209,8 @@ STEPS: Mapping[type[Op], Step] = {
     Call: _apply,
     ApplyValue: _apply_value,
     CallAddress: _call_address,
-    **dict.fromkeys(HEAP_ACTIONS, _on_bytes),
     Literal: _literal,
     Reference: _reference,
-    PointerCast: _pointer_cast,
     Branch: _branch,
     Conditional: _conditional,
     BranchEnum: _branch_enum,

@@ -1,142 +1,186 @@
-"""What instructions do with memory, boxes and stacks."""
+"""What instructions do with memory: those of programs as they are written, and those that these are lowered to."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ..errors import TrapError
 from ..ir import Instruction, Op
+from ..ops.bytes import (
+    FIRST_ADDRESS,
+    OUTSIDE,
+    AddressOf,
+    AllocateBytes,
+    CheckAddress,
+    FreeBytes,
+    FunctionAddress,
+    MoveBytes,
+    ReadBytes,
+    StopIf,
+    WriteBytes,
+    stop_message,
+)
 from ..ops.memory import (
     AllocateBox,
     AllocateHeap,
     AllocateStack,
     Copy,
     Deallocate,
+    ElementPointer,
     Load,
-    ProjectBox,
+    Offset,
+    PointerCast,
     Release,
     Retain,
     Store,
 )
 from ..ops.stack import CreateStack, DestroyStack, Pop, Push
-from ..types import Type
-from .frame import Frame
-from .memory import Box, Memory, Pointer, Stack, copy_values, existing
+from ..types import Array, PointerType
+from .data import FunctionValue
+from .machine import Machine
+from .memory import BOX, HEAP, STACK, VALUES, Allocation, Outside, moved
 
-Action: TypeAlias = Callable[[Any, Frame, Instruction, Sequence[Any]], Sequence[Any]]
-"""(op, frame, instruction, operands) to the results."""
-
-HEAP = "heap memory"
+Action: TypeAlias = Callable[..., Sequence[Any]]
+"""(op, machine, instruction, *operands) to the results; pointers, boxes and stacks are addresses."""
 
 
-def _allocate_stack(
-    op: AllocateStack, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-) -> Sequence[Any]:
-    memory = Memory("stack memory", op.type, op.count)
-    frame.memory.append(memory)
-    return (Pointer(memory),)
+def _allocate_stack(op: AllocateStack, machine: Machine, at: Instruction) -> Sequence[Any]:
+    size = op.count * machine.memory.layout.extent(op.type).bytes
+    return (_of_the_call(machine, size).address,)
+
+
+def _of_the_call(machine: Machine, size: int) -> Allocation:
+    """Memory that lasts until the function returns."""
+    made = machine.memory.allocate(STACK, size)
+    machine.frames[-1].memory.append(made)
+    return made
 
 
 def _allocate_heap(
-    op: AllocateHeap, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    op: AllocateHeap, machine: Machine, at: Instruction, count: Array
 ) -> Sequence[Any]:
-    count = int(operands[0])
     if count < 0:
         raise TrapError(f"allocateHeap of {count} values")
-    return (Pointer(Memory(HEAP, op.type, count)),)
+    size = int(count) * machine.memory.layout.extent(op.type).bytes
+    return (machine.memory.allocate(HEAP, size).address,)
 
 
 def _deallocate(
-    op: Deallocate, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    op: Deallocate | FreeBytes, machine: Machine, at: Instruction, address: int
 ) -> Sequence[Any]:
-    pointer: Pointer = existing(operands[0], "deallocate")
-    memory = pointer.memory
-    pointer.check("deallocate")
-    if memory.kind != HEAP:
-        raise TrapError(f"deallocate {memory.kind}: only heap memory is given back")
-    if not pointer.is_first:
+    found = machine.memory.allocation(int(address), "deallocate")
+    if found.kind != HEAP:
+        raise TrapError(f"deallocate {found.kind}: only heap memory is given back")
+    if found.address != address:
         raise TrapError("deallocate a place inside heap memory: only its beginning is given back")
-    memory.give_back("that was deallocated")
+    found.give_back("that was deallocated")
     return ()
 
 
-def _load(
-    op: Load, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-) -> Sequence[Any]:
-    pointer: Pointer = existing(operands[0], "load from")
-    return (pointer.load(),)
+def _load(op: Load, machine: Machine, at: Instruction, pointer: int) -> Sequence[Any]:
+    return (machine.memory.read(at.result.type, pointer),)
 
 
-def _store(
-    op: Store, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-) -> Sequence[Any]:
-    value, target = operands
-    pointer: Pointer = existing(target, "store to")
-    pointer.store(value)
+def _store(op: Store, machine: Machine, at: Instruction, value: Any, pointer: int) -> Sequence[Any]:
+    machine.memory.write(at.operands[0].type, value, pointer)
     return ()
 
 
 def _copy(
-    op: Copy, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    op: Copy, machine: Machine, at: Instruction, source: int, target: int, count: Array
 ) -> Sequence[Any]:
-    source, target, count = operands
-    copy_values(existing(source, "copy from"), existing(target, "copy to"), int(count))
+    for pointer, verb in ((source, "copy from"), (target, "copy to")):
+        if not pointer:
+            raise TrapError(stop_message(verb, pointer))
+    if count < 0:
+        raise TrapError(f"copy of {count} values")
+    machine.memory.move(source, target, int(count) * _pointee_bytes(machine, at))
     return ()
 
 
-def _allocate_box(
-    op: AllocateBox, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+def _pointee_bytes(machine: Machine, at: Instruction) -> int:
+    """The size of what the first operand leads to."""
+    type = at.operands[0].type
+    assert isinstance(type, PointerType)
+    return machine.memory.layout.extent(type.pointee).bytes
+
+
+def _offset(
+    op: Offset, machine: Machine, at: Instruction, pointer: int, count: Array
 ) -> Sequence[Any]:
-    return (Box(Memory("a box", op.type, 1)),)
+    return (moved(pointer, int(count) * _pointee_bytes(machine, at)),)
 
 
-def _project_box(
-    op: ProjectBox, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+def _element_pointer(
+    op: ElementPointer, machine: Machine, at: Instruction, pointer: int, *indices: Array
 ) -> Sequence[Any]:
-    [box] = operands
-    return (None if box is None else Pointer(box.memory),)
+    if at not in machine.paths:
+        type = at.operands[0].type
+        assert isinstance(type, PointerType)
+        machine.paths[at] = machine.memory.layout.path(type.pointee, op.keys)
+    distance, strides = machine.paths[at]
+    for index, (count, size) in zip(map(int, indices), strides, strict=True):
+        if not 0 <= index < count:
+            outside = Outside(pointer if pointer < FIRST_ADDRESS else OUTSIDE)
+            outside.place = f"element {index} of {count}"
+            return (outside,)
+        distance += index * size
+    return (moved(pointer, distance),)
 
 
-def _retain(
-    op: Retain, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-) -> Sequence[Any]:
-    _owned(operands[0], "retain").owners += 1
+def _pointer_cast(op: PointerCast, machine: Machine, at: Instruction, data: Any) -> Sequence[Any]:
+    return (int(data) if isinstance(op.type, PointerType) else np.asarray(data, np.int64),)
+
+
+# Boxes.
+
+
+def _allocate_box(op: AllocateBox, machine: Machine, at: Instruction) -> Sequence[Any]:
+    return (machine.memory.allocate(BOX, machine.memory.layout.extent(op.type).bytes).address,)
+
+
+def _retain(op: Retain, machine: Machine, at: Instruction, box: int) -> Sequence[Any]:
+    _existing(machine, BOX, box, "retain").owners += 1
     return ()
 
 
-def _release(
-    op: Release, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-) -> Sequence[Any]:
-    box = _owned(operands[0], "release")
-    box.owners -= 1
-    if not box.owners:
-        box.memory.give_back("that was released by its last owner")
+def _release(op: Release, machine: Machine, at: Instruction, box: int) -> Sequence[Any]:
+    found = _existing(machine, BOX, box, "release")
+    found.owners -= 1
+    if not found.owners:
+        found.give_back("that was released by its last owner")
     return ()
 
 
-def _owned(given: Any, verb: str) -> Box:
-    box: Box = existing(given, verb)
-    Pointer(box.memory).check(verb)
-    return box
+def _existing(machine: Machine, kind: str, address: int, verb: str) -> Allocation:
+    """The box or stack at an address.  Raises: TrapError."""
+    found = machine.memory.allocation(address, verb)
+    if found.kind != kind or found.address != address:
+        raise TrapError(f"{verb} what is not {kind}")
+    return found
 
 
-def _create_stack(
-    op: CreateStack, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-) -> Sequence[Any]:
-    return (Stack(),)
+# Stacks.
 
 
-def _push(
-    op: Push, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-) -> Sequence[Any]:
-    value, stack = operands
-    _entries(stack, "push to").append((instruction.operands[0].type, value))
+def _create_stack(op: CreateStack, machine: Machine, at: Instruction) -> Sequence[Any]:
+    stack = machine.memory.allocate(VALUES, 0).address
+    machine.memory.entries[stack] = []
+    return (stack,)
+
+
+def _push(op: Push, machine: Machine, at: Instruction, value: Any, stack: int) -> Sequence[Any]:
+    _existing(machine, VALUES, stack, "push to")
+    machine.memory.entries[stack].append((at.operands[0].type, value))
     return ()
 
 
-def _pop(op: Pop, frame: Frame, instruction: Instruction, operands: Sequence[Any]) -> Sequence[Any]:
-    entries = _entries(operands[0], "pop from")
+def _pop(op: Pop, machine: Machine, at: Instruction, stack: int) -> Sequence[Any]:
+    _existing(machine, VALUES, stack, "pop from")
+    entries = machine.memory.entries[stack]
     if not entries:
         raise TrapError(f"pop {op.type} from an empty stack")
     type, value = entries.pop()
@@ -146,17 +190,63 @@ def _pop(op: Pop, frame: Frame, instruction: Instruction, operands: Sequence[Any
 
 
 def _destroy_stack(
-    op: DestroyStack, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    op: DestroyStack, machine: Machine, at: Instruction, stack: int
 ) -> Sequence[Any]:
-    _entries(operands[0], "destroy")
-    stack: Stack = operands[0]
-    stack.entries = None
+    _existing(machine, VALUES, stack, "destroy").give_back("that was destroyed")
+    del machine.memory.entries[stack]
     return ()
 
 
-def _entries(given: Any, verb: str) -> list[tuple[Type, Any]]:
-    stack: Stack = existing(given, verb)
-    return stack.used_by(verb)
+# Bytes.
+
+
+def _read(op: ReadBytes, machine: Machine, at: Instruction, address: Array) -> Sequence[Any]:
+    return (machine.memory.read(op.type, int(address) + op.offset),)
+
+
+def _write(
+    op: WriteBytes, machine: Machine, at: Instruction, value: Any, address: Array
+) -> Sequence[Any]:
+    machine.memory.write(at.operands[0].type, value, int(address) + op.offset)
+    return ()
+
+
+def _move(op: MoveBytes, machine: Machine, at: Instruction, *operands: Array) -> Sequence[Any]:
+    machine.memory.move(*map(int, operands))
+    return ()
+
+
+def _allocate(op: AllocateBytes, machine: Machine, at: Instruction, count: Array) -> Sequence[Any]:
+    if op.owner in ("call", "frame"):
+        return (np.asarray(_of_the_call(machine, int(count)).address),)
+    kind = HEAP if op.owner == "heap" else "memory"
+    return (np.asarray(machine.memory.allocate(kind, int(count)).address),)
+
+
+def _free(op: FreeBytes, machine: Machine, at: Instruction, address: Array) -> Sequence[Any]:
+    return _deallocate(op, machine, at, int(address)) if address else ()
+
+
+def _address_of(op: AddressOf, machine: Machine, at: Instruction) -> Sequence[Any]:
+    return (np.asarray(machine.variable(op.symbol)),)
+
+
+def _function_address(op: FunctionAddress, machine: Machine, at: Instruction) -> Sequence[Any]:
+    return (np.asarray(machine.memory.word(op.type, FunctionValue(op.symbol))),)
+
+
+def _check_address(
+    op: CheckAddress, machine: Machine, at: Instruction, address: Array
+) -> Sequence[Any]:
+    if address < FIRST_ADDRESS:
+        raise TrapError(stop_message(op.action, int(address)))
+    return ()
+
+
+def _stop_if(op: StopIf, machine: Machine, at: Instruction, condition: Array) -> Sequence[Any]:
+    if condition:
+        raise TrapError(op.message)
+    return ()
 
 
 ACTIONS: Mapping[type[Op], Action] = {
@@ -166,13 +256,24 @@ ACTIONS: Mapping[type[Op], Action] = {
     Load: _load,
     Store: _store,
     Copy: _copy,
+    Offset: _offset,
+    ElementPointer: _element_pointer,
+    PointerCast: _pointer_cast,
     AllocateBox: _allocate_box,
-    ProjectBox: _project_box,
     Retain: _retain,
     Release: _release,
     CreateStack: _create_stack,
     Push: _push,
     Pop: _pop,
     DestroyStack: _destroy_stack,
+    ReadBytes: _read,
+    WriteBytes: _write,
+    MoveBytes: _move,
+    AllocateBytes: _allocate,
+    FreeBytes: _free,
+    AddressOf: _address_of,
+    FunctionAddress: _function_address,
+    CheckAddress: _check_address,
+    StopIf: _stop_if,
 }
-"""What the ops of `core.ops.memory` and `core.ops.stack` do to memory."""
+"""What the ops of `core.ops.memory`, `core.ops.stack` and `core.ops.bytes` do to memory."""

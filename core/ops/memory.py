@@ -3,10 +3,11 @@
 A pointer `*T` leads to one value of type T, which may be an element of an aggregate or a tensor, or one of
 several that were allocated side by side: `elementPointer` leads inwards, `offset` to the neighbours;
 `bitCast` takes what lies there for something else.
-What is loaded is a copy; memory is all zeros, and null, at first.  Using memory wrongly (null, given back,
-outside of what was allocated) stops the program; compiled code notices null, keys out of range and most of
-what is given back twice, but not `offset`, `copy` and `bitCast` beyond an allocation, nor use after it was given
-back; an allocation of no values has room for one there.
+What is loaded is a copy; memory is all zeros, and null, at first.  An allocation is a row of bytes: `offset` may
+leave a field or row for what lies behind it.  Using memory wrongly (null, given back, outside of what was allocated,
+an index of `elementPointer` out of range) stops the program; compiled code notices null, indices out of range and
+most of what is given back twice, but not `offset`, `copy` and `bitCast` beyond an allocation, nor use after it was
+given back; an allocation of no values has room for one there.
 """
 
 from __future__ import annotations

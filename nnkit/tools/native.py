@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.driver.stages import advance
 from ..core.errors import UnsupportedError
+from ..core.evaluate import flatten, unflatten
 from ..core.ir import Module
 from ..core.stage import Stage
 from ..core.types import TensorType, Type, elements_of
@@ -32,10 +33,10 @@ def run(module: Module, name: str, arguments: Sequence[Any]) -> Any:
     given = [
         _stored(leaf, data)
         for parameter, argument in zip(type.parameters, arguments, strict=True)
-        for leaf, data in zip(_leaves(parameter), _flat(parameter, argument), strict=True)
+        for leaf, data in zip(_leaves(parameter), flatten(parameter, argument), strict=True)
     ]
-    returned = iter(call(*given))
-    return _gathered(type.result, returned)
+    returned = zip(_leaves(type.result), call(*given), strict=True)
+    return unflatten(type.result, (_loaded(leaf, data) for leaf, data in returned))
 
 
 def _node(leaf: TensorType) -> Leaf:
@@ -55,21 +56,8 @@ def _leaves(type: Type) -> Iterator[TensorType]:
         )
 
 
-def _flat(type: Type, data: Any) -> Iterator[Any]:
-    elements = elements_of(type)
-    if elements is None:
-        yield data
-    else:
-        for element, each in zip(elements, data, strict=True):
-            yield from _flat(element, each)
-
-
-def _gathered(type: Type, arrays: Iterator[Any]) -> Any:
-    elements = elements_of(type)
-    if elements is not None:
-        return tuple(_gathered(element, arrays) for element in elements)
-    assert isinstance(type, TensorType)
-    return type.dtype.load(np.asarray(next(arrays)).view(type.dtype.storage))
+def _loaded(type: TensorType, data: Any) -> Any:
+    return type.dtype.load(np.asarray(data).view(type.dtype.storage))
 
 
 def _stored(type: TensorType, data: Any) -> Any:

@@ -36,10 +36,6 @@ class Program:
     layout: Layout = field(default_factory=Layout)
     numbers: dict[Type, int] = field(default_factory=dict[Type, int])
     """Of the types that stand on stacks."""
-    defaults: dict[str, str] = field(default_factory=dict[str, str])
-    """The case that `undefined` means, for each enum that has one."""
-    judged: set[str] = field(default_factory=set[str])
-    """The enums that `defaults` has been filled for."""
 
     def __post_init__(self) -> None:
         variables = [variable.type for variable in self.module.variables.values()]
@@ -139,12 +135,16 @@ class Context:
         """The address so many bytes further on; one that leads nowhere stays as it is."""
         if not distance:
             return address
-        found = self.add(address, distance)
+        found = self.unless_nowhere(address, self.add(address, distance))
         base, before = self.origins.get(address, (address, 0))
-        if base not in self.valid:
-            found = self.select(self.leads_nowhere(address), address, found)
         self.origins[found] = base, before + distance
         return found
+
+    def unless_nowhere(self, base: Value, moved: Value) -> Value:
+        """`moved`, or `base` where that leads nowhere already."""
+        if self.is_valid(base):
+            return moved
+        return self.select(self.leads_nowhere(base), base, moved)
 
     def is_valid(self, address: Value) -> bool:
         """Whether an address is known to lead somewhere."""
@@ -152,8 +152,8 @@ class Context:
 
     def check(self, address: Value, action: str) -> None:
         """Stop unless the address leads somewhere."""
-        base, _ = self.origins.get(address, (address, 0))
-        if base not in self.valid:
+        if not self.is_valid(address):
+            base, _ = self.origins.get(address, (address, 0))
             self.b.emit_many(CheckAddress(action), [base])
             self.valid.add(base)
 

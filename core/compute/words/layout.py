@@ -1,8 +1,8 @@
-"""How values lie in memory: as C has it, and every value as a list of tensors.
+"""How values lie in memory, for the evaluator and for compiled code: as in C.
 
 A *leaf* is what is neither tuple, struct nor array.  A leaf that is no tensor is a *word*, an `i64`: an address, or
-a small number.  Elements of aggregates follow each other, each aligned to its largest scalar; a tensor is aligned
-to its element, a word to 8 bytes.
+the number of an enum's case.  Elements of aggregates follow each other, each aligned to its largest scalar; a tensor
+is aligned to its element, a word to 8 bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from ...errors import UnsupportedError
 from ...ops.aggregate import positions_of
 from ...ops.bytes import ADDRESS
+from ...ops.enums import default_cases
+from ...ops.memory import pointee_at
 from ...types import (
     ArrayType,
     EnumType,
@@ -30,6 +32,9 @@ MOST_LEAVES = 10_000
 
 WORD_BYTES = 8
 
+MOST_BYTES = 1 << 46
+"""More than any machine gives."""
+
 
 @dataclass(frozen=True)
 class Extent:
@@ -45,6 +50,7 @@ class Layout:
     """What has been found out about types so far."""
 
     known: dict[Type, Extent] = field(default_factory=dict[Type, Extent])
+    numbers: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
 
     def extent(self, type: Type) -> Extent:
         """The size of a value of `type`; types may be nested deeply."""
@@ -97,6 +103,34 @@ class Layout:
             end = _aligned(end, one.alignment) + one.bytes
         found = elements[position]
         return _aligned(end, self.extent(found).alignment), found
+
+    def path(
+        self, type: Type, keys: Sequence[int | str | None]
+    ) -> tuple[int, list[tuple[int, int]]]:
+        """How far into a value of `type` the keys of `elementPointer` lead.
+
+        The distance by the keys that are known; and, for each that is a value, how many elements there are to
+        choose from, and the bytes of one.
+        """
+        start, strides = 0, list[tuple[int, int]]()
+        for key in keys:
+            if key is not None:
+                distance, type = self.offset(type, positions_of(type, (key,))[0])
+                start += distance
+                continue
+            count = type.count if isinstance(type, ArrayType) else _rows(type)
+            type = pointee_at(type, None)
+            strides.append((count, self.extent(type).bytes))
+        return start, strides
+
+    def case_numbers(self, enum: EnumType) -> dict[str, int]:
+        """The number of each case: 0 for the one that `undefined` means, if any; the others count from 1."""
+        if enum.name not in self.numbers:
+            default = default_cases(enum).get(enum.name)
+            others = [name for name, _ in enum.cases if name != default]
+            numbers = {name: number for number, name in enumerate(others, 1)}
+            self.numbers[enum.name] = numbers if default is None else {default: 0, **numbers}
+        return self.numbers[enum.name]
 
     def leaves(self, type: Type) -> list[tuple[int, Type]]:
         """Each leaf of a value of `type` with its offset, in order.
@@ -170,6 +204,10 @@ def reaches_cells(types: Sequence[Type]) -> bool:
             seen.add(type)
             pending += parts_of(type)
     return False
+
+
+def _rows(type: Type) -> int:
+    return type.shape[0] if isinstance(type, TensorType) else 0
 
 
 def _inside(type: Type) -> Iterator[Type]:

@@ -180,7 +180,7 @@ MEMORY: Mapping[type[Op], Rule] = {
     EnumCase: owned.enum_case,
     IsCase: owned.is_case,
     Payload: owned.payload,
-    Null: passing.null,
+    Null: passing.undefined,
     Undefined: passing.undefined,
     Trap: passing.trap,
     ApplyValue: passing.apply_value,

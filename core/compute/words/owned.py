@@ -16,7 +16,7 @@ from ...ops.arithmetic import Subtract
 from ...ops.bytes import ADDRESS, FIRST_ADDRESS, FreeBytes, ReadBytes
 from ...ops.comparison import And, Equal, NotEqual
 from ...ops.control import While
-from ...ops.enums import EnumCase, IsCase, Payload, default_cases
+from ...ops.enums import EnumCase, IsCase, Payload
 from ...ops.literal import constant
 from ...ops.memory import AllocateBox
 from ...ops.nest import Yield
@@ -136,7 +136,7 @@ def _existing(c: Context, value: Value, action: str) -> Value:
 
 def enum_case(c: Context, at: Instruction[EnumCase]) -> list[list[Value]]:
     op = at.op
-    tag = case_number(c, op.type, op.case)
+    tag = c.layout.case_numbers(op.type)[op.case]
     if not at.operands and tag < FIRST_ADDRESS:
         return [[c.number(tag)]]
     type = c.program.cell(op.type, op.case)
@@ -149,7 +149,7 @@ def enum_case(c: Context, at: Instruction[EnumCase]) -> list[list[Value]]:
 def is_case(c: Context, at: Instruction[IsCase]) -> list[list[Value]]:
     op, (value,) = at.op, at.operands
     assert isinstance(value.type, EnumType)
-    tag = case_number(c, value.type, op.case)
+    tag = c.layout.case_numbers(value.type)[op.case]
     return [[c.b.emit(Equal(), _tag(c, c.word(value)), c.number(tag))]]
 
 
@@ -157,24 +157,13 @@ def payload(c: Context, at: Instruction[Payload]) -> list[list[Value]]:
     op, (value,) = at.op, at.operands
     assert isinstance(value.type, EnumType)
     word = c.word(value)
-    tag = c.number(case_number(c, value.type, op.case))
+    tag = c.number(c.layout.case_numbers(value.type)[op.case])
     is_cell = c.b.emit(NotEqual(), word, tag)
     is_there = c.b.emit(And(), is_cell, c.b.emit(Equal(), _tag(c, word), tag))
     address = c.select(is_there, word, c.b.emit(c.program.nothing()))
     type = c.program.cell(value.type, op.case)
     start, part = c.layout.offset(type, 1 + op.index)
     return [c.read_value(part, address, start)]
-
-
-def case_number(c: Context, enum: EnumType, case: str) -> int:
-    """0 for the case that `undefined` means; the others are counted from 1."""
-    program = c.program
-    if enum.name not in program.judged:
-        program.defaults |= default_cases(enum)
-        program.judged.add(enum.name)
-    default = program.defaults.get(enum.name)
-    names = [name for name, _ in enum.cases if name != default]
-    return 0 if case == default else 1 + names.index(case)
 
 
 def _tag(c: Context, word: Value) -> Value:

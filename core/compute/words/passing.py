@@ -6,7 +6,7 @@ from ...ir import Extern, Instruction, Value
 from ...ops.aggregate import Aggregate, Apply, ApplyValue, Extract, Insert
 from ...ops.flows import Role, Structured, arguments_of_bodies, flows_in, flows_of, operands_of
 from ...ops.nest import Yield
-from ...ops.reference import Undefined
+from ...ops.reference import Null, Undefined
 from ...ops.terminators import Return
 from ...types import TensorType, TupleType, elements_of, written
 from ..bodies import unsupported
@@ -36,11 +36,7 @@ def insert(c: Context, at: Instruction[Insert]) -> list[list[Value]]:
     return [leaves]
 
 
-def null(c: Context, at: Instruction) -> list[list[Value]]:
-    return [[c.number(0)]]
-
-
-def undefined(c: Context, at: Instruction[Undefined]) -> list[list[Value]]:
+def undefined(c: Context, at: Instruction[Null | Undefined]) -> list[list[Value]]:
     op = at.op
     return [c.zeros(op.type)]
 

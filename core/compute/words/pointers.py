@@ -9,22 +9,14 @@ Heap memory has a head of 16 bytes before it: a mark, by which `deallocate` know
 from __future__ import annotations
 
 from ...ir import Instruction, Value
-from ...ops.aggregate import positions_of
 from ...ops.arithmetic import Add
 from ...ops.bytes import FIRST_ADDRESS, OUTSIDE, AddressOf, FunctionAddress, MoveBytes
 from ...ops.comparison import And, Equal, GreaterThan, GreaterThanOrEqual, LessThan
-from ...ops.memory import (
-    AllocateHeap,
-    AllocateStack,
-    ElementPointer,
-    pointee_at,
-)
+from ...ops.memory import AllocateHeap, AllocateStack, ElementPointer
 from ...ops.reference import Reference
-from ...types import ArrayType, PointerType, TensorType, Type
+from ...types import PointerType, Type
 from .context import Context, literal_number
-
-MOST_BYTES = 1 << 46
-"""More than any machine gives."""
+from .layout import MOST_BYTES
 
 ON_STACK = 1024
 """A piece of memory up to this size lies on the stack of the function that allocates it."""
@@ -113,30 +105,21 @@ def copy(c: Context, at: Instruction) -> list[list[Value]]:
 def element_pointer(c: Context, at: Instruction[ElementPointer]) -> list[list[Value]]:
     op = at.op
     pointer, *indices = at.operands
-    base, x = c.word(pointer), _pointee(pointer)
-    start, address = 0, base
+    start, strides = c.layout.path(_pointee(pointer), op.keys)
+    address = base = c.word(pointer)
     inside: Value | None = None
-    numbers = iter(indices)
-    for key in op.keys:
-        if key is not None:
-            (position,) = positions_of(x, (key,))
-            distance, x = c.layout.offset(x, position)
-            start += distance
-            continue
-        index = c.word(next(numbers))
-        extent = _extent(x)
-        x = pointee_at(x, None)
+    for index, (count, size) in zip(map(c.word, indices), strides, strict=True):
         is_in = c.b.emit(
             And(),
             c.b.emit(GreaterThanOrEqual(), index, c.number(0)),
-            c.b.emit(LessThan(), index, c.number(extent)),
+            c.b.emit(LessThan(), index, c.number(count)),
         )
         inside = is_in if inside is None else c.b.emit(And(), inside, is_in)
-        address = c.b.emit(Add(), address, c.scaled(index, c.layout.extent(x).bytes))
+        address = c.b.emit(Add(), address, c.scaled(index, size))
     if inside is None:
         return [[c.moved(base, start)]]
     found = c.select(inside, c.add(address, start), c.number(OUTSIDE))
-    return [[_from_null(c, base, found)]]
+    return [[c.unless_nowhere(base, found)]]
 
 
 def offset(c: Context, at: Instruction) -> list[list[Value]]:
@@ -149,7 +132,7 @@ def offset(c: Context, at: Instruction) -> list[list[Value]]:
     moved = c.b.emit(Add(), base, distance)
     if c.is_valid(base):
         c.valid.add(moved)
-    return [[_from_null(c, base, moved)]]
+    return [[c.unless_nowhere(base, moved)]]
 
 
 def cast(c: Context, at: Instruction) -> list[list[Value]]:
@@ -165,17 +148,6 @@ def reference(c: Context, at: Instruction[Reference]) -> list[list[Value]]:
         address = c.b.emit(FunctionAddress(op.symbol, c.layout.flat(op.type)))
     c.valid.add(address)
     return [[address]]
-
-
-def _from_null(c: Context, base: Value, moved: Value) -> Value:
-    """`moved`, or `base` where that leads nowhere already."""
-    if c.is_valid(base):
-        return moved
-    return c.select(c.leads_nowhere(base), base, moved)
-
-
-def _extent(x: Type) -> int:
-    return x.count if isinstance(x, ArrayType) else x.shape[0] if isinstance(x, TensorType) else 0
 
 
 def _pointee(pointer: Value) -> Type:

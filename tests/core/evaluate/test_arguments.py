@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from nnkit.core.errors import DTypeError, ShapeError
-from nnkit.core.evaluate import Box, EnumValue, FunctionValue, Memory, Pointer, Stack
+from nnkit.core.evaluate import EnumValue, FunctionValue
 from nnkit.core.evaluate.arguments import convert
+from nnkit.core.evaluate.data import undefined
 from nnkit.core.types import (
     BF16,
     BOOL,
@@ -33,7 +34,6 @@ from tests.core.ops.program_samples import TREE
 
 S, N = scalar(F32), scalar(I64)
 PAIR = StructType("P", (("a", S), ("b", ArrayType(2, N))))
-POINTER = Pointer(Memory("heap memory", S, 1))
 
 
 def test_tensors_are_rounded_to_their_type() -> None:
@@ -72,16 +72,16 @@ def test_deep_enums_take_no_stack() -> None:
     ("type", "data"),
     [
         (FunctionType((), S), FunctionValue("f")),
-        (PointerType(S), POINTER),
-        (BoxType(S), Box(POINTER.memory)),
-        (STACK, Stack()),
+        (PointerType(S), 1 << 20),
+        (BoxType(S), 1 << 20),
+        (STACK, 1 << 20),
         (OpaqueType("O"), "anything"),
     ],
     ids=str,
 )
 def test_references_are_kept(type: Type, data: Any) -> None:
     assert convert(type, data) is data
-    assert convert(type, None) is None
+    assert convert(type, None) == undefined(type)
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_references_are_kept(type: Type, data: Any) -> None:
         (TREE, ("leaf", 1), DTypeError, "a $Tree was expected, not a int"),
         (TREE, ("none", (1,)), ShapeError, "a $Tree is made of 0 values, not 1"),
         (TupleType((S, FunctionType((), S))), (1, "f"), DTypeError, "a () -> f32 was expected"),
-        (PointerType(S), 0, DTypeError, "a *f32 was expected, not a int"),
-        (BoxType(S), POINTER, DTypeError, "a box{f32} was expected, not a Pointer"),
+        (PointerType(S), 0.0, DTypeError, "a *f32 was expected, not a float"),
+        (BoxType(S), EnumValue("none"), DTypeError, "a box{f32} was expected, not a EnumValue"),
         (STACK, [], DTypeError, "a stack was expected, not a list"),
     ],
 )

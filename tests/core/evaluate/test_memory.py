@@ -6,10 +6,13 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nnkit.core.errors import TrapError
-from nnkit.core.evaluate import EnumValue, Memory, Pointer
-from nnkit.core.types import F32, TensorType, scalar
+from nnkit.core.evaluate import EnumValue, Memory
+from nnkit.core.evaluate.memory import HEAP
+from nnkit.core.types import DTYPES, F32, I64, DType, TensorType, scalar
 
 from .running import run
 
@@ -99,7 +102,7 @@ func @f: () -> ($E, <2 x i64>) {
     return %x: ($E, <2 x i64>)
 }"""
     case, tensor = run(text, "f")
-    assert case == EnumValue("some", (np.float32(0), None))
+    assert case == EnumValue("some", (np.float32(0), 0))
     np.testing.assert_array_equal(tensor, [0, 0])
 
 
@@ -149,14 +152,19 @@ func @move: (i64, i64, i64) -> (i64, i64, i64, i64) {
 }
 func @huge: () -> i64 {
 'entry():
-    %p = allocateHeap i64 count 4000000000000000000: i64
-    %q = allocateHeap i64 count 4000000000000000000: i64
-    %e = offset %p: *i64 by 3000000000000000000: i64
+    %p = allocateHeap i64 count 100000000: i64
+    %q = allocateHeap i64 count 100000000: i64
+    %e = offset %p: *i64 by 90000000: i64
     store 5: i64 to %e: *i64
-    copy from %p: *i64 to %q: *i64 count 4000000000000000000: i64
-    %f = offset %q: *i64 by 3000000000000000000: i64
+    %f = offset %q: *i64 by 90000000: i64
+    copy from %e: *i64 to %f: *i64 count 1000: i64
     %x = load %f: *i64
     return %x: i64
+}
+func @endless: (i64) -> *i64 {
+'entry(%n: i64):
+    %p = allocateHeap i64 count %n: i64
+    return %p: *i64
 }
 """
 
@@ -164,13 +172,12 @@ func @huge: () -> i64 {
 def test_neighbours_on_the_heap() -> None:
     assert run(NEIGHBOURS, "fill", 10, 7) == 7
     for k in (10, -1):
-        with pytest.raises(
-            TrapError, match=f"load from heap memory out of bounds: element {k} of 10"
-        ):
+        place = f"bytes {4 * k} to {4 * k + 4} of 40"
+        with pytest.raises(TrapError, match=f"load from heap memory out of bounds: {place}"):
             run(NEIGHBOURS, "fill", 10, k)
     with pytest.raises(TrapError, match="allocateHeap of -1 values"):
         run(NEIGHBOURS, "fill", -1, 0)
-    with pytest.raises(TrapError, match="element 0 of 0"):
+    with pytest.raises(TrapError, match="bytes 0 to 4 of 0"):
         run(NEIGHBOURS, "fill", 0, 0)
 
 
@@ -199,16 +206,19 @@ def test_copies_of_whole_values(source: int, target: int, count: int) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((3, 0, 4), "copy from stack memory out of bounds: element 6 of {n}"),
-        ((0, 3, 4), "copy to stack memory out of bounds: element 6 of {n}"),
-        ((-1, 0, 1), "copy from stack memory out of bounds: element -1 of {n}"),
+        ((3, 0, 4), "copy from stack memory out of bounds: bytes 24 to 56 of {size}"),
+        ((0, 3, 4), "copy to stack memory out of bounds: bytes 24 to 56 of {size}"),
+        (
+            (-1, 0, 1),
+            "copy from (memory|stack memory) out of bounds: (element -1 of 6|bytes -8 to 0)",
+        ),
         ((0, 0, -1), "copy of -1 values"),
         ((0, 0, 2**62), "copy from stack memory out of bounds"),
     ],
 )
 def test_copies_stay_inside(name: str, arguments: tuple[int, ...], message: str) -> None:
-    extent = {"shift": 6, "move": 4}[name]
-    with pytest.raises(TrapError, match=message.format(n=extent)):
+    size = {"shift": 48, "move": 32}[name]
+    with pytest.raises(TrapError, match=message.format(size=size)):
         run(NEIGHBOURS, name, *arguments)
 
 
@@ -216,6 +226,12 @@ def test_memory_is_there_when_it_is_used() -> None:
     start = time.process_time()
     assert run(NEIGHBOURS, "huge") == 5
     assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize("count", [2**44, 2**60, 2**62, 2**63 - 1])
+def test_more_memory_than_any_machine_has_stops_the_program(count: int) -> None:
+    with pytest.raises(TrapError, match="out of memory"):
+        run(NEIGHBOURS, "endless", count)
 
 
 WRONG = """struct $S { #a: f32, #b: f32 }
@@ -270,7 +286,7 @@ func @inside: () -> void {
 func @field: () -> void {
 'entry():
     %p = allocateHeap $S count 2: i64
-    %q = elementPointer %p: *$S at #a
+    %q = elementPointer %p: *$S at #b
     deallocate %q: *f32
     return
 }
@@ -294,9 +310,28 @@ func @returned: () -> f32 {
 func @left: () -> f32 {
 'entry():
     %p = allocateStack $S count 2
+    %q = elementPointer %p: *$S at #b
+    %r = offset %q: *f32 by 3: i64
+    %x = load %r: *f32
+    return %x: f32
+}
+func @outside: () -> f32 {
+'entry():
+    %i = literal 4: i64
+    %p = allocateStack <4 x f32> count 2
+    %q = elementPointer %p: *<4 x f32> at %i: i64
+    %r = offset %q: *f32 by -4: i64
+    %x = load %r: *f32
+    return %x: f32
+}
+func @next: () -> f32 {
+'entry():
+    %p = allocateStack $S count 2
     %q = elementPointer %p: *$S at #a
     %r = offset %q: *f32 by 1: i64
-    %x = load %r: *f32
+    store 3: f32 to %r: *f32
+    %b = elementPointer %p: *$S at #b
+    %x = load %b: *f32
     return %x: f32
 }
 func @back: () -> f32 {
@@ -322,10 +357,11 @@ func @back: () -> f32 {
         ("after_free", "load from heap memory that was deallocated"),
         ("twice", "deallocate heap memory that was deallocated"),
         ("inside", "deallocate a place inside heap memory: only its beginning is given back"),
-        ("field", "deallocate a place inside heap memory"),
+        ("field", "deallocate a place inside heap memory: only its beginning is given back"),
         ("stack_free", "deallocate stack memory: only heap memory is given back"),
         ("returned", "load from stack memory of @local, which has returned"),
-        ("left", "load from stack memory out of bounds: a field is left by 1"),
+        ("left", "load from stack memory out of bounds: bytes 16 to 20 of 16"),
+        ("outside", "load from memory out of bounds: element 4 of 4"),
     ],
 )
 def test_wrong_use_stops_the_program(name: str, message: str) -> None:
@@ -335,6 +371,11 @@ def test_wrong_use_stops_the_program(name: str, message: str) -> None:
 
 def test_pointers_may_leave_and_come_back() -> None:
     assert run(WRONG, "back") == 3
+
+
+def test_neighbours_are_those_by_bytes() -> None:
+    """As in C, whose compilers look at addresses: an allocation is one row of bytes, fields have neighbours."""
+    assert run(WRONG, "next") == 3
 
 
 def test_memory_outlives_the_run_that_made_it() -> None:
@@ -349,9 +390,12 @@ func @set: (*<2 x f32>, i64) -> void {
     store 1: f32 to %e: *f32
     return
 }"""
-    pointer = run(text, "make")
-    run(text, "set", pointer, 1)
-    np.testing.assert_array_equal(pointer.load(), [0, 1])
+    memory = Memory()
+    pointer = run(text, "make", memory=memory)
+    run(text, "set", pointer, 1, memory=memory)
+    np.testing.assert_array_equal(memory.read(TensorType((2,), F32), pointer), [0, 1])
+    with pytest.raises(TrapError, match="out of bounds"):
+        run(text, "set", pointer, 1)
 
 
 def test_stack_memory_of_a_body_lasts_as_long_as_the_function() -> None:
@@ -411,9 +455,37 @@ def test_an_array_in_memory_is_changed_in_constant_time() -> None:
     assert time.process_time() - start < 4
 
 
-def test_pointers_are_used_from_python() -> None:
-    pointer = Pointer(Memory("heap memory", TensorType((2,), F32), 3))
-    pointer.moved(1).store(np.array([1, 2], np.float32))
-    np.testing.assert_array_equal(pointer.load(), [0, 0])
-    np.testing.assert_array_equal(pointer.moved(1).load(), [1, 2])
-    assert repr(Memory("a box", scalar(F32), 1)) == "<a box: 1 x f32>"
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+def test_what_is_written_is_read(dtype: DType) -> None:
+    type = TensorType((2, 3), dtype)
+    memory = Memory()
+    block = memory.allocate(HEAP, 2 * type.bytes)
+    x = type.dtype.round(np.arange(6).reshape(2, 3) % 2)
+    assert not memory.read(type, block.address).any()
+    memory.write(type, x, block.address + type.bytes)
+    np.testing.assert_array_equal(memory.read(type, block.address + type.bytes), x)
+    assert not memory.read(type, block.address).any()
+
+
+@given(st.lists(st.integers(0, 100), min_size=1, max_size=8), st.data())
+def test_blocks_do_not_touch(sizes: list[int], data: st.DataObject) -> None:
+    memory = Memory()
+    blocks = [memory.allocate(HEAP, size) for size in sizes]
+    number = data.draw(st.integers(0, len(sizes) - 1))
+    block = blocks[number]
+    for outside in (block.address - 8, block.address + block.size - 7, block.address + 2**30):
+        with pytest.raises(TrapError, match="out of bounds"):
+            memory.read(scalar(I64), outside)
+    block.give_back("that was deallocated")
+    for place in (block.address - 8, block.address, block.address + block.size):
+        with pytest.raises(TrapError, match="heap memory that was deallocated"):
+            memory.read(scalar(I64), place)
+
+
+def test_bytes_move_as_if_all_were_read_first() -> None:
+    memory = Memory()
+    block = memory.allocate(HEAP, 8)
+    memory.write(scalar(I64), 0x0706050403020100, block.address)
+    memory.move(block.address, block.address + 1, 7)
+    assert memory.read(scalar(I64), block.address) == 0x0605040302010000
+    memory.move(0, 0, 0)

@@ -21,6 +21,7 @@ from nnkit.core.passes import ALL, Canonicalize, DeadFunctions, Inline, Pass, Sc
 from nnkit.core.passes.constant_propagation import ConstantPropagation
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.verify import verify
+from tests.core.passes.memory_programs import memory_programs
 from tests.core.passes.pointer_programs import pointer_programs
 from tests.programs import Program, describe, flat, graphs, programs, same_bits
 
@@ -87,7 +88,7 @@ def test_control_flow_calls_and_variables(name: str, program: Program) -> None:
 
 @pytest.mark.parametrize("name", PASSES)
 @settings(max_examples=COUNT, suppress_health_check=list(HealthCheck))
-@given(text=pointer_programs(), x=st.integers(0, 1))
+@given(text=st.one_of(pointer_programs(), memory_programs()), x=st.integers(0, 1))
 def test_pointers(name: str, text: str, x: int) -> None:
     a_pass = PASSES[name]
     module = parse_module(text)
@@ -101,7 +102,7 @@ def test_pointers(name: str, text: str, x: int) -> None:
 
 
 @settings(max_examples=COUNT, suppress_health_check=list(HealthCheck))
-@given(text=pointer_programs(), data=st.data())
+@given(text=st.one_of(pointer_programs(), memory_programs()), data=st.data())
 def test_passes_in_any_order(text: str, data: st.DataObject) -> None:
     """What one pass leaves is a program for the others."""
     names = [name for name in PASSES if name != "flat scalarize"]
