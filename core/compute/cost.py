@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir import Op
-from ..ops.arithmetic import Divide, FloorDivide, Modulo, TruncateDivide
+from ..ops.arithmetic import Divide, FloorDivide, Modulo, StrongMultiply, TruncateDivide
 from ..ops.literal import Literal
 from ..ops.random import Threefry
 from ..ops.special import Digamma, Erf, Erfc, Lgamma, Trigamma
@@ -52,6 +52,8 @@ _TRANSCENDENTAL = (
     *(Sinh, Cosh, Tanh, Asinh, Acosh, Atanh),
 )
 _POLYNOMIAL = 15.0
+_STRONG = 3.0
+"""A product and two comparisons."""
 _SPECIAL = (Power, Erf, Erfc, Lgamma, Digamma, Trigamma, Threefry)
 _SEVERAL_POLYNOMIALS = 40.0
 
@@ -67,6 +69,8 @@ def cost_of_op(op: Op) -> float:
             return _POLYNOMIAL
         case _ if isinstance(op, _SPECIAL):
             return _SEVERAL_POLYNOMIALS
+        case StrongMultiply():
+            return _STRONG
         case _:
             return 1.0
 

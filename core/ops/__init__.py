@@ -23,6 +23,7 @@ from .arithmetic import (
     Relu,
     Sign,
     Square,
+    StrongMultiply,
     Subtract,
     TruncateDivide,
 )
@@ -113,7 +114,7 @@ from .trap import Trap
 from .window import Border, ReduceWindow
 
 ALL: tuple[type[Op], ...] = (
-    Negate, Abs, Sign, Square, Add, Subtract, Multiply, Divide, TruncateDivide, FloorDivide, Modulo,
+    Negate, Abs, Sign, Square, Add, Subtract, Multiply, StrongMultiply, Divide, TruncateDivide, FloorDivide, Modulo,
     Minimum, Maximum, Relu,
     Sqrt, Rsqrt, Exp, Expm1, Log, Log1p, Power, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh,
     Asinh, Acosh, Atanh,
@@ -154,7 +155,7 @@ __all__ = [
     "ReduceWindowInOrder", "Reference",
     "Reinterpret", "Release", "Relu", "Retain", "Return", "Reverse", "Rint", "Round", "Rsqrt", "Scan",
     "ScanBy", "ScanInOrder", "ScatterAdd", "Select", "ShapeCast", "ShapeOf", "ShapeQuery", "Sign", "Sin", "Sinh",
-    "Slice", "Sqrt", "Square", "SqueezeShape", "StopGradient", "Store", "StraightThrough",
+    "Slice", "Sqrt", "Square", "SqueezeShape", "StopGradient", "Store", "StraightThrough", "StrongMultiply",
     "Structured", "Subtract",
     "Tan", "Tanh", "Threefry", "Transpose", "Trap", "Trigamma", "TruncateDivide", "Undefined",
     "UnitCount", "While", "Yield", "arguments_of", "constant", "dense", "splat", "sum_to_shape",

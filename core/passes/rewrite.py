@@ -34,6 +34,7 @@ from ..ops import (
     Null,
     Or,
     Reference,
+    StrongMultiply,
     Structured,
     Undefined,
 )
@@ -44,7 +45,9 @@ Law: TypeAlias = Callable[[Builder, Instruction], Value | None]
 Laws: TypeAlias = Mapping[type[object], Sequence[Law]]
 """Laws by class of op; those of a base class hold for all ops derived from it."""
 
-COMMUTATIVE: frozenset[type[Op]] = frozenset({Add, Multiply, And, Or, Equal, NotEqual})
+COMMUTATIVE: frozenset[type[Op]] = frozenset(
+    {Add, Multiply, StrongMultiply, And, Or, Equal, NotEqual}
+)
 """Where the order of operands makes no difference to any bit; min and max choose between −0 and +0."""
 
 CONSTANTS: frozenset[type[Op]] = frozenset({Literal, Reference, Null, Undefined})

@@ -29,6 +29,7 @@ from ...core.ops.arithmetic import (
     Relu,
     Sign,
     Square,
+    StrongMultiply,
     Subtract,
     TruncateDivide,
 )
@@ -208,6 +209,15 @@ def _relu(
     return w.select(below, zero, x)
 
 
+def _strong_multiply(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    u, v = operands
+    zero = constant(u.type, 0)
+    kept = w.and_(w.fcmp("une", u, zero), w.fcmp("une", v, zero))
+    return w.select(kept, w.fmul(u, v), zero)
+
+
 def _same(
     w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
 ) -> Register:
@@ -298,6 +308,7 @@ EMIT: Final[Mapping[type[Op], Rule]] = MappingProxyType(
         Not: _not,
         Select: _select,
         Relu: _relu,
+        StrongMultiply: _strong_multiply,
         StopGradient: _same,
         StraightThrough: _same,
         DataTypeCast: _cast,
