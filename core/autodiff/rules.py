@@ -181,6 +181,9 @@ def _scaled(b: Emitter, x: Value, number: float | None) -> Value | None:
         return None
     if number == 1.0:
         return x
+    known = _number(x)
+    if known is not None:
+        return constant(b, x.tensor, known * number)
     if number == -1.0:
         return b.emit(Negate(), x)
     op = Multiply() if math.isfinite(number) else StrongMultiply()

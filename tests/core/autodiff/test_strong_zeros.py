@@ -1,18 +1,31 @@
-"""Zeros that no infinite factor may wake, and programs that pay nothing for them."""
+"""Zeros that no infinite factor may wake: in both modes, every order, and through every structure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import numpy as np
 import pytest
 
 from nnkit.core import ops
+from nnkit.core.autodiff.declaration import tangent_type
 from nnkit.core.evaluate import evaluate
-from nnkit.core.ir import Module
-from nnkit.core.types import I64, TensorType
+from nnkit.core.ir import Function, Module, TangentOf
+from nnkit.core.ops import Combinator
+from nnkit.core.ops.nest import Bounds
+from nnkit.core.passes.base import apply_pass
+from nnkit.core.passes.canonicalize import Canonicalize
+from nnkit.core.passes.dce import DeadCode
+from nnkit.core.passes.inline import Inline
+from nnkit.core.passes.pipeline import run_pipeline
+from nnkit.core.text import parse_module
+from nnkit.core.types import I64, Array, TensorType
+from nnkit.core.verify import verify
+from nnkit.optimization import optimizing
 
 from .building import Term, call, count, declare, define, differentiate, gradient_of, tensor
+from .forward import forward
 
 
 def where_positive(x: Term, chosen: Term) -> Term:
@@ -127,41 +140,378 @@ def test_a_cotangent_that_is_zero_by_chance_has_its_derivative() -> None:
     assert evaluate(module, "mixed", 0.0, 1.0) == pytest.approx(np.cos(1.0), rel=1e-15)
 
 
-def softmax_cross_entropy(logits: Term, target: Term) -> Term:
-    shifted = logits - logits.max(1).apply(ops.ShapeCast((4, 1)))
-    total = shifted.apply(ops.Exp()).sum(1).apply(ops.Log()).apply(ops.ShapeCast((4, 1)))
-    return ((shifted - total) * target).sum() * -0.25
+def root(x: Term) -> Term:
+    return x.apply(ops.Sqrt())
 
 
-def cross_entropy_of_labels(logits: Term, labels: Term) -> Term:
-    shifted = logits - logits.max(1).apply(ops.stopping.StopGradient()).apply(ops.ShapeCast((4, 1)))
-    logs = shifted - shifted.apply(ops.Exp()).sum(1).apply(ops.Log()).apply(ops.ShapeCast((4, 1)))
-    column = labels.apply(ops.ShapeCast((4, 1)))
-    classes = Term(labels.b, labels.b.emit(ops.Iota((3,), 0, I64)))
-    chosen = classes.apply(ops.Equal(), column)
-    return logs.apply(ops.Select(), 0.0, chosen).sum() * -0.25
+def number(x: Term, n: Any) -> Term:
+    """A constant, of the type of the array `n`."""
+    n = np.asarray(n)
+    type = TensorType(n.shape, I64 if n.dtype.kind == "i" else x.value.tensor.dtype)
+    return Term(x.b, x.b.emit(ops.dense(type, n)))
 
 
-def cross_entropy_by_gather(logits: Term, labels: Term) -> Term:
-    shifted = logits - logits.max(1).apply(ops.ShapeCast((4, 1)))
-    logs = shifted - shifted.apply(ops.Exp()).sum(1).apply(ops.Log()).apply(ops.ShapeCast((4, 1)))
-    return logs.apply(ops.Gather(1), labels).sum() * -0.25
+MODES: Final = ("r", "f", "rr", "rf", "fr", "ff")
+"""Reverse or forward; the last letter is the inner derivative."""
 
 
-@pytest.mark.parametrize("loss", [cross_entropy_of_labels, cross_entropy_by_gather])
-def test_losses_that_choose_a_label_have_no_guards(loss: Callable[[Term, Term], Term]) -> None:
-    module = gradient_of([tensor(4, 3), TensorType((4,), I64)], loss, wrt=(0,))
-    assert count(module.functions["df"])["notEqual"] == 0
+def by_modes(body: Callable[[Term], Term], x: Array) -> Mapping[str, Array]:
+    """The derivatives of the sum, forward along each axis in turn: all elements, or the diagonal of the second."""
+    module = Module()
+    define(module, "sum", [tensor(*x.shape)], lambda x: body(x).sum())
+    for mode in MODES:
+        primal = mode[1:] or "sum"
+        if mode[0] == "r":
+            declare(module, mode, primal, wrt=(0,))
+        else:
+            tangent = TangentOf(primal, wrt=(0,))
+            type = tangent_type(module.functions[primal].type, tangent)
+            module.add(Function(mode, type, declaration=tangent))
+    differentiate(module)
+    found: dict[str, Array] = {}
+    for mode in MODES:
+        units = np.eye(x.size).reshape(-1, *x.shape)
+        tangents = [[unit] * mode.count("f") for unit in units] if "f" in mode else [[]]
+        found[mode] = np.array([evaluate(module, mode, x, *given) for given in tangents])
+    return found
 
 
-def test_ordinary_networks_have_no_guards() -> None:
-    def network(x: Term, w: Term, v: Term, target: Term) -> Term:
-        hidden = where_positive(x @ w, x @ w)
-        return softmax_cross_entropy(hidden @ v, target)
+HUGE = [-1e200, 1e200, 1e200]
+HOLE: Final = [1.0, 4.0, 0.0]
+"""√x has an infinite slope by the last element, which is then left out."""
+KEPT = [0.5, 0.25, 0.0]
 
-    types = [tensor(4, 5), tensor(5, 6), tensor(6, 3), tensor(4, 3)]
-    module = gradient_of(types, network, wrt=(1, 2))
-    assert count(module.functions["df"])["notEqual"] == 0
-    module = gradient_of([tensor(4, 3), tensor(4, 3)], softmax_cross_entropy, wrt=(0,))
-    assert count(module.functions["df"])["notEqual"] == 0
-    assert count(module.functions["df"])["and"] == 0
+
+def relu(x: Term) -> Term:
+    return x.apply(ops.Relu())
+
+
+def windowed(combinator: Combinator, *window: Any) -> Callable[[Term], Term]:
+    return lambda x: root(x).apply(ops.ReduceWindow(combinator, *window))
+
+
+def scanned(combinator: Combinator, *, reverse: bool = False) -> Callable[[Term], Term]:
+    return lambda x: root(x).apply(ops.Scan(combinator, 0, reverse, exclusive=True))
+
+
+LEFT_OUT: dict[str, tuple[Callable[[Term], Term], list[float], list[float]]] = {
+    "relu of an overflowing product": (
+        lambda x: relu(x.reduce(Combinator.MULTIPLY)),
+        HUGE,
+        [0, 0, 0],
+    ),
+    "a choice against it": (
+        lambda x: where_positive(x.sum() * 0.0, x.reduce(Combinator.MULTIPLY)),
+        HUGE,
+        [0, 0, 0],
+    ),
+    "a row of products that is cut off": (
+        lambda x: (
+            number(x, np.ones((2, 1)))
+            .apply(ops.Multiply(), x)
+            .reduce(Combinator.MULTIPLY, 1)
+            .apply(ops.Slice((2,), (2,)))
+        ),
+        HUGE,
+        [0, 0, 0],
+    ),
+    "a running product against which is chosen": (
+        lambda x: relu(x.apply(ops.Scan(Combinator.MULTIPLY, 0))),
+        HUGE,
+        [0, 0, 0],
+    ),
+    "broadcast to nothing": (
+        lambda x: root(x).apply(ops.Broadcast((0, 3))),
+        HOLE,
+        [0, 0, 0],
+    ),
+    "a power of zero": (lambda x: root(x).apply(ops.Power(), x * 0.0), HOLE, [0, 0, 0]),
+    "a factor of zero": (lambda x: root(x) * number(x, [1.0, 1.0, 0.0]), HOLE, KEPT),
+    "windows with gaps": (windowed(Combinator.ADD, (1,), (3,)), [1.0, 0.0, 0.0], [0.5, 0, 0]),
+    "windows cut off": (windowed(Combinator.ADD, (1,), (), ((0, -1),)), HOLE, KEPT),
+    "the greatest of windows": (windowed(Combinator.MAX, (2,)), [0.0, 4.0, 1.0], [0, 0.5, 0]),
+    "an exclusive sum": (scanned(Combinator.ADD), HOLE, [1.0, 0.25, 0]),
+    "an exclusive sum from the end": (
+        scanned(Combinator.ADD, reverse=True),
+        HOLE[::-1],
+        [0, 0.25, 1.0],
+    ),
+    "an exclusive product": (scanned(Combinator.MULTIPLY), HOLE, [1.5, 0.25, 0]),
+    "a running maximum": (
+        lambda x: root(x).apply(ops.Scan(Combinator.MAX, 0)),
+        [4.0, 1.0, 0.0],
+        [0.75, 0, 0],
+    ),
+    "rows scattered outside": (
+        lambda x: root(x).apply(ops.ScatterAdd((2,), 0, Bounds.ZERO), number(x, [0, 1, 5])),
+        HOLE,
+        KEPT,
+    ),
+    "a convolution with gaps": (
+        lambda x: (
+            root(x)
+            .apply(ops.ShapeCast((1, 1, 3)))
+            .apply(ops.Convolve(strides=(3,)), number(x, np.ones((1, 1, 1))))
+        ),
+        [1.0, 0.0, 0.0],
+        [0.5, 0, 0],
+    ),
+    "no operand of a sum": (
+        lambda x: root(x).apply(ops.Pad((0,), (0,), (1,)), 0.0).apply(ops.Slice((0,), (3,))),
+        HOLE,
+        KEPT,
+    ),
+}
+"""√x, or a product that overflows, before what leaves elements out: a function, x, and the derivatives."""
+
+CONSTANT: dict[str, tuple[Callable[[Term], Term], list[float], list[float]]] = {
+    "pad": (lambda x: root(x.apply(ops.Pad((1,), (1,)), 0.0)), [1.0, 4.0], [0.5, 0.25]),
+    "pad between": (
+        lambda x: root(x.apply(ops.Pad((0,), (0,), (2,)), 0.0)),
+        [1.0, 4.0],
+        [0.5, 0.25],
+    ),
+    "concatenate": (
+        lambda x: root(x.apply(ops.Concatenate(0), number(x, [0.0]))),
+        [1.0, 4.0],
+        [0.5, 0.25],
+    ),
+    "gather outside": (
+        lambda x: root(x.apply(ops.Gather(0, Bounds.ZERO), number(x, [0, 7, 1]))),
+        [1.0, 4.0],
+        [0.5, 0.25],
+    ),
+    "scatterAdd": (
+        lambda x: root(x.apply(ops.ScatterAdd((4,), 0), number(x, [0, 2]))),
+        [1.0, 4.0],
+        [0.5, 0.25],
+    ),
+    "an exclusive sum": (
+        lambda x: root(x.apply(ops.Scan(Combinator.ADD, 0, exclusive=True))),
+        [4.0, 1.0],
+        [0.25, 0],
+    ),
+    "windows with padding": (
+        lambda x: root(x.apply(ops.ReduceWindow(Combinator.ADD, (1,), (), ((2, 1),)))),
+        [1.0, 4.0],
+        [0.5, 0.25],
+    ),
+    "a convolution with padding": (
+        lambda x: root(
+            x.apply(ops.ShapeCast((1, 1, 2))).apply(
+                ops.Convolve(padding=((1, 1),)), number(x, np.ones((1, 1, 1)))
+            )
+        ),
+        [1.0, 4.0],
+        [0.5, 0.25],
+    ),
+    "a sum over nothing": (
+        lambda x: root(x.apply(ops.Slice((0,), (0,))).sum()) + root(x).sum(),
+        [1.0, 4.0],
+        [0.5, 0.25],
+    ),
+    "sums of such": (
+        lambda x: root(x.apply(ops.Pad((1,), (0,)), 0.0) + x.apply(ops.Pad((1,), (0,)), 0.0)),
+        [2.0, 8.0],
+        [0.5, 0.25],
+    ),
+    "the greater one": (lambda x: root(x.apply(ops.Maximum(), 0.0)), [-1.0, 4.0], [0, 0.25]),
+    "a running maximum": (
+        lambda x: root(
+            number(x, 4.0)
+            - x.apply(ops.Scan(Combinator.MAX, 0)).apply(ops.Maximum(), number(x, [0.0, 4.0, 4.0]))
+        ),
+        [3.0, 1.0, 2.0],
+        [-0.5, 0, 0],
+    ),
+    "a factor": (lambda x: root(x * number(x, [1.0, 0.0])), [4.0, 1.0], [0.25, 0]),
+    "a choice": (lambda x: root(where_positive(x, x)), [4.0, -1.0], [0.25, 0]),
+    "what was chosen already": (lambda x: x * root(relu(x * 2.0).sum()), [-1.0], [0.0]),
+}
+"""What gives a zero that is constant, before √."""
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_is_left_out_has_derivative_zero(name: str) -> None:
+    body, at, expected = LEFT_OUT[name]
+    check(body, at, expected)
+
+
+@pytest.mark.parametrize("name", CONSTANT)
+def test_what_is_constant_has_derivative_zero(name: str) -> None:
+    body, at, expected = CONSTANT[name]
+    check(body, at, expected)
+
+
+def check(body: Callable[[Term], Term], at: list[float], expected: list[float]) -> None:
+    """First derivatives are as expected; all second ones are finite, and agree."""
+    found = by_modes(body, np.array(at))
+    for mode in ("r", "f"):
+        np.testing.assert_allclose(found[mode].ravel(), expected, 1e-15, err_msg=mode)
+    second = {mode: found[mode] for mode in ("rr", "rf", "fr", "ff")}
+    for mode, one in second.items():
+        assert np.isfinite(one).all(), mode
+    np.testing.assert_allclose(second["rf"], second["fr"], 1e-14)
+    np.testing.assert_allclose(second["rr"].ravel(), second["fr"].sum(0).ravel(), 1e-14)
+    np.testing.assert_allclose(second["ff"], np.diag(second["fr"].reshape(len(at), -1)), 1e-14)
+
+
+STRUCTURES: dict[str, str] = {
+    "call": """
+    func @zero: (f64) -> (f64, f64) {
+    'entry(%x: f64):
+        %r = literal (%x: f64, 0.0: f64): (f64, f64)
+        return %r: (f64, f64)
+    }
+    func @f: (f64) -> f64 {
+    'entry(%x: f64):
+        %t = apply @zero(%x): (f64) -> (f64, f64)
+        %y = extract 1 from %t: (f64, f64)
+        %r = sqrt %y: f64
+        return %r: f64
+    }""",
+    "call of a callee that chooses": """
+    func @zero: (f64) -> f64 {
+    'entry(%x: f64):
+        %c = lessThan %x: f64, 0.0: f64
+        %r = select %x: f64, 0.0: f64 by %c: bool
+        return %r: f64
+    }
+    func @f: (f64) -> f64 {
+    'entry(%x: f64):
+        %y = apply @zero(%x): (f64) -> f64
+        %r = sqrt %y: f64
+        return %r: f64
+    }""",
+    "if": """
+    func @f: (f64) -> f64 {
+    'entry(%x: f64):
+        %c = lessThan %x: f64, 0.0: f64
+        %y = if %c: bool -> f64 {
+        'then():
+            yield %x: f64
+        } else {
+        'else():
+            yield 0.0: f64
+        }
+        %r = sqrt %y: f64
+        return %r: f64
+    }""",
+    "for": """
+    func @f: (f64) -> f64 {
+    'entry(%x: f64):
+        %a, %b = for 0: i64 upto 3: i64 carrying %x: f64, 0.0: f64 {
+        'body(%i: i64, %u: f64, %v: f64):
+            %d = sqrt %v: f64
+            %c = multiply %u: f64, %d: f64
+            yield %u: f64, %c: f64
+        }
+        %r = sqrt %b: f64
+        return %r: f64
+    }""",
+    "for that does not run": """
+    func @f: (f64, i64) -> f64 {
+    'entry(%x: f64, %n: i64):
+        %r0 = for 0: i64 upto %n: i64 carrying 0.0: f64 given %x: f64 {
+        'body(%i: i64, %a: f64, %z: f64):
+            %b = add %a: f64, %z: f64
+            yield %b: f64
+        }
+        %r = sqrt %r0: f64
+        return %r: f64
+    }""",
+    "for that stacks": """
+    func @f: (f64) -> f64 {
+    'entry(%x: f64):
+        %a, %s = for 0: i64 upto 2: i64 carrying 0.0: f64 given %x: f64 stacking <2 x f64> {
+        'body(%i: i64, %b: f64, %z: f64):
+            yield %z: f64, %b: f64
+        }
+        %z = slice %s: <2 x f64> from 0 upto 1
+        %y = sqrt %z: <1 x f64>
+        %r = reduce %y: <1 x f64> by add along 0
+        return %r: f64
+    }""",
+    "while": """
+    func @f: (f64) -> f64 {
+    'entry(%x: f64):
+        %a = while carrying 0.0: f64 given %x: f64 {
+        'condition(%b: f64, %z: f64):
+            %c = greaterThan %b: f64, %z: f64
+            yield %c: bool
+        } do {
+        'body(%d: f64, %e: f64):
+            yield %e: f64
+        }
+        %r = sqrt %a: f64
+        return %r: f64
+    }""",
+    "insert": """
+    func @f: (f64) -> f64 {
+    'entry(%x: f64):
+        %s = literal <%x: f64, %x: f64>: <2 x f64>
+        %u = insert 0.0: f64 to %s: <2 x f64> at 1
+        %y = sqrt %u: <2 x f64>
+        %r = extract 1 from %y: <2 x f64>
+        return %r: f64
+    }""",
+    "row literal": """
+    func @f: (f64) -> f64 {
+    'entry(%x: f64):
+        %s = literal <%x: f64, 0.0: f64>: <2 x f64>
+        %y = sqrt %s: <2 x f64>
+        %r = extract 1 from %y: <2 x f64>
+        return %r: f64
+    }""",
+}
+"""Through each of which a constant zero comes to √, beside x or instead of it."""
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_a_constant_zero_through_a_structure(name: str) -> None:
+    module = parse_module(f'module "m"\nstage raw\n{STRUCTURES[name]}')
+    tangent = TangentOf("f", wrt=(0,))
+    type = tangent_type(module.functions["f"].type, tangent)
+    module.add(Function("df", type, declaration=tangent))
+    run_pipeline(module, optimizing(0), verifier=verify, verify=True)
+    rest = [0] if "i64)" in STRUCTURES[name].partition("@f:")[2].partition("->")[0] else []
+    assert evaluate(module, "df", 1.0, *rest, 1.0) == 0.0
+
+
+@pytest.mark.parametrize("body", [root, relu, lambda x: where_positive(x, root(x)), logistic])
+def test_the_derivative_by_a_seed_does_not_depend_on_it(body: Callable[[Term], Term]) -> None:
+    """J · v as the gradient of ⟨Jᵀu, v⟩ by u: a strong product is bilinear, so nothing of Jᵀu is computed."""
+    module = Module()
+    define(module, "f", [tensor(3)], body)
+    back = declare(module, "back", "f", seedable=True)
+    define(module, "pairing", [tensor(3)] * 3, lambda x, u, v: (call(back, x, u) * v).sum())
+    declare(module, "along", "pairing", wrt=(1,))
+    tangent = TangentOf("f", wrt=(0,))
+    type = tangent_type(module.functions["f"].type, tangent)
+    module.add(Function("jvp", type, declaration=tangent))
+    run_pipeline(module, optimizing(2))
+    for a_pass in (Inline(entries=("along", "jvp")), Canonicalize(), DeadCode()):
+        apply_pass(a_pass, module)
+    along, jvp = module.functions["along"], module.functions["jvp"]
+    _, u, _ = along.parameters
+    assert all(u not in i.operands for i in along.entry.instructions)
+    products = [count(function)["strongMultiply"] for function in (along, jvp)]
+    assert products[0] == products[1]
+
+
+def test_products_of_a_contraction_are_ordinary() -> None:
+    """Forward the slope ∞ comes to a product with 0; in reverse the contraction comes first, and gives 0."""
+    module = gradient_of([tensor(2)], lambda x: root(x) @ number(x, [1.0, 0.0]))
+    at = np.array([4.0, 0.0])
+    np.testing.assert_array_equal(evaluate(module, "df", at), [0.25, 0.0])
+    assert np.isnan(forward(module, "f", [at], [np.ones(2)]))
+
+
+def test_ordinary_networks_multiply_by_numbers_plainly() -> None:
+    """A mean of squared differences has no product but by numbers."""
+    module = gradient_of(
+        [tensor(4, 3), tensor(4, 3)],
+        lambda x, target: (x - target).apply(ops.Square()).sum() * (1 / 12),
+        wrt=(0,),
+    )
+    assert count(module.functions["df"])["strongMultiply"] == 0
