@@ -115,7 +115,7 @@ def _sweep_call(
     wanted = mask_of([k for k, leaf in enumerate(arguments) if leaf in adjoints.active])
     if not wanted or not seeds:
         return
-    pullback = yield Signature(op.callee, wanted, mask_of(seeds))
+    pullback = yield Signature(op.callee, wanted, mask_of([*seeds]))
     assert pullback is not None
     leaves = {Source.ARGUMENT: arguments, Source.RESULT: copy.leaves[instruction.result]}
     residuals = [leaves[residual.source][residual.position] for residual in pullback.residuals]

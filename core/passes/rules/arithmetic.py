@@ -127,20 +127,20 @@ def simplify_multiply(b: Builder, instruction: Instruction) -> Value | None:
 
 def simplify_strong_multiply(b: Builder, instruction: Instruction) -> Value | None:
     u, v = instruction.operands
-    # x · x = x²
+    type = instruction.result.tensor
     if u is v:
+        # x ⊗ x = x², ⊗ being the strong product
         return b.emit(Square(), u)
-    # x · 0 = 0, also of ∞ and NaN
-    if 0 in (number(u), number(v)):
-        return filled(b, instruction.result.tensor, 0)
     for x, other in ((u, v), (v, u)):
         n = number(other)
+        # x ⊗ 0 = 0, also of ∞ and NaN
+        if n == 0:
+            return filled(b, type, 0)
+        # x ⊗ n = x · n + 0, all zeros of which are +0; what is less than 1 might underflow to −0
         if n is not None and 1 <= abs(n) < math.inf:
-            # x · n is the plain product, but that its zeros are +0; one by less might underflow to −0
-            return b.emit(
-                Add(), b.emit(Multiply(), x, other), filled(b, u.tensor.with_shape(()), 0)
-            )
-    # (−x) · (−y) = x · y
+            zero = filled(b, type.with_shape(()), 0)
+            return b.emit(Add(), as_type(b, b.emit(Multiply(), x, other), type), zero)
+    # (−x) ⊗ (−y) = x ⊗ y
     xs, ys = made_by(u, Negate), made_by(v, Negate)
     return b.emit(StrongMultiply(), *xs, *ys) if xs and ys else None
 
