@@ -17,11 +17,14 @@ from ..ir.graph import Emitter, Value
 from ..types import Array
 from . import complement, gamma
 from .arithmetic import Multiply, Negate, Square
-from .comparison import And, Equal, LessThan, Select
+from .comparison import And, Equal, GreaterThan, LessThan, Select
 from .forms import Partial
 from .formulas import number
 from .rounding import Floor
 from .transcendental import Exp, FloatFunction
+
+_VANISHED = 1000
+"""e^(−1000) is 0 in every element type, which all hold this number."""
 
 
 class Erf(FloatFunction):
@@ -96,8 +99,13 @@ class Trigamma(FloatFunction):
 
 
 def _bell(b: Emitter, x: Value, height: float) -> Value:
-    """height · e^(−x²)."""
-    falling = b.emit(Exp(), b.emit(Negate(), b.emit(Square(), x)))
+    """height · e^(−x²).
+
+    The square is bounded where the exponential has vanished: without, a gradient of gelu takes a fifth longer (LLVM 22, AVX-512).
+    """
+    square, bound = b.emit(Square(), x), number(b, x, _VANISHED)
+    bounded = b.emit(Select(), bound, square, b.emit(GreaterThan(), square, bound))
+    falling = b.emit(Exp(), b.emit(Negate(), bounded))
     return b.emit(Multiply(), falling, number(b, x, height))
 
 
