@@ -266,7 +266,7 @@ class Relu(Elementwise):
         return np.where(x <= 0, np.zeros((), x.dtype), x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
-        """1 where y > 0, else y itself, which is 0 or NaN there: as cheap as a choice between 1 and 0."""
+        """1 where y > 0, else y itself, which is 0 or NaN there."""
         above = b.emit(GreaterThan(), y, number(b, y, 0))
         return (b.emit(Select(), number(b, y, 1), b.emit(StopGradient(), y), above),)
 
