@@ -1,6 +1,6 @@
 """Differentiation, source to source: gradient declarations get bodies, and every op both its directions.
 
-Read `rules` (one op, both directions, from its form) and `strength` (zeros that stay zero); then
+Read `rules` (one op, both directions, from its form, by products in which a zero wins); then
 `declaration` (what is asked for, and its type), `leaves` (tuples and structs as their tensors),
 `order`, `activity` and `copy` (what is differentiated, and where); last `pullback` (how calls are
 differentiated), `linearize` (the reverse sweep over one function), `residuals` (a function cut into

@@ -9,14 +9,6 @@ from ..ir import Builder, Value
 from .rules import add
 
 
-@dataclass(frozen=True)
-class Cotangent:
-    """The derivative of what was asked for by one tensor, and whether its zeros are strong."""
-
-    value: Value
-    strong: bool = False
-
-
 @dataclass
 class Adjoints:
     """Cotangents of the `active` tensors; those of all others are zero and dropped.
@@ -26,17 +18,16 @@ class Adjoints:
 
     builder: Builder
     active: Set[Value]
-    _found: dict[Value, Cotangent] = field(default_factory=dict[Value, Cotangent])
+    _found: dict[Value, Value] = field(default_factory=dict[Value, Value])
 
-    def __getitem__(self, primal: Value) -> Cotangent | None:
+    def __getitem__(self, primal: Value) -> Value | None:
         """What has come together for `primal`; None is a zero."""
         return self._found.get(primal)
 
-    def add(self, primal: Value, cotangent: Value | None, strong: bool) -> None:
-        """One more contribution.  The sum is strong only if all of it is."""
+    def add(self, primal: Value, cotangent: Value | None) -> None:
+        """One more contribution."""
         if cotangent is None or primal not in self.active:
             return
-        known = self._found.get(primal)
-        total = add(self.builder, known.value if known else None, cotangent)
+        total = add(self.builder, self._found.get(primal), cotangent)
         assert total is not None
-        self._found[primal] = Cotangent(total, strong and (known is None or known.strong))
+        self._found[primal] = total

@@ -113,7 +113,7 @@ class Forward:
         result, tangents = body.follow(b, index, seed)
         results = elements(primal.type.result)
         tangent = tangents[leaf_count(results[: request.source])]
-        outputs = [tangent[0] if tangent else constant(b, type, 0)]
+        outputs = [tangent or constant(b, type, 0)]
         outputs += _kept(b, result, request.keeping)
         b.emit_many(Return(), [returned(b, function.type.result, outputs)])
         function.body = Region([b.block])

@@ -5,9 +5,7 @@
 2. The gradient of a derivative by one number is taken forward, from a tangent that is the seed: a Jacobian of
    one element is its own transpose.  A reverse sweep doubles a program however much is shared in it, while
    forward rules give equal values equal derivatives, so that the n-th derivative has as many instructions as
-   it has different values: some n³/6 for tanh.  It is not done where a zero may be one that no factor wakes
-   (`core.autodiff.strength`): forward rules know it of tangents, and here it is in the program.  Nor through
-   calls, behind which nothing is shared.
+   it has different values: some n³/6 for tanh.  It is not done through calls, behind which nothing is shared.
 3. What still grows is refused at a bound: reverse over reverse as 2ⁿ, tangents in n directions as well.
 
 Source: Griewank & Walther 2008, Evaluating Derivatives, §5.1 (forward over reverse) and §10.
@@ -19,21 +17,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import UnsupportedError
-from ..ir import Function, GradientOf, Instruction, Module, TangentOf
+from ..ir import Function, GradientOf, Module, TangentOf
 from ..ir.surgery import walk
 from ..location import located
-from ..ops.aggregate import Aggregate, Extract
-from ..ops.forms import Elementwise
-from ..ops.literal import Literal
-from ..ops.movement import ShapeCast
-from ..ops.reduction import Broadcast, Reduce
-from ..ops.stopping import StopGradient
-from ..ops.terminators import Return
+from ..ops.aggregate import Apply
 from ..types import TensorType, written
 from .declaration import Request
 from .leaves import elements
 from .order import callees, dependencies
-from .strength import fills_zeros
 
 MOST_INSTRUCTIONS = 100_000
 """In a derivative of second or higher order and those that it is taken of, unless the program is large."""
@@ -101,36 +92,12 @@ def instruction_count(functions: Iterable[Function]) -> int:
 
 
 def goes_forward(primal: Function, request: Request) -> bool:
-    """Whether one element is differentiated by one of the same type, through ops whose zeros are not strong."""
+    """Whether one element is differentiated by one of the same type, without calls and bodies."""
     source = elements(primal.type.result)[request.source]
     wrt = [primal.type.parameters[index] for index in request.wrt]
     return (
         wrt == [source]
         and isinstance(source, TensorType)
         and source.size == 1
-        and all(
-            isinstance(i.op, _SHARING) and not (fills_zeros(i.op) and _may_move(i))
-            for i in primal.entry.instructions
-        )
+        and not any(i.regions or isinstance(i.op, Apply) for i in primal.entry.instructions)
     )
-
-
-def _may_move(instruction: Instruction) -> bool:
-    """Whether not all floats that it takes are numbers of the program."""
-    return any(
-        not isinstance(x.op, Literal) for x in instruction.operands if x.tensor.dtype.is_float
-    )
-
-
-_SHARING = (
-    Elementwise,
-    Literal,
-    Broadcast,
-    ShapeCast,
-    Reduce,
-    Extract,
-    Aggregate,
-    StopGradient,
-    Return,
-)
-"""Whose derivatives fill in no zeros, if they do not themselves."""

@@ -24,14 +24,13 @@ from ..ir import Block, Builder, Function, Instruction, Value
 from ..location import located
 from ..ops.aggregate import Aggregate, Apply, Extract
 from .activity import Activity
-from .adjoints import Adjoints, Cotangent
+from .adjoints import Adjoints
 from .copy import Copy, copy_primal
 from .leaves import mask_of
 from .pullback import Pullback, SavingCall, Signature, Source, call_backward, call_forward
 from .rules import vjp_of
-from .strength import is_strong
 
-Seeds: TypeAlias = "Callable[[Builder], Mapping[int, Cotangent]]"
+Seeds: TypeAlias = "Callable[[Builder], Mapping[int, Value]]"
 """The cotangents of the result's leaves, emitted at the head of the backward half."""
 
 
@@ -72,7 +71,7 @@ def linearize(function: Function, wanted: int, seeds: Seeds, activity: Activity)
     result = Linearized(copy, backward, Adjoints(backward, copy.active))
     backward.location = function.entry.terminator.location
     for position, seed in seeds(backward).items():
-        result.adjoints.add(copy.results[position], seed.value, seed.strong)
+        result.adjoints.add(copy.results[position], seed)
     for instruction in reversed(copy.builder.block.instructions):
         backward.location = instruction.location
         match instruction.op:
@@ -89,20 +88,15 @@ def linearize(function: Function, wanted: int, seeds: Seeds, activity: Activity)
 def _sweep(work: Linearized, instruction: Instruction) -> None:
     """Hand the cotangents of an instruction on to its operands, by the rule of its op."""
     adjoints, op = work.adjoints, instruction.op
-    found = [adjoints[result] for result in instruction.results]
-    if all(ct is None for ct in found) or adjoints.active.isdisjoint(instruction.operands):
+    cts = [adjoints[result] for result in instruction.results]
+    if all(ct is None for ct in cts) or adjoints.active.isdisjoint(instruction.operands):
         return
-    strong = any(ct is not None and ct.strong for ct in found)
-    cts = [ct.value if ct else None for ct in found]
     try:
-        derivatives = vjp_of(
-            work.backward, op, instruction.results, instruction.operands, cts, strong
-        )
+        derivatives = vjp_of(work.backward, op, instruction.results, instruction.operands, cts)
     except DifferentiationError as error:
         raise located(error, instruction.location) from None
     for operand, derivative in zip(instruction.operands, derivatives, strict=True):
-        hands_on = is_strong(op, strong, operand, instruction.results[0])
-        adjoints.add(operand, derivative, hands_on)
+        adjoints.add(operand, derivative)
 
 
 def _sweep_call(
@@ -113,19 +107,20 @@ def _sweep_call(
     op = instruction.op
     assert isinstance(op, Apply)
     arguments = copy.leaves_of_all(instruction.operands)
-    found = [adjoints[leaf] for leaf in copy.leaves[instruction.result]]
+    seeds = {
+        k: ct
+        for k, leaf in enumerate(copy.leaves[instruction.result])
+        if (ct := adjoints[leaf]) is not None
+    }
     wanted = mask_of([k for k, leaf in enumerate(arguments) if leaf in adjoints.active])
-    seeded = mask_of([k for k, ct in enumerate(found) if ct is not None])
-    strong = mask_of([k for k, ct in enumerate(found) if ct is not None and ct.strong])
-    if not wanted or not seeded:
+    if not wanted or not seeds:
         return
-    pullback = yield Signature(op.callee, wanted, seeded, strong)
+    pullback = yield Signature(op.callee, wanted, mask_of([*seeds]))
     assert pullback is not None
     leaves = {Source.ARGUMENT: arguments, Source.RESULT: copy.leaves[instruction.result]}
     residuals = [leaves[residual.source][residual.position] for residual in pullback.residuals]
     if pullback.forward:
         work.calls[instruction] = call_forward(copy, instruction, pullback.forward)
         residuals.append(work.calls[instruction].saved)
-    seeds = {k: ct.value for k, ct in enumerate(found) if ct is not None}
     for position, derivative in call_backward(work.backward, pullback, residuals, seeds).items():
-        adjoints.add(arguments[position], derivative, bool(pullback.strong >> position & 1))
+        adjoints.add(arguments[position], derivative)

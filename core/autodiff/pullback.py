@@ -25,13 +25,12 @@ from .copy import Copy
 class Signature:
     """What a call needs of `@name`: masks of argument leaves and of result leaves.
 
-    `wanted` arguments get gradients, `seeded` results have a cotangent, those in `strong` a strong one.
+    `wanted` arguments get gradients, `seeded` results have a cotangent.
     """
 
     name: str
     wanted: int
     seeded: int
-    strong: int
 
 
 class Source(enum.Enum):
@@ -55,8 +54,7 @@ class Pullback:
 
     `forward` returns the result and what is saved; None says that nothing is.  `backward` takes the
     residuals, what was saved, and the cotangents of the result leaves `seeds`; it returns those of the
-    argument leaves `gradients`, of which the mask `strong` has strong zeros.  None says that nothing
-    flows back.
+    argument leaves `gradients`.  None says that nothing flows back.
     """
 
     forward: Function | None = None
@@ -64,7 +62,6 @@ class Pullback:
     residuals: tuple[Residual, ...] = ()
     seeds: tuple[int, ...] = ()
     gradients: tuple[int, ...] = ()
-    strong: int = 0
 
 
 @dataclass

@@ -30,10 +30,9 @@ from ..types import TensorType, TupleType
 from .activity import Activity, Masks, check_flow, straight_line
 from .leaves import Leaf, Spans, leaves_of, mask_of, members
 from .rules import jvp_of
-from .strength import is_strong_forward
 
-Tangent: TypeAlias = "tuple[Value, bool] | None"
-"""The tangent of a leaf, and whether its zeros are strong; None is zero."""
+Tangent: TypeAlias = "Value | None"
+"""The tangent of a leaf; None is zero."""
 
 
 class Body:
@@ -67,7 +66,7 @@ class Body:
             parameter, position = places[k]
             leaf = leaves_of(parameter.type)[position]
             name = f"d{parameter.name}" if parameter.name else None
-            self.tangents[parameter][position] = (b.argument(leaf.type, name), False)
+            self.tangents[parameter][position] = b.argument(leaf.type, name)
         run_nested(self.block(self.source, b))
         returned = self.source.terminator.operands
         outputs: list[Value]
@@ -85,7 +84,7 @@ class Body:
 
         The copy of the result, and the tangents of its leaves.
         """
-        self.tangents[self.source.arguments[index]] = [(tangent, False)]
+        self.tangents[self.source.arguments[index]] = [tangent]
         run_nested(self.block(self.source, b))
         (returned,) = self.source.terminator.operands
         return self.values[returned], self.tangents[returned]
@@ -125,8 +124,7 @@ class Body:
         leaves = leaves_of(value.type)
         found: list[Value] = []
         for k in self.moving(value):
-            tangent = self.tangents[value][k]
-            found.append(tangent[0] if tangent else constant(b, leaves[k].type, 0))
+            found.append(self.tangents[value][k] or constant(b, leaves[k].type, 0))
         return found
 
     def instruction(self, instruction: Instruction, b: Builder) -> None:
@@ -153,16 +151,13 @@ class Body:
         """The forward rule of a tensor op."""
         xs = [self.values[operand] for operand in instruction.operands]
         ys = [self.values[result] for result in instruction.results]
-        given = [self.tangents[operand][0] for operand in instruction.operands]
-        strong = is_strong_forward(instruction.op, [t is not None and t[1] for t in given], given)
-        dxs = [t[0] if t else None for t in given]
-        incoming = any(t is not None and t[1] for t in given)
+        dxs = [self.tangents[operand][0] for operand in instruction.operands]
         try:
-            dys = jvp_of(b, instruction.op, ys, xs, dxs, incoming)
+            dys = jvp_of(b, instruction.op, ys, xs, dxs)
         except DifferentiationError as error:
             raise located(error, instruction.location) from None
         for result, dy in zip(instruction.results, dys, strict=True):
-            self.tangents[result] = [(dy, strong) if dy else None]
+            self.tangents[result] = [dy]
 
     def call(self, instruction: Instruction, op: Apply, b: Builder) -> None:
         """A call becomes a call of the pushforward for the leaves that move."""
@@ -182,7 +177,7 @@ class Body:
         self.values[instruction.result] = result
         tangents: list[Tangent] = [None] * len(leaves_of(result.type))
         for position, leaf in enumerate(self.moved(op.callee, mask)):
-            tangents[leaf] = (b.emit(Extract((1 + position,)), both), False)
+            tangents[leaf] = b.emit(Extract((1 + position,)), both)
         self.tangents[instruction.result] = tangents
 
     def structured(self, instruction: Instruction, b: Builder) -> Nested:
@@ -225,8 +220,7 @@ class Body:
         leaves = leaves_of(operand.type)
         found: list[Value] = []
         for k in self.moving(result):
-            tangent = self.tangents[operand][k]
-            found.append(tangent[0] if tangent else constant(b, leaves[k].type, 0))
+            found.append(self.tangents[operand][k] or constant(b, leaves[k].type, 0))
         return found
 
     def enter(
@@ -248,7 +242,7 @@ class Body:
         for argument, result in zip(own, carried, strict=True):
             leaves = leaves_of(argument.type)
             for k in self.moving(result):
-                self.tangents[argument][k] = (inner.argument(leaves[k].type), False)
+                self.tangents[argument][k] = inner.argument(leaves[k].type)
         for argument, operand in zip(rest, given, strict=True):
             self.argument(argument, inner)
             self.tangents[argument] = self.tangents[operand]  # visible from inside
@@ -303,7 +297,7 @@ class Body:
                 self.tangents[result] = [None] * len(leaves_of(result.type))
             for result in instruction.results[part]:
                 for k in self.moving(result):
-                    self.tangents[result][k] = (next(remaining), False)
+                    self.tangents[result][k] = next(remaining)
 
     def copies(self, values: Iterable[Value]) -> list[Value]:
         return [self.values.get(value, value) for value in values]

@@ -16,7 +16,7 @@ from ..ops.aggregate import Aggregate, Extract
 from ..ops.terminators import Return
 from ..types import FunctionType, TupleType
 from .copy import Origin, append_copy
-from .leaves import mask_of, members
+from .leaves import members
 from .linearize import Linearized
 from .live import live
 from .pullback import Pullback, Residual, Signature, Source
@@ -44,7 +44,7 @@ class Cutter:
         found = {k: ct for k in members(signature.wanted) if (ct := work.adjoints[leaves[k]])}
         if not found:
             return Pullback()
-        outputs = [ct.value for ct in found.values()]
+        outputs = [*found.values()]
         instructions, used = live(work.backward.block.instructions, outputs)
         seeds = {
             position: seed
@@ -70,7 +70,6 @@ class Cutter:
             tuple(places[value] for value in at_hand),
             tuple(seeds),
             tuple(found),
-            mask_of([k for k, ct in found.items() if ct.strong]),
         )
 
     def _backward(self, name: str, half: _Backward) -> Function:

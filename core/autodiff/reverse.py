@@ -30,7 +30,6 @@ from ..ops.stopping import IDENTITIES
 from ..ops.terminators import Return
 from ..types import Type, written
 from .activity import Activity, straight_line
-from .adjoints import Cotangent
 from .declaration import Request, derivative_type, resolve
 from .forward import Forward
 from .higher import Orders, goes_forward
@@ -161,11 +160,11 @@ class _Differentiator:
 def _seed_or_ones(source: Type, seed: Value | None, first: int) -> Seeds:
     """Cotangents of the result of type `source`, whose leaves begin at number `first`."""
 
-    def emit(b: Builder) -> dict[int, Cotangent]:
+    def emit(b: Builder) -> dict[int, Value]:
         leaves = leaves_of(source)
         values = split(b, seed) if seed else [constant(b, leaf.type, 1) for leaf in leaves]
         return {
-            first + position: Cotangent(value)
+            first + position: value
             for position, value in enumerate(values)
             if value.tensor.dtype.is_float
         }
@@ -176,13 +175,10 @@ def _seed_or_ones(source: Type, seed: Value | None, first: int) -> Seeds:
 def _parameters(signature: Signature, function: Function) -> Seeds:
     """Cotangents that are parameters of a backward function."""
 
-    def emit(b: Builder) -> dict[int, Cotangent]:
+    def emit(b: Builder) -> dict[int, Value]:
         leaves = leaves_of(function.type.result)
         return {
-            position: Cotangent(
-                b.argument(leaves[position].type), bool(signature.strong >> position & 1)
-            )
-            for position in members(signature.seeded)
+            position: b.argument(leaves[position].type) for position in members(signature.seeded)
         }
 
     return emit
@@ -213,7 +209,7 @@ def _derivative(work: Linearized, argument: Value) -> Value:
     found: list[Value] = []
     for leaf in work.copy.leaves[argument]:
         ct = work.adjoints[leaf]
-        found.append(ct.value if ct else constant(work.backward, leaf.tensor, 0))
+        found.append(ct or constant(work.backward, leaf.tensor, 0))
     return join(work.backward, argument.type, found)
 
 

@@ -7,10 +7,8 @@
 | Bilinear    | the transpose                           | op(dx, y) + op(x, dy)       |
 | explicit    | the op's `vjp`                          | the op's `jvp`              |
 
-None is a zero that costs nothing.  `strong` says that a derivative may hold zeros no factor may wake
-(`core.autodiff.strength`): its products become `select(0, p, p ≠ p and ct = 0)` for p = ct · ∂y/∂x.
-Testing the product and not only the cotangent keeps derivatives of the rule right where a cotangent is
-zero by chance.
+Products are strong: 0 where a factor is 0, whatever the other (`StrongMultiply`), as long as none is a number.
+None is a zero that costs nothing.
 Source: Radul, Paszke, Frostig, Johnson & Maclaurin 2022, "You only linearize once".
 """
 
@@ -22,12 +20,12 @@ from typing import TypeAlias
 
 from ..errors import DifferentiationError, InternalError
 from ..ir import Emitter, Op, Value
-from ..ops.arithmetic import Add, Multiply, Negate
-from ..ops.comparison import And, Equal, NotEqual, Select
+from ..ops.arithmetic import Add, Multiply, Negate, StrongMultiply
+from ..ops.comparison import Select
 from ..ops.forms import Bilinear, Elementwise, Linear, Partial
 from ..ops.literal import Literal, constant
+from ..ops.movement import ShapeCast
 from ..ops.reduction import Broadcast, sum_to_shape
-from ..ops.stopping import StopGradient
 from ..types import Shape, broadcast_shapes, scalar
 
 Derivatives: TypeAlias = "tuple[Value | None, ...]"
@@ -39,7 +37,6 @@ def vjp_of(
     ys: Sequence[Value],
     xs: Sequence[Value],
     cts: Sequence[Value | None],
-    strong: bool = False,
 ) -> Derivatives:
     """Reverse: the cotangents of the operands from those of the results.
 
@@ -52,7 +49,7 @@ def vjp_of(
     found: Sequence[Value | None]
     match op:
         case Elementwise():
-            found = _pull_elementwise(b, op, ys[0], xs, _only(cts), strong)
+            found = _pull_elementwise(b, op, ys[0], xs, _only(cts))
         case Linear() | Bilinear():
             found = op.transpose_rule(b, xs, _only(cts))
         case _:
@@ -68,7 +65,6 @@ def jvp_of(
     ys: Sequence[Value],
     xs: Sequence[Value],
     dxs: Sequence[Value | None],
-    strong: bool = False,
 ) -> Derivatives:
     """Forward: the tangents of the results from those of the operands.
 
@@ -81,7 +77,7 @@ def jvp_of(
     found: Sequence[Value | None]
     match op:
         case Elementwise():
-            found = (_push_elementwise(b, op, ys[0], xs, dxs, strong),)
+            found = (_push_elementwise(b, op, ys[0], xs, dxs),)
         case Linear():
             found = (_push_linear(b, op, xs, dxs),)
         case Bilinear():
@@ -112,12 +108,12 @@ def broadcast_to(b: Emitter, value: Value, shape: Shape) -> Value:
 
 
 def _pull_elementwise(
-    b: Emitter, op: Elementwise, y: Value, xs: Sequence[Value], ct: Value, strong: bool
+    b: Emitter, op: Elementwise, y: Value, xs: Sequence[Value], ct: Value
 ) -> list[Value | None]:
     found: list[Value | None] = []
     for x, partial in zip(xs, op.partials(b, y, *xs), strict=True):
         flows = partial is not None and x.tensor.dtype.is_float
-        product = _product(b, ct, partial, strong, (y, *xs)) if flows else None
+        product = _product(b, ct, partial, (y, *xs)) if flows else None
         found.append(product and sum_to_shape(b, product, x.tensor.shape))
     return found
 
@@ -128,12 +124,11 @@ def _push_elementwise(
     y: Value,
     xs: Sequence[Value],
     dxs: Sequence[Value | None],
-    strong: bool,
 ) -> Value | None:
     total: Value | None = None
     for dx, partial in zip(dxs, op.partials(b, y, *xs), strict=True):
         if dx is not None and partial is not None:
-            total = add(b, total, _product(b, dx, partial, strong, (y, *xs)))
+            total = add(b, total, _product(b, dx, partial, (y, *xs)))
     return total and broadcast_to(b, total, y.tensor.shape)
 
 
@@ -160,7 +155,7 @@ def _push_bilinear(
 
 
 def _product(
-    b: Emitter, derivative: Value, partial: Partial, strong: bool, given: Sequence[Value]
+    b: Emitter, derivative: Value, partial: Partial, given: Sequence[Value]
 ) -> Value | None:
     """`derivative · partial`, without the work that a number as either spares.
 
@@ -172,38 +167,34 @@ def _product(
     number = _number(partial)
     if number is not None:
         return _scaled(b, broadcast_to(b, derivative, shape), number)
-    if _stands_for_result(partial, given):
-        return partial
     if _is_mask(partial, given):
-        return _masked(b, derivative, partial, strong, given)
-    if _number(derivative) == 1.0:
-        return broadcast_to(b, partial, shape)
-    product = b.emit(Multiply(), derivative, partial)
-    return _guarded(b, derivative, product) if strong else product
+        return _masked(b, derivative, partial, given)
+    number = _number(derivative)
+    if number is not None:
+        return _scaled(b, broadcast_to(b, partial, shape), number)
+    return b.emit(StrongMultiply(), derivative, partial)
 
 
-def _scaled(b: Emitter, derivative: Value, number: float | None) -> Value | None:
+def _scaled(b: Emitter, x: Value, number: float | None) -> Value | None:
+    """`x · number`: plain, as a number that is finite and not 0 needs no test."""
     if not number:
         return None
-    if math.isnan(number):
-        return constant(b, derivative.tensor, number)
     if number == 1.0:
-        return derivative
+        return x
+    known = _number(x)
+    if known is not None:
+        return constant(b, x.tensor, known * number)
     if number == -1.0:
-        return b.emit(Negate(), derivative)
-    return b.emit(Multiply(), derivative, constant(b, scalar(derivative.tensor.dtype), number))
+        return b.emit(Negate(), x)
+    op = Multiply() if math.isfinite(number) else StrongMultiply()
+    return b.emit(op, x, constant(b, scalar(x.tensor.dtype), number))
 
 
-def _masked(
-    b: Emitter, derivative: Value, partial: Value, strong: bool, given: Sequence[Value]
-) -> Value | None:
-    """ct · select(u, v, c) = select(ct · u, ct · v, c): a factor 0 gives 0 even where ct is inf or nan.
-
-    A factor that is NaN, or the result of the op (then 0 or NaN, see `Elementwise.partials`), is the product.
-    """
+def _masked(b: Emitter, derivative: Value, partial: Value, given: Sequence[Value]) -> Value | None:
+    """ct · select(u, v, c) = select(ct · u, ct · v, c), where a branch is a number and costs no product."""
     assert partial.producer is not None
     *branches, condition = partial.producer.operands
-    chosen = [_product(b, derivative, branch, strong, given) for branch in branches]
+    chosen = [_product(b, derivative, branch, given) for branch in branches]
     if all(product is None for product in chosen):
         return None
     zero = constant(b, scalar(derivative.tensor.dtype), 0)
@@ -211,39 +202,17 @@ def _masked(
 
 
 def _is_mask(partial: Value, given: Sequence[Value]) -> bool:
-    """Whether `partial` was made as a choice that has 0, NaN or the result itself among its branches."""
+    """Whether `partial` was made by its op as a choice that has a number among its branches."""
     if partial in given or partial.producer is None or not isinstance(partial.op, Select):
         return False
-    return any(
-        number == 0
-        or (number is not None and math.isnan(number))
-        or _stands_for_result(branch, given)
-        or _is_mask(branch, given)
-        for branch in partial.producer.operands[:2]
-        for number in [_number(branch)]
-    )
-
-
-def _stands_for_result(partial: Value, given: Sequence[Value]) -> bool:
-    """Whether `partial` is the result of the op, `given` first, without its derivative."""
-    producer = partial.producer
-    return (
-        producer is not None
-        and isinstance(producer.op, StopGradient)
-        and producer.operands[0] is given[0]
-    )
-
-
-def _guarded(b: Emitter, derivative: Value, product: Value) -> Value:
-    """Zero where the derivative is zero and its product with the partial is nan; else the product."""
-    zero = constant(b, scalar(product.tensor.dtype), 0)
-    is_nan = b.emit(NotEqual(), product, product)
-    is_zero = b.emit(Equal(), derivative, zero)
-    return b.emit(Select(), zero, product, b.emit(And(), is_nan, is_zero))
+    branches = partial.producer.operands[:2]
+    return any(_number(branch) is not None or _is_mask(branch, given) for branch in branches)
 
 
 def _number(value: Value) -> float | None:
     """The number that every element is, when that is known."""
+    while isinstance(value.op, Broadcast | ShapeCast) and value.producer is not None:
+        (value,) = value.producer.operands
     return value.op.splat_value() if isinstance(value.op, Literal) else None
 
 

@@ -46,6 +46,7 @@ from .arithmetic import (
     Relu,
     Sign,
     Square,
+    StrongMultiply,
     Subtract,
     TruncateDivide,
 )
@@ -177,7 +178,7 @@ __all__ = [
     "ReduceWindowInOrder", "Reference",
     "Reinterpret", "Release", "Relu", "Retain", "Return", "Reverse", "Rint", "Round", "Rsqrt", "Scan",
     "ScanBy", "ScanInOrder", "ScatterAdd", "Select", "ShapeCast", "ShapeOf", "ShapeQuery", "Sign", "Sin", "Sinh",
-    "Slice", "Sqrt", "Square", "SqueezeShape", "StopGradient", "Store", "StraightThrough",
+    "Slice", "Sqrt", "Square", "SqueezeShape", "StopGradient", "Store", "StraightThrough", "StrongMultiply",
     "Structured", "Subtract",
     "Tan", "Tanh", "Threefry", "Transpose", "Trap", "Trigamma", "TruncateDivide", "Undefined",
     "UnitCount", "While", "Yield", "arguments_of", "constant", "dense", "splat", "sum_to_shape",

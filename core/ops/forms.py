@@ -70,8 +70,8 @@ class Elementwise(Pointwise):
         """∂y/∂xᵢ elementwise, for every operand.
 
         Where y is NaN so are they, but for the coefficient of an operand that the function is linear in, and
-        for steps.  A choice that has 0 or NaN among its branches chooses between products: it
-        is a mask.  A branch `stopGradient y` of it says that y is 0 or NaN where it is chosen.
+        for steps.  They may be infinite or 0: products with them are strong (`StrongMultiply`), so that
+        0 · ∞ needs no guard.  A choice that has a number among its branches becomes a choice between products.
         """
 
     def result_dtype(self, *dtypes: DType) -> DType:

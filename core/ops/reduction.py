@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InternalError, RankError, ShapeError
 from ..ir.graph import Emitter, Pure, Value
 from ..types import I64, Array, Shape, TensorType, broadcast_shapes, scalar
-from .arithmetic import Divide, Maximum, Multiply
+from .arithmetic import Divide, Maximum, StrongMultiply
 from .casting import DataTypeCast
 from .combinator import Combinator
 from .comparison import Equal, NotEqual, Or, Select
@@ -95,11 +95,13 @@ class Reduce(Pure):
             case Combinator.ADD:
                 return (self._sum(b, dx),)
             case Combinator.MULTIPLY:
-                return (self._sum(b, b.emit(Multiply(), self._other_factors(b, x), dx)),)
+                return (self._sum(b, b.emit(StrongMultiply(), dx, self._other_factors(b, x))),)
             case Combinator.MIN | Combinator.MAX:
-                attains, share = self._attained(b, y, x)
-                chosen = self._sum(b, b.emit(Select(), dx, number(b, dx, 0), attains))
-                return (b.emit(Multiply(), chosen, share),)
+                attains, share, rest = self._attained(b, y, x)
+                partial = b.emit(
+                    Select(), *(self._kept(b, n, x.tensor.shape) for n in (share, rest)), attains
+                )
+                return (self._sum(b, b.emit(StrongMultiply(), dx, partial)),)
             case _:
                 raise InternalError(f"a reduction by {self.combinator} has no derivative")
 
@@ -114,14 +116,14 @@ class Reduce(Pure):
                 return (self._spread(b, ct, x.tensor.shape),)
             case Combinator.MULTIPLY:
                 kept = self._kept(b, ct, x.tensor.shape)
-                return (b.emit(Multiply(), kept, self._other_factors(b, x)),)
+                return (b.emit(StrongMultiply(), kept, self._other_factors(b, x)),)
             case Combinator.MIN | Combinator.MAX:
-                attains, share = self._attained(b, y, x)
-                part, nothing = (
-                    self._kept(b, part, x.tensor.shape)
-                    for part in (b.emit(Multiply(), ct, share), nan_where_nan(b, y, 0))
+                attains, share, rest = self._attained(b, y, x)
+                parts = (
+                    self._kept(b, b.emit(StrongMultiply(), ct, n), x.tensor.shape)
+                    for n in (share, rest)
                 )
-                return (b.emit(Select(), part, nothing, attains),)
+                return (b.emit(Select(), *parts, attains),)
             case _:
                 raise InternalError(f"a reduction by {self.combinator} has no derivative")
 
@@ -146,12 +148,16 @@ class Reduce(Pure):
         kept = self._kept(b, y, shape)
         return kept if kept.tensor.shape == shape else b.emit(Broadcast(shape), kept)
 
-    def _attained(self, b: Emitter, y: Value, x: Value) -> tuple[Value, Value]:
-        """Where x attains the extremum y, and one over how often it does; NaN where that is NaN."""
+    def _attained(self, b: Emitter, y: Value, x: Value) -> tuple[Value, Value, Value]:
+        """Where x attains the extremum y; the partial there, one over how often it does, and elsewhere, 0.
+
+        Both are NaN where the extremum is.
+        """
         attains = b.emit(Equal(), x, self._kept(b, y, x.tensor.shape))
         count = self._sum(b, b.emit(DataTypeCast(I64), attains))
         ties = b.emit(DataTypeCast(x.tensor.dtype), b.emit(Maximum(), count, number(b, count, 1)))
-        return attains, b.emit(Divide(), nan_where_nan(b, y, 1), ties)
+        share = b.emit(Divide(), nan_where_nan(b, y, 1), ties)
+        return attains, share, nan_where_nan(b, y, 0)
 
     def _other_factors(self, b: Emitter, x: Value) -> Value:
         """For each element the product of all others: of those before it and those after it."""
@@ -164,7 +170,9 @@ class Reduce(Pure):
             b.emit(Scan(Combinator.MULTIPLY, len(kept), reverse=way, exclusive=True), together)
             for way in (False, True)
         )
-        others = reshaped(b, b.emit(Multiply(), before, after), [shape[axis] for axis in order])
+        others = reshaped(
+            b, b.emit(StrongMultiply(), before, after), [shape[axis] for axis in order]
+        )
         return _permuted(b, others, tuple(order.index(axis) for axis in range(len(shape))))
 
 

@@ -2,7 +2,8 @@
 
 Both derivatives of a running product or maximum are a linear recurrence hᵢ = aᵢ · hᵢ₋₁ + gᵢ:
 - product yᵢ = yᵢ₋₁ · xᵢ: the tangent has a = x and g = yᵢ₋₁ · ẋᵢ, so a zero among the x does no harm;
-- maximum: a = 1 while the maximum stays, else 0, and g = ẋᵢ where xᵢ attains it, over the number of ties.
+- maximum: a = 1 while the maximum stays, else 0, and g = ẋᵢ where xᵢ attains it, over the number of ties;
+  a maximum that is NaN has the derivative NaN by all elements so far, which is a running sum.
 The recurrence is solved by doubling (⌈log₂ n⌉ steps over whole tensors), from ops that are
 differentiable themselves.  Source: Blelloch 1990, "Prefix sums and their applications", §1.4.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from ..errors import InternalError
 from ..ir.graph import Emitter, Instruction, Pure, Value
 from ..stage import EARLY, Stage, Stages
 from ..types import DTYPES, Array, Kind, TensorType
-from .arithmetic import Add, Divide, Maximum, Multiply
+from .arithmetic import Add, Divide, Maximum, StrongMultiply
 from .casting import DataTypeCast
 from .combinator import Combinator
 from .comparison import Equal, Select
@@ -85,10 +86,13 @@ class Scan(Pure):
         if self.combinator is Combinator.ADD:
             return (b.emit(self, dx),)
         line = _Line(b, self.axis, self.reverse)
-        carry, inward, outward = self._coefficients(b, y, x, line)
-        dy = line.recurrence(carry, b.emit(Multiply(), inward, dx))
-        if outward is not None:
-            dy = b.emit(Multiply(), outward, dy)
+        if self.combinator is Combinator.MULTIPLY:
+            dy = line.recurrence(x, b.emit(StrongMultiply(), self._before(b, y, x), dx))
+        else:
+            share = self._shares(b, y, x, line)
+            dy = line.recurrence(share.stays, b.emit(StrongMultiply(), share.attains, dx))
+            missing = b.emit(StrongMultiply(), b.emit(self._sum(), dx), share.missing)
+            dy = b.emit(Add(), b.emit(StrongMultiply(), dy, share.part), missing)
         return (line.delayed(dy, 1) if self.exclusive else dy,)
 
     def vjp(
@@ -100,19 +104,28 @@ class Scan(Pure):
         if self.combinator is Combinator.ADD:
             return (b.emit(replace(self, reverse=not self.reverse), ct),)
         line, back = _Line(b, self.axis, self.reverse), _Line(b, self.axis, not self.reverse)
-        carry, inward, outward = self._coefficients(b, y, x, line)
         if self.exclusive:
             ct = back.delayed(ct, 1)
-        if outward is not None:
-            ct = b.emit(Multiply(), outward, ct)
-        return (b.emit(Multiply(), inward, back.recurrence(back.delayed(carry, 1), ct)),)
-
-    def _coefficients(
-        self, b: Emitter, y: Value, x: Value, line: _Line
-    ) -> tuple[Value, Value, Value | None]:
-        """(a, u, v) with ẏ = v · h for hᵢ = aᵢ · hᵢ₋₁ + uᵢ · ẋᵢ, before an exclusive scan's delay."""
         if self.combinator is Combinator.MULTIPLY:
-            return x, y if self.exclusive else b.emit(replace(self, exclusive=True), x), None
+            found = back.recurrence(back.delayed(x, 1), ct)
+            return (b.emit(StrongMultiply(), self._before(b, y, x), found),)
+        share = self._shares(b, y, x, line)
+        parts = b.emit(StrongMultiply(), ct, share.part)
+        found = back.recurrence(back.delayed(share.stays, 1), parts)
+        missing = b.emit(
+            replace(self._sum(), reverse=not self.reverse),
+            b.emit(StrongMultiply(), ct, share.missing),
+        )
+        return (b.emit(Add(), b.emit(StrongMultiply(), found, share.attains), missing),)
+
+    def _sum(self) -> Scan:
+        return Scan(Combinator.ADD, self.axis, self.reverse)
+
+    def _before(self, b: Emitter, y: Value, x: Value) -> Value:
+        """The product of all elements before each."""
+        return y if self.exclusive else b.emit(replace(self, exclusive=True), x)
+
+    def _shares(self, b: Emitter, y: Value, x: Value, line: _Line) -> _Shares:
         if self.combinator not in (Combinator.MIN, Combinator.MAX):
             raise InternalError(f"a scan by {self.combinator} has no derivative")
         inclusive = b.emit(replace(self, exclusive=False), x) if self.exclusive else y
@@ -120,7 +133,20 @@ class Scan(Pure):
         stays = b.emit(to_number, b.emit(Equal(), inclusive, line.delayed(inclusive, 1)))
         attains = b.emit(to_number, b.emit(Equal(), inclusive, x))
         ties = b.emit(Maximum(), line.recurrence(stays, attains), number(b, x, 1))
-        return stays, attains, b.emit(Divide(), nan_where_nan(b, inclusive, 1), ties)
+        part = b.emit(Divide(), number(b, x, 1), ties)
+        return _Shares(stays, attains, part, nan_where_nan(b, inclusive, 0))
+
+
+class _Shares(NamedTuple):
+    """∂yᵢ/∂xⱼ of a running extremum, not exclusive, is `part`ᵢ if xⱼ attains yᵢ, plus `missing`ᵢ: NaN if yᵢ is.
+
+    `stays` is 1 where yᵢ is yᵢ₋₁, `attains` where it is xᵢ, both else 0.
+    """
+
+    stays: Value
+    attains: Value
+    part: Value
+    missing: Value
 
 
 @dataclass(frozen=True)
@@ -147,9 +173,9 @@ class _Line:
         """hᵢ = aᵢ · hᵢ₋₁ + gᵢ, by doubling: after step k, hᵢ holds the terms from i − 2ᵏ + 1 on."""
         step, extent = 1, g.tensor.shape[self.axis]
         while step < extent:
-            g = self.b.emit(Add(), g, self.b.emit(Multiply(), a, self.delayed(g, step)))
+            g = self.b.emit(Add(), g, self.b.emit(StrongMultiply(), a, self.delayed(g, step)))
             if 2 * step < extent:
-                a = self.b.emit(Multiply(), a, self.delayed(a, step))
+                a = self.b.emit(StrongMultiply(), a, self.delayed(a, step))
             step *= 2
         return g
 

@@ -12,19 +12,16 @@ import numpy as np
 
 from ..ir.graph import Emitter, Value
 from ..types import Array, Kind
-from .arithmetic import Abs, Add, Divide, Multiply, Negate, Square, Subtract
+from .arithmetic import Abs, Add, Divide, Multiply, Negate, Square, StrongMultiply, Subtract
 from .comparison import (
     And,
     Equal,
     GreaterThan,
-    GreaterThanOrEqual,
     LessThan,
-    Or,
     Select,
 )
 from .forms import DIVISION, POLYNOMIAL, SEVERAL_POLYNOMIALS, Elementwise, Partial
 from .formulas import in_double, number, quietly
-from .literal import number_of
 from .stopping import StraightThrough
 
 
@@ -148,25 +145,16 @@ class Power(FloatFunction):
         return self._by_base(b, u, v), self._by_exponent(b, y, u, v)
 
     def _by_base(self, b: Emitter, u: Value, v: Value) -> Value:
-        zero = number(b, u, 0)
-        lowered = b.emit(Power(), u, b.emit(Subtract(), v, number(b, v, 1)))
-        slope = b.emit(Multiply(), v, lowered)
-        known = number_of(v)
-        if known and math.isfinite(known):
-            return slope
         # 0 · ∞ where the limit is 0: 0 · 0⁻¹, and ±∞ · 0^∞ (or any number between −1 and 1)
-        infinite = b.emit(Equal(), b.emit(Abs(), v), number(b, v, math.inf))
-        vanished = b.emit(And(), infinite, b.emit(Equal(), lowered, zero))
-        flat = b.emit(Or(), b.emit(Equal(), v, zero), vanished)
-        return b.emit(Select(), zero, slope, flat)
+        lowered = b.emit(Power(), u, b.emit(Subtract(), v, number(b, v, 1)))
+        return b.emit(StrongMultiply(), v, lowered)
 
     def _by_exponent(self, b: Emitter, y: Value, u: Value, v: Value) -> Value:
-        zero, infinity = number(b, u, 0), number(b, u, math.inf)
-        slope = b.emit(Multiply(), y, b.emit(Log(), u))
+        zero = number(b, u, 0)
         # 0 · ∞ where the limit is 0: 0ᵛ · −∞, and ∞ᵛ · ∞ for v < 0
-        at_zero = b.emit(And(), b.emit(Equal(), u, zero), b.emit(GreaterThanOrEqual(), v, zero))
-        at_infinity = b.emit(And(), b.emit(Equal(), u, infinity), b.emit(LessThan(), v, zero))
-        return b.emit(Select(), zero, slope, b.emit(Or(), at_zero, at_infinity))
+        slope = b.emit(StrongMultiply(), y, b.emit(Log(), u))
+        both = b.emit(And(), b.emit(Equal(), u, zero), b.emit(Equal(), v, zero))
+        return b.emit(Select(), zero, slope, both)
 
 
 class Sin(FloatFunction):

@@ -20,6 +20,7 @@ from ...core.ops.arithmetic import (
     FloorDivide,
     Modulo,
     Relu,
+    StrongMultiply,
     TruncateDivide,
 )
 from ...core.ops.bits import Reinterpret
@@ -157,6 +158,15 @@ def _relu(
     return w.select(below, zero, x)
 
 
+def _strong_multiply(
+    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
+) -> Register:
+    u, v = operands
+    zero = constant(u.type, 0)
+    kept = w.and_(w.fcmp("une", u, zero), w.fcmp("une", v, zero))
+    return w.select(kept, w.fmul(u, v), zero)
+
+
 def _same(
     w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
 ) -> Register:
@@ -240,6 +250,7 @@ _RULES: Final[Mapping[type[Op], Rule]] = MappingProxyType(
         Not: _not,
         Select: _select,
         Relu: _relu,
+        StrongMultiply: _strong_multiply,
         StopGradient: _same,
         StraightThrough: _same,
         DataTypeCast: _cast,

@@ -21,7 +21,7 @@ inf, nan = math.inf, math.nan
 EDGES = np.array(
     [nan, inf, -inf, 0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, -2.0, -2.5, 3.0, 1e300, -1e300]
 )
-GROUPS = [[nan, 1.0, 2.0], [1.0, nan, inf], [-inf, nan, 0.0], [nan, nan, nan]]
+GROUPS = [[nan, 1.0, 2.0], [1.0, nan, inf], [-inf, nan, 0.5], [nan, nan, nan]]
 
 Body = Callable[[Any], Any]
 
@@ -114,8 +114,21 @@ def test_the_derivative_by_all_elements_is_nan_where_one_is(name: str) -> None:
             x = np.array(group)
             if not np.isnan(np.asarray(nk.staged(body)(x))).any():
                 continue
-            for mode, found in derivatives(body, x, modes=FIRST, native=group is GROUPS[0]).items():
+            native = group is GROUPS[0]
+            for mode, found in derivatives(body, x, modes=("r",), native=native).items():
                 assert np.isnan(found).all(), (mode, group, found)
+            for k in range(len(group)):
+                by_one, at = by_element(body, k, len(group)), np.asarray(x[k])
+                for mode, one in derivatives(by_one, at, x, modes=FIRST, native=False).items():
+                    assert np.isnan(one), (mode, group, k)
+
+
+def test_a_factor_of_zero_wins_over_nan() -> None:
+    """The square of an element that is 0 does not move, nor does a variance along a line of equal elements."""
+    for mode, found in derivatives(nk.norm, np.array([nan, 0.0]), modes=("r",)).items():
+        np.testing.assert_array_equal(found, [nan, 0.0], err_msg=mode)
+    for mode, found in derivatives(lambda x: x.var(), np.array([nan, 1.0]), modes=("f",)).items():
+        assert found == 0.0, mode
 
 
 CURVED = [

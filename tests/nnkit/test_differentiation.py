@@ -31,6 +31,8 @@ from nnkit import (
     value_and_gradient,
 )  # fmt: skip
 
+from .modes import derivatives
+
 F1, F2 = Tensor1D[f64], Tensor2D[f64]
 random = np.random.default_rng(3)
 
@@ -392,6 +394,36 @@ def test_strong_zeros_of_select() -> None:
     assert values(gradient(of=sinc, wrt=0)(np.zeros(1))) == [0.0]
     logs = staged(lambda x: nk.select(x > 0.0, nk.log(x), x))
     assert values(gradient(of=logs, wrt=0)(np.array([0.0, -1.0, 2.0]))) == [1.0, 1.0, 0.5]
+
+
+STRONG: dict[str, tuple[Any, list[float], list[float]]] = {
+    "relu of a product": (lambda x: nk.relu(x.prod()), [-1e200, 1e200, 1e200], [0, 0, 0]),
+    "choice against a product": (
+        lambda x: nk.select(x.sum() > 1e300, x.prod(), 0.0), [-1e200, 1e200, 1e200], [0, 0, 0],
+    ),
+    "products cut off": (
+        lambda x: (x.reshape(1, 3) * np.ones((2, 1))).prod(1)[:0].sum(), [-1e200, 1e200, 1e200], [0, 0, 0],
+    ),
+    "broadcast to nothing": (lambda x: nk.broadcast_to(nk.sqrt(x), (0, 3)).sum(), [1, 4, 0], [0, 0, 0]),
+    "power of zero": (lambda x: nk.power(nk.sqrt(x), x * 0.0).sum(), [1, 4, 0], [0, 0, 0]),
+    "factor of zero": (lambda x: (nk.sqrt(x) * np.array([1.0, 0.0])).sum(), [4, 0], [0.25, 0]),
+    "root of a choice": (lambda x: (x * nk.sqrt(nk.relu(x * 2.0).sum())).sum(), [-1], [0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRONG)
+def test_strong_zeros_in_reverse_and_forward(name: str) -> None:
+    """Evaluated and compiled; all second derivatives are finite, and those of what does not move are 0."""
+    function, at, expected = STRONG[name]
+    x = np.array(at, np.float64)
+    for mode, found in derivatives(function, x).items():
+        order = len(mode.split()[-1])
+        if mode.endswith("r") and order == 1:
+            np.testing.assert_array_equal(found, expected, err_msg=mode)
+        elif mode.endswith("f") and order == 1:
+            np.testing.assert_array_equal(found, sum(expected), err_msg=mode)
+        else:
+            assert np.isfinite(found).all(), mode
 
 
 KINKS: dict[str, tuple[Any, list[float], list[float]]] = {

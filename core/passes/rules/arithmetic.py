@@ -22,6 +22,7 @@ from ...ops import (
     Power,
     Sign,
     Square,
+    StrongMultiply,
     Subtract,
     TruncateDivide,
 )
@@ -122,6 +123,26 @@ def simplify_multiply(b: Builder, instruction: Instruction) -> Value | None:
         # x · x = x²
         return b.emit(Square(), u)
     return _multiply_by_number(b, instruction, u, v) or _multiply_negated(b, u, v)
+
+
+def simplify_strong_multiply(b: Builder, instruction: Instruction) -> Value | None:
+    u, v = instruction.operands
+    type = instruction.result.tensor
+    if u is v:
+        # x ⊗ x = x², ⊗ being the strong product
+        return b.emit(Square(), u)
+    for x, other in ((u, v), (v, u)):
+        n = number(other)
+        # x ⊗ 0 = 0, also of ∞ and NaN
+        if n == 0:
+            return filled(b, type, 0)
+        # x ⊗ n = x · n + 0, all zeros of which are +0; what is less than 1 might underflow to −0
+        if n is not None and 1 <= abs(n) < math.inf:
+            zero = filled(b, type.with_shape(()), 0)
+            return b.emit(Add(), as_type(b, b.emit(Multiply(), x, other), type), zero)
+    # (−x) ⊗ (−y) = x ⊗ y
+    xs, ys = made_by(u, Negate), made_by(v, Negate)
+    return b.emit(StrongMultiply(), *xs, *ys) if xs and ys else None
 
 
 def _multiply_by_number(b: Builder, instruction: Instruction, u: Value, v: Value) -> Value | None:
@@ -230,6 +251,7 @@ ARITHMETIC: Laws = {
     Add: (simplify_add,),
     Subtract: (simplify_subtract,),
     Multiply: (simplify_multiply,),
+    StrongMultiply: (simplify_strong_multiply,),
     Divide: (simplify_divide,),
     TruncateDivide: (simplify_integer_division,),
     FloorDivide: (simplify_integer_division,),

@@ -277,7 +277,7 @@ def test_new_instructions_have_the_place_of_what_they_differentiate() -> None:
 
     module = gradient_of([tensor()], body)
     placed = {i.op.name for i in module.functions["df"].entry.instructions if i.location is place}
-    assert placed == {"cos", "multiply"}
+    assert placed == {"cos", "literal", "multiply"}
 
 
 def test_a_declaration_of_another_type_is_refused() -> None:

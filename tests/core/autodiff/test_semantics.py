@@ -138,9 +138,19 @@ def test_the_norm_has_derivative_zero_at_zero() -> None:
     np.testing.assert_allclose(evaluate(module, "df", np.array([3.0, 4.0])), [0.6, 0.8])
 
 
-def test_a_norm_without_a_choice_is_nan_at_zero() -> None:
-    module = gradient_of([tensor(2)], lambda x: x.apply(ops.Square()).sum().apply(ops.Sqrt()))
-    np.testing.assert_array_equal(evaluate(module, "df", np.zeros(2)), [nan, nan])
+def test_a_norm_without_a_choice_has_derivative_zero_at_zero() -> None:
+    def body(x: Term) -> Term:
+        return x.apply(ops.Square()).sum().apply(ops.Sqrt())
+
+    module = gradient_of([tensor(2)], body)
+    np.testing.assert_array_equal(evaluate(module, "df", np.zeros(2)), [0.0, 0.0])
+    assert forward(module, "f", [np.zeros(2)], [np.ones(2)]) == 0.0
+
+
+def test_a_factor_of_zero_hides_what_grows_as_fast() -> None:
+    """(√x)² is x, of slope 1, which 0 · ∞ does not say."""
+    assert both_ways(lambda x: x.apply(ops.Sqrt()).apply(ops.Square()), 0.0) == (0.0,)
+    assert both_ways(lambda x: x.apply(ops.Sqrt()).apply(ops.Square()), 4.0) == (1.0,)
 
 
 def logsumexp(x: Term) -> Term:
@@ -195,6 +205,7 @@ LINEAR: dict[type[Op], tuple[int, ...]] = {
     ops.Add: (0, 1),
     ops.Subtract: (0, 1),
     ops.Multiply: (0, 1),
+    ops.StrongMultiply: (0, 1),
     ops.Divide: (0,),
 }
 """The operands that an op is linear in: the derivative is the coefficient."""

@@ -22,10 +22,11 @@ from nnkit.core.ops import (
     Relu,
     Sign,
     Square,
+    StrongMultiply,
     Subtract,
     TruncateDivide,
 )
-from nnkit.core.types import DTYPES
+from nnkit.core.types import DTYPES, Array
 
 from .running import gradient, result_of
 from .samples import SPECIAL, ErrorSample, References, Sample, boolean, each, f32, f64, i32, i64
@@ -65,6 +66,11 @@ INTEGER_QUOTIENTS: References = [
     (Modulo(), np.mod),
 ]
 
+
+def _strong_product(u: Array, v: Array) -> Array:
+    return np.where((u == 0) | (v == 0), 0, u * v)
+
+
 SAMPLES = [
     *(Sample(op, (x,), numpy=f) for op, f in UNARY for x in (f64(), f64(3, 4), i32(5))),
     *(Sample(op, types, numpy=f) for op, f in BINARY for types in SHAPES),
@@ -78,12 +84,23 @@ SAMPLES = [
         for op, f in BINARY + QUOTIENTS
     ),
     *(Sample(op, (f64(7),), (SPECIAL,), numpy=f, smooth=False) for op, f in UNARY),
+    *(Sample(StrongMultiply(), types, numpy=_strong_product) for types in SHAPES),
+    Sample(
+        StrongMultiply(),
+        (f64(7, 1), f64(7)),
+        (np.reshape(SPECIAL, (7, 1)), SPECIAL),
+        numpy=_strong_product,
+        smooth=False,
+    ),
 ]
 ERRORS = [
     ErrorSample(
         Add(), (f64(2, 3), f64(2)), "cannot add f64[2, 3] and f64[2]: extents 3 and 2 differ"
     ),
     ErrorSample(Multiply(), (f64(2), f32(2)), "element types f64 and f32 differ", DTypeError),
+    ErrorSample(
+        StrongMultiply(), (i32(), i32()), "strongMultiply takes float elements", DTypeError
+    ),
     ErrorSample(Negate(), (boolean(2),), "negate takes float or integer elements", DTypeError),
 ]
 
