@@ -49,6 +49,9 @@ class Derivative(Case):
     declaration: GradientOf | TangentOf = _WHOLE
     level: int = 2
     entry: ClassVar[str] = "df"
+    is_rough: ClassVar[bool] = (
+        True  # near poles, and where sums of halves cancel; accuracy is tested elsewhere
+    )
 
     @property
     def mode(self) -> Mode:

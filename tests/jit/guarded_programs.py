@@ -95,6 +95,8 @@ class Case:
     """The op that it is about, or the builtin, by name."""
     entry: ClassVar[str] = "f"
     """The name of the function."""
+    is_rough: ClassVar[bool] = False
+    """Whether rounding can be as large as results are."""
 
     def function(self, target: Target) -> Function:
         """The function in stage schedule."""

@@ -120,7 +120,19 @@ def run(guarded: Guarded, batch: Batch, number: int, case: Case) -> None:
     for side in ("end", "start"):
         found = run_kernel(guarded, address, program, function, case.arrays, side)
         for type, x, y in zip(types, wanted, found, strict=True):
-            same(type.dtype, x, y, relative)
+            if case.is_rough and type.dtype.is_float:
+                no_garbage(x, y)
+            else:
+                same(type.dtype, x, y, relative)
+
+
+def no_garbage(wanted: Array, found: Array) -> None:
+    """Raises: AssertionError where a result has memory that nobody wrote: NaNs, or numbers larger than any other."""
+    size = np.abs(wanted.astype(np.float64))
+    near = (size < 1e3) & np.all(size < 1e3)  # what is larger may overflow elsewhere
+    assert not np.any(near & ~(np.abs(found.astype(np.float64)) < 1e6)), (
+        f"wanted {wanted}, found {found}"
+    )
 
 
 def reference(case: Case, function: Function) -> list[Array]:
