@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from ..errors import InternalError
 from ..ir import Op, Value
+from ..ops.casting import DataTypeCast
 from ..ops.nest import Affine, Bounds
 from ..types import I64, DType, TensorType, scalar
 
@@ -99,6 +100,8 @@ class Pool:
         match part:
             case Coordinate(index=index):
                 place = axes.place(index)
+                if isinstance(place, Read) and place.dtype != I64:  # an index may be of any integer type
+                    return self.computed(DataTypeCast(I64), (place,))
                 return self.coordinate(place) if isinstance(place, Affine) else place
             case Read(source=source, indices=indices, bounds=bounds):
                 places = [axes.place(i) if isinstance(i, Affine) else known[i] for i in indices]
