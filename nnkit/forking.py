@@ -10,20 +10,20 @@ import os
 import threading
 from typing import Final
 
-from .staging.lambdas import STAGING
+from .staging.user_calls import staging_lock
 
 COMPILING: Final = threading.RLock()
-"""Held while a specialisation is compiled; never while one waits for `STAGING`."""
+"""Held while a specialisation is compiled; never while one waits for `staging_lock`."""
 
 
 def _before() -> None:
-    STAGING.__enter__()
+    staging_lock().__enter__()
     COMPILING.acquire()
 
 
 def _after() -> None:
     COMPILING.release()
-    STAGING.__exit__()
+    staging_lock().__exit__(None, None, None)
 
 
 if hasattr(os, "register_at_fork"):

@@ -48,12 +48,9 @@ from .recursion import (
 from .rep import Rep
 from .spec import CallableSpec, FunctionSpec, Spec, TensorSpec, TupleSpec, is_tuple
 from .staged import is_number
-from .user_calls import StagingLock, call_user, of_python
+from .user_calls import call_user, of_python, staging_lock
 
 _Callee = TypeVar("_Callee", bound=Callee)
-
-STAGING = StagingLock()
-"""Held while a Python function is run: it may stage others, so that one lock each could deadlock."""
 
 
 class FunctionResult(StagingError):
@@ -101,7 +98,7 @@ class Lambda(Stageable):
         if known is not None:
             return known
         self.check(specs)
-        with STAGING:
+        with staging_lock():
             known = self.traces.get(specs)
             return known if known is not None else self._trace_once(specs)
 

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -47,10 +48,16 @@ class _Progress(threading.local):
 
     def __init__(self) -> None:
         self.calls: list[_Call] = []
-        self.holds = 0
+        self.continues_staging = False
+        """Whether the thread whose stack this one continues has the lock, and waits."""
 
 
 _progress = _Progress()
+
+_STAGING: Final[Any] = threading.RLock()
+"""Its methods are written in C, so that no exception of a signal's handler comes between taking it and knowing so."""
+
+_NO_LOCK: Final = nullcontext()
 
 
 def call_user(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -61,13 +68,14 @@ def call_user(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
     calls = _progress.calls
     if len(calls) >= MOST_NESTED:
         raise _too_deep(calls)
-    calls.append((what, function))
+    before = len(calls)
     try:
-        if len(calls) <= _UNASKED or has_room():
+        calls.append((what, function))
+        if before < _UNASKED or has_room():
             return function(*arguments)
         return call_in_segment(_continued, _handed(), function, arguments)
     finally:
-        calls.pop()
+        del calls[before:]
 
 
 def call_with_large_stack(function: Callable[..., _T], *arguments: Any) -> _T:
@@ -82,36 +90,26 @@ def call_with_large_stack(function: Callable[..., _T], *arguments: Any) -> _T:
     return result
 
 
-class StagingLock:
-    """Held while functions are staged, by a thread and those that continue its stack; it may be taken again."""
+def staging_lock() -> AbstractContextManager[object]:
+    """Held while a Python function is run, by a thread and those that continue its stack; it may be taken again.
 
-    __slots__ = ("_lock",)
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> None:
-        if not _progress.holds:
-            self._lock.acquire()
-        _progress.holds += 1
-
-    def __exit__(self, *_: object) -> None:
-        _progress.holds -= 1
-        if not _progress.holds:
-            self._lock.release()
+    One for all: the function may stage others, so that one lock each could deadlock.
+    """
+    return _NO_LOCK if _progress.continues_staging else _STAGING
 
 
-_Handed: TypeAlias = "tuple[list[Trace], tuple[list[Site], Running], list[_Call], int]"
+_Handed: TypeAlias = "tuple[list[Trace], tuple[list[Site], Running], list[_Call], bool]"
 """What is in progress on a thread."""
 
 
 def _handed() -> _Handed:
-    return active_traces(), in_hand(), _progress.calls, _progress.holds
+    is_staging: bool = _progress.continues_staging or _STAGING._is_owned()
+    return active_traces(), in_hand(), _progress.calls, is_staging
 
 
 def _continued(handed: _Handed, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """The call, in a thread that continues the stack of the one that `handed` is of."""
-    traces, recursion, _progress.calls, _progress.holds = handed
+    traces, recursion, _progress.calls, _progress.continues_staging = handed
     adopt_traces(traces)
     take_over(*recursion)
     return function(*arguments)

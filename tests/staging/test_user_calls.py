@@ -13,7 +13,7 @@ import pytest
 
 import nnkit as nk
 from nnkit import StagingError, cond, f64, spec, staged
-from nnkit.staging.user_calls import MOST_NESTED, StagingLock, call_user
+from nnkit.staging.user_calls import MOST_NESTED, call_user, staging_lock
 
 from ..threads import run_in_thread
 
@@ -135,14 +135,14 @@ def test_threads_that_stage_the_same_functions_wait_for_each_other() -> None:
 
 
 def test_the_lock_is_taken_again_by_who_has_it() -> None:
-    lock, order = StagingLock(), []
+    order: list[str] = []
 
     def other() -> None:
-        with lock:
+        with staging_lock():
             order.append("other")
 
     thread = threading.Thread(target=other)
-    with lock, lock:
+    with staging_lock(), staging_lock():
         thread.start()
         time.sleep(0.05)
         order.append("first")
