@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nnkit.core.analysis import Analyses, Analysis, effects, manager
+from nnkit.core.driver.stages import MEMORY
 from nnkit.core.errors import InternalError
 from nnkit.core.ir import Function, Module, Stage
 from nnkit.core.ir.surgery import clone_module, uses_of, walk, walk_blocks
@@ -29,7 +30,6 @@ from nnkit.core.passes import (
     run_pipeline,
 )
 from nnkit.core.passes.edges import branch_to
-from nnkit.core.passes.pipeline import MEMORY
 from nnkit.core.text import parse_module
 from nnkit.core.types import PointerType
 from tests.core.passes.pointer_programs import pointer_programs

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from nnkit.optimization import optimizing
 
 from nnkit.core import ops
 from nnkit.core.autodiff.declaration import tangent_type
+from nnkit.core.driver.stages import advance, passes_to
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Function, Module, TangentOf
 from nnkit.core.ops import Combinator
@@ -20,10 +20,10 @@ from nnkit.core.passes.canonicalize import Canonicalize
 from nnkit.core.passes.dce import DeadCode
 from nnkit.core.passes.inline import Inline
 from nnkit.core.passes.pipeline import run_pipeline
+from nnkit.core.stage import Stage
 from nnkit.core.text import parse_module
 from nnkit.core.types import I64, Array, TensorType
 from nnkit.core.verify import verify
-from nnkit.stages import advance
 from tests.jit.emit.running import run
 
 from .building import Term, call, count, declare, define, differentiate, gradient_of, tensor
@@ -170,15 +170,15 @@ def by_modes(body: Callable[[Term], Term], x: Array) -> Mapping[str, Array]:
             type = tangent_type(module.functions[primal].type, tangent)
             module.add(Function(mode, type, declaration=tangent))
     verify(module)
-    advance(module, MODES, "optimizable")
+    advance(module, Stage.OPTIMIZABLE, *MODES)
     units = np.eye(x.size).reshape(-1, *x.shape)
     given = {
         m: [[x, *[unit] * m.count("f")] for unit in units[: len(units) if "f" in m else 1]]
         for m in MODES
     }
     found = {m: np.array([evaluate(module, m, *one) for one in given[m]]) for m in MODES}
-    for step in ("compute", "schedule"):
-        advance(module, MODES, step)
+    for step in (Stage.COMPUTE, Stage.SCHEDULE):
+        advance(module, step, *MODES)
     for m in MODES:
         native = [run(module.functions[m], one, module.functions)[0] for one in given[m]]
         np.testing.assert_allclose(native, found[m], 1e-14, err_msg=f"compiled {m}")
@@ -482,7 +482,7 @@ def test_a_constant_zero_through_a_structure(name: str) -> None:
     tangent = TangentOf("f", wrt=(0,))
     type = tangent_type(module.functions["f"].type, tangent)
     module.add(Function("df", type, declaration=tangent))
-    run_pipeline(module, optimizing(0), verifier=verify, verify=True)
+    run_pipeline(module, passes_to(Stage.OPTIMIZABLE, level=0), verifier=verify, verify=True)
     rest = [0] if "i64)" in STRUCTURES[name].partition("@f:")[2].partition("->")[0] else []
     assert evaluate(module, "df", 1.0, *rest, 1.0) == 0.0
 
@@ -498,7 +498,7 @@ def test_the_derivative_by_a_seed_does_not_depend_on_it(body: Callable[[Term], T
     tangent = TangentOf("f", wrt=(0,))
     type = tangent_type(module.functions["f"].type, tangent)
     module.add(Function("jvp", type, declaration=tangent))
-    run_pipeline(module, optimizing(2))
+    run_pipeline(module, passes_to(Stage.OPTIMIZABLE))
     for a_pass in (Inline(entries=("along", "jvp")), Canonicalize(), DeadCode()):
         apply_pass(a_pass, module)
     along, jvp = module.functions["along"], module.functions["jvp"]

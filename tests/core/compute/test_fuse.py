@@ -10,7 +10,7 @@ from hypothesis import given
 
 from nnkit.core.compute.fuse import LARGEST_BODY, fuse
 from nnkit.core.compute.generate import generate_compute
-from nnkit.core.driver.stages import passes_to
+from nnkit.core.driver.stages import advance, passes_to
 from nnkit.core.errors import IndexOutOfRangeError, InternalError
 from nnkit.core.ir import Builder, Module, Value
 from nnkit.core.ops import (
@@ -49,6 +49,7 @@ from nnkit.core.ops import (
 )
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.stage import Stage
+from nnkit.core.text import parse_module
 from nnkit.core.types import F32, I32, I64, Array, TensorType, scalar
 from nnkit.core.verify import verify
 from tests.programs import Program, programs
@@ -369,3 +370,21 @@ def test_what_two_nests_have_inlined_brings_them_together() -> None:
 
     (nest,) = nests(fused(module_of(build, f32(5, 7), TensorType((5,), I64))))
     assert body_names(nest).count("equal") == 1
+
+
+def test_indices_of_any_integer_type_stand_for_coordinates() -> None:
+    """Whether a pad is inside of its operand is asked of the index that is read, which is of i32."""
+    module = parse_module("""module "m"
+stage raw
+func @main: (<2 x 3 x i8>) -> <0 x 0 x i8> {
+'entry(%x: <2 x 3 x i8>):
+    %one = literal 1: i8
+    %p = pad %x: <2 x 3 x i8> by %one: i8 low (0, 0) high (0, 1)
+    %s = slice %p: <2 x 4 x i8> from (0, 0) upto (0, 0)
+    %i = literal zero: <0 x i32>
+    %y = gather %s: <0 x 0 x i8> at %i: <0 x i32> along 1 bounds inside
+    return %y: <0 x 0 x i8>
+}
+""")
+    advance(module, Stage.COMPUTE, "main")
+    verify(module)
