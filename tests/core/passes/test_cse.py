@@ -82,10 +82,10 @@ LAWS = rows(
         "subtract subtract add",
     ),
     (
-        "max chooses between zeros",
+        "max commutes: the larger of -0 and +0 is +0",
         [X, X],
         lambda b, x, y: b.emit(Add(), b.emit(Maximum(), x, y), b.emit(Maximum(), y, x)),
-        "max max add",
+        "max add",
     ),
 )
 
