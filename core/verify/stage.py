@@ -14,7 +14,7 @@ def stage_violations(instruction: Instruction, stage: Stage) -> Iterator[str]:
     op = instruction.op
     is_left = stage is not Stage.RAW and _leads_into_a_tensor(instruction)
     stages = frozenset({Stage.RAW}) if is_left else op.stages
-    if stage in LATE and not is_left and stage not in stages and stages != {Stage.RAW}:
+    if stage in LATE and not is_left and stage not in stages and stages != frozenset({Stage.RAW}):
         yield f"{op.name} has no place in stage {stage.value}"
     elif stage not in stages:
         home = next(other for other in Stage if other in stages)
