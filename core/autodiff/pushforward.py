@@ -11,7 +11,8 @@ zero is not made until a body has to yield it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import TypeAlias
 
 from ..errors import DifferentiationError
@@ -20,15 +21,14 @@ from ..ir.nested import Nested, run_nested
 from ..ir.surgery import clone_instructions
 from ..location import located
 from ..ops.aggregate import Aggregate, Apply, Extract
-from ..ops.control import For, If, While
-from ..ops.flows import Structured
+from ..ops.flows import Flow, Role, Structured, flows_of, operands_of
 from ..ops.literal import constant
 from ..ops.nest import Yield
 from ..ops.stopping import StopGradient
 from ..ops.terminators import Return
-from ..types import TensorType, TupleType
+from ..types import TensorType, TupleType, Type
 from .activity import Activity, Masks, check_flow, straight_line
-from .leaves import Leaf, Spans, leaves_of, mask_of, members
+from .leaves import Spans, leaves_of, mask_of, members
 from .rules import jvp_of
 
 Tangent: TypeAlias = "Value | None"
@@ -181,123 +181,76 @@ class Body:
         self.tangents[instruction.result] = tangents
 
     def structured(self, instruction: Instruction, b: Builder) -> Nested:
-        """An `if`, `while` or `for` with tangents beside the values that move."""
-        op, operands = instruction.op, instruction.operands
-        match op:
-            case If():
-                fixed, end = 1, 1
-            case While():
-                fixed, end = 0, len(operands) - op.inputs
-            case For():
-                fixed, end = 2, len(operands) - op.inputs
-            case _:
-                raise located(
-                    DifferentiationError(f"{op.name} cannot be differentiated"),
-                    instruction.location,
-                )
-        carried, inputs = operands[fixed:end], operands[end:]
-        results = instruction.results[: len(carried)] if not isinstance(op, If) else ()
-        starts = [v for x, y in zip(carried, results, strict=True) for v in self.started(b, x, y)]
+        """A choice or a loop: beside each flow one for the tangent of each leaf that moves."""
+        op = instruction.op
+        assert isinstance(op, Structured)
+        flows = list(self.widened(instruction))
+        operands = [
+            self.copy_or_tangent(b, operand, leaf)
+            for flow, leaf in flows
+            for operand in operands_of(instruction, flow)
+        ]
         regions: list[Region] = []
-        for number, region in enumerate(instruction.regions):
-            inner = Builder(Block(name=region.entry.name))
-            self.enter(
-                region.entry, inner, fixed=isinstance(op, For), carried=results, given=inputs
-            )
-            yield self.block(region.entry, inner)
-            self.leave(instruction, number, region.entry, inner)
+        for body, region in enumerate(instruction.regions):
+            source, inner = region.entry, Builder(Block(name=region.entry.name))
+            for flow, leaf in flows:
+                for number, position in flow.arguments:
+                    if number == body:
+                        self.argument(instruction, flow, leaf, source.arguments[position], inner)
+            yield self.block(source, inner)
+            yielded = [
+                self.copy_or_tangent(inner, source.terminator.operands[position], leaf)
+                for flow, leaf in flows
+                for number, position in flow.yields
+                if number == body
+            ]
+            inner.emit_many(Yield(), yielded)
             regions.append(Region([inner.block]))
         b.location = instruction.location
-        made = b.emit_many(
-            self.widened(instruction),
-            [*self.copies(operands[:end]), *starts, *self.copies(inputs)],
-            regions,
-        )
-        self.collect(instruction, made)
+        roles = [(flow.role, _leaf_type(flow.type, leaf)) for flow, leaf in flows]
+        made = iter(b.emit_many(op.with_roles(roles), operands, regions))
+        for flow, leaf in flows:
+            if flow.result is not None:
+                self.result(instruction.results[flow.result], leaf, next(made))
 
-    def started(self, b: Builder, operand: Value, result: Value) -> list[Value]:
-        """What the tangents of a carried value are before the first iteration."""
-        leaves = leaves_of(operand.type)
-        found: list[Value] = []
-        for k in self.moving(result):
-            found.append(self.tangents[operand][k] or constant(b, leaves[k].type, 0))
-        return found
+    def widened(self, instruction: Instruction) -> Iterator[tuple[Flow, int | None]]:
+        """The flows of a structured instruction, and, for each leaf that moves, one more behind those of its role."""
+        for _, group in groupby(flows_of(instruction), key=lambda flow: flow.role):
+            same = list(group)
+            yield from ((flow, None) for flow in same)
+            for flow in same:
+                if flow.result is not None:
+                    moving = self.moving(instruction.results[flow.result])
+                    yield from ((flow, leaf) for leaf in moving)
 
-    def enter(
-        self,
-        source: Block,
-        inner: Builder,
-        *,
-        fixed: bool,
-        carried: Sequence[Value],
-        given: Sequence[Value],
+    def copy_or_tangent(self, b: Builder, value: Value, leaf: int | None) -> Value:
+        """The copy of a value, or the tangent of one of its leaves; a zero is made."""
+        if leaf is None:
+            return self.values.get(value, value)
+        tangent = self.tangents[value][leaf]
+        return tangent or constant(b, leaves_of(value.type)[leaf].type, 0)
+
+    def argument(
+        self, instruction: Instruction, flow: Flow, leaf: int | None, old: Value, inner: Builder
     ) -> None:
-        """The arguments of a body: index, carried values, their tangents, then the inputs."""
-        arguments = list(source.arguments)
-        if fixed:
-            self.argument(arguments.pop(0), inner)
-        own, rest = arguments[: len(carried)], arguments[len(carried) :]
-        for argument in own:
-            self.argument(argument, inner)
-        for argument, result in zip(own, carried, strict=True):
-            leaves = leaves_of(argument.type)
-            for k in self.moving(result):
-                self.tangents[argument][k] = inner.argument(leaves[k].type)
-        for argument, operand in zip(rest, given, strict=True):
-            self.argument(argument, inner)
-            self.tangents[argument] = self.tangents[operand]  # visible from inside
-
-    def argument(self, argument: Value, inner: Builder) -> None:
-        self.values[argument] = inner.argument(argument.type, argument.name)
-        self.tangents[argument] = [None] * len(leaves_of(argument.type))
-
-    def leave(self, instruction: Instruction, number: int, source: Block, inner: Builder) -> None:
-        """Yield values and the tangents of those whose results move, in the order of `widened`."""
-        yielded = source.terminator.operands
-        op = instruction.op
-        if isinstance(op, While) and number == 0:
-            inner.emit_many(Yield(), self.copies(yielded))
+        """What a body takes for a flow; the tangents of inputs are visible from inside."""
+        if leaf is not None:
+            self.tangents[old][leaf] = inner.argument(leaves_of(old.type)[leaf].type)
             return
-        count = len(instruction.results) - (len(op.stacked) if isinstance(op, For) else 0)
-        values: list[Value] = []
-        for part in (slice(0, count), slice(count, None)):
-            values += self.copies(yielded[part])
-            for operand, result in zip(yielded[part], instruction.results[part], strict=True):
-                values += self.started(inner, operand, result)
-        inner.emit_many(Yield(), values)
+        self.values[old] = inner.argument(old.type, old.name)
+        self.tangents[old] = [None] * len(leaves_of(old.type))
+        if flow.role is Role.INPUT:
+            (given,) = operands_of(instruction, flow)
+            self.tangents[old] = self.tangents[given]
 
-    def widened(self, instruction: Instruction) -> Structured:
-        """The op with room for the tangents of the results that move."""
-        op, results = instruction.op, instruction.results
-        match op:
-            case If():
-                extra = [leaf.type for y in results for leaf in self.moving_leaves(y)]
-                return If((*op.results, *extra), op.inputs)
-            case For():
-                stacked = results[len(results) - len(op.stacked) :]
-                more = [leaf.type for y in stacked for leaf in self.moving_leaves(y)]
-                return For((*op.stacked, *more), op.inputs)
-            case While():
-                return op
-            case _:
-                raise DifferentiationError(f"{op.name} cannot be differentiated")
+    def result(self, old: Value, leaf: int | None, made: Value) -> None:
+        if leaf is not None:
+            self.tangents[old][leaf] = made
+            return
+        self.values[old] = made
+        made.name = old.name
+        self.tangents[old] = [None] * len(leaves_of(old.type))
 
-    def moving_leaves(self, value: Value) -> Iterable[Leaf]:
-        leaves = leaves_of(value.type)
-        return (leaves[k] for k in self.moving(value))
 
-    def collect(self, instruction: Instruction, made: Sequence[Value]) -> None:
-        """Tell the results of the widened instruction apart: values, tangents, in two groups."""
-        op, remaining = instruction.op, iter(made)
-        count = len(instruction.results) - (len(op.stacked) if isinstance(op, For) else 0)
-        for part in (slice(0, count), slice(count, None)):
-            for result in instruction.results[part]:
-                self.values[result] = next(remaining)
-                self.values[result].name = result.name
-                self.tangents[result] = [None] * len(leaves_of(result.type))
-            for result in instruction.results[part]:
-                for k in self.moving(result):
-                    self.tangents[result][k] = next(remaining)
-
-    def copies(self, values: Iterable[Value]) -> list[Value]:
-        return [self.values.get(value, value) for value in values]
+def _leaf_type(type: Type, leaf: int | None) -> Type:
+    return type if leaf is None else leaves_of(type)[leaf].type
