@@ -100,9 +100,8 @@ class Pool:
         match part:
             case Coordinate(index=index):
                 place = axes.place(index)
-                if (
-                    isinstance(place, Read) and place.dtype != I64
-                ):  # an index may be of any integer type
+                if isinstance(place, Read) and place.dtype != I64:
+                    # an index that is read may be of any integer type; bodies compute with i64
                     return self.computed(DataTypeCast(I64), (place,))
                 return self.coordinate(place) if isinstance(place, Affine) else place
             case Read(source=source, indices=indices, bounds=bounds):

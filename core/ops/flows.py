@@ -115,13 +115,13 @@ class Structured(Pure):
     def with_roles(self, roles: Sequence[tuple[Role, Type]]) -> Self:
         """The same op with flows of these roles and types."""
 
+    @abc.abstractmethod
     def deciders(self, instruction: Instruction) -> tuple[Value, ...]:
         """The values that decide where control goes."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def possible_paths(self, *deciders: Constant) -> Iterator[Path]:
         """The paths that may be taken, given what is known of the deciders."""
-        raise NotImplementedError
 
     def trips(self, *deciders: Constant) -> int | None:
         """How often the bodies run at most, given what is known of the deciders; None if that may be any number."""

@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 from ..compute.ops import MatrixProduct, flipped
 from ..ir.graph import Instruction, Op, Pure
 from ..ops.combinator import Combinator
-from ..ops.nest import Nest, Output
+from ..ops.nest import Loaded, Nest, Output
 from ..ops.scan import Scan
 from ..stage import Stage, Stages
 from ..types import Array, DType, TensorType
@@ -102,6 +102,12 @@ def is_folded(order: Sequence[int], blocks: Sequence[int]) -> bool:
 def is_float_sum(written: Output) -> bool:
     """Whether rounding costs anything when elements are joined."""
     return written.combinator is Combinator.ADD and written.type.dtype.is_float
+
+
+def is_scattered_sum(written: Output) -> bool:
+    """Whether numbers are added up, in f32 or wider, at indices that are read."""
+    is_scattered = any(isinstance(index, Loaded) for index in written.indices)
+    return is_scattered and is_float_sum(written) and written.type.dtype.bits >= 32
 
 
 def _is_accumulated(written: Output, order: Sequence[int]) -> bool:

@@ -33,7 +33,7 @@ from ..ops.combinator import Combinator
 from ..ops.indexing import NAIVE_UPDATES
 from ..ops.nest import Affine, Loaded, Nest, Output
 from ..types import F64, DType
-from .ops import is_float_sum
+from .ops import is_float_sum, is_scattered_sum
 
 _SLACK = 8
 """What the bound allows beyond log₂ n."""
@@ -217,9 +217,7 @@ def scattered_sums(instruction: Instruction, nest: Nest) -> tuple[int, ...]:
     return tuple(
         number
         for number, (written, value) in enumerate(zip(nest.outputs, values, strict=True))
-        if is_float_sum(written)
-        and written.type.dtype.bits >= 32
-        and any(isinstance(index, Loaded) for index in written.indices)
+        if is_scattered_sum(written)
         and _updates(nest, written) > NAIVE_UPDATES
         and not _is_widened(value)
     )

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from ..ir import Block, Instruction, Place
 from ..ops import Literal, Nest, Pointwise, Yield
 from ..ops.combinator import Combinator
-from ..ops.nest import Affine, Index, Loaded
+from ..ops.nest import Affine, Index
 from ..schedule.ops import (
     Gemm,
     Loops,
     ScheduledScan,
     compensated_outputs,
-    is_float_sum,
+    is_scattered_sum,
     makes_buffers,
 )
 from ..types import F32, F64, I64, TensorType, Type, scalar
@@ -122,22 +122,13 @@ def _loop_violations(op: Loops, scratch: int) -> Iterator[str]:
     corrected = compensated_outputs(op) if len(blocks) == len(op.order) else ()
     if scratch != len(corrected):
         yield f"{scratch} scratch buffers for {len(corrected)} sums accumulated in memory"
-    if any(number not in _scattered(op) for number in op.scattered):
+    sums = [number for number, written in enumerate(op.outputs) if is_scattered_sum(written)]
+    if not set(op.scattered) <= {*sums}:
         yield f"outputs {list(op.scattered)} are not all sums of f32 or f64 at indices that are read"
     if op.vector not in (-1, *axes):
         yield f"the vector axis {op.vector} is not one of {len(axes)} axes"
     if op.lanes < 1 or op.accumulators < 1 or (op.vector == -1 and op.lanes != 1):
         yield f"a vector of {op.lanes} lanes with {op.accumulators} accumulators does not exist"
-
-
-def _scattered(op: Loops) -> list[int]:
-    return [
-        number
-        for number, written in enumerate(op.outputs)
-        if is_float_sum(written)
-        and written.type.dtype.bits >= 32
-        and any(isinstance(index, Loaded) for index in written.indices)
-    ]
 
 
 def _is_block(op: Loops, number: int) -> bool:
