@@ -1,19 +1,21 @@
-"""Conversions between f16 and f32, for objects of machines that have no instructions for them.
+"""Conversions from and to f16, for code of machines that have no instructions for them.
 
-LLVM then calls `__extendhfsf2` and `__truncsfhf2` of the compiler's library, which gcc has from version 12 on for
-x86_64 and from 13 on for riscv64.  So that objects need the C library alone, they bring these functions along; f64
-comes to them by way of f32.  Both round to the nearest, ties to even, and make NaNs quiet, as the instructions do.
+LLVM then calls `__extendhfsf2`, `__truncsfhf2` and `__truncdfhf2` of the compiler's library, which gcc has from version
+12 on for x86_64 and from 13 on for riscv64.  So that code needs the C library alone, it brings these functions along.
+They round once, to the nearest, ties to even, and make NaNs quiet, as the instructions do.
+
+We write no conversion of f64 to f16, but where LLVM sees that an f64 is an f32's value, it makes one of the two
+conversions; CPUs with f16c alone, without AVX-512, have an instruction for f32 only.
 """
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Final
 
 from llvmlite import binding
 
-NAMES: Final = ("__extendhfsf2", "__truncsfhf2")
-
-TEXT: Final = """
+_EXTEND: Final = """
 define float @__extendhfsf2(half %x) nounwind {
   %bits = bitcast half %x to i16
   %word = zext i16 %bits to i32
@@ -37,7 +39,9 @@ define float @__extendhfsf2(half %x) nounwind {
   %result = bitcast i32 %signed to float
   ret float %result
 }
+"""
 
+_TRUNCATE: Final = """
 define half @__truncsfhf2(float %x) nounwind {
   %bits = bitcast float %x to i32
   %high = lshr i32 %bits, 16
@@ -69,20 +73,65 @@ define half @__truncsfhf2(float %x) nounwind {
 }
 """
 
+# What an f32 cannot hold becomes its neighbor with an odd last digit: no tie, and on the same side of every f16.
+_TRUNCATE_DOUBLE: Final = """
+define half @__truncdfhf2(double %x) nounwind {
+  %near = fptrunc double %x to float
+  %back = fpext float %near to double
+  %lost = fcmp one double %back, %x
+  %bits = bitcast float %near to i32
+  %is.odd = trunc i32 %bits to i1
+  %is.even = xor i1 %is.odd, true
+  %moves = and i1 %lost, %is.even
+  %back.bits = bitcast double %back to i64
+  %x.bits = bitcast double %x to i64
+  %below = icmp ult i64 %back.bits, %x.bits  ; of their sizes, as both have one sign
+  %step = select i1 %below, i32 1, i32 -1
+  %stepped = add i32 %bits, %step
+  %odd = select i1 %moves, i32 %stepped, i32 %bits
+  %word = bitcast i32 %odd to float
+  %result = fptrunc float %word to half
+  ret half %result
+}
+"""
+
+CONVERSIONS: Final = MappingProxyType(
+    {
+        "__extendhfsf2": _EXTEND,
+        "__truncsfhf2": _TRUNCATE,
+        "__truncdfhf2": _TRUNCATE_DOUBLE,
+    }
+)
+"""The functions by name, as LLVM IR."""
+
 _PROBE: Final = """
-define float @probe(half %x) {
+define float @extend(half %x) {
   %y = fpext half %x to float
   ret float %y
+}
+
+define half @truncate(float %x) {
+  %y = fptrunc float %x to half
+  ret half %y
+}
+
+define half @truncate_double(double %x) {
+  %y = fptrunc double %x to half
+  ret half %y
 }
 """
 
 
 def conversions_for(text: str, machine: binding.TargetMachine) -> str:
-    """The functions that LLVM will call from the code of `text`; nothing where the machine has instructions."""
-    if "half" not in text:
-        return ""
+    """The functions that LLVM may call from the code of `text`; nothing where the machine has instructions."""
+    return missing_conversions(machine) if "half" in text else ""
+
+
+def missing_conversions(machine: binding.TargetMachine) -> str:
+    """The functions that `machine` has no instructions for; finding out takes about a millisecond."""
     probe = binding.parse_assembly(_PROBE, binding.create_context())
     try:
-        return TEXT if NAMES[0].encode() in machine.emit_object(probe) else ""
+        code = machine.emit_object(probe)
     finally:
         probe.close()
+    return "".join(text for name, text in CONVERSIONS.items() if name.encode() in code)

@@ -1,7 +1,8 @@
 """Compile LLVM IR text to native code of this machine, in this process.
 
 1. `parse_assembly` and `verify` turn the text into a module, in an LLVM context of its own.
-2. In functions with the attribute `"nnkit-registers"`, those with control flow, SROA turns variables into
+2. It brings the conversions of f16 along that the machine has no instructions for (`half`).
+   In functions with the attribute `"nnkit-registers"`, those with control flow, SROA turns variables into
    registers. No other IR passes run: the text is finished SSA with explicit vectors, and passes were measured to
    cost more than they give.
    A `TargetMachine` for the host emits an object file.
@@ -14,15 +15,17 @@ one serves for a few modules, and is dropped after the last of them.
 The object file is bytes, so that it can be stored and loaded again without steps 1 and 2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import count
 from threading import Lock
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from llvmlite import binding
+
+from .half import missing_conversions
 
 REGISTERS: Final = "nnkit-registers"
 """The attribute of functions whose variables become registers."""
@@ -34,6 +37,8 @@ stays while the others go keeps 135 KiB of theirs."""
 DEEP_LOOPS: Final = "nnkit-deep-loops"
 """The attribute of functions whose loops are nested too deeply for LLVM to optimize their module: of 2,000 loops
 inside each other it was measured to take 60 s, growing with the cube of their number, and 0.1 s without."""
+
+T = TypeVar("T")
 
 _NO_SYMBOLS: Final[Mapping[str, int]] = MappingProxyType({})
 
@@ -137,15 +142,7 @@ class Engine:
     def object_code(self, text: str) -> bytes:
         """Compile without loading: the object file."""
         with self._lock:
-            module = _parse(text)
-            try:
-                machine = self._machine_for(text)
-                use_registers(module, machine, text)
-                return machine.emit_object(module)
-            except RuntimeError as error:
-                raise LLVMError(str(error), text) from None
-            finally:
-                module.close()
+            return self._emit(text, binding.TargetMachine.emit_object)
 
     def load_object(
         self, object_code: bytes, symbols: Mapping[str, int] = _NO_SYMBOLS
@@ -170,15 +167,22 @@ class Engine:
     def assembly(self, text: str) -> str:
         """The assembly that LLVM makes of the text, for people to read."""
         with self._lock:
-            module = _parse(text)
-            try:
-                machine = self._machine_for(text)
-                use_registers(module, machine, text)
-                return machine.emit_assembly(module)
-            except RuntimeError as error:
-                raise LLVMError(str(error), text) from None
-            finally:
-                module.close()
+            return self._emit(text, binding.TargetMachine.emit_assembly)
+
+    def _emit(self, text: str, emit: Callable[[binding.TargetMachine, binding.ModuleRef], T]) -> T:
+        module = _parse(text + self._conversions if "half" in text else text)
+        try:
+            machine = self._machine_for(text)
+            use_registers(module, machine, text)
+            return emit(machine, module)
+        except RuntimeError as error:
+            raise LLVMError(str(error), text) from None
+        finally:
+            module.close()
+
+    @cached_property
+    def _conversions(self) -> str:
+        return missing_conversions(self._machine)
 
 
 @cache

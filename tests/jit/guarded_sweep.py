@@ -9,10 +9,9 @@ others unless the share is small; of the derivatives of samples, a share is run 
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -21,7 +20,7 @@ from nnkit.core.evaluate import evaluate
 from nnkit.core.ir.module import Function
 from nnkit.core.schedule.plan import returned_values
 from nnkit.core.schedule.target import Target
-from nnkit.core.types import F16, Array, DType
+from nnkit.core.types import Array, DType
 from nnkit.jit.emit.program import Program, emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 from nnkit.jit.llvm import CompiledModule, Engine
@@ -74,31 +73,8 @@ class Batch:
             emit_program(writer, function, f"kernel.{number}")
             for number, function in enumerate(functions)
         ]
-        symbols = half_conversions()
-        for program in programs:
-            symbols |= program.symbols
+        symbols = {name: at for program in programs for name, at in program.symbols.items()}
         return self.engine.compile_module(writer.text(), symbols), programs, functions
-
-
-@cache
-def half_conversions() -> dict[str, int]:
-    """What LLVM calls for f16 where a CPU has no instructions for it: libgcc has them, the process need not."""
-    try:
-        libgcc = ctypes.CDLL("libgcc_s.so.1")
-        found = {name: getattr(libgcc, name) for name in ("__extendhfsf2", "__truncsfhf2")}
-    except (OSError, AttributeError):
-        return {}
-    return {
-        name: ctypes.cast(function, ctypes.c_void_p).value or 0 for name, function in found.items()
-    }
-
-
-def can_compile(engine: Engine, case: Case) -> bool:
-    """Whether the machine has f16, or there is a library for it; such a case is left out otherwise."""
-    if half_conversions() or engine.target.fma:  # every CPU that has fma has f16c
-        return True
-    results = returned_values(case.function(Target(has_blas=False)).entry)
-    return F16 not in {type.dtype for type in (*case.types, *(x.tensor for x in results))}
 
 
 def runs(
@@ -185,8 +161,7 @@ def main(kind: str, cpu: str, rounds: str, share: str, *numbers: str) -> None:
     *extents, first = map(int, numbers)
     guarded, engine = Guarded(), engine_for(cpu)
     members = chosen(kind, cpu, extents, int(rounds), float(share))
-    possible = filter(lambda case: can_compile(engine, case), members)
-    report_cases(runs(guarded, engine, possible), first)
+    report_cases(runs(guarded, engine, members), first)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Objects bring the conversions of f16 that their machine lacks, and these round as NumPy's do."""
+"""Code brings the conversions of f16 that its machine lacks, and these round as NumPy's do."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from llvmlite import binding
 
-from nnkit.jit.half import NAMES, TEXT, conversions_for
-from nnkit.jit.llvm import compile_module
+from nnkit.jit.half import CONVERSIONS, conversions_for, missing_conversions
+from nnkit.jit.llvm import CompiledModule, compile_module
 from nnkit.jit.object import find_target
+from tests.jit.guard_pages import CPUS, HOST, engine_for
 from tests.tools.test_dlc import Array, call, dlc, needs_compiler
 
-LOOP = """
+_LOOP = """
 define void @{name}(ptr %from, ptr %to, i64 %count) {{
 entry:
   br label %next
@@ -25,7 +26,7 @@ next:
   %k = phi i64 [0, %entry], [%more, %next]
   %source = getelementptr {given}, ptr %from, i64 %k
   %x = load {given}, ptr %source
-  %y = call {made} @{function}({given} %x)
+  %y = {conversion}
   %target = getelementptr {made}, ptr %to, i64 %k
   store {made} %y, ptr %target
   %more = add i64 %k, 1
@@ -35,10 +36,27 @@ done:
   ret void
 }}
 """
-CODE = compile_module(
-    TEXT
-    + LOOP.format(name="extend", given="half", made="float", function=NAMES[0])
-    + LOOP.format(name="cut", given="float", made="half", function=NAMES[1])
+
+
+def loop(name: str, given: str, made: str, conversion: str) -> str:
+    """LLVM IR of a function that converts an array."""
+    return _LOOP.format(name=name, given=given, made=made, conversion=conversion)
+
+
+CALLED = "".join(
+    [
+        *CONVERSIONS.values(),
+        loop("extend", "half", "float", "call float @__extendhfsf2(half %x)"),
+        loop("cut", "float", "half", "call half @__truncsfhf2(float %x)"),
+        loop("cut.double", "double", "half", "call half @__truncdfhf2(double %x)"),
+    ]
+).replace("@__", "@our.")  # so that they stand beside those that the machine needs itself
+WRITTEN = "".join(
+    [
+        loop("extend", "half", "float", "fpext half %x to float"),
+        loop("cut", "float", "half", "fptrunc float %x to half"),
+        loop("cut.double", "double", "half", "fptrunc double %x to half"),
+    ]
 )
 HALVES = np.arange(2**16, dtype=np.uint16).view(np.float16)
 MODULE = """
@@ -70,11 +88,16 @@ func @curve: (<9 x f16>) -> <9 x f16> {
 """
 
 
-def converted(name: str, given: Array, made: Any) -> Array:
+def converted(code: CompiledModule, name: str, given: Array, made: Any) -> Array:
     result = np.empty(given.shape, made)
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    function(CODE.address(name))(given.ctypes.data, result.ctypes.data, given.size)
+    function(code.address(name))(given.ctypes.data, result.ctypes.data, given.size)
     return result
+
+
+def compiled(cpu: str) -> CompiledModule:
+    """The functions that code brings along, called by name; or as LLVM converts on a machine."""
+    return compile_module(CALLED) if cpu == "called" else engine_for(cpu).compile_module(WRITTEN)
 
 
 def same(found: Array, expected: Array) -> Array:
@@ -85,45 +108,68 @@ def same(found: Array, expected: Array) -> Array:
     return np.asarray(equal | both)
 
 
-def test_every_f16() -> None:
-    found = converted("extend", HALVES, np.float32)
-    assert same(found, HALVES.astype(np.float32)).all()
-    quiet = found.view(np.uint32) & 0x400000
-    assert quiet[np.isnan(found)].all()
+@pytest.mark.parametrize("cpu", ["called", *(CPUS if platform.machine() == "x86_64" else [HOST])])
+class TestRounding:
+    def test_every_f16(self, cpu: str) -> None:
+        found = converted(compiled(cpu), "extend", HALVES, np.float32)
+        assert same(found, HALVES.astype(np.float32)).all()
+        quiet = found.view(np.uint32) & 0x400000
+        assert quiet[np.isnan(found)].all()
+
+    def test_every_boundary_between_f16s_and_many_others(self, cpu: str) -> None:
+        """The numbers half way between two neighbors and those next to them, infinities, NaNs, subnormals."""
+        code = compiled(cpu)
+        for name, wide in (("cut", np.float32), ("cut.double", np.float64)):
+            x = boundaries(np.dtype(wide))
+            with np.errstate(all="ignore"):
+                wrong = ~same(converted(code, name, x, np.float16), x.astype(np.float16))
+            assert not wrong.any(), x[wrong][:10]
 
 
-def test_every_boundary_between_f16s_and_many_f32s() -> None:
-    """The numbers half way between two neighbours and those next to them, infinities, NaNs, subnormals."""
+def boundaries(wide: np.dtype[Any]) -> Array:
     finite = np.sort(HALVES[np.isfinite(HALVES)].astype(np.float64))
-    half_ways = np.append((finite[1:] + finite[:-1]) / 2, [65520, -65520]).astype(np.float32)
-    near = [np.nextafter(half_ways, np.float32(way), dtype=np.float32) for way in (-1e9, 1e9)]
-    anything = np.random.default_rng(0).integers(0, 2**32, 300_000, np.uint32).view(np.float32)
-    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1e-45, -1e-45, 3.4e38])
-    x = np.concatenate([half_ways, *near, anything, special.astype(np.float32)])
-    with np.errstate(all="ignore"):
-        wrong = ~same(converted("cut", x, np.float16), x.astype(np.float16))
-    assert not wrong.any(), x[wrong][:10]
+    ties = np.append((finite[1:] + finite[:-1]) / 2, [65520, -65520]).astype(wide)
+    near = [np.nextafter(ties, wide.type(way), dtype=wide) for way in (-1e9, 1e9)]
+    as_singles = [ties * wide.type(factor) for factor in (1 - 1e-7, 1 + 1e-7, 1 - 1e-8, 1 + 1e-8)]
+    random = np.random.default_rng(0)
+    bits = random.integers(0, 2 ** (8 * wide.itemsize), 300_000, f"u{wide.itemsize}").view(wide)
+    normal = random.normal(0, 1, 300_000) * 2.0 ** np.arange(-30, 20).repeat(6000)
+    limits = np.finfo(wide)
+    special = [0, np.inf, np.nan, limits.smallest_subnormal, limits.tiny, limits.max, 3.4e38]
+    chosen = [ties, *near, *as_singles, bits, normal, special, np.negative(special)]
+    with np.errstate(over="ignore"):
+        return np.concatenate(chosen, dtype=wide, casting="unsafe")
+
+
+ALL = tuple(CONVERSIONS)
 
 
 @pytest.mark.parametrize(
     ("triple", "cpu", "brought"),
     [
-        ("x86_64-linux-gnu", None, True),
-        ("x86_64-linux-gnu", "x86-64-v2", True),
-        ("x86_64-linux-gnu", "x86-64-v3", False),
-        ("x86_64-windows-msvc", None, True),
-        ("x86_64-macos", None, True),
-        ("riscv64-linux-gnu", None, True),
-        ("aarch64-linux-gnu", None, False),
-        ("arm64-macos", None, False),
+        ("x86_64-linux-gnu", None, ALL),
+        ("x86_64-linux-gnu", "x86-64-v2", ALL),
+        ("x86_64-linux-gnu", "x86-64-v3", ("__truncdfhf2",)),
+        ("x86_64-linux-gnu", "x86-64-v4", ("__truncdfhf2",)),
+        ("x86_64-linux-gnu", "sapphirerapids", ()),
+        ("x86_64-windows-msvc", None, ALL),
+        ("x86_64-macos", None, ALL),
+        ("riscv64-linux-gnu", None, ALL),
+        ("aarch64-linux-gnu", None, ()),
+        ("arm64-macos", None, ()),
     ],
 )
-def test_where_they_are_brought(triple: str, cpu: str | None, brought: bool) -> None:
+def test_where_they_are_brought(triple: str, cpu: str | None, brought: tuple[str, ...]) -> None:
     target = find_target(triple, cpu)
     machine = binding.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu, features=target.features
     )
-    assert bool(conversions_for("bitcast i16 %x to half", machine)) == brought
+    text = missing_conversions(machine)
+    assert (
+        tuple(name for name in CONVERSIONS if f"half @{name}" in text or f"float @{name}" in text)
+        == brought
+    )
+    assert conversions_for("bitcast i16 %x to half", machine) == text
     assert conversions_for("fadd float %x, %y", machine) == ""
 
 
