@@ -256,10 +256,15 @@ class StructType(Type):
 
 @dataclass(frozen=True)
 class FunctionType(Type):
-    """Parameters and the one result (a tuple for several)."""
+    """Parameters and what is returned: a tuple is several results, or none."""
 
     parameters: tuple[Type, ...]
     result: Type
+
+    @property
+    def results(self) -> tuple[Type, ...]:
+        """What a `return` has and a call gives, one by one."""
+        return results_of(self.result)
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.parameters))}) -> {self.result}"
@@ -382,6 +387,18 @@ def parts_of(type: Type) -> tuple[Type, ...]:
             return (part,)
         case _:
             return ()
+
+
+def results_of(result: Type) -> tuple[Type, ...]:
+    """The results of a function that returns a `result`: the elements of a tuple, but of one element itself."""
+    if isinstance(result, TupleType) and len(result.elements) != 1:
+        return result.elements
+    return (result,)
+
+
+def one_or_tuple(types: Sequence[Type]) -> Type:
+    """What a function of these results returns: one is itself, several are a tuple."""
+    return types[0] if len(types) == 1 else TupleType(tuple(types))
 
 
 def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from ..core.errors import InternalError, NNKitError, ShapeError, StagingError
 from ..core.ir import Builder, Function, GradientOf, Module, Value, finish_function, start_function
 from ..core.ops import Aggregate, Apply, Extract, Return
+from ..core.ops.aggregate import packed, unpacked
 from ..core.ops.literal import dense
 from ..core.types import FunctionType, StructType, TensorType, TupleType, Type
 from .explanation import explained, shown
@@ -277,7 +278,7 @@ class Specializer:
                 ),
                 trace.output.location,
             )
-        b.emit_many(Return(), [result])
+        b.emit_many(Return(), unpacked(b, result))
         name = pending.name or self._fresh_name(identifier(trace.name))
         return self.module.add(finish_function(name, b, result.type))
 
@@ -398,7 +399,7 @@ def _check_seed(callee: GradientCallee, wanted: Sequence[Type], given: Sequence[
 def _applied(b: Builder, called: Any, operands: Sequence[Value]) -> Value | None:
     """A call; of a probe, which knows no more than the type of the result, something of this type."""
     if isinstance(called, Apply):
-        return b.emit(called, *operands)
+        return packed(b, called.type.result, b.emit_many(called, operands))
     return None if called is None else Value(called)
 
 

@@ -36,11 +36,11 @@ from nnkit.core.ops import (
     Reference,
     Return,
 )
+from nnkit.core.ops.aggregate import packed, unpacked
 from nnkit.core.text import print_module
 from nnkit.core.types import (
     DTYPES,
     DType,
-    FunctionType,
     PointerType,
     StructType,
     TupleType,
@@ -147,11 +147,12 @@ def _with_memory(module: Module, arguments: tuple[Any, ...]) -> Program:
     inner.name = "run"
     module.add(inner)
     b = start_function(inner.type.parameters)
-    results = [b.emit(Apply("run", inner.type), *b.block.arguments)]
+    ran = b.emit_many(Apply("run", inner.type), b.block.arguments)
+    results = [packed(b, inner.type.result, ran)]
     for name, variable in module.variables.items():
         results.append(b.emit(Load(), b.emit(Reference(name, PointerType(variable.type)))))
     whole = b.emit(Aggregate(TupleType(tuple(x.type for x in results))), *results)
-    b.emit_many(Return(), [whole])
+    b.emit_many(Return(), unpacked(b, whole))
     module.add(finish_function("main", b, whole.type))
     return Program(module, arguments)
 
@@ -176,7 +177,7 @@ def _function(
     result = results[0]
     if len(results) > 1:
         result = draft.emit(Aggregate(TupleType(tuple(x.type for x in results))), *results)
-    draft.builder.emit_many(Return(), [result])
+    draft.builder.emit_many(Return(), unpacked(draft.builder, result))
     return finish_function(name, draft.builder, result.type)
 
 
@@ -204,9 +205,8 @@ def _step(draft: Draft) -> None:
 def _call(draft: Draft) -> None:
     callee = draft.pick(list(draft.module.functions.values()))
     arguments = [draft.value(type) for type in callee.type.parameters]
-    draft.emit(
-        Apply(callee.name, FunctionType(callee.type.parameters, callee.type.result)), *arguments
-    )
+    results = draft.builder.emit_many(Apply(callee.name, callee.type), arguments)
+    draft.values.append(packed(draft.builder, callee.type.result, results))
 
 
 def _aggregate(draft: Draft) -> None:

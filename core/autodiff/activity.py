@@ -40,7 +40,7 @@ class Activity:
     _known: dict[str, Masks] = field(default_factory=dict[str, Masks])
 
     def of_result(self, name: str) -> Masks:
-        """For each leaf of the result of `@name`, the parameter leaves it depends on."""
+        """For each leaf of the results of `@name`, the parameter leaves it depends on."""
         if name not in self._known:
             new = [f for f in dependencies(self.module, [name]) if f not in self._known]
             for needed in new:
@@ -65,7 +65,8 @@ class Activity:
             masks = only_floats(result, [everything] * leaf_count([result]))
         else:
             returned = straight_line(function).terminator.operands
-            masks = self.of_values(function)[returned[0]] if returned else ()
+            known = self.of_values(function)
+            masks = tuple(mask for value in returned for mask in known[value])
         grown = masks != self._known[name]
         self._known[name] = masks
         return grown
@@ -101,6 +102,9 @@ class _Walk:
         """Visit the instructions in order, bodies of loops until nothing grows."""
         for instruction in block.instructions:
             if not isinstance(instruction.op, Structured):
+                if isinstance(instruction.op, Apply):
+                    self.call(instruction, instruction.op)
+                    continue
                 for result in instruction.results:
                     self.masks[result] = self.of_result(instruction, result)
                 continue
@@ -125,20 +129,23 @@ class _Walk:
                 self.masks[target] = joined
         return grows
 
+    def call(self, instruction: Instruction, op: Apply) -> None:
+        """Give the results of a call their masks."""
+        given = [mask for operand in instruction.operands for mask in self.masks[operand]]
+        found = iter(self.activity.of_result(op.callee))
+        for result in instruction.results:
+            self.masks[result] = tuple(
+                _union([given[k] for k in members(next(found))]) for _ in leaves_of(result.type)
+            )
+
     def of_result(self, instruction: Instruction, result: Value) -> Masks:
-        """The masks of a result of an instruction without bodies."""
+        """The masks of a result of an instruction without bodies that is no call."""
         operands, masks = instruction.operands, self.masks
         match instruction.op:
             case Aggregate():
                 return tuple(mask for operand in operands for mask in masks[operand])
             case Extract() as op if not isinstance(operands[0].type, TensorType):
                 return masks[operands[0]][self.spans.of(op, operands[0])]
-            case Apply(callee=callee):
-                given = [mask for operand in operands for mask in masks[operand]]
-                return tuple(
-                    _union([given[k] for k in members(mask)])
-                    for mask in self.activity.of_result(callee)
-                )
             case StopGradient():
                 return (0,) * len(leaves_of(result.type))
             case StraightThrough():

@@ -29,7 +29,7 @@ Origin: TypeAlias = "tuple[Value, int | str]"
 class Copy:
     """The body of `primal` in a new block, and which of its leaves depend on what is `wanted`.
 
-    `returned` is the copy of the result, None when there is none.
+    `returned` are the copies of the results.
     """
 
     primal: Function
@@ -37,7 +37,7 @@ class Copy:
     leaves: dict[Value, tuple[Value, ...]] = field(default_factory=dict[Value, tuple[Value, ...]])
     origins: dict[Value, Origin] = field(default_factory=dict[Value, Origin])
     active: set[Value] = field(default_factory=set[Value])
-    returned: Value | None = None
+    returned: tuple[Value, ...] = ()
     spans: Spans = field(default_factory=Spans)
 
     @property
@@ -46,9 +46,9 @@ class Copy:
         return [leaf for argument in self.builder.block.arguments for leaf in self.leaves[argument]]
 
     @property
-    def results(self) -> tuple[Value, ...]:
-        """The leaves of the result."""
-        return self.leaves[self.returned] if self.returned else ()
+    def results(self) -> list[Value]:
+        """The leaves of the results."""
+        return self.leaves_of_all(self.returned)
 
     def leaves_of_all(self, values: Iterable[Value]) -> list[Value]:
         """The leaves of several copied values, one after the other."""
@@ -75,7 +75,7 @@ def copy_primal(primal: Function, wanted: int, activity: Activity) -> Copy:
     for instruction in block.instructions:
         operands = [values[operand] for operand in instruction.operands]
         if instruction.op.is_terminator:
-            copy.returned = operands[0] if operands else None
+            copy.returned = tuple(operands)
         else:
             copy.builder.location = instruction.location
             check_flow(instruction, is_active)

@@ -2,12 +2,11 @@
 
     [tangent @f wrt 0]                                func @f_t: (T, T) -> U {
     func @f_t: (T, T) -> U             becomes        'entry(%x: T, %dx: T):
-                                                          %0.0 = apply @f_jvp(%x, %dx): (T, T) -> (U, U)
-                                                          %0.1 = extract 1 from %0.0: (U, U)
-                                                          return %0.1: U
+                                                          %y, %dy = apply @f_jvp(%x, %dx): (T, T) -> (U, U)
+                                                          return %dy: U
 
 A *pushforward* of @f, for a set of parameter leaves that move, takes the arguments and the tangents of these
-leaves; it returns the result and the tangents of the result leaves that they can influence.  All calls with
+leaves; it returns the results and the tangents of the result leaves that they can influence.  All calls with
 the same needs share it; so that of a recursive function calls itself.
 
 Source: Griewank & Walther 2008, Evaluating Derivatives, §3.1.
@@ -15,18 +14,28 @@ Source: Griewank & Walther 2008, Evaluating Derivatives, §3.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
-from ..ops.aggregate import Apply, Extract
+from ..ops.aggregate import Apply
 from ..ops.literal import constant
 from ..ops.terminators import Return
-from ..types import FunctionType, TensorType, TupleType, Type, written
+from ..types import FunctionType, TensorType, Type, one_or_tuple, written
 from .activity import Activity
 from .declaration import Request, derivative_type, resolve_tangent
-from .leaves import elements, join, leaf_count, leaves_of, mask_of, members, returned, split
+from .leaves import (
+    declared,
+    elements,
+    join,
+    leaf_count,
+    leaves_of,
+    mask_of,
+    members,
+    returned,
+    split,
+)
 from .pushforward import Body
 
 
@@ -73,19 +82,17 @@ class Forward:
         given = mask_of([*moving])
         push = self.pushforward(primal.name, given)
         tangents = [moving[k] for k in members(given)]
-        both = b.emit(Apply(push.name, push.type), *arguments, *tangents)
+        both = b.emit_many(Apply(push.name, push.type), [*arguments, *tangents])
+        count = len(primal.type.results)
+        found = dict(zip(self.moved(primal.name, given), both[count:], strict=True))
         results = elements(primal.type.result)
-        value = b.emit(Extract((0,)), both)
-        found = {
-            leaf: b.emit(Extract((1 + position,)), both)
-            for position, leaf in enumerate(self.moved(primal.name, given))
-        }
         outputs = [
             _tangent_of(b, results[index], leaf_count(results[:index]), found)
             for index in request.sources
         ]
-        outputs += _kept(b, value, request.keeping)
-        b.emit_many(Return(), [returned(b, expected.result, outputs)])
+        kept = declared(b, primal.type, both[:count])
+        outputs += [kept[index] for index in request.keeping]
+        b.emit_many(Return(), returned(b, expected, outputs))
         function.body = Region([b.block])
         function.declaration = None
         self._fill()
@@ -110,22 +117,22 @@ class Forward:
             seed = b.argument(type, None if is_taken else "seed")
         else:
             seed = constant(b, type, 1)
-        result, tangents = body.follow(b, index, seed)
-        results = elements(primal.type.result)
-        tangent = tangents[leaf_count(results[: request.source])]
-        outputs = [tangent or constant(b, type, 0)]
-        outputs += _kept(b, result, request.keeping)
-        b.emit_many(Return(), [returned(b, function.type.result, outputs)])
+        results, tangents = body.follow(b, index, seed)
+        before = elements(primal.type.result)[: request.source]
+        outputs = [tangents[leaf_count(before)] or constant(b, type, 0)]
+        kept = declared(b, primal.type, results)
+        outputs += [kept[index] for index in request.keeping]
+        b.emit_many(Return(), returned(b, function.type, outputs))
         function.body = Region([b.block])
         function.declaration = None
         self._fill()
 
     def moved(self, name: str, given: int) -> list[int]:
-        """The leaves of the result of `@name` that move when the parameter leaves in `given` do."""
+        """The leaves of the results of `@name` that move when the parameter leaves in `given` do."""
         return [k for k, mask in enumerate(self.activity.of_result(name)) if mask & given]
 
     def pushforward(self, name: str, given: int) -> Function:
-        """The function that computes `@name` and the tangents of its result; its body may come later."""
+        """The function that computes `@name` and the tangents of its results; its body may come later."""
         if (name, given) not in self.made:
             primal = self.module.functions[name]
             parameters = [leaf for type in primal.type.parameters for leaf in leaves_of(type)]
@@ -133,7 +140,7 @@ class Forward:
             moved = [results[k].type for k in self.moved(name, given)]
             type = FunctionType(
                 (*primal.type.parameters, *(parameters[k].type for k in members(given))),
-                TupleType((primal.type.result, *moved)),
+                one_or_tuple((*primal.type.results, *moved)),
             )
             push = Function(self.module.fresh_name(f"{name}_jvp"), type)
             self.module.add(push)
@@ -145,12 +152,6 @@ class Forward:
         while self.pending:
             push, primal, given = self.pending.pop()
             Body(self.pushforward, self.moved, self.activity, push, primal, given).fill()
-
-
-def _kept(b: Builder, result: Value, keeping: Sequence[int]) -> list[Value]:
-    """The results `keeping` of what a primal returns."""
-    inside = isinstance(result.type, TupleType)
-    return [b.emit(Extract((index,)), result) if inside else result for index in keeping]
 
 
 def _tangent_of(b: Builder, type: Type, first: int, found: Mapping[int, Value]) -> Value:

@@ -10,9 +10,17 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TypeAlias
 
-from ..ir import Emitter, Value
-from ..ops.aggregate import Aggregate, Extract
-from ..types import ArrayType, StructType, TensorType, TupleType, Type, elements_of
+from ..ir import Builder, Emitter, Value
+from ..ops.aggregate import Aggregate, Extract, unpacked
+from ..types import (
+    ArrayType,
+    FunctionType,
+    StructType,
+    TensorType,
+    TupleType,
+    Type,
+    elements_of,
+)
 
 Key: TypeAlias = "int | str"
 
@@ -80,12 +88,21 @@ def join(b: Emitter, type: Type, leaves: Sequence[Value]) -> Value:
     return made[0]
 
 
-def returned(b: Emitter, type: Type, results: Sequence[Value]) -> Value:
-    """A function's several results, or a tuple of one, as the one value of `type` that it returns."""
-    if len(results) == 1 and results[0].type == type:
-        return results[0]
-    assert isinstance(type, TupleType)
-    return b.emit(Aggregate(type), *results)
+def declared(b: Emitter, type: FunctionType, results: Sequence[Value]) -> Sequence[Value]:
+    """What a declaration calls the results of a function of `type`: the element of a tuple of one, too."""
+    if elements(type.result) == type.results:
+        return results
+    return [b.emit(Extract((0,)), *results)]
+
+
+def returned(b: Builder, type: FunctionType, results: Sequence[Value]) -> Sequence[Value]:
+    """What a function of `type` returns for what a declaration calls its results."""
+    if len(results) == 1 and results[0].type == type.result:
+        return unpacked(b, *results)
+    if elements(type.result) == type.results:
+        return results
+    assert isinstance(type.result, TupleType)
+    return [b.emit(Aggregate(type.result), *results)]
 
 
 @dataclass

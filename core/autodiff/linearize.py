@@ -51,10 +51,9 @@ class Linearized:
         half: list[Instruction] = []
         for instruction in self.copy.builder.block.instructions:
             saving = self.calls.get(instruction)
-            if saving is None or saving.saved not in used:
-                half.append(instruction)
-            else:
-                half.extend(saving.replace(instruction))
+            if saving is not None and not used.isdisjoint(saving.saved):
+                instruction = saving.replace(instruction)
+            half.append(instruction)
         return half
 
 
@@ -107,20 +106,17 @@ def _sweep_call(
     op = instruction.op
     assert isinstance(op, Apply)
     arguments = copy.leaves_of_all(instruction.operands)
-    seeds = {
-        k: ct
-        for k, leaf in enumerate(copy.leaves[instruction.result])
-        if (ct := adjoints[leaf]) is not None
-    }
+    results = copy.leaves_of_all(instruction.results)
+    seeds = {k: ct for k, leaf in enumerate(results) if (ct := adjoints[leaf]) is not None}
     wanted = mask_of([k for k, leaf in enumerate(arguments) if leaf in adjoints.active])
     if not wanted or not seeds:
         return
     pullback = yield Signature(op.callee, wanted, mask_of([*seeds]))
     assert pullback is not None
-    leaves = {Source.ARGUMENT: arguments, Source.RESULT: copy.leaves[instruction.result]}
+    leaves = {Source.ARGUMENT: arguments, Source.RESULT: results}
     residuals = [leaves[residual.source][residual.position] for residual in pullback.residuals]
     if pullback.forward:
         work.calls[instruction] = call_forward(copy, instruction, pullback.forward)
-        residuals.append(work.calls[instruction].saved)
+        residuals += work.calls[instruction].saved
     for position, derivative in call_backward(work.backward, pullback, residuals, seeds).items():
         adjoints.add(arguments[position], derivative)

@@ -1,13 +1,11 @@
 """How a call is differentiated: two functions made once, which all calls with the same needs share.
 
-    %t = apply @f_fwd(%x, %w)               the result of @f, and what was saved on the way
-    %y, %s = extract 0, 1 from %t
+    %y, %s = apply @f_fwd(%x, %w)           the results of @f, and what was saved on the way
     …
     %g = apply @f_bwd(%w, %s, %ȳ)           gradients of the arguments that want one
 
 A *residual* is a value of the forward half that the backward half uses.  Arguments and results of the
-call are at hand where it stands, so only the others are saved, as one value, which may be a tuple; a
-caller that saves it in turn need not look inside.  When there is none, @f is its own forward function.
+call are at hand where it stands, so only the others are saved.  When there is none, @f is its own forward function.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..ir import Block, Builder, Function, Instruction, Value
-from ..ops.aggregate import Apply, Extract
+from ..ops.aggregate import Apply
 from .copy import Copy
 
 
@@ -52,7 +50,7 @@ class Residual:
 class Pullback:
     """The functions for a signature.
 
-    `forward` returns the result and what is saved; None says that nothing is.  `backward` takes the
+    `forward` returns the results and what is saved; None says that nothing is.  `backward` takes the
     residuals, what was saved, and the cotangents of the result leaves `seeds`; it returns those of the
     argument leaves `gradients`.  None says that nothing flows back.
     """
@@ -66,29 +64,28 @@ class Pullback:
 
 @dataclass
 class SavingCall:
-    """Instructions that do what a call does and have what is `saved` as well."""
+    """The call of a forward function, which has what is `saved` behind the results of `@f`."""
 
-    instructions: list[Instruction]
-    saved: Value
+    instruction: Instruction
+    saved: tuple[Value, ...]
 
-    def replace(self, call: Instruction) -> list[Instruction]:
-        """Those instructions, the second of which now gives the result of `call`."""
-        result = call.result
-        extract = self.instructions[1]
-        extract.results = (result,)
-        result.producer = extract
-        return self.instructions
+    def replace(self, call: Instruction) -> Instruction:
+        """That call, which now gives the results of `call`."""
+        self.instruction.results = (*call.results, *self.saved)
+        for result in call.results:
+            result.producer = self.instruction
+        return self.instruction
 
 
 def call_forward(copy: Copy, call: Instruction, forward: Function) -> SavingCall:
     """What stands in for `call`, a call in `copy`, when its backward function wants something saved."""
     b = Builder(Block(), call.location)
-    both = b.emit(Apply(forward.name, forward.type), *call.operands)
-    b.emit(Extract((0,)), both)
-    saved = b.emit(Extract((1,)), both)
-    site, _ = copy.origins[copy.leaves[call.result][0]]
-    copy.origins[saved] = site, forward.name
-    return SavingCall(b.block.instructions, saved)
+    results = b.emit_many(Apply(forward.name, forward.type), call.operands)
+    saved = results[len(call.results) :]
+    site, _ = copy.origins[copy.leaves_of_all(call.results)[0]]
+    for number, value in enumerate(saved):
+        copy.origins[value] = site, f"{forward.name} {number}"
+    return SavingCall(b.block.instructions[0], saved)
 
 
 def call_backward(
@@ -99,10 +96,5 @@ def call_backward(
     if backward is None:
         return {}
     given = [*residuals, *(seeds[position] for position in pullback.seeds)]
-    result = b.emit(Apply(backward.name, backward.type), *given)
-    if len(pullback.gradients) == 1:
-        return {pullback.gradients[0]: result}
-    return {
-        position: b.emit(Extract((number,)), result)
-        for number, position in enumerate(pullback.gradients)
-    }
+    results = b.emit_many(Apply(backward.name, backward.type), given)
+    return dict(zip(pullback.gradients, results, strict=True))

@@ -2,7 +2,7 @@
 
     %y = sin %x                    %y = sin %x
                                    %ẏ = ẋ · cos %x                      (the op's rule)
-    %y = apply @f(%x)              %t = apply @f_jvp(%x, %ẋ)            the result of @f, and its tangent
+    %y = apply @f(%x)              %y, %ẏ = apply @f_jvp(%x, %ẋ)        the results of @f, and their tangents
     %y = while carrying %x …       %y, %ẏ = while carrying %x, %ẋ …     bodies carry tangents beside values
 
 Which leaves move is known beforehand (`core.autodiff.activity`), so one walk is enough.  A tangent that is
@@ -26,7 +26,7 @@ from ..ops.literal import constant
 from ..ops.nest import Yield
 from ..ops.stopping import StopGradient
 from ..ops.terminators import Return
-from ..types import TensorType, TupleType, Type
+from ..types import TensorType, Type
 from .activity import Activity, Masks, check_flow, straight_line
 from .leaves import Spans, leaves_of, mask_of, members
 from .rules import jvp_of
@@ -69,25 +69,22 @@ class Body:
             self.tangents[parameter][position] = b.argument(leaf.type, name)
         run_nested(self.block(self.source, b))
         returned = self.source.terminator.operands
-        outputs: list[Value]
-        if returned:
-            tangents = self.materialized(b, returned[0])
-            outputs = [self.values[returned[0]], *tangents]
-        else:
-            outputs = [b.emit(Aggregate(TupleType(())))]
-        assert isinstance(self.push.type.result, TupleType)
-        b.emit_many(Return(), [b.emit(Aggregate(self.push.type.result), *outputs)])
+        outputs = [self.values[value] for value in returned]
+        for value in returned:
+            outputs += self.materialized(b, value)
+        b.emit_many(Return(), outputs)
         self.push.body = Region([b.block])
 
-    def follow(self, b: Builder, index: int, tangent: Value) -> tuple[Value, list[Tangent]]:
+    def follow(self, b: Builder, index: int, tangent: Value) -> tuple[list[Value], list[Tangent]]:
         """Copy the body while parameter `index`, a tensor, moves by `tangent`, after `take` has made it.
 
-        The copy of the result, and the tangents of its leaves.
+        The copies of the results, and the tangents of their leaves.
         """
         self.tangents[self.source.arguments[index]] = [tangent]
         run_nested(self.block(self.source, b))
-        (returned,) = self.source.terminator.operands
-        return self.values[returned], self.tangents[returned]
+        returned = self.source.terminator.operands
+        tangents = [tangent for value in returned for tangent in self.tangents[value]]
+        return [self.values[value] for value in returned], tangents
 
     def take(self, b: Builder) -> None:
         """The parameters, none of which moves yet."""
@@ -171,14 +168,16 @@ class Body:
         mask = mask_of(given)
         push = self.pushforward(op.callee, mask)
         arguments = [self.values[operand] for operand in instruction.operands]
-        both = b.emit(Apply(push.name, push.type), *arguments, *moving)
-        result = b.emit(Extract((0,)), both)
-        result.name = instruction.result.name
-        self.values[instruction.result] = result
-        tangents: list[Tangent] = [None] * len(leaves_of(result.type))
-        for position, leaf in enumerate(self.moved(op.callee, mask)):
-            tangents[leaf] = b.emit(Extract((1 + position,)), both)
-        self.tangents[instruction.result] = tangents
+        both = iter(b.emit_many(Apply(push.name, push.type), [*arguments, *moving]))
+        for result in instruction.results:
+            self.values[result] = copy = next(both)
+            copy.name = result.name
+        moved = dict(zip(self.moved(op.callee, mask), both, strict=True))
+        first = 0
+        for result in instruction.results:
+            count = len(leaves_of(result.type))
+            self.tangents[result] = [moved.get(k) for k in range(first, first + count)]
+            first += count
 
     def structured(self, instruction: Instruction, b: Builder) -> Nested:
         """A choice or a loop: beside each flow one for the tangent of each leaf that moves."""

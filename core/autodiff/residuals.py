@@ -3,7 +3,7 @@
 1. The backward half is reduced to what its gradients need.
 2. The forward values it still uses are the residuals, exactly: `sum(x + x)` has none, `x · x` has x.
 3. Constants are made anew; arguments and results are at the caller's hand (`core.autodiff.pullback`).
-4. What remains is saved: the forward function returns it after the result.
+4. What remains is saved: the forward function returns it after the results.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
-from ..ops.aggregate import Aggregate, Extract
 from ..ops.terminators import Return
-from ..types import FunctionType, TupleType
+from ..types import FunctionType, one_or_tuple
 from .copy import Origin, append_copy
 from .leaves import members
 from .linearize import Linearized
@@ -75,12 +74,7 @@ class Cutter:
     def _backward(self, name: str, half: _Backward) -> Function:
         b = Builder(Block(name="entry"))
         new = {value: b.argument(value.type, value.name) for value in half.at_hand}
-        if len(half.saved) == 1:
-            new[half.saved[0]] = b.argument(half.saved[0].type, half.saved[0].name)
-        elif half.saved:
-            together = b.argument(TupleType(tuple(value.type for value in half.saved)))
-            for position, value in enumerate(half.saved):
-                new[value] = b.emit(Extract((position,)), together)
+        new.update((value, b.argument(value.type, value.name)) for value in half.saved)
         new.update((seed, b.argument(seed.type)) for seed in half.seeds)
         for value in half.constants:
             assert value.producer is not None
@@ -93,7 +87,7 @@ class Cutter:
         b.block.instructions.extend(half.instructions)
         b.location = None
         outputs = [new.get(output, output) for output in half.outputs]
-        return self._finish(f"{name}_bwd", name, b, _together(b, outputs))
+        return self._finish(f"{name}_bwd", name, b, outputs)
 
     def _forward(
         self, name: str, work: Linearized, saved: Sequence[Value], used: Set[Value]
@@ -102,23 +96,21 @@ class Cutter:
         known = self._forwards.get((name, origins))
         if known is not None:
             return known
-        assert work.copy.returned is not None
-        wanted = [work.copy.returned, *saved]
+        wanted = [*work.copy.returned, *saved]
         instructions, _ = live(work.forward(used), wanted, self.effectful)
         b = Builder(Block(work.copy.builder.block.arguments, instructions, "entry"))
-        result = _together(b, [work.copy.returned, _together(b, saved)])
-        forward = self._forwards[name, origins] = self._finish(f"{name}_fwd", name, b, result)
+        forward = self._forwards[name, origins] = self._finish(f"{name}_fwd", name, b, wanted)
         if name in self.effectful:
             self.effectful.add(forward.name)
         return forward
 
-    def _finish(self, name: str, primal: str, b: Builder, result: Value) -> Function:
-        b.emit_many(Return(), [result])
+    def _finish(self, name: str, primal: str, b: Builder, results: Sequence[Value]) -> Function:
+        b.emit_many(Return(), results)
         parameters = tuple(argument.type for argument in b.block.arguments)
         return self.module.add(
             Function(
                 self.module.fresh_name(name),
-                FunctionType(parameters, result.type),
+                FunctionType(parameters, one_or_tuple([result.type for result in results])),
                 Region([b.block]),
                 attributes=self.module.functions[primal].attributes,
             )
@@ -137,13 +129,6 @@ class _Backward:
     outputs: Sequence[Value]
 
 
-def _together(b: Builder, values: Sequence[Value]) -> Value:
-    """One value as it is, several as a tuple."""
-    if len(values) == 1:
-        return values[0]
-    return b.emit(Aggregate(TupleType(tuple(value.type for value in values))), *values)
-
-
 def _defined_before(work: Linearized, used: Set[Value]) -> list[Value]:
     """The values of the forward half among `used`, in order of definition."""
     block = work.copy.builder.block
@@ -151,7 +136,7 @@ def _defined_before(work: Linearized, used: Set[Value]) -> list[Value]:
     for instruction in block.instructions:
         found.extend(instruction.results)
         if instruction in work.calls:
-            found.append(work.calls[instruction].saved)
+            found += work.calls[instruction].saved
     return [value for value in found if value in used]
 
 

@@ -28,7 +28,7 @@ from ..ir.surgery import replace_uses, walk_blocks
 from ..ops.literal import constant
 from ..ops.stopping import IDENTITIES
 from ..ops.terminators import Return
-from ..types import Type, written
+from ..types import FunctionType, Type, written
 from .activity import Activity, straight_line
 from .declaration import Request, derivative_type, resolve
 from .forward import Forward
@@ -124,7 +124,7 @@ class _Differentiator:
         work = self._run(
             linearize(primal, mask_of(wanted), _seed_or_ones(source, seed, first), self.activity)
         )
-        block = _joined(work, request, expected.result, seed, self.cutter.effectful)
+        block = _joined(work, request, expected, seed, self.cutter.effectful)
         function.body = Region([block])
         function.declaration = None
 
@@ -185,9 +185,9 @@ def _parameters(signature: Signature, function: Function) -> Seeds:
 
 
 def _joined(
-    work: Linearized, request: Request, result: Type, seed: Value | None, effectful: Set[str]
+    work: Linearized, request: Request, type: FunctionType, seed: Value | None, effectful: Set[str]
 ) -> Block:
-    """Both halves in one block that returns a `result`, without what that does not need."""
+    """Both halves in the block of a function of `type`, without what that does not need."""
     copy, b = work.copy, work.backward
     arguments = copy.builder.block.arguments
     results = elements(copy.primal.type.result)
@@ -196,7 +196,7 @@ def _joined(
         first = leaf_count(results[:index])
         leaves = copy.results[first : first + leaf_count([results[index]])]
         outputs.append(join(b, results[index], leaves))
-    outputs = [returned(b, result, outputs)]
+    outputs = [*returned(b, type, outputs)]
     backward, used = live(b.block.instructions, outputs)
     forward, _ = live(work.forward(used), used, effectful)
     joined = Builder(Block([*arguments, *([seed] if seed else [])], [*forward, *backward], "entry"))

@@ -6,8 +6,7 @@
    operands, and one of its result, folded into its flags.
 3. A literal of one repeated element becomes a nest that writes it, which fusion turns into a constant of the
    readers.
-4. A call becomes a `call`, whose results are tensors.
-5. Instructions whose results nobody reads are dropped, unless they have effects.
+4. Instructions whose results nobody reads are dropped, unless they have effects.
 
 Each body of an `if`, `while` or `for` goes the same way by itself, so all of them must be closed (pass
 `isolate`).
@@ -16,20 +15,18 @@ Each body of an `if`, `while` or `for` goes the same way by itself, so all of th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Set
+from dataclasses import dataclass, replace
 
 from ..errors import InternalError
 from ..ir import Block, Builder, Extern, Function, Instruction, Module, Op, Region, Stage, Value
-from ..ops.aggregate import Aggregate, Apply, Extract
+from ..ops.aggregate import Apply
 from ..ops.contraction import Dot
 from ..ops.literal import Literal
 from ..ops.movement import Transpose
 from ..ops.nest import Output, build_nest, identity_access
-from ..ops.terminators import Return
-from ..types import TensorType, TupleType, scalar, written
+from ..types import TensorType, scalar, written
 from .bodies import bodies_of, effectful_regions, live_instructions, unsupported
-from .ops import Call, results_of
 from .products import Side, emit_product, library_product, transposed_product
 
 _ROUNDS = 8
@@ -39,8 +36,7 @@ _ROUNDS = 8
 def generate_compute(module: Module) -> None:
     """Bring every function of `module` from stage optimized to stage compute.
 
-    Bodies must be closed, values be tensors (`words.lower_memory`), and functions hold no aggregates but the
-    returned one and the results of calls.
+    Bodies must be closed, and values be tensors (`words.lower_memory`).
     Raises: UnsupportedError for ops that have no nests, and for values that are not tensors.
     """
     if module.stage is not Stage.OPTIMIZED:
@@ -52,7 +48,7 @@ def generate_compute(module: Module) -> None:
 
 
 def _generate_function(function: Function, module: Module) -> None:
-    for type in (*function.type.parameters, *results_of(function.type)):
+    for type in (*function.type.parameters, *function.type.results):
         if not isinstance(type, TensorType):
             raise unsupported(f"{written('@', function.name)} takes or returns a {type}", None)
     bodies = bodies_of(function)
@@ -86,8 +82,6 @@ class _Round:
     b: Builder
     known: dict[Value, Value]
     uses: Counter[Value]
-    parts: dict[Value, Sequence[Value]] = field(default_factory=dict[Value, Sequence[Value]])
-    """For the tuple that a call returns: its elements."""
 
     @classmethod
     def over(cls, block: Block) -> _Round:
@@ -107,15 +101,6 @@ class _Round:
                 self.product(instruction, *sides)
             case Transpose() if (sides := self.transposed(instruction)) is not None:
                 self.product(instruction, *sides)
-            case Apply() as op:
-                self.call(instruction, op)
-            case Extract(keys=(int(key),)) if instruction.operands[0] in self.parts:
-                self.replace(instruction, self.parts[instruction.operands[0]][key])
-            case Return() if instruction.operands and instruction.operands[0] in self.parts:
-                (returned,) = instruction.operands
-                assert isinstance(returned.type, TupleType)
-                together = self.b.emit(Aggregate(returned.type), *self.parts[returned])
-                self.b.emit_many(instruction.op, [together])
             case op if _is_compute(op):
                 self.keep(instruction)
             case op:
@@ -127,7 +112,7 @@ class _Round:
     def operands(self, instruction: Instruction) -> list[Value]:
         """The new operands, all of them tensors."""
         for operand in instruction.operands:
-            if not isinstance(operand.type, TensorType) and not _is_returned(instruction):
+            if not isinstance(operand.type, TensorType):
                 what = f"{instruction.op.name} of a {operand.type}"
                 raise unsupported(what, instruction.location)
         return [self.known[operand] for operand in instruction.operands]
@@ -135,20 +120,12 @@ class _Round:
     def keep(self, instruction: Instruction) -> None:
         """The same instruction once more."""
         for result in instruction.results:
-            if not isinstance(result.type, TensorType | TupleType):
+            if not isinstance(result.type, TensorType):
                 what = f"{instruction.op.name}, which makes a {result.type}"
                 raise unsupported(what, instruction.location)
         operands = self.operands(instruction)
         results = self.b.emit_many(instruction.op, operands, instruction.regions)
         self.known.update(zip(instruction.results, results, strict=True))
-
-    def call(self, instruction: Instruction, op: Apply) -> None:
-        """A call whose results are the elements of what the function returns."""
-        made = self.b.emit_many(Call(op.callee, op.type), self.operands(instruction))
-        if isinstance(op.type.result, TupleType):
-            self.parts[instruction.result] = made
-        else:
-            self.replace(instruction, made[0])
 
     def replace(self, instruction: Instruction, value: Value) -> None:
         if value.type != instruction.result.type:
@@ -173,11 +150,6 @@ class _Round:
 
 def _is_compute(op: Op) -> bool:
     return Stage.COMPUTE in op.stages and not (isinstance(op, Literal) and _is_repeated(op))
-
-
-def _is_returned(instruction: Instruction) -> bool:
-    """Whether a tuple may stand here: what the function returns."""
-    return isinstance(instruction.op, Return)
 
 
 def _is_repeated(literal: Literal) -> bool:

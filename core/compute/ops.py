@@ -1,9 +1,9 @@
-"""The library ops of stage compute: a matrix product with its transpositions folded in, and calls."""
+"""The library ops of stage compute: a matrix product with its transpositions folded in, and calls through addresses."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 from ..errors import ShapeError
 from ..ir.graph import Effect, Emitter, Op, Pure, Value
@@ -12,21 +12,16 @@ from ..ops.bytes import ADDRESS
 from ..ops.combinator import Combinator
 from ..ops.contraction import product
 from ..ops.nest import Access, Affine, Output, build_nest, coordinate
-from ..stage import LATE, Stage, Stages
+from ..stage import Stage, Stages
 from ..types import (
     Array,
     FunctionType,
     Shape,
     TensorType,
-    TupleType,
     Type,
     broadcast_shapes,
     same_dtype,
-    written,
 )
-
-Symbol: TypeAlias = str
-"""The name of a function, printed `@name`."""
 
 
 @dataclass(frozen=True)
@@ -76,33 +71,8 @@ class MatrixProduct(Pure):
 
 
 @dataclass(frozen=True)
-class Call(Op):
-    """A call of a function of tensors: `apply`, with the elements of the tuple as results of its own."""
-
-    name: ClassVar[str] = "call"
-    syntax: ClassVar[str] = "call {callee} [of {arguments*}] as {type}"
-    stages: ClassVar[Stages] = LATE
-    takes_any: ClassVar[bool] = True
-    effect: ClassVar[Effect] = Effect.CALL
-    callee: Symbol
-    type: FunctionType
-
-    def infer(self, *arguments: Type) -> tuple[Type, ...]:
-        if arguments != self.type.parameters:
-            raise ShapeError(
-                f"{written('@', self.callee)} takes ({', '.join(map(str, self.type.parameters))}), "
-                f"not ({', '.join(map(str, arguments))})"
-            )
-        return results_of(self.type)
-
-    @property
-    def called(self) -> str:
-        return self.callee
-
-
-@dataclass(frozen=True)
 class CallAddress(Op):
-    """A call of the function at an address: `call`, where only the running program knows which."""
+    """A call of the function at an address: `apply`, where only the running program knows which."""
 
     name: ClassVar[str] = "callAddress"
     syntax: ClassVar[str] = "callAddress {function} [of {arguments*}] as {type}"
@@ -116,13 +86,7 @@ class CallAddress(Op):
             raise ShapeError(f"callAddress takes the address of a function, not a {function}")
         if arguments != self.type.parameters:
             raise ShapeError(f"a {self.type} does not take ({', '.join(map(str, arguments))})")
-        return results_of(self.type)
-
-
-def results_of(type: FunctionType) -> tuple[Type, ...]:
-    """What a function returns, one by one."""
-    result = type.result
-    return result.elements if isinstance(result, TupleType) else (result,)
+        return self.type.results
 
 
 def product_shape(a: Shape, b: Shape, transpose_a: bool, transpose_b: bool) -> Shape:

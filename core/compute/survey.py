@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..ir import Block, Instruction, Value
-from ..ops.aggregate import Aggregate
 from ..ops.nest import Nest
 from .lift import Lifted, is_alias, lift, source_of
 
@@ -45,7 +44,7 @@ def survey(block: Block) -> Survey:
 def is_library(instruction: Instruction) -> bool:
     """Whether this stays an instruction of its own that computes."""
     op = instruction.op
-    return not (op.is_terminator or op.needs_no_code or isinstance(op, Nest | Aggregate))
+    return not (op.is_terminator or op.needs_no_code or isinstance(op, Nest))
 
 
 def _add_nest(found: Survey, instruction: Instruction, nest: Nest) -> None:

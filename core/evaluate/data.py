@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -32,6 +32,7 @@ from ..types import (
     Type,
     elements_of,
     parts_of,
+    results_of,
     written,
 )
 
@@ -89,6 +90,16 @@ def rounded(type: Type, data: Any) -> Any:
         return data
     # row-major, as the order in which NumPy sums follows the layout in memory
     return np.asarray(type.dtype.round(data), order="C")
+
+
+def packed_data(type: Type, results: Sequence[Any]) -> Any:
+    """What a function that returns `type` has given, as one value."""
+    return results[0] if results_of(type) == (type,) else tuple(results)
+
+
+def unpacked_data(type: Type, value: Any) -> Sequence[Any]:
+    """The results of a function that returns this value of `type`."""
+    return (value,) if results_of(type) == (type,) else value
 
 
 def flatten(type: Type, value: Any) -> Iterator[Any]:

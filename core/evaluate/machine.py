@@ -17,6 +17,7 @@ from ..location import located
 from ..ops.random import RANDOM_SEED
 from ..types import I64, VOID, scalar, written
 from .arguments import convert
+from .data import unpacked_data
 from .frame import Frame
 from .memory import Memory
 
@@ -53,8 +54,8 @@ class Machine:
 
     def call(
         self, name: str, arguments: Sequence[Any], caller: Instruction | None = None
-    ) -> tuple[Any] | None:
-        """Begin a call; its result if it is there at once, that of an extern function."""
+    ) -> Sequence[Any] | None:
+        """Begin a call; its results if they are there at once, those of an extern function."""
         function = self.module.functions.get(name)
         if function is None:
             raise VerifyError(
@@ -66,7 +67,7 @@ class Machine:
                 f"{written('@', name)} takes {count} argument{'s' * (count != 1)}, not {len(arguments)}"
             )
         if function.body is None:
-            return (self.outside(function, arguments),)
+            return unpacked_data(function.type.result, self.outside(function, arguments))
         values = dict(zip(function.parameters, arguments, strict=True))
         self.push(Frame(function, function.entry.instructions, values, caller))
         return None

@@ -9,11 +9,11 @@ from typing import Any, Protocol, runtime_checkable
 from ..errors import FuelError, NNKitError, RecursionDepthError, TrapError
 from ..ir import Effect, Instruction, Op, evaluates_to
 from ..ops.terminators import Return
-from .data import called, rounded
+from .data import called, packed_data, rounded
 from .frame import Frame
 from .machine import Machine
 from .pure import evaluate_instruction
-from .steps import STEPS, Step, returned
+from .steps import STEPS, Step
 from .storage import ACTIONS, Action
 
 MOST_INSIDE = 40
@@ -33,7 +33,7 @@ def run(machine: Machine, name: str, arguments: Sequence[Any]) -> Any:
     try:
         done = machine.call(name, arguments)
         if done is not None:
-            return done[0]
+            return packed_data(machine.module.functions[name].type.result, done)
         for _ in machine.budget:
             frame = frames[-1]
             instruction = frame.instructions[frame.position]
@@ -43,11 +43,10 @@ def run(machine: Machine, name: str, arguments: Sequence[Any]) -> Any:
             if op is Return:
                 frame.leave()
                 frames.pop()
-                result = operands[0] if operands else ()
                 if len(frames) == base:
-                    return result
+                    return packed_data(frame.function.type.result, operands)
                 assert frame.caller is not None
-                frames[-1].assign(frame.caller, returned(frame.caller, result))
+                frames[-1].assign(frame.caller, operands)
                 continue
             step = step_of(op)
             results = (

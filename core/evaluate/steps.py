@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..compute.ops import Call, CallAddress
+from ..compute.ops import CallAddress
 from ..errors import ShapeError, TrapError
 from ..ir import Instruction, Op
 from ..ops.aggregate import Apply, ApplyValue
@@ -18,7 +18,7 @@ from ..ops.random import Random
 from ..ops.reference import Reference
 from ..ops.terminators import Branch, BranchEnum, Conditional
 from ..ops.trap import Trap
-from ..types import PointerType, TupleType
+from ..types import PointerType
 from .data import EnumValue, FunctionValue, called
 from .frame import Frame
 from .machine import Machine
@@ -39,21 +39,10 @@ def _random(
     return [numbers]
 
 
-def returned(instruction: Instruction, result: Any) -> Sequence[Any]:
-    """The results of the instruction that called: those of a `call` are the elements of a tuple."""
-    op = instruction.op
-    return (
-        result
-        if isinstance(op, Call | CallAddress) and isinstance(op.type.result, TupleType)
-        else (result,)
-    )
-
-
 def _apply(
-    machine: Machine, frame: Frame, instruction: Instruction[Apply | Call], operands: Sequence[Any]
+    machine: Machine, frame: Frame, instruction: Instruction[Apply], operands: Sequence[Any]
 ) -> Sequence[Any]:
-    done = machine.call(instruction.op.callee, operands, instruction)
-    return returned(instruction, done[0]) if done else ()
+    return machine.call(instruction.op.callee, operands, instruction) or ()
 
 
 def _apply_value(
@@ -70,8 +59,7 @@ def _call_address(
     _, found = machine.memory.held.get(int(function), (None, None))
     if not isinstance(found, FunctionValue):
         raise TrapError("call what is no function")
-    done = machine.call(found.name, arguments, instruction)
-    return returned(instruction, done[0]) if done else ()
+    return machine.call(found.name, arguments, instruction) or ()
 
 
 def _literal(
@@ -206,7 +194,6 @@ def _trap(
 
 STEPS: Mapping[type[Op], Step] = {
     Apply: _apply,
-    Call: _apply,
     ApplyValue: _apply_value,
     CallAddress: _call_address,
     Literal: _literal,

@@ -1,4 +1,4 @@
-"""Tuples, structs and arrays, and calls, whose several results are a tuple."""
+"""Tuples, structs and arrays, and calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
-from ..ir.graph import Effect, Instruction, Op, Pure
+from ..ir.builder import Builder
+from ..ir.graph import Effect, Emitter, Instruction, Op, Pure, Value
 from ..stage import Stage, Stages
 from ..types import (
     ArrayType,
@@ -17,6 +18,7 @@ from ..types import (
     TupleType,
     Type,
     elements_of,
+    results_of,
     tensor_bytes,
     written,
 )
@@ -104,21 +106,22 @@ class Insert(Pure):
 
 @dataclass(frozen=True)
 class Apply(Op):
-    """A call of another function of the module; several results come back as one tuple."""
+    """A call of a function of the module, with a result for each of the function's."""
 
     name: ClassVar[str] = "apply"
     syntax: ClassVar[str] = "apply {callee}({arguments*}): {type}"
+    stages: ClassVar[Stages] = frozenset(Stage)
     takes_any: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.CALL
     callee: str
     type: FunctionType
 
-    def infer(self, *arguments: Type) -> Type:
+    def infer(self, *arguments: Type) -> tuple[Type, ...]:
         if arguments != self.type.parameters:
             raise ShapeError(
                 f"{written('@', self.callee)} takes ({listed(self.type.parameters)}), not ({listed(arguments)})"
             )
-        return self.type.result
+        return self.type.results
 
     @property
     def called(self) -> str:
@@ -138,7 +141,7 @@ class ApplyValue(Op):
     effect: ClassVar[Effect] = Effect.CALL
     type: FunctionType
 
-    def infer(self, function: Type, *arguments: Type) -> Type:
+    def infer(self, function: Type, *arguments: Type) -> tuple[Type, ...]:
         if not isinstance(function, FunctionType):
             raise DTypeError(f"apply calls a function, not a {function}")
         if function != self.type:
@@ -147,7 +150,30 @@ class ApplyValue(Op):
             raise ShapeError(
                 f"a {self.type} takes ({listed(self.type.parameters)}), not ({listed(arguments)})"
             )
-        return self.type.result
+        return self.type.results
+
+
+def packed(b: Emitter, type: Type, results: Sequence[Value]) -> Value:
+    """What a function that returns `type` has given, as one value."""
+    if results_of(type) == (type,):
+        return results[0]
+    assert isinstance(type, TupleType)
+    return b.emit(Aggregate(type), *results)
+
+
+def unpacked(b: Builder, value: Value) -> Sequence[Value]:
+    """What the `return` that comes next has for one value.
+
+    What was put together last, for the return alone, need not be.
+    """
+    results = results_of(value.type)
+    if results == (value.type,):
+        return (value,)
+    last = b.block.instructions[-1] if b.block.instructions else None
+    if last is not None and last is value.producer and isinstance(last.op, Aggregate):
+        b.block.instructions.pop()
+        return last.operands
+    return [b.emit(Extract((position,)), value) for position in range(len(results))]
 
 
 def element_type(x: Type, key: int | str) -> Type:

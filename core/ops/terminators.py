@@ -15,7 +15,7 @@ from .literal import number_of
 
 
 class Return(Pure):
-    """Leaves the function with one value, or with none when the result is void."""
+    """Leaves the function with its results."""
 
     name: ClassVar[str] = "return"
     syntax: ClassVar[str] = "return {value*}"

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
-from ..ir import Block, Builder, Function, Instruction, Module, Value
+from ..ir import Block, Function, Instruction, Module, Value
 from ..ir.surgery import clone_instructions, replace_uses, resolve, walk, walk_blocks
-from ..ops import Aggregate, AllocateStack, Return
-from ..types import VOID
+from ..ops import AllocateStack, Return
 from .base import ModulePass
 from .call_graph import call_sites, check_names, cycles_callees_first, reachable, symbols
 
@@ -86,7 +85,7 @@ class Inline(ModulePass):
 
 
 def size_to_inline(function: Function) -> int | None:
-    """By how much a call makes a function longer, void ones aside; None if it must stay a call."""
+    """By how much a call makes a function longer; None if it must stay a call."""
     body = function.body
     if body is None or len(body.blocks) != 1 or not isinstance(body.entry.terminator.op, Return):
         return None
@@ -157,7 +156,7 @@ class Inlining:
         while blocks:
             blocks.extend(expansion.expand(blocks.pop()))
         replace_uses(function.body, expansion.replaced)
-        self.changed = self.changed or bool(expansion.replaced)
+        self.changed = self.changed or expansion.changed
         self.room -= expansion.size - size
         if name in self.wanted:
             self.wanted[name] += expansion.size - size
@@ -182,6 +181,7 @@ class _Expansion:
     def __init__(self, module: Module, wanted: Mapping[str, int], size: int, largest: int) -> None:
         self.module, self.wanted, self.size, self.largest = module, wanted, size, largest
         self.replaced: dict[Value, Value] = {}
+        self.changed = False
 
     def expand(self, block: Block) -> list[Block]:
         """Replace the calls of `block`; the blocks inside of what came new, which are not done yet."""
@@ -191,6 +191,7 @@ class _Expansion:
             if not self._fits(instruction):
                 block.instructions.append(instruction)
                 continue
+            self.changed = True
             stack = [self._enter(instruction, instruction.operands)]
             while stack:
                 self._advance(block, stack, inside)
@@ -202,11 +203,14 @@ class _Expansion:
         instruction = next(pasted.rest)
         if instruction.op.is_terminator:
             stack.pop()
-            returned = _returned(block, pasted)
-            if stack:
-                stack[-1].values[pasted.call.result] = returned
-            else:
-                self.replaced[pasted.call.result] = resolve(self.replaced, returned)
+            for result, returned in zip(pasted.call.results, instruction.operands, strict=True):
+                value = pasted.values.get(returned, returned)
+                if value.producer is not None:  # with the name that the call's result has
+                    value.name = result.name or value.name
+                if stack:
+                    stack[-1].values[result] = value
+                else:
+                    self.replaced[result] = resolve(self.replaced, value)
         elif self._fits(instruction):
             operands = [pasted.values.get(x, x) for x in instruction.operands]
             stack.append(self._enter(instruction, operands))
@@ -226,14 +230,3 @@ class _Expansion:
         self.size += self.wanted[callee.name]
         values = dict(zip(callee.parameters, operands, strict=True))
         return _Pasted(call, callee, iter(callee.entry.instructions), values)
-
-
-def _returned(block: Block, pasted: _Pasted) -> Value:
-    """What the callee returns; with the name that the call's result has."""
-    returned = pasted.callee.entry.terminator.operands
-    if not returned:
-        return Builder(block, pasted.call.location).emit(Aggregate(VOID))
-    result = pasted.values.get(returned[0], returned[0])
-    if result.producer is not None:
-        result.name = pasted.call.result.name or result.name
-    return result

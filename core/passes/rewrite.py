@@ -26,7 +26,7 @@ from ..ir import Block, Builder, Effect, Function, Instruction, Op, Region, Valu
 from ..ir.surgery import replace_uses, resolve
 from ..ops import Structured
 
-Law: TypeAlias = Callable[[Builder, Instruction[Any]], Value | None]
+Law: TypeAlias = Callable[[Builder, Instruction[Any]], Value | Sequence[Value] | None]
 """The value that an instruction with one result equals, or None."""
 
 Laws: TypeAlias = Mapping[type[object], Sequence[Law]]
@@ -63,7 +63,7 @@ def rewrite(function: Function, laws: Laws, analyses: Analyses, *, merge: bool =
             step.scope.forget(step.count)
     if len(region.blocks) > 1:
         replace_uses(region, walk.replaced)
-    return bool(walk.replaced)
+    return walk.changed
 
 
 @dataclass(eq=False, slots=True)
@@ -116,6 +116,7 @@ class _Walk:
     merge: bool
     effects: Effects
     replaced: dict[Value, Value] = field(default_factory=dict[Value, Value])
+    changed: bool = False
     stack: list[_Visit | _Leave] = field(default_factory=list["_Visit | _Leave"])
     found: dict[type[Op], tuple[Law, ...]] = field(default_factory=dict[type[Op], tuple[Law, ...]])
     equal: dict[Value, Value] = field(default_factory=dict[Value, Value])
@@ -194,6 +195,7 @@ def _visit(walk: _Walk, visit: _Visit) -> None:
             value = _first(laws, builder, instruction)
             if value is not None:
                 visit.rewrites_left -= 1
+                walk.changed = True
                 _replace(replaced, instruction, value)
                 waiting.extend(reversed(fresh))
                 fresh.clear()
@@ -210,6 +212,7 @@ def _visit(walk: _Walk, visit: _Visit) -> None:
         if merge and walk.is_mergeable(instruction):
             twin = walk.twin(instruction, visit)
             if twin is not instruction:
+                walk.changed = True
                 _merge(replaced, instruction, twin)
                 continue
         done.append(instruction)
@@ -219,7 +222,9 @@ def _visit(walk: _Walk, visit: _Visit) -> None:
         walk.visit(block, scope, visit.dominated)
 
 
-def _first(laws: tuple[Law, ...], builder: Builder, instruction: Instruction) -> Value | None:
+def _first(
+    laws: tuple[Law, ...], builder: Builder, instruction: Instruction
+) -> Value | Sequence[Value] | None:
     for law in laws:
         value = law(builder, instruction)
         if value is not None:
@@ -236,13 +241,17 @@ def _redirect(instruction: Instruction, replaced: dict[Value, Value]) -> None:
             return
 
 
-def _replace(replaced: dict[Value, Value], instruction: Instruction, value: Value) -> None:
-    old = instruction.result
-    if value.type != old.type:
-        raise InternalError(f"a law turned {old.type} of {instruction.op.name} into {value.type}")
-    if value.producer is not None and value.name is None:
-        value.name = old.name
-    replaced[old] = resolve(replaced, value)
+def _replace(
+    replaced: dict[Value, Value], instruction: Instruction, found: Value | Sequence[Value]
+) -> None:
+    values = (found,) if isinstance(found, Value) else found
+    for old, value in zip(instruction.results, values, strict=True):
+        if value.type != old.type:
+            name = instruction.op.name
+            raise InternalError(f"a law turned {old.type} of {name} into {value.type}")
+        if value.producer is not None and value.name is None:
+            value.name = old.name
+        replaced[old] = resolve(replaced, value)
 
 
 def _merge(replaced: dict[Value, Value], instruction: Instruction, twin: Instruction) -> None:

@@ -19,8 +19,8 @@ from ..errors import UnsupportedError
 from ..ir import Block, Builder, Function, Instruction, Module, Value
 from ..ir.surgery import clone_function, replace_uses, walk, walk_blocks
 from ..location import located
-from ..ops import Aggregate, Apply, Extract, Reference, Return
-from ..types import FunctionType, TupleType, Type, written
+from ..ops import Apply, Reference, Return
+from ..types import FunctionType, one_or_tuple, written
 from .base import ModulePass
 from .call_graph import check_names, references
 from .dce import remove_dead
@@ -36,15 +36,14 @@ MOST_LEAVES = 1 << 14
 class Scalarize(ModulePass):
     """Removes the aggregates between a function's parameters, its calls and its result.
 
-    `flatten` removes them from all signatures too: a parameter per leaf, and always a tuple of leaves as
-    the result, also of one or none.  A leaf is what is neither tuple nor struct, from left to right; a function
-    of more than 16,384 is refused.
+    `flatten` removes them from all signatures too: a parameter and a result for each leaf.  A leaf is what is
+    neither tuple nor struct, from left to right; a function of more than 16,384 is refused.
 
     Functions that are values somewhere keep their signature; those among `entries` get a copy that keeps it.
     Blocks that take what an enum carries take it as it is.
 
     Requires: nothing; flattening leaves gradient declarations as they are, so differentiate before.
-    Preserves: results; with `flatten`, as a flat tuple.
+    Preserves: results; with `flatten`, as their leaves.
     Cost: linear, times the number of leaves.
     """
 
@@ -101,9 +100,9 @@ def _check_leaves(function: Function) -> None:
 
 
 def flat_type(type: FunctionType) -> FunctionType:
-    """The signature with a parameter per leaf and a tuple of leaves as the result."""
+    """The signature with a parameter and a result for each leaf."""
     parameters = tuple(leaf for p in type.parameters for _, leaf in leaves_of(p))
-    return FunctionType(parameters, TupleType(tuple(leaf for _, leaf in leaves_of(type.result))))
+    return FunctionType(parameters, one_or_tuple([leaf for _, leaf in leaves_of(type.result)]))
 
 
 def _copy_entries(module: Module, names: set[str]) -> Iterator[Function]:
@@ -122,24 +121,26 @@ def _copy_entries(module: Module, names: set[str]) -> Iterator[Function]:
 def _flatten_calls(function: Function, flat: set[str]) -> bool:
     assert function.body is not None
     replaced: dict[Value, Value] = {}
+    changed = False
     for block in list(walk_blocks(function.body)):
         old, block.instructions = block.instructions, []
         for instruction in old:
             op = instruction.op
             if isinstance(op, Apply) and op.callee in flat:
-                replaced[instruction.result] = _flat_call(block, op, instruction)
+                _flat_call(block, op, instruction, replaced)
+                changed = True
             else:
                 block.instructions.append(instruction)
     replace_uses(function.body, replaced)
-    return bool(replaced)
+    return changed
 
 
-def _flat_call(block: Block, op: Apply, call: Instruction) -> Value:
+def _flat_call(block: Block, op: Apply, call: Instruction, replaced: dict[Value, Value]) -> None:
     b = Builder(block, call.location)
     arguments = [leaf for operand in call.operands for leaf in taken_apart(b, operand)]
-    flat = b.emit(Apply(op.callee, flat_type(op.type)), *arguments)
-    leaves = (b.emit(Extract((index,)), flat) for index, _ in enumerate(leaves_of(op.type.result)))
-    return put_together(b, op.type.result, leaves)
+    leaves = iter(b.emit_many(Apply(op.callee, flat_type(op.type)), arguments))
+    for result in call.results:
+        replaced[result] = put_together(b, result.type, leaves)
 
 
 def _flatten_signature(function: Function) -> None:
@@ -150,13 +151,12 @@ def _flatten_signature(function: Function) -> None:
     replace_uses(function.body, replaced)
     for block in function.body.blocks:
         if isinstance(block.terminator.op, Return):
-            _flatten_result(block, type.result)
+            _flatten_result(block)
     function.type = type
 
 
-def _flatten_result(block: Block, type: Type) -> None:
+def _flatten_result(block: Block) -> None:
     returned = block.instructions.pop()
     b = Builder(block, returned.location)
     leaves = [leaf for operand in returned.operands for leaf in taken_apart(b, operand)]
-    assert isinstance(type, TupleType)
-    b.emit_many(Return(), [b.emit(Aggregate(type), *leaves)])
+    b.emit_many(Return(), leaves)

@@ -38,13 +38,12 @@ class Structurize(FunctionPass):
         blocks = [x.block for x in graph.scopes[0].vertices if x.block is not None]
         crossing = crossing_values(block.instructions for block in blocks)
         statements = arrange(graph, crossing)
-        result = graph.result
-        find_needed(statements, crossing, () if result is None else (result,))
+        find_needed(statements, crossing, graph.results)
         entry = Block(name=body.entry.name)
         values: dict[Value, Value] = {}
         for old in body.entry.arguments:
             values[old] = Builder(entry).argument(old.type, old.name)
-        returned = emit(statements, entry, values, result)
-        Builder(entry).emit_many(Return(), () if returned is None else (returned,))
+        returned = emit(statements, entry, values, graph.results)
+        Builder(entry).emit_many(Return(), returned)
         function.body = Region([entry])
         return True

@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from ..compute.bodies import Body, bodies_of, effectful_regions, live_instructions
-from ..compute.ops import Call, CallAddress, MatrixProduct
+from ..compute.ops import CallAddress, MatrixProduct
 from ..errors import InternalError
-from ..ir import Block, Builder, Function, Instruction, Module, Op, Placement, Region, Stage, Value
-from ..ops.aggregate import Aggregate
+from ..ir import Block, Builder, Function, Instruction, Module, Op, Placement, Region, Stage
+from ..ops.aggregate import Apply
 from ..ops.bytes import BYTES
 from ..ops.flows import Structured
 from ..ops.nest import Nest, Yield
@@ -105,20 +105,7 @@ def has_variables(function: Function) -> bool:
     )
 
 
-_WITH_VARIABLES: tuple[type[Op], ...] = (Call, CallAddress, *BYTES)
-
-
-def returned_values(block: Block) -> tuple[Value, ...]:
-    """The tensors that the function returns, one by one."""
-    return returned_by(block.terminator)
-
-
-def returned_by(terminator: Instruction) -> tuple[Value, ...]:
-    """The tensors that a `return` returns."""
-    operands = terminator.operands
-    if operands and operands[0].producer and isinstance(operands[0].producer.op, Aggregate):
-        return operands[0].producer.operands
-    return operands
+_WITH_VARIABLES: tuple[type[Op], ...] = (Apply, CallAddress, *BYTES)
 
 
 def _schedule_function(function: Function, target: Target) -> None:
@@ -164,8 +151,6 @@ def _schedule_block(
 
 def _returned(body: Body, block: Block) -> Returned:
     """What leaves the block, and the arguments that lie there meanwhile."""
-    if body.owner is None:
-        return Returned(returned_values(block))
     if body.is_condition:
         return Returned(())
     return Returned(block.terminator.operands, body.replaced)
@@ -180,8 +165,8 @@ def _with_own_outputs(body: Body, target: Target) -> Block:
         b.location = instruction.location
         operands = [known[operand] for operand in instruction.operands]
         match instruction.op:
-            case Return() if instruction.operands:
-                _return(b, instruction, operands[0])
+            case Return():
+                b.emit_many(instruction.op, own_outputs(b, operands))
             case Yield():
                 b.emit_many(instruction.op, without_exchanges(b, operands, body.replaced))
             case MatrixProduct() as product if not target.has_blas:
@@ -193,16 +178,6 @@ def _with_own_outputs(body: Body, target: Target) -> Block:
                     results = b.emit_many(op, operands, instruction.regions)
                 known.update(zip(instruction.results, results, strict=True))
     return b.block
-
-
-def _return(b: Builder, instruction: Instruction, value: Value) -> None:
-    aggregate = value.producer
-    if aggregate is not None and isinstance(aggregate.op, Aggregate):
-        b.block.instructions.remove(aggregate)
-        value = b.emit(aggregate.op, *own_outputs(b, aggregate.operands))
-    else:
-        value = own_outputs(b, [value])[0]
-    b.emit_many(instruction.op, [value])
 
 
 def _write_down(

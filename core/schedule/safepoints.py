@@ -20,8 +20,9 @@ from typing import Final
 
 from ..analysis.cost import trip_count
 from ..compute.bodies import bodies_of
-from ..compute.ops import Call, CallAddress
+from ..compute.ops import CallAddress
 from ..ir import Block, Function, Instruction
+from ..ops.aggregate import Apply
 from ..ops.flows import Structured
 
 LONG: Final = 2_000_000
@@ -95,7 +96,7 @@ class Safepoints:
                 bodies = [self._blocks[region.entry] for region in instruction.regions]
                 longest = max(body.nanoseconds for body in bodies)
                 return _Pace(_ITERATION + longest, any(body.polls for body in bodies))
-            case Call() | CallAddress():
+            case Apply() | CallAddress():
                 return _Pace(0.0, polls=True)
             case Structured():
                 pace = self._pace_of_loop(instruction)

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 
 from ..errors import NNKitError, ParseError
 from ..ir import Block, Builder, Instruction, Op, Placement, Region, Value
+from ..ops.aggregate import Apply, ApplyValue, packed, unpacked
+from ..ops.terminators import Return
+from ..types import Type
 from .control import BRANCHES, parse_branch
 from .cursor import Cursor
 from .definitions import Definitions
@@ -68,8 +71,12 @@ class Bodies:
         self.cursor = cursor
         self.definitions = definitions
 
-    def read(self) -> Region:
-        """The body whose brace has been read.  Raises: ParseError when its end cannot be found."""
+    def read(self, result: Type) -> Region:
+        """The body whose brace has been read, of a function that returns `result`.
+
+        Raises: ParseError when its end cannot be found.
+        """
+        self.result = result
         self.scope = Scope(self.cursor)
         self.operations = Operations(self.cursor, self.scope, self.definitions)
         self.blocks = 0
@@ -169,7 +176,11 @@ class Bodies:
                 head = _Head(start, names, op, operands, placement)
                 self._body(head)
                 return
+            if isinstance(op, Return) and [x.type for x in operands] == [self.result]:
+                operands = unpacked(b, operands[0])
             results = b.emit_many(op, operands, placement=placement)
+            if len(names) == 1 != len(results) and isinstance(op, Apply | ApplyValue):
+                results = (packed(b, op.type.result, results),)
             self._define(region, start, names, results)
         except NNKitError as error:
             raise self._failed(names, start, error) from None

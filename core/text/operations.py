@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..compute.ops import Call, CallAddress, MatrixProduct
+from ..compute.ops import CallAddress, MatrixProduct
 from ..ir import Builder, Op, Value
 from ..ops import (
     ALL,
@@ -40,7 +40,7 @@ from .values import Operands, Operation
 _OWN_FORMS = ("literal", "apply", "elementPointer", "bitCast", *BRANCHES, *STRUCTURED)
 _WRITTEN: tuple[type[Op], ...] = (
     *(*ALL, *PROGRAM, *BYTES),
-    *(Nest, MatrixProduct, Call, CallAddress),
+    *(Nest, MatrixProduct, CallAddress),
     *SCHEDULED,
 )
 

@@ -124,7 +124,7 @@ class _Parser:
         function = Function(name, type, None, declaration, tuple(attributes), location, places)
         self.target.functions[name] = function
         if cursor.accept("{"):
-            function.body = self.bodies.read()
+            function.body = self.bodies.read(type.result)
 
     def location(self) -> TextLocation:
         """The place of the next token."""

@@ -22,7 +22,7 @@ from ..signal_handlers import pass_on
 from ..text.lexer import written
 from ..text.printer import print_instruction, value_names
 from ..text.spelling import in_text_form
-from ..types import VOID, TensorType, elements_of
+from ..types import TensorType
 from .instruction import has_all_elements, instruction_violations, listed, traits_of
 from .nest import nest_violations, schedule_violations
 from .place import at, placed
@@ -190,8 +190,7 @@ class FunctionCheck:
             yield from stage_violations(instruction, self.module.stage)
             if self.module.stage is Stage.SCHEDULE:
                 is_body = place.owner is not None
-                returned = elements_of(self.function.type.result) or (self.function.type.result,)
-                outputs = len(place.owner.results if place.owner else returned)
+                outputs = len(place.owner.results if place.owner else self.function.type.results)
                 yield from schedule_violations(instruction, outputs, is_body=is_body)
         traits = traits_of(type(op))
         if traits.is_nest and isinstance(op, Nest):
@@ -230,9 +229,9 @@ class FunctionCheck:
 
     def _returned(self, instruction: Instruction) -> Iterator[str]:
         given = tuple(operand.type for operand in instruction.operands)
-        expected = self.function.type.result
-        if given != (expected,) and not (not given and expected == VOID):
-            yield f"returns {listed(given) or 'nothing'}; the function returns {expected}"
+        type = self.function.type
+        if given != type.results:
+            yield f"returns {listed(given) or 'nothing'}; the function returns {listed(type.results) or type.result}"
 
     def _say(self, message: str, of: Block | Instruction) -> None:
         self._say_all([message], of)

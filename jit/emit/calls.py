@@ -15,11 +15,12 @@ from dataclasses import replace
 from typing import Final
 
 from ...core.compute.bodies import bodies_of
-from ...core.compute.ops import Call, CallAddress
+from ...core.compute.ops import CallAddress
 from ...core.ir import Effect, Function, Instruction, Op
+from ...core.ops.aggregate import Apply
 from ...core.ops.bytes import AllocateBytes
 from ...core.schedule.arena import RESERVED
-from ...core.schedule.plan import arena_bytes, has_variables, returned_values
+from ...core.schedule.plan import arena_bytes, has_variables
 from ..llvm import REGISTERS
 from ..runtime.process import STACK, STACK_KEY, WORDS
 from .cells import begin_cells, end_cells, release
@@ -41,7 +42,7 @@ _ALIGNMENT: Final = 64
 _STACK_LIMIT: Final = "nnkit.stack.limit"
 
 
-def write_call(k: Kernel, instruction: Instruction[Call]) -> None:
+def write_call(k: Kernel, instruction: Instruction[Apply]) -> None:
     """A call of a function of the program; if it fails, so does the caller."""
     op = instruction.op
     assert k.limit is not None
@@ -130,7 +131,7 @@ def _kernel(
     is_called: bool,
 ) -> Kernel:
     inputs = len(function.parameters)
-    outputs = w.parameters[inputs : inputs + len(returned_values(function.entry))]
+    outputs = w.parameters[inputs : inputs + len(function.type.results)]
     addresses = dict(zip(function.parameters, w.parameters, strict=False))
     frame = replace(frame, outputs=outputs)
     checks = Checks(shared.sites)
@@ -164,7 +165,7 @@ def _giving_back(
 def _tensors(function: Function) -> list[Parameter]:
     """Pointers to what the function takes and returns."""
     taken = (f"noalias readonly align {p.tensor.dtype.bytes}" for p in function.parameters)
-    made = (f"noalias align {r.tensor.dtype.bytes}" for r in returned_values(function.entry))
+    made = (f"noalias align {r.tensor.dtype.bytes}" for r in function.entry.terminator.operands)
     return [*(Parameter(PTR, text) for text in taken), *(Parameter(PTR, text) for text in made)]
 
 

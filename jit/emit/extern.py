@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ...core.compute.ops import results_of
 from ...core.errors import UnsupportedError
 from ...core.ir import Function
 from .kernel import Shared
@@ -27,7 +26,7 @@ def write_extern(shared: Shared, function: Function, symbol: str) -> None:
     """`i64 @SYMBOL(ptr inputs…, ptr outputs…, ptr report, ptr limit)`, which calls the function."""
     if not re.fullmatch(r"[A-Za-z_]\w*", function.name, re.ASCII):
         raise UnsupportedError(f"an extern function has a name of C, not {function.name!r}")
-    count = len(function.type.parameters) + len(results_of(function.type))
+    count = len(function.type.parameters) + len(function.type.results)
     shared.externs[function.name] = f"{PREFIX}{function.name}"
     w = shared.module.function(symbol, [Parameter(PTR)] * (count + 2), I64, linkage="internal")
     if shared.polls:

@@ -19,8 +19,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from ...core.compute.ops import Call, CallAddress
+from ...core.compute.ops import CallAddress
 from ...core.ir import Block, Function
+from ...core.ops.aggregate import Apply
 from ...core.ops.flows import Structured
 from ...core.schedule.safepoints import LONG, Safepoints
 from ..runtime.process import CLOCK, MAIN_THREAD, WORDS, Process
@@ -104,7 +105,7 @@ class Polls:
     def copies(self, *blocks: Block) -> int:
         """How many copies of the blocks of a loop poll once together: a power of two."""
         instructions = [i for block in blocks for i in block.instructions]
-        if any(isinstance(i.op, Structured | Call | CallAddress) for i in instructions):
+        if any(isinstance(i.op, Structured | Apply | CallAddress) for i in instructions):
             return 1
         count, nanoseconds = 1, sum(map(self.safepoints.at_start, blocks))
         while (

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from ...core.compute.bodies import bodies_of
-from ...core.compute.ops import Call, CallAddress
+from ...core.compute.ops import CallAddress
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Op
-from ...core.ops.aggregate import Aggregate
+from ...core.ops.aggregate import Apply
 from ...core.ops.bytes import (
     AddressOf,
     AllocateBytes,
@@ -39,7 +39,7 @@ from ...core.ops.movement import ShapeCast
 from ...core.ops.nest import Yield
 from ...core.ops.terminators import Return
 from ...core.schedule.ops import Gemm, Loops, ScheduledScan
-from ...core.schedule.plan import arena_bytes, returned_by
+from ...core.schedule.plan import arena_bytes
 from ...core.schedule.safepoints import Safepoints
 from ...core.types import Array
 from ..llvm import DEEP_LOOPS
@@ -226,24 +226,23 @@ def _write_scan(k: Kernel, instruction: Instruction[ScheduledScan]) -> None:
 
 def _write_return(k: Kernel, instruction: Instruction) -> None:
     """Tensors lie in the outputs already, scalars perhaps in variables."""
-    for value, target in zip(returned_by(instruction), k.frame.outputs, strict=True):
+    for value, target in zip(instruction.operands, k.frame.outputs, strict=True):
         write_copy(k, k.address(value), target, value.tensor)
     k.leave(constant(I64, 0))
 
 
 def _write_nothing(k: Kernel, instruction: Instruction) -> None:
-    """Literals are written where they are read, and the aggregate before `return` is only a list."""
+    """Literals are written where they are read."""
 
 
 Writer: TypeAlias = Callable[[Kernel, Instruction[Any]], Iterator[Block] | None]
 
 WRITERS: Final[Mapping[type[Op], Writer]] = {
     Literal: _write_nothing,
-    Aggregate: _write_nothing,
     ShapeCast: _write_alias,
     Gemm: _write_product,
     ScheduledScan: _write_scan,
-    Call: write_call,
+    Apply: write_call,
     CallAddress: write_call_address,
     ReadBytes: write_read,
     WriteBytes: write_write,

@@ -25,7 +25,6 @@ import numpy as np
 from llvmlite import binding
 
 from nnkit.core.ir.module import Function
-from nnkit.core.schedule.plan import returned_values
 from nnkit.core.types import Array, TensorType
 from nnkit.jit.cpus import find_facts
 from nnkit.jit.emit.program import Program
@@ -155,7 +154,7 @@ def run_kernel(
         parameter.tensor.dtype.store(np.asarray(array)).astype(parameter.tensor.dtype.storage)
         for parameter, array in zip(function.parameters, arrays, strict=True)
     ]
-    results = [value.tensor for value in returned_values(function.entry)]
+    results = [value.tensor for value in function.entry.terminator.operands]
     return run_stored(guarded, address, inputs, results, program.arena_bytes, side)
 
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir.module import Function
-from nnkit.core.schedule.plan import returned_values
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import Array, DType
 from nnkit.jit.emit.program import Program, emit_program
@@ -91,7 +90,7 @@ def run(guarded: Guarded, batch: Batch, number: int, case: Case) -> None:
     """One case, both ways.  Raises: what is wrong with it."""
     address, program, function = batch.kernel(number)
     wanted = reference(case, function)
-    types = [value.tensor for value in returned_values(function.entry)]
+    types = [value.tensor for value in function.entry.terminator.operands]
     relative = 8 * max(tolerance(type.dtype) for type in (*case.types, *types))
     for side in ("end", "start"):
         found = run_kernel(guarded, address, program, function, case.arrays, side)

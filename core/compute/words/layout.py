@@ -21,9 +21,9 @@ from ...types import (
     FunctionType,
     StackType,
     TensorType,
-    TupleType,
     Type,
     elements_of,
+    one_or_tuple,
     parts_of,
 )
 
@@ -180,11 +180,9 @@ class Layout:
         return slice(first, first + self.extent(type).leaves), type
 
     def flat(self, type: FunctionType) -> FunctionType:
-        """The type of a function that takes and returns leaves: one tensor, or a tuple of any number."""
+        """The type of a function that takes and returns leaves."""
         parameters = tuple(leaf for p in type.parameters for leaf in self.machine_leaves(p))
-        if elements_of(type.result) is None:
-            return FunctionType(parameters, machine_type(type.result))
-        return FunctionType(parameters, TupleType(tuple(self.machine_leaves(type.result))))
+        return FunctionType(parameters, one_or_tuple(self.machine_leaves(type.result)))
 
 
 def machine_type(leaf: Type) -> TensorType:

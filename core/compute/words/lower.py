@@ -4,7 +4,7 @@
    are, and an `i64` for all that is none.
 2. Each instruction that knows of such values is written anew by its rule, with the ops of `core.ops.bytes`; the
    others stay.
-3. A function of tensors and tuples of tensors whose instructions know of nothing else stays as it is.
+3. A function of tensors whose instructions know of nothing else stays as it is.
 
 Bodies must be closed, as each block is written by itself.
 """
@@ -39,7 +39,7 @@ from ...ops.reference import Null, Reference, Undefined
 from ...ops.stack import CreateStack, DestroyStack, Pop, Push
 from ...ops.terminators import Return
 from ...ops.trap import Trap
-from ...types import OpaqueType, PointerType, TensorType, TupleType, Type, written
+from ...types import OpaqueType, PointerType, TensorType, written
 from ..bodies import bodies_of
 from . import owned, passing, pointers
 from .context import NOTHING, Context, Program, results_named, start_context
@@ -80,7 +80,7 @@ def lower_memory(module: Module, entries: Sequence[str] = ()) -> bool:
 
 
 def _knows_more(function: Function) -> bool:
-    """Whether a function has values that are neither tensors nor what a call returns, or effects."""
+    """Whether a function has values that are no tensors, or effects."""
     if isinstance(function.declaration, Extern):
         return True
     if function.body is None:
@@ -92,13 +92,7 @@ def _knows_more(function: Function) -> bool:
             if type(instruction.op) in MEMORY:
                 return True
             values += instruction.results
-    return any(not _is_plain(value.type) for value in values)
-
-
-def _is_plain(type: Type) -> bool:
-    if isinstance(type, TupleType):
-        return all(isinstance(element, TensorType) for element in type.elements)
-    return isinstance(type, TensorType)
+    return any(not isinstance(value.type, TensorType) for value in values)
 
 
 def _lower_function(function: Function, program: Program) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ...ir import Extern, Instruction, Value
-from ...ops.aggregate import Aggregate, Apply, ApplyValue, Extract, Insert
+from ...ops.aggregate import Apply, ApplyValue, Extract, Insert
 from ...ops.flows import Role, Structured, arguments_of_bodies, flows_in, flows_of, operands_of
 from ...ops.nest import Yield
 from ...ops.reference import Null, Undefined
 from ...ops.terminators import Return
-from ...types import TensorType, TupleType, elements_of, written
+from ...types import TensorType, written
 from ..bodies import unsupported
 from ..ops import CallAddress
 from .context import Context
@@ -54,10 +56,13 @@ def apply(c: Context, at: Instruction[Apply]) -> list[list[Value]]:
     if c.program.module.functions[op.callee].body is None:
         _check_extern(c, at, op)
     flat = c.layout.flat(op.type)
-    result = c.b.emit(Apply(op.callee, flat), *c.all_leaves(at.operands))
-    if not isinstance(flat.result, TupleType):
-        return [[result]]
-    return [[c.b.emit(Extract((index,)), result) for index in range(len(flat.result.elements))]]
+    return _dealt(c, at, c.b.emit_many(Apply(op.callee, flat), c.all_leaves(at.operands)))
+
+
+def _dealt(c: Context, at: Instruction, made: Iterable[Value]) -> list[list[Value]]:
+    """For each result its leaves."""
+    leaves = iter(made)
+    return [[next(leaves) for _ in c.layout.machine_leaves(old.type)] for old in at.results]
 
 
 def _check_extern(c: Context, at: Instruction, op: Apply) -> None:
@@ -71,16 +76,11 @@ def apply_value(c: Context, at: Instruction[ApplyValue]) -> list[list[Value]]:
     address = c.word(function)
     c.check(address, "call")
     flat = c.layout.flat(op.type)
-    return [list(c.b.emit_many(CallAddress(flat), [address, *c.all_leaves(arguments)]))]
+    return _dealt(c, at, c.b.emit_many(CallAddress(flat), [address, *c.all_leaves(arguments)]))
 
 
 def returned(c: Context, at: Instruction) -> list[list[Value]]:
-    leaves = c.all_leaves(at.operands)
-    if at.operands and elements_of(at.operands[0].type) is None:
-        c.b.emit_many(Return(), leaves)
-        return []
-    type = TupleType(tuple(leaf.type for leaf in leaves))
-    c.b.emit_many(Return(), [c.b.emit(Aggregate(type), *leaves)])
+    c.b.emit_many(Return(), c.all_leaves(at.operands))
     return []
 
 
@@ -100,8 +100,7 @@ def structured(c: Context, at: Instruction) -> list[list[Value]]:
     roles = [
         (flow.role, leaf) for flow in flows_of(at) for leaf in c.layout.machine_leaves(flow.type)
     ]
-    made = iter(c.b.emit_many(op.with_roles(roles), c.all_leaves(at.operands), at.regions))
-    return [[next(made) for _ in c.layout.machine_leaves(old.type)] for old in at.results]
+    return _dealt(c, at, c.b.emit_many(op.with_roles(roles), c.all_leaves(at.operands), at.regions))
 
 
 def yielded(c: Context, at: Instruction) -> list[list[Value]]:

@@ -22,9 +22,9 @@ from .tree import Assign, Carried, Choice, Constant, Forget, Loop, Run, Source, 
 
 
 def emit(
-    statements: list[Statement], entry: Block, values: dict[Value, Value], result: Value | None
-) -> Value | None:
-    """Append the program to `entry`; the value that the variable `result` has at the end.
+    statements: list[Statement], entry: Block, values: dict[Value, Value], results: list[Value]
+) -> list[Value]:
+    """Append the program to `entry`; the values that the variables `results` have at the end.
 
     `values` are those that variables have at the beginning.
     """
@@ -32,8 +32,7 @@ def emit(
     returned: list[Value] = []
 
     def finish() -> None:
-        if result is not None:
-            returned.append(emitter.value(result))
+        returned.extend(map(emitter.value, results))
 
     emitter.enter(statements, Builder(entry), finish)
     emitter.run()
@@ -41,7 +40,7 @@ def emit(
     used.update(returned)
     made = emitter.constants.instructions
     entry.instructions[:0] = [i for i in made if not used.isdisjoint(i.results)]
-    return returned[0] if returned else None
+    return returned
 
 
 @dataclass(eq=False)

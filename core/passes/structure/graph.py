@@ -17,7 +17,7 @@ from ...analysis.graph import components
 from ...errors import InternalError
 from ...ir import Block, Function, Instruction, Region, Value
 from ...ops import Branch, BranchEnum, Conditional, Return, arguments_of
-from ...types import BOOL, I64, VOID, EnumType, scalar
+from ...types import BOOL, I64, EnumType, scalar
 from .tree import Carried, Constant, Source
 
 
@@ -77,21 +77,20 @@ class Scope:
 
 @dataclass(eq=False)
 class Graph:
-    """All scopes, inner ones after those around them; where the function ends, and what it returns."""
+    """All scopes, inner ones after those around them; where the function ends, and the variables that it returns."""
 
     scopes: list[Scope]
     end: Vertex
-    result: Value | None
+    results: list[Value]
 
 
 def graph_of(function: Function) -> Graph:
     """The graph of a function's blocks, those that are not reachable left out."""
     assert function.body is not None
-    returned = function.type.result
     end = Vertex()
-    result = Value(returned) if returned != VOID else None
+    results = [Value(type) for type in function.type.results]
     start = Vertex()
-    vertices = _vertices(function.body, end, result)
+    vertices = _vertices(function.body, end, results)
     start.arcs.append(Arc(vertices[0]))
     whole = Scope(start, [start, *vertices])
     if any(arc.target is end for vertex in vertices for arc in vertex.arcs):
@@ -99,10 +98,10 @@ def graph_of(function: Function) -> Graph:
     scopes = [whole]
     for scope in scopes:  # which grows
         scopes.extend(_find_loops(scope))
-    return Graph(scopes, end, result)
+    return Graph(scopes, end, results)
 
 
-def _vertices(region: Region, end: Vertex, result: Value | None) -> list[Vertex]:
+def _vertices(region: Region, end: Vertex, results: list[Value]) -> list[Vertex]:
     """The vertices of the blocks that are reachable, the entry first."""
     found = {region.entry: Vertex(region.entry)}
     pending = [region.entry]
@@ -113,17 +112,16 @@ def _vertices(region: Region, end: Vertex, result: Value | None) -> list[Vertex]
                 found[successor] = Vertex(successor)
                 pending.append(successor)
     for block, vertex in found.items():
-        vertex.arcs = _arcs(block.terminator, found, end, result)
+        vertex.arcs = _arcs(block.terminator, found, end, results)
     return list(found.values())
 
 
 def _arcs(
-    terminator: Instruction, vertices: dict[Block, Vertex], end: Vertex, result: Value | None
+    terminator: Instruction, vertices: dict[Block, Vertex], end: Vertex, results: list[Value]
 ) -> list[Arc]:
     match terminator.op:
         case Return():
-            operands = terminator.operands if result is not None else ()
-            return [Arc(end, [result] if result is not None else [], list(operands))]
+            return [Arc(end, list(results), list(terminator.operands))]
         case Branch() | Conditional():
             return [
                 Arc(vertices[block], list(block.arguments), list(arguments_of(terminator, number)))

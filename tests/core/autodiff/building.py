@@ -23,6 +23,7 @@ from nnkit.core.ir import (
     finish_function,
     start_function,
 )
+from nnkit.core.ops.aggregate import packed, unpacked
 from nnkit.core.types import F64, DType, TensorType, TupleType, Type, scalar
 from nnkit.core.verify import verify
 
@@ -84,7 +85,7 @@ def define(module: Module, name: str, parameters: Sequence[Type], body: Body) ->
     made = body(*(Term(b, argument) for argument in b.block.arguments))
     terms = [made] if isinstance(made, Term) else list(made)
     result = terms[0] if len(terms) == 1 else pack(*terms)
-    b.emit_many(ops.Return(), [result.value])
+    b.emit_many(ops.Return(), unpacked(b, result.value))
     return module.add(finish_function(name, b, result.value.type))
 
 
@@ -97,7 +98,10 @@ def pack(*terms: Term, type: Any = None) -> Term:
 
 def call(function: Function, *arguments: Term) -> Term:
     """Apply a function of the module, a declaration perhaps."""
-    return arguments[0].apply(ops.Apply(function.name, function.type), *arguments[1:])
+    b = arguments[0].b
+    op = ops.Apply(function.name, function.type)
+    results = b.emit_many(op, [argument.value for argument in arguments])
+    return Term(b, packed(b, function.type.result, results))
 
 
 def declare(module: Module, name: str, primal: str, **options: Any) -> Function:

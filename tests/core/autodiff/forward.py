@@ -9,7 +9,7 @@ from nnkit.core import ops
 from nnkit.core.autodiff.rules import jvp_of
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Instruction, Module, Value, finish_function, start_function
-from nnkit.core.types import TupleType
+from nnkit.core.types import one_or_tuple
 
 
 def forward(module: Module, name: str, arguments: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -21,8 +21,12 @@ def forward(module: Module, name: str, arguments: Sequence[Any], tangents: Seque
         xs = [values[operand] for operand in instruction.operands]
         dxs = [moves[operand] for operand in instruction.operands]
         if isinstance(instruction.op, ops.Return):
-            return dxs[0]
-        values[instruction.result], moves[instruction.result] = _push(module, instruction, xs, dxs)
+            return tuple(dxs) if function.type.results != (function.type.result,) else dxs[0]
+        found, moved = _push(module, instruction, xs, dxs)
+        if len(instruction.results) == 1:
+            found, moved = (found,), (moved,)
+        values.update(zip(instruction.results, found, strict=True))
+        moves.update(zip(instruction.results, moved, strict=True))
     raise AssertionError("a function without return")
 
 
@@ -53,9 +57,8 @@ def _push_tensors(instruction: Instruction, xs: list[Any], dxs: list[Any]) -> tu
     y = b.emit(instruction.op, *operands)
     (dy,) = jvp_of(b, instruction.op, [y], operands, [given.get(k) for k in range(len(xs))])
     outputs = [y] if dy is None else [y, dy]
-    both = b.emit(ops.Aggregate(TupleType(tuple(v.type for v in outputs))), *outputs)
-    b.emit_many(ops.Return(), [both])
+    b.emit_many(ops.Return(), outputs)
     module = Module()
-    module.add(finish_function("f", b, both.type))
+    module.add(finish_function("f", b, one_or_tuple([v.type for v in outputs])))
     found = evaluate(module, "f", *xs, *(dxs[k] for k in moving))
-    return found[0], found[1] if dy is not None else None
+    return found if dy is not None else (found, None)

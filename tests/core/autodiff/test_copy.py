@@ -19,7 +19,7 @@ def test_packing_and_unpacking_leaves_the_same_leaf() -> None:
     module = Module()
     f = define(module, "f", [PAIR, tensor()], lambda p, x: pack(pack(p, x)[0], p[0])[1])
     copy = copy_primal(f, 0b001, Activity(module))
-    assert copy.results == (copy.arguments[0],)
+    assert copy.results == [copy.arguments[0]]
 
 
 def test_the_copy_shares_no_value_with_the_primal() -> None:

@@ -77,7 +77,7 @@ def test_a_call_without_arguments_is_run_once() -> None:
 def test_only_the_fields_that_are_used_are_handed_over() -> None:
     pair = TupleType((X, tensor(5), tensor(6)))
     _, parameters = backward_of(lambda p: p[0].sum() * p[1].sum() + p[2].sum(), pair)
-    assert parameters == (TupleType((tensor(), tensor())), tensor())
+    assert parameters == (tensor(), tensor(), tensor())
 
 
 def test_a_field_taken_out_twice_is_one_residual() -> None:

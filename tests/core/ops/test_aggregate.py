@@ -39,10 +39,11 @@ SAMPLES = [
     Typed(Insert((0, 1, "w", 1)), (ROW, NESTED), (NESTED,)),
     Typed(Insert((0,)), (ROW, ROWS), (ROWS,)),
     Typed(Insert((0, 3)), (S, ROWS), (ROWS,)),
-    Typed(Apply("f", F), (S, PAIR), (TupleType((S, S)),)),
-    Typed(Apply("g", FunctionType((), VOID)), (), (VOID,)),
-    Typed(ApplyValue(F), (F, S, PAIR), (TupleType((S, S)),)),
-    Typed(ApplyValue(FunctionType((F,), VOID)), (FunctionType((F,), VOID), F), (VOID,)),
+    Typed(Apply("f", F), (S, PAIR), (S, S)),
+    Typed(Apply("g", FunctionType((), VOID)), (), ()),
+    Typed(Apply("h", FunctionType((), TupleType((S,)))), (), (TupleType((S,)),)),
+    Typed(ApplyValue(F), (F, S, PAIR), (S, S)),
+    Typed(ApplyValue(FunctionType((F,), VOID)), (FunctionType((F,), VOID), F), ()),
 ]
 ERRORS = [
     Refused(Aggregate(PAIR), (S, ROWS), "$Pair is made of (<3 x 4 x f32>, f32), not (f32, <3 x 4"),

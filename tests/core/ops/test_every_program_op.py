@@ -18,6 +18,7 @@ from nnkit.core.ops import (
     ALL,
     PROGRAM,
     Apply,
+    Extract,
     Reference,
     Return,
     aggregate,
@@ -28,7 +29,7 @@ from nnkit.core.ops import (
     trap,
 )
 from nnkit.core.text import parse_module, print_module
-from nnkit.core.types import VOID, FunctionType, PointerType, Type
+from nnkit.core.types import FunctionType, PointerType, Type, one_or_tuple, results_of
 from nnkit.core.verify import verify
 
 from . import test_aggregate, test_enums, test_memory, test_reference, test_stack, test_trap
@@ -87,8 +88,7 @@ def module_with(sample: Typed) -> Module:
     match sample.op:
         case Reference(symbol, FunctionType() as type) | Apply(symbol, type):
             b = start_function(type.parameters)
-            result = b.emit(reference.Undefined(type.result))
-            b.emit_many(Return(), [result] if type.result != VOID else [])
+            b.emit_many(Return(), [b.emit(reference.Undefined(result)) for result in type.results])
             module.add(finish_function(symbol, b, type.result))
         case Reference(symbol, PointerType(pointee)):
             module.variables[symbol] = Variable(symbol, pointee)
@@ -96,9 +96,11 @@ def module_with(sample: Typed) -> Module:
             pass
     b = start_function(sample.types)
     results = b.emit_many(sample.op, b.block.arguments)
-    b.emit_many(Return(), [value for value in results if value.type != VOID])
-    result_type = results[0].type if results else VOID
-    module.add(finish_function("main", b, result_type))
+    given = one_or_tuple([value.type for value in results])
+    if results_of(given) != tuple(value.type for value in results):
+        results = tuple(b.emit(Extract((k,)), *results) for k in range(len(results_of(given))))
+    b.emit_many(Return(), results)
+    module.add(finish_function("main", b, given))
     add_types(module, sample)
     return module
 

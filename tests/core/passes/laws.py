@@ -13,6 +13,7 @@ from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Function, Module, Value, finish_function, start_function
 from nnkit.core.ir.surgery import walk
 from nnkit.core.ops import Apply, Literal, Return, splat
+from nnkit.core.ops.aggregate import packed, unpacked
 from nnkit.core.passes import DeadCode, FunctionPass, Simplify, apply_pass
 from nnkit.core.text import parse_module
 from nnkit.core.types import VOID, Array, TensorType, Type, elements_of
@@ -68,7 +69,7 @@ def define(
     """Add a function that returns what `build(builder, *parameters)` makes; None is void."""
     builder = start_function(parameters)
     result = build(builder, *builder.block.arguments)
-    builder.emit_many(Return(), [] if result is None else [result])
+    builder.emit_many(Return(), [] if result is None else unpacked(builder, result))
     function = module.add(finish_function(name, builder, result.type if result else VOID))
     define_types(module, function)
     return function
@@ -84,7 +85,8 @@ def define_types(module: Module, function: Function) -> None:
 
 def call(b: Builder, callee: Function, *arguments: Value) -> Value:
     """Call `callee`."""
-    return b.emit(Apply(callee.name, callee.type), *arguments)
+    results = b.emit_many(Apply(callee.name, callee.type), arguments)
+    return packed(b, callee.type.result, results)
 
 
 def opcodes(function: Function) -> str:

@@ -22,7 +22,7 @@ from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule.arena import RESERVED, aligned
 from nnkit.core.schedule.memory import _group_ends, base_of, may_overwrite
 from nnkit.core.schedule.ops import Loops
-from nnkit.core.schedule.plan import arena_bytes, returned_values, schedule
+from nnkit.core.schedule.plan import arena_bytes, schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.stage import Stage
 from tests.core.compute.building import f32, module_of, softmax
@@ -89,7 +89,7 @@ def check_memory(function: Function) -> None:
             assert end <= born[second], f"{first.type} and {second.type} are alive at once"
             if end == born[second]:
                 check_in_place(order[end], first, second)
-    for number, value in enumerate(returned_values(function.entry)):
+    for number, value in enumerate(function.entry.terminator.operands):
         assert where[base_of(value)] == Place("output", number)
 
 

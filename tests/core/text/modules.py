@@ -88,6 +88,7 @@ from nnkit.core.types import (
     TupleType,
     Type,
     elements_of,
+    results_of,
     scalar,
 )
 from tests.core.ops.catalogue import SAMPLES
@@ -272,7 +273,7 @@ class _Writer:
         second = self.values(b, [argument.type for argument in other.arguments])
         match self.draw(st.sampled_from(["return", "branch", "conditional", "enum"])):
             case "return":
-                b.emit_many(Return(), [] if result == VOID else [self.value(b, result)])
+                b.emit_many(Return(), self.values(b, results_of(result)))
             case "branch":
                 b.emit_many(Branch(), first, successors=[to])
             case "conditional":

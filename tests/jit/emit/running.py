@@ -22,7 +22,6 @@ from nnkit.core.schedule.ops import (
     compensated_outputs,
     is_folded,
 )
-from nnkit.core.schedule.plan import returned_values
 from nnkit.core.types import DTYPES, Array, DType, TensorType, TupleType, Type
 from nnkit.jit.emit.calls import STACK_BYTES
 from nnkit.jit.emit.checks import error_of
@@ -179,7 +178,7 @@ def call(
         misaligned(type.dtype.store(np.asarray(array)).astype(type.dtype.storage))
         for type, array in zip(types, arrays, strict=True)
     ]
-    outputs = [garbage(value.tensor.bytes) for value in returned_values(function.entry)]
+    outputs = [garbage(value.tensor.bytes) for value in function.entry.terminator.operands]
     memory = garbage(program.arena_bytes)
     pointers = [array.ctypes.data for array in (*inputs, *outputs, memory)]
     # which holds the GIL, as the entry does, and raises what is raised
@@ -190,7 +189,7 @@ def call(
         raise CheckFailed(site, index, extent, error_of(program.sites[site - 1], index, extent))
     return [
         read_back(value.tensor, stored)
-        for value, stored in zip(returned_values(function.entry), outputs, strict=True)
+        for value, stored in zip(function.entry.terminator.operands, outputs, strict=True)
     ]
 
 
@@ -242,7 +241,7 @@ def compare(
     function: Function, wanted: Sequence[Array], found: Sequence[Array], *, exact: bool = True
 ) -> None:
     """Assert that results are the same."""
-    for value, x, y in zip(returned_values(function.entry), wanted, found, strict=True):
+    for value, x, y in zip(function.entry.terminator.operands, wanted, found, strict=True):
         dtype = value.tensor.dtype
         if exact or not dtype.is_float:
             np.testing.assert_array_equal(y, x, strict=True)
