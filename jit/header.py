@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import Final
 
 from ..core.ir import Function, Module
-from ..core.types import ArrayType, StructType, TensorType, TupleType, Type, written
+from ..core.ops.leaves import leaves_of
+from ..core.types import TensorType, Type, written
 
 OUT_OF_MEMORY: Final = -1
 """What a function returns when there is no memory for its intermediate values."""
@@ -187,10 +188,10 @@ def _shown(text: str) -> str:
 def _reason_against(function: Function) -> str | None:
     count = 0
     for type in (*function.type.parameters, function.type.result):
-        for leaf, _ in _leaves(type, ""):
+        for leaf in leaves_of(type):
             count += 1
-            if not isinstance(leaf, TensorType):
-                return f"a value of type {leaf} has no form in C"
+            if not isinstance(leaf.type, TensorType):
+                return f"a value of type {leaf.type} has no form in C"
             if count > MOST_LEAVES:
                 return f"it takes and returns more than {MOST_LEAVES} tensors"
     return None
@@ -208,39 +209,13 @@ def _parameters(function: Function) -> tuple[tuple[CParameter, ...], tuple[CPara
 
 def _made(type: Type, name: str, path: str, taken: set[str]) -> list[CParameter]:
     made: list[CParameter] = []
-    for leaf, keys in _leaves(type, ""):
-        assert isinstance(leaf, TensorType)
-        parts = keys.replace("#", "").split()
-        identifier = _identifier("_".join([name, *parts]), "x", taken)
+    for leaf in leaves_of(type):
+        assert isinstance(leaf.type, TensorType)
+        identifier = _identifier("_".join(map(str, (name, *leaf.path))), "x", taken)
         taken.add(identifier)
-        made.append(CParameter(identifier, leaf, f"{path} {', '.join(keys.split())}".rstrip()))
+        keys = ", ".join(f"#{key}" if isinstance(key, str) else str(key) for key in leaf.path)
+        made.append(CParameter(identifier, leaf.type, f"{path} {keys}".rstrip()))
     return made
-
-
-def _leaves(type: Type, keys: str) -> Iterator[tuple[Type, str]]:
-    """What is no tuple, struct or array, with the keys that lead there, `#a 0`."""
-    pending = [(type, keys)]
-    while pending:
-        current, path = pending.pop()
-        parts: list[tuple[Type, str]]
-        match current:
-            case ArrayType(count, element):
-                # a type may claim billions of elements; more than this are refused
-                shown = min(count, MOST_LEAVES + 1)
-                parts = [(element, f"{path} {number}") for number in range(shown)]
-            case StructType(fields=fields):
-                parts = [(part, f"{path} #{_word(key)}") for key, part in fields]
-            case TupleType(elements):
-                parts = [(part, f"{path} {number}") for number, part in enumerate(elements)]
-            case _:
-                yield current, path
-                continue
-        pending.extend(reversed(parts))
-
-
-def _word(name: str) -> str:
-    """A field's name without spaces, which separate keys here."""
-    return re.sub(r"\s", "_", name)
 
 
 def _identifier(name: str, default: str, taken: Collection[str]) -> str:

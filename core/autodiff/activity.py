@@ -25,7 +25,7 @@ from ..ops.aggregate import Aggregate, Apply, Extract
 from ..ops.flows import Structured, flows_of, sources_of, targets_of
 from ..ops.stopping import StopGradient, StraightThrough
 from ..types import TensorType, Type, written
-from .leaves import Spans, leaf_count, leaves_of, members
+from .leaves import Spans, leaf_count, members, tensors_in
 from .order import callees, dependencies
 
 Masks: TypeAlias = "tuple[int, ...]"
@@ -135,7 +135,7 @@ class _Walk:
         found = iter(self.activity.of_result(op.callee))
         for result in instruction.results:
             self.masks[result] = tuple(
-                _union([given[k] for k in members(next(found))]) for _ in leaves_of(result.type)
+                _union([given[k] for k in members(next(found))]) for _ in tensors_in(result.type)
             )
 
     def of_result(self, instruction: Instruction, result: Value) -> Masks:
@@ -147,20 +147,18 @@ class _Walk:
             case Extract() as op if not isinstance(operands[0].type, TensorType):
                 return masks[operands[0]][self.spans.of(op, operands[0])]
             case StopGradient():
-                return (0,) * len(leaves_of(result.type))
+                return (0,) * len(tensors_in(result.type))
             case StraightThrough():
                 return masks[operands[1]]
             case _:
                 union = _union([mask for operand in operands for mask in masks[operand]])
-                return only_floats(result.type, [union] * len(leaves_of(result.type)))
+                return only_floats(result.type, [union] * len(tensors_in(result.type)))
 
 
 def only_floats(type: Type, masks: Sequence[int]) -> Masks:
     """`masks` with that of every leaf cleared which is not a float."""
-    leaves = leaves_of(type)
-    return tuple(
-        m if leaf.type.dtype.is_float else 0 for leaf, m in zip(leaves, masks, strict=True)
-    )
+    leaves = tensors_in(type)
+    return tuple(m if leaf.dtype.is_float else 0 for leaf, m in zip(leaves, masks, strict=True))
 
 
 def check_flow(instruction: Instruction, is_moving: Callable[[Value], bool]) -> None:

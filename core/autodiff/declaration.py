@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from ..errors import DifferentiationError
 from ..ir import Function, GradientOf, TangentOf
-from ..types import FunctionType, TupleType, Type, written
-from .leaves import elements, leaves_of
+from ..ops.leaves import leaves_of
+from ..types import FunctionType, TensorType, TupleType, Type, one_or_tuple, written
+from .leaves import elements, tensors_in
 
 
 @dataclass(frozen=True)
@@ -113,11 +114,6 @@ def derivative_type(
     return in_tuple if count == 1 and function.type == in_tuple else plain
 
 
-def one_or_tuple(types: Sequence[Type]) -> Type:
-    """Several results are a tuple; one is itself."""
-    return types[0] if len(types) == 1 else TupleType(tuple(types))
-
-
 def resolve(
     primal: FunctionType, declaration: GradientOf, names: Sequence[str | None] | None = None
 ) -> Request:
@@ -204,15 +200,16 @@ def _check_keeping(primal: FunctionType, declaration: GradientOf | TangentOf) ->
 
 def has_float(type: Type) -> bool:
     """Whether any tensor inside `type` has float elements."""
-    return any(leaf.type.dtype.is_float for leaf in leaves_of(type))
+    return any(tensor.dtype.is_float for tensor in tensors_in(type))
 
 
 def describe(type: Type) -> str:
     """As users read it: `i32[3]`, or `$State (#step: i64, #done: bool)`."""
-    leaves = leaves_of(type)
-    if len(leaves) == 1 and not leaves[0].path:
-        return leaves[0].type.words
-    inside = ", ".join(f"{leaf}: {leaf.type.words}" for leaf in leaves)
+    if isinstance(type, TensorType):
+        return type.words
+    leaves = [(leaf, leaf.type) for leaf in leaves_of(type)]
+    tensors = [(leaf, of) for leaf, of in leaves if isinstance(of, TensorType)]
+    inside = ", ".join(f"{leaf}: {of.words}" for leaf, of in tensors)
     head = "a tuple" if isinstance(type, TupleType) else str(type)
     return f"{head} ({inside})" if inside else f"{head} without tensors"
 

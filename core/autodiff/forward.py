@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
 from ..ops.aggregate import Apply
+from ..ops.leaves import put_together
 from ..ops.literal import constant
 from ..ops.terminators import Return
 from ..types import FunctionType, TensorType, Type, one_or_tuple, written
@@ -28,13 +29,12 @@ from .declaration import Request, derivative_type, resolve_tangent
 from .leaves import (
     declared,
     elements,
-    join,
     leaf_count,
-    leaves_of,
     mask_of,
     members,
     returned,
     split,
+    tensors_in,
 )
 from .pushforward import Body
 
@@ -135,11 +135,11 @@ class Forward:
         """The function that computes `@name` and the tangents of its results; its body may come later."""
         if (name, given) not in self.made:
             primal = self.module.functions[name]
-            parameters = [leaf for type in primal.type.parameters for leaf in leaves_of(type)]
-            results = leaves_of(primal.type.result)
-            moved = [results[k].type for k in self.moved(name, given)]
+            parameters = [leaf for type in primal.type.parameters for leaf in tensors_in(type)]
+            results = tensors_in(primal.type.result)
+            moved = [results[k] for k in self.moved(name, given)]
             type = FunctionType(
-                (*primal.type.parameters, *(parameters[k].type for k in members(given))),
+                (*primal.type.parameters, *(parameters[k] for k in members(given))),
                 one_or_tuple((*primal.type.results, *moved)),
             )
             push = Function(self.module.fresh_name(f"{name}_jvp"), type)
@@ -156,9 +156,5 @@ class Forward:
 
 def _tangent_of(b: Builder, type: Type, first: int, found: Mapping[int, Value]) -> Value:
     """A value of `type` made of the tangents of its leaves, which begin at number `first`."""
-    leaves = leaves_of(type)
-    return join(
-        b,
-        type,
-        [found.get(first + k) or constant(b, leaf.type, 0) for k, leaf in enumerate(leaves)],
-    )
+    leaves = enumerate(tensors_in(type), first)
+    return put_together(b, type, (found.get(k) or constant(b, leaf, 0) for k, leaf in leaves))

@@ -1,6 +1,6 @@
-"""The tensors inside a type: differentiation sees a tuple or struct as its leaves, left to right.
+"""The tensors inside a type: differentiation sees a tuple or struct as those of its leaves that are tensors.
 
-A leaf is named by its path (`0`, `#w`) and numbered by its position; sets of leaves are bit masks.
+A leaf is numbered by its position, from left to right; sets of leaves are bit masks.
 """
 
 from __future__ import annotations
@@ -8,84 +8,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TypeAlias
 
 from ..ir import Builder, Emitter, Value
 from ..ops.aggregate import Aggregate, Extract, unpacked
-from ..types import (
-    ArrayType,
-    FunctionType,
-    StructType,
-    TensorType,
-    TupleType,
-    Type,
-    elements_of,
-)
-
-Key: TypeAlias = "int | str"
+from ..ops.leaves import leaves_of
+from ..types import FunctionType, TensorType, TupleType, Type, elements_of
 
 
-@dataclass(frozen=True)
-class Leaf:
-    """A tensor inside a type, and the keys that lead to it (none when the type is the tensor)."""
-
-    type: TensorType
-    path: tuple[Key, ...] = ()
-
-    def __str__(self) -> str:
-        return ".".join(f"#{key}" if isinstance(key, str) else str(key) for key in self.path)
-
-
-def leaves_of(type: Type) -> tuple[Leaf, ...]:
+def tensors_in(type: Type) -> tuple[TensorType, ...]:
     """All tensors inside `type`, left to right; a function inside it is not one."""
     if isinstance(type, TensorType):
-        return (Leaf(type),)
-    found: list[Leaf] = []
-    pending: list[tuple[Type, tuple[Key, ...]]] = [(type, ())]
-    while pending:
-        current, path = pending.pop()
-        if isinstance(current, TensorType):
-            found.append(Leaf(current, path))
-        else:
-            pending.extend((t, (*path, key)) for key, t in reversed(list(_items(current))))
-    return tuple(found)
+        return (type,)
+    return tuple(leaf.type for leaf in leaves_of(type) if isinstance(leaf.type, TensorType))
+
+
+def split(b: Emitter, value: Value) -> tuple[Value, ...]:
+    """The tensors inside `value` as values; a tensor is its own."""
+    if isinstance(value.type, TensorType):
+        return (value,)
+    leaves = [leaf for leaf in leaves_of(value.type) if isinstance(leaf.type, TensorType)]
+    return tuple(b.emit(Extract(leaf.path), value) for leaf in leaves)
 
 
 def leaf_count(types: Sequence[Type]) -> int:
     """How many tensors are inside all of `types`."""
-    return sum(len(leaves_of(type)) for type in types)
+    return sum(len(tensors_in(type)) for type in types)
 
 
 def elements(type: Type) -> tuple[Type, ...]:
     """The results a function of this result type is said to have: those of a tuple, else the one."""
     return type.elements if isinstance(type, TupleType) else (type,)
-
-
-def split(b: Emitter, value: Value) -> tuple[Value, ...]:
-    """The leaves of `value` as values; a tensor is its own leaf."""
-    if isinstance(value.type, TensorType):
-        return (value,)
-    return tuple(b.emit(Extract(leaf.path), value) for leaf in leaves_of(value.type))
-
-
-def join(b: Emitter, type: Type, leaves: Sequence[Value]) -> Value:
-    """A value of `type` whose leaves are `leaves`."""
-    remaining = iter(leaves)
-    pending: list[tuple[Type, bool]] = [(type, False)]
-    made: list[Value] = []
-    while pending:
-        current, is_complete = pending.pop()
-        parts = elements_of(current)
-        if parts is None:
-            made.append(next(remaining))
-        elif is_complete:
-            assert isinstance(current, TupleType | StructType | ArrayType)
-            first = len(made) - len(parts)
-            made[first:] = [b.emit(Aggregate(current), *made[first:])]
-        else:
-            pending.append((current, True))
-            pending.extend((part, False) for part in reversed(parts))
-    return made[0]
 
 
 def declared(b: Emitter, type: FunctionType, results: Sequence[Value]) -> Sequence[Value]:
@@ -119,7 +71,7 @@ class Spans:
         for depth, position in enumerate(op.positions(type)):
             first += (_starts(type) if depth else self._starts[x])[position]
             type = (elements_of(type) or ())[position]
-        return slice(first, first + len(leaves_of(type)))
+        return slice(first, first + len(tensors_in(type)))
 
 
 def members(mask: int) -> Iterator[int]:
@@ -136,17 +88,5 @@ def mask_of(positions: Sequence[int]) -> int:
 
 
 def _starts(type: Type) -> list[int]:
-    counts = (len(leaves_of(part)) for part in elements_of(type) or ())
+    counts = (len(tensors_in(part)) for part in elements_of(type) or ())
     return list(accumulate(counts, initial=0))
-
-
-def _items(type: Type) -> Iterator[tuple[Key, Type]]:
-    match type:
-        case TupleType(parts):
-            yield from enumerate(parts)
-        case StructType(fields=fields):
-            yield from fields
-        case ArrayType(count, element):
-            yield from ((position, element) for position in range(count))
-        case _:
-            return

@@ -28,7 +28,7 @@ from ..ops.stopping import StopGradient
 from ..ops.terminators import Return
 from ..types import TensorType, Type
 from .activity import Activity, Masks, check_flow, straight_line
-from .leaves import Spans, leaves_of, mask_of, members
+from .leaves import Spans, mask_of, members, tensors_in
 from .rules import jvp_of
 
 Tangent: TypeAlias = "Value | None"
@@ -60,13 +60,13 @@ class Body:
         places = [
             (parameter, position)
             for parameter in self.source.arguments
-            for position in range(len(leaves_of(parameter.type)))
+            for position in range(len(tensors_in(parameter.type)))
         ]
         for k in members(self.given):
             parameter, position = places[k]
-            leaf = leaves_of(parameter.type)[position]
+            leaf = tensors_in(parameter.type)[position]
             name = f"d{parameter.name}" if parameter.name else None
-            self.tangents[parameter][position] = b.argument(leaf.type, name)
+            self.tangents[parameter][position] = b.argument(leaf, name)
         run_nested(self.block(self.source, b))
         returned = self.source.terminator.operands
         outputs = [self.values[value] for value in returned]
@@ -90,7 +90,7 @@ class Body:
         """The parameters, none of which moves yet."""
         for parameter in self.source.arguments:
             self.values[parameter] = b.argument(parameter.type, parameter.name)
-            self.tangents[parameter] = [None] * len(leaves_of(parameter.type))
+            self.tangents[parameter] = [None] * len(tensors_in(parameter.type))
 
     def block(self, source: Block, b: Builder) -> Nested:
         """Copy the instructions of `source`, but for the terminator, with their tangents."""
@@ -101,7 +101,7 @@ class Body:
             ):
                 clone_instructions(b.block, [instruction], self.values)
                 for result in instruction.results:
-                    self.tangents[result] = [None] * len(leaves_of(result.type))
+                    self.tangents[result] = [None] * len(tensors_in(result.type))
             elif isinstance(instruction.op, Structured):
                 yield from self.structured(instruction, b)
             else:
@@ -118,10 +118,10 @@ class Body:
 
     def materialized(self, b: Builder, value: Value) -> list[Value]:
         """The tangents of all leaves of `value` that may move; zeros are made."""
-        leaves = leaves_of(value.type)
+        leaves = tensors_in(value.type)
         found: list[Value] = []
         for k in self.moving(value):
-            found.append(self.tangents[value][k] or constant(b, leaves[k].type, 0))
+            found.append(self.tangents[value][k] or constant(b, leaves[k], 0))
         return found
 
     def instruction(self, instruction: Instruction, b: Builder) -> None:
@@ -164,7 +164,7 @@ class Body:
         for operand in instruction.operands:
             given += [first + k for k in self.moving(operand)]
             moving += self.materialized(b, operand)
-            first += len(leaves_of(operand.type))
+            first += len(tensors_in(operand.type))
         mask = mask_of(given)
         push = self.pushforward(op.callee, mask)
         arguments = [self.values[operand] for operand in instruction.operands]
@@ -175,7 +175,7 @@ class Body:
         moved = dict(zip(self.moved(op.callee, mask), both, strict=True))
         first = 0
         for result in instruction.results:
-            count = len(leaves_of(result.type))
+            count = len(tensors_in(result.type))
             self.tangents[result] = [moved.get(k) for k in range(first, first + count)]
             first += count
 
@@ -227,17 +227,17 @@ class Body:
         if leaf is None:
             return self.values.get(value, value)
         tangent = self.tangents[value][leaf]
-        return tangent or constant(b, leaves_of(value.type)[leaf].type, 0)
+        return tangent or constant(b, tensors_in(value.type)[leaf], 0)
 
     def argument(
         self, instruction: Instruction, flow: Flow, leaf: int | None, old: Value, inner: Builder
     ) -> None:
         """What a body takes for a flow; the tangents of inputs are visible from inside."""
         if leaf is not None:
-            self.tangents[old][leaf] = inner.argument(leaves_of(old.type)[leaf].type)
+            self.tangents[old][leaf] = inner.argument(tensors_in(old.type)[leaf])
             return
         self.values[old] = inner.argument(old.type, old.name)
-        self.tangents[old] = [None] * len(leaves_of(old.type))
+        self.tangents[old] = [None] * len(tensors_in(old.type))
         if flow.role is Role.INPUT:
             (given,) = operands_of(instruction, flow)
             self.tangents[old] = self.tangents[given]
@@ -248,8 +248,8 @@ class Body:
             return
         self.values[old] = made
         made.name = old.name
-        self.tangents[old] = [None] * len(leaves_of(old.type))
+        self.tangents[old] = [None] * len(tensors_in(old.type))
 
 
 def _leaf_type(type: Type, leaf: int | None) -> Type:
-    return type if leaf is None else leaves_of(type)[leaf].type
+    return type if leaf is None else tensors_in(type)[leaf]

@@ -25,6 +25,7 @@ from ..analysis import Effects
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
 from ..ir.surgery import replace_uses, walk_blocks
+from ..ops.leaves import put_together
 from ..ops.literal import constant
 from ..ops.stopping import IDENTITIES
 from ..ops.terminators import Return
@@ -33,7 +34,7 @@ from .activity import Activity, straight_line
 from .declaration import Request, derivative_type, resolve
 from .forward import Forward
 from .higher import Orders, goes_forward
-from .leaves import elements, join, leaf_count, leaves_of, mask_of, members, returned, split
+from .leaves import elements, leaf_count, mask_of, members, returned, split, tensors_in
 from .linearize import Linearized, Linearizing, Seeds, linearize
 from .live import KEPT, live
 from .order import declarations_in_order, reachable, refuse_cycle
@@ -161,8 +162,8 @@ def _seed_or_ones(source: Type, seed: Value | None, first: int) -> Seeds:
     """Cotangents of the result of type `source`, whose leaves begin at number `first`."""
 
     def emit(b: Builder) -> dict[int, Value]:
-        leaves = leaves_of(source)
-        values = split(b, seed) if seed else [constant(b, leaf.type, 1) for leaf in leaves]
+        leaves = tensors_in(source)
+        values = split(b, seed) if seed else [constant(b, leaf, 1) for leaf in leaves]
         return {
             first + position: value
             for position, value in enumerate(values)
@@ -176,10 +177,8 @@ def _parameters(signature: Signature, function: Function) -> Seeds:
     """Cotangents that are parameters of a backward function."""
 
     def emit(b: Builder) -> dict[int, Value]:
-        leaves = leaves_of(function.type.result)
-        return {
-            position: b.argument(leaves[position].type) for position in members(signature.seeded)
-        }
+        leaves = tensors_in(function.type.result)
+        return {position: b.argument(leaves[position]) for position in members(signature.seeded)}
 
     return emit
 
@@ -195,7 +194,7 @@ def _joined(
     for index in request.keeping:
         first = leaf_count(results[:index])
         leaves = copy.results[first : first + leaf_count([results[index]])]
-        outputs.append(join(b, results[index], leaves))
+        outputs.append(put_together(b, results[index], iter(leaves)))
     outputs = [*returned(b, type, outputs)]
     backward, used = live(b.block.instructions, outputs)
     forward, _ = live(work.forward(used), used, effectful)
@@ -210,7 +209,7 @@ def _derivative(work: Linearized, argument: Value) -> Value:
     for leaf in work.copy.leaves[argument]:
         ct = work.adjoints[leaf]
         found.append(ct or constant(work.backward, leaf.tensor, 0))
-    return join(work.backward, argument.type, found)
+    return put_together(work.backward, argument.type, iter(found))
 
 
 def _erase_stops(function: Function) -> bool:

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..errors import TrapError
 from ..ops.enums import default_cases
+from ..ops.leaves import assemble
 from ..types import (
     ArrayType,
     BoxType,
@@ -116,21 +117,7 @@ def flatten(type: Type, value: Any) -> Iterator[Any]:
 
 def unflatten(type: Type, leaves: Iterator[Any]) -> Any:
     """The value that is made of these leaves, in order; aggregates may be nested deeply."""
-    done: list[Any] = []
-    pending: list[Type | int] = [type]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, int):  # the last so many belong together
-            first = len(done) - current
-            done[first:] = [tuple(done[first:])]
-            continue
-        elements = elements_of(current)
-        if elements is None:
-            done.append(next(leaves))
-        else:
-            pending.append(len(elements))
-            pending.extend(reversed(elements))
-    return done[0]
+    return assemble(type, leaves, lambda _, elements: tuple(elements))
 
 
 def called(function: FunctionValue | None) -> str:

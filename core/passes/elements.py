@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import InternalError
 from ..ir import Builder, Value
-from ..ops import Aggregate, Concatenate, Extract, Insert, ShapeCast, Slice
-from ..types import ArrayType, StructType, TensorType, TupleType, elements_of
+from ..ops import Concatenate, Extract, Insert, ShapeCast, Slice
+from ..ops.leaves import with_parts
+from ..types import TensorType
 
 Keys = Sequence["int | str"]
 
@@ -39,20 +39,8 @@ def expand_insert(b: Builder, op: Insert, element: Value, x: Value) -> Value:
     rest = op.keys[inwards:]
     made = _with_row(b, around[-1], rest, element) if rest else element
     for depth in reversed(range(inwards)):
-        made = _with_part(b, around[depth], op.keys[depth], made)
+        made = with_parts(b, around[depth], {op.keys[depth]: made})
     return made
-
-
-def _with_part(b: Builder, x: Value, key: int | str, part: Value) -> Value:
-    """The aggregate `x` with another element."""
-    type = x.type
-    if not isinstance(type, TupleType | StructType | ArrayType):
-        raise InternalError(f"{type} has no parts")
-    keys: Sequence[int | str] = range(len(elements_of(type) or ()))
-    if isinstance(type, StructType):
-        keys = [name for name, _ in type.fields]
-    parts = [part if k == key else b.emit(Extract((k,)), x) for k in keys]
-    return b.emit(Aggregate(type), *parts)
 
 
 def _element(b: Builder, x: Value, keys: Keys) -> Value:

@@ -20,13 +20,14 @@ from ..ir import Block, Builder, Function, Instruction, Module, Value
 from ..ir.surgery import clone_function, replace_uses, walk, walk_blocks
 from ..location import located
 from ..ops import Apply, Reference, Return
+from ..ops.leaves import leaves_of, put_together, take_apart
 from ..types import FunctionType, one_or_tuple, written
 from .base import ModulePass
 from .call_graph import check_names, references
 from .dce import remove_dead
 from .rewrite import rewrite
 from .rules import AGGREGATE
-from .split import leaves_of, put_together, split_aggregates, split_arguments, taken_apart
+from .split import split_aggregates, split_arguments
 
 MOST_LEAVES = 1 << 14
 """So many a function takes and returns at most: for more, code generation would take minutes."""
@@ -88,7 +89,7 @@ class Scalarize(ModulePass):
 def _check_leaves(function: Function) -> None:
     """Raises: UnsupportedError for more than MOST_LEAVES."""
     types = (*function.type.parameters, function.type.result)
-    leaves = (leaf for type in types for leaf in leaves_of(type))
+    leaves = (leaf for type in types for leaf in leaves_of(type, arrays=False))
     if next(itertools.islice(leaves, MOST_LEAVES, None), None) is not None:
         raise located(
             UnsupportedError(
@@ -101,8 +102,9 @@ def _check_leaves(function: Function) -> None:
 
 def flat_type(type: FunctionType) -> FunctionType:
     """The signature with a parameter and a result for each leaf."""
-    parameters = tuple(leaf for p in type.parameters for _, leaf in leaves_of(p))
-    return FunctionType(parameters, one_or_tuple([leaf for _, leaf in leaves_of(type.result)]))
+    parameters = tuple(leaf.type for p in type.parameters for leaf in leaves_of(p, arrays=False))
+    results = [leaf.type for leaf in leaves_of(type.result, arrays=False)]
+    return FunctionType(parameters, one_or_tuple(results))
 
 
 def _copy_entries(module: Module, names: set[str]) -> Iterator[Function]:
@@ -137,10 +139,10 @@ def _flatten_calls(function: Function, flat: set[str]) -> bool:
 
 def _flat_call(block: Block, op: Apply, call: Instruction, replaced: dict[Value, Value]) -> None:
     b = Builder(block, call.location)
-    arguments = [leaf for operand in call.operands for leaf in taken_apart(b, operand)]
+    arguments = [leaf for operand in call.operands for leaf in take_apart(b, operand, arrays=False)]
     leaves = iter(b.emit_many(Apply(op.callee, flat_type(op.type)), arguments))
     for result in call.results:
-        replaced[result] = put_together(b, result.type, leaves)
+        replaced[result] = put_together(b, result.type, leaves, arrays=False)
 
 
 def _flatten_signature(function: Function) -> None:
@@ -158,5 +160,5 @@ def _flatten_signature(function: Function) -> None:
 def _flatten_result(block: Block) -> None:
     returned = block.instructions.pop()
     b = Builder(block, returned.location)
-    leaves = [leaf for operand in returned.operands for leaf in taken_apart(b, operand)]
+    leaves = [leaf for x in returned.operands for leaf in take_apart(b, x, arrays=False)]
     b.emit_many(Return(), leaves)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import replace_uses, walk_blocks
 from ..ops import (
-    Aggregate,
     Branch,
     BranchEnum,
     Conditional,
-    Extract,
     Structured,
     arguments_of,
 )
 from ..ops.flows import flows_of
-from ..types import StructType, TupleType, Type, elements_of
+from ..ops.leaves import is_leaf, leaves_of, put_together, take_apart
 
 
 def split_aggregates(region: Region) -> bool:
@@ -43,14 +41,14 @@ def split_arguments(block: Block, replaced: dict[Value, Value]) -> None:
     start = Block(block.arguments)
     b = Builder(start)
     for argument in old:
-        if _parts(argument.type) is None:
+        if is_leaf(argument.type, arrays=False):
             block.arguments.append(argument)
             continue
         leaves = [
-            b.argument(leaf, _leaf_name(argument.name, path))
-            for path, leaf in leaves_of(argument.type)
+            b.argument(leaf.type, _leaf_name(argument.name, leaf.path))
+            for leaf in leaves_of(argument.type, arrays=False)
         ]
-        replaced[argument] = put_together(b, argument.type, iter(leaves))
+        replaced[argument] = put_together(b, argument.type, iter(leaves), arrays=False)
     block.instructions[:0] = start.instructions
 
 
@@ -58,7 +56,7 @@ def _is_split(instruction: Instruction) -> bool:
     if not isinstance(instruction.op, Structured):
         return False
     values = (*instruction.results, *instruction.operands)
-    return any(_parts(x.type) is not None for x in values)
+    return any(not is_leaf(x.type, arrays=False) for x in values)
 
 
 def _split(b: Builder, old: Instruction, replaced: dict[Value, Value]) -> None:
@@ -66,25 +64,27 @@ def _split(b: Builder, old: Instruction, replaced: dict[Value, Value]) -> None:
     op = old.op
     assert isinstance(op, Structured)
     flows = flows_of(old)
-    roles = [(flow.role, leaf) for flow in flows for _, leaf in leaves_of(flow.type)]
-    operands = [leaf for x in old.operands for leaf in taken_apart(b, x)]
+    roles = [
+        (flow.role, leaf.type) for flow in flows for leaf in leaves_of(flow.type, arrays=False)
+    ]
+    operands = [leaf for x in old.operands for leaf in take_apart(b, x, arrays=False)]
     for region in old.regions:
         split_arguments(region.entry, replaced)
         terminator = region.entry.instructions.pop()
         inside = Builder(region.entry, terminator.location)
-        yields = [leaf for x in terminator.operands for leaf in taken_apart(inside, x)]
+        yields = [leaf for x in terminator.operands for leaf in take_apart(inside, x, arrays=False)]
         inside.emit_many(terminator.op, yields)
     results = iter(b.emit_many(op.with_roles(roles), operands, old.regions))
     for result in old.results:
-        if _parts(result.type) is None:
-            replaced[result] = leaf = next(results)
-            leaf.name = result.name
+        if is_leaf(result.type, arrays=False):
+            replaced[result] = next(results)
+            replaced[result].name = result.name
             continue
         leaves: list[Value] = []
-        for path, _ in leaves_of(result.type):
+        for leaf in leaves_of(result.type, arrays=False):
             leaves.append(next(results))
-            leaves[-1].name = _leaf_name(result.name, path)
-        replaced[result] = put_together(b, result.type, iter(leaves))
+            leaves[-1].name = _leaf_name(result.name, leaf.path)
+        replaced[result] = put_together(b, result.type, iter(leaves), arrays=False)
 
 
 def _split_blocks(region: Region, replaced: dict[Value, Value]) -> bool:
@@ -96,7 +96,7 @@ def _split_blocks(region: Region, replaced: dict[Value, Value]) -> bool:
     split = {
         block
         for block in region.blocks
-        if block not in whole and any(_parts(x.type) is not None for x in block.arguments)
+        if block not in whole and any(not is_leaf(x.type, arrays=False) for x in block.arguments)
     }
     for block in split:
         split_arguments(block, replaced)
@@ -110,7 +110,7 @@ def _split_blocks(region: Region, replaced: dict[Value, Value]) -> bool:
             [
                 leaf
                 for x in arguments_of(terminator, number)
-                for leaf in (taken_apart(b, x) if successor in split else (x,))
+                for leaf in (take_apart(b, x, arrays=False) if successor in split else (x,))
             ]
             for number, successor in enumerate(terminator.successors)
         ]
@@ -123,52 +123,5 @@ def _split_blocks(region: Region, replaced: dict[Value, Value]) -> bool:
     return bool(split)
 
 
-def leaves_of(type: Type) -> Iterator[tuple[tuple[int | str, ...], Type]]:
-    """The keys that lead to each leaf, and its type, left to right."""
-    pending: list[tuple[tuple[int | str, ...], Type]] = [((), type)]
-    while pending:
-        path, current = pending.pop()
-        elements = _parts(current)
-        if elements is None:
-            yield path, current
-            continue
-        keys = _keys(current, len(elements))
-        pending.extend(
-            ((*path, key), t) for key, t in reversed(list(zip(keys, elements, strict=True)))
-        )
-
-
-def _parts(type: Type) -> tuple[Type, ...] | None:
-    """The elements of what is taken apart; None for a leaf."""
-    return elements_of(type) if isinstance(type, TupleType | StructType) else None
-
-
-def _keys(type: Type, count: int) -> Sequence[int | str]:
-    return [name for name, _ in type.fields] if isinstance(type, StructType) else range(count)
-
-
 def _leaf_name(name: str | None, path: Sequence[int | str]) -> str | None:
     return None if name is None else "_".join(map(str, (name, *path)))
-
-
-def taken_apart(b: Builder, x: Value) -> list[Value]:
-    return [b.emit(Extract(path), x) if path else x for path, _ in leaves_of(x.type)]
-
-
-def put_together(b: Builder, type: Type, leaves: Iterator[Value]) -> Value:
-    """A value of `type` made of the next leaves."""
-    pending: list[tuple[Type, bool]] = [(type, False)]
-    made: list[Value] = []
-    while pending:
-        current, is_complete = pending.pop()
-        elements = _parts(current)
-        if elements is None:
-            made.append(next(leaves))
-        elif is_complete:
-            assert isinstance(current, TupleType | StructType)
-            first = len(made) - len(elements)
-            made[first:] = [b.emit(Aggregate(current), *made[first:])]
-        else:
-            pending.append((current, True))
-            pending.extend((element, False) for element in reversed(elements))
-    return made[0]

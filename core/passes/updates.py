@@ -17,15 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import replace_uses, resolve, uses_of, walk, walk_blocks
-from ..ops import Aggregate, Extract, Insert
-from ..types import ArrayType, StructType, TupleType, elements_of
-
-Key: TypeAlias = int | str
-"""The number of an element, or the name of a field."""
+from ..ops import Extract, Insert
+from ..ops.leaves import Key, is_leaf, with_parts
 
 
 def join_updates(region: Region) -> bool:
@@ -119,13 +115,7 @@ def _put_together(b: Builder, last: Instruction, left_out: Mapping[Value, Instru
         element, base = update.operands
         parts.setdefault(update.op.keys[0], element)
         update = left_out.get(base)
-    type = base.type
-    assert isinstance(type, TupleType | StructType | ArrayType)
-    keys: Sequence[Key] = range(len(elements_of(type) or ()))
-    if isinstance(type, StructType):
-        keys = [name for name, _ in type.fields]
-    elements = [parts[k] if k in parts else b.emit(Extract((k,)), base) for k in keys]
-    return b.emit(Aggregate(type), *elements)
+    return with_parts(b, base, parts)
 
 
 def _is_update(instruction: Instruction) -> bool:
@@ -133,7 +123,7 @@ def _is_update(instruction: Instruction) -> bool:
     op = instruction.op
     if not isinstance(op, Insert) or len(op.keys) != 1:
         return False
-    return isinstance(instruction.result.type, TupleType | StructType | ArrayType)
+    return not is_leaf(instruction.result.type)
 
 
 def _continues(instruction: Instruction, x: Value) -> bool:

@@ -11,8 +11,9 @@ from ..core.driver.stages import advance
 from ..core.errors import UnsupportedError
 from ..core.evaluate import flatten, unflatten
 from ..core.ir import Module
+from ..core.ops.leaves import leaves_of
 from ..core.stage import Stage
-from ..core.types import TensorType, Type, elements_of
+from ..core.types import TensorType, Type
 from ..jit.entry import Leaf, Several, Signature
 from ..jit.program import build, host
 
@@ -44,16 +45,12 @@ def _node(leaf: TensorType) -> Leaf:
 
 
 def _leaves(type: Type) -> Iterator[TensorType]:
-    elements = elements_of(type)
-    if elements is not None:
-        for element in elements:
-            yield from _leaves(element)
-    elif isinstance(type, TensorType):
-        yield type
-    else:
-        raise UnsupportedError(
-            f"a value of type {type} cannot cross to compiled code: use --with evaluator"
-        )
+    for leaf in leaves_of(type):
+        if not isinstance(leaf.type, TensorType):
+            raise UnsupportedError(
+                f"a value of type {leaf.type} cannot cross to compiled code: use --with evaluator"
+            )
+        yield leaf.type
 
 
 def _loaded(type: TensorType, data: Any) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...ir import Builder, Instruction, Op, Value
 from ...ops import Aggregate, EnumCase, Extract, Insert, IsCase, Payload, Undefined, splat
 from ...ops.aggregate import type_at
-from ...types import ArrayType, StructType, TensorType, TupleType, elements_of
+from ...ops.leaves import parts_by_key
+from ...types import TensorType
 from ..rewrite import Laws
 
 FURTHEST = 64
@@ -49,7 +50,7 @@ def simplify_aggregate(b: Builder, instruction: Instruction[Aggregate]) -> Value
     """All elements of one value, in their order, make that value."""
     op, elements = instruction.op, instruction.operands
     sources: list[tuple[Value, tuple[int | str, ...]]] = []
-    for key, element in zip(_keys(op.type), elements, strict=True):
+    for (key, _), element in zip(parts_by_key(op.type), elements, strict=True):
         match element.op, element.producer:
             case Extract(keys=(*path, last)), Instruction(operands=(x,)) if last == key:
                 sources.append((x, tuple(path)))
@@ -93,12 +94,6 @@ def _after_insert(
     if op.keys[:common] != keys[:common]:
         return whole, keys
     return (element, keys[common:]) if common == len(op.keys) else None
-
-
-def _keys(type: TupleType | StructType | ArrayType) -> tuple[int | str, ...]:
-    if isinstance(type, StructType):
-        return tuple(name for name, _ in type.fields)
-    return tuple(range(len(elements_of(type) or ())))
 
 
 AGGREGATE: Laws = {

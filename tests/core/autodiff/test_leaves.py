@@ -2,45 +2,62 @@
 
 from __future__ import annotations
 
-from nnkit.core.autodiff.leaves import join, leaf_count, leaves_of, mask_of, members, split
+from nnkit.core.autodiff.leaves import (
+    declared,
+    leaf_count,
+    mask_of,
+    members,
+    returned,
+    split,
+    tensors_in,
+)
 from nnkit.core.ir import Builder
-from nnkit.core.types import F32, I32, VOID, StructType, TupleType, Type, scalar
+from nnkit.core.types import (
+    F32,
+    I32,
+    VOID,
+    FunctionType,
+    StructType,
+    TupleType,
+    scalar,
+)
 
-PARAMS = StructType("Params", (("w", scalar(F32)), ("inner", TupleType((scalar(I32), VOID)))))
-NESTED = TupleType((PARAMS, scalar(F32), PARAMS))
+X = scalar(F32)
+MEANING = FunctionType((X,), X)
+PARAMS = StructType("Params", (("w", X), ("inner", TupleType((scalar(I32), VOID, MEANING)))))
+NESTED = TupleType((PARAMS, X, PARAMS))
 
 
-def test_leaves_are_counted_left_to_right() -> None:
-    paths = [leaf.path for leaf in leaves_of(NESTED)]
-    assert paths == [(0, "w"), (0, "inner", 0), (1,), (2, "w"), (2, "inner", 0)]
-    assert leaf_count([NESTED, VOID, scalar(F32)]) == 6
+def test_tensors_are_counted_left_to_right_and_functions_are_none() -> None:
+    assert tensors_in(NESTED) == (X, scalar(I32), X, X, scalar(I32))
+    assert leaf_count([NESTED, VOID, X]) == 6
 
 
-def test_a_path_reads_as_the_keys_are_written() -> None:
-    assert str(leaves_of(NESTED)[1]) == "0.#inner.0"
-
-
-def test_joining_what_was_split_gives_the_type_back() -> None:
+def test_the_tensors_of_a_value() -> None:
     b = Builder()
-    given = b.argument(NESTED)
-    assert join(b, NESTED, split(b, given)).type == NESTED
-
-
-def test_a_tensor_is_its_own_leaf() -> None:
-    b = Builder()
-    given = b.argument(scalar(F32))
+    assert tuple(x.type for x in split(b, b.argument(NESTED))) == tensors_in(NESTED)
+    given = b.argument(X)
     assert split(b, given) == (given,)
-    assert join(b, given.type, [given]) is given
-    assert not b.block.instructions
-
-
-def test_types_nested_beyond_the_stack_of_python() -> None:
-    type: Type = scalar(F32)
-    for _ in range(5_000):
-        type = TupleType((type,))
-    assert len(leaves_of(type)) == 1
 
 
 def test_masks_are_sets_of_positions() -> None:
     assert list(members(mask_of([5, 0, 64, 5]))) == [0, 5, 64]
     assert mask_of([]) == 0
+
+
+def test_a_declaration_speaks_of_the_element_of_a_tuple_of_one() -> None:
+    b = Builder()
+    x = b.argument(X)
+    pair = FunctionType((), TupleType((X, X)))
+    one = FunctionType((), TupleType((X,)))
+    assert returned(b, pair, [x, x]) == declared(b, pair, [x, x]) == [x, x]
+    (whole,) = returned(b, one, [x])
+    assert whole.type == one.result
+    assert [y.type for y in declared(b, one, [whole])] == [X]
+
+
+def test_the_one_derivative_by_a_tuple_is_returned_as_its_elements() -> None:
+    b = Builder()
+    both = b.argument(TupleType((X, X)))
+    found = returned(b, FunctionType((), both.type), [both])
+    assert [y.type for y in found] == [X, X]

@@ -93,5 +93,5 @@ def test_what_is_looked_at_as_a_whole_is_made() -> None:
     module = program(lines, "%t", "($S, $S)")
     expected = evaluate(module, "f", 9, 0, 1, 2, 3)
     apply_pass(Expand(), module)
-    assert every_opcode(module, "f").count("aggregate") == 4
+    assert every_opcode(module, "f").count("aggregate") == 3
     assert evaluate(module, "f", 9, 0, 1, 2, 3) == expected
