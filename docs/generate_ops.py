@@ -55,7 +55,7 @@ from tests.core.ops.samples import Sample  # noqa: E402
 PAGE = ROOT / "docs" / "ops.md"
 LATE: tuple[type[Op], ...] = (
     *BYTES,
-    *(Nest, compute_ops.MatrixProduct, compute_ops.Call, compute_ops.CallAddress),
+    *(Nest, compute_ops.MatrixProduct, compute_ops.CallAddress),
     *SCHEDULED,
 )
 OPS: tuple[type[Op], ...] = (*ALL, *PROGRAM, *LATE)
