@@ -36,6 +36,7 @@ from nnkit.core.ops import (
     Yield,
     splat,
 )
+from nnkit.core.ops.aggregate import unpacked
 from nnkit.core.types import (
     BOOL,
     F32,
@@ -309,7 +310,7 @@ def _finish(draft: Draft, node: _Node, nodes: list[_Node], result: TupleType | N
     successors = [target.block for target in targets]
     if not targets:
         values = [fuel, *(inner.value(type) for type in result.elements[1:])]
-        b.emit_many(Return(), [b.emit(Aggregate(result), *values)])
+        b.emit_many(Return(), unpacked(b, b.emit(Aggregate(result), *values)))
         return result
     left = b.emit(GreaterThan(), fuel, b.emit(splat(COUNT, 0)))
     if len(targets) == 3:

@@ -12,7 +12,6 @@ from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Instruction, Module, Value, finish_function, start_function
 from nnkit.core.ops import (
     Add,
-    Aggregate,
     Combinator,
     DataTypeCast,
     Divide,
@@ -33,7 +32,7 @@ from nnkit.core.ops import (
     constant,
 )
 from nnkit.core.stage import Stage
-from nnkit.core.types import F32, I64, Array, TensorType, TupleType, scalar
+from nnkit.core.types import F32, I64, Array, TensorType, one_or_tuple, scalar
 from nnkit.core.verify import verify
 
 TOLERANCES = {2: 2e-2, 4: 1e-3, 8: 1e-9}
@@ -46,13 +45,10 @@ def module_of(
     """A module whose only function `build(builder, *parameters)` writes."""
     b = start_function(types)
     built = build(b, *b.block.arguments)
-    result = built
-    if not isinstance(result, Value):
-        values = list(result)
-        result = b.emit(Aggregate(TupleType(tuple(value.type for value in values))), *values)
-    b.emit_many(Return(), [result])
+    values = [built] if isinstance(built, Value) else built
+    b.emit_many(Return(), values)
     module = Module(stage=Stage.OPTIMIZED)
-    module.add(finish_function(name, b, result.type))
+    module.add(finish_function(name, b, one_or_tuple([value.type for value in values])))
     return module
 
 

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 
 from nnkit.core.compute.generate import generate_compute
-from nnkit.core.compute.ops import Call, MatrixProduct
+from nnkit.core.compute.ops import MatrixProduct
 from nnkit.core.compute.products import BLAS_WORK
 from nnkit.core.driver.stages import passes_to
 from nnkit.core.errors import InternalError
 from nnkit.core.ir import Builder, Stage, Value
 from nnkit.core.ops import (
     Add,
-    Aggregate,
     Apply,
     Combinator,
     Dot,
@@ -35,7 +34,7 @@ from tests.values import flat
 
 from .building import arguments_for, assert_close, f32, module_of, nests, results
 
-LEGAL = (Nest, MatrixProduct, Scan, Literal, ShapeCast, Aggregate, Return)
+LEGAL = (Nest, MatrixProduct, Scan, Literal, ShapeCast, Return)
 
 
 @given(programs(tame=True))
@@ -168,7 +167,7 @@ def test_calls_stay_calls() -> None:
     module = module_of(lambda b, x: b.emit(Apply("main", type), x), f32(2))
     generate_compute(module)
     call, _ = module.functions["main"].entry.instructions
-    assert call.op == Call("main", type) and call.result.type == f32(2)
+    assert call.op == Apply("main", type) and call.result.type == f32(2)
 
 
 def test_the_stage_is_checked() -> None:

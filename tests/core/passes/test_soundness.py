@@ -39,6 +39,7 @@ from nnkit.core.ops import (
     dense,
     splat,
 )
+from nnkit.core.ops.aggregate import unpacked
 from nnkit.core.passes import (
     Canonicalize,
     CommonSubexpressions,
@@ -321,7 +322,7 @@ def compositions(draw: Draw) -> Composed:
         values.append(law.build(b, *operands))
     results = values[-4:]
     whole = b.emit(Aggregate(TupleType(tuple(x.type for x in results))), *results)
-    b.emit_many(Return(), [whole])
+    b.emit_many(Return(), unpacked(b, whole))
     module = Module()
     define_types(module, module.add(finish_function("main", b, whole.type)))
     return Composed(module, tuple(arguments))

@@ -13,7 +13,6 @@ from nnkit.core.ir import Builder, Module, Region, Stage, Value, finish_function
 from nnkit.core.ir.placement import Placement, arena, output
 from nnkit.core.ops import (
     Add,
-    Aggregate,
     Bounds,
     Combinator,
     DataTypeCast,
@@ -131,7 +130,7 @@ def test_nests_with_nothing_to_read_and_with_many_results() -> None:
 
 def returning(b: Builder, values: Sequence[Value], type: TupleType) -> Module:
     """The module whose function returns these values as one tuple."""
-    b.emit_many(Return(), [b.emit(Aggregate(type), *values)])
+    b.emit_many(Return(), values)
     module = Module(stage=Stage.COMPUTE)
     module.add(finish_function("f", b, type))
     return module

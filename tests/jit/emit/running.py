@@ -14,7 +14,6 @@ from nnkit.core.ir.builder import Builder, finish_function, start_function
 from nnkit.core.ir.graph import Value
 from nnkit.core.ir.module import Function, Module
 from nnkit.core.ir.placement import Place, Placement, arena, output
-from nnkit.core.ops.aggregate import Aggregate
 from nnkit.core.ops.nest import Nest
 from nnkit.core.ops.terminators import Return
 from nnkit.core.schedule.ops import (
@@ -22,7 +21,7 @@ from nnkit.core.schedule.ops import (
     compensated_outputs,
     is_folded,
 )
-from nnkit.core.types import DTYPES, Array, DType, TensorType, TupleType, Type
+from nnkit.core.types import DTYPES, Array, DType, TensorType, one_or_tuple
 from nnkit.jit.emit.calls import STACK_BYTES
 from nnkit.jit.emit.checks import error_of
 from nnkit.jit.emit.program import Program, emit_program
@@ -88,13 +87,8 @@ def scheduled(
 
 def finish(b: Builder, returned: Sequence[Value]) -> Function:
     """The function that returns these tensors."""
-    type: Type = returned[0].type
-    result = returned[0]
-    if len(returned) > 1:
-        type = TupleType(tuple(value.type for value in returned))
-        result = b.emit(Aggregate(type), *returned)
-    b.emit_many(Return(), [result])
-    return finish_function("f", b, type)
+    b.emit_many(Return(), returned)
+    return finish_function("f", b, one_or_tuple([value.type for value in returned]))
 
 
 def looped(nest: Nest, decided: Decisions) -> Loops:
