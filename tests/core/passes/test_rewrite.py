@@ -150,7 +150,7 @@ def test_long_programs(length: int) -> None:
     start = time.process_time()
     advance(module, Stage.OPTIMIZED, "main")
     assert time.process_time() - start < 2
-    assert opcodes(module.functions["main"]).count(" ") == length
+    assert opcodes(module.functions["main"]).count(" ") == length - 1
 
 
 def test_long_chains_of_replacements() -> None:
