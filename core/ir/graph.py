@@ -136,6 +136,12 @@ class Op(abc.ABC):
     """Whether every element of the result is an element of an operand, as it is."""
     bodies: ClassVar[tuple[str, ...]] = ()
     """One entry per region: the word that stands before its brace, or none."""
+    is_structured: ClassVar[bool] = False
+    """Whether control flows through its bodies (`core.ops.flows`): they see what is around them.  Others are closed."""
+    is_loop: ClassVar[bool] = False
+    """Whether bodies may run several times, one after the other."""
+    ends: ClassVar[bool] = True
+    """Whether it ends if its bodies do."""
     not_differentiable: ClassVar[str] = ""
     """Why no derivative exists; empty when it does."""
 

@@ -62,6 +62,7 @@ class If(Structured):
     )
     paths: ClassVar[tuple[Path, ...]] = ((None, 0), (None, 1), (0, None), (1, None))
     is_loop: ClassVar[bool] = False
+    ends: ClassVar[bool] = True
     results: tuple[Type, ...] = ()
     inputs: int = 0
 
@@ -168,6 +169,7 @@ class For(Structured):
     )
     paths: ClassVar[tuple[Path, ...]] = ((None, 0), (None, None), (0, 0), (0, None))
     is_loop: ClassVar[bool] = True
+    ends: ClassVar[bool] = True
     stacked: tuple[Type, ...] = ()
     inputs: int = 0
 

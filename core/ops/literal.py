@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from ..errors import DTypeError
-from ..ir.graph import Emitter, Pure, Value
+from ..ir.graph import Emitter, Op, Pure, Value
 from ..stage import Stage, Stages
 from ..types import Array, DType, TensorType
 
@@ -59,7 +59,11 @@ def splat_literal(value: Value) -> Literal | None:
 
 def number_of(value: Value) -> Any:
     """The Python number that every element of `value` is known to be; None where that is not known."""
-    op = value.producer.op if value.producer is not None else None
+    return number_in(value.producer.op) if value.producer is not None else None
+
+
+def number_in(op: Op | None) -> Any:
+    """The Python number that every element is which `op` computes; None where that is not known."""
     # every law asks this of most operands, and the first half is quicker
     return op.splat_value() if op.__class__ is Literal and isinstance(op, Literal) else None
 

@@ -3,7 +3,7 @@
 1. Blocks are visited from the innermost out, so that what an inner body needs is by then an operand of its
    instruction, and counts as used by the block around it.
 2. Whatever the bodies of an instruction use and do not define is added to its inputs, once for all bodies.
-3. Literals are not passed on: each body gets a copy of those it uses.
+3. Constants are not passed on: each body gets a copy of those it uses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import ClassVar
 from ..analysis import Analyses, Analysis
 from ..ir import Block, Function, Instruction, Value
 from ..ir.surgery import make_instruction
-from ..ops import Literal, Structured
 from ..ops.flows import Role, add_flows, arguments_of_bodies
 from .base import FunctionPass
 
@@ -47,7 +46,7 @@ class Isolate(FunctionPass):
 
 
 def _structured(block: Block) -> Iterable[Instruction]:
-    return (i for i in block.instructions if isinstance(i.op, Structured))
+    return (i for i in block.instructions if i.op.is_structured)
 
 
 def _close(instruction: Instruction) -> bool:
@@ -55,10 +54,8 @@ def _close(instruction: Instruction) -> bool:
     blocks = [block for region in instruction.regions for block in region.blocks]
     captured = [_captured(block) for block in blocks]
     for block, values in zip(blocks, captured, strict=True):
-        _copy_literals(block, [v for v in values if isinstance(v.op, Literal)])
-    wanted = dict.fromkeys(
-        v for values in captured for v in values if not isinstance(v.op, Literal)
-    )
+        _copy_literals(block, [v for v in values if _is_constant(v)])
+    wanted = dict.fromkeys(v for values in captured for v in values if not _is_constant(v))
     if wanted:
         names: dict[Block, dict[Value, Value]] = {block: {} for block in blocks}
         for flow, value in zip(add_flows(instruction, Role.INPUT, [*wanted]), wanted, strict=True):
@@ -67,6 +64,10 @@ def _close(instruction: Instruction) -> bool:
         for block in blocks:
             _rename(block, names[block])
     return any(captured)
+
+
+def _is_constant(value: Value) -> bool:
+    return value.op is not None and value.op.is_constant
 
 
 def _captured(block: Block) -> dict[Value, None]:

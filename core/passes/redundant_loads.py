@@ -9,7 +9,7 @@ from ..analysis import Aliases, Analyses, Analysis, Effects
 from ..ir import Block, Effect, Function, Instruction, Value
 from ..ir.nested import Nested, run_nested
 from ..ir.surgery import replace_uses, resolve, walk
-from ..ops import Copy, Deallocate, Load, Store, Structured
+from ..ops import Copy, Deallocate, Load, Store
 from .base import FunctionPass
 
 
@@ -81,7 +81,7 @@ class _Walk:
             elif instruction.regions:
                 written = bool(self.effects.of(instruction) & Effect.WRITE)
                 for region in instruction.regions:
-                    is_fresh = written and not (isinstance(op, Structured) and not op.is_loop)
+                    is_fresh = written and (op.is_loop or not op.is_structured)
                     yield self.block(region.entry, {} if is_fresh else dict(known))
                 if written:
                     known.clear()

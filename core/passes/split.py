@@ -8,14 +8,12 @@ from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import replace_uses, walk_blocks
 from ..ops import (
     Aggregate,
-    Branch,
-    BranchEnum,
-    Conditional,
     Extract,
     Structured,
     arguments_of,
 )
 from ..ops.flows import flows_of
+from ..ops.terminators import case_of, pass_arguments
 from ..types import StructType, TupleType, Type, elements_of
 
 
@@ -91,7 +89,7 @@ def _split_blocks(region: Region, replaced: dict[Value, Value]) -> bool:
     """Split the arguments of all blocks but the entry and those that take what an enum carries."""
     whole = {region.entry}
     for block in region.blocks:
-        if isinstance(block.terminator.op, BranchEnum):
+        if block.terminator.successors and case_of(block.terminator, 0) is not None:
             whole.update(block.terminator.successors)
     split = {
         block
@@ -114,12 +112,8 @@ def _split_blocks(region: Region, replaced: dict[Value, Value]) -> bool:
             ]
             for number, successor in enumerate(terminator.successors)
         ]
-        if isinstance(terminator.op, Conditional):
-            condition = terminator.operands[0]
-            operands = [condition, *passed[0], *passed[1]]
-            b.emit_many(Conditional(len(passed[0])), operands, (), terminator.successors)
-        else:
-            b.emit_many(Branch(), passed[0], (), terminator.successors)
+        pass_arguments(terminator, passed)
+        block.instructions.append(terminator)
     return bool(split)
 
 

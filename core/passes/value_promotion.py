@@ -30,7 +30,7 @@ from ..ir import Block, Builder, Function, Instruction, Region, Value
 from ..ir.nested import Nested, run_nested
 from ..ir.surgery import replace_uses, resolve, walk
 from ..ops import AllocateStack, Load, Store, Structured, Undefined
-from ..ops.flows import add_flows, add_yields
+from ..ops.flows import add_flows, add_yields, is_condition, updated_role
 from .base import FunctionPass
 
 
@@ -76,9 +76,8 @@ def _cells(body: Region, uses: Mapping[Value, Sequence[Instruction]]) -> set[Val
     }
     # a condition yields nothing but whether to go on
     for instruction in walk(body):
-        op = instruction.op
         for number, region in enumerate(instruction.regions):
-            if isinstance(op, Structured) and number not in op.layouts[op.updated].yields:
+            if is_condition(instruction, number):
                 inside = list(walk(region))
                 made = {result for i in inside for result in i.results}
                 stored = {i.operands[1] for i in inside if isinstance(i.op, Store)}
@@ -159,9 +158,7 @@ class _Promotion:
         """Give the instruction the cells that it stores to: as operands of a loop, and as results."""
         cells = list(self.stored[instruction])
         before = [self.current[cell] for cell in cells]
-        op = instruction.op
-        assert isinstance(op, Structured)
-        flows = add_flows(instruction, op.updated, before)
+        flows = add_flows(instruction, updated_role(instruction), before)
         for number, region in enumerate(instruction.regions):
             self.current.update(zip(cells, before, strict=True))
             for cell, flow in zip(cells, flows, strict=True):

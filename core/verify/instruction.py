@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from ..errors import NNKitError
 from ..ir import Instruction, Module, Op, Region
-from ..ops import Literal, Nest, Reference, Structured, Yield
+from ..ops import Literal, Nest, Reference, Structured
 from ..ops.bytes import AddressOf
+from ..ops.flows import types_taken, types_yielded
 from ..text.template import Operand, Optional, Piece, template_of
 from ..types import BOOL, PointerType, TensorType, Type, written
 
@@ -126,26 +127,24 @@ def _type_violations(instruction: Instruction, traits: Traits) -> Iterator[str]:
     given = tuple([result.type for result in instruction.results])
     if types != given:
         yield f"the results are ({listed(given)}); by its rule they are ({listed(types)})"
-    if traits.bodies and isinstance(op, Structured):
-        for number, region in enumerate(instruction.regions[: len(op.bodies)]):
-            yield from _body_violations(op, number, region, operands)
+    for number, region in enumerate(instruction.regions if op.is_structured else ()):
+        if number < traits.bodies:
+            yield from _body_violations(instruction, number, region)
 
 
-def _body_violations(
-    op: Structured, number: int, region: Region, operands: tuple[Type, ...]
-) -> Iterator[str]:
-    """What a body of a structured op takes and yields; how many blocks it has is said elsewhere."""
+def _body_violations(instruction: Instruction, number: int, region: Region) -> Iterator[str]:
+    """What a body of a structured op takes and yields; how many blocks it has, and how it ends, is said elsewhere."""
     if len(region.blocks) != 1:
         return
-    block, word = region.entry, f"body {number + 1} of {op.name}"
+    block, word = region.entry, f"body {number + 1} of {instruction.op.name}"
     taken = tuple(argument.type for argument in block.arguments)
-    expected = op.body_arguments(number, operands)
+    expected = types_taken(instruction, number)
     if taken != expected:
         yield f"{word} takes ({listed(taken)}); it should take ({listed(expected)})"
     last = block.instructions[-1] if block.instructions else None
-    if last is not None and isinstance(last.op, Yield):
+    if last is not None and last.op.is_terminator and not last.successors:
         given = tuple(operand.type for operand in last.operands)
-        wanted = op.body_yields(number, operands)
+        wanted = types_yielded(instruction, number)
         if given != wanted:
             yield f"{word} yields ({listed(given)}); it should yield ({listed(wanted)})"
 
