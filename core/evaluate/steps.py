@@ -144,9 +144,8 @@ def _if(
 
 
 def _while(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    machine: Machine, frame: Frame, instruction: Instruction[While], operands: Sequence[Any]
 ) -> Sequence[Any]:
-    assert isinstance(instruction.op, While)
     count = len(operands) - instruction.op.inputs
     inputs = operands[count:]
     condition, body = instruction.regions

@@ -23,7 +23,7 @@ import abc
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, cast
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, cast
 
 from typing_extensions import TypeVar
 
@@ -94,6 +94,15 @@ class Effect(enum.Flag):
     """Does what the function it calls does; any of the above if that is not known."""
 
 
+class MemoryUse(NamedTuple):
+    """Memory that an instruction reads or writes (`effect`) through one of its operands."""
+
+    pointer: Value
+    effect: Effect
+    value: Value | None
+    """What lies there, from end to end, once this is done; None if it may have touched all that was allocated."""
+
+
 @dataclass(frozen=True)
 class Op(abc.ABC):
     """The protocol of every op; see the module's text for `syntax`.
@@ -132,6 +141,8 @@ class Op(abc.ABC):
     """Whether it has no operands, and each block may as well have its own."""
     is_view: ClassVar[bool] = False
     """Whether the result is the first operand, perhaps in another shape: nothing is computed or moved."""
+    is_pointer_step: ClassVar[bool] = False
+    """Whether the result leads into the memory that the first operand, a pointer, leads into."""
     is_moved: ClassVar[bool] = False
     """Whether every element of the result is an element of an operand, as it is."""
     bodies: ClassVar[tuple[str, ...]] = ()
@@ -197,6 +208,14 @@ class Op(abc.ABC):
     def referred(self) -> str | None:
         """The function or variable that is its result."""
         return None
+
+    def memory_uses(self, instruction: Instruction) -> tuple[MemoryUse, ...]:
+        """All that it does with memory and with its operands that are pointers; none if that may be anything."""
+        return ()
+
+    def stack_values(self) -> int:
+        """How many values it makes room for, until the function returns."""
+        return 0
 
     def call_count(self, instruction: Instruction) -> int:
         """How often an instruction of effect CALL calls its functions, about."""

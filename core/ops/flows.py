@@ -247,8 +247,8 @@ def never_ends(instruction: Instruction) -> bool:
 
 def is_condition(instruction: Instruction, body: int) -> bool:
     """Whether a body of a structured instruction only decides where control goes: that of a `while`."""
-    op = _structured(instruction)
-    return body not in op.layouts[op.updated].yields
+    op = instruction.op
+    return isinstance(op, Structured) and body not in op.layouts[op.updated].yields
 
 
 def types_taken(instruction: Instruction, body: int) -> tuple[Type, ...]:

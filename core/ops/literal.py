@@ -51,10 +51,17 @@ class Literal(Pure):
         return self.elements().item() if self.is_splat else None
 
 
+def literal_of(value: Value) -> Literal | None:
+    """The literal that `value` is known to be."""
+    op = value.producer.op if value.producer is not None else None
+    # every law asks this of most operands, and the first half is quicker
+    return op if op.__class__ is Literal and isinstance(op, Literal) else None
+
+
 def splat_literal(value: Value) -> Literal | None:
     """The literal that `value` is known to be, if all its elements are one."""
-    op = value.op
-    return op if isinstance(op, Literal) and op.is_splat else None
+    literal = literal_of(value)
+    return literal if literal is not None and literal.is_splat else None
 
 
 def number_of(value: Value) -> Any:

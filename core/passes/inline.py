@@ -17,7 +17,7 @@ from typing import ClassVar
 from ..analysis import Analyses, Analysis
 from ..ir import Block, Builder, Function, Instruction, Module, Value
 from ..ir.surgery import clone_instructions, replace_uses, resolve, walk, walk_blocks
-from ..ops import Aggregate, AllocateStack, Return
+from ..ops import Aggregate
 from ..types import VOID
 from .base import ModulePass
 from .call_graph import call_sites, check_names, cycles_callees_first, reachable, symbols
@@ -88,12 +88,12 @@ class Inline(ModulePass):
 def size_to_inline(function: Function) -> int | None:
     """By how much a call makes a function longer, void ones aside; None if it must stay a call."""
     body = function.body
-    if body is None or len(body.blocks) != 1 or not isinstance(body.entry.terminator.op, Return):
+    if body is None or len(body.blocks) != 1:
         return None
     size = -2  # the call goes, and the return
     for instruction in walk(body):
         size += 1
-        if isinstance(instruction.op, AllocateStack) or instruction.op.called == function.name:
+        if instruction.op.stack_values() or instruction.op.called == function.name:
             return None
     return size
 
