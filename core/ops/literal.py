@@ -89,7 +89,11 @@ def dense(type: TensorType, values: Array) -> Literal:
     """The elements of `values` (which are converted to the element type); a splat if all are equal."""
     if type.size == 0:
         return splat(type, 0)
-    stored = np.ascontiguousarray(np.broadcast_to(type.dtype.store(np.asarray(values)), type.shape))
+    return packed(type, np.broadcast_to(type.dtype.store(np.asarray(values)), type.shape))
+
+
+def packed(type: TensorType, stored: Array) -> Literal:
+    """Elements as they lie in memory, in row-major order; a splat if all have the same bits."""
     data = stored.tobytes()
     one = data[: type.dtype.bytes]
     return Literal(type, one if one * type.size == data else data)
