@@ -190,10 +190,22 @@ class Op(abc.ABC):
         """The same value as loop nests (stage compute); None for what stays a library op."""
         return None
 
+    def expand(self, b: Emitter, *operands: Value) -> Value | None:
+        """The same value by ops that have derivatives and nests; None if this is one."""
+        return None
+
     @property
     def needs_no_code(self) -> bool:
         """Whether what it gives is there already: as data of the program, or as another value's."""
         return self.is_constant or self.is_view
+
+    def moving(self, operands: Sequence[Value]) -> Sequence[Value]:
+        """The operands that its derivative depends on, as far as differentiation goes."""
+        return operands
+
+    def stages_of(self, instruction: Instruction) -> Stages:
+        """Where this use of it may stand."""
+        return self.stages
 
     def can_fail(self) -> bool:
         """Whether some operands are an error when it runs, so that it must not run where it did not before."""

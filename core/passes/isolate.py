@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
-from ..ir import Block, Function, Instruction, Value
+from ..ir import Block, Instruction, Module, Stage, Value
 from ..ir.surgery import make_instruction
 from ..ops.flows import Role, add_flows, arguments_of_bodies
-from .base import FunctionPass
+from .base import ModulePass
 
 
 @dataclass(frozen=True)
-class Isolate(FunctionPass):
-    """Gives every body of an `if`, `while` or `for` all that it uses as arguments.
+class Isolate(ModulePass):
+    """Gives every body of an `if`, `while` or `for` all that it uses as arguments; the stage becomes optimized.
 
     Code is generated for one block at a time, which must not know of the blocks around it.
 
-    Requires: bodies of one block.
+    Requires: stage optimizable; a module of stage raw, whose bodies are never given values, is left alone.
     Preserves: results.
     Cost: linear in the program, and for each value in the number of bodies it is passed through.
     """
@@ -33,15 +33,19 @@ class Isolate(FunctionPass):
     name: ClassVar[str] = "isolate"
     preserves_analyses: ClassVar[Analysis] = Analysis.FLOW | Analysis.EFFECTS
 
-    def run(self, function: Function, analyses: Analyses) -> bool:
-        assert function.body is not None
-        blocks = list(function.body.blocks)
-        changed = False
+    def run(self, module: Module, analyses: Analyses) -> bool:
+        if module.stage is Stage.RAW:
+            return False
+        changed = module.stage is Stage.OPTIMIZABLE
+        bodies = [function.body for function in module.functions.values() if function.body]
+        blocks = [block for body in bodies for block in body.blocks]
         for block in blocks:  # which grows: outer before inner
             blocks.extend(b for i in _structured(block) for r in i.regions for b in r.blocks)
         for block in reversed(blocks):
             for instruction in _structured(block):
                 changed = _close(instruction) or changed
+        if module.stage is Stage.OPTIMIZABLE:
+            module.stage = Stage.OPTIMIZED
         return changed
 
 
