@@ -22,8 +22,7 @@ from ..ir import Block, Effect, Extern, Function, Instruction, Module, Value
 from ..ir.nested import Nested, run_nested
 from ..location import located
 from ..ops.aggregate import Aggregate, Apply, Extract
-from ..ops.flows import Structured, flows_of, sources_of, targets_of
-from ..ops.stopping import StopGradient, StraightThrough
+from ..ops.flows import flows_of, sources_of, targets_of
 from ..types import TensorType, Type, written
 from .leaves import Spans, leaf_count, leaves_of, members
 from .order import callees, dependencies
@@ -100,7 +99,7 @@ class _Walk:
     def block(self, block: Block) -> Nested:
         """Visit the instructions in order, bodies of loops until nothing grows."""
         for instruction in block.instructions:
-            if not isinstance(instruction.op, Structured):
+            if not instruction.op.is_structured:
                 for result in instruction.results:
                     self.masks[result] = self.of_result(instruction, result)
                 continue
@@ -139,12 +138,9 @@ class _Walk:
                     _union([given[k] for k in members(mask)])
                     for mask in self.activity.of_result(callee)
                 )
-            case StopGradient():
-                return (0,) * len(leaves_of(result.type))
-            case StraightThrough():
-                return masks[operands[1]]
-            case _:
-                union = _union([mask for operand in operands for mask in masks[operand]])
+            case op:
+                moving = [mask for operand in op.moving(operands) for mask in masks[operand]]
+                union = _union(moving)
                 return only_floats(result.type, [union] * len(leaves_of(result.type)))
 
 

@@ -20,7 +20,6 @@ from ..errors import UnsupportedError
 from ..ir import Function, GradientOf, Module, TangentOf
 from ..ir.surgery import walk
 from ..location import located
-from ..ops.aggregate import Apply
 from ..types import TensorType, written
 from .declaration import Request
 from .leaves import elements
@@ -99,5 +98,5 @@ def goes_forward(primal: Function, request: Request) -> bool:
         wrt == [source]
         and isinstance(source, TensorType)
         and source.size == 1
-        and not any(i.regions or isinstance(i.op, Apply) for i in primal.entry.instructions)
+        and not any(i.regions or i.op.called is not None for i in primal.entry.instructions)
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 from ..errors import DifferentiationError, UnsupportedError
 from ..ir import Function, Module
 from ..ir.surgery import walk
-from ..ops.aggregate import Apply
 from ..types import written
 
 
@@ -69,8 +68,8 @@ def callees(function: Function) -> list[str]:
     """Names of the functions that `function` calls, without repetition."""
     if function.body is None:
         return []
-    called = (i.op.callee for i in walk(function.body) if isinstance(i.op, Apply))
-    return list(dict.fromkeys(called))
+    called = dict.fromkeys(i.op.called for i in walk(function.body))
+    return [name for name in called if name is not None]
 
 
 def _needs(module: Module, name: str) -> list[str]:

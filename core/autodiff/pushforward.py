@@ -24,7 +24,6 @@ from ..ops.aggregate import Aggregate, Apply, Extract
 from ..ops.flows import Flow, Role, Structured, flows_of, operands_of
 from ..ops.literal import constant
 from ..ops.nest import Yield
-from ..ops.stopping import StopGradient
 from ..ops.terminators import Return
 from ..types import TensorType, TupleType, Type
 from .activity import Activity, Masks, check_flow, straight_line
@@ -105,7 +104,7 @@ class Body:
                 clone_instructions(b.block, [instruction], self.values)
                 for result in instruction.results:
                     self.tangents[result] = [None] * len(leaves_of(result.type))
-            elif isinstance(instruction.op, Structured):
+            elif instruction.op.is_structured:
                 yield from self.structured(instruction, b)
             else:
                 self.instruction(instruction, b)
@@ -142,8 +141,6 @@ class Body:
             case Extract() if not isinstance(instruction.operands[0].type, TensorType):
                 span = self.spans.of(op, instruction.operands[0])
                 self.tangents[instruction.result] = tangents[0][span]
-            case StopGradient():
-                self.tangents[instruction.result] = [None]
             case _:
                 self.rule(instruction, b)
 

@@ -219,9 +219,9 @@ def _erase_stops(function: Function) -> bool:
         return False
     stands_for: dict[Value, Value] = {}
     for block in walk_blocks(function.body):
-        stops = [i for i in block.instructions if isinstance(i.op, IDENTITIES)]
+        stops = {i for i in block.instructions if isinstance(i.op, IDENTITIES)}
         if stops:
             stands_for.update((stop.result, stop.operands[0]) for stop in stops)
-            block.instructions = [i for i in block.instructions if not isinstance(i.op, IDENTITIES)]
+            block.instructions = [i for i in block.instructions if i not in stops]
     replace_uses(function.body, stands_for)
     return bool(stands_for)

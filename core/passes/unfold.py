@@ -9,11 +9,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
-from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
+from ..ir import Block, Builder, Function, Instruction, Module, Op, Region, Value
 from ..ops import (
     Apply,
     ApplyValue,
@@ -27,10 +27,12 @@ from ..ops import (
     Literal,
     Pointwise,
     ReduceBy,
+    ReduceInOrder,
     ReduceWindowBy,
-    Return,
+    ReduceWindowInOrder,
     Reverse,
     ScanBy,
+    ScanInOrder,
     Select,
     Slice,
     Transpose,
@@ -45,19 +47,12 @@ from ..types import BOOL, I64, FunctionType, TensorType, scalar
 
 def unfold(module: Module, b: Builder, instruction: Instruction) -> Value | None:
     """The value of a fold by a function, by a loop; None for any other instruction."""
-    if not isinstance(instruction.op, Folding):
+    write = _LOOPS.get(type(instruction.op))
+    if write is None:
         return None
-    x, init, function = instruction.op.parts(instruction.operands)
-    step = _step_of(module, instruction.op, function)
-    match instruction.op:
-        case ReduceBy() as op:
-            return _reduce(b, op, step, x, init)
-        case ScanBy() as op:
-            return _scan(b, op, step, x, init)
-        case ReduceWindowBy() as op:
-            return _reduce_window(b, op, step, x, *init)
-        case _:
-            return None
+    op: Folding = cast("Folding", instruction.op)
+    x, init, function = op.parts(instruction.operands)
+    return write(b, op, _step_of(module, op, function), x, init)
 
 
 def _reduce(b: Builder, op: ReduceBy, step: _Step, x: Value, init: Sequence[Value]) -> Value:
@@ -98,8 +93,11 @@ def _scan(b: Builder, op: ScanBy, step: _Step, x: Value, init: Sequence[Value]) 
     return _permuted(b, scanned, tuple(order.index(axis) for axis in range(len(order))))
 
 
-def _reduce_window(b: Builder, op: ReduceWindowBy, step: _Step, x: Value, init: Value) -> Value:
+def _reduce_window(
+    b: Builder, op: ReduceWindowBy, step: _Step, x: Value, inits: Sequence[Value]
+) -> Value:
     """One iteration for each element of a window, at all places of the window at once."""
+    (init,) = inits
     panes, rank = op.panes(x.tensor), x.tensor.rank
     places = tuple(pane.places for pane in panes)
     start = _repeated(b, init, places)
@@ -212,10 +210,8 @@ def _is_elementwise(function: Function) -> bool:
     """Whether its body is scalar ops that mean the same on each element of tensors."""
     if function.body is None or len(function.body.blocks) > 1:
         return False
-    *made_of, last = function.entry.instructions
-    return isinstance(last.op, Return) and all(
-        isinstance(i.op, Pointwise | Literal) for i in made_of
-    )
+    *made_of, _ = function.entry.instructions
+    return all(isinstance(i.op, Pointwise | Literal) for i in made_of)
 
 
 Body: TypeAlias = Callable[..., tuple[Value, ...]]
@@ -259,3 +255,13 @@ def _repeated(b: Builder, x: Value, shape: tuple[int, ...]) -> Value:
 
 def _permuted(b: Builder, x: Value, order: tuple[int, ...]) -> Value:
     return x if order == tuple(range(len(order))) else b.emit(Transpose(order), x)
+
+
+_LOOPS: Mapping[type[Op], Callable[[Builder, Any, _Step, Value, Sequence[Value]], Value]] = {
+    ReduceBy: _reduce,
+    ReduceInOrder: _reduce,
+    ScanBy: _scan,
+    ScanInOrder: _scan,
+    ReduceWindowBy: _reduce_window,
+    ReduceWindowInOrder: _reduce_window,
+}

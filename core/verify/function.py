@@ -23,7 +23,7 @@ from ..text.lexer import written
 from ..text.printer import print_instruction, value_names
 from ..text.spelling import in_text_form
 from ..types import VOID, TensorType, elements_of
-from .instruction import has_all_elements, instruction_violations, listed, traits_of
+from .instruction import has_all_elements, instruction_violations, listed
 from .nest import nest_violations, schedule_violations
 from .place import at, placed
 from .stage import needs_closed_bodies, stage_violations
@@ -193,8 +193,7 @@ class FunctionCheck:
                 returned = elements_of(self.function.type.result) or (self.function.type.result,)
                 outputs = len(place.owner.results if place.owner else returned)
                 yield from schedule_violations(instruction, outputs, is_body=is_body)
-        traits = traits_of(type(op))
-        if traits.is_nest and isinstance(op, Nest):
+        if isinstance(op, Nest):
             yield from nest_violations(instruction, op)
 
     def _is_hidden(self, site: _Site | None, place: _Open) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator
 from functools import cache
@@ -10,7 +9,7 @@ from typing import NamedTuple
 
 from ..errors import NNKitError
 from ..ir import Instruction, Module, Op, Region
-from ..ops import Literal, Nest, Reference, Structured
+from ..ops import Literal
 from ..ops.bytes import AddressOf
 from ..ops.flows import types_taken, types_yielded
 from ..text.template import Operand, Optional, Piece, template_of
@@ -24,23 +23,12 @@ class Traits(NamedTuple):
     """How many operands the text form has, at least and at most."""
     is_tensors: bool
     bodies: int
-    has_own_rules: bool
-    """Whether it is a literal, structured, or names something."""
-    is_nest: bool
 
 
 @cache
 def traits_of(op: type[Op]) -> Traits:
     """The traits of a class of ops."""
-    fields = {field.name for field in dataclasses.fields(op)}
-    return Traits(
-        operand_count(op),
-        not op.takes_any,
-        len(op.bodies),
-        issubclass(op, Literal | Reference | Structured)
-        or not fields.isdisjoint(("callee", "symbol")),
-        issubclass(op, Nest),
-    )
+    return Traits(operand_count(op), not op.takes_any, len(op.bodies))
 
 
 def instruction_violations(instruction: Instruction, module: Module) -> Iterator[str]:
@@ -53,8 +41,7 @@ def instruction_violations(instruction: Instruction, module: Module) -> Iterator
         yield f"{op.name} has {_counted(traits.bodies)}, not {_blocks_of(regions)}"
     if not wrong_operands:
         yield from _type_violations(instruction, traits)
-    if traits.has_own_rules:
-        yield from _own_violations(op, module)
+    yield from _own_violations(op, module)
 
 
 def _own_violations(op: Op, module: Module) -> Iterator[str]:
