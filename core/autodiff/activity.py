@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ..analysis.call_graph import callees
 from ..errors import UnsupportedError
 from ..ir import Block, Effect, Extern, Function, Instruction, Module, Value
 from ..ir.nested import Nested, run_nested
@@ -25,7 +26,7 @@ from ..ops.aggregate import Aggregate, Apply, Extract
 from ..ops.flows import flows_of, sources_of, targets_of
 from ..types import TensorType, Type, written
 from .leaves import Spans, leaf_count, leaves_of, members
-from .order import callees, dependencies
+from .order import dependencies
 
 Masks: TypeAlias = "tuple[int, ...]"
 """For each leaf of a value, the parameter leaves it depends on."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ..analysis.call_graph import callees
 from ..errors import UnsupportedError
 from ..ir import Function, GradientOf, Module, TangentOf
 from ..ir.surgery import walk
@@ -23,7 +24,7 @@ from ..location import located
 from ..types import TensorType, written
 from .declaration import Request
 from .leaves import elements
-from .order import callees, dependencies
+from .order import dependencies
 
 MOST_INSTRUCTIONS = 100_000
 """In a derivative of second or higher order and those that it is taken of, unless the program is large."""

@@ -22,6 +22,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from ..analysis import Effects
+from ..analysis.call_graph import reachable
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
 from ..ir.surgery import replace_uses, walk_blocks
@@ -36,7 +37,7 @@ from .higher import Orders, goes_forward
 from .leaves import elements, join, leaf_count, leaves_of, mask_of, members, returned, split
 from .linearize import Linearized, Linearizing, Seeds, linearize
 from .live import KEPT, live
-from .order import declarations_in_order, reachable, refuse_cycle
+from .order import declarations_in_order, refuse_cycle
 from .pullback import Pullback, Signature
 from .residuals import Cutter
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ..analysis import Analyses
+from ..analysis.call_graph import callees, check_names, cycles_callees_first, references
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
 from ..ir.surgery import replace_uses, walk, walk_blocks
 from ..ops.terminators import values_passed
 from .base import ModulePass
-from .call_graph import callees, check_names, cycles_callees_first, references
 from .constant_flow import ConstantFlow, Known, constant_of
 from .control import choose_bodies
 from .dce import remove_unreachable

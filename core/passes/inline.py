@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
+from ..analysis.call_graph import call_sites, check_names, cycles_callees_first, reachable, symbols
 from ..ir import Block, Builder, Function, Instruction, Module, Value
 from ..ir.surgery import clone_instructions, replace_uses, resolve, walk, walk_blocks
 from ..ops import Aggregate
 from ..types import VOID
 from .base import ModulePass
-from .call_graph import call_sites, check_names, cycles_callees_first, reachable, symbols
 
 LARGEST = 50_000
 """Calls stay that would make a function longer than so many instructions."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..analysis import Analyses
+from ..analysis.call_graph import check_names, references
 from ..errors import UnsupportedError
 from ..ir import Block, Builder, Function, Instruction, Module, Value
 from ..ir.surgery import clone_function, replace_uses, walk, walk_blocks
@@ -22,7 +23,6 @@ from ..location import located
 from ..ops import Aggregate, Apply, Extract, Reference, Return
 from ..types import FunctionType, TupleType, Type, written
 from .base import ModulePass
-from .call_graph import check_names, references
 from .dce import remove_dead
 from .rewrite import rewrite
 from .rules import AGGREGATE
