@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from ..ir import Effect, Instruction, Region, Value
+from ..ops.literal import number_of
 from ..ops.memory import (
     ElementPointer,
     pointee_at,
@@ -131,11 +132,6 @@ def is_kept(pointer: Value, user: Instruction) -> bool:
     return user.operands.count(pointer) > used.count(pointer)
 
 
-def _constant(value: Value) -> int | None:
-    splat = getattr(value.op, "splat_value", None)
-    return None if splat is None else splat()
-
-
 def _path(steps: Sequence[Value]) -> tuple[Step, ...]:
     """Where `elementPointer` and `offset` lead, one after the other."""
     path: list[Step] = [0]
@@ -149,7 +145,7 @@ def _path(steps: Sequence[Value]) -> tuple[Step, ...]:
             path.extend(op.keys)
             row = _row(operands[0].type, op.keys) if op.keys else row
             continue
-        count = _constant(operands[1])
+        count: int | None = number_of(operands[1])
         following = last + count if isinstance(last, int) and count is not None else None
         if len(path) > 1 and count != 0 and (following is None or not 0 <= following < row):
             return (None,)

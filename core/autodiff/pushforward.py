@@ -21,7 +21,7 @@ from ..ir.nested import Nested, run_nested
 from ..ir.surgery import clone_instructions
 from ..location import located
 from ..ops.aggregate import Aggregate, Apply, Extract
-from ..ops.flows import Flow, Role, Structured, flows_of, operands_of
+from ..ops.flows import Flow, flows_of, operands_of, with_roles
 from ..ops.literal import constant
 from ..ops.nest import Yield
 from ..ops.terminators import Return
@@ -179,8 +179,6 @@ class Body:
 
     def structured(self, instruction: Instruction, b: Builder) -> Nested:
         """A choice or a loop: beside each flow one for the tangent of each leaf that moves."""
-        op = instruction.op
-        assert isinstance(op, Structured)
         flows = list(self.widened(instruction))
         operands = [
             self.copy_or_tangent(b, operand, leaf)
@@ -193,7 +191,7 @@ class Body:
             for flow, leaf in flows:
                 for number, position in flow.arguments:
                     if number == body:
-                        self.argument(instruction, flow, leaf, source.arguments[position], inner)
+                        self.argument(leaf, source.arguments[position], inner)
             yield self.block(source, inner)
             yielded = [
                 self.copy_or_tangent(inner, source.terminator.operands[position], leaf)
@@ -205,7 +203,7 @@ class Body:
             regions.append(Region([inner.block]))
         b.location = instruction.location
         roles = [(flow.role, _leaf_type(flow.type, leaf)) for flow, leaf in flows]
-        made = iter(b.emit_many(op.with_roles(roles), operands, regions))
+        made = iter(b.emit_many(with_roles(instruction, roles), operands, regions))
         for flow, leaf in flows:
             if flow.result is not None:
                 self.result(instruction.results[flow.result], leaf, next(made))
@@ -227,18 +225,13 @@ class Body:
         tangent = self.tangents[value][leaf]
         return tangent or constant(b, leaves_of(value.type)[leaf].type, 0)
 
-    def argument(
-        self, instruction: Instruction, flow: Flow, leaf: int | None, old: Value, inner: Builder
-    ) -> None:
-        """What a body takes for a flow; the tangents of inputs are visible from inside."""
+    def argument(self, leaf: int | None, old: Value, inner: Builder) -> None:
+        """What a body takes for a flow."""
         if leaf is not None:
             self.tangents[old][leaf] = inner.argument(leaves_of(old.type)[leaf].type)
             return
         self.values[old] = inner.argument(old.type, old.name)
         self.tangents[old] = [None] * len(leaves_of(old.type))
-        if flow.role is Role.INPUT:
-            (given,) = operands_of(instruction, flow)
-            self.tangents[old] = self.tangents[given]
 
     def result(self, old: Value, leaf: int | None, made: Value) -> None:
         if leaf is not None:

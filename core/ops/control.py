@@ -25,9 +25,9 @@
         yield %next: f32, %element: f32
     }
 
-A body sees the values around it.  It can also be given them: the last `inputs` operands become the last
-arguments of every body, unchanged in every iteration.  With all of them given, the bodies are *closed*, and
-nothing outside is used; that is the form which code is generated from (`core.passes.isolate`).
+Up to stage optimizable a body sees the values around it.  From stage optimized on it is *closed*, and given them: the
+last `inputs` operands become the last arguments of every body, unchanged in every iteration.  That is the form which
+code is generated from (`core.passes.isolate`).
 """
 
 from __future__ import annotations

@@ -323,6 +323,11 @@ def keep_flows(instruction: Instruction, kept: Sequence[Flow]) -> bool:
     return True
 
 
+def with_roles(instruction: Instruction, roles: Sequence[tuple[Role, Type]]) -> Structured:
+    """The op with flows of these roles and types."""
+    return _structured(instruction).with_roles(roles)
+
+
 def add_flows(instruction: Instruction, role: Role, values: Sequence[Value]) -> list[Flow]:
     """Give a structured instruction flows that begin as `values`, behind those of this role or before later ones.
 

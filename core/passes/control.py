@@ -154,20 +154,13 @@ class _Laws:
     def _branches(self, b: Builder, instruction: Instruction) -> dict[int, Value]:
         """What is chosen between the same value, or literal, in all bodies, or says which body it was."""
         known: dict[int, Value] = {}
-        given = {
-            argument: instruction.operands[flow.operands[0]]
-            for flow in flows_in(instruction, Role.INPUT)
-            for argument in arguments_of_bodies(instruction, flow)
-        }
         for flow in flows_in(instruction, Role.CHOSEN):
             assert flow.result is not None
             k, condition = flow.result, instruction.operands[0]
-            one, other = (
-                given.get(x) or x for x in map(self.now, yields_of_bodies(instruction, flow))
-            )
+            one, other = map(self.now, yields_of_bodies(instruction, flow))
             first, second = one.op, other.op
             if one is other:
-                known[k] = self.now(one)
+                known[k] = one
             elif first is not None and first.is_constant and first == second:
                 known[k] = b.emit(first)
             elif one.type == condition.type:

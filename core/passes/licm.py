@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis, Effects
-from ..ir import Block, Effect, Function, Instruction, Region, Value
-from ..ir.surgery import replace_uses, walk_blocks
+from ..ir import Block, Effect, Function, Instruction, Value
+from ..ir.surgery import walk_blocks
 from ..ops.flows import (
     Role,
-    arguments_of_bodies,
     certain_bodies,
     flows_in,
-    operands_of,
     trips_of,
 )
 from .base import FunctionPass
@@ -77,13 +75,11 @@ class _Motion:
         result: list[Instruction] = []
         for instruction in block.instructions:
             if instruction.op.is_loop:
-                given, certain = dict(_inputs(instruction)), certain_bodies(instruction)
+                certain = certain_bodies(instruction)
                 for number, region in enumerate(instruction.regions):
                     # the condition of a `while` always runs
                     is_certain = number in certain or bool(trips_of(instruction))
-                    found = self.take_out(region.entry, given, is_certain=is_certain)
-                    # outside, what was given to the body is known by its own name
-                    replace_uses(Region([Block([], found)]), given)
+                    found = self.take_out(region.entry, is_certain=is_certain)
                     self.moved = self.moved or bool(found)
                     result += found
             if instruction.regions:
@@ -91,11 +87,9 @@ class _Motion:
             result.append(instruction)
         block.instructions[:] = result
 
-    def take_out(
-        self, body: Block, given: dict[Value, Value], *, is_certain: bool
-    ) -> list[Instruction]:
+    def take_out(self, body: Block, *, is_certain: bool) -> list[Instruction]:
         """Take out of `body` what depends on nothing that is made in it; `is_certain` if it runs at all."""
-        made = {argument for argument in body.arguments if argument not in given}
+        made = set(body.arguments)
         found: dict[Instruction, None] = {}
         for instruction in body.instructions:
             may_move = self.may_move(instruction) and (
@@ -144,13 +138,6 @@ class _Motion:
         trips = trips_of(instruction)
         rounds = math.inf if trips is None else trips and trips * rounds
         return _Inside(may_move, rounds, frozenset(used))
-
-
-def _inputs(loop: Instruction) -> Iterator[tuple[Value, Value]]:
-    """The arguments of bodies that are the same in every iteration, with what they are."""
-    for flow in flows_in(loop, Role.INPUT):
-        (given,) = operands_of(loop, flow)
-        yield from ((argument, given) for argument in arguments_of_bodies(loop, flow))
 
 
 def _is_constant(instruction: Instruction) -> bool:

@@ -9,10 +9,9 @@ from ..ir.surgery import replace_uses, walk_blocks
 from ..ops import (
     Aggregate,
     Extract,
-    Structured,
     arguments_of,
 )
-from ..ops.flows import flows_of
+from ..ops.flows import flows_of, with_roles
 from ..ops.terminators import case_of, pass_arguments
 from ..types import StructType, TupleType, Type, elements_of
 
@@ -53,16 +52,12 @@ def split_arguments(block: Block, replaced: dict[Value, Value]) -> None:
 
 
 def _is_split(instruction: Instruction) -> bool:
-    if not isinstance(instruction.op, Structured):
-        return False
     values = (*instruction.results, *instruction.operands)
-    return any(_parts(x.type) is not None for x in values)
+    return instruction.op.is_structured and any(_parts(x.type) is not None for x in values)
 
 
 def _split(b: Builder, old: Instruction, replaced: dict[Value, Value]) -> None:
     """Append a structured instruction with leaves for all it passes on, and what stands for its results."""
-    op = old.op
-    assert isinstance(op, Structured)
     flows = flows_of(old)
     roles = [(flow.role, leaf) for flow in flows for _, leaf in leaves_of(flow.type)]
     operands = [leaf for x in old.operands for leaf in taken_apart(b, x)]
@@ -72,7 +67,7 @@ def _split(b: Builder, old: Instruction, replaced: dict[Value, Value]) -> None:
         inside = Builder(region.entry, terminator.location)
         yields = [leaf for x in terminator.operands for leaf in taken_apart(inside, x)]
         inside.emit_many(terminator.op, yields)
-    results = iter(b.emit_many(op.with_roles(roles), operands, old.regions))
+    results = iter(b.emit_many(with_roles(old, roles), operands, old.regions))
     for result in old.results:
         if _parts(result.type) is None:
             replaced[result] = leaf = next(results)

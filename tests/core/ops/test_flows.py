@@ -28,6 +28,7 @@ from nnkit.core.types import F32, I64, TensorType, TupleType, scalar
 from nnkit.core.verify import verify
 
 TEXT = """module "flows"
+stage optimized
 
 func @f: (bool, i64, f32, <3 x f32>) -> f32 {
 'entry(%c: bool, %n: i64, %x: f32, %v: <3 x f32>):
@@ -36,7 +37,7 @@ func @f: (bool, i64, f32, <3 x f32>) -> f32 {
         yield %t: f32, %u: <3 x f32>
     } else {
     'else(%e: f32, %w: <3 x f32>):
-        yield %x: f32, %v: <3 x f32>
+        yield %e: f32, %w: <3 x f32>
     }
     %i, %s = while carrying %n: i64, %a: f32 given %b: <3 x f32> {
     'condition(%j: i64, %p: f32, %q: <3 x f32>):
