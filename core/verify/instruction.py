@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
 
 from ..errors import NNKitError
 from ..ir import Instruction, Module, Op, Region
@@ -16,31 +15,16 @@ from ..text.template import Operand, Optional, Piece, template_of
 from ..types import BOOL, PointerType, TensorType, Type, written
 
 
-class Traits(NamedTuple):
-    """What the rules ask of a class of ops; found once per class."""
-
-    operands: tuple[int, float]
-    """How many operands the text form has, at least and at most."""
-    is_tensors: bool
-    bodies: int
-
-
-@cache
-def traits_of(op: type[Op]) -> Traits:
-    """The traits of a class of ops."""
-    return Traits(operand_count(op), not op.takes_any, len(op.bodies))
-
-
 def instruction_violations(instruction: Instruction, module: Module) -> Iterator[str]:
     """What is wrong with `instruction`, the definitions of operands and what its bodies do aside."""
-    op, traits = instruction.op, traits_of(type(instruction.op))
-    wrong_operands = list(_operand_violations(instruction, traits))
+    op = instruction.op
+    wrong_operands = list(_operand_violations(instruction))
     yield from wrong_operands
     regions = instruction.regions
-    if len(regions) != traits.bodies or (regions and any(len(r.blocks) != 1 for r in regions)):
-        yield f"{op.name} has {_counted(traits.bodies)}, not {_blocks_of(regions)}"
+    if len(regions) != len(op.bodies) or (regions and any(len(r.blocks) != 1 for r in regions)):
+        yield f"{op.name} has {_counted(len(op.bodies))}, not {_blocks_of(regions)}"
     if not wrong_operands:
-        yield from _type_violations(instruction, traits)
+        yield from _type_violations(instruction)
     yield from _own_violations(op, module)
 
 
@@ -92,17 +76,18 @@ def _named(name: str, type: Type | None, module: Module, verb: str) -> Iterator[
         yield f"{verb} {written('@', name)} as {type}; it is {found}"
 
 
-def _operand_violations(instruction: Instruction, traits: Traits) -> Iterator[str]:
-    op, given, (least, most) = instruction.op, len(instruction.operands), traits.operands
+def _operand_violations(instruction: Instruction) -> Iterator[str]:
+    op, given = instruction.op, len(instruction.operands)
+    least, most = operand_count(type(op))
     if given < least or given > most:
         yield f"{op.name} takes {_range(least, most)}, not {given}"
-    if traits.is_tensors:
+    if not op.takes_any:
         for operand in instruction.operands:
             if not isinstance(operand.type, TensorType):
                 yield f"{op.name} takes tensors, not a {operand.type}"
 
 
-def _type_violations(instruction: Instruction, traits: Traits) -> Iterator[str]:
+def _type_violations(instruction: Instruction) -> Iterator[str]:
     op = instruction.op
     operands = tuple([operand.type for operand in instruction.operands])
     try:
@@ -115,7 +100,7 @@ def _type_violations(instruction: Instruction, traits: Traits) -> Iterator[str]:
     if types != given:
         yield f"the results are ({listed(given)}); by its rule they are ({listed(types)})"
     for number, region in enumerate(instruction.regions if op.is_structured else ()):
-        if number < traits.bodies:
+        if number < len(op.bodies):
             yield from _body_violations(instruction, number, region)
 
 
@@ -136,6 +121,7 @@ def _body_violations(instruction: Instruction, number: int, region: Region) -> I
             yield f"{word} yields ({listed(given)}); it should yield ({listed(wanted)})"
 
 
+@cache
 def operand_count(op: type[Op]) -> tuple[int, float]:
     """How many operands the text form of `op` has, at least and at most."""
     pending: list[tuple[Piece, bool]] = [(piece, True) for piece in template_of(op)]
@@ -163,6 +149,6 @@ def _range(least: int, most: float) -> str:
     return f"{least or 'no'} operand{'s' * (least != 1)}"
 
 
-def listed(types: tuple[Type, ...]) -> str:
+def listed(types: Sequence[Type]) -> str:
     """The types, separated by commas."""
     return ", ".join(map(str, types))

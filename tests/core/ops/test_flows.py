@@ -177,8 +177,8 @@ def test_flows_are_added_behind_those_of_their_role() -> None:
         before = len(flows_of(instruction))
         (flow,) = add_flows(instruction, role, [value])
         assert len(flows_of(instruction)) == before + 1 and flow.type == value.type
-        for body in range(len(instruction.regions)):
-            add_yields(instruction, body, [flow], [value])
+        for body, region in enumerate(instruction.regions):
+            add_yields(instruction, body, [flow], region.entry.arguments[-1:])
         assert flow.result is not None and instruction.results[flow.result].index == flow.result
     verify(module)
 
