@@ -97,12 +97,8 @@ class Lines:
     def _head(self, instruction: Instruction) -> str:
         """`%a, %b = opcode …`."""
         results = instruction.results
-        op = type(instruction.op)
-        if op in PRINTED:
-            labels = [self.labels.get(block) or _QUESTION for block in instruction.successors]
-            text = PRINTED[op](instruction, self.typed, labels)
-        else:
-            text = _FORMS.get(op, Lines._by_template)(self, instruction)
+        form = _FORMS.get(type(instruction.op))
+        text = self._by_template(instruction) if form is None else form(self, instruction)
         if instruction.placement != NOT_PLACED:
             text = f"{text} {instruction.placement}"
         return f"{', '.join(map(self.bare, results))} = {text}" if results else text
@@ -203,6 +199,11 @@ def _element_pointer(lines: Lines, at: Instruction[ElementPointer]) -> str:
     return f"elementPointer {pointer} at {', '.join(shown)}"
 
 
+def _control(lines: Lines, at: Instruction) -> str:
+    labels = [lines.labels.get(block) or _QUESTION for block in at.successors]
+    return PRINTED[type(at.op)](at, lines.typed, labels)
+
+
 _FORMS: Mapping[type[Op], Callable[[Lines, Instruction[Any]], str]] = {
     Literal: _literal,
     Reference: _reference,
@@ -213,8 +214,9 @@ _FORMS: Mapping[type[Op], Callable[[Lines, Instruction[Any]], str]] = {
     Apply: _apply,
     ApplyValue: _apply_value,
     ElementPointer: _element_pointer,
+    **dict.fromkeys(PRINTED, _control),
 }
-"""The ops that are not written by their templates, control flow aside."""
+"""The ops that are not written by their templates."""
 
 
 def _add(parts: list[str], text: str) -> None:

@@ -203,7 +203,7 @@ def _texts(literal: Literal) -> list[str]:
         return ["true" if element else "false" for element in elements]
     numbers: list[Any] = elements.tolist() if dtype.is_integer or dtype.bits == 64 else [*elements]
     texts = list(map(str, numbers))
-    if dtype.is_float:
+    if "nan" in texts:
         bits = np.frombuffer(literal.data, f"u{dtype.bytes}")
         odd = np.isnan(elements) & (bits != dtype.store(np.array(np.nan)).view(bits.dtype))
         for k in np.flatnonzero(odd).tolist():
