@@ -21,7 +21,7 @@ from ..ir.nested import Nested, run_nested
 from ..ir.surgery import clone_instructions
 from ..location import located
 from ..ops.aggregate import Aggregate, Apply, Extract
-from ..ops.flows import Flow, flows_of, operands_of, with_roles
+from ..ops.flows import Flow, flows_of, operands_of, structured
 from ..ops.literal import constant
 from ..ops.nest import Yield
 from ..ops.terminators import Return
@@ -203,7 +203,7 @@ class Body:
             regions.append(Region([inner.block]))
         b.location = instruction.location
         roles = [(flow.role, _leaf_type(flow.type, leaf)) for flow, leaf in flows]
-        made = iter(b.emit_many(with_roles(instruction, roles), operands, regions))
+        made = iter(b.emit_many(structured(instruction).with_roles(roles), operands, regions))
         for flow, leaf in flows:
             if flow.result is not None:
                 self.result(instruction.results[flow.result], leaf, next(made))

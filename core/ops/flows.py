@@ -169,10 +169,11 @@ def flows_of(instruction: Instruction) -> tuple[Flow, ...]:
     """The flows of an instruction; those that are not structured have none."""
     if not instruction.op.is_structured:
         return ()
-    return _structured(instruction).flows([operand.type for operand in instruction.operands])
+    return structured(instruction).flows([operand.type for operand in instruction.operands])
 
 
-def _structured(instruction: Instruction) -> Structured:
+def structured(instruction: Instruction) -> Structured:
+    """The op of a structured instruction."""
     assert isinstance(instruction.op, Structured)
     return instruction.op
 
@@ -212,58 +213,34 @@ def targets_of(instruction: Instruction, flow: Flow) -> list[Value]:
 
 def possible_paths(instruction: Instruction, number: Callable[[Value], Constant]) -> Sequence[Path]:
     """The paths that may be taken, given what `number` says of the values that decide."""
-    op = _structured(instruction)
+    op = structured(instruction)
     return tuple(op.possible_paths(*map(number, op.deciders(instruction))))
-
-
-def deciders_of(instruction: Instruction) -> tuple[Value, ...]:
-    """The values that decide where control goes."""
-    return _structured(instruction).deciders(instruction)
-
-
-def certain_paths(instruction: Instruction) -> tuple[Path, ...]:
-    """The paths that are taken whatever the deciders are."""
-    return _structured(instruction).certain
 
 
 def certain_bodies(instruction: Instruction) -> list[int]:
     """The bodies that are run at least once: the condition of a `while`."""
-    return [body for _, body in certain_paths(instruction) if body is not None]
+    return [body for _, body in structured(instruction).certain if body is not None]
 
 
 def trips_of(instruction: Instruction) -> int | None:
     """How often the bodies are run at most; None if that is not known."""
     if not instruction.op.is_structured:
         return None
-    op = _structured(instruction)
+    op = structured(instruction)
     return op.trips(*map(number_of, op.deciders(instruction)))
 
 
 def never_ends(instruction: Instruction) -> bool:
     """Whether it is a loop whose condition is true for ever."""
-    op = instruction.op
-    return not op.ends and all(number_of(x) is True for x in deciders_of(instruction))
+    return not instruction.op.ends and all(
+        number_of(x) is True for x in structured(instruction).deciders(instruction)
+    )
 
 
 def is_condition(instruction: Instruction, body: int) -> bool:
     """Whether a body of a structured instruction only decides where control goes: that of a `while`."""
     op = instruction.op
     return isinstance(op, Structured) and body not in op.layouts[op.updated].yields
-
-
-def types_taken(instruction: Instruction, body: int) -> tuple[Type, ...]:
-    """The types of the arguments that a body should take."""
-    return _structured(instruction).body_arguments(body, [x.type for x in instruction.operands])
-
-
-def types_yielded(instruction: Instruction, body: int) -> tuple[Type, ...]:
-    """The types of what a body should yield."""
-    return _structured(instruction).body_yields(body, [x.type for x in instruction.operands])
-
-
-def updated_role(instruction: Instruction) -> Role:
-    """The role of the values that bodies may replace."""
-    return _structured(instruction).updated
 
 
 def passed_along(instruction: Instruction, path: Path) -> list[tuple[Value, Value]]:
@@ -308,7 +285,7 @@ def keep_flows(instruction: Instruction, kept: Sequence[Flow]) -> bool:
     """
     if len(kept) == len(flows_of(instruction)):
         return False
-    instruction.op = _structured(instruction).with_roles([(flow.role, flow.type) for flow in kept])
+    instruction.op = structured(instruction).with_roles([(flow.role, flow.type) for flow in kept])
     instruction.operands = tuple(x for flow in kept for x in operands_of(instruction, flow))
     for number, region in enumerate(instruction.regions):
         block = region.entry
@@ -323,17 +300,12 @@ def keep_flows(instruction: Instruction, kept: Sequence[Flow]) -> bool:
     return True
 
 
-def with_roles(instruction: Instruction, roles: Sequence[tuple[Role, Type]]) -> Structured:
-    """The op with flows of these roles and types."""
-    return _structured(instruction).with_roles(roles)
-
-
 def add_flows(instruction: Instruction, role: Role, values: Sequence[Value]) -> list[Flow]:
     """Give a structured instruction flows that begin as `values`, behind those of this role or before later ones.
 
     They have arguments and results, of their own names; what the bodies yield for them is left to `add_yields`.
     """
-    op = _structured(instruction)
+    op = structured(instruction)
     flows = flows_of(instruction)
     first = sum(flow.role.value <= role.value for flow in flows)
     roles = [(flow.role, flow.type) for flow in flows]

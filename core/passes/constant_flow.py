@@ -27,11 +27,10 @@ from ..ops import EnumCase
 from ..ops.flows import (
     Role,
     arguments_of_bodies,
-    certain_paths,
-    deciders_of,
     flows_in,
     passed_along,
     possible_paths,
+    structured,
 )
 from ..ops.literal import number_in
 from ..ops.terminators import decider_of, successor_taken, values_passed
@@ -196,10 +195,9 @@ class ConstantFlow:
 
     def enter(self, instruction: Instruction) -> None:
         """A structured instruction: the bodies that its deciders allow, and what becomes what on the way."""
-        are_known = all(decider in self.known for decider in deciders_of(instruction))
-        for path in (
-            possible_paths(instruction, self.number) if are_known else certain_paths(instruction)
-        ):
+        op = structured(instruction)
+        are_known = all(decider in self.known for decider in op.deciders(instruction))
+        for path in possible_paths(instruction, self.number) if are_known else op.certain:
             if not self.opens(instruction, path):
                 continue
             for source, target in passed_along(instruction, path):

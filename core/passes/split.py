@@ -11,7 +11,7 @@ from ..ops import (
     Extract,
     arguments_of,
 )
-from ..ops.flows import flows_of, with_roles
+from ..ops.flows import flows_of, structured
 from ..ops.terminators import case_of, pass_arguments
 from ..types import StructType, TupleType, Type, elements_of
 
@@ -67,7 +67,7 @@ def _split(b: Builder, old: Instruction, replaced: dict[Value, Value]) -> None:
         inside = Builder(region.entry, terminator.location)
         yields = [leaf for x in terminator.operands for leaf in taken_apart(inside, x)]
         inside.emit_many(terminator.op, yields)
-    results = iter(b.emit_many(with_roles(old, roles), operands, old.regions))
+    results = iter(b.emit_many(structured(old).with_roles(roles), operands, old.regions))
     for result in old.results:
         if _parts(result.type) is None:
             replaced[result] = leaf = next(results)

@@ -9,11 +9,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 
-from ..ir import Block, Builder, Function, Instruction, Module, Op, Region, Value
+from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
 from ..ops import (
     Apply,
     ApplyValue,
@@ -27,12 +27,9 @@ from ..ops import (
     Literal,
     Pointwise,
     ReduceBy,
-    ReduceInOrder,
     ReduceWindowBy,
-    ReduceWindowInOrder,
     Reverse,
     ScanBy,
-    ScanInOrder,
     Select,
     Slice,
     Transpose,
@@ -47,12 +44,19 @@ from ..types import BOOL, I64, FunctionType, TensorType, scalar
 
 def unfold(module: Module, b: Builder, instruction: Instruction) -> Value | None:
     """The value of a fold by a function, by a loop; None for any other instruction."""
-    write = _LOOPS.get(type(instruction.op))
-    if write is None:
+    if not isinstance(instruction.op, Folding):
         return None
-    op: Folding = cast("Folding", instruction.op)
-    x, init, function = op.parts(instruction.operands)
-    return write(b, op, _step_of(module, op, function), x, init)
+    x, init, function = instruction.op.parts(instruction.operands)
+    step = _step_of(module, instruction.op, function)
+    match instruction.op:
+        case ReduceBy() as op:
+            return _reduce(b, op, step, x, init)
+        case ScanBy() as op:
+            return _scan(b, op, step, x, init)
+        case ReduceWindowBy() as op:
+            return _reduce_window(b, op, step, x, *init)
+        case _:
+            return None
 
 
 def _reduce(b: Builder, op: ReduceBy, step: _Step, x: Value, init: Sequence[Value]) -> Value:
@@ -93,11 +97,8 @@ def _scan(b: Builder, op: ScanBy, step: _Step, x: Value, init: Sequence[Value]) 
     return _permuted(b, scanned, tuple(order.index(axis) for axis in range(len(order))))
 
 
-def _reduce_window(
-    b: Builder, op: ReduceWindowBy, step: _Step, x: Value, inits: Sequence[Value]
-) -> Value:
+def _reduce_window(b: Builder, op: ReduceWindowBy, step: _Step, x: Value, init: Value) -> Value:
     """One iteration for each element of a window, at all places of the window at once."""
-    (init,) = inits
     panes, rank = op.panes(x.tensor), x.tensor.rank
     places = tuple(pane.places for pane in panes)
     start = _repeated(b, init, places)
@@ -255,13 +256,3 @@ def _repeated(b: Builder, x: Value, shape: tuple[int, ...]) -> Value:
 
 def _permuted(b: Builder, x: Value, order: tuple[int, ...]) -> Value:
     return x if order == tuple(range(len(order))) else b.emit(Transpose(order), x)
-
-
-_LOOPS: Mapping[type[Op], Callable[[Builder, Any, _Step, Value, Sequence[Value]], Value]] = {
-    ReduceBy: _reduce,
-    ReduceInOrder: _reduce,
-    ScanBy: _scan,
-    ScanInOrder: _scan,
-    ReduceWindowBy: _reduce_window,
-    ReduceWindowInOrder: _reduce_window,
-}

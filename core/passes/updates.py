@@ -72,12 +72,13 @@ def _look_through(block: Block, replaced: dict[Value, Value]) -> bool:
                 if part is not None:
                     instruction.op = Extract(op.keys[1:])
                 instruction.operands = (chain.base if part is None else part,)
-        elif (key := _key_of_update(instruction)) is not None:
+        elif _is_update(instruction):
+            assert isinstance(op, Insert)
             element, x = (resolve(replaced, operand) for operand in instruction.operands)
             chain = chains.get(x)
             if chain is None or chain.last is not x:
                 chain = _Chain(x, x)
-            chain.parts[key] = element
+            chain.parts[op.keys[0]] = element
             chain.last = instruction.result
             chains[instruction.result] = chain
         kept.append(instruction)
@@ -114,10 +115,9 @@ def _put_together(b: Builder, last: Instruction, left_out: Mapping[Value, Instru
     update: Instruction | None = last
     base = last.result
     while update is not None:
+        assert isinstance(update.op, Insert)
         element, base = update.operands
-        key = _key_of_update(update)
-        assert key is not None
-        parts.setdefault(key, element)
+        parts.setdefault(update.op.keys[0], element)
         update = left_out.get(base)
     type = base.type
     assert isinstance(type, TupleType | StructType | ArrayType)
@@ -129,16 +129,11 @@ def _put_together(b: Builder, last: Instruction, left_out: Mapping[Value, Instru
 
 
 def _is_update(instruction: Instruction) -> bool:
-    return _key_of_update(instruction) is not None
-
-
-def _key_of_update(instruction: Instruction) -> Key | None:
-    """Which element of a tuple, struct or array it sets, if it does."""
+    """Whether it sets one element of a tuple, struct or array."""
     op = instruction.op
     if not isinstance(op, Insert) or len(op.keys) != 1:
-        return None
-    is_aggregate = isinstance(instruction.result.type, TupleType | StructType | ArrayType)
-    return op.keys[0] if is_aggregate else None
+        return False
+    return isinstance(instruction.result.type, TupleType | StructType | ArrayType)
 
 
 def _continues(instruction: Instruction, x: Value) -> bool:

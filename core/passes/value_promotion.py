@@ -31,7 +31,7 @@ from ..ir import Block, Builder, Effect, Function, Instruction, MemoryUse, Regio
 from ..ir.nested import Nested, run_nested
 from ..ir.surgery import replace_uses, resolve, walk
 from ..ops import Undefined
-from ..ops.flows import add_flows, add_yields, is_condition, updated_role
+from ..ops.flows import add_flows, add_yields, is_condition, structured
 from ..ops.memory import pointee_of
 from .base import FunctionPass
 
@@ -159,7 +159,7 @@ class _Promotion:
         """Give the instruction the cells that it stores to: as operands of a loop, and as results."""
         cells = list(self.stored[instruction])
         before = [self.current[cell] for cell in cells]
-        flows = add_flows(instruction, updated_role(instruction), before)
+        flows = add_flows(instruction, structured(instruction).updated, before)
         for number, region in enumerate(instruction.regions):
             self.current.update(zip(cells, before, strict=True))
             for cell, flow in zip(cells, flows, strict=True):

@@ -10,7 +10,7 @@ from ..errors import NNKitError
 from ..ir import Instruction, Module, Op, Region
 from ..ops import Literal
 from ..ops.bytes import AddressOf
-from ..ops.flows import types_taken, types_yielded
+from ..ops.flows import Structured, structured
 from ..text.template import Operand, Optional, Piece, template_of
 from ..types import BOOL, PointerType, TensorType, Type, written
 
@@ -101,22 +101,24 @@ def _type_violations(instruction: Instruction) -> Iterator[str]:
         yield f"the results are ({listed(given)}); by its rule they are ({listed(types)})"
     for number, region in enumerate(instruction.regions if op.is_structured else ()):
         if number < len(op.bodies):
-            yield from _body_violations(instruction, number, region)
+            yield from _body_violations(structured(instruction), number, region, operands)
 
 
-def _body_violations(instruction: Instruction, number: int, region: Region) -> Iterator[str]:
+def _body_violations(
+    op: Structured, number: int, region: Region, operands: tuple[Type, ...]
+) -> Iterator[str]:
     """What a body of a structured op takes and yields; how many blocks it has, and how it ends, is said elsewhere."""
     if len(region.blocks) != 1:
         return
-    block, word = region.entry, f"body {number + 1} of {instruction.op.name}"
+    block, word = region.entry, f"body {number + 1} of {op.name}"
     taken = tuple(argument.type for argument in block.arguments)
-    expected = types_taken(instruction, number)
+    expected = op.body_arguments(number, operands)
     if taken != expected:
         yield f"{word} takes ({listed(taken)}); it should take ({listed(expected)})"
     last = block.instructions[-1] if block.instructions else None
     if last is not None and last.op.is_terminator and not last.successors:
         given = tuple(operand.type for operand in last.operands)
-        wanted = types_yielded(instruction, number)
+        wanted = op.body_yields(number, operands)
         if given != wanted:
             yield f"{word} yields ({listed(given)}); it should yield ({listed(wanted)})"
 

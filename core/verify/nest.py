@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from ..ir import Block, Instruction, Op, Place
+from ..ir import Block, Instruction, Place
 from ..ops import Literal, Nest, Pointwise, Yield
 from ..ops.combinator import Combinator
 from ..ops.nest import Affine, Index
@@ -87,9 +86,21 @@ def _check_index(instruction: Instruction, index: Index, before: int) -> Iterato
 def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool) -> Iterator[str]:
     """Rules 29 to 31; there are so many `outputs` of the function, or of the body that this stands in."""
     placement = instruction.placement
-    decided = _DECIDED.get(type(instruction.op))
-    if decided is not None:
-        yield from decided(instruction)
+    match instruction.op:
+        case Loops() as op:
+            yield from _loop_violations(op, len(placement.scratch))
+        case Gemm() as op:
+            if any(x.type != _in_blas(x.type) for x in instruction.operands):
+                yield "the BLAS multiplies f32 and f64 only"
+            if op.chunk < 0 or len(placement.scratch) != (op.chunk > 0):
+                yield f"{len(placement.scratch)} scratch buffers for chunks of {op.chunk}"
+        case ScheduledScan() as op:
+            dtype = instruction.result.tensor.dtype
+            is_sum = op.combinator is Combinator.ADD and dtype.is_float
+            if op.block < 0 or (op.block and not is_sum):
+                yield f"a running {op.combinator} of {dtype} has no blocks of {op.block}"
+        case _:
+            pass
     wanted = len(instruction.results) if makes_buffers(instruction) else 0
     if len(placement.results) != wanted:
         yield f"{len(placement.results)} places for {wanted} results"
@@ -101,23 +112,7 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
             yield f"{place} is no place for a buffer"
 
 
-def _product_violations(instruction: Instruction[Gemm]) -> Iterator[str]:
-    scratch, chunk = len(instruction.placement.scratch), instruction.op.chunk
-    if any(x.type != _in_blas(x.type) for x in instruction.operands):
-        yield "the BLAS multiplies f32 and f64 only"
-    if chunk < 0 or scratch != (chunk > 0):
-        yield f"{scratch} scratch buffers for chunks of {chunk}"
-
-
-def _scan_violations(instruction: Instruction[ScheduledScan]) -> Iterator[str]:
-    op, dtype = instruction.op, instruction.result.tensor.dtype
-    is_sum = op.combinator is Combinator.ADD and dtype.is_float
-    if op.block < 0 or (op.block and not is_sum):
-        yield f"a running {op.combinator} of {dtype} has no blocks of {op.block}"
-
-
-def _loop_violations(instruction: Instruction[Loops]) -> Iterator[str]:
-    op, scratch = instruction.op, len(instruction.placement.scratch)
+def _loop_violations(op: Loops, scratch: int) -> Iterator[str]:
     axes = range(len(op.extents))
     blocks = op.blocks or (0,) * len(op.order)
     once = [axis for axis, block in zip(op.order, blocks, strict=False) if not block]
@@ -135,14 +130,6 @@ def _loop_violations(instruction: Instruction[Loops]) -> Iterator[str]:
         yield f"the vector axis {op.vector} is not one of {len(axes)} axes"
     if op.lanes < 1 or op.accumulators < 1 or (op.vector == -1 and op.lanes != 1):
         yield f"a vector of {op.lanes} lanes with {op.accumulators} accumulators does not exist"
-
-
-_DECIDED: Mapping[type[Op], Callable[[Instruction[Any]], Iterator[str]]] = {
-    Loops: _loop_violations,
-    Gemm: _product_violations,
-    ScheduledScan: _scan_violations,
-}
-"""What is wrong with the decisions that ops of stage schedule hold."""
 
 
 def _is_block(op: Loops, number: int) -> bool:

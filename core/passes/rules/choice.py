@@ -20,21 +20,13 @@ from ..rewrite import Laws
 from .patterns import as_type, filled, inputs, made_by, number
 
 
-def simplify_reflexive(b: Builder, instruction: Instruction) -> Value | None:
-    # x = x, x ≤ x and x ≥ x are true
-    return _compare_to_itself(b, instruction, is_true=True)
-
-
-def simplify_irreflexive(b: Builder, instruction: Instruction) -> Value | None:
-    # x ≠ x, x < x and x > x are false
-    return _compare_to_itself(b, instruction, is_true=False)
-
-
-def _compare_to_itself(b: Builder, instruction: Instruction, *, is_true: bool) -> Value | None:
+def simplify_comparison(b: Builder, instruction: Instruction) -> Value | None:
     x, y = instruction.operands
-    # not of floats, where x may be NaN
-    is_known = x is y and not x.tensor.dtype.is_float
-    return filled(b, instruction.result.tensor, is_true) if is_known else None
+    # x = x, x ≤ x and x ≥ x are true, the others false; not of floats, where x may be NaN
+    if x is not y or x.tensor.dtype.is_float:
+        return None
+    is_true = isinstance(instruction.op, Equal | LessThanOrEqual | GreaterThanOrEqual)
+    return filled(b, instruction.result.tensor, is_true)
 
 
 def simplify_equal(b: Builder, instruction: Instruction) -> Value | None:
@@ -140,12 +132,12 @@ _OPPOSITES: dict[type[Comparison], Comparison] = {
 }
 
 CHOICE: Laws = {
-    LessThan: (simplify_irreflexive,),
-    LessThanOrEqual: (simplify_reflexive,),
-    GreaterThan: (simplify_irreflexive,),
-    GreaterThanOrEqual: (simplify_reflexive,),
-    Equal: (simplify_reflexive, simplify_equal),
-    NotEqual: (simplify_irreflexive, simplify_not_equal),
+    LessThan: (simplify_comparison,),
+    LessThanOrEqual: (simplify_comparison,),
+    GreaterThan: (simplify_comparison,),
+    GreaterThanOrEqual: (simplify_comparison,),
+    Equal: (simplify_comparison, simplify_equal),
+    NotEqual: (simplify_comparison, simplify_not_equal),
     And: (simplify_and,),
     Or: (simplify_or,),
     Not: (simplify_not,),
