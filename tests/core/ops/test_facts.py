@@ -10,7 +10,8 @@
 7. Constants have no operands.
 8. What is read and written through pointers is what lies there before or after, and nothing beside it changes.  A step
    leads into the same memory.  Only what takes room on the stack is gone when the function returns.
-9. Bodies belong to structured ops, which say what flows, and to nests.
+9. Derivatives come from the operands that move, and from no others.
+10. Bodies belong to structured ops, which say what flows, and to nests.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from nnkit.core.autodiff.rules import vjp_of
 from nnkit.core.errors import NNKitError, TrapError
 from nnkit.core.evaluate import evaluate, evaluate_instruction
 from nnkit.core.ir import (
@@ -45,7 +47,9 @@ from nnkit.core.ops import (
     Nest,
     Offset,
     Return,
+    StopGradient,
     Store,
+    StraightThrough,
     Structured,
     constant,
 )
@@ -375,3 +379,23 @@ def test_bodies_belong_to_what_says_what_flows(op: type[Op]) -> None:
     assert bool(op.bodies) == (issubclass(op, Structured | Nest))
     assert op.is_structured == issubclass(op, Structured)
     assert op.is_structured or (op.ends and not op.is_loop)
+
+
+@pytest.mark.parametrize("op", [StopGradient, StraightThrough], ids=lambda op: op.name)
+def test_derivatives_come_from_what_moves(op: type[Op]) -> None:
+    for sample in samples_of(op):
+        if not sample.types[0].dtype.is_float:
+            continue
+        b = Builder()
+        xs = [b.argument(type) for type in sample.types]
+        y = b.emit(sample.op, *xs)
+        found = vjp_of(b, sample.op, [y], xs, [b.argument(y.type)])
+        moving = sample.op.moving(xs)
+        assert [x for x, ct in zip(xs, found, strict=True) if ct is not None] == [*moving] != xs
+
+
+def test_all_operands_move_where_nothing_else_is_said() -> None:
+    assert [op for op in (*ALL, *PROGRAM) if op.moving is not Op.moving] == [
+        StopGradient,
+        StraightThrough,
+    ]
