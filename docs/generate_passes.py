@@ -26,11 +26,11 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from nnkit.core.analysis import Analysis  # noqa: E402
+from nnkit.core.analysis.call_graph import reachable  # noqa: E402
 from nnkit.core.driver.stages import passes_to  # noqa: E402
 from nnkit.core.ir import Module  # noqa: E402
 from nnkit.core.passes import ALL, FunctionPass, ModulePass, run_pipeline  # noqa: E402
 from nnkit.core.passes.base import describe  # noqa: E402
-from nnkit.core.passes.call_graph import reachable  # noqa: E402
 from nnkit.core.stage import Stage  # noqa: E402
 from nnkit.core.text import parse_module, print_function, print_module  # noqa: E402
 from nnkit.core.verify import verify  # noqa: E402
@@ -130,7 +130,7 @@ def themes_of(pass_class: PassClass) -> list[ModuleType]:
     names: dict[str, None] = {}
     for value in vars(sys.modules[pass_class.__module__]).values():
         if isinstance(value, Mapping) and all(isinstance(key, type) for key in value):
-            found = [law for laws in value.values() for law in laws]
+            found = [law for laws in value.values() if isinstance(laws, tuple) for law in laws]
             names.update(dict.fromkeys(law.__module__ for law in found if callable(law)))
     return [importlib.import_module(name) for name in names if name.startswith(RULES)]
 

@@ -19,19 +19,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
-from ..ir import Instruction, Region, Value
+from ..ir import Effect, Instruction, Region, Value
+from ..ops.literal import number_of
 from ..ops.memory import (
-    AllocateHeap,
-    AllocateStack,
-    Copy,
-    Deallocate,
     ElementPointer,
-    Load,
-    Offset,
-    Store,
     pointee_at,
 )
-from ..ops.reference import Reference
 from ..types import ArrayType, PointerType, TensorType, Type
 
 Step: TypeAlias = "int | str | None"
@@ -64,10 +57,8 @@ class Aliases:
         """The base of a pointer, and the steps from there."""
         if pointer not in self._places:
             chain = [pointer]
-            while isinstance(chain[-1].op, ElementPointer | Offset):
-                producer = chain[-1].producer
-                assert producer is not None
-                chain.append(producer.operands[0])
+            while (step := chain[-1].producer) is not None and step.op.is_pointer_step:
+                chain.append(step.operands[0])
             self._places[pointer] = Place(chain[-1], _path(chain[-2::-1]))
         return self._places[pointer]
 
@@ -101,12 +92,12 @@ class Aliases:
 
     def is_identified(self, base: Value) -> bool:
         """Whether `base` is memory of its own: an allocation or a global variable."""
-        return isinstance(base.op, AllocateStack | AllocateHeap | Reference)
+        return is_allocation(base) or (base.op is not None and base.op.referred is not None)
 
     def is_private(self, pointer: Value) -> bool:
         """Whether only pointers that can be seen here lead to this memory."""
         base = self.place(pointer).base
-        if not isinstance(base.op, AllocateStack | AllocateHeap):
+        if not is_allocation(base):
             return False
         if base not in self._escaped:
             self._escaped[base] = self._escapes(base)
@@ -117,27 +108,28 @@ class Aliases:
         while pending:
             pointer = pending.pop()
             for user in self.uses.get(pointer, ()):
-                match user.op:
-                    case Load() | Deallocate() | Copy():
-                        pass
-                    case Store() if user.operands[0] is not pointer:
-                        pass
-                    case ElementPointer() | Offset():
-                        if user.result not in seen:
-                            seen.add(user.result)
-                            pending.append(user.result)
-                    case _:
-                        return True
+                if user.op.is_pointer_step:
+                    if user.result not in seen:
+                        seen.add(user.result)
+                        pending.append(user.result)
+                elif is_kept(pointer, user):
+                    return True
         return False
 
     def _is_one(self, a: Value, b: Value) -> bool:
         """Whether two bases are one: a global variable can be named at several places."""
-        return a is b or (isinstance(a.op, Reference) and a.op == b.op)
+        return a is b or (a.op is not None and a.op.referred is not None and a.op == b.op)
 
 
-def _constant(value: Value) -> int | None:
-    splat = getattr(value.op, "splat_value", None)
-    return None if splat is None else splat()
+def is_allocation(base: Value) -> bool:
+    """Whether `base` is the memory that its instruction makes."""
+    return base.op is not None and bool(base.op.effect & Effect.ALLOCATE)
+
+
+def is_kept(pointer: Value, user: Instruction) -> bool:
+    """Whether `user` may do more with a pointer than use what it leads to: store it itself, pass it on, return it."""
+    used = [use.pointer for use in user.op.memory_uses(user)]
+    return user.operands.count(pointer) > used.count(pointer)
 
 
 def _path(steps: Sequence[Value]) -> tuple[Step, ...]:
@@ -153,7 +145,7 @@ def _path(steps: Sequence[Value]) -> tuple[Step, ...]:
             path.extend(op.keys)
             row = _row(operands[0].type, op.keys) if op.keys else row
             continue
-        count = _constant(operands[1])
+        count: int | None = number_of(operands[1])
         following = last + count if isinstance(last, int) and count is not None else None
         if len(path) > 1 and count != 0 and (following is None or not 0 <= following < row):
             return (None,)

@@ -21,11 +21,7 @@ from functools import cached_property, reduce
 from ..errors import NNKitError
 from ..ir import Block, Builder, Effect, Function, Instruction, Module, Op, Value
 from ..ir.surgery import walk, walk_blocks
-from ..ops import (
-    Structured,
-)
-from ..ops.flows import Role, flows_in
-from ..ops.literal import number_of
+from ..ops.flows import Role, certain_bodies, flows_in, trips_of
 from ..types import TensorType, Type, tensor_bytes, written
 from .count import Cost, Count
 from .effects import callees_of
@@ -105,7 +101,7 @@ class Costs:
 
     def _of_instruction(self, instruction: Instruction, inside: Mapping[Block, Cost]) -> Cost:
         op = instruction.op
-        if isinstance(op, Structured):
+        if op.is_structured:
             return _of_structured(instruction, [inside[r.entry] for r in instruction.regions])
         own = Cost(Count((self._flops_of(instruction),)), Count((op.bytes_moved(instruction),)))
         if op.effect & Effect.CALL:
@@ -129,12 +125,10 @@ def _flops_of_nests(op: Op, types: tuple[Type, ...]) -> int:
 
 
 def _of_structured(instruction: Instruction, bodies: Sequence[Cost]) -> Cost:
-    op = instruction.op
-    assert isinstance(op, Structured)
-    if not op.is_loop:
+    if not instruction.op.is_loop:
         return reduce(Cost.or_more, bodies)
     stacked = [flow.type for flow in flows_in(instruction, Role.STACKED)]
-    once = sum((bodies[body] for _, body in op.certain if body is not None), Cost())
+    once = sum((bodies[body] for body in certain_bodies(instruction)), Cost())
     rounds, each = trip_count(instruction), sum(bodies, Cost())
     return (
         Cost(bytes=Count((2 * sum(map(tensor_bytes, stacked)),)))
@@ -145,12 +139,10 @@ def _of_structured(instruction: Instruction, bodies: Sequence[Cost]) -> Cost:
 
 def trip_count(instruction: Instruction) -> int | None:
     """How often a loop runs its bodies, if that is written: by what it stacks, or by its bounds."""
-    op = instruction.op
-    assert isinstance(op, Structured)
     for flow in flows_in(instruction, Role.STACKED):
         if isinstance(flow.type, TensorType):
             return flow.type.shape[0]
-    return op.trips(*map(number_of, op.deciders(instruction)))
+    return trips_of(instruction)
 
 
 def _depths(flow: ControlFlow) -> Iterator[tuple[Block, int]]:

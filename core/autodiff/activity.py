@@ -17,16 +17,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ..analysis.call_graph import callees
 from ..errors import UnsupportedError
 from ..ir import Block, Effect, Extern, Function, Instruction, Module, Value
 from ..ir.nested import Nested, run_nested
 from ..location import located
 from ..ops.aggregate import Aggregate, Apply, Extract
-from ..ops.flows import Structured, flows_of, sources_of, targets_of
-from ..ops.stopping import StopGradient, StraightThrough
+from ..ops.flows import flows_of, sources_of, targets_of
 from ..types import TensorType, Type, written
 from .leaves import Spans, leaf_count, members, tensors_in
-from .order import callees, dependencies
+from .order import dependencies
 
 Masks: TypeAlias = "tuple[int, ...]"
 """For each leaf of a value, the parameter leaves it depends on."""
@@ -101,7 +101,7 @@ class _Walk:
     def block(self, block: Block) -> Nested:
         """Visit the instructions in order, bodies of loops until nothing grows."""
         for instruction in block.instructions:
-            if not isinstance(instruction.op, Structured):
+            if not instruction.op.is_structured:
                 if isinstance(instruction.op, Apply):
                     self.call(instruction, instruction.op)
                     continue
@@ -146,12 +146,9 @@ class _Walk:
                 return tuple(mask for operand in operands for mask in masks[operand])
             case Extract() as op if not isinstance(operands[0].type, TensorType):
                 return masks[operands[0]][self.spans.of(op, operands[0])]
-            case StopGradient():
-                return (0,) * len(tensors_in(result.type))
-            case StraightThrough():
-                return masks[operands[1]]
-            case _:
-                union = _union([mask for operand in operands for mask in masks[operand]])
+            case op:
+                moving = [mask for operand in op.moving(operands) for mask in masks[operand]]
+                union = _union(moving)
                 return only_floats(result.type, [union] * len(tensors_in(result.type)))
 
 

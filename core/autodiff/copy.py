@@ -16,7 +16,6 @@ from ..ir import Block, Builder, Function, Instruction, Value
 from ..ir.surgery import clone_instructions
 from ..location import located
 from ..ops.aggregate import Aggregate, Extract
-from ..ops.flows import Structured
 from ..types import TensorType
 from .activity import Activity, check_flow, straight_line
 from .leaves import Spans, split
@@ -79,9 +78,7 @@ def copy_primal(primal: Function, wanted: int, activity: Activity) -> Copy:
         else:
             copy.builder.location = instruction.location
             check_flow(instruction, is_active)
-            if isinstance(instruction.op, Structured) and not any(
-                map(is_active, instruction.results)
-            ):
+            if instruction.op.is_structured and not any(map(is_active, instruction.results)):
                 _copy_closed(copy, instruction, values)
                 continue
             values.update(zip(instruction.results, _copy(copy, instruction, operands), strict=True))
@@ -137,7 +134,7 @@ def append_copy(
         reason = (
             "the gradient of {} is not supported yet: unroll it, in the language with Python's own for, or choose "
             "with select"
-            if isinstance(instruction.op, Structured)
+            if instruction.op.is_structured
             else "{} has regions, which cannot be differentiated: differentiate before loop nests are made"
         )
         name = _SPOKEN.get(instruction.op.name, instruction.op.name)

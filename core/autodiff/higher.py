@@ -16,15 +16,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ..analysis.call_graph import callees
 from ..errors import UnsupportedError
 from ..ir import Function, GradientOf, Module, TangentOf
 from ..ir.surgery import walk
 from ..location import located
-from ..ops.aggregate import Apply
 from ..types import TensorType, written
 from .declaration import Request
 from .leaves import elements
-from .order import callees, dependencies
+from .order import dependencies
 
 MOST_INSTRUCTIONS = 100_000
 """In a derivative of second or higher order and those that it is taken of, unless the program is large."""
@@ -99,5 +99,5 @@ def goes_forward(primal: Function, request: Request) -> bool:
         wrt == [source]
         and isinstance(source, TensorType)
         and source.size == 1
-        and not any(i.regions or isinstance(i.op, Apply) for i in primal.entry.instructions)
+        and not any(i.regions or i.op.called is not None for i in primal.entry.instructions)
     )

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence, Set
 
 from ..ir import Effect, Instruction, Value
 from ..ir.surgery import walk
-from ..ops.aggregate import Apply
 
 KEPT = Effect.WRITE | Effect.TRAP
 """What has one of these effects is done whether its results are used or not."""
@@ -37,6 +36,5 @@ def has_effect(instruction: Instruction, effectful: Set[str]) -> bool:
     """Whether something is lost without `instruction`, even if nobody uses its results."""
     inside = (inner for region in instruction.regions for inner in walk(region))
     return any(
-        bool(one.op.effect & KEPT) or (isinstance(one.op, Apply) and one.op.callee in effectful)
-        for one in (instruction, *inside)
+        bool(one.op.effect & KEPT) or one.op.called in effectful for one in (instruction, *inside)
     )

@@ -7,10 +7,9 @@ Source: depth-first search with an explicit stack; Cormen et al., Introduction t
 
 from __future__ import annotations
 
+from ..analysis.call_graph import callees
 from ..errors import DifferentiationError, UnsupportedError
 from ..ir import Function, Module
-from ..ir.surgery import walk
-from ..ops.aggregate import Apply
 from ..types import written
 
 
@@ -53,24 +52,6 @@ def dependencies(module: Module, roots: list[str]) -> list[str]:
                 path.append((following, iter(_needs(module, following))))
                 entered.add(following)
     return list(finished)
-
-
-def reachable(module: Module, roots: list[str]) -> set[str]:
-    """The names of `roots` and of everything they call, directly or not."""
-    reached, pending = set(roots), list(roots)
-    while pending:
-        new = [name for name in callees(module.functions[pending.pop()]) if name not in reached]
-        reached.update(new)
-        pending.extend(new)
-    return reached
-
-
-def callees(function: Function) -> list[str]:
-    """Names of the functions that `function` calls, without repetition."""
-    if function.body is None:
-        return []
-    called = (i.op.callee for i in walk(function.body) if isinstance(i.op, Apply))
-    return list(dict.fromkeys(called))
 
 
 def _needs(module: Module, name: str) -> list[str]:

@@ -21,10 +21,9 @@ from ..ir.nested import Nested, run_nested
 from ..ir.surgery import clone_instructions
 from ..location import located
 from ..ops.aggregate import Aggregate, Apply, Extract
-from ..ops.flows import Flow, Role, Structured, flows_of, operands_of
+from ..ops.flows import Flow, flows_of, operands_of, structured
 from ..ops.literal import constant
 from ..ops.nest import Yield
-from ..ops.stopping import StopGradient
 from ..ops.terminators import Return
 from ..types import TensorType, Type
 from .activity import Activity, Masks, check_flow, straight_line
@@ -102,7 +101,7 @@ class Body:
                 clone_instructions(b.block, [instruction], self.values)
                 for result in instruction.results:
                     self.tangents[result] = [None] * len(tensors_in(result.type))
-            elif isinstance(instruction.op, Structured):
+            elif instruction.op.is_structured:
                 yield from self.structured(instruction, b)
             else:
                 self.instruction(instruction, b)
@@ -139,8 +138,6 @@ class Body:
             case Extract() if not isinstance(instruction.operands[0].type, TensorType):
                 span = self.spans.of(op, instruction.operands[0])
                 self.tangents[instruction.result] = tangents[0][span]
-            case StopGradient():
-                self.tangents[instruction.result] = [None]
             case _:
                 self.rule(instruction, b)
 
@@ -181,8 +178,6 @@ class Body:
 
     def structured(self, instruction: Instruction, b: Builder) -> Nested:
         """A choice or a loop: beside each flow one for the tangent of each leaf that moves."""
-        op = instruction.op
-        assert isinstance(op, Structured)
         flows = list(self.widened(instruction))
         operands = [
             self.copy_or_tangent(b, operand, leaf)
@@ -195,7 +190,7 @@ class Body:
             for flow, leaf in flows:
                 for number, position in flow.arguments:
                     if number == body:
-                        self.argument(instruction, flow, leaf, source.arguments[position], inner)
+                        self.argument(leaf, source.arguments[position], inner)
             yield self.block(source, inner)
             yielded = [
                 self.copy_or_tangent(inner, source.terminator.operands[position], leaf)
@@ -207,7 +202,7 @@ class Body:
             regions.append(Region([inner.block]))
         b.location = instruction.location
         roles = [(flow.role, _leaf_type(flow.type, leaf)) for flow, leaf in flows]
-        made = iter(b.emit_many(op.with_roles(roles), operands, regions))
+        made = iter(b.emit_many(structured(instruction).with_roles(roles), operands, regions))
         for flow, leaf in flows:
             if flow.result is not None:
                 self.result(instruction.results[flow.result], leaf, next(made))
@@ -229,18 +224,13 @@ class Body:
         tangent = self.tangents[value][leaf]
         return tangent or constant(b, tensors_in(value.type)[leaf], 0)
 
-    def argument(
-        self, instruction: Instruction, flow: Flow, leaf: int | None, old: Value, inner: Builder
-    ) -> None:
-        """What a body takes for a flow; the tangents of inputs are visible from inside."""
+    def argument(self, leaf: int | None, old: Value, inner: Builder) -> None:
+        """What a body takes for a flow."""
         if leaf is not None:
             self.tangents[old][leaf] = inner.argument(tensors_in(old.type)[leaf])
             return
         self.values[old] = inner.argument(old.type, old.name)
         self.tangents[old] = [None] * len(tensors_in(old.type))
-        if flow.role is Role.INPUT:
-            (given,) = operands_of(instruction, flow)
-            self.tangents[old] = self.tangents[given]
 
     def result(self, old: Value, leaf: int | None, made: Value) -> None:
         if leaf is not None:

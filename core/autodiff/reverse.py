@@ -22,6 +22,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from ..analysis import Effects
+from ..analysis.call_graph import reachable
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
 from ..ir.surgery import replace_uses, walk_blocks
@@ -37,7 +38,7 @@ from .higher import Orders, goes_forward
 from .leaves import elements, leaf_count, mask_of, members, returned, split, tensors_in
 from .linearize import Linearized, Linearizing, Seeds, linearize
 from .live import KEPT, live
-from .order import declarations_in_order, reachable, refuse_cycle
+from .order import declarations_in_order, refuse_cycle
 from .pullback import Pullback, Signature
 from .residuals import Cutter
 
@@ -218,9 +219,9 @@ def _erase_stops(function: Function) -> bool:
         return False
     stands_for: dict[Value, Value] = {}
     for block in walk_blocks(function.body):
-        stops = [i for i in block.instructions if isinstance(i.op, IDENTITIES)]
+        stops = {i for i in block.instructions if isinstance(i.op, IDENTITIES)}
         if stops:
             stands_for.update((stop.result, stop.operands[0]) for stop in stops)
-            block.instructions = [i for i in block.instructions if not isinstance(i.op, IDENTITIES)]
+            block.instructions = [i for i in block.instructions if i not in stops]
     replace_uses(function.body, stands_for)
     return bool(stands_for)

@@ -23,8 +23,7 @@ from ..ir import Emitter, Op, Value
 from ..ops.arithmetic import Add, Multiply, Negate, StrongMultiply
 from ..ops.comparison import Select
 from ..ops.forms import Bilinear, Elementwise, Linear, Partial
-from ..ops.literal import Literal, constant
-from ..ops.movement import ShapeCast
+from ..ops.literal import constant, number_of
 from ..ops.reduction import Broadcast, sum_to_shape
 from ..types import Shape, broadcast_shapes, scalar
 
@@ -211,9 +210,10 @@ def _is_mask(partial: Value, given: Sequence[Value]) -> bool:
 
 def _number(value: Value) -> float | None:
     """The number that every element is, when that is known."""
-    while isinstance(value.op, Broadcast | ShapeCast) and value.producer is not None:
-        (value,) = value.producer.operands
-    return value.op.splat_value() if isinstance(value.op, Literal) else None
+    while (moved := value.producer) is not None and moved.op.is_moved and len(moved.operands) == 1:
+        (value,) = moved.operands
+    number: float | None = number_of(value)
+    return number
 
 
 def _only(derivatives: Sequence[Value | None]) -> Value:

@@ -11,10 +11,10 @@ from ..location import HasLocation
 from ..ops.flows import (
     Flow,
     Role,
-    Structured,
     arguments_of_bodies,
     flows_in,
     flows_of,
+    is_condition,
     yields_of_bodies,
 )
 from ..types import written
@@ -39,8 +39,7 @@ class Body:
     @property
     def is_condition(self) -> bool:
         """Whether this only says if a `while` goes on."""
-        op = self.owner.op if self.owner is not None else None
-        return isinstance(op, Structured) and self.number not in op.layouts[op.updated].yields
+        return self.owner is not None and is_condition(self.owner, self.number)
 
     @property
     def replaced(self) -> Sequence[Value | None]:
@@ -97,7 +96,7 @@ def bodies_of(function: Function) -> list[Body]:
         if len(body.region.blocks) != 1:
             raise unsupported(f"{written('@', function.name)}, which branches", None)
         for instruction in body.block.instructions:
-            if isinstance(instruction.op, Structured):
+            if instruction.op.is_structured:
                 loops = body.loops + instruction.op.is_loop
                 found += [Body(r, instruction, k, loops) for k, r in enumerate(instruction.regions)]
     return found

@@ -10,11 +10,10 @@ from ..errors import FuelError, NNKitError, RecursionDepthError, TrapError
 from ..ir import Effect, Instruction, Op, evaluates_to
 from ..ops.terminators import Return
 from .data import called, packed_data, rounded
-from .frame import Frame
 from .machine import Machine
 from .pure import evaluate_instruction
-from .steps import STEPS, Step
-from .storage import ACTIONS, Action
+from .steps import STEPS
+from .storage import Step
 
 MOST_INSIDE = 40
 """Functions that ops call while they compute, inside each other: each takes some of Python's stack."""
@@ -50,7 +49,7 @@ def run(machine: Machine, name: str, arguments: Sequence[Any]) -> Any:
                 continue
             step = step_of(op)
             results = (
-                step(machine, frame, instruction, operands)
+                step(instruction.op, machine, instruction, *operands)
                 if step
                 else evaluate_instruction(instruction, operands)
             )
@@ -70,38 +69,24 @@ def step_of(op: type[Op]) -> Step | None:
     for base in op.__mro__:
         if base in STEPS:
             return STEPS[base]
-        if base in ACTIONS:
-            return _acting(ACTIONS[base])
     calls = op.effect & Effect.CALL and issubclass(op, CallsFunctions)
     return _call_inside if calls else None
 
 
-def _acting(action: Action) -> Step:
-    def act(
-        machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-    ) -> Sequence[Any]:
-        return action(instruction.op, machine, instruction, *operands)
-
-    return act
-
-
 def _call_inside(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    op: CallsFunctions, machine: Machine, at: Instruction, *operands: Any
 ) -> Sequence[Any]:
     """An op that calls functions while it computes: they run inside of it."""
-    assert isinstance(instruction.op, CallsFunctions)
 
     def call(function: Any, *arguments: Any) -> Any:
         return run(machine, called(function), arguments)
 
     if machine.inside >= MOST_INSIDE:
         raise RecursionDepthError(
-            f"functions that {instruction.op.name} calls, and that use it themselves, are nested more than "
+            f"functions that {at.op.name} calls, and that use it themselves, are nested more than "
             f"{MOST_INSIDE} deep"
         )
     machine.inside += 1
-    results = evaluates_to(instruction.op.evaluate_by(call, *operands))
+    results = evaluates_to(op.evaluate_by(call, *operands))
     machine.inside -= 1
-    return [
-        rounded(value.type, data) for value, data in zip(instruction.results, results, strict=True)
-    ]
+    return [rounded(value.type, data) for value, data in zip(at.results, results, strict=True)]

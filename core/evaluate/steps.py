@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,133 +18,106 @@ from ..ops.random import Random
 from ..ops.reference import Reference
 from ..ops.terminators import Branch, BranchEnum, Conditional
 from ..ops.trap import Trap
-from ..types import PointerType
+from ..types import Array, PointerType
 from .data import EnumValue, FunctionValue, called
-from .frame import Frame
 from .machine import Machine
 from .pure import evaluate_instruction
-
-Step: TypeAlias = Callable[[Machine, Frame, Instruction[Any], Sequence[Any]], Sequence[Any]]
-"""(machine, frame, instruction, operands) to the results that are there at once."""
+from .storage import MEMORY, Step
 
 
 def _random(
-    machine: Machine, frame: Frame, instruction: Instruction[Random], operands: Sequence[Any]
+    op: Random, machine: Machine, at: Instruction, low: Array, high: Array
 ) -> Sequence[Any]:
-    low, high = operands
-    numbers = instruction.op.evaluate_with(
-        machine.seed, machine.random_count, low, high, instruction.result.tensor.dtype
+    numbers = op.evaluate_with(
+        machine.seed, machine.random_count, low, high, at.result.tensor.dtype
     )
     machine.random_count += 1
     return [numbers]
 
 
-def _apply(
-    machine: Machine, frame: Frame, instruction: Instruction[Apply], operands: Sequence[Any]
-) -> Sequence[Any]:
-    return machine.call(instruction.op.callee, operands, instruction) or ()
+def _apply(op: Apply, machine: Machine, at: Instruction, *operands: Any) -> Sequence[Any]:
+    return machine.call(op.callee, operands, at) or ()
 
 
 def _apply_value(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    op: Op, machine: Machine, at: Instruction, function: FunctionValue | None, *arguments: Any
 ) -> Sequence[Any]:
-    function, *arguments = operands
-    return machine.call(called(function), arguments, instruction) or ()
+    return machine.call(called(function), arguments, at) or ()
 
 
 def _call_address(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
+    op: Op, machine: Machine, at: Instruction, function: Array, *arguments: Any
 ) -> Sequence[Any]:
-    function, *arguments = operands
     _, found = machine.memory.held.get(int(function), (None, None))
     if not isinstance(found, FunctionValue):
         raise TrapError("call what is no function")
-    return machine.call(found.name, arguments, instruction) or ()
+    return machine.call(found.name, arguments, at) or ()
 
 
-def _literal(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-) -> Sequence[Any]:
+def _literal(op: Op, machine: Machine, at: Instruction, *operands: Any) -> Sequence[Any]:
     """Numbers are made once: they stand in bodies that run often."""
-    known = machine.constants.get(instruction)
+    known = machine.constants.get(at)
     if known is None:
-        known = evaluate_instruction(instruction, operands)
-        if not instruction.result.tensor.rank:
-            machine.constants[instruction] = known
+        known = evaluate_instruction(at, operands)
+        if not at.result.tensor.rank:
+            machine.constants[at] = known
     return known
 
 
-def _reference(
-    machine: Machine, frame: Frame, instruction: Instruction[Reference], operands: Sequence[Any]
-) -> Sequence[Any]:
-    symbol = instruction.op.symbol
-    is_variable = isinstance(instruction.op.type, PointerType)
+def _reference(op: Reference, machine: Machine, at: Instruction, *operands: Any) -> Sequence[Any]:
+    symbol = op.symbol
+    is_variable = isinstance(op.type, PointerType)
     return (machine.variable(symbol) if is_variable else FunctionValue(symbol),)
 
 
-def _branch(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-) -> Sequence[Any]:
-    frame.go_to(instruction.successors[0], operands)
+def _branch(op: Op, machine: Machine, at: Instruction, *arguments: Any) -> Sequence[Any]:
+    machine.frames[-1].go_to(at.successors[0], arguments)
     return ()
 
 
 def _conditional(
-    machine: Machine, frame: Frame, instruction: Instruction[Conditional], operands: Sequence[Any]
+    op: Conditional, machine: Machine, at: Instruction, condition: Array, *arguments: Any
 ) -> Sequence[Any]:
-    condition, *arguments = operands
-    taken = instruction.op.taken
-    if condition:
-        frame.go_to(instruction.successors[0], arguments[:taken])
-    else:
-        frame.go_to(instruction.successors[1], arguments[taken:])
+    given = arguments[: op.taken] if condition else arguments[op.taken :]
+    machine.frames[-1].go_to(at.successors[0 if condition else 1], given)
     return ()
 
 
 def _branch_enum(
-    machine: Machine, frame: Frame, instruction: Instruction[BranchEnum], operands: Sequence[Any]
+    op: BranchEnum, machine: Machine, at: Instruction, value: EnumValue
 ) -> Sequence[Any]:
-    value: EnumValue = operands[0]
-    frame.go_to(instruction.successors[instruction.op.cases.index(value.case)], value.carried)
+    machine.frames[-1].go_to(at.successors[op.cases.index(value.case)], value.carried)
     return ()
 
 
-def _yield(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-) -> Sequence[Any]:
-    machine.frames.pop()
+def _yield(op: Op, machine: Machine, at: Instruction, *operands: Any) -> Sequence[Any]:
+    frame = machine.frames.pop()
     assert frame.resume is not None
     frame.resume(operands)
     return ()
 
 
-def _if(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-) -> Sequence[Any]:
-    condition, *given = operands
-    body = instruction.regions[0 if condition else 1]
+def _if(op: Op, machine: Machine, at: Instruction, condition: Array, *given: Any) -> Sequence[Any]:
+    frame, body = machine.frames[-1], at.regions[0 if condition else 1]
 
     def leave(results: Sequence[Any]) -> None:
-        frame.assign(instruction, results)
+        frame.assign(at, results)
 
     machine.enter(frame, body, given, leave)
     return ()
 
 
-def _while(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-) -> Sequence[Any]:
-    assert isinstance(instruction.op, While)
-    count = len(operands) - instruction.op.inputs
+def _while(op: While, machine: Machine, at: Instruction, *operands: Any) -> Sequence[Any]:
+    frame, count = machine.frames[-1], len(operands) - op.inputs
     inputs = operands[count:]
-    condition, body = instruction.regions
+    condition, body = at.regions
 
     def ask(carried: Sequence[Any]) -> None:
         def answer(more: Sequence[Any]) -> None:
             if more[0]:
                 machine.enter(frame, body, [*carried, *inputs], ask)
             else:
-                frame.assign(instruction, carried)
+                frame.assign(at, carried)
 
         machine.enter(frame, condition, [*carried, *inputs], answer)
 
@@ -153,13 +126,11 @@ def _while(
 
 
 def _for(
-    machine: Machine, frame: Frame, instruction: Instruction[For], operands: Sequence[Any]
+    op: For, machine: Machine, at: Instruction, lower: Array, upper: Array, *rest: Any
 ) -> Sequence[Any]:
-    op = instruction.op
-    lower, upper = int(operands[0]), int(operands[1])
-    carried, inputs = operands[2 : len(operands) - op.inputs], operands[len(operands) - op.inputs :]
-    trips = max(upper - lower, 0)
-    types = [value.tensor for value in instruction.results[len(carried) :]]
+    frame, first, trips = machine.frames[-1], int(lower), max(int(upper) - int(lower), 0)
+    carried, inputs = rest[: len(rest) - op.inputs], rest[len(rest) - op.inputs :]
+    types = [value.tensor for value in at.results[len(carried) :]]
     for type in types:
         if type.shape[0] != trips:
             raise ShapeError(
@@ -167,28 +138,26 @@ def _for(
                 f"{type.shape[0]}"
             )
     stacked = [np.zeros(type.shape, type.dtype.numpy) for type in types]
-    indices = iter(range(lower, upper))
+    indices = iter(range(first, first + trips))
 
     def repeat_with(carried: Sequence[Any]) -> None:
         index = next(indices, None)
         if index is None:
-            frame.assign(instruction, [*carried, *stacked])
+            frame.assign(at, [*carried, *stacked])
             return
 
         def stack(yielded: Sequence[Any]) -> None:
             for tensor, element in zip(stacked, yielded[len(carried) :], strict=True):
-                tensor[index - lower] = element
+                tensor[index - first] = element
             repeat_with(yielded[: len(carried)])
 
-        machine.enter(frame, instruction.regions[0], [np.asarray(index), *carried, *inputs], stack)
+        machine.enter(frame, at.regions[0], [np.asarray(index), *carried, *inputs], stack)
 
     repeat_with(carried)
     return ()
 
 
-def _trap(
-    machine: Machine, frame: Frame, instruction: Instruction, operands: Sequence[Any]
-) -> Sequence[Any]:
+def _trap(op: Op, machine: Machine, at: Instruction, *operands: Any) -> Sequence[Any]:
     raise TrapError("the program stopped at a trap")
 
 
@@ -207,5 +176,6 @@ STEPS: Mapping[type[Op], Step] = {
     For: _for,
     Random: _random,
     Trap: _trap,
+    **MEMORY,
 }
-"""Ops that the machine itself runs; those of memory are in `storage`."""
+"""What the machine itself runs."""

@@ -43,8 +43,8 @@ from .data import FunctionValue
 from .machine import Machine
 from .memory import BOX, HEAP, STACK, VALUES, Allocation, Outside, moved
 
-Action: TypeAlias = Callable[..., Sequence[Any]]
-"""(op, machine, instruction, *operands) to the results; pointers, boxes and stacks are addresses."""
+Step: TypeAlias = Callable[..., Sequence[Any]]
+"""(op, machine, instruction, *operands) to the results there are at once; pointers, boxes and stacks are addresses."""
 
 
 def _allocate_stack(op: AllocateStack, machine: Machine, at: Instruction) -> Sequence[Any]:
@@ -249,7 +249,7 @@ def _stop_if(op: StopIf, machine: Machine, at: Instruction, condition: Array) ->
     return ()
 
 
-ACTIONS: Mapping[type[Op], Action] = {
+MEMORY: Mapping[type[Op], Step] = {
     AllocateStack: _allocate_stack,
     AllocateHeap: _allocate_heap,
     Deallocate: _deallocate,

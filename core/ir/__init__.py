@@ -5,7 +5,18 @@ Read `graph` (the data structures and the op protocol), `module`, then `builder`
 
 from ..stage import EARLY, LATE, Stage, Stages
 from .builder import Builder, finish_function, start_function
-from .graph import Block, Effect, Emitter, Instruction, Op, Pure, Region, Value, evaluates_to
+from .graph import (
+    Block,
+    Effect,
+    Emitter,
+    Instruction,
+    MemoryUse,
+    Op,
+    Pure,
+    Region,
+    Value,
+    evaluates_to,
+)
 from .module import (
     Declaration,
     Extern,
@@ -22,6 +33,7 @@ from .placement import NOT_PLACED, Place, Placement
 
 __all__ = [
     "EARLY", "LATE", "NOT_PLACED", "Block", "Builder", "Declaration", "Effect", "Emitter", "Extern", "Function",
-    "GradientOf", "Instruction", "Module", "Nominal", "Op", "Place", "Placement", "Pure", "Region", "Stage", "Stages",
-    "TangentOf", "Value", "Variable", "evaluates_to", "finish_function", "nominals_in", "start_function", "structs_in",
+    "GradientOf", "Instruction", "MemoryUse", "Module", "Nominal", "Op", "Place", "Placement", "Pure", "Region",
+    "Stage", "Stages", "TangentOf", "Value", "Variable", "evaluates_to", "finish_function", "nominals_in",
+    "start_function", "structs_in",
 ]  # fmt: skip

@@ -23,7 +23,7 @@ import abc
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, cast
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, cast
 
 from typing_extensions import TypeVar
 
@@ -94,6 +94,15 @@ class Effect(enum.Flag):
     """Does what the function it calls does; any of the above if that is not known."""
 
 
+class MemoryUse(NamedTuple):
+    """Memory that an instruction reads or writes (`effect`) through one of its operands."""
+
+    pointer: Value
+    effect: Effect
+    value: Value | None
+    """What lies there, from end to end, once this is done; None if it may have touched all that was allocated."""
+
+
 @dataclass(frozen=True)
 class Op(abc.ABC):
     """The protocol of every op; see the module's text for `syntax`.
@@ -132,10 +141,18 @@ class Op(abc.ABC):
     """Whether it has no operands, and each block may as well have its own."""
     is_view: ClassVar[bool] = False
     """Whether the result is the first operand, perhaps in another shape: nothing is computed or moved."""
+    is_pointer_step: ClassVar[bool] = False
+    """Whether the result leads into the memory that the first operand, a pointer, leads into."""
     is_moved: ClassVar[bool] = False
     """Whether every element of the result is an element of an operand, as it is."""
     bodies: ClassVar[tuple[str, ...]] = ()
     """One entry per region: the word that stands before its brace, or none."""
+    is_structured: ClassVar[bool] = False
+    """Whether control flows through its bodies (`core.ops.flows`): they see what is around them.  Others are closed."""
+    is_loop: ClassVar[bool] = False
+    """Whether bodies may run several times, one after the other."""
+    ends: ClassVar[bool] = True
+    """Whether it ends if its bodies do."""
     not_differentiable: ClassVar[str] = ""
     """Why no derivative exists; empty when it does."""
 
@@ -173,10 +190,22 @@ class Op(abc.ABC):
         """The same value as loop nests (stage compute); None for what stays a library op."""
         return None
 
+    def expand(self, b: Emitter, *operands: Value) -> Value | None:
+        """The same value by ops that have derivatives and nests; None if this is one."""
+        return None
+
     @property
     def needs_no_code(self) -> bool:
         """Whether what it gives is there already: as data of the program, or as another value's."""
         return self.is_constant or self.is_view
+
+    def moving(self, operands: Sequence[Value]) -> Sequence[Value]:
+        """The operands that its derivative depends on, as far as differentiation goes."""
+        return operands
+
+    def stages_of(self, instruction: Instruction) -> Stages:
+        """Where this use of it may stand."""
+        return self.stages
 
     def can_fail(self) -> bool:
         """Whether some operands are an error when it runs, so that it must not run where it did not before."""
@@ -191,6 +220,14 @@ class Op(abc.ABC):
     def referred(self) -> str | None:
         """The function or variable that is its result."""
         return None
+
+    def memory_uses(self, instruction: Instruction) -> tuple[MemoryUse, ...]:
+        """All that it does with memory and with its operands that are pointers; none if that may be anything."""
+        return ()
+
+    def stack_values(self) -> int:
+        """How many values it makes room for, until the function returns."""
+        return 0
 
     def call_count(self, instruction: Instruction) -> int:
         """How often an instruction of effect CALL calls its functions, about."""

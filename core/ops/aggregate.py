@@ -72,6 +72,9 @@ class Extract(Pure):
         """The keys as positions, for an aggregate of type `x`.  Raises: ShapeError for a wrong key."""
         return positions_of(x, self.keys)
 
+    def stages_of(self, instruction: Instruction) -> Stages:
+        return _written_out(self.keys, instruction.operands[-1].type) or self.stages
+
     def bytes_moved(self, instruction: Instruction) -> int:
         """Of an element of an aggregate nothing is; of a tensor, rows are."""
         (x,) = instruction.operands
@@ -98,6 +101,9 @@ class Insert(Pure):
     def positions(self, x: Type) -> tuple[int, ...]:
         """The keys as positions, for an aggregate of type `x`.  Raises: ShapeError for a wrong key."""
         return positions_of(x, self.keys)
+
+    def stages_of(self, instruction: Instruction) -> Stages:
+        return _written_out(self.keys, instruction.operands[-1].type) or self.stages
 
     def bytes_moved(self, instruction: Instruction) -> int:
         _, x = instruction.operands
@@ -174,6 +180,11 @@ def unpacked(b: Builder, value: Value) -> Sequence[Value]:
         b.block.instructions.pop()
         return last.operands
     return [b.emit(Extract((position,)), value) for position in range(len(results))]
+
+
+def _written_out(keys: Sequence[int | str], x: Type) -> Stages:
+    """The stages before `expand`, if keys lead into a tensor, for which it makes loops; else none."""
+    return frozenset({Stage.RAW} if isinstance(type_at(x, keys[:-1]), TensorType) else ())
 
 
 def element_type(x: Type, key: int | str) -> Type:

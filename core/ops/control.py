@@ -25,9 +25,9 @@
         yield %next: f32, %element: f32
     }
 
-A body sees the values around it.  It can also be given them: the last `inputs` operands become the last
-arguments of every body, unchanged in every iteration.  With all of them given, the bodies are *closed*, and
-nothing outside is used; that is the form which code is generated from (`core.passes.isolate`).
+Up to stage optimizable a body sees the values around it.  From stage optimized on it is *closed*, and given them: the
+last `inputs` operands become the last arguments of every body, unchanged in every iteration.  That is the form which
+code is generated from (`core.passes.isolate`).
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class If(Structured):
     )
     paths: ClassVar[tuple[Path, ...]] = ((None, 0), (None, 1), (0, None), (1, None))
     is_loop: ClassVar[bool] = False
+    ends: ClassVar[bool] = True
     results: tuple[Type, ...] = ()
     inputs: int = 0
 
@@ -168,6 +169,7 @@ class For(Structured):
     )
     paths: ClassVar[tuple[Path, ...]] = ((None, 0), (None, None), (0, 0), (0, None))
     is_loop: ClassVar[bool] = True
+    ends: ClassVar[bool] = True
     stacked: tuple[Type, ...] = ()
     inputs: int = 0
 

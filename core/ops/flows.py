@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import abc
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self, TypeAlias
 
@@ -30,6 +30,7 @@ from ..errors import ShapeError
 from ..ir.graph import Instruction, Pure, Value
 from ..stage import Stage, Stages
 from ..types import TensorType, Type
+from .literal import number_of
 
 
 class Role(enum.Enum):
@@ -92,15 +93,13 @@ class Structured(Pure):
 
     takes_any: ClassVar[bool] = True
     stages: ClassVar[Stages] = frozenset(Stage)
+    is_structured: ClassVar[bool] = True
+    required: ClassVar[tuple[str, ...]] = (*Pure.required, "layouts", "paths", "is_loop", "ends")
     layouts: ClassVar[Mapping[Role, Layout]]
     paths: ClassVar[tuple[Path, ...]]
     """Every way that control can go."""
     certain: ClassVar[tuple[Path, ...]] = ()
     """Those that are taken whatever the deciders are."""
-    is_loop: ClassVar[bool]
-    """Whether bodies may run several times."""
-    ends: ClassVar[bool] = True
-    """Whether it ends if its bodies do."""
 
     @property
     def updated(self) -> Role:
@@ -167,9 +166,16 @@ class Structured(Pure):
 
 
 def flows_of(instruction: Instruction) -> tuple[Flow, ...]:
-    """The flows of a structured instruction."""
+    """The flows of an instruction; those that are not structured have none."""
+    if not instruction.op.is_structured:
+        return ()
+    return structured(instruction).flows([operand.type for operand in instruction.operands])
+
+
+def structured(instruction: Instruction) -> Structured:
+    """The op of a structured instruction."""
     assert isinstance(instruction.op, Structured)
-    return instruction.op.flows([operand.type for operand in instruction.operands])
+    return instruction.op
 
 
 def flows_in(instruction: Instruction, *roles: Role) -> list[Flow]:
@@ -203,6 +209,38 @@ def targets_of(instruction: Instruction, flow: Flow) -> list[Value]:
     """The arguments of bodies and the result that are made of a flow's sources."""
     found = arguments_of_bodies(instruction, flow)
     return found if flow.result is None else [*found, instruction.results[flow.result]]
+
+
+def possible_paths(instruction: Instruction, number: Callable[[Value], Constant]) -> Sequence[Path]:
+    """The paths that may be taken, given what `number` says of the values that decide."""
+    op = structured(instruction)
+    return tuple(op.possible_paths(*map(number, op.deciders(instruction))))
+
+
+def certain_bodies(instruction: Instruction) -> list[int]:
+    """The bodies that are run at least once: the condition of a `while`."""
+    return [body for _, body in structured(instruction).certain if body is not None]
+
+
+def trips_of(instruction: Instruction) -> int | None:
+    """How often the bodies are run at most; None if that is not known."""
+    if not instruction.op.is_structured:
+        return None
+    op = structured(instruction)
+    return op.trips(*map(number_of, op.deciders(instruction)))
+
+
+def never_ends(instruction: Instruction) -> bool:
+    """Whether it is a loop whose condition is true for ever."""
+    return not instruction.op.ends and all(
+        number_of(x) is True for x in structured(instruction).deciders(instruction)
+    )
+
+
+def is_condition(instruction: Instruction, body: int) -> bool:
+    """Whether a body of a structured instruction only decides where control goes: that of a `while`."""
+    op = instruction.op
+    return isinstance(op, Structured) and body not in op.layouts[op.updated].yields
 
 
 def passed_along(instruction: Instruction, path: Path) -> list[tuple[Value, Value]]:
@@ -245,11 +283,9 @@ def keep_flows(instruction: Instruction, kept: Sequence[Flow]) -> bool:
 
     Nothing may use what the others become, in its bodies either.
     """
-    op = instruction.op
-    assert isinstance(op, Structured)
     if len(kept) == len(flows_of(instruction)):
         return False
-    instruction.op = op.with_roles([(flow.role, flow.type) for flow in kept])
+    instruction.op = structured(instruction).with_roles([(flow.role, flow.type) for flow in kept])
     instruction.operands = tuple(x for flow in kept for x in operands_of(instruction, flow))
     for number, region in enumerate(instruction.regions):
         block = region.entry
@@ -269,8 +305,7 @@ def add_flows(instruction: Instruction, role: Role, values: Sequence[Value]) -> 
 
     They have arguments and results, of their own names; what the bodies yield for them is left to `add_yields`.
     """
-    op = instruction.op
-    assert isinstance(op, Structured)
+    op = structured(instruction)
     flows = flows_of(instruction)
     first = sum(flow.role.value <= role.value for flow in flows)
     roles = [(flow.role, flow.type) for flow in flows]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from ..errors import DTypeError
-from ..ir.graph import Emitter, Pure, Value
+from ..ir.graph import Emitter, Op, Pure, Value
 from ..stage import Stage, Stages
 from ..types import Array, DType, TensorType
 
@@ -51,15 +51,26 @@ class Literal(Pure):
         return self.elements().item() if self.is_splat else None
 
 
+def literal_of(value: Value) -> Literal | None:
+    """The literal that `value` is known to be."""
+    op = value.producer.op if value.producer is not None else None
+    # every law asks this of most operands, and the first half is quicker
+    return op if op.__class__ is Literal and isinstance(op, Literal) else None
+
+
 def splat_literal(value: Value) -> Literal | None:
     """The literal that `value` is known to be, if all its elements are one."""
-    op = value.op
-    return op if isinstance(op, Literal) and op.is_splat else None
+    literal = literal_of(value)
+    return literal if literal is not None and literal.is_splat else None
 
 
 def number_of(value: Value) -> Any:
     """The Python number that every element of `value` is known to be; None where that is not known."""
-    op = value.producer.op if value.producer is not None else None
+    return number_in(value.producer.op) if value.producer is not None else None
+
+
+def number_in(op: Op | None) -> Any:
+    """The Python number that every element is which `op` computes; None where that is not known."""
     # every law asks this of most operands, and the first half is quicker
     return op.splat_value() if op.__class__ is Literal and isinstance(op, Literal) else None
 
@@ -78,7 +89,11 @@ def dense(type: TensorType, values: Array) -> Literal:
     """The elements of `values` (which are converted to the element type); a splat if all are equal."""
     if type.size == 0:
         return splat(type, 0)
-    stored = np.ascontiguousarray(np.broadcast_to(type.dtype.store(np.asarray(values)), type.shape))
+    return packed(type, np.broadcast_to(type.dtype.store(np.asarray(values)), type.shape))
+
+
+def packed(type: TensorType, stored: Array) -> Literal:
+    """Elements as they lie in memory, in row-major order; a splat if all have the same bits."""
     data = stored.tobytes()
     one = data[: type.dtype.bytes]
     return Literal(type, one if one * type.size == data else data)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
-from ..ir.graph import Effect, Instruction, Op, Pure
+from ..ir.graph import Effect, Instruction, MemoryUse, Op, Pure, Value
 from ..types import I64, ArrayType, BoxType, PointerType, TensorType, Type, scalar, tensor_bytes
 from .aggregate import element_type
 from .literal import number_of
@@ -37,6 +37,9 @@ class AllocateStack(Op):
         if self.count < 1:
             raise ShapeError(f"allocateStack makes room for at least one value, not {self.count}")
         return PointerType(self.type)
+
+    def stack_values(self) -> int:
+        return self.count
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,9 @@ class Deallocate(Op):
         _pointee(self.name, pointer)
         return ()
 
+    def memory_uses(self, instruction: Instruction) -> tuple[MemoryUse, ...]:
+        return (MemoryUse(instruction.operands[0], Effect.WRITE, None),)
+
 
 class Load(Op):
     """A copy of what lies where the pointer leads."""
@@ -131,6 +137,9 @@ class Load(Op):
 
     def bytes_moved(self, instruction: Instruction) -> int:
         return 2 * tensor_bytes(instruction.result.type)
+
+    def memory_uses(self, instruction: Instruction) -> tuple[MemoryUse, ...]:
+        return (MemoryUse(instruction.operands[0], Effect.READ, instruction.result),)
 
 
 class Store(Op):
@@ -149,6 +158,10 @@ class Store(Op):
 
     def bytes_moved(self, instruction: Instruction) -> int:
         return 2 * tensor_bytes(instruction.operands[0].type)
+
+    def memory_uses(self, instruction: Instruction) -> tuple[MemoryUse, ...]:
+        value, pointer = instruction.operands
+        return (MemoryUse(pointer, Effect.WRITE, value),)
 
 
 class Copy(Op):
@@ -176,6 +189,10 @@ class Copy(Op):
             * tensor_bytes(_pointee(self.name, source.type))
         )
 
+    def memory_uses(self, instruction: Instruction) -> tuple[MemoryUse, ...]:
+        source, target, _ = instruction.operands
+        return (MemoryUse(source, Effect.READ, None), MemoryUse(target, Effect.WRITE, None))
+
 
 @dataclass(frozen=True)
 class ElementPointer(Pure):
@@ -188,6 +205,7 @@ class ElementPointer(Pure):
     name: ClassVar[str] = "elementPointer"
     syntax: ClassVar[str] = "elementPointer {pointer} at {keys} {indices*}"
     takes_any: ClassVar[bool] = True
+    is_pointer_step: ClassVar[bool] = True
     keys: tuple[int | str | None, ...]
 
     def infer(self, pointer: Type, *indices: Type) -> PointerType:
@@ -209,6 +227,7 @@ class Offset(Pure):
     name: ClassVar[str] = "offset"
     syntax: ClassVar[str] = "offset {pointer} by {count}"
     takes_any: ClassVar[bool] = True
+    is_pointer_step: ClassVar[bool] = True
 
     def infer(self, pointer: Type, count: Type) -> Type:
         _pointee(self.name, pointer)
@@ -251,6 +270,11 @@ def pointee_at(x: Type, key: int | str | None) -> Type:
             return x.with_shape(row)
         case _:
             raise ShapeError(f"{x} has no elements to count by a value: only arrays and tensors do")
+
+
+def pointee_of(pointer: Value) -> Type:
+    """The type of what a pointer leads to."""
+    return _pointee("this", pointer.type)
 
 
 def _pointee(name: str, pointer: Type) -> Type:

@@ -102,9 +102,9 @@ class Random(Op):
         known = dtype or next(d for d in DTYPES.values() if d.storage == low.dtype)
         types = (scalar(I64), scalar(I64), scalar(known), scalar(known))
         state = [np.asarray(n, np.int64) for n in (seed, count)]
-        return evaluate_expansion(self.expand, types, [*state, low, high])
+        return evaluate_expansion(self.expand_with, types, [*state, low, high])
 
-    def expand(self, b: Emitter, seed: Value, count: Value, low: Value, high: Value) -> Value:
+    def expand_with(self, b: Emitter, seed: Value, count: Value, low: Value, high: Value) -> Value:
         """The numbers as a pure function of the generator's state."""
         key = b.emit(Threefry(), seed, count)
         size = TensorType(self.shape, I64).size

@@ -27,6 +27,10 @@ class ShapeQuery(Pure):
     def nest(self, b: Emitter, x: Value) -> Value:
         return b.emit(self.answer(x.tensor))
 
+    def expand(self, b: Emitter, *operands: Value) -> Value:
+        (x,) = operands
+        return b.emit(self.answer(x.tensor))
+
     def bytes_moved(self, instruction: Instruction) -> int:
         return 0
 

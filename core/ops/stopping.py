@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from ..errors import ShapeError
@@ -27,6 +28,9 @@ class StopGradient(Elementwise):
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (None,)
+
+    def moving(self, operands: Sequence[Value]) -> Sequence[Value]:
+        return ()
 
 
 class StraightThrough(Elementwise):
@@ -59,6 +63,9 @@ class StraightThrough(Elementwise):
 
     def partials(self, b: Emitter, y: Value, value: Value, x: Value) -> tuple[Partial, ...]:
         return None, 1.0
+
+    def moving(self, operands: Sequence[Value]) -> Sequence[Value]:
+        return operands[1:]
 
 
 IDENTITIES = StopGradient, StraightThrough

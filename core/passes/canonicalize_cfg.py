@@ -68,7 +68,7 @@ def _free_entry(region: Region) -> bool:
 
 
 def _one_exit(region: Region) -> bool:
-    returns = [block for block in region.blocks if isinstance(block.terminator.op, Return)]
+    returns = [block for block in region.blocks if not block.terminator.successors]
     if len(returns) < 2:
         return False
     exit = Block(name=_Work(region).fresh("exit"))

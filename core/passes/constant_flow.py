@@ -23,17 +23,17 @@ from typing import TypeAlias
 
 from ..ir import Block, Builder, Instruction, Op, Region, Value
 from ..ir.surgery import make_instruction, walk_blocks
-from ..ops import (
-    Branch,
-    BranchEnum,
-    Conditional,
-    EnumCase,
-    Literal,
-    Structured,
-    Yield,
-    arguments_of,
+from ..ops import EnumCase
+from ..ops.flows import (
+    Role,
+    arguments_of_bodies,
+    flows_in,
+    passed_along,
+    possible_paths,
+    structured,
 )
-from ..ops.flows import Role, arguments_of_bodies, flows_in, passed_along
+from ..ops.literal import number_in
+from ..ops.terminators import decider_of, successor_taken, values_passed
 from .fold import fold
 
 Known: TypeAlias = "Op | None"
@@ -133,17 +133,15 @@ class ConstantFlow:
 
     def visit(self, instruction: Instruction) -> None:
         """What follows from what is known of the operands."""
-        match instruction.op:
-            case Structured():
-                self.enter(instruction)
-            case Yield():
-                owner = self.owners.get(self.homes[instruction])
-                if owner is not None and isinstance(owner.op, Structured):
-                    self.enqueue(owner)  # which it may decide about
-            case Branch() | Conditional() | BranchEnum():
-                self.branch(instruction)
-            case _:
-                self.compute(instruction)
+        op = instruction.op
+        if op.is_structured:
+            self.enter(instruction)
+        elif not op.is_terminator:
+            self.compute(instruction)
+        elif (owner := self.owners.get(self.homes[instruction])) is None:
+            self.branch(instruction)
+        elif owner.op.is_structured:
+            self.enqueue(owner)  # which it may decide about
 
     def compute(self, instruction: Instruction) -> None:
         """An instruction without bodies: folded where its operands are literals."""
@@ -154,17 +152,17 @@ class ConstantFlow:
             for result in results:
                 self.meet(result, None)
             return
-        literals: list[Literal] = []
+        constants: list[Op] = []
         for operand in instruction.operands:
             if operand not in self.known:
                 return
             constant = self.known[operand]
-            if not isinstance(constant, Literal):
+            if constant is None:
                 self.meet(results[0], None)
                 return
-            literals.append(constant)
-        folded = _folded(instruction, literals) if literals else constant_of(op, instruction)
-        self.meet(results[0], folded)
+            constants.append(constant)
+        known = _folded(instruction, constants) if constants else constant_of(op, instruction)
+        self.meet(results[0], known)
 
     def branch(self, terminator: Instruction) -> None:
         """The end of a block: its successors are reached, and given their arguments."""
@@ -172,54 +170,34 @@ class ConstantFlow:
             if not self.opens(terminator, number):
                 continue
             target = terminator.successors[number]
-            carried = self.carried(terminator)
-            if carried is not None:
-                self.give(carried, target.arguments)
-            elif isinstance(terminator.op, BranchEnum):
+            passed = values_passed(terminator, number)
+            if passed is not None:
+                self.give(passed, target.arguments)
+            else:
                 for argument in target.arguments:
                     self.meet(argument, None)
-            else:
-                self.give(arguments_of(terminator, number), target.arguments)
             self.reach(target)
 
     def ways(self, terminator: Instruction) -> Sequence[int]:
         """The numbers of the successors that may be gone to."""
-        every = range(len(terminator.successors))
-        if isinstance(terminator.op, Branch):
-            return every
-        decider = terminator.operands[0]
-        if isinstance(terminator.op, BranchEnum) and isinstance(decider.op, EnumCase):
-            return [terminator.op.cases.index(decider.op.case)]
-        if decider not in self.known:
-            return []
-        match terminator.op, self.known[decider]:
-            case Conditional(), Literal() as truth:
-                return [0 if truth.splat_value() else 1]
-            case BranchEnum(cases=cases), EnumCase(case=case):
-                return [cases.index(case)]
-            case _:
-                return every
-
-    def carried(self, terminator: Instruction) -> Sequence[Value] | None:
-        """What the case of a `branchEnum` carries, if that is known."""
-        if not isinstance(terminator.op, BranchEnum):
-            return None
-        made = terminator.operands[0].producer
-        return made.operands if made is not None and isinstance(made.op, EnumCase) else None
+        decider = decider_of(terminator)
+        known = None if decider is None else self.known.get(decider)
+        number = successor_taken(terminator, known)
+        if number is not None:
+            return [number]
+        is_open = decider is not None and decider not in self.known
+        return [] if is_open else range(len(terminator.successors))
 
     def number(self, value: Value) -> int | bool | None:
         """The number that a scalar certainly is."""
-        constant = self.known.get(value)
-        return constant.splat_value() if isinstance(constant, Literal) else None
+        number: int | bool | None = number_in(self.known.get(value))
+        return number
 
     def enter(self, instruction: Instruction) -> None:
         """A structured instruction: the bodies that its deciders allow, and what becomes what on the way."""
-        op = instruction.op
-        assert isinstance(op, Structured)
-        deciders = op.deciders(instruction)
-        are_known = all(decider in self.known for decider in deciders)
-        numbers = [self.number(decider) for decider in deciders]
-        for path in op.possible_paths(*numbers) if are_known else op.certain:
+        op = structured(instruction)
+        are_known = all(decider in self.known for decider in op.deciders(instruction))
+        for path in possible_paths(instruction, self.number) if are_known else op.certain:
             if not self.opens(instruction, path):
                 continue
             for source, target in passed_along(instruction, path):
@@ -237,9 +215,9 @@ class ConstantFlow:
                 self.meet(instruction.results[flow.result or 0], None)
 
 
-def _folded(instruction: Instruction, literals: Sequence[Literal]) -> Known:
+def _folded(instruction: Instruction, constants: Sequence[Op]) -> Known:
     """What `fold` makes of the instruction on these operands."""
     b = Builder()
-    operands = [b.emit(literal) for literal in literals]
+    operands = [b.emit(constant) for constant in constants]
     value = fold(b, make_instruction(instruction.op, operands, instruction.results))
     return value.op if value is not None else None

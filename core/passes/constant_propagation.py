@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ..analysis import Analyses
+from ..analysis.call_graph import callees, check_names, cycles_callees_first, references
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
 from ..ir.surgery import replace_uses, walk, walk_blocks
-from ..ops import arguments_of
+from ..ops.terminators import values_passed
 from .base import ModulePass
-from .call_graph import callees, check_names, cycles_callees_first, references
 from .constant_flow import ConstantFlow, Known, constant_of
 from .control import choose_bodies
 from .dce import remove_unreachable
@@ -130,10 +130,9 @@ class _Change:
         if len(ways) != 1 or len(terminator.successors) == 1:
             return False
         (number,) = ways
-        carried = self.solution.carried(terminator)
-        given = arguments_of(terminator, number) if carried is None else carried
-        target = terminator.successors[number]
-        block.instructions[-1] = branch_to(target, given, terminator)
+        # a constant case carries nothing
+        given = values_passed(terminator, number) or ()
+        block.instructions[-1] = branch_to(terminator.successors[number], given, terminator)
         return True
 
     def visit(self, block: Block) -> None:

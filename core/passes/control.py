@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import replace_uses, resolve, walk_blocks
-from ..ops import If, Literal, Not, Structured, splat
+from ..ops import Not, splat
 from ..ops.flows import (
     Role,
     arguments_of_bodies,
@@ -19,6 +19,7 @@ from ..ops.flows import (
     flows_of,
     keep_flows,
     passed_along,
+    possible_paths,
     sources_of,
     yields_of_bodies,
 )
@@ -59,7 +60,7 @@ def to_the_end(
 
 
 def _has_control(region: Region) -> bool:
-    return any(isinstance(i.op, Structured) for b in region.blocks for i in b.instructions)
+    return any(i.op.is_structured for b in region.blocks for i in b.instructions)
 
 
 @dataclass(eq=False)
@@ -73,7 +74,7 @@ class _Laws:
     def apply(self) -> bool:
         changed = False
         for block in reversed(list(walk_blocks(self.region))):
-            if any(isinstance(i.op, Structured) for i in block.instructions):
+            if any(i.op.is_structured for i in block.instructions):
                 changed = self._block(block) or changed
         replace_uses(self.region, self.replaced)
         return changed
@@ -87,7 +88,7 @@ class _Laws:
         old, block.instructions = block.instructions, []
         for instruction in old:
             b = Builder(block, instruction.location)
-            if not isinstance(instruction.op, Structured):
+            if not instruction.op.is_structured:
                 block.instructions.append(instruction)
             elif self.choosing:
                 chosen = self._chosen(b, instruction)
@@ -102,9 +103,7 @@ class _Laws:
 
     def _chosen(self, b: Builder, instruction: Instruction) -> bool:
         """Put the bodies that are known to run, each once, in the place of the instruction; whether it is known."""
-        op = instruction.op
-        assert isinstance(op, Structured)
-        paths = list(op.possible_paths(*map(self._number, op.deciders(instruction))))
+        paths = possible_paths(instruction, self._number)
         after = dict(paths)
         if len(after) < len(paths):
             return False  # it may go on in several ways
@@ -147,7 +146,7 @@ class _Laws:
         is_empty = all(len(region.entry.instructions) == 1 for region in instruction.regions)
         self._replace((value, instruction.results[k]) for k, value in known.items())
         keep_flows(instruction, [f for f in flows_of(instruction) if f.result not in known])
-        if isinstance(instruction.op, If) and not instruction.results and is_empty:
+        if not (instruction.op.is_loop or instruction.results) and is_empty:
             b.block.instructions.pop()
             return True
         return bool(known)
@@ -155,28 +154,20 @@ class _Laws:
     def _branches(self, b: Builder, instruction: Instruction) -> dict[int, Value]:
         """What is chosen between the same value, or literal, in all bodies, or says which body it was."""
         known: dict[int, Value] = {}
-        given = {
-            argument: instruction.operands[flow.operands[0]]
-            for flow in flows_in(instruction, Role.INPUT)
-            for argument in arguments_of_bodies(instruction, flow)
-        }
         for flow in flows_in(instruction, Role.CHOSEN):
             assert flow.result is not None
             k, condition = flow.result, instruction.operands[0]
-            one, other = (
-                given.get(x) or x for x in map(self.now, yields_of_bodies(instruction, flow))
-            )
+            one, other = map(self.now, yields_of_bodies(instruction, flow))
             first, second = one.op, other.op
             if one is other:
-                known[k] = self.now(one)
+                known[k] = one
             elif first is not None and first.is_constant and first == second:
                 known[k] = b.emit(first)
-            elif isinstance(first, Literal) and isinstance(second, Literal):
-                truths = first.splat_value(), second.splat_value()
-                if first.type != condition.type or first.type != second.type:
-                    continue
+            elif one.type == condition.type:
                 # if c then true else false = c
-                known[k] = condition if truths == (True, False) else b.emit(Not(), condition)
+                truths = number_of(one), number_of(other)
+                if None not in truths:
+                    known[k] = condition if truths == (True, False) else b.emit(Not(), condition)
         return known
 
     def _invariants(self, loop: Instruction) -> dict[int, Value]:

@@ -8,16 +8,18 @@ from typing import ClassVar
 from ..analysis import Analyses, Analysis, Effects
 from ..ir import Block, Effect, Function, Instruction, Region, Value
 from ..ir.surgery import walk_blocks
-from ..ops import (
-    Branch,
-    BranchEnum,
-    Conditional,
-    Structured,
-    arguments_of,
+from ..ops.flows import (
+    Flow,
+    Role,
+    flows_of,
+    keep_flows,
+    never_ends,
+    sources_of,
+    targets_of,
 )
-from ..ops.flows import Flow, Role, flows_of, keep_flows, sources_of, targets_of
+from ..ops.terminators import decider_of
 from .base import FunctionPass
-from .reshape import keep_arguments, never_ends
+from .edges import EdgesInto, edges_into, keep_arguments
 
 _STAYS = Effect.WRITE | Effect.TRAP | Effect.CALL
 _ALWAYS = (Role.DECISION, Role.INDEX)
@@ -87,16 +89,13 @@ class _Needs:
         default_factory=dict[Value, "tuple[Block, int]"]
     )
     """Where an argument of a block of the function itself stands."""
-    before: dict[Block, list[tuple[Instruction, int]]] = field(
-        default_factory=dict[Block, "list[tuple[Instruction, int]]"]
-    )
-    """The terminators that lead to a block, with the number of the successor."""
     stays: dict[Instruction | None, list[Instruction]] = field(
         default_factory=dict["Instruction | None", "list[Instruction]"]
     )
     """What must happen if the instruction whose body it stands in does."""
 
     def __post_init__(self) -> None:
+        self.edges: EdgesInto = edges_into(self.region)
         parents: dict[Instruction, Instruction | None] = {}
         found: set[Instruction] = set()
         owners: dict[Block, Instruction] = {}
@@ -105,19 +104,16 @@ class _Needs:
             if owner is None:
                 self.arguments.update({x: (block, k) for k, x in enumerate(block.arguments)})
             for instruction in block.instructions:
-                for number, successor in enumerate(instruction.successors):
-                    self.before.setdefault(successor, []).append((instruction, number))
                 if instruction.regions:
                     parents[instruction] = owner
                     for region in instruction.regions:
                         owners.update(dict.fromkeys(region.blocks, instruction))
-                if isinstance(instruction.op, Structured):
-                    for flow in flows_of(instruction):
-                        self.flows.update(
-                            dict.fromkeys(targets_of(instruction, flow), (instruction, flow))
-                        )
+                for flow in flows_of(instruction):
+                    self.flows.update(
+                        dict.fromkeys(targets_of(instruction, flow), (instruction, flow))
+                    )
                 if instruction.op.is_terminator:
-                    if owner is None or not isinstance(owner.op, Structured):
+                    if owner is None or not owner.op.is_structured:
                         self.stays.setdefault(owner, []).append(instruction)
                 elif self._must_happen(instruction):
                     self._keep(instruction, owner, parents, found)
@@ -156,17 +152,15 @@ class _Needs:
                 self._need_instruction(current)
 
     def _need_instruction(self, instruction: Instruction) -> None:
-        match instruction.op:
-            case Branch():
-                pass  # arguments are needed one by one
-            case Conditional():
-                self.pending.append(instruction.operands[0])
-            case Structured():
-                for flow in flows_of(instruction):
-                    if flow.role in _ALWAYS:
-                        self._need_flow(instruction, flow)
-            case _:
-                self.pending += instruction.operands
+        if instruction.successors:
+            # arguments of successors are needed one by one
+            decider = decider_of(instruction)
+            self.pending += () if decider is None else (decider,)
+        elif not instruction.op.is_structured:
+            self.pending += instruction.operands
+        for flow in flows_of(instruction):
+            if flow.role in _ALWAYS:
+                self._need_flow(instruction, flow)
         self.pending += self.stays.get(instruction, [])
 
     def _need_value(self, value: Value) -> None:
@@ -176,8 +170,8 @@ class _Needs:
             self._need_flow(*self.flows[value])
         elif value in self.arguments:
             block, index = self.arguments[value]
-            for terminator, number in self.before.get(block, ()):
-                self.pending += arguments_of(terminator, number)[index : index + 1]
+            for edge in self.edges.get(block, ()):
+                self.pending += edge.arguments[index : index + 1]
 
     def _need_flow(self, instruction: Instruction, flow: Flow) -> None:
         if (instruction, flow.number) not in self.flowing:
@@ -194,13 +188,12 @@ class _Needs:
                 block.instructions[:] = kept
                 changed = True
             for instruction in kept:
-                if isinstance(instruction.op, Structured):
-                    flows = flows_of(instruction)
-                    needed = [f for f in flows if (instruction, f.number) in self.flowing]
-                    changed = keep_flows(instruction, needed) or changed
+                flows = flows_of(instruction)
+                needed = [f for f in flows if (instruction, f.number) in self.flowing]
+                changed = keep_flows(instruction, needed) or changed
         for block in self.region.blocks[1:]:
-            before = self.before.get(block, [])
-            if not any(isinstance(terminator.op, BranchEnum) for terminator, _ in before):
+            edges = self.edges[block]
+            if not any(edge.is_by_case for edge in edges):
                 kept_arguments = [k for k, x in enumerate(block.arguments) if x in self.values]
-                changed = keep_arguments(block, before, kept_arguments) or changed
+                changed = keep_arguments(block, edges, kept_arguments) or changed
         return changed

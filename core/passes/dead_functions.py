@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
+from ..analysis.call_graph import check_names, reachable, symbols
 from ..ir import Block, Module, Stage, Value, nominals_in
 from ..ir.surgery import walk_blocks
 from ..types import Type
 from .base import ModulePass
-from .call_graph import check_names, reachable, symbols
 
 
 @dataclass(frozen=True)

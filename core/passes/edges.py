@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..ir import Block, Instruction, Region, Value
-from ..ops import Branch, BranchEnum, arguments_of
-from ..ops.terminators import pass_arguments
+from ..ops import Branch, arguments_of
+from ..ops.terminators import case_of, pass_arguments
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Edge:
     @property
     def is_by_case(self) -> bool:
         """Whether the target's arguments are what an enum carries, which cannot be changed."""
-        return isinstance(self.terminator.op, BranchEnum)
+        return case_of(self.terminator, self.number) is not None
 
     def redirect(self, target: Block, arguments: Sequence[Value]) -> None:
         """Go to `target` with `arguments` instead; those of an enum's case stay as they are."""
@@ -56,6 +56,19 @@ def edges_into(region: Region) -> EdgesInto:
         for number, target in enumerate(terminator.successors):
             found[target].append(Edge(terminator, number))
     return found
+
+
+def keep_arguments(block: Block, edges: Sequence[Edge], kept: Sequence[int]) -> bool:
+    """Leave a block only these of its arguments; `edges` are all that lead to it, by no case.
+
+    Whether there were other arguments.
+    """
+    if len(kept) == len(block.arguments):
+        return False
+    for edge in edges:
+        edge.redirect(block, [edge.arguments[k] for k in kept])
+    block.arguments[:] = [block.arguments[k] for k in kept]
+    return True
 
 
 def branch_to(target: Block, arguments: Sequence[Value], like: Instruction) -> Instruction:

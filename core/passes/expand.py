@@ -10,35 +10,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from ..analysis import Analyses
 from ..errors import VerifyError
-from ..ir import Builder, Function, Instruction, Module, Region, Value, Variable
+from ..ir import Builder, Function, Instruction, Module, Op, Region, Value, Variable
 from ..ir.surgery import replace_uses, walk_blocks
 from ..ops import (
     Add,
-    Builtin,
     Extract,
-    Folding,
     Insert,
     Load,
     Random,
     Reference,
-    ShapeQuery,
     Store,
     constant,
 )
 from ..ops.random import RANDOM_COUNT, RANDOM_SEED
-from ..types import I64, PointerType, scalar, written
+from ..types import I64, FunctionType, PointerType, scalar, written
 from .base import ModulePass
 from .elements import expand_extract, expand_insert
 from .unfold import unfold
 from .updates import join_updates
 
-Rule: TypeAlias = Callable[[Module, Builder, Instruction], Value | None]
+Rule: TypeAlias = Callable[[Module, Builder, Instruction[Any]], Value | None]
 """The value that an instruction equals, by new instructions; None to leave it alone."""
 
 
@@ -84,10 +81,7 @@ def _expand(rule: Rule, function: Function, region: Region, analyses: Analyses) 
             if value.name is None and value.producer is not None:
                 value.name = instruction.result.name
             replaced[instruction.result] = value
-            if isinstance(instruction.op, Folding):
-                combinator = instruction.op.parts(instruction.operands)[-1]
-                if combinator is not None:
-                    folded_with.add(combinator)
+            folded_with.update(x for x in instruction.operands if isinstance(x.type, FunctionType))
         block.instructions[:] = builder.block.instructions
     replace_uses(region, replaced)
     if folded_with:
@@ -98,33 +92,32 @@ def _expand(rule: Rule, function: Function, region: Region, analyses: Analyses) 
 
 def _remove_references(region: Region, functions: set[Value], uses: Container[Value]) -> None:
     """Leave out those of `functions` that nobody needs as values any more: they may go altogether."""
-    unused = {f.producer for f in functions if isinstance(f.op, Reference) and f not in uses}
+    unused = {f.producer for f in functions if f.op and f.op.referred is not None and f not in uses}
     for block in walk_blocks(region):
         block.instructions[:] = [i for i in block.instructions if i not in unused]
 
 
 def _expand_simple(module: Module, b: Builder, instruction: Instruction) -> Value | None:
-    match instruction.op:
-        case Builtin() as op:
-            return op.expand(b, *instruction.operands)
-        case ShapeQuery() as op:
-            (x,) = instruction.operands
-            return b.emit(op.answer(x.tensor))
-        case Extract() as op:
-            return expand_extract(b, op, *instruction.operands)
-        case Insert() as op:
-            return expand_insert(b, op, *instruction.operands)
-        case Random() as op:
-            return _random(module, b, op, *instruction.operands)
-        case _:
-            return None
+    rule = _RULES.get(type(instruction.op))
+    if rule is not None:
+        return rule(module, b, instruction)
+    return instruction.op.expand(b, *instruction.operands)
 
 
-def _random(module: Module, b: Builder, op: Random, low: Value, high: Value) -> Value:
+def _extract(module: Module, b: Builder, instruction: Instruction[Extract]) -> Value | None:
+    return expand_extract(b, instruction.op, *instruction.operands)
+
+
+def _insert(module: Module, b: Builder, instruction: Instruction[Insert]) -> Value:
+    return expand_insert(b, instruction.op, *instruction.operands)
+
+
+def _random(module: Module, b: Builder, instruction: Instruction[Random]) -> Value:
+    op, (low, high) = instruction.op, instruction.operands
     seed, place = (_state(module, b, name) for name in (RANDOM_SEED, RANDOM_COUNT))
     count = b.emit(Load(), place)
     b.emit_many(Store(), [b.emit(Add(), count, constant(b, scalar(I64), 1)), place])
-    return op.expand(b, b.emit(Load(), seed), count, low, high)
+    return op.expand_with(b, b.emit(Load(), seed), count, low, high)
 
 
 def _state(module: Module, b: Builder, name: str) -> Value:
@@ -135,3 +128,7 @@ def _state(module: Module, b: Builder, name: str) -> Value:
             f"{written('@', name)} belongs to the generator of random numbers, and is an i64 variable"
         )
     return b.emit(Reference(name, PointerType(variable.type)))
+
+
+_RULES: Mapping[type[Op], Rule] = {Extract: _extract, Insert: _insert, Random: _random}
+"""What the module is needed for, or ops that `core.ops.aggregate` does not know."""

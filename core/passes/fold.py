@@ -25,6 +25,7 @@ from ..ops import (
     Pointwise,
     dense,
 )
+from ..ops.literal import literal_of
 from ..types import TensorType
 from .base import FunctionPass
 from .control import choose_bodies, to_the_end
@@ -64,10 +65,10 @@ def fold(b: Builder, instruction: Instruction) -> Value | None:
     """The literal that an instruction on literals equals."""
     literals: list[Literal] = []
     for operand in instruction.operands:
-        op = operand.producer.op if operand.producer is not None else None
-        if op.__class__ is not Literal or not isinstance(op, Literal):  # the first half is quicker
+        literal = literal_of(operand)
+        if literal is None:
             return None
-        literals.append(op)
+        literals.append(literal)
     op, results = instruction.op, instruction.results
     if not literals or len(results) != 1 or instruction.regions or op.effect:
         return None

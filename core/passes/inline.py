@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
+from ..analysis.call_graph import call_sites, check_names, cycles_callees_first, reachable, symbols
 from ..ir import Block, Function, Instruction, Module, Value
 from ..ir.surgery import clone_instructions, replace_uses, resolve, walk, walk_blocks
-from ..ops import AllocateStack, Return
 from .base import ModulePass
-from .call_graph import call_sites, check_names, cycles_callees_first, reachable, symbols
 
 LARGEST = 50_000
 """Calls stay that would make a function longer than so many instructions."""
@@ -87,12 +86,12 @@ class Inline(ModulePass):
 def size_to_inline(function: Function) -> int | None:
     """By how much a call makes a function longer; None if it must stay a call."""
     body = function.body
-    if body is None or len(body.blocks) != 1 or not isinstance(body.entry.terminator.op, Return):
+    if body is None or len(body.blocks) != 1:
         return None
     size = -2  # the call goes, and the return
     for instruction in walk(body):
         size += 1
-        if isinstance(instruction.op, AllocateStack) or instruction.op.called == function.name:
+        if instruction.op.stack_values() or instruction.op.called == function.name:
             return None
     return size
 

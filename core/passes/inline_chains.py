@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from ..analysis import Analyses, Analysis
+from ..analysis.call_graph import call_sites, callees, cycles_callees_first
 from ..ir import Module
 from .base import ModulePass
-from .call_graph import call_sites, callees, cycles_callees_first
 from .inline import Inlining, room_for, size_to_inline
 
 MOST_CALLS: Final = 50

@@ -3,7 +3,7 @@
 1. Blocks are visited from the innermost out, so that what an inner body needs is by then an operand of its
    instruction, and counts as used by the block around it.
 2. Whatever the bodies of an instruction use and do not define is added to its inputs, once for all bodies.
-3. Literals are not passed on: each body gets a copy of those it uses.
+3. Constants are not passed on: each body gets a copy of those it uses.
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
-from ..ir import Block, Function, Instruction, Value
+from ..ir import Block, Instruction, Module, Stage, Value
 from ..ir.surgery import make_instruction
-from ..ops import Literal, Structured
 from ..ops.flows import Role, add_flows, arguments_of_bodies
-from .base import FunctionPass
+from .base import ModulePass
 
 
 @dataclass(frozen=True)
-class Isolate(FunctionPass):
-    """Gives every body of an `if`, `while` or `for` all that it uses as arguments.
+class Isolate(ModulePass):
+    """Gives every body of an `if`, `while` or `for` all that it uses as arguments; the stage becomes optimized.
 
     Code is generated for one block at a time, which must not know of the blocks around it.
 
-    Requires: bodies of one block.
+    Requires: stage optimizable; a module of stage raw, whose bodies are never given values, is left alone.
     Preserves: results.
     Cost: linear in the program, and for each value in the number of bodies it is passed through.
     """
@@ -34,20 +33,24 @@ class Isolate(FunctionPass):
     name: ClassVar[str] = "isolate"
     preserves_analyses: ClassVar[Analysis] = Analysis.FLOW | Analysis.EFFECTS
 
-    def run(self, function: Function, analyses: Analyses) -> bool:
-        assert function.body is not None
-        blocks = list(function.body.blocks)
-        changed = False
+    def run(self, module: Module, analyses: Analyses) -> bool:
+        if module.stage is Stage.RAW:
+            return False
+        changed = module.stage is Stage.OPTIMIZABLE
+        bodies = [function.body for function in module.functions.values() if function.body]
+        blocks = [block for body in bodies for block in body.blocks]
         for block in blocks:  # which grows: outer before inner
             blocks.extend(b for i in _structured(block) for r in i.regions for b in r.blocks)
         for block in reversed(blocks):
             for instruction in _structured(block):
                 changed = _close(instruction) or changed
+        if module.stage is Stage.OPTIMIZABLE:
+            module.stage = Stage.OPTIMIZED
         return changed
 
 
 def _structured(block: Block) -> Iterable[Instruction]:
-    return (i for i in block.instructions if isinstance(i.op, Structured))
+    return (i for i in block.instructions if i.op.is_structured)
 
 
 def _close(instruction: Instruction) -> bool:
@@ -55,10 +58,8 @@ def _close(instruction: Instruction) -> bool:
     blocks = [block for region in instruction.regions for block in region.blocks]
     captured = [_captured(block) for block in blocks]
     for block, values in zip(blocks, captured, strict=True):
-        _copy_literals(block, [v for v in values if isinstance(v.op, Literal)])
-    wanted = dict.fromkeys(
-        v for values in captured for v in values if not isinstance(v.op, Literal)
-    )
+        _copy_literals(block, [v for v in values if _is_constant(v)])
+    wanted = dict.fromkeys(v for values in captured for v in values if not _is_constant(v))
     if wanted:
         names: dict[Block, dict[Value, Value]] = {block: {} for block in blocks}
         for flow, value in zip(add_flows(instruction, Role.INPUT, [*wanted]), wanted, strict=True):
@@ -67,6 +68,10 @@ def _close(instruction: Instruction) -> bool:
         for block in blocks:
             _rename(block, names[block])
     return any(captured)
+
+
+def _is_constant(value: Value) -> bool:
+    return value.op is not None and value.op.is_constant
 
 
 def _captured(block: Block) -> dict[Value, None]:

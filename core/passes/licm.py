@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis, Effects
-from ..ir import Block, Effect, Function, Instruction, Region, Value
-from ..ir.surgery import replace_uses, walk_blocks
-from ..ops import Structured
-from ..ops.flows import Role, arguments_of_bodies, flows_in, operands_of
-from ..ops.literal import number_of
+from ..ir import Block, Effect, Function, Instruction, Value
+from ..ir.surgery import walk_blocks
+from ..ops.flows import (
+    Role,
+    certain_bodies,
+    flows_in,
+    trips_of,
+)
 from .base import FunctionPass
 
 MOST_ROUNDS = 1 << 16
@@ -71,13 +74,12 @@ class _Motion:
             return
         result: list[Instruction] = []
         for instruction in block.instructions:
-            if isinstance(instruction.op, Structured) and instruction.op.is_loop:
-                given = dict(_inputs(instruction))
+            if instruction.op.is_loop:
+                certain = certain_bodies(instruction)
                 for number, region in enumerate(instruction.regions):
-                    is_certain = _runs_certainly(instruction, number)
-                    found = self.take_out(region.entry, given, is_certain=is_certain)
-                    # outside, what was given to the body is known by its own name
-                    replace_uses(Region([Block([], found)]), given)
+                    # the condition of a `while` always runs
+                    is_certain = number in certain or bool(trips_of(instruction))
+                    found = self.take_out(region.entry, is_certain=is_certain)
                     self.moved = self.moved or bool(found)
                     result += found
             if instruction.regions:
@@ -85,11 +87,9 @@ class _Motion:
             result.append(instruction)
         block.instructions[:] = result
 
-    def take_out(
-        self, body: Block, given: dict[Value, Value], *, is_certain: bool
-    ) -> list[Instruction]:
+    def take_out(self, body: Block, *, is_certain: bool) -> list[Instruction]:
         """Take out of `body` what depends on nothing that is made in it; `is_certain` if it runs at all."""
-        made = {argument for argument in body.arguments if argument not in given}
+        made = set(body.arguments)
         found: dict[Instruction, None] = {}
         for instruction in body.instructions:
             may_move = self.may_move(instruction) and (
@@ -135,50 +135,27 @@ class _Motion:
                 rounds = max(rounds, self.rounds(inner))
                 used.update(x for x in self.used(inner) if x not in made)
                 made.update(inner.results)
-        trips = _trips(instruction)
+        trips = trips_of(instruction)
         rounds = math.inf if trips is None else trips and trips * rounds
         return _Inside(may_move, rounds, frozenset(used))
-
-
-def _inputs(loop: Instruction) -> Iterator[tuple[Value, Value]]:
-    """The arguments of bodies that are the same in every iteration, with what they are."""
-    for flow in flows_in(loop, Role.INPUT):
-        (given,) = operands_of(loop, flow)
-        yield from ((argument, given) for argument in arguments_of_bodies(loop, flow))
 
 
 def _is_constant(instruction: Instruction) -> bool:
     return not instruction.operands and not instruction.regions
 
 
-def _trips(instruction: Instruction) -> int | None:
-    """How often the bodies are run at most; None if a loop does not say."""
-    op = instruction.op
-    return (
-        op.trips(*map(number_of, op.deciders(instruction))) if isinstance(op, Structured) else None
-    )
-
-
-def _runs_certainly(loop: Instruction, body: int) -> bool:
-    """Whether this body of a loop is run at least once: the condition of a `while` always is."""
-    op = loop.op
-    assert isinstance(op, Structured)
-    return (None, body) in op.certain or bool(_trips(loop))
-
-
 def _can_fail(instruction: Instruction) -> bool:
     """Whether it could be an error to run it: of a `for` that stacks, whether it has the wrong number of iterations."""
-    op = instruction.op
-    if isinstance(op, Structured):
-        trips = _trips(instruction)
-        return any(
-            trips != instruction.results[flow.result or 0].tensor.shape[0]
-            for flow in flows_in(instruction, Role.STACKED)
-        )
-    return op.can_fail()
+    if not instruction.op.is_structured:
+        return instruction.op.can_fail()
+    trips = trips_of(instruction)
+    return any(
+        trips != instruction.results[flow.result or 0].tensor.shape[0]
+        for flow in flows_in(instruction, Role.STACKED)
+    )
 
 
 def _may_not_end(instruction: Instruction) -> bool:
     """Loops, and calls of what may loop or call itself; inlining shows what is inside of calls."""
     op = instruction.op
-    return (isinstance(op, Structured) and not op.ends) or bool(op.effect & Effect.CALL)
+    return not op.ends or bool(op.effect & Effect.CALL)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Aliases, Analyses, Analysis, Effects
-from ..ir import Block, Effect, Function, Instruction, Value
+from ..ir import Block, Effect, Function, Instruction, MemoryUse, Value
 from ..ir.nested import Nested, run_nested
 from ..ir.surgery import replace_uses, resolve, walk
-from ..ops import Copy, Deallocate, Load, Store, Structured
 from .base import FunctionPass
 
 
@@ -30,7 +29,9 @@ class RedundantLoads(FunctionPass):
 
     def run(self, function: Function, analyses: Analyses) -> bool:
         body = function.body
-        if body is None or not any(isinstance(i.op, Load) for i in walk(body)):
+        if body is None or not any(
+            i.op.effect & Effect.READ and i.op.memory_uses(i) for i in walk(body)
+        ):
             return False
         changed = False
         # a pointer that turns out to be another one tells more about what is loaded through it
@@ -68,33 +69,40 @@ class _Walk:
                 instruction.operands = tuple(
                     resolve(self.replaced, operand) for operand in instruction.operands
                 )
-            op, operands = instruction.op, instruction.operands
-            if isinstance(op, Load):
-                value = self.find(known, operands[0])
-                if value is not None:
-                    self.replaced[instruction.result] = resolve(self.replaced, value)
+            op = instruction.op
+            if uses := op.memory_uses(instruction):
+                loaded = [self.use(known, use) for use in uses]
+                if instruction.results and loaded[0] is not None:
+                    self.replaced[instruction.result] = resolve(self.replaced, loaded[0])
                     continue
-                self.learn(known, operands[0], instruction.result)
-            elif isinstance(op, Store):
-                self.forget(known, operands[1])
-                self.learn(known, operands[1], resolve(self.replaced, operands[0]))
             elif instruction.regions:
                 written = bool(self.effects.of(instruction) & Effect.WRITE)
                 for region in instruction.regions:
-                    is_fresh = written and not (isinstance(op, Structured) and not op.is_loop)
+                    is_fresh = written and (op.is_loop or not op.is_structured)
                     yield self.block(region.entry, {} if is_fresh else dict(known))
                 if written:
                     known.clear()
-            elif isinstance(op, Copy):
-                self.forget_neighbours(known, operands[1])
-            elif isinstance(op, Deallocate):
-                self.forget_neighbours(known, operands[0])
             elif self.effects.of(instruction) & Effect.WRITE:
                 for pointer in [p for p in known if not self.aliases.is_private(p)]:
                     del known[pointer]
             kept.append(instruction)
         # not before: which pointers escape is found out on the way
         block.instructions = kept
+
+    def use(self, known: dict[Value, Value], use: MemoryUse) -> Value | None:
+        """Note what is known after a use of memory; what it reads, if that was known before."""
+        if use.effect & Effect.WRITE:
+            # what lies anywhere in the memory, or in the bytes of this value
+            may_change = (
+                self.aliases.may_be_neighbours if use.value is None else self.aliases.may_overlap
+            )
+            for pointer in [p for p in known if may_change(p, use.pointer)]:
+                del known[pointer]
+        elif (found := self.find(known, use.pointer)) is not None:
+            return found
+        if use.value is not None:
+            self.learn(known, use.pointer, resolve(self.replaced, use.value))
+        return None
 
     def find(self, known: dict[Value, Value], pointer: Value) -> Value | None:
         if pointer in known:
@@ -105,13 +113,3 @@ class _Walk:
         if len(known) >= MOST_KNOWN:
             del known[next(iter(known))]
         known[pointer] = value
-
-    def forget(self, known: dict[Value, Value], written: Value) -> None:
-        """What a store through `written` may have changed."""
-        for pointer in [p for p in known if self.aliases.may_overlap(p, written)]:
-            del known[pointer]
-
-    def forget_neighbours(self, known: dict[Value, Value], written: Value) -> None:
-        """What lies anywhere in the memory that `written` leads into."""
-        for pointer in [p for p in known if self.aliases.may_be_neighbours(p, written)]:
-            del known[pointer]

@@ -24,7 +24,6 @@ from ..analysis import Analyses, ControlFlow, Effects
 from ..errors import InternalError
 from ..ir import Block, Builder, Effect, Function, Instruction, Op, Region, Value
 from ..ir.surgery import replace_uses, resolve
-from ..ops import Structured
 
 Law: TypeAlias = Callable[[Builder, Instruction[Any]], Value | Sequence[Value] | None]
 """The value that an instruction with one result equals, or None."""
@@ -203,9 +202,8 @@ def _visit(walk: _Walk, visit: _Visit) -> None:
         if instruction.regions:
             done.append(instruction)
             walk.stack.append(visit)
-            is_open = isinstance(instruction.op, Structured)
             for region in reversed(instruction.regions):
-                inner = scope if is_open else _Scope()
+                inner = scope if instruction.op.is_structured else _Scope()
                 walk.stack.append(_Leave(inner, len(inner.keys)))
                 walk.enter(region, inner)
             return

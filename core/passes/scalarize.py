@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..analysis import Analyses
+from ..analysis.call_graph import check_names, references
 from ..errors import UnsupportedError
 from ..ir import Block, Builder, Function, Instruction, Module, Value
 from ..ir.surgery import clone_function, replace_uses, walk, walk_blocks
@@ -23,7 +24,6 @@ from ..ops import Apply, Reference, Return
 from ..ops.leaves import leaves_of, put_together, take_apart
 from ..types import FunctionType, one_or_tuple, written
 from .base import ModulePass
-from .call_graph import check_names, references
 from .dce import remove_dead
 from .rewrite import rewrite
 from .rules import AGGREGATE

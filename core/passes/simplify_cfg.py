@@ -17,11 +17,10 @@ from typing import ClassVar
 from ..analysis import Analyses
 from ..ir import Block, Function, Instruction, Region, Value
 from ..ir.surgery import replace_uses, resolve
-from ..ops import Branch
-from ..ops.terminators import successor_taken
+from ..ops.terminators import is_unconditional, successor_taken, values_passed
 from .base import FunctionPass
 from .dce import remove_unreachable
-from .edges import Edge, branch_to, edges_into
+from .edges import Edge, branch_to, edges_into, keep_arguments
 
 
 @dataclass(frozen=True)
@@ -72,9 +71,9 @@ def _decide(region: Region) -> bool:
             is_same = then.target is other.target and [*then.arguments] == [*other.arguments]
             number = 0 if is_same else None
         if number is not None:
-            chosen, made = edges[number], terminator.operands[0].producer
-            arguments = made.operands if chosen.is_by_case and made else chosen.arguments
-            block.instructions[-1] = branch_to(chosen.target, arguments, terminator)
+            arguments = values_passed(terminator, number)
+            assert arguments is not None
+            block.instructions[-1] = branch_to(edges[number].target, arguments, terminator)
             changed = True
     return changed
 
@@ -99,7 +98,7 @@ def _only_goes_on(block: Block, uses: dict[Value, list[Instruction]]) -> bool:
     terminator = block.terminator
     return (
         len(block.instructions) == 1
-        and isinstance(terminator.op, Branch)
+        and is_unconditional(terminator)
         and all(user is terminator for x in block.arguments for user in uses.get(x, ()))
     )
 
@@ -112,7 +111,7 @@ def _join(region: Region) -> bool:
     for block in region.blocks:
         if block in gone:
             continue
-        while isinstance(block.terminator.op, Branch):
+        while is_unconditional(block.terminator):
             (target,) = block.terminator.successors
             if target is block or target is region.entry or len(edges[target]) != 1:
                 break
@@ -139,11 +138,6 @@ def _drop_arguments(region: Region, uses: dict[Value, list[Instruction]]) -> boo
                 replaced[argument] = given.pop()
             elif argument in uses:
                 kept.append(position)
-        if len(kept) == len(block.arguments):
-            continue
-        changed = True
-        for edge in ways:
-            edge.redirect(block, [edge.arguments[k] for k in kept])
-        block.arguments[:] = [block.arguments[k] for k in kept]
+        changed = keep_arguments(block, ways, kept) or changed
     replace_uses(region, replaced)
     return changed

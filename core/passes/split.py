@@ -7,14 +7,11 @@ from collections.abc import Sequence
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import replace_uses, walk_blocks
 from ..ops import (
-    Branch,
-    BranchEnum,
-    Conditional,
-    Structured,
     arguments_of,
 )
-from ..ops.flows import flows_of
+from ..ops.flows import flows_of, structured
 from ..ops.leaves import is_leaf, leaves_of, put_together, take_apart
+from ..ops.terminators import case_of, pass_arguments
 
 
 def split_aggregates(region: Region) -> bool:
@@ -53,16 +50,12 @@ def split_arguments(block: Block, replaced: dict[Value, Value]) -> None:
 
 
 def _is_split(instruction: Instruction) -> bool:
-    if not isinstance(instruction.op, Structured):
-        return False
     values = (*instruction.results, *instruction.operands)
-    return any(not is_leaf(x.type, arrays=False) for x in values)
+    return instruction.op.is_structured and any(not is_leaf(x.type, arrays=False) for x in values)
 
 
 def _split(b: Builder, old: Instruction, replaced: dict[Value, Value]) -> None:
     """Append a structured instruction with leaves for all it passes on, and what stands for its results."""
-    op = old.op
-    assert isinstance(op, Structured)
     flows = flows_of(old)
     roles = [
         (flow.role, leaf.type) for flow in flows for leaf in leaves_of(flow.type, arrays=False)
@@ -74,7 +67,7 @@ def _split(b: Builder, old: Instruction, replaced: dict[Value, Value]) -> None:
         inside = Builder(region.entry, terminator.location)
         yields = [leaf for x in terminator.operands for leaf in take_apart(inside, x, arrays=False)]
         inside.emit_many(terminator.op, yields)
-    results = iter(b.emit_many(op.with_roles(roles), operands, old.regions))
+    results = iter(b.emit_many(structured(old).with_roles(roles), operands, old.regions))
     for result in old.results:
         if is_leaf(result.type, arrays=False):
             replaced[result] = next(results)
@@ -91,7 +84,7 @@ def _split_blocks(region: Region, replaced: dict[Value, Value]) -> bool:
     """Split the arguments of all blocks but the entry and those that take what an enum carries."""
     whole = {region.entry}
     for block in region.blocks:
-        if isinstance(block.terminator.op, BranchEnum):
+        if block.terminator.successors and case_of(block.terminator, 0) is not None:
             whole.update(block.terminator.successors)
     split = {
         block
@@ -114,12 +107,8 @@ def _split_blocks(region: Region, replaced: dict[Value, Value]) -> bool:
             ]
             for number, successor in enumerate(terminator.successors)
         ]
-        if isinstance(terminator.op, Conditional):
-            condition = terminator.operands[0]
-            operands = [condition, *passed[0], *passed[1]]
-            b.emit_many(Conditional(len(passed[0])), operands, (), terminator.successors)
-        else:
-            b.emit_many(Branch(), passed[0], (), terminator.successors)
+        pass_arguments(terminator, passed)
+        block.instructions.append(terminator)
     return bool(split)
 
 

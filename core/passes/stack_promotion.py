@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
-from ..ir import Block, Function, Instruction, Op, Region, Value
+from ..ir import Block, Function, Instruction, Region, Value
 from ..ir.surgery import walk
-from ..ops import AllocateHeap, AllocateStack, Deallocate, ElementPointer, Offset
+from ..ops import AllocateHeap, AllocateStack, Deallocate
 from ..ops.literal import number_of
-from ..types import tensor_bytes
+from ..ops.memory import pointee_of
+from ..types import Type, tensor_bytes
 from .base import FunctionPass
 
 
@@ -36,27 +37,27 @@ class StackPromotion(FunctionPass):
         body = function.body
         if body is None or body.entry in _targets(body):
             return False
-        if not any(isinstance(i.op, AllocateHeap) for i in body.entry.instructions):
+        on_the_heap = [i for i in body.entry.instructions if isinstance(i.op, AllocateHeap)]
+        if not on_the_heap:
             return False
         aliases, uses = analyses.aliases(function), analyses.uses(function)
         positions = _positions(body.entry)
         top = set(body.entry.instructions)
         gone: set[Instruction] = set()
         changed = False
-        room = self.most - sum(_taken(i.op) for i in walk(body))
-        for instruction in body.entry.instructions:
+        room = self.most - sum(_taken(i) for i in walk(body))
+        for instruction in on_the_heap:
             count = _count(instruction)
             if count is None or not aliases.is_private(instruction.result):
                 continue
             users = _users(instruction, uses)
             frees = _frees(instruction, users)
             if frees is not None and top.issuperset(frees) and _are_last(frees, users, positions):
-                op = instruction.op
-                assert isinstance(op, AllocateHeap)
-                on_the_stack = AllocateStack(op.type, count)
-                if _taken(on_the_stack) > room:
+                on_the_stack = AllocateStack(pointee_of(instruction.result), count)
+                taken = _bytes(on_the_stack.type, count)
+                if taken > room:
                     continue
-                room -= _taken(on_the_stack)
+                room -= taken
                 instruction.op = on_the_stack
                 instruction.operands = ()
                 gone.update(frees)
@@ -65,15 +66,19 @@ class StackPromotion(FunctionPass):
         return changed
 
 
-def _taken(op: Op) -> int:
-    """How many bytes of the stack it takes; what is no tensor is an address."""
-    return op.count * max(tensor_bytes(op.type), 8) if isinstance(op, AllocateStack) else 0
+def _taken(instruction: Instruction) -> int:
+    """How many bytes of the stack it takes."""
+    count = instruction.op.stack_values()
+    return _bytes(pointee_of(instruction.result), count) if count else 0
+
+
+def _bytes(type: Type, count: int) -> int:
+    """The bytes of so many values; what is no tensor is an address."""
+    return count * max(tensor_bytes(type), 8)
 
 
 def _count(instruction: Instruction) -> int | None:
     """How many values are allocated, if that is known."""
-    if not isinstance(instruction.op, AllocateHeap):
-        return None
     count: int | None = number_of(instruction.operands[0])
     return count if count is not None and count >= 1 else None
 
@@ -98,7 +103,7 @@ def _users(
     pending = [allocation.result]
     while pending:
         for user in uses.get(pending.pop(), ()):
-            if user not in users and isinstance(user.op, ElementPointer | Offset):
+            if user not in users and user.op.is_pointer_step:
                 pending.append(user.result)
             users[user] = None
     return users

@@ -28,7 +28,6 @@ from ..ops import (
     Pointwise,
     ReduceBy,
     ReduceWindowBy,
-    Return,
     Reverse,
     ScanBy,
     Select,
@@ -212,10 +211,8 @@ def _is_elementwise(function: Function) -> bool:
     """Whether its body is scalar ops that mean the same on each element of tensors."""
     if function.body is None or len(function.body.blocks) > 1:
         return False
-    *made_of, last = function.entry.instructions
-    return isinstance(last.op, Return) and all(
-        isinstance(i.op, Pointwise | Literal) for i in made_of
-    )
+    *made_of, _ = function.entry.instructions
+    return all(isinstance(i.op, Pointwise | Literal) for i in made_of)
 
 
 Body: TypeAlias = Callable[..., tuple[Value, ...]]

@@ -26,11 +26,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
-from ..ir import Block, Builder, Function, Instruction, Region, Value
+from ..analysis.alias import is_kept
+from ..ir import Block, Builder, Effect, Function, Instruction, MemoryUse, Region, Value
 from ..ir.nested import Nested, run_nested
 from ..ir.surgery import replace_uses, resolve, walk
-from ..ops import AllocateStack, Load, Store, Structured, Undefined
-from ..ops.flows import add_flows, add_yields
+from ..ops import Undefined
+from ..ops.flows import add_flows, add_yields, is_condition, structured
+from ..ops.memory import pointee_of
 from .base import FunctionPass
 
 
@@ -52,7 +54,7 @@ class ValuePromotion(FunctionPass):
         body = function.body
         if body is None or len(body.blocks) != 1:
             return False
-        if not any(isinstance(i.op, AllocateStack) for i in walk(body)):
+        if not any(i.op.stack_values() for i in walk(body)):
             return False
         changed = False
         # a cell that held the pointer to another one is gone then, and the other may be one too
@@ -70,30 +72,29 @@ def _cells(body: Region, uses: Mapping[Value, Sequence[Instruction]]) -> set[Val
     cells = {
         i.result
         for i in walk(body)
-        if isinstance(i.op, AllocateStack)
-        and i.op.count == 1
+        if i.op.stack_values() == 1
         and all(_is_access(user, i.result) for user in uses.get(i.result, ()))
     }
     # a condition yields nothing but whether to go on
     for instruction in walk(body):
-        op = instruction.op
         for number, region in enumerate(instruction.regions):
-            if isinstance(op, Structured) and number not in op.layouts[op.updated].yields:
+            if is_condition(instruction, number):
                 inside = list(walk(region))
                 made = {result for i in inside for result in i.results}
-                stored = {i.operands[1] for i in inside if isinstance(i.op, Store)}
+                stored = {use.pointer for i in inside if (use := _stored_by(i))}
                 cells -= stored - made
     return cells
 
 
 def _is_access(user: Instruction, pointer: Value) -> bool:
-    match user.op:
-        case Load():
-            return True
-        case Store():
-            return user.operands[0] is not pointer
-        case _:
-            return False
+    """Whether it is nothing but a load from the place, or a store to it."""
+    values = [use.value for use in user.op.memory_uses(user)]
+    return bool(values) and None not in values and not is_kept(pointer, user)
+
+
+def _stored_by(instruction: Instruction) -> MemoryUse | None:
+    uses = instruction.op.memory_uses(instruction)
+    return next((use for use in uses if use.effect & Effect.WRITE), None)
 
 
 def _stored(body: Region, cells: set[Value]) -> dict[Instruction, dict[Value, None]]:
@@ -108,15 +109,15 @@ def _stored(body: Region, cells: set[Value]) -> dict[Instruction, dict[Value, No
                 holders.append((holder, instruction))
                 found.setdefault(instruction, {})
                 pending.extend((instruction, inner.entry) for inner in instruction.regions)
-            elif isinstance(instruction.op, Store) and instruction.operands[1] in cells and holder:
-                found[holder][instruction.operands[1]] = None
+            elif holder and (use := _stored_by(instruction)) and use.pointer in cells:
+                found[holder][use.pointer] = None
     own: dict[Instruction | None, set[Value]] = {}
     for instruction in found:
         own[instruction] = {
             i.result
             for region in instruction.regions
             for i in region.entry.instructions
-            if isinstance(i.op, AllocateStack)
+            if i.op.stack_values()
         }
     for holder, instruction in reversed(holders):
         for cell in own[instruction]:
@@ -139,29 +140,26 @@ class _Promotion:
         old, block.instructions = block.instructions, []
         b = Builder(block)
         for instruction in old:
-            match instruction.op:
-                case AllocateStack(type=type) if instruction.result in self.cells:
-                    b.location = instruction.location
-                    self.current[instruction.result] = b.emit(Undefined(type))
-                case Load() if instruction.operands[0] in self.cells:
-                    value = self.current[instruction.operands[0]]
-                    self.replaced[instruction.result] = resolve(self.replaced, value)
-                case Store() if instruction.operands[1] in self.cells:
-                    value = resolve(self.replaced, instruction.operands[0])
-                    self.current[instruction.operands[1]] = value
-                case Structured():
+            use = next(iter(instruction.op.memory_uses(instruction)), None)
+            if not self.cells.isdisjoint(instruction.results):
+                b.location = instruction.location
+                self.current[instruction.result] = b.emit(Undefined(pointee_of(instruction.result)))
+            elif use is None or use.pointer not in self.cells:
+                if instruction.op.is_structured:
                     yield from self.structured(instruction)
-                    block.instructions.append(instruction)
-                case _:
-                    block.instructions.append(instruction)
+                block.instructions.append(instruction)
+            elif use.effect & Effect.WRITE:
+                assert use.value is not None
+                self.current[use.pointer] = resolve(self.replaced, use.value)
+            else:
+                value = self.current[use.pointer]
+                self.replaced[instruction.result] = resolve(self.replaced, value)
 
     def structured(self, instruction: Instruction) -> Nested:
         """Give the instruction the cells that it stores to: as operands of a loop, and as results."""
         cells = list(self.stored[instruction])
         before = [self.current[cell] for cell in cells]
-        op = instruction.op
-        assert isinstance(op, Structured)
-        flows = add_flows(instruction, op.updated, before)
+        flows = add_flows(instruction, structured(instruction).updated, before)
         for number, region in enumerate(instruction.regions):
             self.current.update(zip(cells, before, strict=True))
             for cell, flow in zip(cells, flows, strict=True):

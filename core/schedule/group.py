@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, replace
 
 from ..compute.bodies import base_of
 from ..ir import Instruction, Value
-from ..ops.nest import Affine, Index, Nest
+from ..ops.nest import Affine, Index
 from ..types import TensorType
-from .loops import LoopPlan
+from .ops import Loops
 from .sums import plan_sums
 from .target import Target
 
@@ -32,11 +32,10 @@ _LEAST_ROW = 32
 
 @dataclass(frozen=True)
 class Step:
-    """An instruction in its final place, with its loops if it is a nest, and its group."""
+    """An instruction in its final place, with its loops if it is a nest."""
 
     instruction: Instruction
-    plan: LoopPlan | None
-    group: int = -1
+    loops: Loops | None
 
 
 def group_nests(steps: Sequence[Step], target: Target) -> list[Step]:
@@ -92,9 +91,8 @@ class _Grouping:
         if len(self.members) > 1 and self._is_worthwhile():
             block = _block_of_rows(self.members)
             for step in self.inside:
-                plan = step.plan and _shared(step.instruction, step.plan, block)
-                group = self.count if plan is not None else -1
-                self.done.append(replace(step, plan=plan, group=group))
+                loops = step.loops and replace(_shared(step.loops, block), group=self.count)
+                self.done.append(replace(step, loops=loops))
             self.count += 1
         else:
             self.done.extend(self.inside)
@@ -105,18 +103,18 @@ class _Grouping:
             self.done.append(self.pending.popleft())
 
     def _may_open(self, step: Step) -> bool:
-        nest, plan = step.instruction.op, step.plan
-        if not isinstance(nest, Nest) or plan is None or _outer_axis(nest, plan) is None:
+        loops = step.loops
+        if loops is None or _outer_axis(loops) is None:
             return False
-        outer = plan.order[0]
-        return outer != plan.vector and nest.points >= _LEAST_ROW * nest.extents[outer]
+        outer = loops.order[0]
+        return outer != loops.vector and loops.points >= _LEAST_ROW * loops.extents[outer]
 
     def _may_join(self, step: Step, bases: set[Value]) -> bool:
-        nest, plan = step.instruction.op, step.plan
-        if not isinstance(nest, Nest) or plan is None or len(self.members) == _MOST_MEMBERS:
+        loops = step.loops
+        if loops is None or len(self.members) == _MOST_MEMBERS:
             return False
-        outer = _outer_axis(nest, plan)
-        if outer is None or nest.extents[outer] != self.rows:
+        outer = _outer_axis(loops)
+        if outer is None or loops.extents[outer] != self.rows:
             return False
         if bases.isdisjoint(self.touched):
             return False
@@ -126,27 +124,27 @@ class _Grouping:
                 self.made[base_of(operand)]
                 and is_row(operand.tensor, access.indices, outer, self.rows)
             )
-            for operand, access in zip(step.instruction.operands, nest.accesses, strict=True)
+            for operand, access in zip(step.instruction.operands, loops.accesses, strict=True)
         )
 
     def _join(self, step: Step) -> None:
-        nest, plan = step.instruction.op, step.plan
-        assert isinstance(nest, Nest) and plan is not None
-        outer = plan.order[0]
-        self.rows = nest.extents[outer]
+        loops = step.loops
+        assert loops is not None
+        outer = loops.order[0]
+        self.rows = loops.extents[outer]
         self.members.append(step)
         self.inside.append(step)
         for base in {base_of(operand) for operand in step.instruction.operands}:
             self.touched[base] = self.touched.get(base, 0) + 1
-        for result, written in zip(step.instruction.results, nest.outputs, strict=True):
+        for result, written in zip(step.instruction.results, loops.outputs, strict=True):
             self.touched[result] = 1
             self.made[result] = is_row(written.type, written.indices, outer, self.rows)
 
     def _defer(self, step: Step) -> None:
         self.deferred.append(step)
         self.late.update(step.instruction.results)
-        op = step.instruction.op
-        if not (op.is_view or isinstance(op, Nest)) or len(self.deferred) > _MOST_DEFERRED:
+        is_quick = step.instruction.op.is_view or step.loops is not None
+        if not is_quick or len(self.deferred) > _MOST_DEFERRED:
             self.close()
 
     def _is_worthwhile(self) -> bool:
@@ -167,50 +165,46 @@ def is_row(type: TensorType, indices: Sequence[Index], outer: int, rows: int) ->
     return False
 
 
-def _outer_axis(nest: Nest, plan: LoopPlan) -> int | None:
+def _outer_axis(loops: Loops) -> int | None:
     """The axis of the outermost loop, when it is longer than 1 and can be without vectors."""
-    if not plan.order or 0 in nest.extents or nest.extents[plan.order[0]] == 1:
+    if not loops.order or 0 in loops.extents or loops.extents[loops.order[0]] == 1:
         return None
-    outer = plan.order[0]
-    return outer if outer != plan.vector or nest.points == nest.extents[outer] else None
+    outer = loops.order[0]
+    return outer if outer != loops.vector or loops.points == loops.extents[outer] else None
 
 
 def _block_of_rows(members: Sequence[Step]) -> int:
     """The rows that members which sum over them take up at a time; 0 when there is no such member."""
     found: list[int] = []
     for step in members:
-        nest, plan = step.instruction.op, step.plan
-        assert isinstance(nest, Nest) and plan is not None
-        plan = _single_rows(nest, plan)
-        if plan.blocks and plan.blocks[0]:
-            sizes = zip(plan.order, plan.blocks, strict=True)
-            found.append(min(size for axis, size in sizes if size and axis == plan.order[0]))
+        assert step.loops is not None
+        loops = _single_rows(step.loops)
+        if loops.blocks and loops.blocks[0]:
+            sizes = zip(loops.order, loops.blocks, strict=True)
+            found.append(min(size for axis, size in sizes if size and axis == loops.order[0]))
     return min(found, default=0)
 
 
-def _single_rows(nest: Nest, plan: LoopPlan) -> LoopPlan:
+def _single_rows(loops: Loops) -> Loops:
     """A nest of one axis takes single steps once that axis is the loop of the group."""
-    if nest.points != nest.extents[plan.order[0]]:
-        return plan
-    axes = tuple(dict.fromkeys(plan.order))
-    sums = plan_sums(nest, axes, -1, 1, 1)
-    return LoopPlan(sums.order, -1, 1, 1, sums.blocks, sums.compensated)
+    if loops.points != loops.extents[loops.order[0]]:
+        return loops
+    axes = tuple(dict.fromkeys(loops.order))
+    return plan_sums(Loops(loops.extents, loops.accesses, loops.outputs, axes))
 
 
-def _shared(instruction: Instruction, plan: LoopPlan, block: int) -> LoopPlan:
+def _shared(loops: Loops, block: int) -> Loops:
     """The loops of a member, when the loop of the group is over blocks of rows, or over rows if `block` is 0."""
-    nest = instruction.op
-    assert isinstance(nest, Nest)
-    plan = _single_rows(nest, plan)
+    loops = _single_rows(loops)
     if not block:
-        return plan
-    outer, blocks = plan.order[0], plan.blocks or (0,) * len(plan.order)
-    rest = [loop for loop in zip(plan.order, blocks, strict=True) if loop[0] != outer]
+        return loops
+    outer, blocks = loops.order[0], loops.blocks or (0,) * len(loops.order)
+    rest = [loop for loop in zip(loops.order, blocks, strict=True) if loop[0] != outer]
     has_own = any(size for _, size in rest)
     return replace(
-        plan,
+        loops,
         order=(outer, outer, *(axis for axis, _ in rest)),
         blocks=(block, 0, *(size for _, size in rest)),
-        compensated=plan.compensated or not has_own,
-        accumulators=plan.accumulators if plan.order[-1] != outer else 1,
+        compensated=loops.compensated or not has_own,
+        accumulators=loops.accumulators if loops.order[-1] != outer else 1,
     )

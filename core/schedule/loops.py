@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..compute.cost import LOAD, STORE
 from ..ir import Instruction
 from ..ops.nest import Affine, Bounds, Index, Loaded, Nest
 from ..types import F32, I64, DType, TensorType
-from .ops import is_float_sum
-from .sums import BlockPlan, plan_rows, plan_sums
+from .ops import Loops, is_float_sum
+from .sums import plan_rows, plan_sums
 from .target import Target
 
 _PER_LANE = 2.0
@@ -36,18 +36,6 @@ _MOST_ACCUMULATORS = 4
 
 
 @dataclass(frozen=True)
-class LoopPlan:
-    """The fields that `Loops` adds to a nest, places and group apart."""
-
-    order: tuple[int, ...]
-    vector: int = -1
-    lanes: int = 1
-    accumulators: int = 1
-    blocks: tuple[int, ...] = ()
-    compensated: bool = False
-
-
-@dataclass(frozen=True)
 class _Use:
     """An operand or result of a nest as the loops see it."""
 
@@ -57,27 +45,24 @@ class _Use:
     is_written: bool
 
 
-def plan_loops(instruction: Instruction, nest: Nest, target: Target) -> LoopPlan:
+def plan_loops(instruction: Instruction, nest: Nest, target: Target) -> Loops:
     """The loops of `instruction`, which is a `nest`, on `target`."""
     summed = summed_axes(nest)
     lanes = _lanes(instruction, nest, target)
     vector = _vector_axis(instruction, nest, lanes)
     order = _order(nest, summed, vector, target)
     lanes = min(lanes, _power_below(nest.extents[vector])) if vector >= 0 else 1
-    plan = BlockPlan(order)
+    plan = Loops(nest.extents, nest.accesses, nest.outputs, order, vector, lanes)
     has_sums = bool(summed) and any(is_float_sum(written) for written in nest.outputs)
     if has_sums and _follows_memory(nest, order, summed):
-        plan = plan_rows(nest, order, vector, in_registers=_adds_only(instruction, nest, vector))
-    accumulators = 1
+        plan = plan_rows(plan, in_registers=_adds_only(instruction, nest, vector))
     if plan.order and plan.order[-1] in summed:
         innermost = plan.order[-1]
         is_block = plan.order.count(innermost) > 1
         points = max(plan.blocks) if is_block else nest.extents[innermost]
         steps = points // (lanes if innermost == vector else 1)
-        accumulators = _accumulators(_body_cost(instruction), steps)
-    if has_sums and not plan.blocks:
-        plan = plan_sums(nest, plan.order, vector, lanes, accumulators)
-    return LoopPlan(plan.order, vector, lanes, accumulators, plan.blocks, plan.compensated)
+        plan = replace(plan, accumulators=_accumulators(_body_cost(instruction), steps))
+    return plan_sums(plan) if has_sums and not plan.blocks else plan
 
 
 def _adds_only(instruction: Instruction, nest: Nest, vector: int) -> bool:

@@ -21,7 +21,6 @@ from ..compute.address import address
 from ..compute.bodies import base_of, replaced_flows
 from ..ir import Builder, Instruction, Place, Value
 from ..ir.placement import arena, output, register
-from ..ops.flows import Structured
 from ..ops.movement import ShapeCast
 from ..ops.nest import (
     Access,
@@ -133,7 +132,7 @@ def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bo
     the bodies of a structured op have been planned for that (`Body.replaced`).
     """
     op = instruction.op
-    if isinstance(op, Structured):
+    if op.is_structured:
         return replaced_operands(instruction)[result.index] is operand
     if not isinstance(op, Nest) or operand.tensor.dtype.bytes != result.tensor.dtype.bytes:
         return False
@@ -205,7 +204,7 @@ class _Lives:
         made row by row, or that no other member reads.
         """
         instruction, group = self.instructions[position], self.groups[position]
-        if isinstance(instruction.op, Structured):
+        if instruction.op.is_structured:
             if instruction not in self.replaced:
                 self.replaced[instruction] = replaced_operands(instruction)
             base = self.replaced[instruction][result.index]

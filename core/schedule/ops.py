@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeGuard
 
 from ..compute.ops import MatrixProduct, flipped
 from ..ir.graph import Instruction, Op, Pure
@@ -65,6 +65,11 @@ class Loops(Nest):
 
     def nanoseconds(self, instruction: Instruction) -> float:
         return super().nanoseconds(instruction) / self.lanes
+
+
+def is_loops(instruction: Instruction) -> TypeGuard[Instruction[Loops]]:
+    """Whether it is a nest, of which there is no other op in stage schedule."""
+    return isinstance(instruction.op, Loops)
 
 
 def compensated_outputs(op: Loops) -> tuple[int, ...]:

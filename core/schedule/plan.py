@@ -13,6 +13,7 @@ that the block around them sets aside.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 
 from ..compute.bodies import Body, bodies_of, effectful_regions, live_instructions
 from ..compute.ops import CallAddress, MatrixProduct
@@ -20,7 +21,6 @@ from ..errors import InternalError
 from ..ir import Block, Builder, Function, Instruction, Module, Op, Placement, Region, Stage
 from ..ops.aggregate import Apply
 from ..ops.bytes import BYTES
-from ..ops.flows import Structured
 from ..ops.nest import Nest, Yield
 from ..ops.scan import Scan
 from ..ops.terminators import Return
@@ -71,7 +71,7 @@ def block_bytes(block: Block, sizes: Mapping[Region, int]) -> int:
                 needed = max(needed, place.offset + aligned(result.tensor.bytes))
         for place, size in zip(placement.scratch, scratch_bytes(op, instruction), strict=True):
             needed = max(needed, place.offset + size)
-        if isinstance(op, Structured):
+        if op.is_structured:
             needed = max(needed, placement.frame + frame_bytes(instruction, sizes))
     return needed
 
@@ -136,10 +136,10 @@ def _schedule_block(
     steps = group_nests(steps, target)
     instructions = [step.instruction for step in steps]
     ops = [_decided(step) for step in steps]
-    frames = {i: frame_bytes(i, sizes) for i in instructions if isinstance(i.op, Structured)}
+    frames = {i: frame_bytes(i, sizes) for i in instructions if i.op.is_structured}
     plan = plan_memory(
         instructions,
-        [step.group for step in steps],
+        [-1 if step.loops is None else step.loops.group for step in steps],
         _returned(body, block),
         frames,
         {i: scratch_bytes(op, i) for i, op in zip(instructions, ops, strict=True)},
@@ -201,22 +201,10 @@ def _write_down(
 
 def _decided(step: Step) -> Op:
     """The op with what the schedule decides of it."""
-    instruction, plan = step.instruction, step.plan
+    instruction = step.instruction
+    if step.loops is not None:
+        return replace(step.loops, scattered=scattered_sums(instruction, step.loops))
     match instruction.op:
-        case Nest(extents, accesses, outputs) as nest if plan is not None:
-            return Loops(
-                extents,
-                accesses,
-                outputs,
-                plan.order,
-                plan.vector,
-                plan.lanes,
-                plan.accumulators,
-                step.group,
-                plan.blocks,
-                plan.compensated,
-                scattered_sums(instruction, nest),
-            )
         case MatrixProduct(transpose_a, transpose_b) as product:
             sizes = sizes_of(product, *(operand.tensor for operand in instruction.operands))
             return Gemm(transpose_a, transpose_b, product_chunk(*sizes))

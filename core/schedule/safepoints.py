@@ -20,10 +20,7 @@ from typing import Final
 
 from ..analysis.cost import trip_count
 from ..compute.bodies import bodies_of
-from ..compute.ops import CallAddress
-from ..ir import Block, Function, Instruction
-from ..ops.aggregate import Apply
-from ..ops.flows import Structured
+from ..ir import Block, Effect, Function, Instruction
 
 LONG: Final = 2_000_000
 """Nanoseconds: below, nobody waits for a program, and giving up the GIL costs more than it gives."""
@@ -91,23 +88,21 @@ class Safepoints:
         return _Pace(start, polls)
 
     def _pace_of(self, instruction: Instruction) -> _Pace:
-        match instruction.op:
-            case Structured(is_loop=False):
-                bodies = [self._blocks[region.entry] for region in instruction.regions]
-                longest = max(body.nanoseconds for body in bodies)
-                return _Pace(_ITERATION + longest, any(body.polls for body in bodies))
-            case Apply() | CallAddress():
-                return _Pace(0.0, polls=True)
-            case Structured():
-                pace = self._pace_of_loop(instruction)
-                if pace.polls or pace.nanoseconds > LONG:
-                    self._long.add(instruction)
-                    return _Pace(_ITERATION, polls=True)
-                return pace
-            case op:
-                computing = op.nanoseconds(instruction)
-                moving = _BYTE * op.bytes_moved(instruction)
-                return _Pace(0.0 if computing is None else max(computing, moving))
+        op = instruction.op
+        if op.effect & Effect.CALL:
+            return _Pace(0.0, polls=True)
+        if op.is_loop:
+            pace = self._pace_of_loop(instruction)
+            if pace.polls or pace.nanoseconds > LONG:
+                self._long.add(instruction)
+                return _Pace(_ITERATION, polls=True)
+            return pace
+        if op.is_structured:
+            bodies = [self._blocks[region.entry] for region in instruction.regions]
+            longest = max(body.nanoseconds for body in bodies)
+            return _Pace(_ITERATION + longest, any(body.polls for body in bodies))
+        computing, moving = op.nanoseconds(instruction), _BYTE * op.bytes_moved(instruction)
+        return _Pace(0.0 if computing is None else max(computing, moving))
 
     def _pace_of_loop(self, instruction: Instruction) -> _Pace:
         trips = trip_count(instruction)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import InternalError
 from ..ir import Instruction, Value
@@ -33,7 +33,7 @@ from ..ops.combinator import Combinator
 from ..ops.indexing import NAIVE_UPDATES
 from ..ops.nest import Affine, Loaded, Nest, Output
 from ..types import F64, DType
-from .ops import is_float_sum, is_scattered_sum
+from .ops import Loops, is_float_sum, is_scattered_sum
 
 _SLACK = 8
 """What the bound allows beyond log₂ n."""
@@ -61,38 +61,27 @@ _ROWS = 16
 
 
 @dataclass(frozen=True)
-class BlockPlan:
-    """The fields of `Loops` that say how sums run: the order with its blocks, and whether these are compensated."""
-
-    order: tuple[int, ...]
-    blocks: tuple[int, ...] = ()
-    compensated: bool = False
-
-
-@dataclass(frozen=True)
 class _Chains:
     """The sums that stay in registers, seen from the innermost loop outwards."""
 
-    nest: Nest
+    loops: Loops
     order: tuple[int, ...]
-    vector: int
-    lanes: int
-    accumulators: int
+    """That of axes of more than one point."""
     sums: tuple[_Sum, ...]
 
     @property
     def rounds(self) -> int:
         """The longest chain in the innermost loop, what rounds leave aside."""
         innermost = self.order[-1]
-        return self.nest.extents[innermost] // (self._lanes(innermost) * self.accumulators)
+        return self.loops.extents[innermost] // (self._lanes(innermost) * self.loops.accumulators)
 
     def depth(self, axis: int) -> int:
         """Additions that one number goes through while the loop over `axis` runs once."""
-        extent, lanes = self.nest.extents[axis], self._lanes(axis)
+        extent, lanes = self.loops.extents[axis], self._lanes(axis)
         if axis != self.order[-1]:
             return extent
-        left = extent // lanes % self.accumulators + (extent % lanes > 0)
-        return self.rounds + _log2(self.accumulators) + left
+        left = extent // lanes % self.loops.accumulators + (extent % lanes > 0)
+        return self.rounds + _log2(self.loops.accumulators) + left
 
     def fits(self, found: _Sum) -> bool:
         """Whether the sum needs no blocks."""
@@ -106,12 +95,12 @@ class _Chains:
     def blocks(self, axis: int, unit: int) -> tuple[tuple[int, ...], bool]:
         """The points of blocks of `axis`, outer ones first, each of `unit` additions; whether to compensate."""
         is_innermost = axis == self.order[-1]
-        steps = self.rounds if is_innermost else self.nest.extents[axis]
-        joins = _log2(self.accumulators) if is_innermost else 0
-        points = self.accumulators * self._lanes(axis) if is_innermost else 1
-        is_left = self.nest.extents[axis] % points > 0
+        steps = self.rounds if is_innermost else self.loops.extents[axis]
+        joins = _log2(self.loops.accumulators) if is_innermost else 0
+        points = self.loops.accumulators * self._lanes(axis) if is_innermost else 1
+        is_left = self.loops.extents[axis] % points > 0
         times = math.prod(
-            self.nest.extents[other]
+            self.loops.extents[other]
             for other in {a for s in self.sums if axis in s.inner for a in s.inner}
             if self.order.index(other) < self.order.index(axis)
         )
@@ -127,16 +116,16 @@ class _Chains:
             (length, max(1, most - length * unit + 1))
             for length in range(1, max(1, most // unit) + 1)
         ]
-        cost = self.accumulators + 1, _COMPENSATION
+        cost = self.loops.accumulators + 1, _COMPENSATION
         best = min(ways, key=lambda way: cost[0] / way[0] + cost[1] / (way[0] * way[1]))
         return _sizes(points, *best), True
 
     def tree(self, found: _Sum) -> int:
         """Additions that join the lanes."""
-        return _log2(self.lanes) if self.vector in found.inner else 0
+        return _log2(self.loops.lanes) if self.loops.vector in found.inner else 0
 
     def _lanes(self, axis: int) -> int:
-        return self.lanes if axis == self.vector else 1
+        return self.loops.lanes if axis == self.loops.vector else 1
 
 
 @dataclass(frozen=True)
@@ -152,47 +141,44 @@ class _Sum:
         return _SLACK + math.log2(self.count)
 
 
-def plan_sums(
-    nest: Nest, order: Sequence[int], vector: int, lanes: int, accumulators: int
-) -> BlockPlan:
-    """How the float sums of `nest` run in registers when its loops have this order, vectors and accumulators."""
-    axes = tuple(axis for axis in order if nest.extents[axis] > 1)
-    chains = _Chains(nest, axes, vector, lanes, accumulators, tuple(_sums(nest, axes)))
+def plan_sums(loops: Loops) -> Loops:
+    """The same loops, with blocks for float sums in registers where these are long."""
+    axes = tuple(axis for axis in loops.order if loops.extents[axis] > 1)
+    chains = _Chains(loops, axes, tuple(_sums(loops, axes)))
     if all(chains.fits(found) for found in chains.sums):
-        return BlockPlan(tuple(order))
+        return loops
     unit = 1
     for axis in reversed(axes):
         whole = unit * chains.depth(axis)
         if whole > chains.most(compensated=True):
-            return _in_blocks(order, axis, *chains.blocks(axis, unit))
+            return _in_blocks(loops, loops.order, axis, *chains.blocks(axis, unit))
         unit = whole
-    raise InternalError(f"the sums of {nest} are too long, and no loop of them is")
+    raise InternalError(f"the sums of {loops} are too long, and no loop of them is")
 
 
-def plan_rows(nest: Nest, order: Sequence[int], vector: int, *, in_registers: bool) -> BlockPlan:
-    """How sums accumulated in memory run: as `order` says, but that blocks of a few rows are added by themselves.
+def plan_rows(loops: Loops, *, in_registers: bool) -> Loops:
+    """The same loops, with blocks of a few rows for sums accumulated in memory: each is added by itself.
 
-    `vector` is the innermost of the axes that are kept.
+    The vector axis is the innermost of those that are kept.
     """
-    summed = [axis for axis in order if axis not in _kept(nest) and nest.extents[axis] > 1]
+    order, vector, extents = loops.order, loops.vector, loops.extents
+    summed = [axis for axis in order if axis not in _kept(loops) and extents[axis] > 1]
     rows, inner = 1, list[int]()
-    count = math.prod(nest.extents[axis] for axis in summed)
+    count = math.prod(extents[axis] for axis in summed)
     most = min(_ROWS, math.floor(_SLACK + math.log2(count)) - _ROUNDINGS)
     most = _power_above(most + 1) // 2  # so that accumulators divide a block
     while summed:
         axis = summed.pop()
         rest = [other for other in order if other not in (vector, *inner)]
-        if rows * nest.extents[axis] > most:
-            block = max(1, most // rows)
-            if not in_registers:
-                return _in_blocks(order, axis, (block,), compensated=True)
-            return _in_blocks((*rest, vector, axis, *inner), axis, (block,), compensated=True)
+        if rows * extents[axis] > most:
+            new = (*rest, vector, axis, *inner) if in_registers else order
+            return _in_blocks(loops, new, axis, (max(1, most // rows),), compensated=True)
         inner.insert(0, axis)
-        rows *= _power_above(nest.extents[axis])
+        rows *= _power_above(extents[axis])
     if not in_registers:
-        return BlockPlan(tuple(order))
+        return loops
     rest = [other for other in order if other not in (vector, *inner)]
-    return BlockPlan((*rest, vector, *inner))
+    return replace(loops, order=(*rest, vector, *inner))
 
 
 def product_chunk(m: int, n: int, k: int) -> int:
@@ -264,15 +250,18 @@ def _kept(nest: Nest) -> frozenset[int]:
 
 
 def _in_blocks(
-    order: Sequence[int], axis: int, sizes: Sequence[int], compensated: bool
-) -> BlockPlan:
-    """The order with `axis` in blocks: if it comes once, all its loops stand there, else the first is over blocks."""
+    loops: Loops, order: Sequence[int], axis: int, sizes: Sequence[int], compensated: bool
+) -> Loops:
+    """The loops in this order, with `axis` in blocks.
+
+    If it comes once, all its loops stand there, else the first is over blocks.
+    """
     place = order.index(axis)
     again = () if order.count(axis) > 1 else (axis,) * len(sizes)
     order = (*order[:place], *again, *order[place:])
     blocks = [0] * len(order)
     blocks[place : place + len(sizes)] = sizes
-    return BlockPlan(order, tuple(blocks), compensated)
+    return replace(loops, order=order, blocks=tuple(blocks), compensated=compensated)
 
 
 def _sizes(points: int, length: int, inner: int) -> tuple[int, ...]:

@@ -10,7 +10,8 @@ for %lo: i64 upto %hi: i64 carrying %x: T given %y: U stacking <10 x f32>
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from ..ir import Builder, Instruction, Op, Value
 from ..ops.control import For, If, While
@@ -104,41 +105,60 @@ def _types(cursor: Cursor) -> tuple[Type, ...]:
     return tuple(types)
 
 
-def print_branch(instruction: Instruction, typed: Typed, labels: Sequence[str]) -> str:
-    """The text of a terminator with successors, which are called `labels`."""
-    op, operands = instruction.op, instruction.operands
-    targets = [
-        label + _parenthesized(arguments_of(instruction, k), typed)
-        for k, label in enumerate(labels)
-    ]
-    if isinstance(op, Branch):
-        return f"branch {targets[0]}"
-    if isinstance(op, Conditional):
-        return f"conditional {typed(operands[0])} then {targets[0]} else {targets[1]}"
-    assert isinstance(op, BranchEnum)
-    cases = (f" case {written('?', c)} {t}" for c, t in zip(op.cases, targets, strict=True))
-    return f"branchEnum {typed(operands[0])}{''.join(cases)}"
+def _print_branch(at: Instruction, typed: Typed, labels: Sequence[str]) -> str:
+    return f"branch {_targets(at, typed, labels)[0]}"
 
 
-def _parenthesized(arguments: Sequence[Value], typed: Typed) -> str:
-    return f"({', '.join(map(typed, arguments))})" if arguments else ""
+def _print_conditional(at: Instruction, typed: Typed, labels: Sequence[str]) -> str:
+    taken, other = _targets(at, typed, labels)
+    return f"conditional {typed(at.operands[0])} then {taken} else {other}"
 
 
-def print_head(instruction: Instruction, typed: Typed) -> str:
-    """The text of a structured op up to its first brace."""
-    op, operands = instruction.op, instruction.operands
-    assert isinstance(op, If | While | For)
-    fixed = {If: 1, While: 0, For: 2}[type(op)]
-    end = len(operands) - op.inputs
-    parts = [op.name]
-    if fixed:
-        parts.append(" upto ".join(map(typed, operands[:fixed])))
-    if operands[fixed:end]:
-        parts.append(f"carrying {', '.join(map(typed, operands[fixed:end]))}")
-    if isinstance(op, If) and op.results:
-        parts.append(f"-> {', '.join(map(str, op.results))}")
-    if operands[end:]:
-        parts.append(f"given {', '.join(map(typed, operands[end:]))}")
-    if isinstance(op, For) and op.stacked:
-        parts.append(f"stacking {', '.join(map(str, op.stacked))}")
-    return " ".join(parts)
+def _print_branch_enum(at: Instruction[BranchEnum], typed: Typed, labels: Sequence[str]) -> str:
+    targets = zip(at.op.cases, _targets(at, typed, labels), strict=True)
+    cases = (f" case {written('?', case)} {target}" for case, target in targets)
+    return f"branchEnum {typed(at.operands[0])}{''.join(cases)}"
+
+
+def _targets(at: Instruction, typed: Typed, labels: Sequence[str]) -> list[str]:
+    """The blocks gone on to, which are called `labels`, with their arguments."""
+    given = [", ".join(map(typed, arguments_of(at, number))) for number in range(len(labels))]
+    return [f"{label}({x})" if x else label for label, x in zip(labels, given, strict=True)]
+
+
+def _print_if(at: Instruction[If], typed: Typed, labels: Sequence[str]) -> str:
+    condition = "".join(map(typed, at.operands[:1]))
+    results = _listed("->", map(str, at.op.results))
+    return f"if {condition}{results}{_listed('given', map(typed, at.operands[1:]))}"
+
+
+def _print_while(at: Instruction[While], typed: Typed, labels: Sequence[str]) -> str:
+    return f"while{_passed(at.operands, at.op.inputs, typed)}"
+
+
+def _print_for(at: Instruction[For], typed: Typed, labels: Sequence[str]) -> str:
+    bounds = " upto ".join(map(typed, at.operands[:2]))
+    passed = _passed(at.operands[2:], at.op.inputs, typed)
+    return f"for {bounds}{passed}{_listed('stacking', map(str, at.op.stacked))}"
+
+
+def _passed(operands: Sequence[Value], inputs: int, typed: Typed) -> str:
+    """What a loop carries, and the `inputs` values that it gives its bodies."""
+    texts, end = [*map(typed, operands)], len(operands) - inputs
+    return _listed("carrying", texts[:end]) + _listed("given", texts[end:])
+
+
+def _listed(word: str, texts: Iterable[str]) -> str:
+    inside = ", ".join(texts)
+    return f" {word} {inside}" if inside else ""
+
+
+PRINTED: Mapping[type[Op], Callable[[Instruction[Any], Typed, Sequence[str]], str]] = {
+    Branch: _print_branch,
+    Conditional: _print_conditional,
+    BranchEnum: _print_branch_enum,
+    If: _print_if,
+    While: _print_while,
+    For: _print_for,
+}
+"""The text of each op up to its first brace; its successors are called by their labels."""

@@ -19,7 +19,8 @@ Kind: TypeAlias = Literal[
 """`wrong` is what begins no token."""
 
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
-_FLOAT = r"-?[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)(?![\w.])|-?(?:inf|nan)(?![\w.])"
+_DECIMAL = r"-?[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)"
+_FLOAT = rf"(?:{_DECIMAL}|-?(?:inf|nan)|0x[0-9a-fA-F]+)(?![\w.])"
 _ANONYMOUS = r"%[0-9]+(?:[.^][0-9]+)*(?:_[0-9]+)?"
 _GROUPS: tuple[tuple[Kind, str], ...] = (
     ("name", rf"{_ANONYMOUS}|[@%'$\#?!](?:{WORD}|[0-9]+(?!\w)|{_STRING})"),

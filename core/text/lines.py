@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import Any
 
 from ..ir import NOT_PLACED, Block, Instruction, Op, Region, Value
 from ..ops import (
     Aggregate,
     Apply,
     ApplyValue,
-    Branch,
-    BranchEnum,
-    Conditional,
     ElementPointer,
     EnumCase,
-    For,
-    If,
     Literal,
     Null,
     Reference,
     Undefined,
-    While,
 )
-from ..types import VOID, ArrayType, StructType, Type
+from ..types import VOID, ArrayType, StructType
 from .attributes import print_attribute
 from .combining import BY_FUNCTION, in_order_of_text
-from .control import print_branch, print_head
+from .control import PRINTED
 from .lexer import written
 from .literals import print_elements
 from .template import (
@@ -44,12 +39,6 @@ from .template import (
 
 _NOTHING = Value(VOID)
 _QUESTION = "'?"
-_OWN_FORMS: frozenset[type[Op]] = frozenset((
-    Literal, Reference, Null, Undefined, EnumCase, Aggregate, Apply, ApplyValue, ElementPointer,
-    If, While, For, Branch, Conditional, BranchEnum,
-))  # fmt: skip
-"""The ops that are not written by their templates."""
-
 _CLOSE = (",", "(", ")")
 _STEP = "    "
 _WIDEST = 40 * len(_STEP)
@@ -108,44 +97,11 @@ class Lines:
     def _head(self, instruction: Instruction) -> str:
         """`%a, %b = opcode …`."""
         results = instruction.results
-        is_special = type(instruction.op) in _OWN_FORMS
-        text = self._operation(instruction) if is_special else self._by_template(instruction)
+        form = _FORMS.get(type(instruction.op))
+        text = self._by_template(instruction) if form is None else form(self, instruction)
         if instruction.placement != NOT_PLACED:
             text = f"{text} {instruction.placement}"
         return f"{', '.join(map(self.bare, results))} = {text}" if results else text
-
-    def _operation(self, instruction: Instruction) -> str:
-        """What has a form of its own."""
-        op, operands = instruction.op, instruction.operands
-        match op:
-            case Literal():
-                return f"literal {print_elements(op)}: {op.type}"
-            case Reference():
-                return f"literal {written('@', op.symbol)}: {op.type}"
-            case Null():
-                return f"literal null: {op.type}"
-            case Undefined():
-                return f"literal undefined: {op.type}"
-            case EnumCase():
-                inside = f"({', '.join(map(self.typed, operands))})" if operands else ""
-                return f"literal {written('?', op.case)}{inside}: {op.type}"
-            case Aggregate():
-                return f"literal {self._aggregate(op.type, operands)}: {op.type}"
-            case Apply():
-                arguments = ", ".join(map(self.bare, operands))
-                return f"apply {written('@', op.callee)}({arguments}): {op.type}"
-            case ApplyValue():
-                function, *given = map(self.bare, operands or (_NOTHING,))
-                return f"apply {function}({', '.join(given)}): {op.type}"
-            case ElementPointer(keys):
-                return self._element_pointer(keys, operands)
-            case If() | While() | For():
-                return print_head(instruction, self.typed)
-            case Branch() | Conditional() | BranchEnum():
-                labels = [self.labels.get(b) or _QUESTION for b in instruction.successors]
-                return print_branch(instruction, self.typed, labels)
-            case _:
-                raise AssertionError(op)
 
     def _by_template(self, instruction: Instruction) -> str:
         """Opcode, words, operands and attributes as the syntax template of the op says."""
@@ -154,25 +110,6 @@ class Lines:
         parts = [opcode_of(op)]
         self._pieces(instruction, template_of(op), [*reversed(ordered)], parts)
         return " ".join(parts)
-
-    def _aggregate(self, type: Type, operands: Sequence[Value]) -> str:
-        if isinstance(type, StructType):
-            fields = (
-                f"{written('#', name)} = {self.typed(operand)}"
-                for (name, _), operand in zip(type.fields, operands, strict=False)
-            )
-            return f"{{{', '.join(fields)}}}"
-        inside = ", ".join(map(self.typed, operands))
-        return f"[{inside}]" if isinstance(type, ArrayType) else f"({inside})"
-
-    def _element_pointer(self, keys: Sequence[int | str | None], operands: Sequence[Value]) -> str:
-        pointer, *indices = map(self.typed, operands or (_NOTHING,))
-        given = iter(indices)
-        shown = (
-            next(given, "%?") if k is None else written("#", k) if isinstance(k, str) else str(k)
-            for k in keys
-        )
-        return f"elementPointer {pointer} at {', '.join(shown)}"
 
     def _pieces(
         self,
@@ -212,6 +149,74 @@ class Lines:
         if text is None:
             text = self.types[id(type)] = str(type)
         return f"{self.names.get(value) or self.bare(value)}: {text}"
+
+
+def _literal(lines: Lines, at: Instruction[Literal]) -> str:
+    return f"literal {print_elements(at.op)}: {at.op.type}"
+
+
+def _reference(lines: Lines, at: Instruction[Reference]) -> str:
+    return f"literal {written('@', at.op.symbol)}: {at.op.type}"
+
+
+def _nothing(lines: Lines, at: Instruction[Null | Undefined]) -> str:
+    return f"literal {at.op.name}: {at.op.type}"
+
+
+def _case(lines: Lines, at: Instruction[EnumCase]) -> str:
+    inside = f"({', '.join(map(lines.typed, at.operands))})" if at.operands else ""
+    return f"literal {written('?', at.op.case)}{inside}: {at.op.type}"
+
+
+def _aggregate(lines: Lines, at: Instruction[Aggregate]) -> str:
+    type, elements = at.op.type, [*map(lines.typed, at.operands)]
+    if isinstance(type, StructType):
+        names = (written("#", name) for name, _ in type.fields)
+        elements = [f"{name} = {x}" for name, x in zip(names, elements, strict=False)]
+    first, last = (
+        "{}" if isinstance(type, StructType) else "[]" if isinstance(type, ArrayType) else "()"
+    )
+    return f"literal {first}{', '.join(elements)}{last}: {type}"
+
+
+def _apply(lines: Lines, at: Instruction[Apply]) -> str:
+    arguments = ", ".join(map(lines.bare, at.operands))
+    return f"apply {written('@', at.op.callee)}({arguments}): {at.op.type}"
+
+
+def _apply_value(lines: Lines, at: Instruction[ApplyValue]) -> str:
+    function, *given = map(lines.bare, at.operands or (_NOTHING,))
+    return f"apply {function}({', '.join(given)}): {at.op.type}"
+
+
+def _element_pointer(lines: Lines, at: Instruction[ElementPointer]) -> str:
+    pointer, *indices = map(lines.typed, at.operands or (_NOTHING,))
+    given = iter(indices)
+    shown = (
+        next(given, "%?") if k is None else written("#", k) if isinstance(k, str) else str(k)
+        for k in at.op.keys
+    )
+    return f"elementPointer {pointer} at {', '.join(shown)}"
+
+
+def _control(lines: Lines, at: Instruction) -> str:
+    labels = [lines.labels.get(block) or _QUESTION for block in at.successors]
+    return PRINTED[type(at.op)](at, lines.typed, labels)
+
+
+_FORMS: Mapping[type[Op], Callable[[Lines, Instruction[Any]], str]] = {
+    Literal: _literal,
+    Reference: _reference,
+    Null: _nothing,
+    Undefined: _nothing,
+    EnumCase: _case,
+    Aggregate: _aggregate,
+    Apply: _apply,
+    ApplyValue: _apply_value,
+    ElementPointer: _element_pointer,
+    **dict.fromkeys(PRINTED, _control),
+}
+"""The ops that are not written by their templates."""
 
 
 def _add(parts: list[str], text: str) -> None:

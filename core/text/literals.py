@@ -1,4 +1,7 @@
-"""The elements of literals as text: `1.5`, `<<1, 2>, <3, 4>>`, and with types as DLVM has them, `<1: f32>`."""
+"""The elements of literals as text: `1.5`, `<<1, 2>, <3, 4>>`, and with types as DLVM has them, `<1: f32>`.
+
+A float may be written by its bits, as in MLIR: `0x7fc00001`.  NaNs are printed so, but for the one that is `nan`.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,26 @@ import numpy as np
 
 from ..errors import DTypeError
 from ..nearest import odd_double
-from ..ops import Literal, dense
-from ..ops.literal import check_range
+from ..ops import Literal
+from ..ops.literal import check_range, packed
 from ..types import Array, DType, TensorType
 from .cursor import MAX_DEPTH, Cursor
 from .lexer import Token
 from .types import parse_tensor
 
-Number: TypeAlias = int | float | bool | Decimal
+
+@dataclass(frozen=True)
+class Bits:
+    """A float by its bits: `text` begins with 0x and has all digits."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+_Plain: TypeAlias = int | float | bool | Decimal
+Number: TypeAlias = _Plain | Bits
 """Decimals keep every digit that was written, so that they are rounded once, to the type of the literal."""
 
 _MOST_DIGITS = 400
@@ -49,7 +64,7 @@ def print_elements(literal: Literal) -> str:
     """The shortest text that reads back as the same elements; one number where all are equal."""
     if literal.type.size == 0:
         return "zero"
-    texts = _texts(literal.elements().ravel(), literal.type.dtype)
+    texts = _texts(literal)
     if len(set(texts)) == 1:
         return texts[0]
     for extent in reversed(literal.type.shape):
@@ -103,6 +118,8 @@ def parse_number(cursor: Cursor) -> Number:
             if len(text) > _MOST_DIGITS:
                 raise cursor.error_at(token, "the number has too many digits")
             return int(text)
+        case Token("float", text) if text.startswith("0x"):
+            return Bits(text)
         case Token("float", text):
             number = float(text)
             if math.isinf(number) and text[-1] != "f":
@@ -132,15 +149,24 @@ def literal_of(cursor: Cursor, elements: Elements, type: TensorType) -> Literal:
         if claimed != expected:
             raise cursor.error(f"an element here is a {expected}, not a {claimed}", position)
     try:
-        values = _values(elements.numbers, type.dtype)
+        stored = _stored(elements.numbers, type.dtype)
     except DTypeError as error:
         raise cursor.error(str(error), elements.start) from None
-    if shape:
-        return dense(type, values.reshape(shape))
-    return Literal(type, type.dtype.store(values).tobytes())
+    return packed(type, stored) if shape else Literal(type, stored.tobytes())
 
 
-def _values(numbers: Sequence[Number], dtype: DType) -> Array:
+def _stored(numbers: Sequence[Number], dtype: DType) -> Array:
+    """The numbers as they lie in memory.  Raises: DTypeError when one does not fit."""
+    written = {k: number.text for k, number in enumerate(numbers) if isinstance(number, Bits)}
+    stored = dtype.store(_values([0 if isinstance(x, Bits) else x for x in numbers], dtype))
+    for k, text in written.items():
+        if not dtype.is_float or len(text) != 2 + 2 * dtype.bytes:
+            raise DTypeError(f"{text} is not the bits of an element of {dtype}")
+        stored.view(f"u{dtype.bytes}")[k] = int(text, 16)
+    return stored
+
+
+def _values(numbers: Sequence[_Plain], dtype: DType) -> Array:
     """The numbers in the type to compute with.  Raises: DTypeError when one does not fit."""
     if dtype.kind == "boolean":
         for number in numbers:
@@ -156,7 +182,7 @@ def _values(numbers: Sequence[Number], dtype: DType) -> Array:
     return _floats(numbers, dtype)
 
 
-def _floats(numbers: Sequence[Number], dtype: DType) -> Array:
+def _floats(numbers: Sequence[_Plain], dtype: DType) -> Array:
     exact = float if dtype.bits == 64 else odd_double
     try:
         wide = np.array([exact(number) for number in numbers], np.float64)
@@ -170,9 +196,16 @@ def _floats(numbers: Sequence[Number], dtype: DType) -> Array:
     return rounded
 
 
-def _texts(elements: Array, dtype: DType) -> list[str]:
-    """Of each element, the shortest text that reads back as the same."""
+def _texts(literal: Literal) -> list[str]:
+    """Of each element, the shortest text that reads back as the same bits."""
+    elements, dtype = literal.elements().ravel(), literal.type.dtype
     if dtype.kind == "boolean":
         return ["true" if element else "false" for element in elements]
     numbers: list[Any] = elements.tolist() if dtype.is_integer or dtype.bits == 64 else [*elements]
-    return list(map(str, numbers))
+    texts = list(map(str, numbers))
+    if "nan" in texts:
+        bits = np.frombuffer(literal.data, f"u{dtype.bytes}")
+        odd = np.isnan(elements) & (bits != dtype.store(np.array(np.nan)).view(bits.dtype))
+        for k in np.flatnonzero(odd).tolist():
+            texts[k] = f"{bits[k]:#0{2 + 2 * dtype.bytes}x}"
+    return texts

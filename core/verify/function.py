@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 from ..analysis import ControlFlow
 from ..ir import Block, Function, Instruction, Module, Region, Stage, Value
-from ..ops import Literal, Nest, Return, Yield
+from ..ops import Literal, Nest, Yield
 from ..signal_handlers import pass_on
 from ..text.lexer import written
 from ..text.printer import print_instruction, value_names
 from ..text.spelling import in_text_form
 from ..types import TensorType
-from .instruction import has_all_elements, instruction_violations, listed, traits_of
+from .instruction import has_all_elements, instruction_violations, listed
 from .nest import nest_violations, schedule_violations
 from .place import at, placed
 from .stage import needs_closed_bodies, stage_violations
@@ -155,7 +155,7 @@ class FunctionCheck:
 
     def _opened(self, body: Region, owner: Instruction, around: _Open) -> _Open:
         """A body, which sees what is around it unless it is closed."""
-        is_closed = isinstance(owner.op, Nest) or needs_closed_bodies(self.module.stage)
+        is_closed = not owner.op.is_structured or needs_closed_bodies(self.module.stage)
         depth = around.depth + 1
         return _Open(body, owner, depth, depth if is_closed else around.visible_from)
 
@@ -186,14 +186,13 @@ class FunctionCheck:
             yield from self._ending(instruction, place, is_last)
             yield from successor_violations(instruction, place.numbers)
         yield from instruction_violations(instruction, self.module)
-        if place.owner is None or not isinstance(place.owner.op, Nest):
+        if place.owner is None or place.owner.op.is_structured:
             yield from stage_violations(instruction, self.module.stage)
             if self.module.stage is Stage.SCHEDULE:
                 is_body = place.owner is not None
                 outputs = len(place.owner.results if place.owner else self.function.type.results)
                 yield from schedule_violations(instruction, outputs, is_body=is_body)
-        traits = traits_of(type(op))
-        if traits.is_nest and isinstance(op, Nest):
+        if isinstance(op, Nest):
             yield from nest_violations(instruction, op)
 
     def _is_hidden(self, site: _Site | None, place: _Open) -> str:
@@ -222,9 +221,9 @@ class FunctionCheck:
         if place.owner is None:
             if isinstance(op, Yield):
                 yield "yield ends a body, not a block of a function"
-            elif isinstance(op, Return):
+            elif not instruction.successors:
                 yield from self._returned(instruction)
-        elif not isinstance(op, Yield) and not isinstance(place.owner.op, Nest):
+        elif not isinstance(op, Yield) and place.owner.op.is_structured:
             yield f"a body of {place.owner.op.name} ends with yield, not with {op.name}"
 
     def _returned(self, instruction: Instruction) -> Iterator[str]:

@@ -2,58 +2,30 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
 
 from ..errors import NNKitError
 from ..ir import Instruction, Module, Op, Region
-from ..ops import Literal, Nest, Reference, Structured, Yield
+from ..ops import Literal
 from ..ops.bytes import AddressOf
+from ..ops.flows import Structured, structured
 from ..text.template import Operand, Optional, Piece, template_of
 from ..types import BOOL, PointerType, TensorType, Type, written
 
 
-class Traits(NamedTuple):
-    """What the rules ask of a class of ops; found once per class."""
-
-    operands: tuple[int, float]
-    """How many operands the text form has, at least and at most."""
-    is_tensors: bool
-    bodies: int
-    has_own_rules: bool
-    """Whether it is a literal, structured, or names something."""
-    is_nest: bool
-
-
-@cache
-def traits_of(op: type[Op]) -> Traits:
-    """The traits of a class of ops."""
-    fields = {field.name for field in dataclasses.fields(op)}
-    return Traits(
-        operand_count(op),
-        not op.takes_any,
-        len(op.bodies),
-        issubclass(op, Literal | Reference | Structured)
-        or not fields.isdisjoint(("callee", "symbol")),
-        issubclass(op, Nest),
-    )
-
-
 def instruction_violations(instruction: Instruction, module: Module) -> Iterator[str]:
     """What is wrong with `instruction`, the definitions of operands and what its bodies do aside."""
-    op, traits = instruction.op, traits_of(type(instruction.op))
-    wrong_operands = list(_operand_violations(instruction, traits))
+    op = instruction.op
+    wrong_operands = list(_operand_violations(instruction))
     yield from wrong_operands
     regions = instruction.regions
-    if len(regions) != traits.bodies or (regions and any(len(r.blocks) != 1 for r in regions)):
-        yield f"{op.name} has {_counted(traits.bodies)}, not {_blocks_of(regions)}"
+    if len(regions) != len(op.bodies) or (regions and any(len(r.blocks) != 1 for r in regions)):
+        yield f"{op.name} has {_counted(len(op.bodies))}, not {_blocks_of(regions)}"
     if not wrong_operands:
-        yield from _type_violations(instruction, traits)
-    if traits.has_own_rules:
-        yield from _own_violations(op, module)
+        yield from _type_violations(instruction)
+    yield from _own_violations(op, module)
 
 
 def _own_violations(op: Op, module: Module) -> Iterator[str]:
@@ -104,17 +76,18 @@ def _named(name: str, type: Type | None, module: Module, verb: str) -> Iterator[
         yield f"{verb} {written('@', name)} as {type}; it is {found}"
 
 
-def _operand_violations(instruction: Instruction, traits: Traits) -> Iterator[str]:
-    op, given, (least, most) = instruction.op, len(instruction.operands), traits.operands
+def _operand_violations(instruction: Instruction) -> Iterator[str]:
+    op, given = instruction.op, len(instruction.operands)
+    least, most = operand_count(type(op))
     if given < least or given > most:
         yield f"{op.name} takes {_range(least, most)}, not {given}"
-    if traits.is_tensors:
+    if not op.takes_any:
         for operand in instruction.operands:
             if not isinstance(operand.type, TensorType):
                 yield f"{op.name} takes tensors, not a {operand.type}"
 
 
-def _type_violations(instruction: Instruction, traits: Traits) -> Iterator[str]:
+def _type_violations(instruction: Instruction) -> Iterator[str]:
     op = instruction.op
     operands = tuple([operand.type for operand in instruction.operands])
     try:
@@ -126,15 +99,15 @@ def _type_violations(instruction: Instruction, traits: Traits) -> Iterator[str]:
     given = tuple([result.type for result in instruction.results])
     if types != given:
         yield f"the results are ({listed(given)}); by its rule they are ({listed(types)})"
-    if traits.bodies and isinstance(op, Structured):
-        for number, region in enumerate(instruction.regions[: len(op.bodies)]):
-            yield from _body_violations(op, number, region, operands)
+    for number, region in enumerate(instruction.regions if op.is_structured else ()):
+        if number < len(op.bodies):
+            yield from _body_violations(structured(instruction), number, region, operands)
 
 
 def _body_violations(
     op: Structured, number: int, region: Region, operands: tuple[Type, ...]
 ) -> Iterator[str]:
-    """What a body of a structured op takes and yields; how many blocks it has is said elsewhere."""
+    """What a body of a structured op takes and yields; how many blocks it has, and how it ends, is said elsewhere."""
     if len(region.blocks) != 1:
         return
     block, word = region.entry, f"body {number + 1} of {op.name}"
@@ -143,13 +116,14 @@ def _body_violations(
     if taken != expected:
         yield f"{word} takes ({listed(taken)}); it should take ({listed(expected)})"
     last = block.instructions[-1] if block.instructions else None
-    if last is not None and isinstance(last.op, Yield):
+    if last is not None and last.op.is_terminator and not last.successors:
         given = tuple(operand.type for operand in last.operands)
         wanted = op.body_yields(number, operands)
         if given != wanted:
             yield f"{word} yields ({listed(given)}); it should yield ({listed(wanted)})"
 
 
+@cache
 def operand_count(op: type[Op]) -> tuple[int, float]:
     """How many operands the text form of `op` has, at least and at most."""
     pending: list[tuple[Piece, bool]] = [(piece, True) for piece in template_of(op)]
@@ -177,6 +151,6 @@ def _range(least: int, most: float) -> str:
     return f"{least or 'no'} operand{'s' * (least != 1)}"
 
 
-def listed(types: tuple[Type, ...]) -> str:
+def listed(types: Sequence[Type]) -> str:
     """The types, separated by commas."""
     return ", ".join(map(str, types))

@@ -17,6 +17,7 @@ from ..schedule.ops import (
     makes_buffers,
 )
 from ..types import F32, F64, I64, TensorType, Type, scalar
+from .instruction import listed
 
 UNIT = 64
 """Buffers in the arena begin at multiples of this, behind a head of as many bytes."""
@@ -37,7 +38,7 @@ def nest_violations(instruction: Instruction, op: Nest) -> Iterator[str]:
         ]
         given = [argument.type for argument in body.arguments]
         if given != expected:
-            yield f"the body takes ({_listed(given)}); it should take ({_listed(expected)})"
+            yield f"the body takes ({listed(given)}); it should take ({listed(expected)})"
         yield from _body_violations(body, op)
 
 
@@ -53,7 +54,7 @@ def _body_violations(body: Block, op: Nest) -> Iterator[str]:
     given = [operand.type for operand in body.instructions[-1].operands]
     expected: list[Type] = [scalar(output.type.dtype) for output in op.outputs]
     if given != expected:
-        yield f"the body yields ({_listed(given)}); the outputs hold ({_listed(expected)})"
+        yield f"the body yields ({listed(given)}); the outputs hold ({listed(expected)})"
 
 
 def _as_scalar(type: Type) -> Type | None:
@@ -162,7 +163,3 @@ def _is_place(place: Place, type: Type, outputs: int, first: int) -> bool:
             return number >= 0 and isinstance(type, TensorType) and not type.rank
         case _:
             return False
-
-
-def _listed(types: list[Type]) -> str:
-    return ", ".join(map(str, types))

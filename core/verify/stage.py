@@ -4,43 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..ir import LATE, NOT_PLACED, Function, Instruction, Stage
-from ..ops import Extract, Insert
-from ..types import TensorType
+from ..ir import NOT_PLACED, Function, Instruction, Stage, Stages
+from ..ops.flows import Role, flows_in
+
+_RAW: Stages = frozenset({Stage.RAW})
+_CLOSED: Stages = frozenset(stage for stage in Stage if stage.has_reached(Stage.OPTIMIZED))
+"""Code is generated for each body by itself; before, values have one name."""
 
 
 def stage_violations(instruction: Instruction, stage: Stage) -> Iterator[str]:
-    """Whether `stage` has the op; what stands in the body of a nest has a rule of its own."""
+    """Whether `stage` has the op so; what stands in the body of a nest has a rule of its own."""
     op = instruction.op
-    is_left = stage is not Stage.RAW and _leads_into_a_tensor(instruction)
-    stages = frozenset({Stage.RAW}) if is_left else op.stages
-    if stage in LATE and not is_left and stage not in stages and stages != frozenset({Stage.RAW}):
-        yield f"{op.name} has no place in stage {stage.value}"
-    elif stage not in stages:
-        home = next(other for other in Stage if other in stages)
-        yield f"{op.name} stands in stage {stage.value}; it belongs to stage {home.value}"
-    if instruction.placement != NOT_PLACED and stage is not Stage.SCHEDULE:
-        yield f"places are said in stage schedule, not in {stage.value}"
-
-
-def _leads_into_a_tensor(instruction: Instruction) -> bool:
-    """Whether this is an `extract` or `insert` of what has loops of its own, which `expand` writes out."""
-    if not isinstance(instruction.op, Extract | Insert):
-        return False
-    x = instruction.operands[-1]
-    return isinstance(Extract(instruction.op.keys[:-1]).infer(x.type), TensorType)
+    yield from _misplaced(op.name, op.stages_of(instruction), stage)
+    if flows_in(instruction, Role.INPUT):
+        yield from _misplaced("a body that is given values", _CLOSED, stage)
+    if instruction.placement != NOT_PLACED:
+        yield from _misplaced("a place", frozenset({Stage.SCHEDULE}), stage)
 
 
 def form_violations(function: Function, stage: Stage) -> Iterator[str]:
     """Whether a function of `stage` has its body, and one of a single block."""
-    if stage is Stage.RAW:
-        return
     if function.primal is not None:
-        yield f"is declared as a derivative in stage {stage.value}; only in stage raw it has no body"
+        yield from _misplaced("a declared derivative", _RAW, stage)
     if function.body is not None and len(function.body.blocks) > 1:
-        yield f"has {len(function.body.blocks)} blocks in stage {stage.value}; only in stage raw they branch"
+        yield from _misplaced(f"a function of {len(function.body.blocks)} blocks", _RAW, stage)
 
 
 def needs_closed_bodies(stage: Stage) -> bool:
-    """Whether bodies use nothing from around them in `stage`: code is generated for each by itself."""
-    return stage.has_reached(Stage.OPTIMIZED)
+    """Whether bodies use nothing from around them in `stage`."""
+    return stage in _CLOSED
+
+
+def _misplaced(what: str, stages: Stages, stage: Stage) -> Iterator[str]:
+    """The one form of what is wrong with a stage."""
+    if stage not in stages:
+        names = " or ".join(other.value for other in Stage if other in stages)
+        yield f"{what} stands in stage {stage.value}; it belongs to stage {names}"

@@ -240,9 +240,12 @@ def _has_calls(function: Function) -> bool:
 
 def _keeps_list(function: Function) -> bool:
     """Whether memory is allocated that lasts until the function returns, and does not lie on its stack."""
-    return any(
-        isinstance(op, AllocateBytes) and op.owner in ("call", "frame") for op in _ops(function)
-    )
+    return not {"call", "frame"}.isdisjoint(_owners(function))
+
+
+def _owners(function: Function) -> set[str]:
+    """What the memory belongs to that is allocated."""
+    return {op.owner for op in _ops(function) if isinstance(op, AllocateBytes)}
 
 
 def _uses_cells(shared: Shared, function: Function) -> bool:
@@ -250,9 +253,10 @@ def _uses_cells(shared: Shared, function: Function) -> bool:
     found = {function.name}
     pending = [function]
     while pending:
-        for op in _ops(pending.pop()):
-            if isinstance(op, AllocateBytes) and op.owner == "run":
-                return True
+        caller = pending.pop()
+        if "run" in _owners(caller):
+            return True
+        for op in _ops(caller):
             name = op.called or op.referred
             callee = shared.functions.get(name) if name is not None else None
             if callee is not None and callee.name not in found and callee.body is not None:

@@ -42,10 +42,9 @@ def write_if(k: Kernel, instruction: Instruction[If]) -> Iterator[Block]:
     w.begin(done)
 
 
-def write_while(k: Kernel, instruction: Instruction) -> Iterator[Block]:
+def write_while(k: Kernel, instruction: Instruction[While]) -> Iterator[Block]:
     """The condition at the head of the loop, then the body; where that polls, perhaps several of both."""
-    op, w = instruction.op, k.w
-    assert isinstance(op, While)
+    w = k.w
     carried = _carry(k, instruction)
     arguments = [*carried, *_inputs(k, instruction)]
     arena = k.in_arena(instruction.placement.frame)

@@ -17,8 +17,8 @@ import numpy as np
 
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Place, Value
-from ...core.ops.literal import Literal
-from ...core.schedule.ops import Loops
+from ...core.ops.literal import Literal, literal_of
+from ...core.schedule.ops import is_loops
 from ...core.types import Array, written
 from ..runtime.blas import Blas
 from ..runtime.process import Process
@@ -153,15 +153,16 @@ class Kernel:
     def address(self, value: Value) -> Register:
         """Where a value lies; a literal wherever it is wanted first."""
         if value not in self.addresses:
-            if not isinstance(value.op, Literal):
+            literal = literal_of(value)
+            if literal is None:
                 raise InternalError(f"a value of type {value.type} is used before it is made")
-            self.addresses[value] = self.shared.constant(value.op)
+            self.addresses[value] = self.shared.constant(literal)
         return self.addresses[value]
 
     def _operand(self, instruction: Instruction, number: int) -> Register:
         """The address of an operand; any for a splat whose one element stands in the text of the nest."""
-        op, value = instruction.op, instruction.operands[number]
-        if isinstance(op, Loops) and splat_read(value, op.accesses[number]):
+        value = instruction.operands[number]
+        if is_loops(instruction) and splat_read(value, instruction.op.accesses[number]):
             return NOTHING
         return self.address(value)
 

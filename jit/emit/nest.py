@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ...core.errors import InternalError
 from ...core.ir.graph import Block, Instruction
 from ...core.ops.comparison import Select
 from ...core.schedule.arena import aligned
@@ -35,14 +34,14 @@ from .writer import FunctionWriter, Register
 
 def write_nests(
     w: FunctionWriter,
-    nests: Sequence[tuple[Instruction, Sequence[Register]]],
+    nests: Sequence[tuple[Instruction[Loops], Sequence[Register]]],
     checks: Checks,
 ) -> None:
     """Write consecutive `Loops`, each with the addresses of its operands, of its results and of their corrections.
 
     Those of one group share their outermost loop if it has the same steps in all of them.
     """
-    for group, members in groupby(nests, key=lambda nest: _group_of(nest[0])):
+    for group, members in groupby(nests, key=lambda nest: nest[0].op.group):
         writers = [NestWriter(w, instruction, bases, checks) for instruction, bases in members]
         shapes = {writer.outermost for writer in writers}
         together = group >= 0 and len(shapes) == 1 and None not in shapes
@@ -52,12 +51,6 @@ def write_nests(
             _write_shared(w, part, 0, [[] for _ in part])
             for writer in part:
                 writer.end()
-
-
-def _group_of(instruction: Instruction) -> int:
-    if not isinstance(instruction.op, Loops):
-        raise InternalError(f"{instruction.op.name} is no scheduled nest")
-    return instruction.op.group
 
 
 def _write_shared(
@@ -176,23 +169,18 @@ class NestWriter:
     def __init__(
         self,
         w: FunctionWriter,
-        instruction: Instruction,
+        instruction: Instruction[Loops],
         bases: Sequence[Register],
         checks: Checks,
     ) -> None:
         self.w = w
         self.instruction = instruction
+        self.op = instruction.op
         self.bases = bases = _with_hidden(w, instruction, bases)
         self.plan = plan_nest(instruction, checks.sites)
         self.point = PointWriter(w, self.plan, bases, checks)
         self.spans: dict[int, Span] = {}
         """The block that the loops have reached, by its axis."""
-
-    @property
-    def op(self) -> Loops:
-        op = self.instruction.op
-        assert isinstance(op, Loops)
-        return op
 
     @property
     def outermost(self) -> LoopShape | None:
@@ -406,11 +394,10 @@ class NestWriter:
 
 
 def _with_hidden(
-    w: FunctionWriter, instruction: Instruction, bases: Sequence[Register]
+    w: FunctionWriter, instruction: Instruction[Loops], bases: Sequence[Register]
 ) -> Sequence[Register]:
     """The addresses, those of results hidden that could be selected of what is there and of something truncated."""
     op = instruction.op
-    assert isinstance(op, Loops)
     if op.lanes == 1 or not _selects_by_place(instruction.regions[0].entry, len(op.extents)):
         return bases
     first = len(op.accesses)

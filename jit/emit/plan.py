@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...core.errors import InternalError
 from ...core.ir.graph import Instruction, Value
 from ...core.ops.arithmetic import Multiply, Square
 from ...core.ops.combinator import Combinator
-from ...core.ops.literal import Literal, splat_literal
+from ...core.ops.literal import Literal, literal_of, splat_literal
 from ...core.ops.nest import Access, Bounds, Loaded, Output
 from ...core.schedule.ops import (
     Loops,
@@ -79,11 +78,9 @@ class NestPlan:
         return next(inside, len(self.loops) + 1)
 
 
-def plan_nest(instruction: Instruction, sites: list[CheckSite]) -> NestPlan:
+def plan_nest(instruction: Instruction[Loops], sites: list[CheckSite]) -> NestPlan:
     """The plan of one `Loops`; its checks are appended to `sites`, and numbered from 1 by their place."""
     op = instruction.op
-    if not isinstance(op, Loops):
-        raise InternalError(f"{op.name} is no scheduled nest")
     filled = tuple(k for k, written in enumerate(op.outputs) if _needs_fill(written, op))
     if 0 in op.extents:
         return NestPlan((), (), ((),), (), {}, filled)
@@ -185,8 +182,9 @@ class _Planner:
         result = instruction.result
         if result not in self.uses:
             return
-        if isinstance(instruction.op, Literal):
-            self.constants[result] = splat_element(instruction.op)
+        literal = literal_of(result)
+        if literal is not None:
+            self.constants[result] = splat_element(literal)
             return
         mask = 0
         for operand in instruction.operands:

@@ -19,10 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from ...core.compute.ops import CallAddress
-from ...core.ir import Block, Function
-from ...core.ops.aggregate import Apply
-from ...core.ops.flows import Structured
+from ...core.ir import Block, Effect, Function
 from ...core.schedule.safepoints import LONG, Safepoints
 from ..runtime.process import CLOCK, MAIN_THREAD, WORDS, Process
 from .checks import Checks
@@ -105,7 +102,7 @@ class Polls:
     def copies(self, *blocks: Block) -> int:
         """How many copies of the blocks of a loop poll once together: a power of two."""
         instructions = [i for block in blocks for i in block.instructions]
-        if any(isinstance(i.op, Structured | Apply | CallAddress) for i in instructions):
+        if any(i.op.is_structured or i.op.effect & Effect.CALL for i in instructions):
             return 1
         count, nanoseconds = 1, sum(map(self.safepoints.at_start, blocks))
         while (

@@ -33,12 +33,11 @@ from ...core.ops.bytes import (
     WriteBytes,
 )
 from ...core.ops.control import For, If, While
-from ...core.ops.flows import Structured
 from ...core.ops.literal import Literal
 from ...core.ops.movement import ShapeCast
 from ...core.ops.nest import Yield
 from ...core.ops.terminators import Return
-from ...core.schedule.ops import Gemm, Loops, ScheduledScan
+from ...core.schedule.ops import Gemm, Loops, ScheduledScan, is_loops
 from ...core.schedule.plan import arena_bytes
 from ...core.schedule.safepoints import Safepoints
 from ...core.types import Array
@@ -154,10 +153,10 @@ def _write_function(k: Kernel, function: Function) -> None:
 
 def _write_block(k: Kernel, block: Block) -> Iterator[Block]:
     """The instructions of a block; a body inside is given out to be written before going on."""
-    pending: list[tuple[Instruction, Sequence[Register]]] = []
+    pending: list[tuple[Instruction[Loops], Sequence[Register]]] = []
     for instruction in block.instructions:
         op = instruction.op
-        if isinstance(op, Loops):
+        if is_loops(instruction):
             pending.append((instruction, k.bases(instruction)))
             continue
         if not op.needs_no_code:
@@ -166,7 +165,7 @@ def _write_block(k: Kernel, block: Block) -> Iterator[Block]:
         write = WRITERS.get(type(op))
         if write is None:
             raise InternalError(f"{op.name} cannot stand in stage schedule")
-        if isinstance(op, Structured):
+        if op.is_structured:
             _pay_for(k, [instruction])
             yield from write(k, instruction) or ()
         else:
@@ -174,7 +173,7 @@ def _write_block(k: Kernel, block: Block) -> Iterator[Block]:
                 write(k, instruction)
 
 
-def _write_nests(k: Kernel, nests: Sequence[tuple[Instruction, Sequence[Register]]]) -> None:
+def _write_nests(k: Kernel, nests: Sequence[tuple[Instruction[Loops], Sequence[Register]]]) -> None:
     """Consecutive nests together."""
     with _paying_for(k, [instruction for instruction, _ in nests]):
         write_nests(k.w, nests, k.checks)

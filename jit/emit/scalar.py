@@ -37,7 +37,7 @@ from ...core.ops.comparison import (
     Or,
     Select,
 )
-from ...core.ops.forms import POLYNOMIAL, Elementwise
+from ...core.ops.forms import POLYNOMIAL
 from ...core.ops.stopping import StopGradient, StraightThrough
 from ...core.types import F16, DType
 from .division import divide_by_constant, modulo_by_constant
@@ -73,7 +73,7 @@ def rule_of(op: type[Op]) -> Rule:
     """What emits `op` in the body of a nest: a rule of its own, or the function of its name."""
     if op in _RULES:
         return _RULES[op]
-    if op.name in FUNCTIONS and issubclass(op, Elementwise):
+    if op.name in FUNCTIONS:
         return _function
     raise InternalError(f"{op.name} cannot stand in the body of a nest")
 

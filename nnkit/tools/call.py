@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.analysis.call_graph import reachable
 from ..core.driver.differentiate import Differentiate
 from ..core.driver.stages import DIFFERENTIABLE
 from ..core.errors import NNKitError, UnsupportedError
@@ -13,7 +14,6 @@ from ..core.evaluate import evaluate
 from ..core.ir import Extern, Function, Module
 from ..core.ir.surgery import clone_module
 from ..core.location import located
-from ..core.passes.call_graph import reachable
 from ..core.passes.dead_functions import DeadFunctions
 from ..core.passes.pipeline import run_pipeline
 from ..core.stage import Stage

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..core.analysis import Analyses
+from ..core.analysis.call_graph import roots
 from ..core.driver.stages import advance, passes_to
 from ..core.errors import InternalError, VerifyError
 from ..core.ir import Module
 from ..core.ir.surgery import clone_module
 from ..core.passes import PassRun, Pipeline, run_pipeline
-from ..core.passes.call_graph import roots
 from ..core.stage import Stage
 from ..core.text import print_function, print_module
 from ..core.types import written

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ..core.analysis.call_graph import roots
 from ..core.analysis.cost import Costs
 from ..core.analysis.count import Cost, Count
 from ..core.ir import Module
-from ..core.passes.call_graph import roots
 from ..core.types import written
 
 HEADS = ("instructions", "flops", "bytes")

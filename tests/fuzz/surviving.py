@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from nnkit.core.analysis.call_graph import roots
 from nnkit.core.driver.stages import advance
 from nnkit.core.errors import InternalError, NNKitError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Function, Module
 from nnkit.core.ir.surgery import walk
 from nnkit.core.passes import Pipeline, run_pipeline
-from nnkit.core.passes.call_graph import roots
 from nnkit.core.stage import Stage
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import ArrayType, TensorType, Type, elements_of

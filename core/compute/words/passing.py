@@ -87,9 +87,8 @@ def returned(c: Context, at: Instruction) -> list[list[Value]]:
 # Structured ops: their bodies are written by themselves.
 
 
-def structured(c: Context, at: Instruction) -> list[list[Value]]:
+def structured(c: Context, at: Instruction[Structured]) -> list[list[Value]]:
     op = at.op
-    assert isinstance(op, Structured)
     valid: dict[Value, bool] = {}
     for flow in flows_in(at, Role.INPUT):
         (given,) = operands_of(at, flow)

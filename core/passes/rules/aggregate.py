@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ir import Builder, Instruction, Op, Value
+from ...ir import Builder, Instruction, Value
 from ...ops import Aggregate, EnumCase, Extract, Insert, IsCase, Payload, Undefined, splat
 from ...ops.aggregate import type_at
 from ...ops.leaves import parts_by_key
@@ -25,11 +25,11 @@ def simplify_extract(b: Builder, instruction: Instruction[Extract]) -> Value | N
                 (position,) = Extract(keys[:1]).positions(x.type)
                 x, keys = elements[position], keys[1:]
             # extract k from (insert e to y at k) = e, and another element is that of y
-            case Insert(), Instruction(operands=(element, y)):
+            case Insert() as insert, Instruction(operands=(element, y)):
                 steps += 1
                 if steps > FURTHEST:
                     return None
-                found = _after_insert(x.op, element, y, keys)
+                found = _after_insert(insert, element, y, keys)
                 if found is None:
                     break
                 x, keys = found
@@ -84,10 +84,9 @@ def simplify_payload(b: Builder, instruction: Instruction[Payload]) -> Value | N
 
 
 def _after_insert(
-    op: Op, element: Value, whole: Value, keys: tuple[int | str, ...]
+    op: Insert, element: Value, whole: Value, keys: tuple[int | str, ...]
 ) -> tuple[Value, tuple[int | str, ...]] | None:
     """Where `keys` of what was inserted into lead to; None if to more than the element, or into a tensor."""
-    assert isinstance(op, Insert)
     common = min(len(op.keys), len(keys))
     if isinstance(type_at(whole.type, op.keys[:-1]), TensorType):
         return None

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ...ir import Builder, Instruction, Op, Value
 from ...ops import Broadcast, Elementwise, Literal, PadShape, ShapeCast, SqueezeShape
+from ...ops.literal import literal_of
 from ...types import broadcast_shapes
 from ..rewrite import Laws
 from .movement import without_broadcast
@@ -44,11 +45,11 @@ def simplify_elementwise(b: Builder, instruction: Instruction) -> Value | None:
 
 def _narrowed(x: Value) -> Value | Literal | None:
     """What `x` repeats: a value, or the scalar literal of a splat; None if it repeats nothing."""
-    op = x.op
-    if isinstance(op, Literal):
-        scalar = op.type.with_shape(())
-        return replace(op, type=scalar) if op.type.shape and op.is_splat else None
-    return without_broadcast(x)
+    literal = literal_of(x)
+    if literal is None:
+        return without_broadcast(x)
+    scalar = literal.type.with_shape(())
+    return replace(literal, type=scalar) if literal.type.shape and literal.is_splat else None
 
 
 _REPEATING: frozenset[type[Op]] = frozenset({Literal, Broadcast, ShapeCast, PadShape, SqueezeShape})

@@ -25,9 +25,9 @@ from ..rewrite import Laws
 from .patterns import inputs, made_by, number
 
 
-def simplify_transpose(b: Builder, instruction: Instruction) -> Value | None:
+def simplify_transpose(b: Builder, instruction: Instruction[Transpose]) -> Value | None:
     (x,) = instruction.operands
-    order = _order(instruction)
+    order = instruction.op.order(x.tensor.rank)
     shape = x.tensor.shape
     moved = [axis for axis in order if shape[axis] != 1]
     # axes of extent 1 may go anywhere: Aᵀ is A seen under another shape
@@ -35,8 +35,8 @@ def simplify_transpose(b: Builder, instruction: Instruction) -> Value | None:
         return _seen_as(b, x, instruction.result.tensor.shape)
     match x.op, x.producer:
         # (Aᵖ)ᵠ = Aᵖᵠ
-        case Transpose(), Instruction(operands=(y,)) as inner:
-            before = _order(inner)
+        case Transpose() as inner, Instruction(operands=(y,)):
+            before = inner.order(y.tensor.rank)
             return b.emit(Transpose(tuple(before[axis] for axis in order)), y)
         case _:
             return None
@@ -83,19 +83,18 @@ def simplify_reverse(b: Builder, instruction: Instruction[Reverse]) -> Value | N
     return b.emit(Reverse(tuple(sorted(axes))), x) if axes else x
 
 
-def simplify_slice(b: Builder, instruction: Instruction) -> Value | None:
+def simplify_slice(b: Builder, instruction: Instruction[Slice]) -> Value | None:
     (x,) = instruction.operands
     result = instruction.result.tensor
     # a slice that takes everything is x
     if result.shape == x.tensor.shape:
         return x
-    ranges = _ranges(instruction)
+    ranges = _ranges(instruction.op, x)
     match x.op, x.producer:
         # a slice of a slice is one slice
-        case Slice(), Instruction(operands=(y,)) as inner:
-            return _sliced(
-                b, y, [_composed(r, s) for r, s in zip(_ranges(inner), ranges, strict=True)]
-            )
+        case Slice() as inner, Instruction(operands=(y,)):
+            pairs = zip(_ranges(inner, y), ranges, strict=True)
+            return _sliced(b, y, [_composed(r, s) for r, s in pairs])
         # a slice of a broadcast is the broadcast of a slice, which is less unless nothing was repeated
         case Broadcast(), Instruction(operands=(y,)) if x.tensor.size:
             skipped = result.rank - y.tensor.rank
@@ -168,11 +167,6 @@ def without_broadcast(x: Value) -> Value | None:
     return source if leading > 0 and wide == (1,) * leading + own else None
 
 
-def _order(instruction: Instruction) -> tuple[int, ...]:
-    assert isinstance(instruction.op, Transpose)
-    return instruction.op.order(instruction.result.tensor.rank)
-
-
 def _viewed(x: Value) -> Value | None:
     operands = made_by(x, ShapeCast) or made_by(x, PadShape) or made_by(x, SqueezeShape)
     return operands[0] if operands else None
@@ -182,11 +176,9 @@ def _seen_as(b: Builder, x: Value, shape: Shape) -> Value:
     return x if x.tensor.shape == shape else b.emit(ShapeCast(shape), x)
 
 
-def _ranges(instruction: Instruction) -> list[range]:
-    """What a slice takes, per axis."""
-    assert isinstance(instruction.op, Slice)
-    shape = instruction.operands[0].tensor.shape
-    return [range(*triple) for triple in instruction.op.ranges(shape)]
+def _ranges(op: Slice, x: Value) -> list[range]:
+    """What a slice takes of x, per axis."""
+    return [range(*triple) for triple in op.ranges(x.tensor.shape)]
 
 
 def _composed(outer: range, inner: range) -> range:

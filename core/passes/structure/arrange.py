@@ -26,8 +26,9 @@ from dataclasses import dataclass, field
 from ...analysis import Graph as Numbered
 from ...analysis import dominators
 from ...ir import Instruction, Value
-from ...ops import BranchEnum, Conditional, Elementwise, Extract, Literal
-from ...types import TensorType
+from ...ops import Elementwise, Extract, Literal
+from ...ops.terminators import case_of, decider_of
+from ...types import BOOL, TensorType, scalar
 from .graph import Arc, Graph, Scope, Vertex
 from .liveness import live_variables
 from .tree import Assign, Choice, Constant, Forget, Loop, Run, Source, Statement, Test
@@ -160,11 +161,10 @@ class _Arrangement:
         elif vertex.selector is not None:
             self._select(place, vertex.selector, arcs)
         elif terminator is not None and arcs:
-            statements, op = place.statements, terminator.op
-            value = terminator.operands[0]
-            cases = op.cases if isinstance(op, BranchEnum) else (None,) * len(arcs)
-            for case, arc in zip(cases[:-1], arcs, strict=False):
-                choice = Choice(Test(value, case), location=terminator.location)
+            statements, value = place.statements, terminator.operands[0]
+            for number, arc in enumerate(arcs[:-1]):
+                test = Test(value, case_of(terminator, number))
+                choice = Choice(test, location=terminator.location)
                 statements.append(choice)
                 self._follow(place, arc, choice.then)
                 statements = choice.otherwise
@@ -253,7 +253,8 @@ def _plain_loop(
 ) -> list[Statement] | None:
     """The loop, if its header alone decides when it ends and nothing is lost by asking there."""
     header, terminator = scope.header, scope.header.terminator
-    if terminator is None or not isinstance(terminator.op, Conditional):
+    decider = decider_of(terminator) if terminator is not None else None
+    if decider is None or decider.type != scalar(BOOL):
         return None
     match scope.exits, body:
         case [(source, arc)], [Run() as run, Choice() as choice] if source is header:

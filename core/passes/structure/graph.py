@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ...analysis.graph import components
-from ...errors import InternalError
 from ...ir import Block, Function, Instruction, Region, Value
-from ...ops import Branch, BranchEnum, Conditional, Return, arguments_of
-from ...types import BOOL, I64, EnumType, scalar
+from ...ops import arguments_of
+from ...ops.terminators import case_of
+from ...types import BOOL, I64, scalar
 from .tree import Carried, Constant, Source
 
 
@@ -119,27 +119,17 @@ def _vertices(region: Region, end: Vertex, results: list[Value]) -> list[Vertex]
 def _arcs(
     terminator: Instruction, vertices: dict[Block, Vertex], end: Vertex, results: list[Value]
 ) -> list[Arc]:
-    match terminator.op:
-        case Return():
-            return [Arc(end, list(results), list(terminator.operands))]
-        case Branch() | Conditional():
-            return [
-                Arc(vertices[block], list(block.arguments), list(arguments_of(terminator, number)))
-                for number, block in enumerate(terminator.successors)
-            ]
-        case BranchEnum(cases=cases):
-            (value,) = terminator.operands
-            assert isinstance(value.type, EnumType)
-            return [
-                Arc(
-                    vertices[block],
-                    list(block.arguments),
-                    [Carried(value, case, index) for index in range(len(block.arguments))],
-                )
-                for case, block in zip(cases, terminator.successors, strict=True)
-            ]
-        case op:
-            raise InternalError(f"{op.name} does not leave a block of a function")
+    if not terminator.successors:
+        return [Arc(end, [*results], [*terminator.operands])]
+    arcs: list[Arc] = []
+    for number, block in enumerate(terminator.successors):
+        sources: list[Source] = [*arguments_of(terminator, number)]
+        case = case_of(terminator, number)
+        if case is not None:
+            value = terminator.operands[0]
+            sources = [Carried(value, case, index) for index in range(len(block.arguments))]
+        arcs.append(Arc(vertices[block], [*block.arguments], sources))
+    return arcs
 
 
 def _find_loops(scope: Scope) -> list[Scope]:

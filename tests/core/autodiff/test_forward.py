@@ -124,9 +124,9 @@ def test_nested_loops_that_carry_and_stack_tensors() -> None:
     'entry(%x: <3 x f64>, %w: <3 x 3 x f64>):
         %h, %hs, %ss = for 0: i64 upto 4: i64 carrying %x: <3 x f64> stacking <4 x 3 x f64>, <4 x f64> {
         'body(%i: i64, %h: <3 x f64>):
-            %g = for 0: i64 upto 2: i64 carrying %h: <3 x f64> given %w: <3 x 3 x f64> {
-            'inner(%j: i64, %u: <3 x f64>, %v: <3 x 3 x f64>):
-                %p = dot %v: <3 x 3 x f64>, %u: <3 x f64>
+            %g = for 0: i64 upto 2: i64 carrying %h: <3 x f64> {
+            'inner(%j: i64, %u: <3 x f64>):
+                %p = dot %w: <3 x 3 x f64>, %u: <3 x f64>
                 %t = tanh %p: <3 x f64>
                 yield %t: <3 x f64>
             }

@@ -421,9 +421,9 @@ STRUCTURES: dict[str, str] = {
     "for that does not run": """
     func @f: (f64, i64) -> f64 {
     'entry(%x: f64, %n: i64):
-        %r0 = for 0: i64 upto %n: i64 carrying 0.0: f64 given %x: f64 {
-        'body(%i: i64, %a: f64, %z: f64):
-            %b = add %a: f64, %z: f64
+        %r0 = for 0: i64 upto %n: i64 carrying 0.0: f64 {
+        'body(%i: i64, %a: f64):
+            %b = add %a: f64, %x: f64
             yield %b: f64
         }
         %r = sqrt %r0: f64
@@ -432,9 +432,9 @@ STRUCTURES: dict[str, str] = {
     "for that stacks": """
     func @f: (f64) -> f64 {
     'entry(%x: f64):
-        %a, %s = for 0: i64 upto 2: i64 carrying 0.0: f64 given %x: f64 stacking <2 x f64> {
-        'body(%i: i64, %b: f64, %z: f64):
-            yield %z: f64, %b: f64
+        %a, %s = for 0: i64 upto 2: i64 carrying 0.0: f64 stacking <2 x f64> {
+        'body(%i: i64, %b: f64):
+            yield %x: f64, %b: f64
         }
         %z = slice %s: <2 x f64> from 0 upto 1
         %y = sqrt %z: <1 x f64>
@@ -444,13 +444,13 @@ STRUCTURES: dict[str, str] = {
     "while": """
     func @f: (f64) -> f64 {
     'entry(%x: f64):
-        %a = while carrying 0.0: f64 given %x: f64 {
-        'condition(%b: f64, %z: f64):
-            %c = greaterThan %b: f64, %z: f64
+        %a = while carrying 0.0: f64 {
+        'condition(%b: f64):
+            %c = greaterThan %b: f64, %x: f64
             yield %c: bool
         } do {
-        'body(%d: f64, %e: f64):
-            yield %e: f64
+        'body(%d: f64):
+            yield %x: f64
         }
         %r = sqrt %a: f64
         return %r: f64

@@ -35,8 +35,8 @@ func @f: (bool, f32, f32) -> (f32, f32) {
 
 def parsed(text: str) -> Module:
     module = parse_module(HEAD + text)
+    module.stage = Stage.OPTIMIZABLE
     apply_pass(Isolate(), module)
-    module.stage = Stage.OPTIMIZED
     return module
 
 

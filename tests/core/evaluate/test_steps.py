@@ -143,8 +143,8 @@ def test_a_graph_that_cannot_be_reduced() -> None:
 def test_bodies_inside_each_other_see_what_is_around_them() -> None:
     text = """func @f: (i64, f32) -> (f32, <3 x i64>) {
 'entry(%n: i64, %x: f32):
-    %y, %all = for 0: i64 upto %n: i64 carrying 0: f32 given %x: f32 stacking <3 x i64> {
-    'body(%i: i64, %v: f32, %g: f32):
+    %y, %all = for 0: i64 upto %n: i64 carrying 0: f32 stacking <3 x i64> {
+    'body(%i: i64, %v: f32):
         %odd = modulo %i: i64, 2: i64
         %is = equal %odd: i64, 1: i64
         %k, %w = while carrying 0: i64, %v: f32 {
@@ -154,13 +154,13 @@ def test_bodies_inside_each_other_see_what_is_around_them() -> None:
         } do {
         'd(%k: i64, %w: f32):
             %k2 = add %k: i64, 1: i64
-            %w2 = if %is: bool given %w: f32 -> f32 {
-            'then(%u: f32):
-                %a = add %u: f32, %g: f32
+            %w2 = if %is: bool -> f32 {
+            'then():
+                %a = add %w: f32, %x: f32
                 yield %a: f32
             } else {
-            'else(%u: f32):
-                %s = subtract %u: f32, %x: f32
+            'else():
+                %s = subtract %w: f32, %x: f32
                 yield %s: f32
             }
             yield %k2: i64, %w2: f32

@@ -8,6 +8,10 @@
 6. What is a view gives its first operand, in another shape, and nothing else does.  What is moved gives elements
    of its operands.  Neither computes or moves more than its operands and results have.
 7. Constants have no operands.
+8. What is read and written through pointers is what lies there before or after, and nothing beside it changes.  A step
+   leads into the same memory.  Only what takes room on the stack is gone when the function returns.
+9. Derivatives come from the operands that move, and from no others.
+10. Bodies belong to structured ops, which say what flows, and to nests.
 """
 
 from __future__ import annotations
@@ -19,14 +23,56 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from nnkit.core.errors import NNKitError
-from nnkit.core.evaluate import evaluate_instruction
-from nnkit.core.ir import Builder, Effect, Instruction, Op
-from nnkit.core.ops import ALL, PROGRAM, Elementwise
+from nnkit.core.autodiff.rules import vjp_of
+from nnkit.core.errors import NNKitError, TrapError
+from nnkit.core.evaluate import evaluate, evaluate_instruction
+from nnkit.core.ir import (
+    Builder,
+    Effect,
+    Instruction,
+    Module,
+    Op,
+    Value,
+    finish_function,
+    start_function,
+)
+from nnkit.core.ops import (
+    ALL,
+    PROGRAM,
+    Aggregate,
+    AllocateHeap,
+    Apply,
+    Elementwise,
+    Load,
+    Nest,
+    Offset,
+    Return,
+    StopGradient,
+    Store,
+    StraightThrough,
+    Structured,
+    constant,
+)
 from nnkit.core.stage import Stage
-from nnkit.core.types import Array, TensorType, tensor_bytes
+from nnkit.core.types import (
+    I64,
+    Array,
+    ArrayType,
+    FunctionType,
+    PointerType,
+    StructType,
+    TensorType,
+    TupleType,
+    Type,
+    elements_of,
+    scalar,
+    tensor_bytes,
+)
+from tests.programs import same_bits
 
+from . import test_memory
 from .catalogue import SAMPLES
+from .program_samples import EVERY_KIND_BUT_MEMORY, TREE, Typed
 from .samples import SPECIAL, Sample
 
 OPS = list(dict.fromkeys(type(sample.op) for sample in SAMPLES))
@@ -196,3 +242,160 @@ def test_constants_have_no_operands(op: type[Op]) -> None:
     attributes = {name for base in op.__mro__ for name in vars(base).get("__annotations__", {})}
     operands = {*re.findall(r"{(\w+)\*?}", op.syntax)} - attributes
     assert not (op.is_constant and operands)
+
+
+COUNT = 3
+"""Values in each row of memory."""
+
+
+def made(b: Builder, type: Type, number: int) -> Value:
+    """A value that is full of a number; a pointer leads to the first of some that are."""
+    if isinstance(type, TensorType):
+        return constant(b, type, number)
+    if isinstance(type, PointerType):
+        start = b.emit(AllocateHeap(type.pointee), constant(b, scalar(I64), COUNT))
+        for k, pointer in enumerate(row(b, start)):
+            b.emit_many(Store(), [made(b, type.pointee, number + k), pointer])
+        return start
+    return b.emit(Aggregate(type), *(made(b, x, number) for x in elements_of(type) or ()))  # type: ignore[arg-type]
+
+
+def row(b: Builder, start: Value) -> list[Value]:
+    return [b.emit(Offset(), start, constant(b, scalar(I64), k)) for k in range(COUNT)]
+
+
+def loaded(b: Builder, start: Value) -> list[Value]:
+    return [b.emit(Load(), pointer) for pointer in row(b, start)]
+
+
+def is_plain(type: Type) -> bool:
+    if isinstance(type, PointerType):
+        return is_plain(type.pointee)
+    return isinstance(type, TensorType | StructType | ArrayType)
+
+
+IN_MEMORY = [
+    sample
+    for sample in test_memory.SAMPLES
+    if any(isinstance(type, PointerType) for type in sample.types)
+    and all(map(is_plain, sample.types))
+]
+
+
+def results_of(b: Builder, *rows: Sequence[Value]) -> list[tuple[object, ...]]:
+    """What the rows of values are when the function runs."""
+    values = [value for row in rows for value in row]
+    together = TupleType(tuple(value.type for value in values))
+    b.emit_many(Return(), [b.emit(Aggregate(together), *values)])
+    module = Module()
+    module.add(finish_function("f", b, together))
+    found = iter(evaluate(module, "f"))
+    return [tuple(next(found) for _ in row) for row in rows]
+
+
+def test_the_samples_of_memory_have_every_kind_of_use() -> None:
+    uses, steps = set[str](), set[str]()
+    for sample in IN_MEMORY:
+        b = Builder()
+        b.emit_many(sample.op, [Value(type) for type in sample.types])
+        uses |= {sample.op.name} if sample.op.memory_uses(b.block.instructions[0]) else set()
+        steps |= {sample.op.name} if sample.op.is_pointer_step else set()
+    assert uses == {"load", "store", "copy", "deallocate"} and steps == {"offset", "elementPointer"}
+
+
+@pytest.mark.parametrize("sample", IN_MEMORY, ids=str)
+def test_uses_of_memory_say_what_lies_there(sample: Typed) -> None:
+    b = start_function([])
+    operands = [made(b, type, 1) for type in sample.types]
+    pointers = [x for x in operands if isinstance(x.type, PointerType)]
+    before = {pointer: loaded(b, pointer) for pointer in pointers}
+    b.emit_many(sample.op, operands)
+    instruction = b.block.instructions[-1]
+    uses = sample.op.memory_uses(instruction)
+    if not uses:
+        return
+    said = Effect.NONE
+    for use in uses:
+        said |= use.effect
+    assert said == sample.op.effect and {use.pointer for use in uses} == set(pointers)
+    assert not any(isinstance(result.type, PointerType) for result in instruction.results)
+    if any(use.value is None for use in uses):
+        return  # anything may have changed, or be gone
+    for use in uses:
+        assert use.value is not None
+        first, *others = loaded(b, use.pointer)
+        (here, value), kept, known = results_of(
+            b, (first, use.value), others, before[use.pointer][1:]
+        )
+        assert same_bits(here, value) and same_bits(kept, known)
+
+
+@pytest.mark.parametrize(
+    "sample", [sample for sample in IN_MEMORY if sample.op.is_pointer_step], ids=str
+)
+def test_a_step_leads_into_the_same_memory(sample: Typed) -> None:
+    b = start_function([])
+    operands = [made(b, type, 1) for type in sample.types]
+    before = loaded(b, operands[0])
+    inside = b.emit(sample.op, *operands)
+    assert isinstance(inside.type, PointerType)
+    b.emit_many(Store(), [made(b, inside.type.pointee, 9), inside])
+    first, last = results_of(b, before, loaded(b, operands[0]))
+    assert not same_bits(first, last)
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        sample
+        for sample in test_memory.SAMPLES
+        if sample.op.effect & Effect.ALLOCATE and isinstance(sample.results[0], PointerType)
+    ],
+    ids=str,
+)
+def test_only_what_takes_room_on_the_stack_is_gone_when_the_function_returns(sample: Typed) -> None:
+    (result,) = sample.results
+    assert isinstance(result, PointerType)
+    if result.pointee not in EVERY_KIND_BUT_MEMORY or result.pointee is TREE:
+        return
+    module = Module()
+    b = start_function([])
+    pointer = b.emit(sample.op, *(made(b, type, 1) for type in sample.types))
+    b.emit_many(Return(), [pointer])
+    module.add(finish_function("g", b, result))
+    b = start_function([])
+    found = b.emit(Load(), b.emit(Apply("g", FunctionType((), result))))
+    b.emit_many(Return(), [found])
+    module.add(finish_function("f", b, result.pointee))
+    if sample.op.stack_values():
+        with pytest.raises(TrapError, match="returned"):
+            evaluate(module, "f")
+    else:
+        evaluate(module, "f")
+
+
+@pytest.mark.parametrize("op", [*ALL, *PROGRAM, Nest], ids=lambda op: op.name)
+def test_bodies_belong_to_what_says_what_flows(op: type[Op]) -> None:
+    assert bool(op.bodies) == (issubclass(op, Structured | Nest))
+    assert op.is_structured == issubclass(op, Structured)
+    assert op.is_structured or (op.ends and not op.is_loop)
+
+
+@pytest.mark.parametrize("op", [StopGradient, StraightThrough], ids=lambda op: op.name)
+def test_derivatives_come_from_what_moves(op: type[Op]) -> None:
+    for sample in samples_of(op):
+        if not sample.types[0].dtype.is_float:
+            continue
+        b = Builder()
+        xs = [b.argument(type) for type in sample.types]
+        y = b.emit(sample.op, *xs)
+        found = vjp_of(b, sample.op, [y], xs, [b.argument(y.type)])
+        moving = sample.op.moving(xs)
+        assert [x for x, ct in zip(xs, found, strict=True) if ct is not None] == [*moving] != xs
+
+
+def test_all_operands_move_where_nothing_else_is_said() -> None:
+    assert [op for op in (*ALL, *PROGRAM) if op.moving is not Op.moving] == [
+        StopGradient,
+        StraightThrough,
+    ]

@@ -28,6 +28,7 @@ from nnkit.core.types import F32, I64, TensorType, TupleType, scalar
 from nnkit.core.verify import verify
 
 TEXT = """module "flows"
+stage optimized
 
 func @f: (bool, i64, f32, <3 x f32>) -> f32 {
 'entry(%c: bool, %n: i64, %x: f32, %v: <3 x f32>):
@@ -36,7 +37,7 @@ func @f: (bool, i64, f32, <3 x f32>) -> f32 {
         yield %t: f32, %u: <3 x f32>
     } else {
     'else(%e: f32, %w: <3 x f32>):
-        yield %x: f32, %v: <3 x f32>
+        yield %e: f32, %w: <3 x f32>
     }
     %i, %s = while carrying %n: i64, %a: f32 given %b: <3 x f32> {
     'condition(%j: i64, %p: f32, %q: <3 x f32>):
@@ -176,8 +177,8 @@ def test_flows_are_added_behind_those_of_their_role() -> None:
         before = len(flows_of(instruction))
         (flow,) = add_flows(instruction, role, [value])
         assert len(flows_of(instruction)) == before + 1 and flow.type == value.type
-        for body in range(len(instruction.regions)):
-            add_yields(instruction, body, [flow], [value])
+        for body, region in enumerate(instruction.regions):
+            add_yields(instruction, body, [flow], region.entry.arguments[-1:])
         assert flow.result is not None and instruction.results[flow.result].index == flow.result
     verify(module)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
+from nnkit.core.analysis.call_graph import callees
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Function, GradientOf, Module, Value
 from nnkit.core.ir.surgery import clone_module
@@ -18,7 +19,6 @@ from nnkit.core.passes import (
     apply_pass,
     run_pipeline,
 )
-from nnkit.core.passes.call_graph import callees
 from nnkit.core.passes.inline import GROWTH, LARGEST
 from nnkit.core.text import parse_module
 from nnkit.core.types import F32, FunctionType, TensorType

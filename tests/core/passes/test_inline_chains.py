@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from nnkit.core.analysis.call_graph import callees
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Function, GradientOf, Module, Value
 from nnkit.core.ir.surgery import clone_module
 from nnkit.core.ops import Add, Sin
 from nnkit.core.passes import InlineChains, apply_pass
-from nnkit.core.passes.call_graph import callees
 from nnkit.core.passes.inline_chains import MOST_CALLS
 from nnkit.core.types import F32, FunctionType, TensorType
 from nnkit.core.verify import verify

@@ -15,7 +15,7 @@ from nnkit.core.text import parse_module, print_module
 from nnkit.core.verify import verify
 
 NESTED = """module "m"
-stage raw
+stage optimizable
 
 func @f: (<3 x f32>, <3 x f32>, i64, bool) -> <3 x f32> {
 'entry(%x: <3 x f32>, %y: <3 x f32>, %n: i64, %c: bool):

@@ -71,27 +71,6 @@ def test_what_is_invariant_leaves_each_loop_that_it_can() -> None:
         )
 
 
-def test_inputs_of_a_closed_body_are_seen_through() -> None:
-    module = moved("""
-    func @f: (f32, f32) -> f32 {
-    'entry(%x: f32, %s: f32):
-        %r = while carrying %x: f32 given %s: f32 {
-        'condition(%v: f32, %t: f32):
-            %e = exp %t: f32
-            %c = lessThan %v: f32, %e: f32
-            yield %c: bool
-        } do {
-        'body(%v: f32, %t: f32):
-            %d = square %t: f32
-            %w = add %v: f32, %d: f32
-            yield %w: f32
-        }
-        return %r: f32
-    }""")
-    assert [o for o in opcodes(module, 0) if o in ("exp", "square")] == ["exp", "square"]
-    assert evaluate(module, "f", np.float32(0.0), np.float32(2.0)) == 8.0
-
-
 def test_a_choice_moves_as_a_whole() -> None:
     module = moved("""
     func @f: (f32, bool, i64) -> f32 {

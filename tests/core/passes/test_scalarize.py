@@ -137,11 +137,11 @@ func @f: ((f32, i64), i64) -> (f32, i64) {
     'body(%i: i64, %v: (f32, i64), %k: i64):
         %a = extract 0 from %v: (f32, i64)
         %c = greaterThan %a: f32, 4: f32
-        %w = if %c: bool given %v: (f32, i64), %c: bool -> (f32, i64) {
-        'then(%u: (f32, i64), %d: bool):
-            yield %u: (f32, i64)
+        %w = if %c: bool -> (f32, i64) {
+        'then():
+            yield %v: (f32, i64)
         } else {
-        'else(%u: (f32, i64), %d: bool):
+        'else():
             %s = add %a: f32, %a: f32
             %t = literal (%s: f32, %i: i64): (f32, i64)
             yield %t: (f32, i64)

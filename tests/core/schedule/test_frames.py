@@ -33,8 +33,8 @@ func @f: ({types}) -> {T} {{
 }}
 """
     module: Module = parse_module(text)
+    module.stage = Stage.OPTIMIZABLE
     apply_pass(Isolate(), module)
-    module.stage = Stage.OPTIMIZED
     generate_compute(module)
     fuse(module)
     schedule(module, Target())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nnkit.core.errors import ParseError
 from nnkit.core.evaluate import evaluate
-from nnkit.core.ir import Module, finish_function, start_function
+from nnkit.core.ir import Module, Op, finish_function, start_function
 from nnkit.core.ops import Literal, Return, dense, splat
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I64, Array, DType, TensorType
@@ -70,6 +70,43 @@ def test_any_bits_read_back(literal: Literal) -> None:
     again = reread(module)
     if literal.type.size:
         assert same_bits(evaluate(again, "f"), evaluate(module, "f"))
+        assert stored(again.functions["f"].entry.instructions[0].op) == stored(literal)
+
+
+def stored(literal: Op) -> bytes:
+    """All elements as they lie in memory."""
+    assert isinstance(literal, Literal)
+    return literal.data * (literal.type.size if literal.is_splat else 1)
+
+
+@pytest.mark.parametrize("dtype", [F16, BF16, F32, F64], ids=str)
+@given(data=st.data())
+def test_a_nan_keeps_its_sign_and_payload(dtype: DType, data: st.DataObject) -> None:
+    infinity = int.from_bytes(dtype.store(np.array(np.inf)).tobytes(), "little")
+    payload = data.draw(
+        st.one_of(st.just(dtype.quiet_bit), st.integers(1, 2 * dtype.quiet_bit - 1))
+    )
+    is_negative = data.draw(st.booleans())
+    bits = is_negative << (dtype.bits - 1) | infinity | payload
+    one = bits.to_bytes(dtype.bytes, "little")
+    zero = bytes(dtype.bytes)
+    is_plain = not is_negative and payload == dtype.quiet_bit
+    hexadecimal = "nan" if is_plain else f"0x{bits:0{2 * dtype.bytes}x}"
+    for literal, text in (
+        (Literal(TensorType((), dtype), one), hexadecimal),
+        (Literal(TensorType((2, 2), dtype), one), hexadecimal),
+        (Literal(TensorType((2,), dtype), one + zero), f"<{hexadecimal}, 0.0>"),
+    ):
+        assert written(literal) == text
+        assert reread(module_of(literal)).functions["f"].entry.instructions[0].op == literal
+
+
+def test_any_float_may_be_written_by_its_bits() -> None:
+    assert same_bits(read("0x3fc00000: f32"), np.float32(1.5))
+    assert same_bits(read("<0xBE00, 2>: <2 x f16>"), np.array([-1.5, 2], np.float16))
+    for text in ("0x7fc0: f32", "0x7fc00000: i32", "0x7fc00000: bf16", "0x1: bool"):
+        with pytest.raises(ParseError, match="is not the bits of an element of"):
+            read(text)
 
 
 @pytest.mark.parametrize(

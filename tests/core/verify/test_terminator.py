@@ -98,6 +98,6 @@ def test_rule_14_what_cases_carry() -> None:
     f = finish_function("f", b, VOID)
     assert f.body is not None
     f.body.blocks += b.block.instructions[-1].successors
-    assert "?a carries (f32, <4 x f32>); the block 'two takes (f32)" in found(module_of(f))
+    assert "the block 'two is given (f32, <4 x f32>) by ?a; it takes (f32)" in found(module_of(f))
     b.block.instructions[-1].successors[1].arguments.append(Value(X))
     verify(module_of(f))

@@ -42,8 +42,8 @@ def parsed(text: str) -> Module:
 def scheduled_module(text: str, *, fused: bool = True, target: Target = DECISIONS[0][1]) -> Module:
     """The same at the end of stage schedule."""
     module = parsed(text)
+    module.stage = Stage.OPTIMIZABLE
     apply_pass(Isolate(), module)
-    module.stage = Stage.OPTIMIZED
     lower_memory(module)
     generate_compute(module)
     if fused:
@@ -63,8 +63,8 @@ def check(text: str, *arguments: Any, exact: bool = True) -> list[Array]:
     arrays = [np.asarray(argument) for argument in arguments]
     module = parsed(text)
     wanted = flat(evaluate(module, "f", *arrays))
+    module.stage = Stage.OPTIMIZABLE
     apply_pass(Isolate(), module)
-    module.stage = Stage.OPTIMIZED
     assert_stage(module, arrays, wanted, exact=exact)
     lower_memory(module)
     assert_stage(module, arrays, wanted, exact=exact)

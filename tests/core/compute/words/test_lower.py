@@ -36,6 +36,7 @@ HEAD = 'module "m"\nstage raw\nstruct $P { #a: f32, #b: <3 x f32> }\nvar @g: $P\
 def lowered(text: str) -> Module:
     module = parse_module(HEAD + text)
     verify(module)
+    module.stage = Stage.OPTIMIZABLE
     apply_pass(Isolate(), module)
     assert lower_memory(module)
     verify(module)
@@ -65,6 +66,7 @@ def test_lowered_programs_do_the_same_to_memory(text: str, x: int) -> None:
     module = parse_module(text)
     verify(module)
     wanted = outcome(module, x)
+    module.stage = Stage.OPTIMIZABLE
     apply_pass(Isolate(), module)
     assert lower_memory(module)
     verify(module)

@@ -9,6 +9,7 @@ from ..errors import VerifyError
 from ..ir import Extern, Function, Module
 from ..ir.surgery import walk
 from ..types import written
+from .graph import components
 
 
 def check_names(module: Module, names: Iterable[str]) -> None:
@@ -72,34 +73,15 @@ def cycles_callees_first(module: Module) -> Iterator[list[str]]:
     """The strongly connected components of the call graph, each after those it calls.
 
     A component of several functions, or of one that calls itself, is a recursion.
-    Source: Tarjan 1972, with the stack made explicit.
     """
-    calls = {
-        name: [callee for callee in callees(function) if callee in module.functions]
-        for name, function in module.functions.items()
-    }
-    number: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    open_names: dict[str, None] = {}
-    for root in module.functions:
-        path = [] if root in number else [(root, iter(calls[root]))]
-        while path:
-            name, remaining = path[-1]
-            if name not in number:
-                number[name] = lowest[name] = len(number)
-                open_names[name] = None
-            callee = next(remaining, None)
-            if callee is None:
-                path.pop()
-                if path:
-                    caller = path[-1][0]
-                    lowest[caller] = min(lowest[caller], lowest[name])
-                if lowest[name] == number[name]:
-                    yield _close(open_names, name)
-            elif callee not in number:
-                path.append((callee, iter(calls[callee])))
-            elif callee in open_names:
-                lowest[name] = min(lowest[name], number[callee])
+    names = list(module.functions)
+    number = {name: position for position, name in enumerate(names)}
+    called = [
+        [number[callee] for callee in callees(function) if callee in number]
+        for function in module.functions.values()
+    ]
+    for component in components(called):
+        yield [names[position] for position in reversed(component)]
 
 
 def roots(module: Module) -> tuple[str, ...]:
@@ -124,11 +106,3 @@ def roots(module: Module) -> tuple[str, ...]:
         and name not in called
         and not isinstance(function.declaration, Extern)
     )
-
-
-def _close(open_names: dict[str, None], root: str) -> list[str]:
-    """Take the component that `root` began off the list of open names."""
-    component: list[str] = []
-    while not component or component[-1] != root:
-        component.append(open_names.popitem()[0])
-    return component

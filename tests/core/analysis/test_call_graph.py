@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
+from nnkit.core.analysis.call_graph import call_sites, callees, cycles_callees_first, reachable
 from nnkit.core.ir import Module
 from nnkit.core.ops import Apply
-from nnkit.core.passes.call_graph import call_sites, callees, cycles_callees_first, reachable
 from nnkit.core.types import F32, FunctionType, TensorType
 from tests.core.passes.laws import define
 
