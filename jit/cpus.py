@@ -40,7 +40,7 @@ define float @g(float %x, float %y, float %z) {
 
 
 @dataclass(frozen=True)
-class Facts:
+class CPUFeatures:
     """What kernels are written for."""
 
     vector_bytes: int
@@ -49,7 +49,7 @@ class Facts:
     """Whether x · y + z with one rounding is an instruction, not a call of the C library."""
 
 
-def find_facts(triple: str, cpu: str, features: str) -> Facts:
+def find_cpu_features(triple: str, cpu: str, features: str) -> CPUFeatures:
     """Of a CPU and what it can do besides.
 
     Raises: UnsupportedError when LLVM does not know the CPU, or it has no 64 bits.
@@ -60,7 +60,7 @@ def find_facts(triple: str, cpu: str, features: str) -> Facts:
         meant = f"; did you mean {' or '.join(near)}?" if near else ""
         raise UnsupportedError(f"LLVM has no CPU {cpu!r} for {triple}{meant}")
     width = 64 if "%zmm" in found.stdout else 32 if "%ymm" in found.stdout else 16
-    return Facts(width, fma="fmaf" not in found.stdout)
+    return CPUFeatures(width, fma="fmaf" not in found.stdout)
 
 
 def _names(triple: str) -> list[str]:

@@ -57,7 +57,7 @@ class LLVMError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TargetMachine:
     """The machine that code is emitted for."""
 
     triple: str
@@ -107,7 +107,7 @@ class CompiledModule:
 class Engine:
     """Compiles for one target. Safe to use from several threads; LLVM runs in one at a time."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: TargetMachine) -> None:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         self.target = target
@@ -186,7 +186,7 @@ class Engine:
 
 
 @cache
-def host_target() -> Target:
+def host_machine() -> TargetMachine:
     """The machine that this process runs on."""
     features = binding.get_host_cpu_features()
     x86_512 = features.get("avx512f", False)
@@ -194,7 +194,7 @@ def host_target() -> Target:
     if x86_512:
         # Many Intel CPUs are tuned for half vectors; our kernels choose their width themselves.
         flat += ",-prefer-256-bit"
-    return Target(
+    return TargetMachine(
         triple=binding.get_process_triple(),
         cpu=binding.get_host_cpu_name(),
         features=flat,
@@ -208,7 +208,7 @@ def host_target() -> Target:
 @cache
 def host_engine() -> Engine:
     """The engine for this machine, made on first use."""
-    return Engine(host_target())
+    return Engine(host_machine())
 
 
 def compile_module(text: str, symbols: Mapping[str, int] = _NO_SYMBOLS) -> CompiledModule:

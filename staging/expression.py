@@ -45,7 +45,7 @@ class Primitive:
 
 
 @dataclass(frozen=True, eq=False)
-class Shaped:
+class ShapeDependent:
     """Instructions that depend on the operands' shapes: `build` makes them at specialisation."""
 
     name: str
@@ -53,66 +53,66 @@ class Shaped:
 
 
 @dataclass(frozen=True)
-class Element:
+class GetElement:
     """Element `position` of a tuple, or the field of that position of a struct."""
 
     position: int
 
 
 @dataclass(frozen=True)
-class Build:
+class MakeAggregate:
     """A tuple or struct of the operands."""
 
     spec: TupleSpec | StructSpec
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class StagedCall:
     """A call of another staged function: it stays a call in the IR."""
 
     callee: Callee
 
 
 @dataclass(frozen=True, eq=False)
-class Choose:
+class IfElse:
     """The results of one body, as the operand says; the other is not run."""
 
-    then: Body
-    otherwise: Body
+    then: TracedBody
+    otherwise: TracedBody
 
     @property
-    def bodies(self) -> tuple[Body, ...]:
+    def bodies(self) -> tuple[TracedBody, ...]:
         return self.then, self.otherwise
 
 
 @dataclass(frozen=True, eq=False)
-class Repeat:
+class WhileLoop:
     """Runs `step` on what is carried, the operands, for as long as `test` says so."""
 
-    test: Body
-    step: Body
+    test: TracedBody
+    step: TracedBody
     carried: int
 
     @property
-    def bodies(self) -> tuple[Body, ...]:
+    def bodies(self) -> tuple[TracedBody, ...]:
         return self.test, self.step
 
 
 @dataclass(frozen=True, eq=False)
-class Count:
+class ForLoop:
     """Runs `step` for every index of a range, on the index and what is carried.
 
     The first operands are the bounds, or `over` tensors whose leading axes are the range; those carried follow.
     What `step` gives besides the next values of these is stacked.
     """
 
-    step: Body
+    step: TracedBody
     carried: int
     over: int
     what: str
 
     @property
-    def bodies(self) -> tuple[Body, ...]:
+    def bodies(self) -> tuple[TracedBody, ...]:
         return (self.step,)
 
 
@@ -124,14 +124,23 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Unknown:
+class UnknownResult:
     """Stands for what a recursive function returns, while the function is run to find out of what type."""
 
 
-Nesting: TypeAlias = Choose | Repeat | Count
+ControlFlow: TypeAlias = IfElse | WhileLoop | ForLoop
 """Rules with bodies; after their own operands, nodes of theirs have what the bodies use from outside."""
-Rule: TypeAlias = (
-    Parameter | Constant | Primitive | Shaped | Element | Build | Call | Nesting | Result | Unknown
+Operation: TypeAlias = (
+    Parameter
+    | Constant
+    | Primitive
+    | ShapeDependent
+    | GetElement
+    | MakeAggregate
+    | StagedCall
+    | ControlFlow
+    | Result
+    | UnknownResult
 )
 
 
@@ -139,7 +148,7 @@ Rule: TypeAlias = (
 class Expression:
     """One node of the DAG."""
 
-    rule: Rule
+    operation: Operation
     operands: tuple[Expression, ...]
     type: Spec
     location: HasLocation | None
@@ -147,7 +156,9 @@ class Expression:
 
     def __repr__(self) -> str:
         """Only the node itself: what it is made of may be the whole program."""
-        return f"<{type(self.rule).__name__} of {len(self.operands)} operands: {self.type.words}>"
+        return (
+            f"<{type(self.operation).__name__} of {len(self.operands)} operands: {self.type.words}>"
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -179,14 +190,14 @@ class Trace(Callee):
     output: Expression | None = None
     is_determined: bool = True
     """Whether `result` is what it returns; if not, the function is run to find that out."""
-    progress: Progress | None = None
+    progress: PendingTrace | None = None
     """What is still open, from the beginning of the run until all is known that the trace depends on."""
     expanded: dict[object, Any] = field(default_factory=dict[object, Any])
     """Functions that functions returned to this one, by what they were called with."""
 
 
 @dataclass(eq=False, repr=False)
-class Body(Trace):
+class TracedBody(Trace):
     """A trace whose expressions stand inside an instruction: a branch, a condition, the body of a loop."""
 
     outputs: tuple[Expression, ...] = ()
@@ -197,7 +208,7 @@ class Body(Trace):
 
 
 @dataclass(eq=False)
-class Progress:
+class PendingTrace:
     """What a trace waits for: see `recursion`."""
 
     waits: set[Trace] = field(default_factory=set[Trace])
@@ -258,7 +269,7 @@ def adopt_traces(traces: list[Trace]) -> None:
     _active.traces = traces
 
 
-def make(rule: Rule, operands: Sequence[Expression], type: Spec) -> Expression:
+def make(operation: Operation, operands: Sequence[Expression], type: Spec) -> Expression:
     """A new node at the user's present line.
 
     Raises: StagingError when an operand belongs to a trace that is over.
@@ -266,7 +277,7 @@ def make(rule: Rule, operands: Sequence[Expression], type: Spec) -> Expression:
     location = here()
     check_alive(operands, location)
     trace = current_trace()
-    return Expression(rule, tuple(operands), type, location, trace)
+    return Expression(operation, tuple(operands), type, location, trace)
 
 
 def check_alive(expressions: Sequence[Expression], location: HasLocation | None) -> None:
@@ -293,7 +304,7 @@ def depends_on_parameters(root: Expression) -> bool:
     stack = [root]
     while stack:
         node = stack.pop()
-        if isinstance(node.rule, Parameter):
+        if isinstance(node.operation, Parameter):
             return True
         if node not in seen:
             seen.add(node)
@@ -339,8 +350,9 @@ HELP = "\n  help: "
 
 
 __all__ = [
-    "Body", "Build", "Builder", "Call", "Callee", "Choose", "Constant", "Count", "Element", "Expression",
-    "GradientCallee", "Nesting", "Parameter", "Primitive", "Progress", "Repeat", "Result", "Rule", "Shaped",
-    "Trace", "Unknown", "active_traces", "adopt_traces", "at", "check_alive", "current_trace", "depends_on_parameters",
-    "free_expressions", "make", "tracing",
+    "Builder", "Callee", "Constant", "ControlFlow", "Expression", "ForLoop", "GetElement",
+    "GradientCallee", "IfElse", "MakeAggregate", "Operation", "Parameter", "PendingTrace",
+    "Primitive", "Result", "ShapeDependent", "StagedCall", "Trace", "TracedBody", "UnknownResult",
+    "WhileLoop", "active_traces", "adopt_traces", "at", "check_alive", "current_trace",
+    "depends_on_parameters", "free_expressions", "make", "tracing",
 ]  # fmt: skip

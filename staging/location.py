@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 from ..core.location import Location
-from .segments import FIRST, waiting_frame
+from .segmented_stack import FIRST, waiting_frame
 
 _PACKAGE = str(Path(__file__).parent.parent) + os.sep
 _DISPATCH = singledispatch.__code__.co_filename

@@ -16,8 +16,8 @@ from ...core.location import HasLocation
 from ...core.ops.nest import Affine, Bounds, Index, Loaded
 from ...core.schedule.ops import Loops, compensated_outputs
 from ...core.types import Shape, TensorType
-from .coverage import is_inside
 from .elements import memory_type
+from .index_maps import is_inside
 from .steps import (
     Address,
     Advance,
@@ -25,13 +25,13 @@ from .steps import (
     Check,
     CheckSite,
     Clip,
-    Inside,
     MakeIndex,
     Slot,
     Step,
     TakeIndex,
+    TestInside,
 )
-from .writer import LType
+from .writer import LLVMType
 
 ZERO: Slot = 0
 """The slot of the index 0; the base addresses of operands, then of results, follow."""
@@ -104,7 +104,7 @@ class AddressPlanner:
             if bounds is Bounds.CHECK:
                 self._check(slot, extent)
             elif bounds is Bounds.ZERO:
-                conditions.append(self._bounded(Inside, slot, extent))
+                conditions.append(self._bounded(TestInside, slot, extent))
             elif bounds is Bounds.CLIP:
                 slot = self._bounded(Clip, slot, extent)
             if isinstance(index, Loaded) or bounds is Bounds.CLIP:
@@ -177,7 +177,7 @@ class AddressPlanner:
         self.known[key] = slot
         return slot
 
-    def _bounded(self, kind: type[Clip] | type[Inside], index: Slot, extent: int) -> Slot:
+    def _bounded(self, kind: type[Clip] | type[TestInside], index: Slot, extent: int) -> Slot:
         key = (kind, index, extent)
         if key not in self.known:
             mask = self.masks[index]
@@ -199,7 +199,7 @@ class AddressPlanner:
         base: Slot,
         terms: Sequence[tuple[int, int]],
         uniform: Sequence[tuple[Slot, int]],
-        element: LType | None,
+        element: LLVMType | None,
     ) -> Slot:
         """`base` plus all terms, each added at its level; equal heads are made once."""
         links = [(self.levels.mask([axis]), False, axis, c) for axis, c in terms]

@@ -22,16 +22,16 @@ from ...core.types import DType, Kind
 from .math.extremes import emit_max, emit_min
 from .writer import (
     FunctionWriter,
-    LType,
+    LLVMType,
     Reduction,
     Register,
-    Scalar,
+    ScalarName,
     constant,
     constant_bits,
-    ltype,
+    llvm_type,
 )
 
-_REGISTERS: Final[MappingProxyType[str, Scalar]] = MappingProxyType(
+_REGISTERS: Final[MappingProxyType[str, ScalarName]] = MappingProxyType(
     {
         "bool": "i1",
         "i8": "i8",
@@ -44,10 +44,12 @@ _REGISTERS: Final[MappingProxyType[str, Scalar]] = MappingProxyType(
         "f64": "double",
     }
 )
-_MEMORY: Final[MappingProxyType[str, Scalar]] = MappingProxyType(
+_MEMORY: Final[MappingProxyType[str, ScalarName]] = MappingProxyType(
     {"bool": "i8", "f16": "i16", "bf16": "i16"}
 )
-_NARROW: Final[MappingProxyType[str, Scalar]] = MappingProxyType({"f16": "half", "bf16": "bfloat"})
+_NARROW: Final[MappingProxyType[str, ScalarName]] = MappingProxyType(
+    {"f16": "half", "bf16": "bfloat"}
+)
 
 _REDUCTIONS: Final[MappingProxyType[tuple[Combinator, Kind], Reduction]] = MappingProxyType(
     {
@@ -69,17 +71,17 @@ _REDUCTIONS: Final[MappingProxyType[tuple[Combinator, Kind], Reduction]] = Mappi
 )
 
 
-def register_type(dtype: DType, lanes: int = 1) -> LType:
+def register_type(dtype: DType, lanes: int = 1) -> LLVMType:
     """What holds `lanes` elements while computing."""
-    return ltype(_REGISTERS[dtype.name], lanes)
+    return llvm_type(_REGISTERS[dtype.name], lanes)
 
 
-def memory_type(dtype: DType, lanes: int = 1) -> LType:
+def memory_type(dtype: DType, lanes: int = 1) -> LLVMType:
     """What holds `lanes` consecutive elements in memory."""
-    return ltype(_MEMORY.get(dtype.name, _REGISTERS[dtype.name]), lanes)
+    return llvm_type(_MEMORY.get(dtype.name, _REGISTERS[dtype.name]), lanes)
 
 
-def narrow_scalar(dtype: DType) -> Scalar | None:
+def narrow_scalar(dtype: DType) -> ScalarName | None:
     """What f16 and bf16 are called in LLVM; None for types that are computed in themselves."""
     return _NARROW.get(dtype.name)
 

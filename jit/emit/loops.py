@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .memory import Lanes
+from .element_access import Lanes
 from .steps import LoopShape
 from .writer import I64, FunctionWriter, Register, constant
 
@@ -36,7 +36,7 @@ class LoopStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class BlockRange:
     """The part of a loop that is one block: rounds from `start` to `stop`, or what all rounds leave (None).
 
     A block of one round has no `stop`.
@@ -46,7 +46,7 @@ class Span:
     stop: Register | None = None
 
 
-class Inside(Protocol):
+class LoopBody(Protocol):
     """What runs in the loop.  `totals` are the registers carried from step to step.
 
     `start` and `join` are only called for loops of several copies.
@@ -68,9 +68,9 @@ class Inside(Protocol):
 def write_loop(
     w: FunctionWriter,
     shape: LoopShape,
-    inside: Inside,
+    inside: LoopBody,
     totals: Sequence[Register],
-    span: Span | None = None,
+    span: BlockRange | None = None,
 ) -> list[Register]:
     """Write the loop, or the part of it that is one block; the totals after it."""
     carried = list(totals)
@@ -96,9 +96,9 @@ def write_blocks(
     w: FunctionWriter,
     shape: LoopShape,
     inner: LoopShape,
-    block: Callable[[Span, Sequence[Register]], list[Register]],
+    block: Callable[[BlockRange, Sequence[Register]], list[Register]],
     totals: Sequence[Register],
-    span: Span | None = None,
+    span: BlockRange | None = None,
 ) -> list[Register]:
     """Write the loop over the blocks that the loop `inner` goes through; `block` writes one of them.
 
@@ -115,23 +115,25 @@ def write_blocks(
 
         def write(start: Register, values: Sequence[Register]) -> list[Register]:
             if start.is_constant or shape.block == inner.lanes * inner.copies:
-                return block(Span(start, stop if start.is_constant else None), values)
+                return block(BlockRange(start, stop if start.is_constant else None), values)
             following = w.value(I64, f"add nsw i64 {start.text}, {shape.block}")
             is_whole = end % shape.block == 0
-            return block(Span(start, following if is_whole else w.smin(following, stop)), values)
+            return block(
+                BlockRange(start, following if is_whole else w.smin(following, stop)), values
+            )
 
         carried = _repeat(w, start, stop, shape.block, carried, write)
     if span is None and end < inner.extent:
-        carried = block(Span(), carried)
+        carried = block(BlockRange(), carried)
     return carried
 
 
 def _write_rounds(
     w: FunctionWriter,
     shape: LoopShape,
-    inside: Inside,
+    inside: LoopBody,
     totals: Sequence[Register],
-    span: Span | None,
+    span: BlockRange | None,
     lanes: Lanes | None,
 ) -> list[Register]:
     """Rounds of several steps, each with its own totals, which are joined pairwise at the end."""

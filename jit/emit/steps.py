@@ -15,7 +15,7 @@ from ...core.ir.graph import Instruction, Value
 from ...core.location import HasLocation
 from ...core.ops.combinator import Combinator
 from ...core.types import DType
-from .writer import LType
+from .writer import LLVMType
 
 Slot: TypeAlias = int
 
@@ -63,7 +63,7 @@ class Advance:
     source: Slot
     axis: int
     coefficient: int
-    element: LType | None
+    element: LLVMType | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class AdvanceBy:
     source: Slot
     index: Slot
     coefficient: int
-    element: LType
+    element: LLVMType
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class TestInside:
     """target = whether index is in 0 … extent - 1."""
 
     target: Slot
@@ -123,7 +123,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Coordinate:
+class MakeCoordinate:
     """The coordinate of an axis becomes a value of the body."""
 
     value: Value
@@ -149,7 +149,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ReadElement:
     """Reads a value of the body."""
 
     value: Value
@@ -164,7 +164,7 @@ class Compute:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SplatLanes:
     """Copies a value to all lanes, for steps that need it so; it lies at `level`."""
 
     value: Value
@@ -172,7 +172,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class WriteElement:
     """Stores result number `number` at once."""
 
     number: int
@@ -184,18 +184,18 @@ Step: TypeAlias = (
     | MakeIndex
     | TakeIndex
     | Clip
-    | Inside
+    | TestInside
     | Check
-    | Coordinate
-    | Load
+    | MakeCoordinate
+    | ReadElement
     | Compute
-    | Spread
-    | Write
+    | SplatLanes
+    | WriteElement
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class OutputPlan:
     """How one result is made of a value, which `varies` if every lane contributes one.
 
     `joins` says that elements may be visited again, so that what is stored is joined with what is there.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Final
 
-from ..emit.writer import I64, PTR, FunctionWriter, LType, Register, constant
+from ..emit.writer import I64, PTR, FunctionWriter, LLVMType, Register, constant
 from . import layout
 from .state import offset_in_state
 
@@ -14,7 +14,7 @@ QUICKLY_COMPILED: Final = "nounwind noinline optnone"
 """Attributes of functions where LLVM's time matters more than ours: rarely called, or very long."""
 
 
-def field(w: FunctionWriter, base: Register, offset: int, type: LType = PTR) -> Register:
+def field(w: FunctionWriter, base: Register, offset: int, type: LLVMType = PTR) -> Register:
     """The content of an object at a fixed offset."""
     return w.load(w.offset(base, offset), type)
 

@@ -16,7 +16,7 @@ from typing import Final, cast
 import numpy as np
 
 from .layout import Array, slot_of, type_numbers
-from .signature import Leaf, Node, Record, Several, Signature
+from .signature import ArrayNode, Node, RecordNode, Signature, TupleNode
 from .state import UNEXPLAINED
 
 _ALIGNMENT: Final = 64
@@ -100,16 +100,16 @@ def _read_all(signature: Signature, nodes: Sequence[Node], values: object) -> It
     _require(len(items) == len(nodes))
     for node, value in zip(nodes, items, strict=True):
         match node:
-            case Leaf():
+            case ArrayNode():
                 yield _read_leaf(signature, node, value)
-            case Several(children):
+            case TupleNode(children):
                 yield from _read_all(signature, children, value)
-            case Record(cls, fields):
+            case RecordNode(cls, fields):
                 _require(type(value) is cls)
                 yield from _read_all(signature, fields, _slot(cls, signature.fields_slot, value))
 
 
-def _read_leaf(signature: Signature, leaf: Leaf, value: object) -> Array:
+def _read_leaf(signature: Signature, leaf: ArrayNode, value: object) -> Array:
     if leaf.wrapper is not None and type(value) is leaf.wrapper:
         value = _slot(leaf.wrapper, signature.array_slot, value)
     if type(value) is not np.ndarray:
@@ -132,12 +132,12 @@ def _slot(cls: type[object], name: str, value: object) -> object:
 
 def _result(signature: Signature, node: Node, outputs: Iterator[Array]) -> object:
     match node:
-        case Leaf(_, _, wrapper):
+        case ArrayNode(_, _, wrapper):
             array = next(outputs)
             return array if wrapper is None else _instance(wrapper, signature.array_slot, array)
-        case Several(items):
+        case TupleNode(items):
             return tuple(_result(signature, item, outputs) for item in items)
-        case Record(cls, fields):
+        case RecordNode(cls, fields):
             contents = tuple(_result(signature, item, outputs) for item in fields)
             return _instance(cls, signature.fields_slot, contents)
 

@@ -17,7 +17,7 @@ from typing import Final, Self
 import numpy as np
 
 from .layout import TUPLE_ITEMS, Array
-from .signature import STORAGE, Leaf, Record, Signature
+from .signature import STORAGE, ArrayNode, RecordNode, Signature
 
 FALLBACK: Final = 0
 EXPLAIN: Final = 1
@@ -49,11 +49,11 @@ class State:
         classes: dict[type[object], None] = {}
         for node in signature.nodes:
             match node:
-                case Leaf(dtype, _, wrapper):
+                case ArrayNode(dtype, _, wrapper):
                     dtypes[dtype] = None
                     if wrapper is not None:
                         classes[wrapper] = None
-                case Record(record):
+                case RecordNode(record):
                     classes[record] = None
                 case _:
                     pass

@@ -21,7 +21,7 @@ _LEAVE: Final = SYMBOL + "leave"
 
 
 @contextmanager
-def one_thread(module: ModuleWriter, w: FunctionWriter) -> Generator[None]:
+def single_threaded(module: ModuleWriter, w: FunctionWriter) -> Generator[None]:
     """What is written inside runs with one thread of a BLAS that has `get_num_threads` and `set_num_threads`."""
     if not module.has(_ENTER):
         _write_enter(module)

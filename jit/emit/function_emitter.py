@@ -3,7 +3,7 @@
 Every value gets an address: a parameter, a constant, an output, a variable, or an offset into the arena; `shapeCast`
 is the same address.  Inputs are aligned to their elements, so are outputs, all else to 64 bytes.
 
-What the functions of a program have in common is `Shared`: constants, symbols, check sites, and which functions
+What the functions of a program have in common is `ProgramContext`: constants, symbols, check sites, and which functions
 are called.
 """
 
@@ -23,9 +23,9 @@ from ...core.types import Array, written
 from ..runtime.blas import Blas
 from ..runtime.process import Process
 from .checks import Checks
+from .element_access import ZERO_ELEMENT
 from .elements import memory_type
-from .memory import NOTHING
-from .plan import splat_read
+from .nest_plan import splat_read
 from .polls import Polls
 from .steps import CheckSite
 from .writer import FunctionWriter, ModuleWriter, Register
@@ -36,7 +36,7 @@ _ALIGNMENT: Final = 64
 
 
 @dataclass(eq=False)
-class Shared:
+class ProgramContext:
     """What the functions of one program share; `name` is the kernel's, and begins all other names.
 
     `functions` are those of the module; `stack_bytes` is how much of the stack calls may take where the stack of
@@ -86,7 +86,7 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class BlockBuffers:
     """What the places of a block refer to: its arena, and where what it returns or yields belongs.
 
     The arena begins at offset `first`: functions that are called have no head there for failures.
@@ -98,7 +98,7 @@ class Frame:
 
 
 @dataclass(eq=False)
-class Kernel:
+class FunctionEmitter:
     """A function of the program.
 
     `report` is where the details of a failure go, `limit` the address below which the stack must not reach (only in
@@ -106,10 +106,10 @@ class Kernel:
     given back then, in functions that have such.  `polls` writes those of the function, if the program polls.
     """
 
-    shared: Shared
+    shared: ProgramContext
     w: FunctionWriter
     report: Register
-    frames: list[Frame]
+    frames: list[BlockBuffers]
     limit: Register | None
     leave: Callable[[Register], None]
     addresses: dict[Value, Register]
@@ -118,11 +118,11 @@ class Kernel:
     polls: Polls | None = None
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> BlockBuffers:
         """That of the block being written."""
         return self.frames[-1]
 
-    def enter(self, block: Block, arguments: Sequence[Register], frame: Frame) -> None:
+    def enter(self, block: Block, arguments: Sequence[Register], frame: BlockBuffers) -> None:
         """Begin a body."""
         self.addresses.update(zip(block.arguments, arguments, strict=True))
         self.frames.append(frame)
@@ -162,7 +162,7 @@ class Kernel:
         """The address of an operand; any for a splat whose one element stands in the text of the nest."""
         op, value = instruction.op, instruction.operands[number]
         if isinstance(op, Loops) and splat_read(value, op.accesses[number]):
-            return NOTHING
+            return ZERO_ELEMENT
         return self.address(value)
 
     def _place(self, result: Value, place: Place) -> Register:

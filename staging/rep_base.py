@@ -17,7 +17,7 @@ from .primitive import located
 from .spec import Spec
 
 
-class Staged:
+class RepBase:
     """The base of `Rep`: a value that is not there yet."""
 
     __slots__ = ("expression",)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.ops.nest import Affine, Bounds, Loaded, Output, coordinate
 from nnkit.core.types import F32, Shape, TensorType
-from nnkit.jit.emit.coverage import axes_of, covers, is_injective, is_inside
+from nnkit.jit.emit.index_maps import axes_of, covers, is_injective, is_inside
 
 D0, D1 = coordinate(0), coordinate(1)
 

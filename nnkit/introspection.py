@@ -16,7 +16,7 @@ from .staging.location import DefinitionLocation
 from .staging.primitive import located
 
 
-def bearer(function: Callable[..., Any]) -> Any:
+def underlying_function(function: Callable[..., Any]) -> Any:
     """The function whose `def` it is: behind a partial, a method, an object that can be called."""
     while isinstance(function, partial):
         function = function.func
@@ -37,7 +37,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 def location_of(function: Callable[..., Any]) -> DefinitionLocation | None:
     """Where it is defined; None for what is not written in Python."""
-    code = getattr(bearer(function), "__code__", None)
+    code = getattr(underlying_function(function), "__code__", None)
     return DefinitionLocation(code) if code is not None else None
 
 
@@ -87,7 +87,7 @@ def hints_of(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str
 
     Raises: StagingError when one names something that is not there.
     """
-    written = bearer(function)
+    written = underlying_function(function)
     if not getattr(written, "__annotations__", None):
         return {}
     try:
