@@ -1,4 +1,4 @@
-"""Ahead of time: scheduled functions as object code with a C interface, for this machine or another.
+"""Ahead-of-time compilation: scheduled functions as object code with a C interface, for this machine or another.
 
 1. Every exported function gets its kernel (`emit.program`) and a wrapper with C's types, which finds memory for the
    kernel's arena: on the stack when it is small, else from `malloc`.  So calls share nothing, and may run at once.
@@ -113,7 +113,7 @@ def host_triple() -> str:
 
 
 def schedule_target(target: TargetMachine) -> ScheduleTarget:
-    """What the schedule is told of a machine; it has no BLAS."""
+    """The scheduling target for a target machine; it has no BLAS."""
     return ScheduleTarget(
         vector_bytes=target.vector_bytes, registers=target.vector_registers, has_blas=False
     )
@@ -136,7 +136,7 @@ def write_library(module: Module, interface: Interface, target: TargetMachine) -
 
 
 class LibraryCompiler:
-    """LLVM's module of a library, and what can be made of it.  Use as a context manager."""
+    """Compiles the LLVM module of a library to text, bitcode, assembly or an object file.  Use as a context manager."""
 
     def __init__(self, library: Library, target: TargetMachine, *, level: int = 2) -> None:
         self.machine = binding.Target.from_triple(target.triple).create_target_machine(
@@ -189,7 +189,7 @@ class LibraryCompiler:
 
 
 def _temporary(number: int) -> str:
-    """What an exported function is called while the text is written: no name of ours or of libm."""
+    """The temporary symbol of an exported function, distinct from our own and libm's."""
     return f"export.{number}"
 
 

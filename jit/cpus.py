@@ -1,4 +1,4 @@
-"""What LLVM knows of a CPU by name: whether there is one, how wide its vectors are, whether it has fma.
+"""Queries LLVM's tables for a named CPU: whether it exists, its vector width, whether it has fma.
 
 LLVM ends the process for a CPU that is none of 64 bits, ignores a name it does not know, and has no way to ask for the
 width of vectors.  So a process of its own compiles a sum of vectors and a fused multiply-add, and the assembly tells.
@@ -41,7 +41,7 @@ define float @g(float %x, float %y, float %z) {
 
 @dataclass(frozen=True)
 class CPUFeatures:
-    """What kernels are written for."""
+    """The features of a CPU that code generation depends on."""
 
     vector_bytes: int
     """The width of vectors: 64, 32 or 16."""
@@ -50,7 +50,7 @@ class CPUFeatures:
 
 
 def find_cpu_features(triple: str, cpu: str, features: str) -> CPUFeatures:
-    """Of a CPU and what it can do besides.
+    """The features of a CPU, with `features` beyond those that its name implies.
 
     Raises: UnsupportedError when LLVM does not know the CPU, or it has no 64 bits.
     """

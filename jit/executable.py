@@ -38,7 +38,7 @@ ENTRY = "entry"
 
 @cache
 def host_target() -> Target:
-    """What the schedule asks of a machine, for this one."""
+    """The scheduling target of this machine."""
     found = host_machine()
     return Target(
         vector_bytes=found.vector_bytes,

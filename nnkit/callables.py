@@ -1,4 +1,4 @@
-"""Staged functions as the user holds them: called with Reps they stage, called with values they run.
+"""Staged functions as users call them: with Reps they trace, with concrete values they compile and run.
 
 A call with concrete values goes straight to native code:
 1. The entry of the specialisation compiled last checks the arguments itself.
@@ -64,7 +64,7 @@ class StagedFunction(Rep):
         self.replace_with(stageable)
 
     def replace_with(self, stageable: Stageable) -> None:
-        """Be the staged function for `stageable`."""
+        """Make this the staged function for `stageable`."""
         self.stageable = stageable
         self.declared = declared_of(stageable)
         self._places = [

@@ -1,4 +1,4 @@
-"""What can be compiled: a staged function for arguments of given shapes.
+"""Specializations: staged functions for arguments of given shapes, which can be compiled.
 
 `native_code` does the work.  It is imported on first use, the one late import there is, so that `import nnkit` loads
 neither the passes nor LLVM.

@@ -78,7 +78,7 @@ def value_and_gradient(*, of: StagedFunction, wrt: Any) -> StagedFunction:
 
 
 def _chosen(of: StagedFunction, wrt: Any) -> Any:
-    """What `wrt` says: an index, a place, or a tuple of indices or of places."""
+    """The parameters that `wrt` selects: an index, a path, or a tuple of these."""
     if isinstance(wrt, Lens):
         return _path_of_lens(of, wrt)
     if isinstance(wrt, StagedFunction) or not callable(wrt):
@@ -140,7 +140,7 @@ def _path_of_lens(of: StagedFunction, lens: Lens) -> ParameterPath:
 
 @dataclass(frozen=True)
 class ParameterPath:
-    """A parameter, or a field inside it, as a selector sees it."""
+    """A parameter, or the path to a field inside of it, as `wrt` selects it."""
 
     index: int
     path: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a Python function says of itself: its parameters, their types, its name and its place.
+"""Introspection of Python functions: parameters, annotations, name and location.
 
 Anything callable can be staged: functions, lambdas, bound methods, partials, objects with `__call__`.
 """
@@ -17,7 +17,7 @@ from .staging.primitive import located
 
 
 def underlying_function(function: Callable[..., Any]) -> Any:
-    """The function whose `def` it is: behind a partial, a method, an object that can be called."""
+    """The function with a `def` behind a partial, a method or a callable object."""
     while isinstance(function, partial):
         function = function.func
     if inspect.isfunction(function) or inspect.isbuiltin(function):

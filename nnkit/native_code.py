@@ -1,4 +1,4 @@
-"""From a staged function and shapes to native code, through the stages of `core/driver/stages.py`.
+"""Compiles a specialization to native code, through the stages of `core/driver/stages.py`.
 
 `compile` loads this file on first use: it brings the passes, and LLVM by way of `jit.executable`.
 """

@@ -1,4 +1,4 @@
-"""The compiled specialisations of a staged function: which there are, which are tried first, which go.
+"""The cache of compiled specialisations of a staged function: dispatch order and eviction.
 
 1. All are found by key, the types and shapes of the arguments.  There are at most `limit` of them: a new one
    takes the place of the one that was not used for longest.

@@ -1,4 +1,4 @@
-"""What branches return and loops carry: a Rep, or a tuple of these, taken apart and put together again."""
+"""Carried values of control flow: a Rep or nested tuples of Reps, flattened and unflattened."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .spec import Spec, TensorSpec, TupleSpec, is_tuple
 from .user_calls import call_user
 
 TreeStructure: TypeAlias = "tuple[TreeStructure, ...] | None"
-"""How the parts are arranged: one Rep (None), or a tuple of such."""
+"""The structure of nested tuples: one Rep (None), or a tuple of structures."""
 
 
 @dataclass(frozen=True)
 class Carry:
-    """Expressions, and how they are arranged as the value that users see."""
+    """A flattened value: its expressions, and the tree structure of the user's value."""
 
     parts: tuple[Expression, ...]
     shape: TreeStructure
@@ -44,11 +44,11 @@ class Carry:
         return self.spec.words
 
     def of(self, parts: Sequence[Expression]) -> Any:
-        """Other parts, arranged the same."""
+        """Unflatten other parts by the same structure."""
         return _unflatten(iter(parts), self.shape)
 
     def like(self, other: Carry) -> bool:
-        """Whether both are arranged the same, of the same types."""
+        """Whether both have the same structure and types."""
         return self.specs == other.specs and _same(self.shape, other.shape)
 
     def mismatch(self, other: Carry, message: str) -> NNKitError:
@@ -66,7 +66,7 @@ class Carry:
 
 
 class UntypedNumberError(DTypeError):
-    """A Python number in the place of a Rep, `at` these positions of nested tuples."""
+    """A Python number, which has no element type, where a Rep is needed, `at` these positions of nested tuples."""
 
     def __init__(self, what: str, number: float, at: tuple[int, ...]) -> None:
         shown = f"the Python number {number!r}, which has no element type of its own"
@@ -83,7 +83,7 @@ class UntypedNumberError(DTypeError):
 
 
 def carry_of(value: object, what: str, like: Spec | None = None) -> Carry:
-    """The parts of a Rep or a tuple of Reps; concrete tensors become constants.
+    """Flatten a Rep or nested tuples of Reps; concrete tensors become constants.
 
     Raises: StagingError for what has no parts, DTypeError for a Python number; its help names the type of `like`.
     """
@@ -94,14 +94,14 @@ def carry_of(value: object, what: str, like: Spec | None = None) -> Carry:
 
 
 def carry_or_number_of(value: object, what: str) -> Carry:
-    """The same where it is not known yet what stands beside it.  Raises: PythonNumber for such a one."""
+    """The same where the expected types are not known yet. Raises: UntypedNumberError for a Python number."""
     parts: list[Expression] = []
     shape = _flatten(value, what, parts, ())
     return Carry(tuple(parts), shape)
 
 
 def conform(value: object, shape: TreeStructure) -> object:
-    """A Rep of a tuple as a tuple of Reps, where such a one is wanted."""
+    """Unpack a Rep of a tuple where the structure has a tuple."""
     if isinstance(shape, tuple) and isinstance(value, RepBase) and not value.is_function:
         spec = value.spec
         if isinstance(spec, TupleSpec) and len(spec.elements) == len(shape):

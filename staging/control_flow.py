@@ -1,4 +1,4 @@
-"""Choices and loops: Python functions are run once each, and become the bodies of structured instructions.
+"""Structured control flow: traces each branch and loop body once, as a region of an `if`, `while` or `for`.
 
 1. A body is run on symbolic arguments, as a staged function is (`_run`).  What it makes stands inside the
    instruction, what it uses from outside is captured.
@@ -57,7 +57,7 @@ _LARGEST_INDEX = (1 << 31) - 1
 
 
 def if_else(condition: object, then: Any, otherwise: Any) -> Any:
-    """What `then` or `otherwise` returns, as the condition says; only that one is run.
+    """An `if`: the results of `then` or `otherwise`.
 
     Raises: RankError, DTypeError when they return values of different types, or the condition is no boolean
     scalar.
@@ -90,7 +90,7 @@ def if_else(condition: object, then: Any, otherwise: Any) -> Any:
 
 
 def while_loop(test: Any, step: Any, init: object) -> Any:
-    """What is carried once `test` is false of it; until then, `step` gives its next value."""
+    """A `while`: the carried values once `test` is false; `step` computes the next ones."""
     start = carry_of(init, "while_loop carries")
     name = "the condition of while_loop"
     asked, answer = _run(
@@ -110,7 +110,7 @@ def while_loop(test: Any, step: Any, init: object) -> Any:
 
 
 def for_loop(lower: object, upper: object, step: Any, init: object) -> Any:
-    """What is carried after `step` had every index from `lower` up to `upper`, which is not included."""
+    """A `for` over `lower` … `upper` − 1: the carried values after the last iteration."""
     bounds = [_bound(lower), _bound(upper)]
     beside = next((bound.spec for bound in (upper, lower) if isinstance(bound, RepBase)), None)
     start = carry_of(init, "fori carries", None if isinstance(init, float) else beside)
@@ -127,7 +127,7 @@ def for_loop(lower: object, upper: object, step: Any, init: object) -> Any:
 
 
 def fold(xs: RepBase, init: object, step: Any) -> Any:
-    """What is carried after `step` had every element along the leading axis, from the first on."""
+    """A `for` over the elements along the leading axis: the carried values after the last iteration."""
     over = _rows("fold", xs)
     start = carry_of(init, "fold carries", _scalar_of(over))
 
@@ -205,7 +205,7 @@ def _run(
     may_be_skipped: bool = True,
     like: Spec | None = None,
 ) -> tuple[TracedBody, Carry]:
-    """The body that `run` makes of symbolic arguments, and what it returns: it may be of the type of `like`."""
+    """Trace `run` on symbolic arguments as a body; its results may be Python numbers of the type of `like`."""
     return _run_with(
         name, specs, run, lambda made, what: carry_of(made, what, like), may_be_skipped
     )
@@ -253,7 +253,7 @@ def _step(
     step: Any,
     first: tuple[Spec, ...] = (),
 ) -> TracedBody:
-    """The body of a loop: what it returns is the next value of what is carried."""
+    """Trace the body of a loop, which returns the next carried values."""
     name = f"the body of {what}"
 
     def run(parts: Sequence[Expression]) -> Any:
@@ -266,7 +266,7 @@ def _step(
 
 
 def _following(what: str, start: Carry, returned: object) -> Carry:
-    """What a body returns.  Raises: RankError, DTypeError when it is of another type than what is carried."""
+    """The next carried values. Raises: RankError, DTypeError when a type differs from that of the initial value."""
     following = carry_of(returned, f"the body of {what} returns", start.spec)
     if not start.like(following):
         raise start.mismatch(
@@ -280,7 +280,7 @@ def _following(what: str, start: Carry, returned: object) -> Carry:
 def _nested(
     operation: ControlFlow, operands: Sequence[Expression], specs: tuple[Spec, ...]
 ) -> list[Expression]:
-    """The results of a choice or loop; what its bodies use follows the operands."""
+    """Emit the control-flow node; captured expressions follow its operands."""
     captured = dict.fromkeys(one for body in operation.bodies for one in body.captures)
     node = make(operation, (*operands, *captured), TupleSpec(specs))
     for body in operation.bodies:
@@ -293,13 +293,13 @@ def _unknown(carry: Carry) -> Any:
 
 
 def _unknown_of(error: UnknownResultError, carry: Carry) -> Any:
-    """What a loop carries has a type, whatever its body calls."""
+    """The carried types are known from the initial values, although the body calls an unfinished function."""
     wait_for(error.trace, assume=True)
     return _unknown(carry)
 
 
 def _rows(what: str, xs: RepBase) -> list[Expression]:
-    """The tensors whose leading axes are gone along: one, or the elements of a tuple."""
+    """The tensors that a loop iterates over: one, or the elements of a tuple."""
     whole = xs.expression
     if isinstance(whole.type, TupleSpec) and whole.type.elements:
         over = [element_of(whole, k) for k in range(len(whole.type.elements))]
@@ -314,7 +314,7 @@ def _rows(what: str, xs: RepBase) -> list[Expression]:
 
 
 def _scalar_of(over: Sequence[Expression]) -> Spec | None:
-    """What a number beside the elements of tensors may be meant as; None if these are of several types."""
+    """The element type for a Python number beside elements of these tensors; None if they have several."""
     dtypes = {primitive.tensor_of(one, "an element").dtype for one in over}
     return TensorSpec(0, dtypes.pop()) if len(dtypes) == 1 else None
 

@@ -1,4 +1,4 @@
-"""Errors that arise when shapes are known: the user's line, where each operand came from, the calls that led there."""
+"""Diagnostics for specialization errors: the user's line, the origin of each operand, the chain of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions: the DAG that running a staged Python function builds.
+"""Expressions: the DAG that tracing a staged Python function builds.
 
 A node has a *rule* that says how it becomes IR once shapes are known, operands, a staging-time type, the
 place in the user's program, and the trace it was made in.  Sharing is by identity: a node used twice is
@@ -46,7 +46,7 @@ class Primitive:
 
 @dataclass(frozen=True, eq=False)
 class ShapeDependent:
-    """Instructions that depend on the operands' shapes: `build` makes them at specialisation."""
+    """Instructions that depend on the operands' shapes: `build` emits them at specialisation."""
 
     name: str
     build: Callable[..., Value]
@@ -75,7 +75,7 @@ class StagedCall:
 
 @dataclass(frozen=True, eq=False)
 class IfElse:
-    """The results of one body, as the operand says; the other is not run."""
+    """An `if`: the operand chooses the body that runs."""
 
     then: TracedBody
     otherwise: TracedBody
@@ -87,7 +87,7 @@ class IfElse:
 
 @dataclass(frozen=True, eq=False)
 class WhileLoop:
-    """Runs `step` on what is carried, the operands, for as long as `test` says so."""
+    """A `while` loop: `step` maps carried values to the next ones for as long as `test` is true of them."""
 
     test: TracedBody
     step: TracedBody
@@ -100,7 +100,7 @@ class WhileLoop:
 
 @dataclass(frozen=True, eq=False)
 class ForLoop:
-    """Runs `step` for every index of a range, on the index and what is carried.
+    """A `for` loop: `step` maps the index and carried values to the next carried values.
 
     The first operands are the bounds, or `over` tensors whose leading axes are the range; those carried follow.
     What `step` gives besides the next values of these is stacked.
@@ -125,11 +125,11 @@ class Result:
 
 @dataclass(frozen=True)
 class UnknownResult:
-    """Stands for what a recursive function returns, while the function is run to find out of what type."""
+    """Placeholder for the result of a recursive call, while the function is traced to infer its result type."""
 
 
 ControlFlow: TypeAlias = IfElse | WhileLoop | ForLoop
-"""Rules with bodies; after their own operands, nodes of theirs have what the bodies use from outside."""
+"""Operations with regions; the values that regions capture follow their own operands."""
 Operation: TypeAlias = (
     Parameter
     | Constant
@@ -198,7 +198,7 @@ class Trace(Callee):
 
 @dataclass(eq=False, repr=False)
 class TracedBody(Trace):
-    """A trace whose expressions stand inside an instruction: a branch, a condition, the body of a loop."""
+    """The trace of a region: a branch, a loop's condition or its body."""
 
     outputs: tuple[Expression, ...] = ()
     site: Expression | None = None

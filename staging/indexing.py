@@ -1,4 +1,4 @@
-"""Subscripts of tensors: ints, slices with steps, `...`, and staged indices.
+"""Subscripts of tensors: ints, strided slices, `...`, and staged indices.
 
 1. Every axis gets an entry: an int, a slice, or a staged scalar.
 2. Staged scalars become gathers, one axis at a time (they count from the end when negative).

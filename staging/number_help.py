@@ -1,4 +1,4 @@
-"""What to write for a Python number where only a typed value will do: the help of messages."""
+"""Help texts for a Python number where a typed value is needed: what to write instead."""
 
 from __future__ import annotations
 

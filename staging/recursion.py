@@ -1,4 +1,4 @@
-"""Staged functions that call themselves, directly or by way of others.
+"""Recursion of staged functions: infers result types and captures of call cycles.
 
 A function is run once per types of its arguments, so a call of a function that is still being run is a call
 of a trace that is not finished.  Three things about it are not known yet:
@@ -28,7 +28,7 @@ from .spec import Spec
 
 
 class UnknownResultError(StagingError):
-    """A call of `trace`, of which it is not known yet what it returns."""
+    """A call of `trace`, whose result type is not known yet."""
 
     def __init__(self, message: str, trace: Trace) -> None:
         super().__init__(message)
@@ -61,7 +61,7 @@ _open = _OpenCalls()
 
 
 def thread_state() -> tuple[list[CallSite], Running]:
-    """What this thread knows of recursion, for one that continues it."""
+    """The recursion state of this thread, for a thread that continues its stack."""
     return _open.sites, _open.running
 
 
@@ -99,7 +99,7 @@ def in_progress(origin: object, specs: tuple[Spec, ...]) -> Trace | None:
 
 
 def note_recursion(trace: Trace) -> None:
-    """`trace` is in progress, and called.
+    """Note that `trace`, which is in progress, is called recursively.
 
     Raises: StagingError when it would never end, Undetermined when it is not known what it returns.
     """

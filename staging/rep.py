@@ -427,7 +427,7 @@ _REFLECTED: Mapping[Any, str] = {
 
 
 def is_operand(value: object) -> bool:
-    """Whether an operator takes it: a Rep, a number, a concrete tensor or array."""
+    """Whether it can be the operand of an operator: a Rep, a number, a concrete tensor or array."""
     return (
         isinstance(value, Rep | np.ndarray | np.generic)
         or is_number(value)

@@ -1,4 +1,4 @@
-"""From expressions to IR: the shapes of the arguments flow through, and every type becomes static.
+"""Specialization: emits IR for expressions, propagating the shapes of the arguments, so that every type is static.
 
 1. A callee with argument types becomes one IR function, however often it is called with them.
 2. Inside, the expression DAG is emitted in order of dependence, shared nodes once; bodies of choices and

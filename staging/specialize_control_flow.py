@@ -1,4 +1,4 @@
-"""Choices and loops with known shapes: their bodies become regions, and shapes must agree at their ends.
+"""Specialises control flow: emits `if`, `while` and `for` with their regions, whose yields must agree in shape.
 
 The functions here are steps of `specialize`: they yield bodies to fill, and are sent what these give.
 With a `None` among the types, the function is recursive and its result is being found out (`specialize`):

@@ -1,4 +1,4 @@
-"""Results of going along the leading axis of a tensor: what `scan` stacks, and the elements that `filter` keeps."""
+"""Stacked results of `scan`, and `filter` along the leading axis."""
 
 from __future__ import annotations
 

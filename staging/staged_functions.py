@@ -1,4 +1,4 @@
-"""Staged functions: a Python function is run once per set of argument types, and calls of it stay calls.
+"""Staged functions: a Python function is traced once per set of argument types; calls of it stay calls in the IR.
 
 `PythonFunction` traces a Python function, `Gradient` names the gradient of a staged function.  Both give a
 `Callee` for the types of the arguments; the same types give the same callee, so the IR has one function
@@ -54,7 +54,7 @@ _Callee = TypeVar("_Callee", bound=Callee)
 
 
 class FunctionResult(StagingError):
-    """A staged function returns another one: calls of it are expanded, they have no IR of their own."""
+    """A staged function returns another one: calls of it are inlined while tracing, and have no IR of their own."""
 
     def __init__(self, message: str, function: Any) -> None:
         super().__init__(message)
@@ -80,7 +80,7 @@ class Stageable(abc.ABC):
 
 @dataclass(eq=False)
 class PythonFunction(Stageable):
-    """A Python function to be staged.
+    """A Python function, which is traced once per set of argument types.
 
     `declared` are the types its annotations promise (None where they do not say).
     """

@@ -1,4 +1,4 @@
-"""Calls of the user's functions, which run while a program is staged: how deeply they may nest, and on which stack.
+"""Calls of the user's functions while tracing: bounds their nesting, and provides stack for it.
 
 A function that stages another one runs it, so that the user's own frames lie in each other on Python's stack, and no
 list of ours can take their place.  Where they have used up a part of it, the next call goes on in another thread

@@ -1,4 +1,4 @@
-"""Plans addresses: which level adds what, and which indices must be looked at first.
+"""Plans address computation for a loop nest: which loop level adds which term, and which indices need a bounds check.
 
 An address is a chain: each level adds its coordinate times the stride.  Chains share their heads, and constants
 are added at the access, so that neighbours (x[i - 1], x[i], x[i + 1]) share the whole chain.  Indices that
@@ -59,11 +59,11 @@ class Levels:
         self.steps: list[list[Step]] = [[] for _ in range(len(self.axes) + 1)]
 
     def put(self, mask: int, step: Step) -> None:
-        """Add a step where all that it depends on is known."""
+        """Add a step at the outermost level where everything it depends on is available."""
         self.steps[level(mask)].append(step)
 
     def varies(self, mask: int) -> bool:
-        """Whether lanes differ in what depends on these loops."""
+        """Whether a value that depends on these loops differs between vector lanes."""
         return self.vector >= 0 and bool(mask >> self.vector & 1)
 
     def mask(self, axes: Iterable[int]) -> int:
@@ -90,7 +90,7 @@ class AddressPlanner:
     def plan(
         self, base: Slot, type: TensorType, indices: Sequence[Index], bounds: Bounds
     ) -> tuple[Address, int]:
-        """How to reach the element, and the mask of all that it depends on."""
+        """The address of the element, and the mask of loops that it depends on."""
         linear, conditions = Affine(), list[Slot]()
         added: list[tuple[Slot, int]] = []
         known = map(self._simplified, indices)
@@ -222,7 +222,7 @@ class AddressPlanner:
 
 
 def level(mask: int) -> int:
-    """How many loops are around what depends on these: up to the deepest of them."""
+    """The loop depth at which a value that depends on these loops is computed: inside the deepest of them."""
     return mask.bit_length()
 
 

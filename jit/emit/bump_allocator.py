@@ -1,7 +1,7 @@
-"""Memory in small pieces that is given back all at once, when the kernel returns.
+"""A bump allocator: memory in chunks that grow, all freed when the kernel returns.
 
-Three words of the arena's head, behind those for failures, say where the next piece begins, where the chunk ends,
-and which chunk is the latest; a chunk begins with the address of the one before it, and its size.
+Three words of the arena's header hold the next free address, the end of the current chunk, and the chunk itself; a
+chunk begins with the address of the one before it, and its size.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ FREE_CHUNKS: Final = "nnkit.release"
 
 
 def begin_allocations(w: FunctionWriter, report: Register) -> None:
-    """Say that there is no memory yet."""
+    """Start without any chunk."""
     for offset in (_NEXT, _END, _CHUNK):
         w.store(constant(I64, 0), w.offset(report, offset))
 
 
 def end_allocations(module: ModuleWriter, w: FunctionWriter, report: Register) -> None:
-    """Give all of it back."""
+    """Free all chunks."""
     free_chunks(module, w, w.load(w.offset(report, _CHUNK), PTR))
 
 
 def bump_allocate(
     module: ModuleWriter, w: FunctionWriter, report: Register, size: Register
 ) -> Register:
-    """The address of a new piece, aligned to 16; null if there is no memory."""
+    """Allocate `size` bytes, aligned to 16; null if there is no memory."""
     if not module.has(ALLOCATE):
         _write_allocate(module)
     return w.call(ALLOCATE, PTR, [report, size])
@@ -64,7 +64,7 @@ def _write_allocate(module: ModuleWriter) -> None:
 
 
 def _write_chunk(w: FunctionWriter, report: Register, size: Register) -> None:
-    """Twice as much as the last time, or what is needed; the first piece of it."""
+    """Allocate a chunk of twice the size of the last, or more where that is needed; the first allocation in it."""
     before = w.load(w.offset(report, _CHUNK), PTR)
     is_first, other = w.new_label("first"), w.new_label("other")
     ask = w.new_label("ask")

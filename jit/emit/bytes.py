@@ -65,7 +65,7 @@ def write_free(k: FunctionEmitter, instruction: Instruction) -> None:
 
 
 def write_allocate(k: FunctionEmitter, instruction: Instruction[AllocateBytes]) -> None:
-    """New memory, zeros but for cells."""
+    """Allocates memory, zeroed except for the bump allocator's."""
     op, w = instruction.op, k.w
     (count,) = instruction.operands
     size = _word(k, count)
@@ -94,7 +94,7 @@ def write_address(k: FunctionEmitter, instruction: Instruction[AddressOf]) -> No
 
 
 def write_function_address(k: FunctionEmitter, instruction: Instruction[FunctionAddress]) -> None:
-    """The address of a function of the program, which is written for that."""
+    """The address of a function of the program, which is emitted as a callee if it has not been yet."""
     op = instruction.op
     function = Register(f"@{k.shared.symbol(op.symbol)}", PTR)
     (target,) = k.place_results(instruction)
@@ -125,7 +125,7 @@ def variable_symbol(name: str) -> str:
 
 
 def _chained(k: FunctionEmitter, instruction: Instruction, size: Register) -> Register:
-    """Memory that is on the list of what the function gives back."""
+    """Allocates from the heap, on the list that the function frees when it returns."""
     w = k.w
     if k.chain is None:
         raise InternalError("memory is allocated until a function returns that keeps no list of it")

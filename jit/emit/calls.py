@@ -1,4 +1,4 @@
-"""Writes calls, and the functions that are called.
+"""Emits calls, and the prologues and epilogues of kernels and callees.
 
     i64 @KERNEL.call.N(ptr inputs…, ptr outputs…, ptr report, ptr limit)
 
@@ -54,7 +54,7 @@ def write_call(k: FunctionEmitter, instruction: Instruction[Call]) -> None:
 
 
 def write_call_address(k: FunctionEmitter, instruction: Instruction[CallAddress]) -> None:
-    """The same of the function at an address, which has been checked."""
+    """An indirect call of the function at an address, which has been checked."""
     assert k.limit is not None
     function, *arguments = instruction.operands
     operands = [k.address(value) for value in arguments]
@@ -67,7 +67,7 @@ def write_call_address(k: FunctionEmitter, instruction: Instruction[CallAddress]
 
 @contextmanager
 def _handing_over(k: FunctionEmitter) -> Generator[None]:
-    """Around a call: what may pass until the next poll is for the callee to say."""
+    """Wraps a call: the poll budget passes to the callee and comes back."""
     if k.polls is not None:
         k.polls.hand_over()
     yield
@@ -100,7 +100,7 @@ def begin_kernel(shared: ProgramContext, function: Function) -> FunctionEmitter:
 
 
 def begin_callee(shared: ProgramContext, function: Function, symbol: str) -> FunctionEmitter:
-    """A function that others call, up to its first instruction."""
+    """A callee, up to its first instruction."""
     parameters = [*_tensors(function), LLVMParameter(PTR, "noalias"), LLVMParameter(PTR)]
     attributes = _attributes(function)
     w = shared.module.function(symbol, parameters, I64, linkage="internal", attributes=attributes)
@@ -152,7 +152,7 @@ def _kernel(
 def _giving_back(
     shared: ProgramContext, w: FunctionWriter, chain: Register, leave: Callable[[Register], None]
 ) -> Callable[[Register], None]:
-    """How a function returns that keeps a list of memory."""
+    """The epilogue of a function that frees a list of heap memory."""
 
     def give_back(code: Register) -> None:
         free_chunks(shared.module, w, w.load(chain, PTR))
@@ -162,7 +162,7 @@ def _giving_back(
 
 
 def _tensors(function: Function) -> list[LLVMParameter]:
-    """Pointers to what the function takes and returns."""
+    """Parameters that point to the operands and the results."""
     taken = (f"noalias readonly align {p.tensor.dtype.bytes}" for p in function.parameters)
     made = (f"noalias align {r.tensor.dtype.bytes}" for r in returned_values(function.entry))
     return [
@@ -174,7 +174,7 @@ def _tensors(function: Function) -> list[LLVMParameter]:
 def _on_heap(
     shared: ProgramContext, w: FunctionWriter, report: Register, function: Function, size: int
 ) -> tuple[Register, Callable[[Register], None]]:
-    """An arena of its own for each call, and how to give it back and return."""
+    """Allocates an arena for each call, with the epilogue that frees it."""
     block = w.call("malloc", PTR, [constant(I64, size + _ALIGNMENT)])
     missing = w.icmp("eq", block, constant(PTR, 0))
     _stop_if(shared, w, report, missing, function, Problem.MEMORY, size)
@@ -218,7 +218,7 @@ def _stack_limit(shared: ProgramContext, w: FunctionWriter) -> Register:
 
 
 def _write_stack_limit(shared: ProgramContext) -> None:
-    """`ptr limit()`: what the thread has kept, or found out now."""
+    """`ptr limit()`: the stack limit that the thread has cached, or queries now."""
     w = shared.module.function(_STACK_LIMIT, [], PTR, linkage="internal")
     key = w.load(w.offset(shared.module.external(WORDS), STACK_KEY), I32)
     kept = w.call("pthread_getspecific", PTR, [key])
@@ -241,14 +241,14 @@ def _has_calls(function: Function) -> bool:
 
 
 def _keeps_list(function: Function) -> bool:
-    """Whether memory is allocated that lasts until the function returns, and does not lie on its stack."""
+    """Whether the function allocates heap memory with the lifetime of the call."""
     return any(
         isinstance(op, AllocateBytes) and op.owner in ("call", "frame") for op in _ops(function)
     )
 
 
 def _uses_bump_allocator(shared: ProgramContext, function: Function) -> bool:
-    """Whether memory is allocated that lasts as long as the run, by the function or what it may call."""
+    """Whether the function or a callee allocates memory with the lifetime of the run."""
     found = {function.name}
     pending = [function]
     while pending:
@@ -268,5 +268,5 @@ def _ops(function: Function) -> Iterator[Op]:
 
 
 def _attributes(function: Function) -> str:
-    """Where there is control flow or memory, scalars are variables."""
+    """LLVM attributes; mem2reg is asked for where control flow or memory makes scalars stack variables."""
     return f'nounwind "{REGISTERS}"' if has_variables(function) else "nounwind"

@@ -1,4 +1,4 @@
-"""Reads and writes one element per lane, in the cheapest way that its addresses allow.
+"""Loads and stores of one element per lane: scalar, vector, masked, strided or gather, by how the lanes' addresses lie.
 
 | lanes lie                          | read                     | written                   |
 |------------------------------------|--------------------------|---------------------------|
@@ -44,7 +44,7 @@ def define_zero_element(module: ModuleWriter) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """How many lanes a step has, and how many of them, from the first, stand for a point."""
+    """The lanes of a step, of which the first `active` are points of the loop."""
 
     count: int = 1
     active: int = 1
@@ -62,7 +62,7 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class LaneAddresses:
-    """The address of the first lane's element and how the others lie.
+    """The address of the first lane's element, and the stride or offsets of the others.
 
     `offsets` are elements to add to the pointer, lane by lane, and replace `stride`.  `condition` says
     where there is an element, for all lanes or for each.
@@ -81,7 +81,7 @@ class LaneAddresses:
 
 
 def shift(w: FunctionWriter, pointer: Register, bytes: int) -> Register:
-    """The address some bytes further, which need not lie in the same object until it is used."""
+    """A pointer plus bytes, without `inbounds`: it need not lie in the same object until it is used."""
     return w.value(PTR, f"getelementptr i8, {pointer.typed}, i64 {bytes}") if bytes else pointer
 
 
@@ -92,7 +92,7 @@ def step(w: FunctionWriter, base: Register, type: LLVMType, index: Register) -> 
 
 
 def opaque_address(w: FunctionWriter, pointer: Register) -> Register:
-    """The same address, which LLVM does not know to be the same: it lies in a variable that must be read."""
+    """The same address behind an optimization barrier: LLVM cannot know that it is the same."""
     variable = w.allocate(PTR, align=8)
     w.store(pointer, variable, volatile=True)
     return w.load(variable, PTR, volatile=True)
@@ -119,7 +119,7 @@ def write(
     combinator: Combinator | None,
     joins: bool,
 ) -> None:
-    """Store the elements, joined with what is there if `joins`; nothing where there is no element."""
+    """Store the elements, combined with those in memory if `joins`; inactive or out-of-bounds lanes write nothing."""
     joined = combinator if joins else None
     if not spot.varies:
         _write_one(w, spot, _one_value(w, value, spot.dtype, lanes, combinator), joined)

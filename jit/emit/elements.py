@@ -1,4 +1,4 @@
-"""How elements live in registers and in memory, and how combinators join them.
+"""Register and memory types of element types, conversion between both, and the code of combinators.
 
 | dtype    | memory         | register                                              |
 |----------|----------------|-------------------------------------------------------|
@@ -72,17 +72,17 @@ _REDUCTIONS: Final[MappingProxyType[tuple[Combinator, Kind], Reduction]] = Mappi
 
 
 def register_type(dtype: DType, lanes: int = 1) -> LLVMType:
-    """What holds `lanes` elements while computing."""
+    """The LLVM type of `lanes` elements in a register."""
     return llvm_type(_REGISTERS[dtype.name], lanes)
 
 
 def memory_type(dtype: DType, lanes: int = 1) -> LLVMType:
-    """What holds `lanes` consecutive elements in memory."""
+    """The LLVM type of `lanes` consecutive elements in memory."""
     return llvm_type(_MEMORY.get(dtype.name, _REGISTERS[dtype.name]), lanes)
 
 
 def narrow_scalar(dtype: DType) -> ScalarName | None:
-    """What f16 and bf16 are called in LLVM; None for types that are computed in themselves."""
+    """The LLVM type of f16 and bf16 in memory; None for types that are computed in directly."""
     return _NARROW.get(dtype.name)
 
 
@@ -102,7 +102,7 @@ def splat_element(literal: Literal) -> Register:
 
 
 def unpack(w: FunctionWriter, stored: Register, dtype: DType) -> Register:
-    """What was loaded, to compute with."""
+    """Convert a loaded value to the register type."""
     if dtype.name in _NARROW:
         return w.fpext(w.bitcast(stored, _NARROW[dtype.name]), "float")
     if dtype.kind == "boolean":
@@ -111,7 +111,7 @@ def unpack(w: FunctionWriter, stored: Register, dtype: DType) -> Register:
 
 
 def pack(w: FunctionWriter, value: Register, dtype: DType) -> Register:
-    """What is to be stored."""
+    """Convert a register to the type in memory."""
     if dtype.name in _NARROW:
         return w.bitcast(w.fptrunc(value, _NARROW[dtype.name]), "i16")
     return w.zext(value, "i8") if dtype.kind == "boolean" else value
@@ -135,7 +135,7 @@ def rounded(w: FunctionWriter, value: Register, dtype: DType) -> Register:
 
 
 def identity(combinator: Combinator, dtype: DType, lanes: int = 1) -> Register:
-    """The constant that changes nothing."""
+    """The combinator's identity as a constant."""
     if dtype.kind == "boolean":
         value = combinator in (Combinator.MULTIPLY, Combinator.MIN, Combinator.AND)
         return constant(register_type(dtype, lanes), int(value))

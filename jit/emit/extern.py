@@ -1,4 +1,4 @@
-"""Writes calls of functions that are defined elsewhere, as C has those that `dlc` makes:
+"""Emits wrappers around extern functions, which have the C interface of those that `dlc` compiles:
 
     int32_t NAME(const T *input…, T *output…)
 

@@ -1,4 +1,4 @@
-"""What is done to a whole buffer before or after a nest joins its elements there."""
+"""Initialises buffers that a nest accumulates into, and folds compensation terms in afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One function being written: where its values lie, and which block of the program is being written.
+"""Emits one function: addresses of its values, and the block that is being written.
 
 Every value gets an address: a parameter, a constant, an output, a variable, or an offset into the arena; `shapeCast`
 is the same address.  Inputs are aligned to their elements, so are outputs, all else to 64 bytes.
@@ -37,7 +37,7 @@ _ALIGNMENT: Final = 64
 
 @dataclass(eq=False)
 class ProgramContext:
-    """What the functions of one program share; `name` is the kernel's, and begins all other names.
+    """State shared by all functions of a program; `name` is the kernel's, and prefixes all other symbols.
 
     `functions` are those of the module; `stack_bytes` is how much of the stack calls may take where the stack of
     the thread is not known.  `process` is the one that runs the program, if it is known, and `polls` says whether the
@@ -87,7 +87,7 @@ class ProgramContext:
 
 @dataclass(frozen=True, slots=True)
 class BlockBuffers:
-    """What the places of a block refer to: its arena, and where what it returns or yields belongs.
+    """The base addresses that a block's places are relative to: its arena, and the buffers of its results.
 
     The arena begins at offset `first`: functions that are called have no head there for failures.
     """
@@ -99,7 +99,7 @@ class BlockBuffers:
 
 @dataclass(eq=False)
 class FunctionEmitter:
-    """A function of the program.
+    """Emits one function of the program, block by block.
 
     `report` is where the details of a failure go, `limit` the address below which the stack must not reach (only in
     functions that call others); `leave` returns a code.  `chain` is the variable with the list of memory that is

@@ -1,4 +1,4 @@
-"""What is known before the loops run about the elements that a result's index map reaches.
+"""Static properties of a result's index map: whether it is injective, and covers the whole tensor.
 
 A map is injective when the indices of a point determine its coordinates.  Then every element is written
 once, may be stored without reading it first, and needs no fill if there are as many points as elements.

@@ -1,4 +1,4 @@
-"""Loops over one axis: whole steps first, several at a time if asked, then what is left.
+"""Emits the loop over one axis: unrolled rounds of vector steps, then the remainder.
 
     extent 1000 by 16 lanes, 4 copies        rounds
     0 … 959      15 rounds of 4 steps        each copy has totals of its own, joined afterwards
@@ -37,7 +37,7 @@ class LoopStep:
 
 @dataclass(frozen=True, slots=True)
 class BlockRange:
-    """The part of a loop that is one block: rounds from `start` to `stop`, or what all rounds leave (None).
+    """A block of a loop's iterations: rounds from `start` to `stop`, or the remainder (None).
 
     A block of one round has no `stop`.
     """
@@ -47,21 +47,21 @@ class BlockRange:
 
 
 class LoopBody(Protocol):
-    """What runs in the loop.  `totals` are the registers carried from step to step.
+    """The body of a loop. `totals` are the accumulators carried from step to step.
 
     `start` and `join` are only called for loops of several copies.
     """
 
     def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
-        """Write one step; the totals after it."""
+        """Emit one step; the accumulators after it."""
         ...
 
     def start(self) -> list[Register]:
-        """Totals of nothing, for further copies."""
+        """Accumulators at their identity, for further unrolled copies."""
         return []
 
     def join(self, totals: Sequence[Register], others: Sequence[Register]) -> list[Register]:
-        """Totals of both."""
+        """The accumulators of two copies, combined."""
         return list(totals)
 
 

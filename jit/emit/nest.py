@@ -1,4 +1,4 @@
-"""Writes planned nests as loops.
+"""Emits planned nests as loops.
 
 Outside of all loops the results that need it are filled.  Each level runs its steps, starts the
 reductions that begin there, writes the loop inside, and stores what the reductions came to.  Nests of a
@@ -66,7 +66,7 @@ def _write_shared(
     level: int,
     totals: Sequence[Sequence[Register]],
 ) -> list[list[Register]]:
-    """Everything inside of `level` loops, where the loop at that level is one for all; their carried totals."""
+    """Emit everything inside of `level` loops of nests that share the loop at that level; their accumulators."""
     if len(writers) == 1:
         return [writers[0].write_level(level, totals[0])]
     shape = writers[0].plan.loops[level]
@@ -117,7 +117,7 @@ def _write_block(
 def _parts(
     writers: Sequence[NestWriter], level: int, totals: Sequence[Register]
 ) -> list[Sequence[Register]]:
-    """The totals of each nest that the loop at `level` carries."""
+    """The accumulators of each nest that the loop at `level` carries."""
     parts: list[Sequence[Register]] = []
     first = 0
     for writer in writers:
@@ -432,7 +432,7 @@ def _with_opaque_addresses(
 
 
 def _selects_by_place(body: Block, rank: int) -> bool:
-    """Whether a `select` depends on coordinates, without which no mask that LLVM knows differs between lanes."""
+    """Whether a `select` depends on coordinates: only then can LLVM derive a mask that differs between lanes."""
     placed = set(body.arguments[:rank])
     for instruction in body.instructions:
         operands = instruction.operands
@@ -444,7 +444,7 @@ def _selects_by_place(body: Block, rank: int) -> bool:
 
 
 def _is_computed(base: Register) -> bool:
-    """Whether an address is that of no parameter and no constant, so that another register may hold it too."""
+    """Whether an address is computed, neither a parameter nor a constant, so that it may be selected with another."""
     return not base.text.startswith(("%p", "@"))
 
 

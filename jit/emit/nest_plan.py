@@ -1,4 +1,4 @@
-"""Plans a nest: what each loop level computes, before a line is written.
+"""Plans a nest: assigns address computation, loads, scalar ops and stores to loop levels, before any code is emitted.
 
 1. Every scalar of the body belongs to the level of the deepest loop that it depends on.
 2. Addresses are made level by level (`addresses`).
@@ -214,7 +214,7 @@ class _Planner:
         )
 
     def _copy_uniform(self, values: Sequence[Value]) -> None:
-        """Say that lanes need these values."""
+        """Copy uniform values to all lanes where vector steps read them."""
         self.copied.update(
             value
             for value in values

@@ -1,4 +1,4 @@
-"""Writes the steps of a nest's plan for the point (or the lanes of points) that the loops have reached."""
+"""Emits the planned steps of a nest for the current iteration, scalar or vector."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .writer import I64, FunctionWriter, Register, constant, constants
 
 
 class PointWriter:
-    """Knows the registers of everything that the plan names, at the place that is being written."""
+    """Emits planned steps; maps what the plan names to registers."""
 
     def __init__(
         self, w: FunctionWriter, plan: NestPlan, bases: Sequence[Register], checks: Checks

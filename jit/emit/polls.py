@@ -1,4 +1,4 @@
-"""Writes polls: where code that runs long looks whether it is to stop, and gives up the GIL.
+"""Emits safepoint polls: long-running code checks for signals, and releases the GIL.
 
     fuel -= nanoseconds                 at the safepoints, by what runs until the next one
     if fuel ran out: poll               two milliseconds after the start, then every 10

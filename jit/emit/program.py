@@ -1,4 +1,4 @@
-"""A scheduled function as LLVM text: the kernel `i64 @NAME(ptr inputs…, ptr outputs…, ptr arena)`.
+"""Emits a scheduled function as LLVM text: the kernel `i64 @NAME(ptr inputs…, ptr outputs…, ptr arena)`.
 
 1. The kernel is written, then every function that it or another one calls (`calls`).
 2. Instructions of a block are written in order, consecutive nests together (groups share a loop); the bodies of
@@ -71,7 +71,7 @@ from .writer import I64, ModuleWriter, Register, constant
 
 @dataclass(frozen=True, eq=False)
 class EmittedProgram:
-    """What a kernel that has been written needs besides its text.
+    """What an emitted kernel needs besides its text: arena, constants, checks, external symbols.
 
     `symbols` are the addresses to link it with; they stay good while the program is referenced, which
     `data` sees to.  `sites[n - 1]` is the check that a result of n speaks of.  `externs` are the symbols of functions
@@ -184,7 +184,7 @@ def _write_nests(
 
 @contextmanager
 def _paying_for(k: FunctionEmitter, instructions: Sequence[Instruction]) -> Generator[None]:
-    """Poll before instructions that are to pay, and in their loops if they are long."""
+    """Poll before instructions that exceed the poll budget, and in their loops if these are long."""
     nanoseconds = _pay_for(k, instructions)
     if k.polls is None:
         yield

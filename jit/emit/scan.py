@@ -1,4 +1,4 @@
-"""Running reductions: one register (of many lanes, where the axis is not the last) goes along the axis.
+"""Emits scans: one accumulator (a vector, where the axis is not the last) runs along the axis.
 
 Running sums of floats go in blocks: yᵢ = (sum of the blocks before) + (sum of the block's elements up to i).  What
 rounding cuts off from the former is kept beside it.

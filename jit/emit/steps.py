@@ -1,4 +1,4 @@
-"""What a planned nest does, as data: the steps of each loop level, and where results go.
+"""The plan of a nest as data: the steps of each loop level, and how results are stored.
 
 A *slot* is a number that stands for a register while planning: an address, or an `i64` index.  A step
 belongs to the level (number of loops around it) where everything it needs is known, so that nothing is
@@ -41,7 +41,7 @@ class Problem(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class CheckSite:
-    """A place where a program may find something wrong; `location` is the user's line.
+    """A run-time check; `location` is the user's line.
 
     `callee` is the function that could not be called; `text` is what the program wanted to do, or why it stopped.
     """
@@ -165,7 +165,7 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class SplatLanes:
-    """Copies a value to all lanes, for steps that need it so; it lies at `level`."""
+    """Broadcasts a scalar to all lanes, at `level`."""
 
     value: Value
     level: int
@@ -196,7 +196,7 @@ Step: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class OutputPlan:
-    """How one result is made of a value, which `varies` if every lane contributes one.
+    """How one result is stored or reduced; its value `varies` if every lane contributes one.
 
     `joins` says that elements may be visited again, so that what is stored is joined with what is there.
     A reduction in registers starts and ends at level `begins`, has all lanes of the vector loop when

@@ -43,7 +43,7 @@ def write_if(k: FunctionEmitter, instruction: Instruction[If]) -> Iterator[Block
 
 
 def write_while(k: FunctionEmitter, instruction: Instruction) -> Iterator[Block]:
-    """The condition at the head of the loop, then the body; where that polls, perhaps several of both."""
+    """A loop with its condition in the header; where it polls, unrolled so that several iterations share a poll."""
     op, w = instruction.op, k.w
     assert isinstance(op, While)
     carried = _carry(k, instruction)
@@ -120,13 +120,13 @@ def _iterations(
 
 
 def write_yield(k: FunctionEmitter, instruction: Instruction) -> None:
-    """Copy what does not lie where it belongs; the plan sees to it that nothing is copied over."""
+    """Copy yielded values that are not in their destination buffers yet; buffer assignment rules out overlaps."""
     for value, target in zip(instruction.operands, k.frame.outputs, strict=False):
         write_copy(k, k.address(value), target, value.tensor)
 
 
 def _carry(k: FunctionEmitter, instruction: Instruction) -> list[Register]:
-    """The buffers of what is carried, with the first values in them."""
+    """The buffers of the carried values, initialised."""
     first = [k.address(value) for value in _operands(instruction, Role.CARRIED)]
     buffers = k.place_results(instruction)[: len(first)]
     for source, target, result in zip(first, buffers, instruction.results, strict=False):
@@ -145,7 +145,7 @@ def _operands(instruction: Instruction, role: Role) -> list[Value]:
 def _check_trips(
     k: FunctionEmitter, instruction: Instruction, op: For, lower: Register, upper: Register
 ) -> None:
-    """Go on only if there are as many iterations as elements to stack."""
+    """Check that the trip count is the extent of the stacked results."""
     w = k.w
     (extent, *_) = (type.shape[0] for type in op.stacked if isinstance(type, TensorType))
     runs = w.icmp("slt", lower, upper)
@@ -167,12 +167,12 @@ def _rows(k: FunctionEmitter, stacked: Sequence[Value], number: Register) -> lis
 
 
 def truth(k: FunctionEmitter, value: Value) -> Register:
-    """A bool, as a branch wants it."""
+    """A bool as an `i1`."""
     return unpack(k.w, k.w.load(k.address(value), memory_type(BOOL)), BOOL)
 
 
 def write_copy(k: FunctionEmitter, source: Register, target: Register, type: TensorType) -> None:
-    """The bytes of a tensor, unless they lie there already."""
+    """Copy a tensor, unless source and target are one buffer."""
     if source.text == target.text or not type.bytes:
         return
     if type.size == 1:

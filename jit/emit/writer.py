@@ -129,7 +129,7 @@ class OpenLoop:
 
 
 class LoopPolls(Protocol):
-    """Finds the loops, of those that are written meanwhile, in which to poll."""
+    """Chooses, among loops emitted while it is active, those that poll."""
 
     def divided(self, rounds: int | None) -> AbstractContextManager[int]:
         """Around a loop of so many rounds, if that is known: after how many of them to poll; 0 for never."""
@@ -323,7 +323,7 @@ class FunctionWriter(InstructionWriter):
     def when(
         self, condition: Register, *, rarely: bool = False, hint: str = "when"
     ) -> Generator[None]:
-        """Write what runs only if the condition (an `i1`) holds."""
+        """Emit a branch around what is written inside, taken unless the condition (an `i1`) holds."""
         body, done = self.new_label(hint), self.new_label(f"{hint}.done")
         self.branch_if(condition, body, done, rarely=rarely)
         self.begin(body)

@@ -1,4 +1,4 @@
-"""Small steps that reading arguments and building results share: look into objects, and give up."""
+"""Code that argument checks and result construction share: field loads, comparisons, and bailing out."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -42,7 +42,7 @@ def words_equal(
 
 
 def require(w: FunctionWriter, conditions: Sequence[Register], otherwise: str) -> None:
-    """Go on only if all conditions hold, else to the label `otherwise`."""
+    """Branch to the label `otherwise` unless all conditions hold."""
     if conditions:
         proceed = w.new_label("ok")
         w.branch_if(reduce(w.and_, conditions), proceed, otherwise)

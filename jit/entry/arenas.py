@@ -1,4 +1,4 @@
-"""The part of an entry that gives each call an arena, in programs that may give up the GIL while they run.
+"""Emits the allocation of an arena for each call, in programs that may release the GIL while they run.
 
 The entry owns one arena. A call takes it while nobody has it, which the GIL makes safe to ask; a call that comes
 meanwhile, from another thread or from the handler of a signal, allocates one for itself.
@@ -25,7 +25,7 @@ class CallArena:
     block: Register
 
     def give_back(self, w: FunctionWriter) -> None:
-        """Let others have it, or free it."""
+        """Release the shared arena, or free the call's own."""
         own, private, done = w.new_label("own"), w.new_label("private"), w.new_label("returned")
         w.branch_if(w.icmp("eq", self.block, NULL), own, private)
         w.begin(own)

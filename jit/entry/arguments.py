@@ -1,4 +1,4 @@
-"""The part of an entry that reads its arguments: each must be just what the program was made for.
+"""Emits the argument checks of an entry: types, dtypes, shapes and layout must be those of the signature.
 
 A leaf is a plain ndarray, or an instance of exactly the wrapper class with one in its slot, of the
 dtype in this machine's byte order, of the shape, contiguous in C order and aligned. A record is an

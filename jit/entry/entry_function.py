@@ -169,7 +169,7 @@ class _KernelCall:
 
     @contextmanager
     def _failing(self, code: Register) -> Generator[None]:
-        """What is to be done before the entry returns, if the code is not 0."""
+        """Emit the failure path, taken before the entry returns if the code is not 0."""
         w = self.w
         failed, done = w.new_label("failed"), w.new_label("done")
         w.branch_if(equals(w, code, 0), done, failed)

@@ -1,4 +1,4 @@
-"""Calling a kernel from Python, for interpreters whose objects the native entry cannot read.
+"""The entry in Python, through ctypes, for interpreters whose object layout the native entry does not know.
 
 The same checks, results and errors as the native entry, at some microseconds a call and with new
 arrays each time. The kernel is called through `PYFUNCTYPE`, which holds the GIL and raises what the kernel
@@ -36,7 +36,7 @@ class PythonEntry:
     private_arena: int | None = None
 
     def call(self, *arguments: object, **keywords: object) -> object:
-        """Run the kernel, or let `fallback` see to the arguments."""
+        """Run the kernel, or call `fallback` where the arguments do not match the signature."""
         inputs = None if keywords else _inputs(self.signature, arguments)
         if inputs is None:
             return self.fallback(*arguments, **keywords)

@@ -1,4 +1,4 @@
-"""The part of an entry that builds the Python result: wrappers, records and tuples around arrays.
+"""Emits the construction of the Python result: wrappers, records and tuples around the output arrays.
 
 Every reference that is owned but not yet inside something else has a place in `pending`, so that
 one call frees all of it when a C function fails: first the arrays, one for each leaf, then the

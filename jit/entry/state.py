@@ -1,4 +1,4 @@
-"""What an entry finds behind its `self`: one tuple with every Python object that it needs.
+"""The state of an entry, its `self`: one tuple with every Python object that it uses.
 
 The code of an entry holds no address, so that it can be stored, and no reference, so that nothing
 can dangle: the callable owns the tuple, the tuple owns the rest, the memory of the code included. A
@@ -37,7 +37,7 @@ PLACES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Positions in the tuple: the same when the code is written and when the tuple is made."""
+    """Positions in the tuple, shared by code generation and construction."""
 
     dtypes: tuple[str, ...]
     classes: tuple[type[object], ...]

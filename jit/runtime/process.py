@@ -1,4 +1,4 @@
-"""What compiled code asks of the Python process that runs it: to give up the GIL, to look for signals, its stack.
+"""Addresses of the process's functions that compiled code calls: GIL, signals, clock, stack limit.
 
 The functions are CPython's, the C library's, and one of ours (`stack_limit`); `WORDS` is memory that all compiled
 code of the process shares. Where one of them is missing, code is compiled without polls and keeps the GIL.

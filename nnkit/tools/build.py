@@ -1,4 +1,4 @@
-"""From a module to what `dlc` makes of it: text of a stage, code of a target, a linked library."""
+"""The outputs of `dlc`: text of a stage, code of a target, a linked library."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TEXTS = {stage.value: stage for stage in Stage}
 
 @dataclass(frozen=True)
 class Artifact:
-    """What was asked for, and the header that belongs to it."""
+    """A compiled artifact, and its C header."""
 
     data: str | bytes
     header: str

@@ -1,4 +1,4 @@
-"""What passes made of a module, in numbers: the table of `dlopt --stats`."""
+"""Statistics of a module before and after passes: the table of `dlopt --stats`."""
 
 from __future__ import annotations
 
