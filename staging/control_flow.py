@@ -30,13 +30,13 @@ from .carry import (
     indefinite,
 )
 from .expression import (
-    ControlFlow,
     Expression,
     ForLoop,
     IfElse,
     MakeAggregate,
     Parameter,
     Result,
+    StructuredOperation,
     TracedBody,
     UnknownResult,
     WhileLoop,
@@ -278,7 +278,7 @@ def _following(what: str, start: Carry, returned: object) -> Carry:
 
 
 def _nested(
-    operation: ControlFlow, operands: Sequence[Expression], specs: tuple[Spec, ...]
+    operation: StructuredOperation, operands: Sequence[Expression], specs: tuple[Spec, ...]
 ) -> list[Expression]:
     """Emit the control-flow node; captured expressions follow its operands."""
     captured = dict.fromkeys(one for body in operation.bodies for one in body.captures)

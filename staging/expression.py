@@ -128,7 +128,7 @@ class UnknownResult:
     """Placeholder for the result of a recursive call, while the function is traced to infer its result type."""
 
 
-ControlFlow: TypeAlias = IfElse | WhileLoop | ForLoop
+StructuredOperation: TypeAlias = IfElse | WhileLoop | ForLoop
 """Operations with regions; the values that regions capture follow their own operands."""
 Operation: TypeAlias = (
     Parameter
@@ -138,7 +138,7 @@ Operation: TypeAlias = (
     | GetElement
     | MakeAggregate
     | StagedCall
-    | ControlFlow
+    | StructuredOperation
     | Result
     | UnknownResult
 )
@@ -350,9 +350,9 @@ HELP = "\n  help: "
 
 
 __all__ = [
-    "Builder", "Callee", "Constant", "ControlFlow", "Expression", "ForLoop", "GetElement",
-    "GradientCallee", "IfElse", "MakeAggregate", "Operation", "Parameter", "PendingTrace",
-    "Primitive", "Result", "ShapeDependent", "StagedCall", "Trace", "TracedBody", "UnknownResult",
+    "Builder", "Callee", "Constant", "Expression", "ForLoop", "GetElement", "GradientCallee",
+    "IfElse", "MakeAggregate", "Operation", "Parameter", "PendingTrace", "Primitive", "Result",
+    "ShapeDependent", "StagedCall", "StructuredOperation", "Trace", "TracedBody", "UnknownResult",
     "WhileLoop", "active_traces", "adopt_traces", "at", "check_alive", "current_trace",
     "depends_on_parameters", "free_expressions", "make", "tracing",
 ]  # fmt: skip

@@ -25,11 +25,11 @@ from .steps import (
     Check,
     CheckSite,
     Clip,
+    IsInside,
     MakeIndex,
     Slot,
     Step,
     TakeIndex,
-    TestInside,
 )
 from .writer import LLVMType
 
@@ -104,7 +104,7 @@ class AddressPlanner:
             if bounds is Bounds.CHECK:
                 self._check(slot, extent)
             elif bounds is Bounds.ZERO:
-                conditions.append(self._bounded(TestInside, slot, extent))
+                conditions.append(self._bounded(IsInside, slot, extent))
             elif bounds is Bounds.CLIP:
                 slot = self._bounded(Clip, slot, extent)
             if isinstance(index, Loaded) or bounds is Bounds.CLIP:
@@ -177,7 +177,7 @@ class AddressPlanner:
         self.known[key] = slot
         return slot
 
-    def _bounded(self, kind: type[Clip] | type[TestInside], index: Slot, extent: int) -> Slot:
+    def _bounded(self, kind: type[Clip] | type[IsInside], index: Slot, extent: int) -> Slot:
         key = (kind, index, extent)
         if key not in self.known:
             mask = self.masks[index]

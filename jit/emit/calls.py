@@ -84,14 +84,14 @@ def begin_kernel(shared: ProgramContext, function: Function) -> FunctionEmitter:
     )
     arena_address = w.parameters[-1]
     limit = _stack_limit(shared, w) if _has_calls(function) else None
-    uses_cells = _uses_bump_allocator(shared, function)
-    if uses_cells:
+    uses_bump_allocator = _uses_bump_allocator(shared, function)
+    if uses_bump_allocator:
         begin_allocations(w, arena_address)
 
     def leave(code: Register) -> None:
         if shared.polls:
             take_back(w, arena_address)
-        if uses_cells:
+        if uses_bump_allocator:
             end_allocations(shared.module, w, arena_address)
         w.ret(code)
 

@@ -20,6 +20,7 @@ from .steps import (
     Check,
     Clip,
     Compute,
+    IsInside,
     MakeCoordinate,
     MakeIndex,
     OutputPlan,
@@ -28,7 +29,6 @@ from .steps import (
     SplatLanes,
     Step,
     TakeIndex,
-    TestInside,
     WriteElement,
 )
 from .writer import I64, FunctionWriter, Register, constant, constants
@@ -107,7 +107,7 @@ class PointWriter:
                 slots[target] = loaded if loaded.type.bits == 64 else self.w.sext(loaded, "i64")
             case Clip(target, index, extent):
                 slots[target] = clip(self.w, slots[index], extent)
-            case TestInside(target, index, extent):
+            case IsInside(target, index, extent):
                 slots[target] = is_inside(self.w, slots[index], extent)
             case AdvanceBy(target, source, index, coefficient, element):
                 scaled = multiply_constant(self.w, slots[index], coefficient)

@@ -105,7 +105,7 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True)
-class TestInside:
+class IsInside:
     """target = whether index is in 0 … extent - 1."""
 
     target: Slot
@@ -184,7 +184,7 @@ Step: TypeAlias = (
     | MakeIndex
     | TakeIndex
     | Clip
-    | TestInside
+    | IsInside
     | Check
     | MakeCoordinate
     | ReadElement

@@ -15,7 +15,8 @@ from typing import Final, cast
 
 import numpy as np
 
-from .layout import Array, slot_of, type_numbers
+from ...core.types import Array
+from .layout import slot_of, type_numbers
 from .signature import ArrayNode, Node, RecordNode, Signature, TupleNode
 from .state import UNEXPLAINED
 

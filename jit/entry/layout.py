@@ -9,12 +9,9 @@ import ctypes
 import inspect
 from functools import cache
 from types import MemberDescriptorType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
-
-Array: TypeAlias = npt.NDArray[Any]
 
 REFERENCES: Final = 0  # 32 bits; the other half of the word holds flags on 3.14
 TYPE: Final = 8

@@ -16,8 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from ...core.signal_handlers import pass_on
+from ...core.types import Array
 from . import capi, layout
-from .layout import Array, pointer_at, slot_offset, word_at
+from .layout import pointer_at, slot_offset, word_at
 
 
 def is_supported() -> bool:

@@ -16,7 +16,8 @@ from typing import Final, Self
 
 import numpy as np
 
-from .layout import TUPLE_ITEMS, Array
+from ...core.types import Array
+from .layout import TUPLE_ITEMS
 from .signature import STORAGE, ArrayNode, RecordNode, Signature
 
 FALLBACK: Final = 0
