@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ...core.compute.address import is_inside
 from ...core.errors import InternalError
 from ...core.ir.graph import Value
 from ...core.location import HasLocation
@@ -17,7 +18,6 @@ from ...core.ops.nest import Affine, Bounds, Index, Loaded
 from ...core.schedule.ops import Loops, compensated_outputs
 from ...core.types import Shape, TensorType
 from .elements import memory_type
-from .index_maps import is_inside
 from .steps import (
     Address,
     Advance,

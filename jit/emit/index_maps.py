@@ -53,14 +53,6 @@ def covers(output: Output, extents: Shape) -> bool:
     return reached == output.type.size and 0 not in extents
 
 
-def is_inside(index: Index, extent: int, extents: Shape) -> bool:
-    """Whether an index is proved to lie in an axis of `extent`."""
-    if not isinstance(index, Affine):
-        return False
-    low, high = index.bounds(extents)
-    return 0 <= low and high < extent
-
-
 def _are_digits(terms: Sequence[tuple[int, int]], extents: Shape) -> bool:
     reach = 0
     for coefficient, axis in terms:
