@@ -1,4 +1,4 @@
-"""What LLVM knows of a CPU by name: whether there is one, how wide its vectors are, whether it has fma.
+"""Queries LLVM's tables for a named CPU: whether it exists, its vector width, whether it has fma.
 
 LLVM ends the process for a CPU that is none of 64 bits, ignores a name it does not know, and has no way to ask for the
 width of vectors.  So a process of its own compiles a sum of vectors and a fused multiply-add, and the assembly tells.
@@ -40,8 +40,8 @@ define float @g(float %x, float %y, float %z) {
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What kernels are written for."""
+class CPUFeatures:
+    """The features of a CPU that code generation depends on."""
 
     vector_bytes: int
     """The width of vectors: 64, 32 or 16."""
@@ -49,8 +49,8 @@ class Facts:
     """Whether x · y + z with one rounding is an instruction, not a call of the C library."""
 
 
-def find_facts(triple: str, cpu: str, features: str) -> Facts:
-    """Of a CPU and what it can do besides.
+def find_cpu_features(triple: str, cpu: str, features: str) -> CPUFeatures:
+    """The features of a CPU, with `features` beyond those that its name implies.
 
     Raises: UnsupportedError when LLVM does not know the CPU, or it has no 64 bits.
     """
@@ -60,7 +60,7 @@ def find_facts(triple: str, cpu: str, features: str) -> Facts:
         meant = f"; did you mean {' or '.join(near)}?" if near else ""
         raise UnsupportedError(f"LLVM has no CPU {cpu!r} for {triple}{meant}")
     width = 64 if "%zmm" in found.stdout else 32 if "%ymm" in found.stdout else 16
-    return Facts(width, fma="fmaf" not in found.stdout)
+    return CPUFeatures(width, fma="fmaf" not in found.stdout)
 
 
 def _names(triple: str) -> list[str]:

@@ -44,8 +44,7 @@ _NO_SYMBOLS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 class LLVMError(Exception):
-    """LLVM rejected what we wrote, or a symbol is missing: a mistake of this compiler, never of the
-    user.
+    """LLVM rejected our code, or a symbol is missing: a bug of this compiler, never of the user.
 
     `text` is the LLVM IR, empty if the error came from loading an object.
     """
@@ -57,7 +56,7 @@ class LLVMError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TargetMachine:
     """The machine that code is emitted for."""
 
     triple: str
@@ -107,7 +106,7 @@ class CompiledModule:
 class Engine:
     """Compiles for one target. Safe to use from several threads; LLVM runs in one at a time."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: TargetMachine) -> None:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         self.target = target
@@ -128,7 +127,7 @@ class Engine:
         )
 
     def _machine_for(self, text: str) -> binding.TargetMachine:
-        """What emits the code of a module: where it is not the usual one, it is made for this one alone."""
+        """The llvmlite target machine for a module: the shared one, or one made for its optimization level."""
         level = optimization_level(text)
         return self._machine if level == optimization_level("") else self._machine_at(level)
 
@@ -186,7 +185,7 @@ class Engine:
 
 
 @cache
-def host_target() -> Target:
+def host_machine() -> TargetMachine:
     """The machine that this process runs on."""
     features = binding.get_host_cpu_features()
     x86_512 = features.get("avx512f", False)
@@ -194,7 +193,7 @@ def host_target() -> Target:
     if x86_512:
         # Many Intel CPUs are tuned for half vectors; our kernels choose their width themselves.
         flat += ",-prefer-256-bit"
-    return Target(
+    return TargetMachine(
         triple=binding.get_process_triple(),
         cpu=binding.get_host_cpu_name(),
         features=flat,
@@ -208,7 +207,7 @@ def host_target() -> Target:
 @cache
 def host_engine() -> Engine:
     """The engine for this machine, made on first use."""
-    return Engine(host_target())
+    return Engine(host_machine())
 
 
 def compile_module(text: str, symbols: Mapping[str, int] = _NO_SYMBOLS) -> CompiledModule:
@@ -222,12 +221,12 @@ def load_object(object_code: bytes, symbols: Mapping[str, int] = _NO_SYMBOLS) ->
 
 
 def optimization_level(text: str, level: int = 2) -> int:
-    """At which of LLVM's levels a module, written as `text`, is compiled, of which at most `level` is asked for."""
+    """LLVM's optimization level for a module: `level`, and 0 where the text says that its loops are too deep."""
     return 0 if DEEP_LOOPS in text else level
 
 
 def use_registers(module: binding.ModuleRef, machine: binding.TargetMachine, text: str) -> None:
-    """Turn variables into registers in the functions of `text`, parsed as `module`, that ask for it."""
+    """Run mem2reg (SROA) on the functions of `module`, parsed from `text`, that have the attribute for it."""
     if REGISTERS not in text:
         return
     builder = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options())

@@ -1,4 +1,4 @@
-"""Triples, the names of machines: which of them there is code for, and how LLVM must be told.
+"""Target triples: which are supported, and the LLVM features that each needs.
 
 LLVM takes the second part of `x86_64-windows-msvc` for a vendor, knows no such system, and makes an ELF object.  So
 what people leave out is put in, as clang does.

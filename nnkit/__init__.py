@@ -45,7 +45,7 @@ _HOMES = {
     "random": "random",
     "reps": "Rep build const tup",
     "specializations": "set_cache_limit",
-    "staging.traversal": "Stacked",
+    "staging.stacked": "Stacked",
     "structs": "Binding Field Lens Struct fields",
     "tensors": """
         AnyTensor Batched Bool DType Dim Float Integer Logical Number Numpy Ranked Scalar Tensor0D

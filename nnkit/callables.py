@@ -1,4 +1,4 @@
-"""Staged functions as the user holds them: called with Reps they stage, called with values they run.
+"""Staged functions as users call them: with Reps they trace, with concrete values they compile and run.
 
 A call with concrete values goes straight to native code:
 1. The entry of the specialisation compiled last checks the arguments itself.
@@ -30,17 +30,24 @@ from .conversion import (
     spec_of,
 )
 from .core.errors import InternalError, NNKitError, StagingError
-from .declarations import hints_of, location_of, name_of, parameters_of
 from .forking import COMPILING
+from .introspection import hints_of, location_of, name_of, parameters_of
 from .reps import const_beside
 from .specializations import Specializations
-from .staging import lambdas
+from .staging import staged_functions
 from .staging.expression import active_traces, current_trace
-from .staging.lambdas import FunctionResult, Gradient, Lambda, Stageable, call, is_staged_function
 from .staging.primitive import located
 from .staging.recursion import is_unfinished
 from .staging.rep import Rep
 from .staging.spec import FunctionSpec, Spec, TupleSpec
+from .staging.staged_functions import (
+    FunctionResult,
+    Gradient,
+    PythonFunction,
+    Stageable,
+    call,
+    is_staged_function,
+)
 from .staging.user_calls import call_with_large_stack
 
 
@@ -54,10 +61,10 @@ class StagedFunction(Rep):
     is_function: ClassVar[bool] = True
 
     def __init__(self, stageable: Stageable) -> None:
-        self.become(stageable)
+        self.replace_with(stageable)
 
-    def become(self, stageable: Stageable) -> None:
-        """Be the staged function for `stageable`."""
+    def replace_with(self, stageable: Stageable) -> None:
+        """Make this the staged function for `stageable`."""
         self.stageable = stageable
         self.declared = declared_of(stageable)
         self._places = [
@@ -85,7 +92,7 @@ class StagedFunction(Rep):
             )
         if name in ("__name__", "__qualname__"):
             return self.stageable.name
-        if name == "__wrapped__" and isinstance(self.stageable, Lambda):
+        if name == "__wrapped__" and isinstance(self.stageable, PythonFunction):
             return self.stageable.function
         raise AttributeError(f"a staged function has no attribute {name!r}")
 
@@ -95,7 +102,7 @@ class StagedFunction(Rep):
 
     def __reduce__(self) -> Any:
         """By name, as Python functions are.  Raises: StagingError for one without."""
-        function = self.stageable.function if isinstance(self.stageable, Lambda) else None
+        function = self.stageable.function if isinstance(self.stageable, PythonFunction) else None
         name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
         if not all(name) or _named(*name) is not self:
             raise located(
@@ -230,7 +237,7 @@ class StagedFunction(Rep):
             if len(self._bound) >= _MOST_BOUND:
                 self._bound.clear()
             known = self._bound[fixed] = StagedFunction(
-                Lambda(
+                PythonFunction(
                     partly,
                     self.stageable.name,
                     tuple(self.stageable.parameter_names[k] for k in free),
@@ -252,7 +259,7 @@ class StagedFunction(Rep):
 
             stageable, open_types = self.stageable, (None,) * len(names)
             known = self._wholes[names] = StagedFunction(
-                Lambda(
+                PythonFunction(
                     whole,
                     stageable.name,
                     (*stageable.parameter_names, *names),
@@ -265,7 +272,7 @@ class StagedFunction(Rep):
 
     def _check_arity(self, arguments: Sequence[Any]) -> None:
         if len(arguments) != len(self.stageable.parameter_names):
-            raise lambdas.arity_error(self.stageable, len(arguments))
+            raise staged_functions.arity_error(self.stageable, len(arguments))
 
     def _values(self, arguments: Sequence[Any], *, specs: bool = False) -> list[Any]:
         """The arguments as compiled code reads them."""
@@ -278,7 +285,7 @@ class StagedFunction(Rep):
                 )
             ]
         except NNKitError as error:
-            raise lambdas.defined_here(located(error), self.stageable) from None
+            raise staged_functions.defined_here(located(error), self.stageable) from None
 
     def _stage(self, arguments: Sequence[Any]) -> Any:
         reps = self._reps(arguments)
@@ -306,7 +313,7 @@ class StagedFunction(Rep):
         Once for the same arguments, so that a recursion by way of what it returns has an end.
         """
         stageable = self.stageable
-        assert isinstance(stageable, Lambda)
+        assert isinstance(stageable, PythonFunction)
         key = stageable, *(FunctionSpec(r) if r.is_function else r.expression for r in reps)
         for trace in active_traces():
             if key in trace.expanded:
@@ -326,7 +333,7 @@ class StagedFunction(Rep):
 
     def _rest(self, result: FunctionResult) -> Sequence[str]:
         """The parameters of the function that this one returns."""
-        if not isinstance(self.stageable, Lambda):
+        if not isinstance(self.stageable, PythonFunction):
             raise located(
                 StagingError(
                     f"{self.stageable.name} returns staged functions: only a function of tensors, structs "
@@ -401,7 +408,9 @@ class Application(StagedFunction):
         def rest(*others: Any) -> Any:
             return function(*(Rep(constant_expression(value)) for value in first), *others)
 
-        super().__init__(Lambda(rest, stageable.name, tuple(names), (None,) * len(names), None))
+        super().__init__(
+            PythonFunction(rest, stageable.name, tuple(names), (None,) * len(names), None)
+        )
         self._function = function
         self._first = tuple(first)
 
@@ -463,12 +472,12 @@ def _lambda(
     result: Spec | None,
 ) -> StagedFunction:
     name, place = name_of(function), location_of(function)
-    return StagedFunction(Lambda(function, name, names, declared, result, place))
+    return StagedFunction(PythonFunction(function, name, names, declared, result, place))
 
 
 def declared_of(stageable: Stageable) -> tuple[Spec | None, ...]:
     """What is promised of the parameters, before any argument is seen."""
-    if isinstance(stageable, Lambda):
+    if isinstance(stageable, PythonFunction):
         return stageable.declared
     if isinstance(stageable, Gradient):
         inner = declared_of(stageable.of)
@@ -478,7 +487,7 @@ def declared_of(stageable: Stageable) -> tuple[Spec | None, ...]:
 
 def declared_result(stageable: Stageable) -> Spec | None:
     """What is promised of the result."""
-    if isinstance(stageable, Lambda):
+    if isinstance(stageable, PythonFunction):
         return stageable.declared_result
     return None
 

@@ -1,6 +1,6 @@
-"""What can be compiled: a staged function for arguments of given shapes.
+"""Specializations: staged functions for arguments of given shapes, which can be compiled.
 
-`stages` does the work.  It is imported on first use, the one late import there is, so that `import nnkit` loads
+`native_code` does the work.  It is imported on first use, the one late import there is, so that `import nnkit` loads
 neither the passes nor LLVM.
 """
 
@@ -69,7 +69,7 @@ class Specialization:
 
 
 def _on_stages(name: str, *arguments: Any) -> Any:
-    """What the function of `nnkit.stages` with this name returns."""
-    from . import stages  # noqa: PLC0415  # the passes and LLVM load when they are needed
+    """What the function of `nnkit.native_code` with this name returns."""
+    from . import native_code  # noqa: PLC0415  # the passes and LLVM load when they are needed
 
-    return call_with_large_stack(getattr(stages, name), *arguments)
+    return call_with_large_stack(getattr(native_code, name), *arguments)

@@ -67,7 +67,7 @@ def cross_entropy(logits: Any, labels: Any, /) -> Rep:
         target = Rep(primitive.cast(target.expression, I64))
     logs = log_softmax(rep)
     chosen = Rep(
-        primitive.shaped(
+        primitive.shape_dependent(
             "labels", _is_label, (logs.expression, target.expression), TensorSpec(spec.rank, BOOL)
         )
     )

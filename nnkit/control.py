@@ -15,13 +15,13 @@ from .callables import StagedFunction, staged
 from .conversion import annotated
 from .core.errors import RankError, ShapeError, StagingError
 from .core.ir import Builder, Value
-from .declarations import hints_of, location_of, name_of, parameters_of
+from .introspection import hints_of, location_of, name_of, parameters_of
 from .reps import const, tup
-from .staging import control
-from .staging.lambdas import Lambda, is_function
-from .staging.primitive import located, shaped, tensor_of
+from .staging import control_flow
+from .staging.primitive import located, shape_dependent, tensor_of
 from .staging.rep import Rep
 from .staging.spec import CallableSpec, Spec
+from .staging.staged_functions import PythonFunction, is_function
 
 
 def cond(pred: Any, then: Callable[[], Any], orelse: Callable[[], Any], /) -> Any:
@@ -29,12 +29,12 @@ def cond(pred: Any, then: Callable[[], Any], orelse: Callable[[], Any], /) -> An
 
     Both return a Rep, or a tuple of Reps, of the same types and shapes.  `select` chooses element by element.
     """
-    return control.choose(pred, then, orelse)
+    return control_flow.if_else(pred, then, orelse)
 
 
 def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, /) -> Any:
     """`x = init`, then `x = body(x)` for as long as `test(x)` is true: the last x."""
-    return control.repeat(test, body, init)
+    return control_flow.while_loop(test, body, init)
 
 
 def fori(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, /) -> Any:
@@ -42,7 +42,7 @@ def fori(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, /) -> Any
 
     The bounds are ints, or integer scalars known when it runs; i is an i32.
     """
-    return control.count(lo, hi, body, init)
+    return control_flow.for_loop(lo, hi, body, init)
 
 
 def zip(a: Any, b: Any, /) -> Rep:
@@ -52,7 +52,7 @@ def zip(a: Any, b: Any, /) -> Rep:
     """
     both = tuple(one.expression for one in _sequences(a, b))
     checked = (
-        shaped("zip", partial(_zipped, which), both, tensor_of(both[which], "zip"))
+        shape_dependent("zip", partial(_zipped, which), both, tensor_of(both[which], "zip"))
         for which in (0, 1)
     )
     return tup(*map(Rep, checked))
@@ -60,7 +60,7 @@ def zip(a: Any, b: Any, /) -> Rep:
 
 def zip_with(a: Any, b: Any, fn: Callable[[Any, Any], Any], /) -> Rep:
     """`fn` of the elements of two tensors along their leading axes, stacked."""
-    return Rep(control.map_pairs("zip_with", tup(*_sequences(a, b)), fn))
+    return Rep(control_flow.map_pairs("zip_with", tup(*_sequences(a, b)), fn))
 
 
 def _sequences(a: Any, b: Any) -> tuple[Rep, Rep]:
@@ -103,7 +103,7 @@ def fix(f: Callable[[Any], Any], /) -> StagedFunction:
         )
 
     hints = hints_of(f, sys._getframe(1).f_locals)
-    itself = StagedFunction(Lambda(too_early, name, (), (), None, location_of(f)))
+    itself = StagedFunction(PythonFunction(too_early, name, (), (), None, location_of(f)))
     itself._entry = too_early
     made = f(itself)
     if not is_function(made) or made is itself:
@@ -113,17 +113,19 @@ def fix(f: Callable[[Any], Any], /) -> StagedFunction:
                 f"fix takes a function that returns a function, and {name} returns {shown}"
             )
         )
-    itself.become(_of(staged(made), name, annotated(hints.get(names[0]) or hints.get("return"))))
+    itself.replace_with(
+        _of(staged(made), name, annotated(hints.get(names[0]) or hints.get("return")))
+    )
     return itself
 
 
-def _of(made: StagedFunction, name: str, declared: Spec | None) -> Lambda:
+def _of(made: StagedFunction, name: str, declared: Spec | None) -> PythonFunction:
     """The same function under another name, with the types that are declared of it."""
     inner = made.stageable
     types, result = made.declared, None
-    if isinstance(inner, Lambda):
+    if isinstance(inner, PythonFunction):
         result = inner.declared_result
     if isinstance(declared, CallableSpec) and len(declared.parameters) == len(types):
         types, result = declared.parameters, declared.result or result
-    function = inner.function if isinstance(inner, Lambda) else made
-    return Lambda(function, name, inner.parameter_names, types, result, inner.location)
+    function = inner.function if isinstance(inner, PythonFunction) else made
+    return PythonFunction(function, name, inner.parameter_names, types, result, inner.location)

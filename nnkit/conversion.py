@@ -21,9 +21,8 @@ from .core import types
 from .core.errors import DTypeError, NNKitError, RankError, ShapeError
 from .staging import primitive
 from .staging.carry import indefinite, kind
-from .staging.expression import Build, Expression, make
-from .staging.lambdas import is_function
-from .staging.numerals import typed
+from .staging.expression import Expression, MakeAggregate, make
+from .staging.number_help import typed_number
 from .staging.primitive import MAX_RANK, is_index
 from .staging.rep import Rep
 from .staging.spec import (
@@ -36,6 +35,7 @@ from .staging.spec import (
     dtype_words,
     is_tuple,
 )
+from .staging.staged_functions import is_function
 from .staging.static import LANGUAGE
 from .structs import Struct, assemble, fields
 from .tensors import DTYPES, RANKED, AnyTensor, DType, wrap
@@ -158,7 +158,7 @@ def constant_expression(value: Any) -> Expression:
     parts = [constant_expression(part) for part in inside]
     made = spec_of(value)
     assert isinstance(made, StructSpec | TupleSpec)
-    return make(Build(made), parts, made)
+    return make(MakeAggregate(made), parts, made)
 
 
 def is_arraylike(value: object) -> bool:
@@ -186,7 +186,7 @@ def _scalar(
         shown = indefinite(declared.words) if declared else "a tensor, a struct or an array"
         raise DTypeError(
             f"{place} must be {shown}, and is the Python number {number!r}, which has no element type of "
-            f"its own\n  help: {typed(number, wanted, staged=False)}"
+            f"its own\n  help: {typed_number(number, wanted, staged=False)}"
         )
     number = number if type(number) in (bool, int) else float(number)  # np.float64 is a float
     if type(number) is float and wanted.dtype in _EXACTLY and not math.fabs(number) > _ORDINARY:

@@ -15,10 +15,10 @@ from .callables import StagedFunction, declared_result
 from .core.errors import DifferentiationError, StagingError
 from .core.types import F32
 from .staging.expression import Callee
-from .staging.lambdas import Gradient, Lambda
 from .staging.primitive import located
 from .staging.rep import Rep
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple, leaves
+from .staging.staged_functions import Gradient, PythonFunction
 from .structs import Lens
 
 
@@ -78,13 +78,13 @@ def value_and_gradient(*, of: StagedFunction, wrt: Any) -> StagedFunction:
 
 
 def _chosen(of: StagedFunction, wrt: Any) -> Any:
-    """What `wrt` says: an index, a place, or a tuple of indices or of places."""
+    """The parameters that `wrt` selects: an index, a path, or a tuple of these."""
     if isinstance(wrt, Lens):
-        return _lens_place(of, wrt)
+        return _path_of_lens(of, wrt)
     if isinstance(wrt, StagedFunction) or not callable(wrt):
         return wrt if isinstance(wrt, int) or is_tuple(wrt) else _indices(wrt, "wrt")
     names = of.stageable.parameter_names
-    places = [Place(index, (), spec) for index, spec in enumerate(of.declared)]
+    places = [ParameterPath(index, (), spec) for index, spec in enumerate(of.declared)]
     try:
         inspect.signature(wrt).bind(*places)
     except TypeError:
@@ -96,7 +96,7 @@ def _chosen(of: StagedFunction, wrt: Any) -> Any:
         ) from None
     found = wrt(*places)
     for place in as_tuple(found):
-        if not isinstance(place, Place):
+        if not isinstance(place, ParameterPath):
             raise located(
                 DifferentiationError(
                     f"the selector returns {place!r}: it picks parameters or their fields"
@@ -106,7 +106,7 @@ def _chosen(of: StagedFunction, wrt: Any) -> Any:
 
 
 def _are_indices(chosen: Any) -> bool:
-    return not any(isinstance(one, Place) for one in as_tuple(chosen))
+    return not any(isinstance(one, ParameterPath) for one in as_tuple(chosen))
 
 
 def _indices(given: Any, what: str) -> tuple[int, ...]:
@@ -119,7 +119,7 @@ def _indices(given: Any, what: str) -> tuple[int, ...]:
     )
 
 
-def _lens_place(of: StagedFunction, lens: Lens) -> Place:
+def _path_of_lens(of: StagedFunction, lens: Lens) -> ParameterPath:
     """The field of the first parameter."""
     names = of.stageable.parameter_names
     if not names:
@@ -135,18 +135,18 @@ def _lens_place(of: StagedFunction, lens: Lens) -> Place:
             ),
             f"declare it, {names[0]}: Rep[{lens.owner.__name__}], or use a selector",
         )
-    return Place(0, (lens.name,), first.find(lens.name))
+    return ParameterPath(0, (lens.name,), first.find(lens.name))
 
 
 @dataclass(frozen=True)
-class Place:
-    """A parameter, or a field inside it, as a selector sees it."""
+class ParameterPath:
+    """A parameter, or the path to a field inside of it, as `wrt` selects it."""
 
     index: int
     path: tuple[str, ...]
     spec: Spec | None
 
-    def __getattr__(self, name: str) -> Place:
+    def __getattr__(self, name: str) -> ParameterPath:
         if not isinstance(self.spec, StructSpec) or self.spec.find(name) is None:
             held = f"a {self.spec.words}" if self.spec else "of no declared type"
             raise located(
@@ -154,7 +154,7 @@ class Place:
                     f"the selector asks parameter {self.index} for the field {name!r}, and it is {held}"
                 )
             )
-        return Place(self.index, (*self.path, name), self.spec.find(name))
+        return ParameterPath(self.index, (*self.path, name), self.spec.find(name))
 
 
 def _declared(
@@ -292,9 +292,9 @@ def _selected(
     scalar: bool = False,
 ) -> StagedFunction:
     """The gradient with respect to what a selector returned, in its order."""
-    places: list[Place] = []
+    places: list[ParameterPath] = []
     for place in as_tuple(chosen):
-        assert isinstance(place, Place)
+        assert isinstance(place, ParameterPath)
         places.append(place)
         if places.count(place) > 1:
             raise located(DifferentiationError("the selector names a parameter twice"))
@@ -314,7 +314,7 @@ def _selected(
     return _wrapped(inner, pick)
 
 
-def _check_places(of: StagedFunction, places: Sequence[Place]) -> None:
+def _check_places(of: StagedFunction, places: Sequence[ParameterPath]) -> None:
     """A struct may have floats, and the chosen field none."""
     for place in places:
         if place.path and place.spec is not None and not _has_floats(place.spec):
@@ -357,5 +357,5 @@ def _wrapped(inner: StagedFunction, function: Callable[..., Any]) -> StagedFunct
     """A staged function of the parameters of `inner`."""
     stageable = inner.stageable
     return StagedFunction(
-        Lambda(function, stageable.name, stageable.parameter_names, inner.declared, None)
+        PythonFunction(function, stageable.name, stageable.parameter_names, inner.declared, None)
     )

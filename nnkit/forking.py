@@ -1,4 +1,4 @@
-"""Child processes that are forked while other threads stage or compile.
+"""Fork handlers: forking waits until no thread traces or compiles.
 
 A child has only the thread that forked: what another one holds is never released there, and what it was making stays
 half made. So a fork waits until nobody stages or compiles, as that of Python waits for imports.

@@ -20,7 +20,7 @@ from .staging import primitive
 from .staging.indexing import wrap_negative
 from .staging.primitive import MAX_RANK, located
 from .staging.rep import Rep
-from .staging.staged import is_number
+from .staging.rep_base import is_number
 from .staging.static import core_dtype, static_shape
 
 
@@ -178,4 +178,4 @@ def _filled_like(x: Any, number: int) -> Rep:
     def build(b: Builder, value: Value) -> Value:
         return constant(b, TensorType(value.tensor.shape, spec.dtype), number)
 
-    return Rep(primitive.shaped("filled", build, (rep.expression,), spec))
+    return Rep(primitive.shape_dependent("filled", build, (rep.expression,), spec))

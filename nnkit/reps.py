@@ -9,12 +9,12 @@ from .compile import Specialization
 from .conversion import concrete, constant_expression, declared_type, tensor_from
 from .core.errors import DTypeError, NNKitError, StagingError
 from .staging.carry import indefinite
-from .staging.expression import Build, Expression, Trace, make
-from .staging.lambdas import mismatch
+from .staging.expression import Expression, MakeAggregate, Trace, make
 from .staging.primitive import located
 from .staging.rep import Rep
+from .staging.rep_base import constant_of, is_number, value_of
 from .staging.spec import Spec, StructSpec, TupleSpec
-from .staging.staged import constant_of, is_number, value_of
+from .staging.staged_functions import mismatch
 from .structs import Binding, Struct, fields
 
 
@@ -75,7 +75,7 @@ def tup(*reps: Any) -> Rep:
         raise located(StagingError("tup takes at least one value"))
     parts = [const(rep).expression for rep in reps]
     spec = TupleSpec(tuple(part.type for part in parts))
-    return Rep(make(Build(spec), parts, spec))
+    return Rep(make(MakeAggregate(spec), parts, spec))
 
 
 def build(cls: type[Struct], /, *bindings: Any) -> Rep:
@@ -108,7 +108,7 @@ def build(cls: type[Struct], /, *bindings: Any) -> Rep:
     parts = [given[name] for name in names]
     _check_fields(cls, parts)
     spec = StructSpec(cls, tuple((name, given[name].type) for name in names))
-    return Rep(make(Build(spec), parts, spec))
+    return Rep(make(MakeAggregate(spec), parts, spec))
 
 
 def _check_fields(cls: type[Struct], parts: Sequence[Expression]) -> None:

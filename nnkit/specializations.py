@@ -1,4 +1,4 @@
-"""The compiled specialisations of a staged function: which there are, which are tried first, which go.
+"""The cache of compiled specialisations of a staged function: dispatch order and eviction.
 
 1. All are found by key, the types and shapes of the arguments.  There are at most `limit` of them: a new one
    takes the place of the one that was not used for longest.
@@ -58,7 +58,7 @@ def set_cache_limit(count: int, /) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Chain:
+class _DispatchChain:
     """`head` tries the specialisations of these keys, the last one first."""
 
     head: Callable[..., Any]
@@ -66,7 +66,7 @@ class _Chain:
 
 
 @dataclass(eq=False, slots=True)
-class _Known:
+class _Entry:
     """A specialisation, when it was used last, and how often until it comes into the chain again."""
 
     program: Program
@@ -80,12 +80,12 @@ class Specializations:
     """Those of one staged function; `otherwise` gets the arguments that no specialisation of the chain takes."""
 
     otherwise: Callable[..., Any]
-    _known: dict[Hashable, _Known] = field(default_factory=dict[Hashable, _Known])
-    _chain: _Chain = field(init=False)
+    _known: dict[Hashable, _Entry] = field(default_factory=dict[Hashable, _Entry])
+    _chain: _DispatchChain = field(init=False)
     _clock: itertools.count[int] = field(default_factory=itertools.count)
 
     def __post_init__(self) -> None:
-        self._chain = _Chain(self.otherwise)
+        self._chain = _DispatchChain(self.otherwise)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -112,21 +112,21 @@ class Specializations:
 
     def add(self, key: Hashable, program: Program) -> None:
         """Keep a new specialisation, in front, and no more than the limit.  For one thread at a time."""
-        self._known[key] = _Known(program, next(self._clock))
+        self._known[key] = _Entry(program, next(self._clock))
         chained = self._chain.keys
         while len(self._known) > LIMIT.count:
             others = (other for other in self._known if other != key)
             oldest = min(others, key=lambda other: (other in chained, self._known[other].used))
             del self._known[oldest]
         if any(other not in self._known for other in chained):
-            self._chain = _Chain(self.otherwise)
+            self._chain = _DispatchChain(self.otherwise)
         if key:  # without arguments nothing tells native code that a call is to be staged
             self._put_in_front(key, program)
 
     def clear(self) -> None:
         """Drop all."""
         self._known.clear()
-        self._chain = _Chain(self.otherwise)
+        self._chain = _DispatchChain(self.otherwise)
 
     def _put_in_front(self, key: Hashable, program: Program) -> None:
         chain = self._chain
@@ -134,10 +134,10 @@ class Specializations:
             return
         if len(chain.keys) >= min(_LONGEST_CHAIN, LIMIT.count):
             self._drop_kept_results(chain)
-            chain = _Chain(self.otherwise)
-        self._chain = _Chain(program.followed_by(chain.head), (*chain.keys, key))
+            chain = _DispatchChain(self.otherwise)
+        self._chain = _DispatchChain(program.followed_by(chain.head), (*chain.keys, key))
 
-    def _drop_kept_results(self, chain: _Chain) -> None:
+    def _drop_kept_results(self, chain: _DispatchChain) -> None:
         """What is in no chain keeps no memory for its next results."""
         for key in chain.keys:
             known = self._known.get(key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from ..core.errors import DTypeError, IndexOutOfRangeError, StagingError
-from .expression import Build, Element, Expression, make
+from .expression import Expression, GetElement, MakeAggregate, make
 from .primitive import is_index, located
 from .spec import Spec, StructSpec, TupleSpec
 
@@ -45,7 +45,7 @@ def set_field(struct: Expression, lens: FieldLens, value: object) -> Expression:
         new if k == position else _part(struct, k, element)
         for k, (_, element) in enumerate(spec.fields)
     ]
-    return make(Build(spec), parts, spec)
+    return make(MakeAggregate(spec), parts, spec)
 
 
 def element_of(value: Expression, key: Any) -> Expression:
@@ -76,6 +76,6 @@ def _position(spec: StructSpec, lens: Any) -> int:
 
 def _part(whole: Expression, position: int, spec: Spec) -> Expression:
     """An element of a tuple or struct; what it was made of, where that is known."""
-    if isinstance(whole.rule, Build):
+    if isinstance(whole.operation, MakeAggregate):
         return whole.operands[position]
-    return make(Element(position), (whole,), spec)
+    return make(GetElement(position), (whole,), spec)

@@ -1,4 +1,4 @@
-"""What branches return and loops carry: a Rep, or a tuple of these, taken apart and put together again."""
+"""Carried values of control flow: a Rep or nested tuples of Reps, flattened and unflattened."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any, TypeAlias
 from ..core.errors import DTypeError, NNKitError, RankError, StagingError
 from .aggregates import element_of
 from .expression import Expression
-from .numerals import typed
+from .number_help import typed_number
 from .primitive import located
+from .rep_base import RepBase, constant_of, is_number, rep_of
 from .spec import Spec, TensorSpec, TupleSpec, is_tuple
-from .staged import Staged, constant_of, is_number, rep_of
 from .user_calls import call_user
 
-Arrangement: TypeAlias = "tuple[Arrangement, ...] | None"
-"""How the parts are arranged: one Rep (None), or a tuple of such."""
+TreeStructure: TypeAlias = "tuple[TreeStructure, ...] | None"
+"""The structure of nested tuples: one Rep (None), or a tuple of structures."""
 
 
 @dataclass(frozen=True)
 class Carry:
-    """Expressions, and how they are arranged as the value that users see."""
+    """A flattened value: its expressions, and the tree structure of the user's value."""
 
     parts: tuple[Expression, ...]
-    shape: Arrangement
+    shape: TreeStructure
 
     @property
     def specs(self) -> tuple[Spec, ...]:
@@ -44,11 +44,11 @@ class Carry:
         return self.spec.words
 
     def of(self, parts: Sequence[Expression]) -> Any:
-        """Other parts, arranged the same."""
-        return _arranged(iter(parts), self.shape)
+        """Unflatten other parts by the same structure."""
+        return _unflatten(iter(parts), self.shape)
 
     def like(self, other: Carry) -> bool:
-        """Whether both are arranged the same, of the same types."""
+        """Whether both have the same structure and types."""
         return self.specs == other.specs and _same(self.shape, other.shape)
 
     def mismatch(self, other: Carry, message: str) -> NNKitError:
@@ -65,8 +65,8 @@ class Carry:
         return located(RankError(message) if of_rank else DTypeError(message))
 
 
-class PythonNumber(DTypeError):
-    """A Python number in the place of a Rep, `at` these positions of nested tuples."""
+class UntypedNumberError(DTypeError):
+    """A Python number, which has no element type, where a Rep is needed, `at` these positions of nested tuples."""
 
     def __init__(self, what: str, number: float, at: tuple[int, ...]) -> None:
         shown = f"the Python number {number!r}, which has no element type of its own"
@@ -79,43 +79,43 @@ class PythonNumber(DTypeError):
         for position in self.at:
             inside = like.elements if isinstance(like, TupleSpec) else ()
             like = inside[position] if position < len(inside) else None
-        return located(DTypeError(*self.args), typed(self.number, like))
+        return located(DTypeError(*self.args), typed_number(self.number, like))
 
 
 def carry_of(value: object, what: str, like: Spec | None = None) -> Carry:
-    """The parts of a Rep or a tuple of Reps; concrete tensors become constants.
+    """Flatten a Rep or nested tuples of Reps; concrete tensors become constants.
 
     Raises: StagingError for what has no parts, DTypeError for a Python number; its help names the type of `like`.
     """
     try:
-        return open_carry_of(value, what)
-    except PythonNumber as error:
+        return carry_or_number_of(value, what)
+    except UntypedNumberError as error:
         raise error.beside(like) from None
 
 
-def open_carry_of(value: object, what: str) -> Carry:
-    """The same where it is not known yet what stands beside it.  Raises: PythonNumber for such a one."""
+def carry_or_number_of(value: object, what: str) -> Carry:
+    """The same where the expected types are not known yet. Raises: UntypedNumberError for a Python number."""
     parts: list[Expression] = []
     shape = _flatten(value, what, parts, ())
     return Carry(tuple(parts), shape)
 
 
-def conform(value: object, shape: Arrangement) -> object:
-    """A Rep of a tuple as a tuple of Reps, where such a one is wanted."""
-    if isinstance(shape, tuple) and isinstance(value, Staged) and not value.is_function:
+def conform(value: object, shape: TreeStructure) -> object:
+    """Unpack a Rep of a tuple where the structure has a tuple."""
+    if isinstance(shape, tuple) and isinstance(value, RepBase) and not value.is_function:
         spec = value.spec
         if isinstance(spec, TupleSpec) and len(spec.elements) == len(shape):
             return tuple(rep_of(element_of(value.expression, k)) for k in range(len(shape)))
     return value
 
 
-def apply(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
+def call_function(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
     """Call a user's function.  Raises: StagingError when it is none, or takes another number of arguments."""
-    if isinstance(function, Staged) and function.is_function:
+    if isinstance(function, RepBase) and function.is_function:
         staged: Any = function
         return staged(*arguments)
-    if isinstance(function, Staged) or not callable(function):
-        shown = indefinite(function.spec.words) if isinstance(function, Staged) else kind(function)
+    if isinstance(function, RepBase) or not callable(function):
+        shown = indefinite(function.spec.words) if isinstance(function, RepBase) else kind(function)
         help = "put it into a function, `lambda: value`" if not arguments else ""
         raise located(StagingError(f"{what} must be a function, and is {shown}"), help)
     try:
@@ -138,7 +138,7 @@ def apply(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
 def _of_pairs(function: Any, arguments: tuple[Any, ...]) -> str:
     """What helps a function that takes the elements of several tensors one by one; nothing for another one."""
     *before, last = arguments or (None,)
-    if not isinstance(last, Staged) or not isinstance(last.spec, TupleSpec):
+    if not isinstance(last, RepBase) or not isinstance(last.spec, TupleSpec):
         return ""
     try:
         inspect.signature(function).bind(*before, *last.spec.elements)
@@ -157,10 +157,12 @@ def indefinite(words: str) -> str:
     return f"{'an' if words[0] in 'aeiouAEIOU' else 'a'} {words}"
 
 
-def _flatten(value: object, what: str, parts: list[Expression], at: tuple[int, ...]) -> Arrangement:
+def _flatten(
+    value: object, what: str, parts: list[Expression], at: tuple[int, ...]
+) -> TreeStructure:
     if is_tuple(value) and value:
         return tuple(_flatten(one, what, parts, (*at, k)) for k, one in enumerate(value))
-    if isinstance(value, Staged):
+    if isinstance(value, RepBase):
         if value.is_function:
             raise located(
                 StagingError(f"{what} a staged function, not a Rep or a tuple of Reps"),
@@ -169,7 +171,7 @@ def _flatten(value: object, what: str, parts: list[Expression], at: tuple[int, .
         parts.append(value.expression)
         return None
     if is_number(value):
-        raise PythonNumber(what, value, at)
+        raise UntypedNumberError(what, value, at)
     if value is None or callable(value) or isinstance(value, _NO_TENSORS):
         raise located(
             StagingError(f"{what} {kind(value)}, not a Rep or a tuple of Reps"),
@@ -192,19 +194,19 @@ def kind(value: object) -> str:
     return "an empty tuple" if name == "tuple" else indefinite(name)
 
 
-def _arranged(parts: Iterator[Expression], shape: Arrangement) -> Any:
+def _unflatten(parts: Iterator[Expression], shape: TreeStructure) -> Any:
     if isinstance(shape, tuple):
-        return tuple(_arranged(parts, inner) for inner in shape)
+        return tuple(_unflatten(parts, inner) for inner in shape)
     return rep_of(next(parts))
 
 
-def _type(specs: Iterator[Spec], shape: Arrangement) -> Spec:
+def _type(specs: Iterator[Spec], shape: TreeStructure) -> Spec:
     if isinstance(shape, tuple):
         return TupleSpec(tuple(_type(specs, inner) for inner in shape))
     return next(specs)
 
 
-def _same(a: Arrangement, b: Arrangement) -> bool:
+def _same(a: TreeStructure, b: TreeStructure) -> bool:
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(_same, a, b))
     return not isinstance(a, tuple) and not isinstance(b, tuple)

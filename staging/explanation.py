@@ -1,4 +1,4 @@
-"""Errors that arise when shapes are known: the user's line, where each operand came from, the calls that led there."""
+"""Diagnostics for specialization errors: the user's line, the origin of each operand, the chain of calls."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from ..core.errors import NNKitError
 from ..core.ir import Value
 from ..core.types import TensorType, Type
-from .expression import HELP, Call, Choose, Count, Expression, Parameter, Repeat, at
+from .expression import HELP, Expression, ForLoop, IfElse, Parameter, StagedCall, WhileLoop, at
 
 
 def explained(error: NNKitError, node: Expression, operands: Sequence[Value]) -> NNKitError:
     """`error` with the user's line, and where each operand came from."""
-    if isinstance(node.rule, Call):
+    if isinstance(node.operation, StagedCall):
         return _called_here(error, node)
     if getattr(error, "__notes__", None) or "\n" in str(error).partition(HELP)[0]:
         return error  # it has its place already
     result: NNKitError = at(error, node.location)
-    if isinstance(node.rule, Choose | Repeat | Count):
+    if isinstance(node.operation, IfElse | WhileLoop | ForLoop):
         return result  # what its operands are says nothing of what its bodies do
     for position, (expression, value) in enumerate(zip(node.operands, operands, strict=False)):
         result.add_note(f"  note: {_origin(expression, value, position, len(node.operands))}")
@@ -30,14 +30,16 @@ def shown(type: Type) -> str:
 
 
 def _called_here(error: NNKitError, node: Expression) -> NNKitError:
-    assert isinstance(node.rule, Call)
+    assert isinstance(node.operation, StagedCall)
     if "\n" not in str(error):
         result: NNKitError = at(error, node.location)
         return result
     place = node.location.resolve() if node.location else None
     noted = sum(_CALLED in note for note in getattr(error, "__notes__", []))
     if place is not None and noted < _CALLS_SHOWN:
-        error.add_note(f"  note: {node.rule.callee.name}{_CALLED}{place.excerpt().splitlines()[0]}")
+        error.add_note(
+            f"  note: {node.operation.callee.name}{_CALLED}{place.excerpt().splitlines()[0]}"
+        )
     return error
 
 
@@ -49,8 +51,8 @@ _CALLS_SHOWN = 3
 def _origin(expression: Expression, value: Value, position: int, count: int) -> str:
     place = expression.location.resolve() if expression.location else None
     where = f"  {place.excerpt().splitlines()[0]}" if place else ""
-    if isinstance(expression.rule, Parameter) and expression.trace is not None:
-        parameter = expression.rule
+    if isinstance(expression.operation, Parameter) and expression.trace is not None:
+        parameter = expression.operation
         name = expression.trace.name
         return (
             f"{parameter.name} is argument {parameter.index} of {name}: {shown(value.type)}{where}"

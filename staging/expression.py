@@ -1,4 +1,4 @@
-"""Expressions: the DAG that running a staged Python function builds.
+"""Expressions: the DAG that tracing a staged Python function builds.
 
 A node has a *rule* that says how it becomes IR once shapes are known, operands, a staging-time type, the
 place in the user's program, and the trace it was made in.  Sharing is by identity: a node used twice is
@@ -45,74 +45,74 @@ class Primitive:
 
 
 @dataclass(frozen=True, eq=False)
-class Shaped:
-    """Instructions that depend on the operands' shapes: `build` makes them at specialisation."""
+class ShapeDependent:
+    """Instructions that depend on the operands' shapes: `build` emits them at specialisation."""
 
     name: str
     build: Callable[..., Value]
 
 
 @dataclass(frozen=True)
-class Element:
+class GetElement:
     """Element `position` of a tuple, or the field of that position of a struct."""
 
     position: int
 
 
 @dataclass(frozen=True)
-class Build:
+class MakeAggregate:
     """A tuple or struct of the operands."""
 
     spec: TupleSpec | StructSpec
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class StagedCall:
     """A call of another staged function: it stays a call in the IR."""
 
     callee: Callee
 
 
 @dataclass(frozen=True, eq=False)
-class Choose:
-    """The results of one body, as the operand says; the other is not run."""
+class IfElse:
+    """An `if`: the operand chooses the body that runs."""
 
-    then: Body
-    otherwise: Body
+    then: TracedBody
+    otherwise: TracedBody
 
     @property
-    def bodies(self) -> tuple[Body, ...]:
+    def bodies(self) -> tuple[TracedBody, ...]:
         return self.then, self.otherwise
 
 
 @dataclass(frozen=True, eq=False)
-class Repeat:
-    """Runs `step` on what is carried, the operands, for as long as `test` says so."""
+class WhileLoop:
+    """A `while` loop: `step` maps carried values to the next ones for as long as `test` is true of them."""
 
-    test: Body
-    step: Body
+    test: TracedBody
+    step: TracedBody
     carried: int
 
     @property
-    def bodies(self) -> tuple[Body, ...]:
+    def bodies(self) -> tuple[TracedBody, ...]:
         return self.test, self.step
 
 
 @dataclass(frozen=True, eq=False)
-class Count:
-    """Runs `step` for every index of a range, on the index and what is carried.
+class ForLoop:
+    """A `for` loop: `step` maps the index and carried values to the next carried values.
 
     The first operands are the bounds, or `over` tensors whose leading axes are the range; those carried follow.
     What `step` gives besides the next values of these is stacked.
     """
 
-    step: Body
+    step: TracedBody
     carried: int
     over: int
     what: str
 
     @property
-    def bodies(self) -> tuple[Body, ...]:
+    def bodies(self) -> tuple[TracedBody, ...]:
         return (self.step,)
 
 
@@ -124,14 +124,23 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Unknown:
-    """Stands for what a recursive function returns, while the function is run to find out of what type."""
+class UnknownResult:
+    """Placeholder for the result of a recursive call, while the function is traced to infer its result type."""
 
 
-Nesting: TypeAlias = Choose | Repeat | Count
-"""Rules with bodies; after their own operands, nodes of theirs have what the bodies use from outside."""
-Rule: TypeAlias = (
-    Parameter | Constant | Primitive | Shaped | Element | Build | Call | Nesting | Result | Unknown
+StructuredOperation: TypeAlias = IfElse | WhileLoop | ForLoop
+"""Operations with regions; the values that regions capture follow their own operands."""
+Operation: TypeAlias = (
+    Parameter
+    | Constant
+    | Primitive
+    | ShapeDependent
+    | GetElement
+    | MakeAggregate
+    | StagedCall
+    | StructuredOperation
+    | Result
+    | UnknownResult
 )
 
 
@@ -139,7 +148,7 @@ Rule: TypeAlias = (
 class Expression:
     """One node of the DAG."""
 
-    rule: Rule
+    operation: Operation
     operands: tuple[Expression, ...]
     type: Spec
     location: HasLocation | None
@@ -147,7 +156,9 @@ class Expression:
 
     def __repr__(self) -> str:
         """Only the node itself: what it is made of may be the whole program."""
-        return f"<{type(self.rule).__name__} of {len(self.operands)} operands: {self.type.words}>"
+        return (
+            f"<{type(self.operation).__name__} of {len(self.operands)} operands: {self.type.words}>"
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -179,15 +190,15 @@ class Trace(Callee):
     output: Expression | None = None
     is_determined: bool = True
     """Whether `result` is what it returns; if not, the function is run to find that out."""
-    progress: Progress | None = None
+    progress: PendingTrace | None = None
     """What is still open, from the beginning of the run until all is known that the trace depends on."""
     expanded: dict[object, Any] = field(default_factory=dict[object, Any])
     """Functions that functions returned to this one, by what they were called with."""
 
 
 @dataclass(eq=False, repr=False)
-class Body(Trace):
-    """A trace whose expressions stand inside an instruction: a branch, a condition, the body of a loop."""
+class TracedBody(Trace):
+    """The trace of a region: a branch, a loop's condition or its body."""
 
     outputs: tuple[Expression, ...] = ()
     site: Expression | None = None
@@ -197,7 +208,7 @@ class Body(Trace):
 
 
 @dataclass(eq=False)
-class Progress:
+class PendingTrace:
     """What a trace waits for: see `recursion`."""
 
     waits: set[Trace] = field(default_factory=set[Trace])
@@ -258,7 +269,7 @@ def adopt_traces(traces: list[Trace]) -> None:
     _active.traces = traces
 
 
-def make(rule: Rule, operands: Sequence[Expression], type: Spec) -> Expression:
+def make(operation: Operation, operands: Sequence[Expression], type: Spec) -> Expression:
     """A new node at the user's present line.
 
     Raises: StagingError when an operand belongs to a trace that is over.
@@ -266,7 +277,7 @@ def make(rule: Rule, operands: Sequence[Expression], type: Spec) -> Expression:
     location = here()
     check_alive(operands, location)
     trace = current_trace()
-    return Expression(rule, tuple(operands), type, location, trace)
+    return Expression(operation, tuple(operands), type, location, trace)
 
 
 def check_alive(expressions: Sequence[Expression], location: HasLocation | None) -> None:
@@ -293,7 +304,7 @@ def depends_on_parameters(root: Expression) -> bool:
     stack = [root]
     while stack:
         node = stack.pop()
-        if isinstance(node.rule, Parameter):
+        if isinstance(node.operation, Parameter):
             return True
         if node not in seen:
             seen.add(node)
@@ -339,8 +350,9 @@ HELP = "\n  help: "
 
 
 __all__ = [
-    "Body", "Build", "Builder", "Call", "Callee", "Choose", "Constant", "Count", "Element", "Expression",
-    "GradientCallee", "Nesting", "Parameter", "Primitive", "Progress", "Repeat", "Result", "Rule", "Shaped",
-    "Trace", "Unknown", "active_traces", "adopt_traces", "at", "check_alive", "current_trace", "depends_on_parameters",
-    "free_expressions", "make", "tracing",
+    "Builder", "Callee", "Constant", "Expression", "ForLoop", "GetElement", "GradientCallee",
+    "IfElse", "MakeAggregate", "Operation", "Parameter", "PendingTrace", "Primitive", "Result",
+    "ShapeDependent", "StagedCall", "StructuredOperation", "Trace", "TracedBody", "UnknownResult",
+    "WhileLoop", "active_traces", "adopt_traces", "at", "check_alive", "current_trace",
+    "depends_on_parameters", "free_expressions", "make", "tracing",
 ]  # fmt: skip

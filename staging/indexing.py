@@ -1,4 +1,4 @@
-"""Subscripts of tensors: ints, slices with steps, `...`, and staged indices.
+"""Subscripts of tensors: ints, strided slices, `...`, and staged indices.
 
 1. Every axis gets an entry: an int, a slice, or a staged scalar.
 2. Staged scalars become gathers, one axis at a time (they count from the end when negative).
@@ -56,7 +56,7 @@ def subscript(x: Expression, key: Any, staged: Callable[[Any], Expression | None
     def build(b: Builder, value: Value) -> Value:
         return _select(b, value, static)
 
-    return primitive.shaped("subscript", build, (x,), TensorSpec(rank, spec.dtype))
+    return primitive.shape_dependent("subscript", build, (x,), TensorSpec(rank, spec.dtype))
 
 
 def _check_index(index: Expression) -> None:
@@ -96,7 +96,7 @@ def wrap_negative(index: Expression, x: Expression, axis: int) -> Expression:
         )
         return b.emit(Select(), b.emit(Add(), i, extent), i, counts_back)
 
-    return primitive.shaped("index", build, (index, x), spec)
+    return primitive.shape_dependent("index", build, (index, x), spec)
 
 
 def _check_reach(spec: TensorSpec, count: int) -> None:

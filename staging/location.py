@@ -1,4 +1,4 @@
-"""Where a Rep is made: captured in half a microsecond, resolved only when an error is printed.
+"""Source locations of Reps: captured as a byte code offset (0.5 µs), resolved to lines only when an error is printed.
 
 Frames of NNKit's own packages are skipped, so that the place is the user's.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 from ..core.location import Location
-from .segments import FIRST, waiting_frame
+from .segmented_stack import FIRST, waiting_frame
 
 _PACKAGE = str(Path(__file__).parent.parent) + os.sep
 _DISPATCH = singledispatch.__code__.co_filename

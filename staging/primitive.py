@@ -37,7 +37,7 @@ from ..core.ops.expansion import result_of_expansion
 from ..core.ops.forms import check_kind
 from ..core.ops.literal import check_range
 from ..core.types import BF16, F16, F32, F64, Array, DType, Kind, TensorType, Type
-from .expression import Constant, Expression, Primitive, Shaped, at, make
+from .expression import Constant, Expression, Primitive, ShapeDependent, at, make
 from .location import here
 from .spec import TensorSpec, as_tuple, dtype_words
 
@@ -111,7 +111,7 @@ def compose(name: str, rule: Callable[..., Value], *xs: Expression) -> Expressio
         check_kind(name, specs[0], ("float",))
         return result_of_expansion(rule, specs)
 
-    return make(Shaped(name, rule), xs, _inferred(infer, xs, name, ""))
+    return make(ShapeDependent(name, rule), xs, _inferred(infer, xs, name, ""))
 
 
 def compose_along(
@@ -257,7 +257,9 @@ def reshape(x: Expression, shape: tuple[int, ...]) -> Expression:
             raise ShapeError(f"{wanted}: {size} elements and {math.prod(full)} differ")
         return b.emit(ShapeCast(full), value)
 
-    return make(Shaped("reshape", build), (x,), TensorSpec(checked_rank(len(shape)), spec.dtype))
+    return make(
+        ShapeDependent("reshape", build), (x,), TensorSpec(checked_rank(len(shape)), spec.dtype)
+    )
 
 
 def concatenate(xs: Sequence[Expression], axis: Any) -> Expression:
@@ -268,8 +270,8 @@ def concatenate(xs: Sequence[Expression], axis: Any) -> Expression:
     return apply(Concatenate(position), *xs, name="concat")
 
 
-def shaped(
+def shape_dependent(
     name: str, build: Callable[..., Value], operands: Sequence[Expression], type: TensorSpec
 ) -> Expression:
     """Instructions that `build(builder, *values)` makes once shapes are known."""
-    return make(Shaped(name, build), tuple(operands), type)
+    return make(ShapeDependent(name, build), tuple(operands), type)

@@ -1,15 +1,15 @@
-"""Staged functions that call themselves, directly or by way of others.
+"""Recursion of staged functions: infers result types and captures of call cycles.
 
 A function is run once per types of its arguments, so a call of a function that is still being run is a call
 of a trace that is not finished.  Three things about it are not known yet:
 1. Whether it ends: it does only if the call stands in a body that may not run, such as a branch of `cond`.
-2. What it returns.  An annotation says so.  If there is none, the call raises `Undetermined`: `cond` takes
+2. What it returns.  An annotation says so.  If there is none, the call raises `UnknownResultError`: `cond` takes
    the type of its other branch, and the function is run again, as one that returns this type.
 3. What it captures from the functions around it.  Calls of unfinished functions are remembered as *sites*.
    When the outermost function of a recursion is finished, what the functions capture is passed along their
    calls until nothing is missing anywhere.
 
-What a trace waits for is its `Progress`.  A trace that waits for an enclosing one is kept as a *member* of
+What a trace waits for is its `PendingTrace`.  A trace that waits for an enclosing one is kept as a *member* of
 that, and becomes valid, or is dropped, together with it.
 """
 
@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ..core.errors import StagingError
-from .expression import Body, Callee, Expression, Progress, Trace, active_traces, at
+from .expression import Callee, Expression, PendingTrace, Trace, TracedBody, active_traces, at
 from .location import here
 from .spec import Spec
 
 
-class Undetermined(StagingError):
-    """A call of `trace`, of which it is not known yet what it returns."""
+class UnknownResultError(StagingError):
+    """A call of `trace`, whose result type is not known yet."""
 
     def __init__(self, message: str, trace: Trace) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class Undetermined(StagingError):
 
 
 @dataclass(frozen=True, eq=False)
-class Site:
+class CallSite:
     """A call of an unfinished function, and the traces that it stands in, the outermost first."""
 
     node: Expression
@@ -49,31 +49,31 @@ Running: TypeAlias = "dict[tuple[object, tuple[Spec, ...]], Trace]"
 """The functions that are run on a thread, by what they came from and the types of their arguments."""
 
 
-class _Open(threading.local):
+class _OpenCalls(threading.local):
     """The calls of unfinished functions on this thread, and those functions that are run."""
 
     def __init__(self) -> None:
-        self.sites: list[Site] = []
+        self.sites: list[CallSite] = []
         self.running: Running = {}
 
 
-_open = _Open()
+_open = _OpenCalls()
 
 
-def in_hand() -> tuple[list[Site], Running]:
-    """What this thread knows of recursion, for one that continues it."""
+def thread_state() -> tuple[list[CallSite], Running]:
+    """The recursion state of this thread, for a thread that continues its stack."""
     return _open.sites, _open.running
 
 
-def take_over(sites: list[Site], running: Running) -> None:
+def adopt_thread_state(sites: list[CallSite], running: Running) -> None:
     """Continue on this thread what is staged on another one, which waits."""
     _open.sites, _open.running = sites, running
 
 
 @contextmanager
-def unfinished(trace: Trace) -> Generator[Progress]:
+def unfinished(trace: Trace) -> Generator[PendingTrace]:
     """While this lasts, `trace` can be called by what it calls; sites in it are dropped if it fails."""
-    trace.progress = Progress()
+    trace.progress = PendingTrace()
     key, first = (trace.origin, trace.parameters), len(_open.sites)
     _open.running[key] = trace
     try:
@@ -98,13 +98,13 @@ def in_progress(origin: object, specs: tuple[Spec, ...]) -> Trace | None:
     return None
 
 
-def enter_again(trace: Trace) -> None:
-    """`trace` is in progress, and called.
+def note_recursion(trace: Trace) -> None:
+    """Note that `trace`, which is in progress, is called recursively.
 
     Raises: StagingError when it would never end, Undetermined when it is not known what it returns.
     """
     inside = active_traces()[_position(trace) + 1 :]
-    if not any(isinstance(one, Body) and one.may_be_skipped for one in inside):
+    if not any(isinstance(one, TracedBody) and one.may_be_skipped for one in inside):
         raise at(
             StagingError(f"{trace.name} calls itself while it is staged, without end"),
             here(),
@@ -112,7 +112,7 @@ def enter_again(trace: Trace) -> None:
         )
     if not trace.is_determined:
         message = f"{trace.name} calls itself on every path: what it returns is not known"
-        raise at(Undetermined(message, trace), here(), _ANNOTATE)
+        raise at(UnknownResultError(message, trace), here(), _ANNOTATE)
     wait_for(trace)
 
 
@@ -144,7 +144,7 @@ def join_member(member: Trace) -> None:
 
 def note_site(node: Expression, arguments: int, callee: Callee) -> None:
     """`node` is a call of an unfinished function: what this captures will be passed to it later."""
-    _open.sites.append(Site(node, arguments, callee, tuple(active_traces())))
+    _open.sites.append(CallSite(node, arguments, callee, tuple(active_traces())))
 
 
 def is_unfinished(callee: Callee) -> bool:
@@ -170,7 +170,7 @@ def finish(trace: Trace) -> list[Trace]:
     return valid
 
 
-def _pass_captures(sites: list[Site]) -> None:
+def _pass_captures(sites: list[CallSite]) -> None:
     """Give every function what those that it calls capture, and every call what its callee captures."""
     grows = True
     while grows:
@@ -188,12 +188,12 @@ def _capture(captured: Expression, inside: tuple[Trace, ...]) -> bool:
     for trace in reversed(inside):
         if captured.trace is trace:
             break
-        if trace.output is None and not isinstance(trace, Body):
+        if trace.output is None and not isinstance(trace, TracedBody):
             break  # an enclosing function that is still run: it will find it among its operands
         if captured not in trace.captures:
             grows = True
             trace.captures = (*trace.captures, captured)
-            if isinstance(trace, Body) and trace.site is not None:
+            if isinstance(trace, TracedBody) and trace.site is not None:
                 trace.site.operands = (*trace.site.operands, captured)
     return grows
 
@@ -202,7 +202,7 @@ def _position(trace: Trace) -> int:
     return next(k for k, one in enumerate(active_traces()) if one is trace)
 
 
-def outermost(errors: list[Undetermined]) -> Undetermined:
+def outermost(errors: list[UnknownResultError]) -> UnknownResultError:
     """The one that may be known first: the function that was begun before the others."""
     return min(errors, key=lambda error: _position(error.trace))
 
@@ -212,7 +212,7 @@ def discard(trace: Trace) -> None:
     _open.sites[:] = [site for site in _open.sites if trace not in site.inside]
 
 
-def plain(error: Undetermined) -> Any:
+def plain(error: UnknownResultError) -> Any:
     """The same message as the error that the user sees."""
     told = StagingError(*error.args)
     told.__notes__ = list(getattr(error, "__notes__", []))

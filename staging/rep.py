@@ -39,15 +39,15 @@ from ..core.ops import (
     Subtract,
     composed,
 )
-from . import control, primitive
+from . import control_flow, primitive
 from .aggregates import FieldLens, element_of, field_of, set_field
 from .expression import Expression, Trace, depends_on_parameters
 from .indexing import subscript
 from .primitive import located
+from .rep_base import RepBase, constant_of, is_number, rep_of, value_of
 from .spec import StructSpec, TupleSpec
-from .staged import Staged, constant_of, is_number, rep_of, value_of
+from .stacked import Stacked, filter_rows
 from .static import core_dtype, static_shape
-from .traversal import Stacked, filter_rows
 
 _Operator: TypeAlias = Callable[["Rep", object], "Rep"]
 
@@ -64,7 +64,7 @@ def _operator(op: Elementwise, *, is_reflected: bool = False) -> _Operator:
     return operate
 
 
-class Rep(Staged):
+class Rep(RepBase):
     """A staged value; `Rep[Tensor2D[f32]]` is its annotation."""
 
     __slots__ = ()
@@ -235,15 +235,15 @@ class Rep(Staged):
 
         An element is what `x[i]` is.  Of a tuple of tensors, as `zip` makes one, it is the tuple of their elements.
         """
-        return Rep(control.map_rows("map", self, fn))
+        return Rep(control_flow.map_rows("map", self, fn))
 
     def fold(self, init: Any, fn: Any, /) -> Any:
         """`fn(… fn(fn(init, x[0]), x[1]) …, x[n - 1])`; `init` is a Rep, or a tuple of Reps."""
-        return control.fold(self, init, fn)
+        return control_flow.fold(self, init, fn)
 
     def scan(self, init: Any, fn: Any, /) -> tuple[Any, Stacked]:
         """As `fold`, of a function that returns the next carry and a tensor: the last carry, and all of these."""
-        carry, stacked = control.scan(self, init, fn)
+        carry, stacked = control_flow.scan(self, init, fn)
         return carry, Stacked(Rep(stacked))
 
     def filter(self, predicate: Any, /) -> tuple[Rep, Rep]:
@@ -427,7 +427,7 @@ _REFLECTED: Mapping[Any, str] = {
 
 
 def is_operand(value: object) -> bool:
-    """Whether an operator takes it: a Rep, a number, a concrete tensor or array."""
+    """Whether it can be the operand of an operator: a Rep, a number, a concrete tensor or array."""
     return (
         isinstance(value, Rep | np.ndarray | np.generic)
         or is_number(value)

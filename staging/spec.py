@@ -1,4 +1,4 @@
-"""What is known of a value while staging: rank and element type, not the shape."""
+"""Abstract values of staging: rank and element type, not the shape."""
 
 from __future__ import annotations
 

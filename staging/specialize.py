@@ -1,8 +1,8 @@
-"""From expressions to IR: the shapes of the arguments flow through, and every type becomes static.
+"""Specialization: emits IR for expressions, propagating the shapes of the arguments, so that every type is static.
 
 1. A callee with argument types becomes one IR function, however often it is called with them.
 2. Inside, the expression DAG is emitted in order of dependence, shared nodes once; bodies of choices and
-   loops are regions inside (`nesting`).
+   loops are regions inside (`specialize_control_flow`).
 3. A call needs the result type of what it calls: that one is specialised first.  A stack of
    generators stands for the nesting, so neither length nor depth of a program is limited.
 4. A function that is called again while it is specialised: what it returns is found out by a *probe*, which
@@ -25,30 +25,30 @@ from ..core.ops.literal import dense
 from ..core.types import FunctionType, StructType, TensorType, TupleType, Type
 from .explanation import explained, shown
 from .expression import (
-    Body,
-    Build,
-    Call,
     Callee,
-    Choose,
     Constant,
-    Count,
-    Element,
     Expression,
+    ForLoop,
+    GetElement,
     GradientCallee,
+    IfElse,
+    MakeAggregate,
     Parameter,
     Primitive,
-    Repeat,
     Result,
-    Shaped,
+    ShapeDependent,
+    StagedCall,
     Trace,
+    TracedBody,
+    WhileLoop,
     at,
 )
-from .nesting import nest
 from .primitive import located
 from .spec import FunctionSpec, Spec, StructSpec, TensorSpec, TupleSpec
+from .specialize_control_flow import emit_control_flow
 
 _Key: TypeAlias = tuple[Callee, tuple[Type, ...]]
-_Steps: TypeAlias = Generator[Any, Any, Any]
+_Suspension: TypeAlias = Generator[Any, Any, Any]
 """Yields a `_Wanted` or further steps, and is sent what these give."""
 _Values: TypeAlias = "dict[Expression, Any]"
 """The value of each expression; a tuple of them for a choice or loop, None for what is not known."""
@@ -74,10 +74,10 @@ class _Pending:
 
 
 @dataclass
-class _Frame:
+class _Suspended:
     """Steps that wait for those above them on the stack; the first ones of a function know its key."""
 
-    steps: _Steps
+    steps: _Suspension
     key: _Key | None = None
 
 
@@ -117,9 +117,9 @@ class Specializer:
             self._run(self._function(wanted), wanted)
         return self.functions[wanted]
 
-    def _run(self, steps: _Steps, key: _Key) -> None:
+    def _run(self, steps: _Suspension, key: _Key) -> None:
         """Run `steps`, and those they ask for, to their end; an error goes to those who asked."""
-        stack = [_Frame(steps, key)]
+        stack = [_Suspended(steps, key)]
         answer: Any = None
         error: NNKitError | None = None
         while stack:
@@ -145,26 +145,26 @@ class Specializer:
         if error is not None:
             raise error if "\n" in str(error) else located(error) from None
 
-    def _enter(self, needed: _Wanted | _Steps) -> tuple[Any, _Frame | None]:
+    def _enter(self, needed: _Wanted | _Suspension) -> tuple[Any, _Suspended | None]:
         """The answer, or the steps that lead to it."""
         if not isinstance(needed, _Wanted):
-            return None, _Frame(needed)
+            return None, _Suspended(needed)
         key = needed.key
         if needed.probe:
             known = self._result_of(key)
             if known is not None or key in self._probed:
                 return known, None
             self._go_deeper(key)
-            return None, _Frame(self._probe(key), key)
+            return None, _Suspended(self._probe(key), key)
         if key in self.functions:
             function = self.functions[key]
             return Apply(function.name, function.type), None
         if key in self._pending:
-            return None, _Frame(self._again(key))
+            return None, _Suspended(self._again(key))
         self._go_deeper(key)
-        return None, _Frame(self._function(key), key)
+        return None, _Suspended(self._function(key), key)
 
-    def _leave(self, frame: _Frame) -> None:
+    def _leave(self, frame: _Suspended) -> None:
         if frame.key is not None:
             self._depths[frame.key[0]] -= 1
 
@@ -183,7 +183,7 @@ class Specializer:
                 "shapes are static: leave them the same, or make them smaller until they stay the same",
             )
 
-    def _function(self, key: _Key) -> _Steps:
+    def _function(self, key: _Key) -> _Suspension:
         """The function for a key; ends with a call of it."""
         callee, types = key
         pending = self._pending[key] = _Pending()
@@ -196,7 +196,7 @@ class Specializer:
         self.functions[key] = function
         return Apply(function.name, function.type)
 
-    def _again(self, key: _Key) -> _Steps:
+    def _again(self, key: _Key) -> _Suspension:
         """A call of a function that is not done."""
         (callee, types), pending = key, self._pending[key]
         if pending.result is None:
@@ -206,7 +206,7 @@ class Specializer:
             pending.name = self._fresh_name(identifier(callee.name))
         return Apply(pending.name, FunctionType(types, pending.result))
 
-    def _determine(self, key: _Key) -> _Steps:
+    def _determine(self, key: _Key) -> _Suspension:
         """What a function returns that is not done: probes, until one more of them finds nothing new."""
         while True:
             known = sum(type is not None for type in self._probed.values())
@@ -224,7 +224,7 @@ class Specializer:
                     "one branch of a `cond` must not call it",
                 )
 
-    def _probe(self, key: _Key) -> _Steps:
+    def _probe(self, key: _Key) -> _Suspension:
         """The type of what a function returns, or None, following only what is known."""
         callee, types = key
         self._probed[key] = None
@@ -257,7 +257,7 @@ class Specializer:
     def _gradient_of(self, callee: GradientCallee, primal: str) -> GradientOf:
         return GradientOf(primal, callee.source, callee.wrt, callee.keeping, callee.seedable)
 
-    def _declare(self, callee: GradientCallee, types: tuple[Type, ...]) -> _Steps:
+    def _declare(self, callee: GradientCallee, types: tuple[Type, ...]) -> _Suspension:
         primal = yield _Wanted(self._primal(callee, types), probe=False)
         name = self._fresh_name(f"{primal.callee}_grad")
         gradient = self._gradient_of(callee, primal.callee)
@@ -265,7 +265,7 @@ class Specializer:
         _check_seed(callee, type.parameters, types)
         return self.module.add(Function(name, type, declaration=gradient))
 
-    def _define(self, trace: Trace, types: tuple[Type, ...], pending: _Pending) -> _Steps:
+    def _define(self, trace: Trace, types: tuple[Type, ...], pending: _Pending) -> _Suspension:
         assert trace.output is not None
         b, values = self._start(trace, types)
         (result,) = yield self._fill(b, [trace.output], values, probe=False)
@@ -283,31 +283,35 @@ class Specializer:
         return self.module.add(finish_function(name, b, result.type))
 
     def _start(self, trace: Trace, types: tuple[Type, ...]) -> tuple[Builder, _Values]:
-        names = [input.rule.name for input in trace.inputs if isinstance(input.rule, Parameter)]
+        names = [
+            input.operation.name for input in trace.inputs if isinstance(input.operation, Parameter)
+        ]
         b = start_function(types, [*names, *[None] * len(trace.captures)])
         roots = (*trace.inputs, *trace.captures)
         return b, dict(zip(roots, b.block.arguments, strict=True))
 
     def _fill(
         self, b: Builder, outputs: Sequence[Expression], values: _Values, *, probe: bool
-    ) -> _Steps:
+    ) -> _Suspension:
         """Emit what `outputs` need that has no value yet; ends with their values."""
 
-        def body(inside: Body, inner: Builder, arguments: Sequence[Value | None]) -> _Steps:
+        def body(
+            inside: TracedBody, inner: Builder, arguments: Sequence[Value | None]
+        ) -> _Suspension:
             return self._fill_body(inner, inside, arguments, values, probe)
 
         for node in _in_order(outputs, values):
             b.location = node.location
             operands = [values[operand] for operand in node.operands]
             try:
-                match node.rule:
-                    case Choose() | Repeat() | Count():
-                        values[node] = yield nest(b, node, operands, body, probe)
+                match node.operation:
+                    case IfElse() | WhileLoop() | ForLoop():
+                        values[node] = yield emit_control_flow(b, node, operands, body, probe)
                     case Result(position):
                         values[node] = operands[0][position]
                     case _ if None in operands:
                         values[node] = None
-                    case Call(callee):
+                    case StagedCall(callee):
                         operands = _seed_last(callee, operands)
                         types = tuple(operand.type for operand in operands)
                         called = yield _Wanted((callee, types), probe)
@@ -321,11 +325,11 @@ class Specializer:
     def _fill_body(
         self,
         b: Builder,
-        body: Body,
+        body: TracedBody,
         arguments: Sequence[Value | None],
         values: _Values,
         probe: bool,
-    ) -> _Steps:
+    ) -> _Suspension:
         """The same for a body, whose values are not those of what comes after it."""
         outside = len(values)
         values.update(zip(body.inputs, arguments, strict=True))
@@ -344,25 +348,25 @@ class Specializer:
         return name
 
     def _lower(self, b: Builder, node: Expression, operands: list[Value]) -> Value:
-        match node.rule:
+        match node.operation:
             case Primitive(op):
                 return b.emit(op, *operands)
-            case Shaped(build=build):
+            case ShapeDependent(build=build):
                 return build(b, *operands)
             case Constant(dtype, array):
                 return b.emit(dense(TensorType(array.shape, dtype), dtype.load(array)))
-            case Element(position):
+            case GetElement(position):
                 type = operands[0].type
                 key = type.fields[position][0] if isinstance(type, StructType) else position
                 return b.emit(Extract((key,)), *operands)
-            case Build(spec):
+            case MakeAggregate(spec):
                 types = tuple(operand.type for operand in operands)
                 made = (
                     self._struct(spec, types) if isinstance(spec, StructSpec) else TupleType(types)
                 )
                 return b.emit(Aggregate(made), *operands)
             case _:
-                raise InternalError(f"{node.rule} cannot be specialised here")
+                raise InternalError(f"{node.operation} cannot be specialised here")
 
     def _struct(self, spec: StructSpec, types: tuple[Type, ...]) -> StructType:
         known = self.structs.get((spec.cls, types))

@@ -1,4 +1,4 @@
-"""Arguments that must be known while staging: element types and shapes."""
+"""Static arguments: element types and shapes, which must be known while tracing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Calls of the user's functions, which run while a program is staged: how deeply they may nest, and on which stack.
+"""Calls of the user's functions while tracing: bounds their nesting, and provides stack for it.
 
 A function that stages another one runs it, so that the user's own frames lie in each other on Python's stack, and no
 list of ours can take their place.  Where they have used up a part of it, the next call goes on in another thread
-(`segments`), with what is in progress on this one.
+(`segmented_stack`), with what is in progress on this one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ..core.thread_stack import current_stack
 from .expression import Trace, active_traces, adopt_traces, at
 from .location import DefinitionLocation, SourceLocation, is_own_file
 from .primitive import located
-from .recursion import ENDLESS, Running, Site, in_hand, take_over
-from .segments import call_in_segment, has_room
+from .recursion import ENDLESS, CallSite, Running, adopt_thread_state, thread_state
+from .segmented_stack import call_in_segment, has_room
 
 MOST_NESTED: Final = 5_000
 """How many calls of the user's functions may be inside each other: a recursion without an end ends here, before
@@ -43,7 +43,7 @@ _Call: TypeAlias = tuple[str, Callable[..., Any]]
 """A call in progress: what is called, in words, and its Python function."""
 
 
-class _Progress(threading.local):
+class _Nesting(threading.local):
     """The calls in progress on this thread, or the stack that it continues."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class _Progress(threading.local):
         """Whether the thread whose stack this one continues has the lock, and waits."""
 
 
-_progress = _Progress()
+_progress = _Nesting()
 
 _STAGING: Final[Any] = threading.RLock()
 """Its methods are written in C, so that no exception of a signal's handler comes between taking it and knowing so."""
@@ -98,20 +98,20 @@ def staging_lock() -> AbstractContextManager[object]:
     return _NO_LOCK if _progress.continues_staging else _STAGING
 
 
-_Handed: TypeAlias = "tuple[list[Trace], tuple[list[Site], Running], list[_Call], bool]"
+_Handed: TypeAlias = "tuple[list[Trace], tuple[list[CallSite], Running], list[_Call], bool]"
 """What is in progress on a thread."""
 
 
 def _handed() -> _Handed:
     is_staging: bool = _progress.continues_staging or _STAGING._is_owned()
-    return active_traces(), in_hand(), _progress.calls, is_staging
+    return active_traces(), thread_state(), _progress.calls, is_staging
 
 
 def _continued(handed: _Handed, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """The call, in a thread that continues the stack of the one that `handed` is of."""
     traces, recursion, _progress.calls, _progress.continues_staging = handed
     adopt_traces(traces)
-    take_over(*recursion)
+    adopt_thread_state(*recursion)
     return function(*arguments)
 
 

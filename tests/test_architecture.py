@@ -22,10 +22,14 @@ EXTERNAL = {
     "core": {"numpy", "typing_extensions"},
     "jit": {"numpy", "typing_extensions", "llvmlite", "threadpoolctl"},
 }
-SEES_JIT = {Path("nnkit/stages.py"), Path("nnkit/tools/build.py"), Path("nnkit/tools/native.py")}
+SEES_JIT = {
+    Path("nnkit/native_code.py"),
+    Path("nnkit/tools/build.py"),
+    Path("nnkit/tools/native.py"),
+}
 LATE = {
     # which alone sees jit, so that LLVM loads on first use
-    Path("nnkit/compile.py"): "nnkit.stages",
+    Path("nnkit/compile.py"): "nnkit.native_code",
     # what generates and schedules code, so that `dlopt -O2` starts without it
     Path("core/driver/stages.py"): "nnkit.core.driver.lowering",
 }

@@ -1,4 +1,4 @@
-"""Plans addresses: which level adds what, and which indices must be looked at first.
+"""Plans address computation for a loop nest: which loop level adds which term, and which indices need a bounds check.
 
 An address is a chain: each level adds its coordinate times the stride.  Chains share their heads, and constants
 are added at the access, so that neighbours (x[i - 1], x[i], x[i + 1]) share the whole chain.  Indices that
@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ...core.compute.address import is_inside
 from ...core.errors import InternalError
 from ...core.ir.graph import Value
 from ...core.location import HasLocation
 from ...core.ops.nest import Affine, Bounds, Index, Loaded
 from ...core.schedule.ops import Loops, compensated_outputs
 from ...core.types import Shape, TensorType
-from .coverage import is_inside
 from .elements import memory_type
 from .steps import (
     Address,
@@ -25,13 +25,13 @@ from .steps import (
     Check,
     CheckSite,
     Clip,
-    Inside,
+    IsInside,
     MakeIndex,
     Slot,
     Step,
     TakeIndex,
 )
-from .writer import LType
+from .writer import LLVMType
 
 ZERO: Slot = 0
 """The slot of the index 0; the base addresses of operands, then of results, follow."""
@@ -59,11 +59,11 @@ class Levels:
         self.steps: list[list[Step]] = [[] for _ in range(len(self.axes) + 1)]
 
     def put(self, mask: int, step: Step) -> None:
-        """Add a step where all that it depends on is known."""
+        """Add a step at the outermost level where everything it depends on is available."""
         self.steps[level(mask)].append(step)
 
     def varies(self, mask: int) -> bool:
-        """Whether lanes differ in what depends on these loops."""
+        """Whether a value that depends on these loops differs between vector lanes."""
         return self.vector >= 0 and bool(mask >> self.vector & 1)
 
     def mask(self, axes: Iterable[int]) -> int:
@@ -90,7 +90,7 @@ class AddressPlanner:
     def plan(
         self, base: Slot, type: TensorType, indices: Sequence[Index], bounds: Bounds
     ) -> tuple[Address, int]:
-        """How to reach the element, and the mask of all that it depends on."""
+        """The address of the element, and the mask of loops that it depends on."""
         linear, conditions = Affine(), list[Slot]()
         added: list[tuple[Slot, int]] = []
         known = map(self._simplified, indices)
@@ -104,7 +104,7 @@ class AddressPlanner:
             if bounds is Bounds.CHECK:
                 self._check(slot, extent)
             elif bounds is Bounds.ZERO:
-                conditions.append(self._bounded(Inside, slot, extent))
+                conditions.append(self._bounded(IsInside, slot, extent))
             elif bounds is Bounds.CLIP:
                 slot = self._bounded(Clip, slot, extent)
             if isinstance(index, Loaded) or bounds is Bounds.CLIP:
@@ -177,7 +177,7 @@ class AddressPlanner:
         self.known[key] = slot
         return slot
 
-    def _bounded(self, kind: type[Clip] | type[Inside], index: Slot, extent: int) -> Slot:
+    def _bounded(self, kind: type[Clip] | type[IsInside], index: Slot, extent: int) -> Slot:
         key = (kind, index, extent)
         if key not in self.known:
             mask = self.masks[index]
@@ -199,7 +199,7 @@ class AddressPlanner:
         base: Slot,
         terms: Sequence[tuple[int, int]],
         uniform: Sequence[tuple[Slot, int]],
-        element: LType | None,
+        element: LLVMType | None,
     ) -> Slot:
         """`base` plus all terms, each added at its level; equal heads are made once."""
         links = [(self.levels.mask([axis]), False, axis, c) for axis, c in terms]
@@ -222,7 +222,7 @@ class AddressPlanner:
 
 
 def level(mask: int) -> int:
-    """How many loops are around what depends on these: up to the deepest of them."""
+    """The loop depth at which a value that depends on these loops is computed: inside the deepest of them."""
     return mask.bit_length()
 
 

@@ -4,8 +4,8 @@
 |----------------------|-----------------------|----------------------------------------------------|
 | heap                 | `calloc`              | by `freeBytes`                                     |
 | frame                | the function's stack  | with it                                            |
-| call                 | `calloc`, in a list   | when the function returns (`Kernel.chain`)         |
-| run                  | chunks, piece by piece (`cells`) | when the kernel returns                 |
+| call                 | `calloc`, in a list   | when the function returns (`FunctionEmitter.chain`)         |
+| run                  | chunks, piece by piece (`bump_allocator`) | when the kernel returns                 |
 | program              | `calloc`              | never                                              |
 """
 
@@ -26,18 +26,18 @@ from ...core.ops.bytes import (
     WriteBytes,
 )
 from ...core.ops.literal import number_of
-from .cells import cell
-from .control import truth, write_copy
-from .kernel import Kernel
-from .memory import shift
+from .bump_allocator import bump_allocate
+from .element_access import shift
+from .function_emitter import FunctionEmitter
 from .steps import CheckSite, Problem
+from .structured_ops import truth, write_copy
 from .writer import I1, I8, I64, PTR, Register, constant
 
 CHAIN_HEAD: Final = 16
 """Bytes before what lasts until the function returns: the address of the block before it."""
 
 
-def write_read(k: Kernel, instruction: Instruction[ReadBytes]) -> None:
+def write_read(k: FunctionEmitter, instruction: Instruction[ReadBytes]) -> None:
     """Copy from memory to the buffer of the result."""
     op = instruction.op
     source = _pointer(k, instruction.operands[0], op.offset)
@@ -45,27 +45,27 @@ def write_read(k: Kernel, instruction: Instruction[ReadBytes]) -> None:
     write_copy(k, source, target, op.type)
 
 
-def write_write(k: Kernel, instruction: Instruction[WriteBytes]) -> None:
+def write_write(k: FunctionEmitter, instruction: Instruction[WriteBytes]) -> None:
     """Copy from a buffer to memory."""
     op = instruction.op
     value, address = instruction.operands
     write_copy(k, k.address(value), _pointer(k, address, op.offset), value.tensor)
 
 
-def write_move(k: Kernel, instruction: Instruction) -> None:
+def write_move(k: FunctionEmitter, instruction: Instruction) -> None:
     """`memmove`."""
     source, target, count = instruction.operands
     arguments = [_pointer(k, target), _pointer(k, source), _word(k, count), constant(I1, 0)]
     k.w.call_void("llvm.memmove.p0.p0.i64", arguments)
 
 
-def write_free(k: Kernel, instruction: Instruction) -> None:
+def write_free(k: FunctionEmitter, instruction: Instruction) -> None:
     """`free`, which does nothing for null."""
     k.w.call_void("free", [_pointer(k, instruction.operands[0])])
 
 
-def write_allocate(k: Kernel, instruction: Instruction[AllocateBytes]) -> None:
-    """New memory, zeros but for cells."""
+def write_allocate(k: FunctionEmitter, instruction: Instruction[AllocateBytes]) -> None:
+    """Allocates memory, zeroed except for the bump allocator's."""
     op, w = instruction.op, k.w
     (count,) = instruction.operands
     size = _word(k, count)
@@ -75,7 +75,7 @@ def write_allocate(k: Kernel, instruction: Instruction[AllocateBytes]) -> None:
         memory = w.allocate(I8, known, align=16)
         w.call_void("llvm.memset.p0.i64", [memory, constant(I8, 0), size, constant(I1, 0)])
     elif op.owner == "run":
-        memory = cell(k.shared.module, w, k.report, size)
+        memory = bump_allocate(k.shared.module, w, k.report, size)
         _check_there(k, instruction, memory, size)
     elif op.owner in ("call", "frame"):
         memory = _chained(k, instruction, size)
@@ -85,7 +85,7 @@ def write_allocate(k: Kernel, instruction: Instruction[AllocateBytes]) -> None:
     w.store(w.ptrtoint(memory), target)
 
 
-def write_address(k: Kernel, instruction: Instruction[AddressOf]) -> None:
+def write_address(k: FunctionEmitter, instruction: Instruction[AddressOf]) -> None:
     """The address of a global variable, which is zero at first."""
     op = instruction.op
     variable = k.shared.module.variable(variable_symbol(op.symbol), op.bytes)
@@ -93,15 +93,15 @@ def write_address(k: Kernel, instruction: Instruction[AddressOf]) -> None:
     k.w.store(k.w.ptrtoint(variable), target)
 
 
-def write_function_address(k: Kernel, instruction: Instruction[FunctionAddress]) -> None:
-    """The address of a function of the program, which is written for that."""
+def write_function_address(k: FunctionEmitter, instruction: Instruction[FunctionAddress]) -> None:
+    """The address of a function of the program, which is emitted as a callee if it has not been yet."""
     op = instruction.op
     function = Register(f"@{k.shared.symbol(op.symbol)}", PTR)
     (target,) = k.place_results(instruction)
     k.w.store(k.w.ptrtoint(function), target)
 
 
-def write_check(k: Kernel, instruction: Instruction[CheckAddress]) -> None:
+def write_check(k: FunctionEmitter, instruction: Instruction[CheckAddress]) -> None:
     """Leave the program if an address leads nowhere."""
     op = instruction.op
     address = _word(k, instruction.operands[0])
@@ -110,7 +110,7 @@ def write_check(k: Kernel, instruction: Instruction[CheckAddress]) -> None:
     k.checks.stop_if(k.w, nowhere, site, address, constant(I64, 0))
 
 
-def write_stop(k: Kernel, instruction: Instruction[StopIf]) -> None:
+def write_stop(k: FunctionEmitter, instruction: Instruction[StopIf]) -> None:
     """Leave the program if a condition is true."""
     op = instruction.op
     site = k.checks.add(CheckSite(instruction.location, Problem.STOP, text=op.message))
@@ -124,8 +124,8 @@ def variable_symbol(name: str) -> str:
     return f"nnkit.variable.{''.join(plain)}"
 
 
-def _chained(k: Kernel, instruction: Instruction, size: Register) -> Register:
-    """Memory that is on the list of what the function gives back."""
+def _chained(k: FunctionEmitter, instruction: Instruction, size: Register) -> Register:
+    """Allocates from the heap, on the list that the function frees when it returns."""
     w = k.w
     if k.chain is None:
         raise InternalError("memory is allocated until a function returns that keeps no list of it")
@@ -137,15 +137,17 @@ def _chained(k: Kernel, instruction: Instruction, size: Register) -> Register:
     return shift(w, block, CHAIN_HEAD)
 
 
-def _check_there(k: Kernel, instruction: Instruction, memory: Register, size: Register) -> None:
+def _check_there(
+    k: FunctionEmitter, instruction: Instruction, memory: Register, size: Register
+) -> None:
     site = k.checks.add(CheckSite(instruction.location, Problem.STOP, text="out of memory"))
     missing = k.w.icmp("eq", memory, constant(PTR, 0))
     k.checks.stop_if(k.w, missing, site, size, constant(I64, 0))
 
 
-def _word(k: Kernel, value: Value) -> Register:
+def _word(k: FunctionEmitter, value: Value) -> Register:
     return k.w.load(k.address(value), I64)
 
 
-def _pointer(k: Kernel, address: Value, offset: int = 0) -> Register:
+def _pointer(k: FunctionEmitter, address: Value, offset: int = 0) -> Register:
     return shift(k.w, k.w.inttoptr(_word(k, address)), offset)

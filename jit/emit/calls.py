@@ -1,4 +1,4 @@
-"""Writes calls, and the functions that are called.
+"""Emits calls, and the prologues and epilogues of kernels and callees.
 
     i64 @KERNEL.call.N(ptr inputs…, ptr outputs…, ptr report, ptr limit)
 
@@ -23,13 +23,13 @@ from ...core.schedule.arena import RESERVED
 from ...core.schedule.plan import arena_bytes, has_variables
 from ..llvm import REGISTERS
 from ..runtime.process import STACK, STACK_KEY, WORDS
-from .cells import begin_cells, end_cells, release
+from .bump_allocator import begin_allocations, end_allocations, free_chunks
 from .checks import Checks
-from .kernel import Frame, Kernel, Shared
-from .memory import NOTHING, shift
+from .element_access import ZERO_ELEMENT, shift
+from .function_emitter import BlockBuffers, FunctionEmitter, ProgramContext
 from .polls import Polls, take_back
 from .steps import CheckSite, Problem
-from .writer import I8, I32, I64, PTR, FunctionWriter, Parameter, Register, constant
+from .writer import I8, I32, I64, PTR, FunctionWriter, LLVMParameter, Register, constant
 
 ON_STACK: Final = 2048
 """Bytes of an arena that lies on the stack."""
@@ -42,7 +42,7 @@ _ALIGNMENT: Final = 64
 _STACK_LIMIT: Final = "nnkit.stack.limit"
 
 
-def write_call(k: Kernel, instruction: Instruction[Apply]) -> None:
+def write_call(k: FunctionEmitter, instruction: Instruction[Apply]) -> None:
     """A call of a function of the program; if it fails, so does the caller."""
     op = instruction.op
     assert k.limit is not None
@@ -54,8 +54,8 @@ def write_call(k: Kernel, instruction: Instruction[Apply]) -> None:
     k.checks.pass_on(k.w, code)
 
 
-def write_call_address(k: Kernel, instruction: Instruction[CallAddress]) -> None:
-    """The same of the function at an address, which has been checked."""
+def write_call_address(k: FunctionEmitter, instruction: Instruction[CallAddress]) -> None:
+    """An indirect call of the function at an address, which has been checked."""
     assert k.limit is not None
     function, *arguments = instruction.operands
     operands = [k.address(value) for value in arguments]
@@ -67,8 +67,8 @@ def write_call_address(k: Kernel, instruction: Instruction[CallAddress]) -> None
 
 
 @contextmanager
-def _handing_over(k: Kernel) -> Generator[None]:
-    """Around a call: what may pass until the next poll is for the callee to say."""
+def _handing_over(k: FunctionEmitter) -> Generator[None]:
+    """Wraps a call: the poll budget passes to the callee and comes back."""
     if k.polls is not None:
         k.polls.hand_over()
     yield
@@ -76,60 +76,60 @@ def _handing_over(k: Kernel) -> Generator[None]:
         k.polls.receive()
 
 
-def begin_kernel(shared: Shared, function: Function) -> Kernel:
+def begin_kernel(shared: ProgramContext, function: Function) -> FunctionEmitter:
     """The kernel itself, `i64 @NAME(ptr inputs…, ptr outputs…, ptr arena)`."""
-    arena = Parameter(PTR, f"noalias align {_ALIGNMENT}")
+    arena = LLVMParameter(PTR, f"noalias align {_ALIGNMENT}")
     attributes = _attributes(function)
     w = shared.module.function(
         shared.name, [*_tensors(function), arena], I64, attributes=attributes
     )
     arena_address = w.parameters[-1]
     limit = _stack_limit(shared, w) if _has_calls(function) else None
-    uses_cells = _uses_cells(shared, function)
-    if uses_cells:
-        begin_cells(w, arena_address)
+    uses_bump_allocator = _uses_bump_allocator(shared, function)
+    if uses_bump_allocator:
+        begin_allocations(w, arena_address)
 
     def leave(code: Register) -> None:
         if shared.polls:
             take_back(w, arena_address)
-        if uses_cells:
-            end_cells(shared.module, w, arena_address)
+        if uses_bump_allocator:
+            end_allocations(shared.module, w, arena_address)
         w.ret(code)
 
-    frame = Frame(arena_address, ())
+    frame = BlockBuffers(arena_address, ())
     return _kernel(shared, function, w, frame, arena_address, limit, leave, is_called=False)
 
 
-def begin_callee(shared: Shared, function: Function, symbol: str) -> Kernel:
-    """A function that others call, up to its first instruction."""
-    parameters = [*_tensors(function), Parameter(PTR, "noalias"), Parameter(PTR)]
+def begin_callee(shared: ProgramContext, function: Function, symbol: str) -> FunctionEmitter:
+    """A callee, up to its first instruction."""
+    parameters = [*_tensors(function), LLVMParameter(PTR, "noalias"), LLVMParameter(PTR)]
     attributes = _attributes(function)
     w = shared.module.function(symbol, parameters, I64, linkage="internal", attributes=attributes)
     report, limit = w.parameters[-2:]
     too_deep = w.icmp("ult", _stack_pointer(w), limit)
     _stop_if(shared, w, report, too_deep, function, Problem.DEPTH, shared.stack_bytes)
     size = arena_bytes(function) - RESERVED
-    arena: Register = NOTHING
+    arena: Register = ZERO_ELEMENT
     leave: Callable[[Register], None] = w.ret
     if 0 < size <= ON_STACK:
         arena = w.allocate(I8, size)
     elif size:
         arena, leave = _on_heap(shared, w, report, function, size)
-    frame = Frame(arena, (), RESERVED)
+    frame = BlockBuffers(arena, (), RESERVED)
     return _kernel(shared, function, w, frame, report, limit, leave, is_called=True)
 
 
 def _kernel(
-    shared: Shared,
+    shared: ProgramContext,
     function: Function,
     w: FunctionWriter,
-    frame: Frame,
+    frame: BlockBuffers,
     report: Register,
     limit: Register | None,
     leave: Callable[[Register], None],
     *,
     is_called: bool,
-) -> Kernel:
+) -> FunctionEmitter:
     inputs = len(function.parameters)
     outputs = w.parameters[inputs : inputs + len(function.type.results)]
     addresses = dict(zip(function.parameters, w.parameters, strict=False))
@@ -140,7 +140,7 @@ def _kernel(
         chain = w.allocate(PTR, align=8)
         w.store(constant(PTR, 0), chain)
         leave = _giving_back(shared, w, chain, leave)
-    k = Kernel(shared, w, report, [frame], limit, leave, addresses, checks, chain)
+    k = FunctionEmitter(shared, w, report, [frame], limit, leave, addresses, checks, chain)
     if shared.process is not None and shared.polls:
         k.polls = Polls.begin(
             shared.module, w, report, checks, shared.process, function, is_called=is_called
@@ -151,28 +151,31 @@ def _kernel(
 
 
 def _giving_back(
-    shared: Shared, w: FunctionWriter, chain: Register, leave: Callable[[Register], None]
+    shared: ProgramContext, w: FunctionWriter, chain: Register, leave: Callable[[Register], None]
 ) -> Callable[[Register], None]:
-    """How a function returns that keeps a list of memory."""
+    """The epilogue of a function that frees a list of heap memory."""
 
     def give_back(code: Register) -> None:
-        release(shared.module, w, w.load(chain, PTR))
+        free_chunks(shared.module, w, w.load(chain, PTR))
         leave(code)
 
     return give_back
 
 
-def _tensors(function: Function) -> list[Parameter]:
-    """Pointers to what the function takes and returns."""
+def _tensors(function: Function) -> list[LLVMParameter]:
+    """Parameters that point to the operands and the results."""
     taken = (f"noalias readonly align {p.tensor.dtype.bytes}" for p in function.parameters)
     made = (f"noalias align {r.tensor.dtype.bytes}" for r in function.entry.terminator.operands)
-    return [*(Parameter(PTR, text) for text in taken), *(Parameter(PTR, text) for text in made)]
+    return [
+        *(LLVMParameter(PTR, text) for text in taken),
+        *(LLVMParameter(PTR, text) for text in made),
+    ]
 
 
 def _on_heap(
-    shared: Shared, w: FunctionWriter, report: Register, function: Function, size: int
+    shared: ProgramContext, w: FunctionWriter, report: Register, function: Function, size: int
 ) -> tuple[Register, Callable[[Register], None]]:
-    """An arena of its own for each call, and how to give it back and return."""
+    """Allocates an arena for each call, with the epilogue that frees it."""
     block = w.call("malloc", PTR, [constant(I64, size + _ALIGNMENT)])
     missing = w.icmp("eq", block, constant(PTR, 0))
     _stop_if(shared, w, report, missing, function, Problem.MEMORY, size)
@@ -187,7 +190,7 @@ def _on_heap(
 
 
 def _stop_if(
-    shared: Shared,
+    shared: ProgramContext,
     w: FunctionWriter,
     report: Register,
     failed: Register,
@@ -206,7 +209,7 @@ def _stop_if(
     w.begin(goes_on)
 
 
-def _stack_limit(shared: Shared, w: FunctionWriter) -> Register:
+def _stack_limit(shared: ProgramContext, w: FunctionWriter) -> Register:
     """The address below which the stack of this thread must not reach."""
     if shared.process is None:
         return shift(w, _stack_pointer(w), -shared.stack_bytes)
@@ -215,8 +218,8 @@ def _stack_limit(shared: Shared, w: FunctionWriter) -> Register:
     return w.call(_STACK_LIMIT, PTR, [])
 
 
-def _write_stack_limit(shared: Shared) -> None:
-    """`ptr limit()`: what the thread has kept, or found out now."""
+def _write_stack_limit(shared: ProgramContext) -> None:
+    """`ptr limit()`: the stack limit that the thread has cached, or queries now."""
     w = shared.module.function(_STACK_LIMIT, [], PTR, linkage="internal")
     key = w.load(w.offset(shared.module.external(WORDS), STACK_KEY), I32)
     kept = w.call("pthread_getspecific", PTR, [key])
@@ -239,17 +242,17 @@ def _has_calls(function: Function) -> bool:
 
 
 def _keeps_list(function: Function) -> bool:
-    """Whether memory is allocated that lasts until the function returns, and does not lie on its stack."""
+    """Whether the function allocates heap memory with the lifetime of the call."""
     return not {"call", "frame"}.isdisjoint(_owners(function))
 
 
 def _owners(function: Function) -> set[str]:
-    """What the memory belongs to that is allocated."""
+    """The lifetimes of the heap memory that the function allocates."""
     return {op.owner for op in _ops(function) if isinstance(op, AllocateBytes)}
 
 
-def _uses_cells(shared: Shared, function: Function) -> bool:
-    """Whether memory is allocated that lasts as long as the run, by the function or what it may call."""
+def _uses_bump_allocator(shared: ProgramContext, function: Function) -> bool:
+    """Whether the function or a callee allocates memory with the lifetime of the run."""
     found = {function.name}
     pending = [function]
     while pending:
@@ -270,5 +273,5 @@ def _ops(function: Function) -> Iterator[Op]:
 
 
 def _attributes(function: Function) -> str:
-    """Where there is control flow or memory, scalars are variables."""
+    """LLVM attributes; mem2reg is asked for where control flow or memory makes scalars stack variables."""
     return f'nounwind "{REGISTERS}"' if has_variables(function) else "nounwind"

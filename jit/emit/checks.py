@@ -1,4 +1,4 @@
-"""What can go wrong while a program runs: where it is tested, and how it is reported.
+"""Run-time checks: emits the tests, and the blocks that report which check failed.
 
 A program returns 0, or the number of the check that failed; two numbers that tell more, as the index and the
 extent it exceeds, are then the first two words of the arena that the entry gave.  A function returns what a function
@@ -24,7 +24,7 @@ from .writer import I64, FunctionWriter, Register, constant
 
 
 def error_of(site: CheckSite, first: int, second: int) -> NNKitError:
-    """What to raise for a check that failed; `first` and `second` are the two words of the arena."""
+    """The exception for a failed check; `first` and `second` are the two words in the arena's header."""
     match site.problem:
         case Problem.INDEX:
             return IndexOutOfRangeError(
@@ -56,7 +56,7 @@ def error_of(site: CheckSite, first: int, second: int) -> NNKitError:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A block still to be written: where control goes to return `code`.
+    """A block still to be written, which returns the error `code`.
 
     `first` and `second` tell more; the first one may be a number per lane, of which that counts whose lane is set in
     `failed`.
@@ -87,7 +87,7 @@ class Checks:
     def write_check(
         self, w: FunctionWriter, index: Register, extent: int, site: int, mask: Register | None
     ) -> None:
-        """Go on only if every index (of the lanes in the mask) is in 0 … extent - 1."""
+        """Branch to a failure unless every index (of the lanes in the mask) is in 0 … extent - 1."""
         outside = w.icmp("uge", index, constant(index.type, extent))
         if mask is not None and outside.type.lanes > 1:
             outside = w.and_(outside, mask)
@@ -96,12 +96,12 @@ class Checks:
     def stop_if(
         self, w: FunctionWriter, failed: Register, site: int, first: Register, second: Register
     ) -> None:
-        """Go on only if nothing (in no lane) has failed."""
+        """Branch to a failure if the condition holds (in any lane)."""
         label = self._branch(w, w.reduce("or", failed))
         self.failures.append(Failure(label, constant(I64, site), first, second, failed))
 
     def pass_on(self, w: FunctionWriter, code: Register) -> None:
-        """Go on only if the function that returned `code` has not failed."""
+        """Return `code` to the caller if it is the error code of a callee."""
         self._passing = self._passing or w.new_label("failed")
         goes_on = w.new_label("done")
         self.passed.append((code, w.block))
@@ -111,7 +111,7 @@ class Checks:
     def write_failures(
         self, w: FunctionWriter, report: Register, leave: Callable[[Register], None]
     ) -> None:
-        """Write the blocks where failed checks end; after the last block of the function.
+        """Emit the blocks of failed checks, after the last block of the function.
 
         `report` is where the two words go; `leave` returns from the function.
         """

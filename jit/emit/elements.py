@@ -1,4 +1,4 @@
-"""How elements live in registers and in memory, and how combinators join them.
+"""Register and memory types of element types, conversion between both, and the code of combinators.
 
 | dtype    | memory         | register                                              |
 |----------|----------------|-------------------------------------------------------|
@@ -22,16 +22,16 @@ from ...core.types import DType, Kind
 from .math.extremes import emit_max, emit_min
 from .writer import (
     FunctionWriter,
-    LType,
+    LLVMType,
     Reduction,
     Register,
-    Scalar,
+    ScalarName,
     constant,
     constant_bits,
-    ltype,
+    llvm_type,
 )
 
-_REGISTERS: Final[MappingProxyType[str, Scalar]] = MappingProxyType(
+_REGISTERS: Final[MappingProxyType[str, ScalarName]] = MappingProxyType(
     {
         "bool": "i1",
         "i8": "i8",
@@ -44,10 +44,12 @@ _REGISTERS: Final[MappingProxyType[str, Scalar]] = MappingProxyType(
         "f64": "double",
     }
 )
-_MEMORY: Final[MappingProxyType[str, Scalar]] = MappingProxyType(
+_MEMORY: Final[MappingProxyType[str, ScalarName]] = MappingProxyType(
     {"bool": "i8", "f16": "i16", "bf16": "i16"}
 )
-_NARROW: Final[MappingProxyType[str, Scalar]] = MappingProxyType({"f16": "half", "bf16": "bfloat"})
+_NARROW: Final[MappingProxyType[str, ScalarName]] = MappingProxyType(
+    {"f16": "half", "bf16": "bfloat"}
+)
 
 _REDUCTIONS: Final[MappingProxyType[tuple[Combinator, Kind], Reduction]] = MappingProxyType(
     {
@@ -69,18 +71,18 @@ _REDUCTIONS: Final[MappingProxyType[tuple[Combinator, Kind], Reduction]] = Mappi
 )
 
 
-def register_type(dtype: DType, lanes: int = 1) -> LType:
-    """What holds `lanes` elements while computing."""
-    return ltype(_REGISTERS[dtype.name], lanes)
+def register_type(dtype: DType, lanes: int = 1) -> LLVMType:
+    """The LLVM type of `lanes` elements in a register."""
+    return llvm_type(_REGISTERS[dtype.name], lanes)
 
 
-def memory_type(dtype: DType, lanes: int = 1) -> LType:
-    """What holds `lanes` consecutive elements in memory."""
-    return ltype(_MEMORY.get(dtype.name, _REGISTERS[dtype.name]), lanes)
+def memory_type(dtype: DType, lanes: int = 1) -> LLVMType:
+    """The LLVM type of `lanes` consecutive elements in memory."""
+    return llvm_type(_MEMORY.get(dtype.name, _REGISTERS[dtype.name]), lanes)
 
 
-def narrow_scalar(dtype: DType) -> Scalar | None:
-    """What f16 and bf16 are called in LLVM; None for types that are computed in themselves."""
+def narrow_scalar(dtype: DType) -> ScalarName | None:
+    """The LLVM type of f16 and bf16 in memory; None for types that are computed in directly."""
     return _NARROW.get(dtype.name)
 
 
@@ -100,7 +102,7 @@ def splat_element(literal: Literal) -> Register:
 
 
 def unpack(w: FunctionWriter, stored: Register, dtype: DType) -> Register:
-    """What was loaded, to compute with."""
+    """Convert a loaded value to the register type."""
     if dtype.name in _NARROW:
         return w.fpext(w.bitcast(stored, _NARROW[dtype.name]), "float")
     if dtype.kind == "boolean":
@@ -109,7 +111,7 @@ def unpack(w: FunctionWriter, stored: Register, dtype: DType) -> Register:
 
 
 def pack(w: FunctionWriter, value: Register, dtype: DType) -> Register:
-    """What is to be stored."""
+    """Convert a register to the type in memory."""
     if dtype.name in _NARROW:
         return w.bitcast(w.fptrunc(value, _NARROW[dtype.name]), "i16")
     return w.zext(value, "i8") if dtype.kind == "boolean" else value
@@ -133,7 +135,7 @@ def rounded(w: FunctionWriter, value: Register, dtype: DType) -> Register:
 
 
 def identity(combinator: Combinator, dtype: DType, lanes: int = 1) -> Register:
-    """The constant that changes nothing."""
+    """The combinator's identity as a constant."""
     if dtype.kind == "boolean":
         value = combinator in (Combinator.MULTIPLY, Combinator.MIN, Combinator.AND)
         return constant(register_type(dtype, lanes), int(value))

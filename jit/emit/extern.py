@@ -1,4 +1,4 @@
-"""Writes calls of functions that are defined elsewhere, as C has those that `dlc` makes:
+"""Emits wrappers around extern functions, which have the C interface of those that `dlc` compiles:
 
     int32_t NAME(const T *input…, T *output…)
 
@@ -13,22 +13,22 @@ from typing import Final
 
 from ...core.errors import UnsupportedError
 from ...core.ir import Function
-from .kernel import Shared
+from .function_emitter import ProgramContext
 from .polls import take_back
 from .steps import CheckSite, Problem
-from .writer import I32, I64, PTR, Parameter, constant
+from .writer import I32, I64, PTR, LLVMParameter, constant
 
 PREFIX: Final = "extern."
 """Before the name of an extern function, its name in our text."""
 
 
-def write_extern(shared: Shared, function: Function, symbol: str) -> None:
+def write_extern(shared: ProgramContext, function: Function, symbol: str) -> None:
     """`i64 @SYMBOL(ptr inputs…, ptr outputs…, ptr report, ptr limit)`, which calls the function."""
     if not re.fullmatch(r"[A-Za-z_]\w*", function.name, re.ASCII):
         raise UnsupportedError(f"an extern function has a name of C, not {function.name!r}")
     count = len(function.type.parameters) + len(function.type.results)
     shared.externs[function.name] = f"{PREFIX}{function.name}"
-    w = shared.module.function(symbol, [Parameter(PTR)] * (count + 2), I64, linkage="internal")
+    w = shared.module.function(symbol, [LLVMParameter(PTR)] * (count + 2), I64, linkage="internal")
     if shared.polls:
         take_back(w, w.parameters[count])
     code = w.call(shared.externs[function.name], I32, w.parameters[:count])

@@ -1,4 +1,4 @@
-"""What is done to a whole buffer before or after a nest joins its elements there."""
+"""Initialises buffers that a nest accumulates into, and folds compensation terms in afterwards."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ...core.ops.nest import Output
 from ...core.types import TensorType
+from .element_access import LaneAddresses, Lanes, read, shift, step, write
 from .elements import add_compensated, corrected, element, identity, memory_type, pack
-from .loops import Inside, LoopStep, write_loop
-from .memory import Lanes, Spot, read, shift, step, write
+from .loops import LoopBody, LoopStep, write_loop
 from .steps import LoopShape
 from .writer import I1, I8, I64, FunctionWriter, Register, constant
 
@@ -47,31 +47,31 @@ def write_folded(
     w: FunctionWriter, base: Register, total: Register, rest: Register, type: TensorType
 ) -> None:
     """Add the elements at `base`, which become 0, to those at `total`, and what rounding cuts off to `rest`."""
-    _write_elementwise(w, _Fold(w, type, (base, total, rest)))
+    _write_elementwise(w, _FoldBlock(w, type, (base, total, rest)))
 
 
 def write_corrected(
     w: FunctionWriter, base: Register, total: Register, rest: Register, type: TensorType
 ) -> None:
     """The elements at `base` become the sums at `total` with what rounding had cut off."""
-    _write_elementwise(w, _Correct(w, type, (base, total, rest)))
+    _write_elementwise(w, _AddCorrections(w, type, (base, total, rest)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Buffers(Inside):
+class _Buffers(LoopBody):
     """One step of a loop over the elements of several buffers of one type."""
 
     w: FunctionWriter
     type: TensorType
     bases: Sequence[Register]
 
-    def spots(self, index: Register) -> list[Spot]:
+    def spots(self, index: Register) -> list[LaneAddresses]:
         dtype = self.type.dtype
         pointers = (step(self.w, base, memory_type(dtype), index) for base in self.bases)
-        return [Spot(dtype, pointer, 1, None, None, True) for pointer in pointers]
+        return [LaneAddresses(dtype, pointer, 1, None, None, True) for pointer in pointers]
 
 
-class _Fold(_Buffers):
+class _FoldBlock(_Buffers):
     def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
         w, spots, lanes = self.w, self.spots(step.index), step.lanes or Lanes()
         value, total, rest = (read(w, spot, lanes) for spot in spots)
@@ -81,7 +81,7 @@ class _Fold(_Buffers):
         return list(totals)
 
 
-class _Correct(_Buffers):
+class _AddCorrections(_Buffers):
     def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
         w, spots, lanes = self.w, self.spots(step.index), step.lanes or Lanes()
         total, rest = (read(w, spot, lanes) for spot in spots[1:])

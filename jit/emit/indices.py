@@ -1,4 +1,4 @@
-"""Arithmetic of `i64` indices while loops are written: what is constant is computed now."""
+"""`i64` index arithmetic with constant folding while the code is emitted."""
 
 from __future__ import annotations
 

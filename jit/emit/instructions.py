@@ -7,7 +7,7 @@ carries fast-math flags unless a method says so, so what is written is what is c
 from collections.abc import MutableMapping, Sequence
 from typing import Literal
 
-from .values import PTR, LType, Register, Scalar, constant, constants, poison
+from .values import PTR, LLVMType, Register, ScalarName, constant, constants, poison
 
 IntegerPredicate = Literal["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"]
 FloatPredicate = Literal[
@@ -35,7 +35,7 @@ class InstructionWriter:
 
     # The three ways to write a line; all else is built on them.
 
-    def value(self, type: LType, text: str) -> Register:
+    def value(self, type: LLVMType, text: str) -> Register:
         """Write `%n = text` and return `%n`; the way to any instruction that has no method here."""
         name = f"%{self._counter}"
         self._counter += 1
@@ -46,7 +46,7 @@ class InstructionWriter:
         """Write an instruction without result."""
         self.lines.append("  " + text)
 
-    def declare(self, name: str, result: LType | None, parameters: Sequence[LType]) -> None:
+    def declare(self, name: str, result: LLVMType | None, parameters: Sequence[LLVMType]) -> None:
         """Make sure that the module declares the external function or intrinsic `name`."""
         if name not in self._declarations:
             inside = ", ".join(parameter.text for parameter in parameters)
@@ -192,31 +192,31 @@ class InstructionWriter:
 
     # Casts that are one instruction; `conversions` has those that are safe for every value and float type.
 
-    def cast(self, opcode: str, x: Register, scalar: Scalar) -> Register:
+    def cast(self, opcode: str, x: Register, scalar: ScalarName) -> Register:
         """Write the LLVM cast `opcode` to lanes of `scalar`."""
         type = x.type.with_scalar(scalar)
         return self.value(type, f"{opcode} {x.typed} to {type.text}")
 
-    def sext(self, x: Register, scalar: Scalar) -> Register:
+    def sext(self, x: Register, scalar: ScalarName) -> Register:
         """A wider signed integer."""
         return self.cast("sext", x, scalar)
 
-    def zext(self, x: Register, scalar: Scalar) -> Register:
+    def zext(self, x: Register, scalar: ScalarName) -> Register:
         """A wider unsigned integer; 0 or 1 of an `i1`."""
         return self.cast("zext", x, scalar)
 
-    def trunc(self, x: Register, scalar: Scalar) -> Register:
+    def trunc(self, x: Register, scalar: ScalarName) -> Register:
         """The low bits of an integer."""
         return self.cast("trunc", x, scalar)
 
-    def bitcast(self, x: Register, scalar: Scalar) -> Register:
+    def bitcast(self, x: Register, scalar: ScalarName) -> Register:
         """The same bits read as another scalar of the same width; x itself if it is that scalar.
 
         LLVM 22.1 gets loops wrong around which a value is passed on by a bitcast to its own type.
         """
         return x if x.type.scalar == scalar else self.cast("bitcast", x, scalar)
 
-    def reinterpret(self, x: Register, type: LType) -> Register:
+    def reinterpret(self, x: Register, type: LLVMType) -> Register:
         """The same bits as another type of the same size, also with other lanes (`<8 x i1>` as `i8`)."""
         return self.value(type, f"bitcast {x.typed} to {type.text}")
 
@@ -228,33 +228,33 @@ class InstructionWriter:
         """The pointer to an `i64` address."""
         return self.cast("inttoptr", x, "ptr")
 
-    def fptosi(self, x: Register, scalar: Scalar) -> Register:
+    def fptosi(self, x: Register, scalar: ScalarName) -> Register:
         """Toward zero; out of range saturates and nan gives 0, so never poison."""
         x = self._at_least_float(x)
         type = x.type.with_scalar(scalar)
         name = f"llvm.fptosi.sat.{type.suffix}.{x.type.suffix}"
         return self.call(name, type, [x])
 
-    def fptosi_in_range(self, x: Register, scalar: Scalar) -> Register:
+    def fptosi_in_range(self, x: Register, scalar: ScalarName) -> Register:
         """Toward zero, for values known to fit: one instruction, poison otherwise."""
         return self.cast("fptosi", x, scalar)
 
-    def sitofp(self, x: Register, scalar: Scalar) -> Register:
+    def sitofp(self, x: Register, scalar: ScalarName) -> Register:
         """The nearest float of a signed integer."""
         return self._from_integer("sitofp", x, scalar)
 
-    def uitofp(self, x: Register, scalar: Scalar) -> Register:
+    def uitofp(self, x: Register, scalar: ScalarName) -> Register:
         """The nearest float of an unsigned integer; 0.0 or 1.0 of an `i1`."""
         return self._from_integer("uitofp", x, scalar)
 
-    def fpext(self, x: Register, scalar: Scalar) -> Register:
+    def fpext(self, x: Register, scalar: ScalarName) -> Register:
         """A wider float type, exact. bfloat goes by shifting bits, without a library call on any machine."""
         if x.type.scalar == "bfloat":
             wide = self.zext(self.bitcast(x, "i16"), "i32")
             x = self.bitcast(self.shl(wide, constant(wide.type, 16)), "float")
         return x if x.type.scalar == scalar else self.cast("fpext", x, scalar)
 
-    def fptrunc(self, x: Register, scalar: Scalar) -> Register:
+    def fptrunc(self, x: Register, scalar: ScalarName) -> Register:
         """The nearest number of a narrower float type, ties to even; nan stays nan. No library calls."""
         if scalar == "float":
             return self.cast("fptrunc", x, scalar)
@@ -265,7 +265,7 @@ class InstructionWriter:
     def _at_least_float(self, x: Register) -> Register:
         return self.fpext(x, "float") if x.type.scalar in ("half", "bfloat") else x
 
-    def _from_integer(self, opcode: str, x: Register, scalar: Scalar) -> Register:
+    def _from_integer(self, opcode: str, x: Register, scalar: ScalarName) -> Register:
         if scalar not in ("half", "bfloat"):
             return self.cast(opcode, x, scalar)
         if x.type.bits > 32:
@@ -301,7 +301,7 @@ class InstructionWriter:
 
     # Memory.
 
-    def gep(self, base: Register, element: LType, index: Register) -> Register:
+    def gep(self, base: Register, element: LLVMType, index: Register) -> Register:
         """The address of element `index` (an `i64`, scalar or one per lane) of an array of `element`."""
         type = PTR.with_lanes(max(base.type.lanes, index.type.lanes))
         return self.value(
@@ -315,7 +315,7 @@ class InstructionWriter:
         return self.value(base.type, f"getelementptr inbounds i8, {base.typed}, i64 {bytes}")
 
     def load(
-        self, pointer: Register, type: LType, *, align: int | None = None, volatile: bool = False
+        self, pointer: Register, type: LLVMType, *, align: int | None = None, volatile: bool = False
     ) -> Register:
         """Read a value; aligned to its scalar unless said otherwise. Bools are `i8` in memory.
 
@@ -372,7 +372,7 @@ class InstructionWriter:
     def gather(
         self,
         pointers: Register,
-        type: LType,
+        type: LLVMType,
         *,
         mask: Register | None = None,
         otherwise: Register | None = None,
@@ -432,7 +432,7 @@ class InstructionWriter:
         second = y if y is not None else poison(x.type)
         return self.value(type, f"shufflevector {x.typed}, {second.typed}, {mask}")
 
-    def lane_numbers(self, scalar: Scalar, lanes: int) -> Register:
+    def lane_numbers(self, scalar: ScalarName, lanes: int) -> Register:
         """0, 1, 2, … in the lanes, a constant."""
         return constants(scalar, range(lanes))
 
@@ -458,7 +458,7 @@ class InstructionWriter:
 
     # Calls.
 
-    def call(self, name: str, result: LType, arguments: Sequence[Register]) -> Register:
+    def call(self, name: str, result: LLVMType, arguments: Sequence[Register]) -> Register:
         """Call a function by name, be it of this module, of another or of the process."""
         self.declare(name, result, [argument.type for argument in arguments])
         inside = ", ".join(argument.typed for argument in arguments)
@@ -471,16 +471,16 @@ class InstructionWriter:
         self.line(f"call void @{name}({inside})")
 
     def call_pointer(
-        self, function: Register, result: LType, arguments: Sequence[Register]
+        self, function: Register, result: LLVMType, arguments: Sequence[Register]
     ) -> Register:
         """Call the function at an address."""
         inside = ", ".join(argument.typed for argument in arguments)
         return self.value(result, f"call {result.text} {function.text}({inside})")
 
-    def intrinsic(self, name: str, result: LType, arguments: Sequence[Register]) -> Register:
+    def intrinsic(self, name: str, result: LLVMType, arguments: Sequence[Register]) -> Register:
         """Call `llvm.<name>.<suffix>`, overloaded on the type of its result alone."""
         return self.call(f"llvm.{name}.{result.suffix}", result, arguments)
 
 
-def _text(type: LType | None) -> str:
+def _text(type: LLVMType | None) -> str:
     return "void" if type is None else type.text

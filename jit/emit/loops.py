@@ -1,4 +1,4 @@
-"""Loops over one axis: whole steps first, several at a time if asked, then what is left.
+"""Emits the loop over one axis: unrolled rounds of vector steps, then the remainder.
 
     extent 1000 by 16 lanes, 4 copies        rounds
     0 … 959      15 rounds of 4 steps        each copy has totals of its own, joined afterwards
@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .memory import Lanes
+from .element_access import Lanes
 from .steps import LoopShape
 from .writer import I64, FunctionWriter, Register, constant
 
@@ -36,8 +36,8 @@ class LoopStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """The part of a loop that is one block: rounds from `start` to `stop`, or what all rounds leave (None).
+class BlockRange:
+    """A block of a loop's iterations: rounds from `start` to `stop`, or the remainder (None).
 
     A block of one round has no `stop`.
     """
@@ -46,31 +46,31 @@ class Span:
     stop: Register | None = None
 
 
-class Inside(Protocol):
-    """What runs in the loop.  `totals` are the registers carried from step to step.
+class LoopBody(Protocol):
+    """The body of a loop. `totals` are the accumulators carried from step to step.
 
     `start` and `join` are only called for loops of several copies.
     """
 
     def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
-        """Write one step; the totals after it."""
+        """Emit one step; the accumulators after it."""
         ...
 
     def start(self) -> list[Register]:
-        """Totals of nothing, for further copies."""
+        """Accumulators at their identity, for further unrolled copies."""
         return []
 
     def join(self, totals: Sequence[Register], others: Sequence[Register]) -> list[Register]:
-        """Totals of both."""
+        """The accumulators of two copies, combined."""
         return list(totals)
 
 
 def write_loop(
     w: FunctionWriter,
     shape: LoopShape,
-    inside: Inside,
+    inside: LoopBody,
     totals: Sequence[Register],
-    span: Span | None = None,
+    span: BlockRange | None = None,
 ) -> list[Register]:
     """Write the loop, or the part of it that is one block; the totals after it."""
     carried = list(totals)
@@ -96,9 +96,9 @@ def write_blocks(
     w: FunctionWriter,
     shape: LoopShape,
     inner: LoopShape,
-    block: Callable[[Span, Sequence[Register]], list[Register]],
+    block: Callable[[BlockRange, Sequence[Register]], list[Register]],
     totals: Sequence[Register],
-    span: Span | None = None,
+    span: BlockRange | None = None,
 ) -> list[Register]:
     """Write the loop over the blocks that the loop `inner` goes through; `block` writes one of them.
 
@@ -115,23 +115,25 @@ def write_blocks(
 
         def write(start: Register, values: Sequence[Register]) -> list[Register]:
             if start.is_constant or shape.block == inner.lanes * inner.copies:
-                return block(Span(start, stop if start.is_constant else None), values)
+                return block(BlockRange(start, stop if start.is_constant else None), values)
             following = w.value(I64, f"add nsw i64 {start.text}, {shape.block}")
             is_whole = end % shape.block == 0
-            return block(Span(start, following if is_whole else w.smin(following, stop)), values)
+            return block(
+                BlockRange(start, following if is_whole else w.smin(following, stop)), values
+            )
 
         carried = _repeat(w, start, stop, shape.block, carried, write)
     if span is None and end < inner.extent:
-        carried = block(Span(), carried)
+        carried = block(BlockRange(), carried)
     return carried
 
 
 def _write_rounds(
     w: FunctionWriter,
     shape: LoopShape,
-    inside: Inside,
+    inside: LoopBody,
     totals: Sequence[Register],
-    span: Span | None,
+    span: BlockRange | None,
     lanes: Lanes | None,
 ) -> list[Register]:
     """Rounds of several steps, each with its own totals, which are joined pairwise at the end."""

@@ -1,4 +1,4 @@
-"""Writes planned nests as loops.
+"""Emits planned nests as loops.
 
 Outside of all loops the results that need it are filled.  Each level runs its steps, starts the
 reductions that begin there, writes the loop inside, and stores what the reductions came to.  Nests of a
@@ -22,13 +22,13 @@ from ...core.schedule.arena import aligned
 from ...core.schedule.ops import Loops, is_folded
 from ...core.types import TensorType
 from .checks import Checks
+from .element_access import opaque_address, shift
 from .elements import add_compensated, combine, corrected, horizontal, identity
 from .fill import write_corrected, write_fill, write_folded, write_zeros
-from .loops import Inside, LoopStep, Span, write_blocks, write_loop
-from .memory import hidden, shift
-from .plan import plan_nest
+from .loops import BlockRange, LoopBody, LoopStep, write_blocks, write_loop
+from .nest_plan import plan_nest
 from .point import PointWriter
-from .steps import LoopShape, Target
+from .steps import LoopShape, OutputPlan
 from .writer import FunctionWriter, Register
 
 
@@ -59,7 +59,7 @@ def _write_shared(
     level: int,
     totals: Sequence[Sequence[Register]],
 ) -> list[list[Register]]:
-    """Everything inside of `level` loops, where the loop at that level is one for all; their carried totals."""
+    """Emit everything inside of `level` loops of nests that share the loop at that level; their accumulators."""
     if len(writers) == 1:
         return [writers[0].write_level(level, totals[0])]
     shape = writers[0].plan.loops[level]
@@ -70,7 +70,7 @@ def _write_shared(
     if shape.block:
         inner = writers[0].plan.inner(level)
 
-        def block(span: Span, values: Sequence[Register]) -> list[Register]:
+        def block(span: BlockRange, values: Sequence[Register]) -> list[Register]:
             return _write_block(w, writers, level, span, values)
 
         after = write_blocks(w, shape, inner, block, carried)
@@ -78,7 +78,7 @@ def _write_shared(
             writer.spans.clear()
     else:
         span = writers[0].span_at(level)
-        after = write_loop(w, shape, _Together(writers, level), carried, span)
+        after = write_loop(w, shape, _SharedLoopBody(writers, level), carried, span)
     result: list[list[Register]] = []
     for writer, part, given in zip(writers, _parts(writers, level, after), totals, strict=True):
         writer.finish(level, part[len(given) :])
@@ -90,7 +90,7 @@ def _write_block(
     w: FunctionWriter,
     writers: Sequence[NestWriter],
     level: int,
-    span: Span,
+    span: BlockRange,
     totals: Sequence[Register],
 ) -> list[Register]:
     """One block: neighbours whose next loop is the same share that as well."""
@@ -110,7 +110,7 @@ def _write_block(
 def _parts(
     writers: Sequence[NestWriter], level: int, totals: Sequence[Register]
 ) -> list[Sequence[Register]]:
-    """The totals of each nest that the loop at `level` carries."""
+    """The accumulators of each nest that the loop at `level` carries."""
     parts: list[Sequence[Register]] = []
     first = 0
     for writer in writers:
@@ -121,7 +121,7 @@ def _parts(
 
 
 @dataclass(frozen=True, slots=True)
-class _Together(Inside):
+class _SharedLoopBody(LoopBody):
     """The inside of the loop at `level` that several nests share."""
 
     writers: Sequence[NestWriter]
@@ -130,7 +130,7 @@ class _Together(Inside):
     def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
         result: list[Register] = []
         for writer, part in self._parts(totals):
-            result += _LoopInside(writer, self.level).step(step, part)
+            result += _NestLoopBody(writer, self.level).step(step, part)
         return result
 
     def start(self) -> list[Register]:
@@ -147,7 +147,7 @@ class _Together(Inside):
 
 
 @dataclass(frozen=True, slots=True)
-class _LoopInside(Inside):
+class _NestLoopBody(LoopBody):
     """The inside of loop `level` of one nest."""
 
     writer: NestWriter
@@ -176,10 +176,10 @@ class NestWriter:
         self.w = w
         self.instruction = instruction
         self.op = instruction.op
-        self.bases = bases = _with_hidden(w, instruction, bases)
+        self.bases = bases = _with_opaque_addresses(w, instruction, bases)
         self.plan = plan_nest(instruction, checks.sites)
         self.point = PointWriter(w, self.plan, bases, checks)
-        self.spans: dict[int, Span] = {}
+        self.spans: dict[int, BlockRange] = {}
         """The block that the loops have reached, by its axis."""
 
     @property
@@ -193,7 +193,7 @@ class NestWriter:
         axes = self.plan.axes
         return self.plan.loops[level] if axes[level] == axes[level - 1] else None
 
-    def span_at(self, level: int) -> Span | None:
+    def span_at(self, level: int) -> BlockRange | None:
         """The block that the loop at `level` goes through; None if it has none."""
         return self.spans.get(self.plan.axes[level])
 
@@ -244,14 +244,14 @@ class NestWriter:
         self.run_steps(level)
         carried = [*totals, *self.start_at(level)]
         shape, span = self.plan.loops[level], self.span_at(level)
-        carried = write_loop(self.w, shape, _LoopInside(self, level), carried, span)
+        carried = write_loop(self.w, shape, _NestLoopBody(self, level), carried, span)
         self.finish(level, carried[len(totals) :])
         return carried[: len(totals)]
 
     def _write_blocks(self, level: int, totals: Sequence[Register]) -> list[Register]:
         self.run_steps(level)
 
-        def block(span: Span, values: Sequence[Register]) -> list[Register]:
+        def block(span: BlockRange, values: Sequence[Register]) -> list[Register]:
             inner = self.write_level(level + 1, self.enter_block(level, span, values))
             return self.leave_block(level, values, inner)
 
@@ -278,7 +278,9 @@ class NestWriter:
 
     # Blocks.
 
-    def enter_block(self, level: int, span: Span, totals: Sequence[Register]) -> list[Register]:
+    def enter_block(
+        self, level: int, span: BlockRange, totals: Sequence[Register]
+    ) -> list[Register]:
         """Go to one block of the loop at `level`; the totals to begin it with."""
         self.spans[self.plan.axes[level]] = span
         if level not in self.plan.afresh:
@@ -311,7 +313,7 @@ class NestWriter:
 
     # Reductions.
 
-    def begun(self, level: int) -> list[Target]:
+    def begun(self, level: int) -> list[OutputPlan]:
         """The reductions that begin at a level, in the order of their totals."""
         return self.plan.begun.get(level, [])
 
@@ -354,23 +356,23 @@ class NestWriter:
             total = corrected(self.w, *parts) if len(parts) == 2 else parts[0]
             self.point.store(target, total)
 
-    def _horizontal(self, target: Target, total: Register) -> Register:
+    def _horizontal(self, target: OutputPlan, total: Register) -> Register:
         assert target.combinator is not None
         return horizontal(self.w, target.combinator, target.address.dtype, total)
 
-    def _registers(self, target: Target, level: int) -> int:
+    def _registers(self, target: OutputPlan, level: int) -> int:
         """How many registers a total is while the loop at `level` carries it."""
         return 2 if target.is_pair and level <= self.plan.afresh[0] else 1
 
-    def _carried(self, level: int) -> list[Target]:
+    def _carried(self, level: int) -> list[OutputPlan]:
         return [target for inner in range(level + 1) for target in self.begun(inner)]
 
-    def _start(self, target: Target) -> Register:
+    def _start(self, target: OutputPlan) -> Register:
         assert target.combinator is not None
         lanes = self._total_lanes(target)
         return identity(target.combinator, target.address.dtype, lanes)
 
-    def _total_lanes(self, target: Target) -> int:
+    def _total_lanes(self, target: OutputPlan) -> int:
         if target.inside:
             return next(loop.lanes for loop in self.plan.loops if loop.is_vector)
         return self.point.lanes.count if target.varies else 1
@@ -385,7 +387,7 @@ class NestWriter:
             result.append(joined)
         return result
 
-    def _joined(self, target: Target, total: Register) -> Register:
+    def _joined(self, target: OutputPlan, total: Register) -> Register:
         lanes = total.type.lanes
         if target.factors is not None:
             x, y = (self.point.register(factor, lanes) for factor in target.factors)
@@ -393,7 +395,7 @@ class NestWriter:
         return _combine(self.w, target, total, self.point.register(target.value, lanes))
 
 
-def _with_hidden(
+def _with_opaque_addresses(
     w: FunctionWriter, instruction: Instruction[Loops], bases: Sequence[Register]
 ) -> Sequence[Register]:
     """The addresses, those of results hidden that could be selected of what is there and of something truncated."""
@@ -412,12 +414,12 @@ def _with_hidden(
             for there, other in operands
         )
         if dtype.is_integer and dtype.bits < 64 and same_place:
-            found[number] = hidden(w, base)
+            found[number] = opaque_address(w, base)
     return found
 
 
 def _selects_by_place(body: Block, rank: int) -> bool:
-    """Whether a `select` depends on coordinates, without which no mask that LLVM knows differs between lanes."""
+    """Whether a `select` depends on coordinates: only then can LLVM derive a mask that differs between lanes."""
     placed = set(body.arguments[:rank])
     for instruction in body.instructions:
         operands = instruction.operands
@@ -429,10 +431,10 @@ def _selects_by_place(body: Block, rank: int) -> bool:
 
 
 def _is_computed(base: Register) -> bool:
-    """Whether an address is that of no parameter and no constant, so that another register may hold it too."""
+    """Whether an address is computed, neither a parameter nor a constant, so that it may be selected with another."""
     return not base.text.startswith(("%p", "@"))
 
 
-def _combine(w: FunctionWriter, target: Target, total: Register, value: Register) -> Register:
+def _combine(w: FunctionWriter, target: OutputPlan, total: Register, value: Register) -> Register:
     assert target.combinator is not None
     return combine(w, target.combinator, target.address.dtype, total, value)

@@ -1,4 +1,4 @@
-"""Writes the steps of a nest's plan for the point (or the lanes of points) that the loops have reached."""
+"""Emits the planned steps of a nest for the current iteration, scalar or vector."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from ...core.ir.graph import Instruction, Value
 from .addresses import ZERO
 from .checks import Checks
+from .element_access import LaneAddresses, Lanes, read, shift, step, write, write_compensated
 from .elements import add_compensated, add_kahan, memory_type, register_type
 from .indices import add, add_constant, clip, is_inside, multiply_constant
 from .loops import LoopStep
-from .memory import Lanes, Spot, read, shift, step, write, write_compensated
-from .plan import NestPlan
+from .nest_plan import NestPlan
 from .scalar import write_scalar
 from .steps import (
     Address,
@@ -20,22 +20,22 @@ from .steps import (
     Check,
     Clip,
     Compute,
-    Coordinate,
-    Inside,
-    Load,
+    IsInside,
+    MakeCoordinate,
     MakeIndex,
+    OutputPlan,
+    ReadElement,
     Slot,
-    Spread,
+    SplatLanes,
     Step,
     TakeIndex,
-    Target,
-    Write,
+    WriteElement,
 )
 from .writer import I64, FunctionWriter, Register, constant, constants
 
 
 class PointWriter:
-    """Knows the registers of everything that the plan names, at the place that is being written."""
+    """Emits planned steps; maps what the plan names to registers."""
 
     def __init__(
         self, w: FunctionWriter, plan: NestPlan, bases: Sequence[Register], checks: Checks
@@ -74,7 +74,7 @@ class PointWriter:
         register = self.values[value]
         return register if register.type.lanes == lanes else self.copied[value, lanes]
 
-    def store(self, target: Target, value: Register) -> None:
+    def store(self, target: OutputPlan, value: Register) -> None:
         """Write a result's element (or one per lane) to memory."""
         if target.address.is_empty:
             return
@@ -92,13 +92,13 @@ class PointWriter:
                 slots[item.target] = self._advance(item)
             case Compute(instruction):
                 self._compute(instruction)
-            case Load(value, address):
+            case ReadElement(value, address):
                 self.values[value] = self._load(address)
-            case Spread(value, level):
+            case SplatLanes(value, level):
                 self._spread(value, level)
-            case Write(number):
+            case WriteElement(number):
                 self._write(self.plan.targets[number])
-            case Coordinate(value, axis):
+            case MakeCoordinate(value, axis):
                 self.values[value] = self._coordinate(axis)
             case MakeIndex():
                 slots[item.target] = self._index(item)
@@ -107,7 +107,7 @@ class PointWriter:
                 slots[target] = loaded if loaded.type.bits == 64 else self.w.sext(loaded, "i64")
             case Clip(target, index, extent):
                 slots[target] = clip(self.w, slots[index], extent)
-            case Inside(target, index, extent):
+            case IsInside(target, index, extent):
                 slots[target] = is_inside(self.w, slots[index], extent)
             case AdvanceBy(target, source, index, coefficient, element):
                 scaled = multiply_constant(self.w, slots[index], coefficient)
@@ -180,7 +180,7 @@ class PointWriter:
         for lanes in (self.lanes.count,) if inside else self.plan.lane_counts:
             self.copied[value, lanes] = self.w.splat(self.values[value], lanes)
 
-    def _write(self, target: Target) -> None:
+    def _write(self, target: OutputPlan) -> None:
         varies = target.varies or target.address.varies
         self.store(target, self.register(target.value, self.lanes.count if varies else 1))
 
@@ -192,7 +192,7 @@ class PointWriter:
             return constant(register_type(address.dtype, lanes), 0)
         return read(self.w, self._spot(address), self.lanes)
 
-    def _spot(self, address: Address) -> Spot:
+    def _spot(self, address: Address) -> LaneAddresses:
         w, dtype = self.w, address.dtype
         pointer = shift(w, self.slots[address.pointer], address.constant * dtype.bytes)
         lanes = self.lanes.count if address.varies else 1
@@ -206,7 +206,7 @@ class PointWriter:
         if offsets is not None and address.stride:
             offsets = w.add(offsets, _apart(address.stride, lanes))
         condition = self._condition(address)
-        return Spot(dtype, pointer, address.stride, offsets, condition, address.varies)
+        return LaneAddresses(dtype, pointer, address.stride, offsets, condition, address.varies)
 
     def _condition(self, address: Address) -> Register | None:
         found: Register | None = None

@@ -1,4 +1,4 @@
-"""Writes polls: where code that runs long looks whether it is to stop, and gives up the GIL.
+"""Emits safepoint polls: long-running code checks for signals, and releases the GIL.
 
     fuel -= nanoseconds                 at the safepoints, by what runs until the next one
     if fuel ran out: poll               two milliseconds after the start, then every 10
@@ -22,9 +22,9 @@ from typing import Final
 from ...core.ir import Block, Effect, Function
 from ...core.schedule.safepoints import LONG, Safepoints
 from ..runtime.process import CLOCK, MAIN_THREAD, WORDS, Process
+from .arena_header import FUEL, HOLDS_GIL, INTERRUPTED, OWNER, SIGNALS
 from .checks import Checks
-from .head import FUEL, HOLDS_GIL, INTERRUPTED, OWNER, SIGNALS
-from .writer import I32, I64, PTR, FunctionWriter, ModuleWriter, Parameter, Register, constant
+from .writer import I32, I64, PTR, FunctionWriter, LLVMParameter, ModuleWriter, Register, constant
 
 PERIOD: Final = 200_000_000
 """Nanoseconds between two looks for signals: taking the GIL back can cost 5 ms where other threads run Python."""
@@ -128,7 +128,7 @@ class Polls:
     def pacing(self, nanoseconds: int) -> Generator[None]:
         """Loops that are written meanwhile, and take so long together, poll in one of them."""
         if nanoseconds > LONG:
-            self.w.pacing = _Pacing(self, nanoseconds)
+            self.w.pacing = _LoopPolls(self, nanoseconds)
         yield
         self.w.pacing = None
 
@@ -152,7 +152,7 @@ class Polls:
         return hand_over
 
 
-class _Pacing:
+class _LoopPolls:
     """Polls in the outermost loop whose rounds take no more than `MOST`."""
 
     def __init__(self, polls: Polls, nanoseconds: float) -> None:
@@ -195,7 +195,7 @@ def _write_poll(module: ModuleWriter, process: Process) -> None:
     """`i64 poll(ptr head)`: 0 to go on, without the GIL and with new fuel."""
     w = module.function(
         _POLL,
-        [Parameter(PTR)],
+        [LLVMParameter(PTR)],
         I64,
         linkage=f"internal {_CONVENTION}",
         attributes="nounwind noinline cold",

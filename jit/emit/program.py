@@ -1,11 +1,11 @@
-"""A scheduled function as LLVM text: the kernel `i64 @NAME(ptr inputs…, ptr outputs…, ptr arena)`.
+"""Emits a scheduled function as LLVM text: the kernel `i64 @NAME(ptr inputs…, ptr outputs…, ptr arena)`.
 
 1. The kernel is written, then every function that it or another one calls (`calls`).
 2. Instructions of a block are written in order, consecutive nests together (groups share a loop); the bodies of
-   structured instructions where they are met (`control`).
+   structured instructions where they are met (`structured_ops`).
 3. The kernel returns 0, or the number of the check that failed (see `checks`).
 
-Constants of more than a few kilobytes are not part of the text: they are symbols, whose data `Program`
+Constants of more than a few kilobytes are not part of the text: they are symbols, whose data `EmittedProgram`
 keeps.  So are the functions of the BLAS.
 """
 
@@ -56,21 +56,21 @@ from .bytes import (
     write_write,
 )
 from .calls import STACK_BYTES, begin_callee, begin_kernel, write_call, write_call_address
-from .control import write_copy, write_for, write_if, write_while, write_yield
+from .element_access import define_zero_element
 from .extern import write_extern
-from .kernel import INLINE_BYTES, Kernel, Shared
-from .library import write_gemm
-from .memory import define_nothing
+from .function_emitter import INLINE_BYTES, FunctionEmitter, ProgramContext
+from .matrix_products import write_gemm
 from .nest import write_nests
-from .one_thread import SYMBOL
 from .scan import write_scan
+from .single_threaded_blas import SYMBOL
 from .steps import CheckSite
+from .structured_ops import write_copy, write_for, write_if, write_while, write_yield
 from .writer import I64, ModuleWriter, Register, constant
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
-    """What a kernel that has been written needs besides its text.
+class EmittedProgram:
+    """What an emitted kernel needs besides its text: arena, constants, checks, external symbols.
 
     `symbols` are the addresses to link it with; they stay good while the program is referenced, which
     `data` sees to.  `sites[n - 1]` is the check that a result of n speaks of.  `externs` are the symbols of functions
@@ -97,7 +97,7 @@ def emit_program(
     stack_bytes: int = STACK_BYTES,
     sites: list[CheckSite] | None = None,
     process: Process | None = None,
-) -> Program:
+) -> EmittedProgram:
     """Write the kernel `name` of a function in stage schedule into `module`.
 
     `functions` are those that it may call, by name.  Matrix products call `blas`, by default that of this process.
@@ -107,10 +107,10 @@ def emit_program(
     """
     polls = process is not None and Safepoints(function).runs_long
     kept = [] if sites is None else sites
-    shared = Shared(module, name, blas, functions or {}, stack_bytes, process, polls, kept)
+    shared = ProgramContext(module, name, blas, functions or {}, stack_bytes, process, polls, kept)
     if process is not None:
         shared.symbols |= process.symbols
-    define_nothing(module)
+    define_zero_element(module)
     kernel = begin_kernel(shared, function)
     _write_function(kernel, function)
     written = 0
@@ -122,7 +122,7 @@ def emit_program(
         else:
             _write_function(begin_callee(shared, inner, symbol), inner)
         written += 1
-    return Program(
+    return EmittedProgram(
         name,
         shared.symbols,
         tuple(shared.sites),
@@ -137,7 +137,7 @@ MOST_OPTIMIZED_LOOPS: Final = 256
 """Loops inside each other, of the most that LLVM optimizes: that is some 2 s."""
 
 
-def _write_function(k: Kernel, function: Function) -> None:
+def _write_function(k: FunctionEmitter, function: Function) -> None:
     """All of the function after its head; bodies wait on a list for the ones inside them."""
     if max(body.loops for body in bodies_of(function)) > MOST_OPTIMIZED_LOOPS:
         k.w.add_attribute(f'"{DEEP_LOOPS}"')
@@ -151,7 +151,7 @@ def _write_function(k: Kernel, function: Function) -> None:
     k.checks.write_failures(k.w, k.report, k.leave)
 
 
-def _write_block(k: Kernel, block: Block) -> Iterator[Block]:
+def _write_block(k: FunctionEmitter, block: Block) -> Iterator[Block]:
     """The instructions of a block; a body inside is given out to be written before going on."""
     pending: list[tuple[Instruction[Loops], Sequence[Register]]] = []
     for instruction in block.instructions:
@@ -173,15 +173,17 @@ def _write_block(k: Kernel, block: Block) -> Iterator[Block]:
                 write(k, instruction)
 
 
-def _write_nests(k: Kernel, nests: Sequence[tuple[Instruction[Loops], Sequence[Register]]]) -> None:
+def _write_nests(
+    k: FunctionEmitter, nests: Sequence[tuple[Instruction[Loops], Sequence[Register]]]
+) -> None:
     """Consecutive nests together."""
     with _paying_for(k, [instruction for instruction, _ in nests]):
         write_nests(k.w, nests, k.checks)
 
 
 @contextmanager
-def _paying_for(k: Kernel, instructions: Sequence[Instruction]) -> Generator[None]:
-    """Poll before instructions that are to pay, and in their loops if they are long."""
+def _paying_for(k: FunctionEmitter, instructions: Sequence[Instruction]) -> Generator[None]:
+    """Poll before instructions that exceed the poll budget, and in their loops if these are long."""
     nanoseconds = _pay_for(k, instructions)
     if k.polls is None:
         yield
@@ -190,7 +192,7 @@ def _paying_for(k: Kernel, instructions: Sequence[Instruction]) -> Generator[Non
         yield
 
 
-def _pay_for(k: Kernel, instructions: Sequence[Instruction]) -> int:
+def _pay_for(k: FunctionEmitter, instructions: Sequence[Instruction]) -> int:
     """Poll if these instructions are to pay for themselves and those that follow; for how many nanoseconds."""
     if k.polls is None:
         return 0
@@ -200,11 +202,11 @@ def _pay_for(k: Kernel, instructions: Sequence[Instruction]) -> int:
     return nanoseconds
 
 
-def _write_alias(k: Kernel, instruction: Instruction) -> None:
+def _write_alias(k: FunctionEmitter, instruction: Instruction) -> None:
     k.addresses[instruction.result] = k.address(instruction.operands[0])
 
 
-def _write_product(k: Kernel, instruction: Instruction[Gemm]) -> None:
+def _write_product(k: FunctionEmitter, instruction: Instruction[Gemm]) -> None:
     op = instruction.op
     blas = k.shared.blas or find_blas()
     if blas is None:
@@ -218,25 +220,25 @@ def _write_product(k: Kernel, instruction: Instruction[Gemm]) -> None:
     write_gemm(k.w, op, a, b, k.bases(instruction), blas, module, polls)
 
 
-def _write_scan(k: Kernel, instruction: Instruction[ScheduledScan]) -> None:
+def _write_scan(k: FunctionEmitter, instruction: Instruction[ScheduledScan]) -> None:
     op = instruction.op
     write_scan(k.w, op, instruction.operands[0].tensor, k.bases(instruction))
 
 
-def _write_return(k: Kernel, instruction: Instruction) -> None:
+def _write_return(k: FunctionEmitter, instruction: Instruction) -> None:
     """Tensors lie in the outputs already, scalars perhaps in variables."""
     for value, target in zip(instruction.operands, k.frame.outputs, strict=True):
         write_copy(k, k.address(value), target, value.tensor)
     k.leave(constant(I64, 0))
 
 
-def _write_nothing(k: Kernel, instruction: Instruction) -> None:
+def _write_nothing(k: FunctionEmitter, instruction: Instruction) -> None:
     """Literals are written where they are read."""
 
 
-Writer: TypeAlias = Callable[[Kernel, Instruction[Any]], Iterator[Block] | None]
+InstructionRule: TypeAlias = Callable[[FunctionEmitter, Instruction[Any]], Iterator[Block] | None]
 
-WRITERS: Final[Mapping[type[Op], Writer]] = {
+WRITERS: Final[Mapping[type[Op], InstructionRule]] = {
     Literal: _write_nothing,
     ShapeCast: _write_alias,
     Gemm: _write_product,
@@ -261,4 +263,4 @@ WRITERS: Final[Mapping[type[Op], Writer]] = {
 """How each op of stage schedule but `loops` is written; those with bodies give out the blocks in them."""
 
 
-__all__ = ["INLINE_BYTES", "MOST_OPTIMIZED_LOOPS", "CheckSite", "Program", "emit_program"]
+__all__ = ["INLINE_BYTES", "MOST_OPTIMIZED_LOOPS", "CheckSite", "EmittedProgram", "emit_program"]

@@ -53,7 +53,7 @@ from .elements import (
 from .math import FUNCTIONS
 from .writer import FloatPredicate, FunctionWriter, IntegerPredicate, Register, constant
 
-Rule: TypeAlias = Callable[[FunctionWriter, Op, DType, DType, Sequence[Register]], Register]
+ScalarRule: TypeAlias = Callable[[FunctionWriter, Op, DType, DType, Sequence[Register]], Register]
 """(writer, op, element type of the first operand, of the result, operands) to the result."""
 
 
@@ -69,7 +69,7 @@ def write_scalar(
     return value if op.is_exact else rounded(w, value, result)
 
 
-def rule_of(op: type[Op]) -> Rule:
+def rule_of(op: type[Op]) -> ScalarRule:
     """What emits `op` in the body of a nest: a rule of its own, or the function of its name."""
     if op in _RULES:
         return _RULES[op]
@@ -86,7 +86,7 @@ def _function(
     return FUNCTIONS[op.name](w, *operands)
 
 
-def _comparison(floats: FloatPredicate, integers: IntegerPredicate) -> Rule:
+def _comparison(floats: FloatPredicate, integers: IntegerPredicate) -> ScalarRule:
     def compare(
         w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
     ) -> Register:
@@ -234,7 +234,7 @@ def _reinterpret(
     return unpack(w, quieted(w, w.bitcast(stored, memory_type(result).scalar), result), result)
 
 
-_RULES: Final[Mapping[type[Op], Rule]] = MappingProxyType(
+_RULES: Final[Mapping[type[Op], ScalarRule]] = MappingProxyType(
     {
         FloorDivide: _floor_divide,
         TruncateDivide: _truncate_divide,

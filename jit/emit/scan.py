@@ -1,4 +1,4 @@
-"""Running reductions: one register (of many lanes, where the axis is not the last) goes along the axis.
+"""Emits scans: one accumulator (a vector, where the axis is not the last) runs along the axis.
 
 Running sums of floats go in blocks: yᵢ = (sum of the blocks before) + (sum of the block's elements up to i).  What
 rounding cuts off from the former is kept beside it.
@@ -12,10 +12,10 @@ from math import prod
 
 from ...core.schedule.ops import ScheduledScan
 from ...core.types import TensorType
+from .element_access import LaneAddresses, Lanes, read, shift, step, write
 from .elements import combine, corrected, identity, memory_type, normalized, two_sum
 from .indices import multiply_constant
-from .loops import Inside, LoopStep, write_loop
-from .memory import Lanes, Spot, read, shift, step, write
+from .loops import LoopBody, LoopStep, write_loop
 from .steps import LoopShape
 from .writer import I64, FunctionWriter, Register, constant
 
@@ -43,7 +43,7 @@ def write_scan(
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows(Inside):
+class _Rows(LoopBody):
     """The loop over what comes before the axis."""
 
     w: FunctionWriter
@@ -60,7 +60,7 @@ class _Rows(Inside):
 
 
 @dataclass(frozen=True, slots=True)
-class _Columns(Inside):
+class _Columns(LoopBody):
     """The loop over what comes after the axis, with the loop along the axis inside."""
 
     rows: _Rows
@@ -90,7 +90,7 @@ class _Columns(Inside):
 
 
 @dataclass(frozen=True, slots=True)
-class _Along(Inside):
+class _Along(LoopBody):
     """The loop along the axis, which carries the total."""
 
     rows: _Rows
@@ -149,17 +149,17 @@ class _Along(Inside):
         total, cut = two_sum(w, total, inner)
         return total, w.fadd(rest, cut)
 
-    def _spots(self, index: Register) -> list[Spot]:
+    def _spots(self, index: Register) -> list[LaneAddresses]:
         """Where an element is read and written."""
         rows = self.rows
         w, op, dtype = rows.w, rows.op, rows.type.dtype
         distance = -rows.inner if op.reverse else rows.inner
         return [
-            Spot(dtype, _moved(w, base, rows.type, index, distance), 1, None, None, True)
+            LaneAddresses(dtype, _moved(w, base, rows.type, index, distance), 1, None, None, True)
             for base in self.bases
         ]
 
-    def _moved(self, spot: Spot, number: int) -> Spot:
+    def _moved(self, spot: LaneAddresses, number: int) -> LaneAddresses:
         """The element so many places further along the axis."""
         rows = self.rows
         distance = -rows.inner if rows.op.reverse else rows.inner

@@ -1,4 +1,4 @@
-"""What a planned nest does, as data: the steps of each loop level, and where results go.
+"""The plan of a nest as data: the steps of each loop level, and how results are stored.
 
 A *slot* is a number that stands for a register while planning: an address, or an `i64` index.  A step
 belongs to the level (number of loops around it) where everything it needs is known, so that nothing is
@@ -15,7 +15,7 @@ from ...core.ir.graph import Instruction, Value
 from ...core.location import HasLocation
 from ...core.ops.combinator import Combinator
 from ...core.types import DType
-from .writer import LType
+from .writer import LLVMType
 
 Slot: TypeAlias = int
 
@@ -41,7 +41,7 @@ class Problem(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class CheckSite:
-    """A place where a program may find something wrong; `location` is the user's line.
+    """A run-time check; `location` is the user's line.
 
     `callee` is the function that could not be called; `text` is what the program wanted to do, or why it stopped.
     """
@@ -63,7 +63,7 @@ class Advance:
     source: Slot
     axis: int
     coefficient: int
-    element: LType | None
+    element: LLVMType | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class AdvanceBy:
     source: Slot
     index: Slot
     coefficient: int
-    element: LType
+    element: LLVMType
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class IsInside:
     """target = whether index is in 0 … extent - 1."""
 
     target: Slot
@@ -123,7 +123,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Coordinate:
+class MakeCoordinate:
     """The coordinate of an axis becomes a value of the body."""
 
     value: Value
@@ -149,7 +149,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ReadElement:
     """Reads a value of the body."""
 
     value: Value
@@ -164,15 +164,15 @@ class Compute:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """Copies a value to all lanes, for steps that need it so; it lies at `level`."""
+class SplatLanes:
+    """Broadcasts a scalar to all lanes, at `level`."""
 
     value: Value
     level: int
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class WriteElement:
     """Stores result number `number` at once."""
 
     number: int
@@ -184,19 +184,19 @@ Step: TypeAlias = (
     | MakeIndex
     | TakeIndex
     | Clip
-    | Inside
+    | IsInside
     | Check
-    | Coordinate
-    | Load
+    | MakeCoordinate
+    | ReadElement
     | Compute
-    | Spread
-    | Write
+    | SplatLanes
+    | WriteElement
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """How one result is made of a value, which `varies` if every lane contributes one.
+class OutputPlan:
+    """How one result is stored or reduced; its value `varies` if every lane contributes one.
 
     `joins` says that elements may be visited again, so that what is stored is joined with what is there.
     A reduction in registers starts and ends at level `begins`, has all lanes of the vector loop when

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
 
-Scalar = Literal["i1", "i8", "i16", "i32", "i64", "half", "bfloat", "float", "double", "ptr"]
+ScalarName = Literal["i1", "i8", "i16", "i32", "i64", "half", "bfloat", "float", "double", "ptr"]
 
-SCALARS: tuple[Scalar, ...] = get_args(Scalar)
+SCALARS: tuple[ScalarName, ...] = get_args(ScalarName)
 
-_SUFFIXES: dict[Scalar, str] = {
+_SUFFIXES: dict[ScalarName, str] = {
     "half": "f16",
     "bfloat": "bf16",
     "float": "f32",
     "double": "f64",
     "ptr": "p0",
 }
-_BITS: dict[Scalar, int] = {
+_BITS: dict[ScalarName, int] = {
     "i1": 1,
     "i8": 8,
     "i16": 16,
@@ -38,10 +38,10 @@ _BITS: dict[Scalar, int] = {
 
 
 @dataclass(frozen=True, slots=True)
-class LType:
-    """A scalar, or a vector of `lanes` scalars. Made by `ltype`, which shares them."""
+class LLVMType:
+    """A scalar, or a vector of `lanes` scalars. Made by `llvm_type`, which shares them."""
 
-    scalar: Scalar
+    scalar: ScalarName
     lanes: int
     text: str
     suffix: str
@@ -66,38 +66,38 @@ class LType:
         """Whether the lanes are integers (`i1` included)."""
         return self.scalar[0] == "i"
 
-    def with_lanes(self, lanes: int) -> "LType":
+    def with_lanes(self, lanes: int) -> "LLVMType":
         """The type of `lanes` such scalars."""
-        return ltype(self.scalar, lanes)
+        return llvm_type(self.scalar, lanes)
 
-    def with_scalar(self, scalar: Scalar) -> "LType":
+    def with_scalar(self, scalar: ScalarName) -> "LLVMType":
         """The type with as many lanes of another scalar."""
-        return ltype(scalar, self.lanes)
+        return llvm_type(scalar, self.lanes)
 
 
-def ltype(scalar: Scalar, lanes: int = 1) -> LType:
+def llvm_type(scalar: ScalarName, lanes: int = 1) -> LLVMType:
     """The type `scalar`, or `<lanes x scalar>`."""
     return _shared(scalar, lanes)
 
 
 @cache
-def _shared(scalar: Scalar, lanes: int) -> LType:
+def _shared(scalar: ScalarName, lanes: int) -> LLVMType:
     suffix = _SUFFIXES.get(scalar, scalar)
     if lanes == 1:
-        return LType(scalar, 1, scalar, suffix)
-    return LType(scalar, lanes, f"<{lanes} x {scalar}>", f"v{lanes}{suffix}")
+        return LLVMType(scalar, 1, scalar, suffix)
+    return LLVMType(scalar, lanes, f"<{lanes} x {scalar}>", f"v{lanes}{suffix}")
 
 
-I1 = ltype("i1")
-I8 = ltype("i8")
-I16 = ltype("i16")
-I32 = ltype("i32")
-I64 = ltype("i64")
-HALF = ltype("half")
-BFLOAT = ltype("bfloat")
-FLOAT = ltype("float")
-DOUBLE = ltype("double")
-PTR = ltype("ptr")
+I1 = llvm_type("i1")
+I8 = llvm_type("i8")
+I16 = llvm_type("i16")
+I32 = llvm_type("i32")
+I64 = llvm_type("i64")
+HALF = llvm_type("half")
+BFLOAT = llvm_type("bfloat")
+FLOAT = llvm_type("float")
+DOUBLE = llvm_type("double")
+PTR = llvm_type("ptr")
 
 
 _FLOAT = re.compile(r"(?:splat \((?:float|double) )?0x([0-9A-F]{16})\)?")
@@ -109,7 +109,7 @@ class Register:
     """An operand: what the text of an instruction calls it (`%7`, `@table`, `42`), and its type."""
 
     text: str
-    type: LType
+    type: LLVMType
 
     @property
     def typed(self) -> str:
@@ -135,7 +135,7 @@ class Register:
         return number
 
 
-def constant(type: LType, value: float) -> Register:
+def constant(type: LLVMType, value: float) -> Register:
     """A literal, in every lane. Floats are written exactly, once rounded to the type.
 
     >>> constant(FLOAT, float("-inf")).typed
@@ -147,7 +147,7 @@ def constant(type: LType, value: float) -> Register:
     return Register(text if type.lanes == 1 else f"splat ({type.scalar} {text})", type)
 
 
-def constant_bits(type: LType, bits: int) -> Register:
+def constant_bits(type: LLVMType, bits: int) -> Register:
     """The float or double with these bits: every NaN as it is.
 
     >>> constant_bits(FLOAT, 0x7F800001).typed
@@ -162,24 +162,24 @@ def constant_bits(type: LType, bits: int) -> Register:
     return Register(text if type.lanes == 1 else f"splat ({type.scalar} {text})", type)
 
 
-def constants(scalar: Scalar, values: Sequence[float]) -> Register:
+def constants(scalar: ScalarName, values: Sequence[float]) -> Register:
     """A literal vector of given lanes.
 
     >>> constants("i32", [0, 1]).typed
     '<2 x i32> <i32 0, i32 1>'
     """
     if len(values) == 1:
-        return constant(ltype(scalar), values[0])
+        return constant(llvm_type(scalar), values[0])
     lanes = ", ".join(f"{scalar} {_literal(scalar, value)}" for value in values)
-    return Register(f"<{lanes}>", ltype(scalar, len(values)))
+    return Register(f"<{lanes}>", llvm_type(scalar, len(values)))
 
 
-def poison(type: LType) -> Register:
+def poison(type: LLVMType) -> Register:
     """A value that nobody may look at: what a lane holds before it is written."""
     return Register("poison", type)
 
 
-def _literal(scalar: Scalar, value: float) -> str:
+def _literal(scalar: ScalarName, value: float) -> str:
     match scalar:
         case "i1":
             return "true" if value else "false"

@@ -35,13 +35,13 @@ from .values import (
     I32,
     I64,
     PTR,
-    LType,
+    LLVMType,
     Register,
-    Scalar,
+    ScalarName,
     constant,
     constant_bits,
     constants,
-    ltype,
+    llvm_type,
     poison,
 )
 
@@ -59,18 +59,18 @@ __all__ = [
     "FloatPredicate",
     "FunctionWriter",
     "IntegerPredicate",
-    "LType",
-    "Loop",
+    "LLVMParameter",
+    "LLVMType",
     "ModuleWriter",
-    "Parameter",
+    "OpenLoop",
     "Phi",
     "Reduction",
     "Register",
-    "Scalar",
+    "ScalarName",
     "constant",
     "constant_bits",
     "constants",
-    "ltype",
+    "llvm_type",
     "poison",
 ]
 
@@ -83,10 +83,10 @@ _METADATA = """\
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class LLVMParameter:
     """A parameter of a function, with its LLVM attributes (`noalias readonly align 64`)."""
 
-    type: LType
+    type: LLVMType
     attributes: str = ""
 
 
@@ -110,7 +110,7 @@ class Phi:
         self._lines[self._position] = f"  {register.text} = phi {register.type.text} {inside}"
 
 
-class Loop:
+class OpenLoop:
     """A loop being written: its index and carried values inside, its results after the end."""
 
     __slots__ = ("index", "next_values", "results", "values")
@@ -128,8 +128,8 @@ class Loop:
         self.next_values = values
 
 
-class Pacing(Protocol):
-    """Finds the loops, of those that are written meanwhile, in which to poll."""
+class LoopPolls(Protocol):
+    """Chooses, among loops emitted while it is active, those that poll."""
 
     def divided(self, rounds: int | None) -> AbstractContextManager[int]:
         """Around a loop of so many rounds, if that is known: after how many of them to poll; 0 for never."""
@@ -155,8 +155,8 @@ class FunctionWriter(InstructionWriter):
         self,
         declarations: MutableMapping[str, str],
         name: str,
-        parameters: Sequence[Parameter],
-        result: LType | None,
+        parameters: Sequence[LLVMParameter],
+        result: LLVMType | None,
         *,
         linkage: str = "",
         attributes: str = "nounwind",
@@ -179,7 +179,7 @@ class FunctionWriter(InstructionWriter):
         self._allocations: list[str] = []
         self._labels = 0
         self.block = "entry"
-        self.pacing: Pacing | None = None
+        self.pacing: LoopPolls | None = None
         """Where loops poll that are written now."""
 
     def add_attribute(self, attribute: str) -> None:
@@ -217,13 +217,13 @@ class FunctionWriter(InstructionWriter):
         """End a block that is never left."""
         self.line("unreachable")
 
-    def phi(self, type: LType) -> Phi:
+    def phi(self, type: LLVMType) -> Phi:
         """Begin a phi; only at the start of a block."""
         register = Register(f"%{self._counter}", type)
         self._counter += 1
         return Phi(register, self.lines)
 
-    def allocate(self, type: LType, count: int = 1, *, align: int = 64) -> Register:
+    def allocate(self, type: LLVMType, count: int = 1, *, align: int = 64) -> Register:
         """Stack memory for `count` values, for the whole call, wherever in the function this is asked for."""
         name = f"%${len(self._allocations)}"
         self._allocations.append(f"  {name} = alloca {type.text}, i64 {count}, align {align}")
@@ -241,7 +241,7 @@ class FunctionWriter(InstructionWriter):
         *,
         hint: str = "loop",
         guarded: bool = True,
-    ) -> Generator[Loop]:
+    ) -> Generator[OpenLoop]:
         """Write `for index in range(start, stop, step)`, step > 0, with values carried from round
         to round.
 
@@ -279,7 +279,7 @@ class FunctionWriter(InstructionWriter):
         *,
         hint: str = "loop",
         guarded: bool = True,
-    ) -> Generator[Loop]:
+    ) -> Generator[OpenLoop]:
         """The same without polls."""
         body, done = self.new_label(hint), self.new_label(f"{hint}.done")
         before = self.block
@@ -291,7 +291,7 @@ class FunctionWriter(InstructionWriter):
         self.begin(body)
         index = self.phi(start.type)
         phis = [self.phi(value.type) for value in carried]
-        state = Loop(index.register, tuple(phi.register for phi in phis))
+        state = OpenLoop(index.register, tuple(phi.register for phi in phis))
         yield state
         following = self.value(
             start.type, f"add nsw {start.type.text} {index.register.text}, {step.text}"
@@ -323,7 +323,7 @@ class FunctionWriter(InstructionWriter):
     def when(
         self, condition: Register, *, rarely: bool = False, hint: str = "when"
     ) -> Generator[None]:
-        """Write what runs only if the condition (an `i1`) holds."""
+        """Emit a branch around what is written inside, taken unless the condition (an `i1`) holds."""
         body, done = self.new_label(hint), self.new_label(f"{hint}.done")
         self.branch_if(condition, body, done, rarely=rarely)
         self.begin(body)
@@ -384,7 +384,7 @@ class FunctionWriter(InstructionWriter):
         if self._module is None or self._module.use(symbol) <= MOST_IN_PLACE:
             return write(self, *arguments)
         if not self._module.has(symbol):
-            parameters = [Parameter(argument.type) for argument in arguments]
+            parameters = [LLVMParameter(argument.type) for argument in arguments]
             inner = self._module.function(
                 symbol, parameters, type, linkage="internal", attributes="nounwind noinline"
             )
@@ -425,8 +425,8 @@ class ModuleWriter:
     def function(
         self,
         name: str,
-        parameters: Sequence[Parameter],
-        result: LType | None,
+        parameters: Sequence[LLVMParameter],
+        result: LLVMType | None,
         *,
         linkage: str = "",
         attributes: str = "nounwind",

@@ -1,23 +1,23 @@
 """The native entry: how Python calls compiled code in nanoseconds.
 
-Read `signature` (what goes in and out), `emit` (the entry as LLVM text, from `arguments`, `outputs`
+Read `signature` (what goes in and out), `entry_function` (the entry as LLVM text, from `arguments`, `outputs`
 and `results`), `state` (the Python objects it needs), `bind` (address to callable), `layout` (what
 is assumed of CPython and NumPy), `selftest` (whether that holds), `fallback` (the same entry in
 Python, where it does not).
 """
 
 from .bind import bind, drop_kept_results, rebind
-from .emit import EntryText, entry_text
+from .entry_function import EntryText, entry_text
 from .selftest import is_supported, unsupported_reason
-from .signature import Leaf, Node, Record, Several, Signature
+from .signature import ArrayNode, Node, RecordNode, Signature, TupleNode
 
 __all__ = [
+    "ArrayNode",
     "EntryText",
-    "Leaf",
     "Node",
-    "Record",
-    "Several",
+    "RecordNode",
     "Signature",
+    "TupleNode",
     "bind",
     "drop_kept_results",
     "entry_text",

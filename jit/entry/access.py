@@ -1,10 +1,10 @@
-"""Small steps that reading arguments and building results share: look into objects, and give up."""
+"""Code that argument checks and result construction share: field loads, comparisons, and bailing out."""
 
 from collections.abc import Sequence
 from functools import reduce
 from typing import Final
 
-from ..emit.writer import I64, PTR, FunctionWriter, LType, Register, constant
+from ..emit.writer import I64, PTR, FunctionWriter, LLVMType, Register, constant
 from . import layout
 from .state import offset_in_state
 
@@ -14,7 +14,7 @@ QUICKLY_COMPILED: Final = "nounwind noinline optnone"
 """Attributes of functions where LLVM's time matters more than ours: rarely called, or very long."""
 
 
-def field(w: FunctionWriter, base: Register, offset: int, type: LType = PTR) -> Register:
+def field(w: FunctionWriter, base: Register, offset: int, type: LLVMType = PTR) -> Register:
     """The content of an object at a fixed offset."""
     return w.load(w.offset(base, offset), type)
 
@@ -42,7 +42,7 @@ def words_equal(
 
 
 def require(w: FunctionWriter, conditions: Sequence[Register], otherwise: str) -> None:
-    """Go on only if all conditions hold, else to the label `otherwise`."""
+    """Branch to the label `otherwise` unless all conditions hold."""
     if conditions:
         proceed = w.new_label("ok")
         w.branch_if(reduce(w.and_, conditions), proceed, otherwise)

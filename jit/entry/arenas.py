@@ -1,4 +1,4 @@
-"""The part of an entry that gives each call an arena, in programs that may give up the GIL while they run.
+"""Emits the allocation of an arena for each call, in programs that may release the GIL while they run.
 
 The entry owns one arena. A call takes it while nobody has it, which the GIL makes safe to ask; a call that comes
 meanwhile, from another thread or from the handler of a signal, allocates one for itself.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ..emit.head import HOLDS_GIL, NOBODY, OWNER
+from ..emit.arena_header import HOLDS_GIL, NOBODY, OWNER
 from ..emit.writer import I64, PTR, FunctionWriter, ModuleWriter, Register, constant
 from .access import NULL, QUICKLY_COMPILED, call_rarely
 
@@ -18,14 +18,14 @@ _ALLOCATE: Final = "arena.allocate"
 
 
 @dataclass(frozen=True, slots=True)
-class Arena:
+class CallArena:
     """The arena of one call; `block` is what was allocated for it, null for that of the entry."""
 
     address: Register
     block: Register
 
     def give_back(self, w: FunctionWriter) -> None:
-        """Let others have it, or free it."""
+        """Release the shared arena, or free the call's own."""
         own, private, done = w.new_label("own"), w.new_label("private"), w.new_label("returned")
         w.branch_if(w.icmp("eq", self.block, NULL), own, private)
         w.begin(own)
@@ -40,7 +40,7 @@ class Arena:
 
 def take_arena(
     module: ModuleWriter, w: FunctionWriter, own: Register, size: int, failed: str
-) -> Arena:
+) -> CallArena:
     """An arena of `size` bytes: `own`, or a new one; without memory, go to the label `failed`."""
     name = f"{w.name}.{_ALLOCATE}"
     if not module.has(name):
@@ -65,7 +65,7 @@ def take_arena(
         block.add_incoming(made, source)
     # at once: the kernel may run Python code before it says so itself, to find the end of its stack
     w.store(constant(I64, HOLDS_GIL), w.offset(address.register, OWNER))
-    return Arena(address.register, block.register)
+    return CallArena(address.register, block.register)
 
 
 def _write_allocate(module: ModuleWriter, name: str, size: int) -> None:

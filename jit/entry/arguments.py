@@ -1,4 +1,4 @@
-"""The part of an entry that reads its arguments: each must be just what the program was made for.
+"""Emits the argument checks of an entry: types, dtypes, shapes and layout must be those of the signature.
 
 A leaf is a plain ndarray, or an instance of exactly the wrapper class with one in its slot, of the
 dtype in this machine's byte order, of the shape, contiguous in C order and aligned. A record is an
@@ -21,14 +21,14 @@ from ..emit.writer import (
     I64,
     PTR,
     FunctionWriter,
+    LLVMParameter,
     ModuleWriter,
-    Parameter,
     Register,
     constant,
 )
 from . import layout
 from .access import NULL, array_data, equals, field, from_state, require, words_equal
-from .signature import Leaf, Node, Record, Several, Signature
+from .signature import ArrayNode, Node, RecordNode, Signature, TupleNode
 from .state import ARRAY_TYPE, TUPLE_TYPE, State
 
 _COUNT_MASK = (
@@ -45,7 +45,7 @@ class ObjectReader:
     signature: Signature
     mismatch: str
 
-    def array(self, leaf: Leaf, value: Register) -> Register:
+    def array(self, leaf: ArrayNode, value: Register) -> Register:
         """The array of a leaf."""
         w = self.w
         array = value if leaf.wrapper is None else self._unwrap(leaf.wrapper, value)
@@ -60,7 +60,7 @@ class ObjectReader:
             require(w, words_equal(w, shape, [*enumerate(leaf.shape)]), self.mismatch)
         return array
 
-    def fields(self, record: Record, value: Register) -> Register:
+    def fields(self, record: RecordNode, value: Register) -> Register:
         """The tuple of the fields of a record."""
         require(self.w, [self._is_of_class(value, self.state.cls(record.cls))], self.mismatch)
         return self._slot(record.cls, self.signature.fields_slot, value)
@@ -72,7 +72,7 @@ class ObjectReader:
         require(w, [equals(w, field(w, value, layout.TUPLE_SIZE, I64), count)], self.mismatch)
         return (field(w, value, layout.TUPLE_ITEMS + 8 * index) for index in range(count))
 
-    def _require_dtype(self, leaf: Leaf, array: Register) -> None:
+    def _require_dtype(self, leaf: ArrayNode, array: Register) -> None:
         """The dtype is the one object that NumPy shares, or says the same: pickle makes others."""
         w = self.w
         same, other = w.new_label("dtype"), w.new_label("dtype.other")
@@ -130,7 +130,7 @@ class ArgumentReader:
         self._w = objects.w
         self._pointers = pointers
         self._in_place = in_place
-        self._functions: dict[Leaf, str] = {}
+        self._functions: dict[ArrayNode, str] = {}
         self._data = 0
 
     def read(self) -> None:
@@ -145,17 +145,17 @@ class ArgumentReader:
     def _read_all(self, nodes: Sequence[Node], values: Iterator[Register]) -> None:
         for node, value in zip(nodes, values, strict=True):
             match node:
-                case Leaf():
+                case ArrayNode():
                     data = array_data(self._w, self._array(node, value))
                     self._w.store(data, self._w.offset(self._pointers, 8 * self._data))
                     self._data += 1
-                case Several(items):
+                case TupleNode(items):
                     self._read_all(items, self._objects.items(value, len(items)))
-                case Record(_, fields):
+                case RecordNode(_, fields):
                     contents = self._objects.fields(node, value)
                     self._read_all(fields, self._objects.items(contents, len(fields)))
 
-    def _array(self, leaf: Leaf, value: Register) -> Register:
+    def _array(self, leaf: ArrayNode, value: Register) -> Register:
         if self._in_place:
             return self._objects.array(leaf, value)
         w = self._w
@@ -163,11 +163,11 @@ class ArgumentReader:
         require(w, [w.icmp("ne", array, NULL)], self._objects.mismatch)
         return array
 
-    def _function(self, leaf: Leaf) -> str:
+    def _function(self, leaf: ArrayNode) -> str:
         """`ptr read(ptr self, ptr value)`: the array of such a leaf, or null."""
         if leaf not in self._functions:
             name = f"{self._w.name}.read.{len(self._functions)}"
-            parameters = [Parameter(PTR), Parameter(PTR)]
+            parameters = [LLVMParameter(PTR), LLVMParameter(PTR)]
             w = self._module.function(name, parameters, PTR, linkage="internal")
             mismatch = w.new_label("mismatch")
             w.ret(replace(self._objects, w=w, mismatch=mismatch).array(leaf, w.parameters[1]))

@@ -8,8 +8,8 @@ from functools import cache
 from types import BuiltinFunctionType, MethodType
 from typing import Final, cast
 
+from ...core.types import Array
 from .fallback import PythonEntry, python_entry
-from .layout import Array
 from .selftest import is_supported
 from .signature import Signature
 from .state import FALLBACK, KEPT, POOL, State

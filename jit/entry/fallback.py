@@ -1,4 +1,4 @@
-"""Calling a kernel from Python, for interpreters whose objects the native entry cannot read.
+"""The entry in Python, through ctypes, for interpreters whose object layout the native entry does not know.
 
 The same checks, results and errors as the native entry, at some microseconds a call and with new
 arrays each time. The kernel is called through `PYFUNCTYPE`, which holds the GIL and raises what the kernel
@@ -15,8 +15,9 @@ from typing import Final, cast
 
 import numpy as np
 
-from .layout import Array, slot_of, type_numbers
-from .signature import Leaf, Node, Record, Several, Signature
+from ...core.types import Array
+from .layout import slot_of, type_numbers
+from .signature import ArrayNode, Node, RecordNode, Signature, TupleNode
 from .state import UNEXPLAINED
 
 _ALIGNMENT: Final = 64
@@ -36,7 +37,7 @@ class PythonEntry:
     private_arena: int | None = None
 
     def call(self, *arguments: object, **keywords: object) -> object:
-        """Run the kernel, or let `fallback` see to the arguments."""
+        """Run the kernel, or call `fallback` where the arguments do not match the signature."""
         inputs = None if keywords else _inputs(self.signature, arguments)
         if inputs is None:
             return self.fallback(*arguments, **keywords)
@@ -100,16 +101,16 @@ def _read_all(signature: Signature, nodes: Sequence[Node], values: object) -> It
     _require(len(items) == len(nodes))
     for node, value in zip(nodes, items, strict=True):
         match node:
-            case Leaf():
+            case ArrayNode():
                 yield _read_leaf(signature, node, value)
-            case Several(children):
+            case TupleNode(children):
                 yield from _read_all(signature, children, value)
-            case Record(cls, fields):
+            case RecordNode(cls, fields):
                 _require(type(value) is cls)
                 yield from _read_all(signature, fields, _slot(cls, signature.fields_slot, value))
 
 
-def _read_leaf(signature: Signature, leaf: Leaf, value: object) -> Array:
+def _read_leaf(signature: Signature, leaf: ArrayNode, value: object) -> Array:
     if leaf.wrapper is not None and type(value) is leaf.wrapper:
         value = _slot(leaf.wrapper, signature.array_slot, value)
     if type(value) is not np.ndarray:
@@ -132,12 +133,12 @@ def _slot(cls: type[object], name: str, value: object) -> object:
 
 def _result(signature: Signature, node: Node, outputs: Iterator[Array]) -> object:
     match node:
-        case Leaf(_, _, wrapper):
+        case ArrayNode(_, _, wrapper):
             array = next(outputs)
             return array if wrapper is None else _instance(wrapper, signature.array_slot, array)
-        case Several(items):
+        case TupleNode(items):
             return tuple(_result(signature, item, outputs) for item in items)
-        case Record(cls, fields):
+        case RecordNode(cls, fields):
             contents = tuple(_result(signature, item, outputs) for item in fields)
             return _instance(cls, signature.fields_slot, contents)
 

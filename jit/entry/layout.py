@@ -1,4 +1,4 @@
-"""Where CPython and NumPy keep what the native entry reads.
+"""Field offsets of CPython and NumPy objects that the native entry reads.
 
 The offsets hold for CPython 3.11 to 3.14 with the GIL and NumPy 1.26 to 2.x. They are not promised
 by anybody, so `selftest` compares each with what Python says of real objects before an entry is
@@ -9,12 +9,9 @@ import ctypes
 import inspect
 from functools import cache
 from types import MemberDescriptorType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
-
-Array: TypeAlias = npt.NDArray[Any]
 
 REFERENCES: Final = 0  # 32 bits; the other half of the word holds flags on 3.14
 TYPE: Final = 8

@@ -1,4 +1,4 @@
-"""The part of an entry that provides the arrays for the kernel to write.
+"""Emits the allocation of output arrays, which recycles those of earlier calls that nobody else references.
 
 NumPy takes 50 ns to make and free a small array, and the system much more to provide large memory
 again and again. So an entry keeps the last two arrays of each output, and uses one again when
@@ -16,7 +16,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from ..emit.writer import I32, I64, PTR, FunctionWriter, ModuleWriter, Parameter, Register, constant
+from ..emit.writer import (
+    I32,
+    I64,
+    PTR,
+    FunctionWriter,
+    LLVMParameter,
+    ModuleWriter,
+    Register,
+    constant,
+)
 from . import layout
 from .access import (
     NULL,
@@ -29,7 +38,7 @@ from .access import (
     require,
     words_equal,
 )
-from .signature import Leaf
+from .signature import ArrayNode
 from .state import ARRAY_TYPE, PLACES, POOL, State
 
 
@@ -42,7 +51,7 @@ class ArrayFinder:
     state: State
     entry: str
 
-    def recycled(self, leaf: Leaf, places: Register) -> Register:
+    def recycled(self, leaf: ArrayNode, places: Register) -> Register:
         """One of the arrays in the two places, else a new one; null without memory."""
         w = self.w
         recycle, done = w.new_label("recycle"), w.new_label("output")
@@ -68,7 +77,7 @@ class ArrayFinder:
         chosen.add_incoming(again.register, recycle)
         return chosen.register
 
-    def new(self, leaf: Leaf) -> Register:
+    def new(self, leaf: ArrayNode) -> Register:
         """A new array, from NumPy; null without memory."""
         shape, zero = NULL, constant(I32, 0)
         if leaf.shape:
@@ -80,7 +89,7 @@ class ArrayFinder:
         arguments = [type, rank, shape, number, NULL, NULL, zero, zero, NULL]
         return self.w.call("PyArray_New", PTR, arguments)
 
-    def _require_unused(self, leaf: Leaf, array: Register, otherwise: str) -> None:
+    def _require_unused(self, leaf: ArrayNode, array: Register, otherwise: str) -> None:
         """Only we have the array, and it is as it was made. An empty place holds None, which all have."""
         w = self.w
         require(w, [equals(w, field(w, array, layout.REFERENCES, I32), 1)], otherwise)
@@ -121,7 +130,7 @@ class OutputWriter:
     def __init__(
         self,
         finder: ArrayFinder,
-        outputs: Sequence[Leaf],
+        outputs: Sequence[ArrayNode],
         kept: frozenset[int],
         pending: Register,
         release: str,
@@ -135,7 +144,7 @@ class OutputWriter:
         self._pending = pending
         self._release = release
         self._in_place = in_place
-        self._functions: dict[Leaf, str] = {}
+        self._functions: dict[ArrayNode, str] = {}
 
     def acquire(self) -> None:
         """Find or make an array for each output."""
@@ -160,17 +169,17 @@ class OutputWriter:
         pool = array_data(self._w, from_state(self._w, POOL))
         return self._w.offset(pool, 8 * PLACES * index)
 
-    def _find(self, leaf: Leaf, index: int) -> Register:
+    def _find(self, leaf: ArrayNode, index: int) -> Register:
         if self._in_place:
             return self._finder.recycled(leaf, self._places(index))
         arguments = [self._w.parameters[0], self._places(index)]
         return self._w.call(self._function(leaf), PTR, arguments)
 
-    def _function(self, leaf: Leaf) -> str:
+    def _function(self, leaf: ArrayNode) -> str:
         """`ptr find(ptr self, ptr places)`: an array for such a leaf, or null."""
         if leaf not in self._functions:
             name = f"{self._w.name}.find.{len(self._functions)}"
-            parameters = [Parameter(PTR), Parameter(PTR)]
+            parameters = [LLVMParameter(PTR), LLVMParameter(PTR)]
             w = self._finder.module.function(name, parameters, PTR, linkage="internal")
             w.ret(replace(self._finder, w=w).recycled(leaf, w.parameters[1]))
             self._functions[leaf] = name
@@ -184,7 +193,7 @@ class OutputWriter:
         """
         w = self._finder.module.function(
             name,
-            [Parameter(PTR), Parameter(PTR)],
+            [LLVMParameter(PTR), LLVMParameter(PTR)],
             None,
             linkage="internal",
             attributes=QUICKLY_COMPILED,
@@ -211,7 +220,7 @@ def fail_if_null(
     w.begin(proceed)
 
 
-def outputs_to_keep(outputs: Sequence[Leaf], limit: int) -> frozenset[int]:
+def outputs_to_keep(outputs: Sequence[ArrayNode], limit: int) -> frozenset[int]:
     """Which outputs to recycle: the smallest, as many as together stay within `limit` bytes."""
     kept: set[int] = set()
     for index in sorted(range(len(outputs)), key=lambda index: outputs[index].bytes):
@@ -222,7 +231,7 @@ def outputs_to_keep(outputs: Sequence[Leaf], limit: int) -> frozenset[int]:
     return frozenset(kept)
 
 
-def _free_strides(leaf: Leaf) -> Iterator[tuple[int, int]]:
+def _free_strides(leaf: ArrayNode) -> Iterator[tuple[int, int]]:
     """The strides that being contiguous does not settle: where there is at most one element."""
     strides = layout.fresh_strides(leaf.shape, leaf.storage.itemsize)
     for axis, (length, stride) in enumerate(zip(leaf.shape, strides, strict=True)):

@@ -1,4 +1,4 @@
-"""The part of an entry that builds the Python result: wrappers, records and tuples around arrays.
+"""Emits the construction of the Python result: wrappers, records and tuples around the output arrays.
 
 Every reference that is owned but not yet inside something else has a place in `pending`, so that
 one call frees all of it when a C function fails: first the arrays, one for each leaf, then the
@@ -9,7 +9,7 @@ from ..emit.writer import I64, PTR, FunctionWriter, Register, constant
 from . import layout
 from .access import NULL, from_state
 from .outputs import fail_if_null
-from .signature import Leaf, Node, Record, Signature, children, walk
+from .signature import ArrayNode, Node, RecordNode, Signature, children, walk
 from .state import State
 
 
@@ -57,7 +57,7 @@ class ResultWriter:
 
     def _build(self, node: Node) -> int:
         """Build a node; the place where it is pending."""
-        if isinstance(node, Leaf):
+        if isinstance(node, ArrayNode):
             place = self._leaves
             self._leaves += 1
             if node.wrapper is not None:
@@ -68,7 +68,7 @@ class ResultWriter:
         place = self._containers
         self._containers += 1
         contents = self._put_tuple(items, place)
-        if isinstance(node, Record):
+        if isinstance(node, RecordNode):
             self._put_instance(node.cls, self.signature.fields_slot, contents, place)
         return place
 

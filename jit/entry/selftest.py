@@ -1,5 +1,4 @@
-"""The test that this process keeps its objects where `layout` says, done once before native entries
-are used.
+"""Verifies once per process that objects have the layout that `layout` assumes, before native entries are used.
 
 Each offset is compared with what Python says of real objects. When one differs, or when the
 interpreter is of a kind that shares objects in other ways, programs are called through the Python
@@ -17,8 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from ...core.signal_handlers import pass_on
+from ...core.types import Array
 from . import capi, layout
-from .layout import Array, pointer_at, slot_offset, word_at
+from .layout import pointer_at, slot_offset, word_at
 
 
 def is_supported() -> bool:

@@ -33,7 +33,7 @@ STORAGE: Final[Mapping[str, np.dtype[Any]]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class ArrayNode:
     """An array, bare or in the slot of a wrapper class; results are wrapped whenever `wrapper` is given."""
 
     dtype: str
@@ -58,7 +58,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecordNode:
     """An instance of `cls` whose one slot holds a tuple of the fields."""
 
     cls: type[object]
@@ -66,13 +66,13 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Several:
+class TupleNode:
     """A Python tuple."""
 
     items: "tuple[Node, ...]"
 
 
-Node: TypeAlias = Leaf | Record | Several
+Node: TypeAlias = ArrayNode | RecordNode | TupleNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +88,20 @@ class Signature:
         """Raises: TypeError when a class has no such slot."""
         for node in self.nodes:
             match node:
-                case Leaf(_, _, wrapper) if wrapper is not None:
+                case ArrayNode(_, _, wrapper) if wrapper is not None:
                     slot_of(wrapper, self.array_slot)
-                case Record(cls):
+                case RecordNode(cls):
                     slot_of(cls, self.fields_slot)
                 case _:
                     pass
 
     @property
-    def inputs(self) -> tuple[Leaf, ...]:
+    def inputs(self) -> tuple[ArrayNode, ...]:
         """The leaves of the arguments, in the order of the kernel's parameters."""
         return tuple(leaf for node in self.arguments for leaf in leaves(node))
 
     @property
-    def outputs(self) -> tuple[Leaf, ...]:
+    def outputs(self) -> tuple[ArrayNode, ...]:
         """The leaves of the result, in the order of the kernel's parameters."""
         return tuple(leaves(self.result))
 
@@ -115,11 +115,11 @@ class Signature:
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes directly below."""
     match node:
-        case Leaf():
+        case ArrayNode():
             return ()
-        case Record(_, fields):
+        case RecordNode(_, fields):
             return fields
-        case Several(items):
+        case TupleNode(items):
             return items
 
 
@@ -130,6 +130,6 @@ def walk(node: Node) -> Iterator[Node]:
         yield from walk(child)
 
 
-def leaves(node: Node) -> Iterator[Leaf]:
+def leaves(node: Node) -> Iterator[ArrayNode]:
     """The leaves of a tree, left to right."""
-    return (below for below in walk(node) if isinstance(below, Leaf))
+    return (below for below in walk(node) if isinstance(below, ArrayNode))

@@ -1,4 +1,4 @@
-"""What an entry finds behind its `self`: one tuple with every Python object that it needs.
+"""The state of an entry, its `self`: one tuple with every Python object that it uses.
 
 The code of an entry holds no address, so that it can be stored, and no reference, so that nothing
 can dangle: the callable owns the tuple, the tuple owns the rest, the memory of the code included. A
@@ -16,8 +16,9 @@ from typing import Final, Self
 
 import numpy as np
 
-from .layout import TUPLE_ITEMS, Array
-from .signature import STORAGE, Leaf, Record, Signature
+from ...core.types import Array
+from .layout import TUPLE_ITEMS
+from .signature import STORAGE, ArrayNode, RecordNode, Signature
 
 FALLBACK: Final = 0
 EXPLAIN: Final = 1
@@ -37,7 +38,7 @@ PLACES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Positions in the tuple: the same when the code is written and when the tuple is made."""
+    """Positions in the tuple, shared by code generation and construction."""
 
     dtypes: tuple[str, ...]
     classes: tuple[type[object], ...]
@@ -49,11 +50,11 @@ class State:
         classes: dict[type[object], None] = {}
         for node in signature.nodes:
             match node:
-                case Leaf(dtype, _, wrapper):
+                case ArrayNode(dtype, _, wrapper):
                     dtypes[dtype] = None
                     if wrapper is not None:
                         classes[wrapper] = None
-                case Record(record):
+                case RecordNode(record):
                     classes[record] = None
                 case _:
                     pass

@@ -1,4 +1,4 @@
-"""The BLAS that NumPy has already loaded: no second copy, no second pool of threads.
+"""Finds the BLAS that NumPy has loaded, so that there is no second copy and no second thread pool.
 
 1. threadpoolctl lists the libraries in the process; those with a C interface by one of the known spellings are tried.
    Where it cannot (it reads their paths as UTF-8, which a locale need not have), the system's list is read.

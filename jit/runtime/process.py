@@ -1,7 +1,7 @@
-"""What compiled code asks of the Python process that runs it: to give up the GIL, to look for signals, its stack.
+"""Addresses of the process's functions that compiled code calls: GIL, signals, clock, stack limit.
 
-The functions are CPython's, the C library's, and one of ours (`stack`); `WORDS` is memory that all compiled code of
-the process shares. Where one of them is missing, code is compiled without polls and keeps the GIL.
+The functions are CPython's, the C library's, and one of ours (`stack_limit`); `WORDS` is memory that all compiled
+code of the process shares. Where one of them is missing, code is compiled without polls and keeps the GIL.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
-from .stack import find_limit, stack_key
+from .stack_limit import find_limit, stack_key
 
 PREFIX: Final = "nnkit.process."
 """Before the name of a function or variable of this file, its name in our modules."""

@@ -1,4 +1,4 @@
-"""How far two results are apart: those of the evaluator and of compiled code.
+"""Compares the results of the evaluator and of compiled code, in ulps.
 
 1. Everything but finite floats must be the same; NaNs are.
 2. Finite floats may differ by some units in the last place (ulps), as functions like `exp` are not rounded correctly

@@ -27,7 +27,7 @@ from ..core.types import (
 
 
 @dataclass(frozen=True)
-class Call:
+class ParsedCall:
     """A function, its arguments as the evaluator takes them, and the functions among these, by name."""
 
     function: Function
@@ -35,7 +35,7 @@ class Call:
     functions: tuple[str, ...]
 
 
-def parse_call(module: Module, text: str) -> Call:
+def parse_call(module: Module, text: str) -> ParsedCall:
     """The call that `text` writes.  Raises: ParseError when it is written wrongly, or does not fit the function."""
     cursor = Cursor(text, "--run")
     named: dict[str, Type] = {**module.structs, **module.enums, **module.aliases}
@@ -46,18 +46,18 @@ def parse_call(module: Module, text: str) -> Call:
         return named[name_of(token)]
 
     cursor.type_of = type_of
-    return _Reader(cursor, module).call()
+    return _LiteralReader(cursor, module).call()
 
 
 @dataclass(eq=False)
-class _Reader:
+class _LiteralReader:
     """Reads literals of given types; `functions` are those that have been named."""
 
     cursor: Cursor
     module: Module
     functions: list[str] = field(default_factory=list[str])
 
-    def call(self) -> Call:
+    def call(self) -> ParsedCall:
         """`@f(…)`, and nothing behind it."""
         cursor, token = self.cursor, self.cursor.token
         function = self.function("a call of a function")
@@ -78,7 +78,7 @@ class _Reader:
             raise cursor.error(message, cursor.position - 1)
         if cursor.token.kind != "end":
             raise cursor.error(f"the call should end here, not go on with {cursor.token.shown}")
-        return Call(function, tuple(arguments), tuple(self.functions))
+        return ParsedCall(function, tuple(arguments), tuple(self.functions))
 
     def function(self, what: str, type: FunctionType | None = None) -> Function:
         """Read the name of a function of the module, of this type if one is given."""

@@ -1,4 +1,4 @@
-"""From a module to what `dlc` makes of it: text of a stage, code of a target, a linked library."""
+"""The outputs of `dlc`: text of a stage, code of a target, a linked library."""
 
 from __future__ import annotations
 
@@ -15,8 +15,14 @@ from ..core.ir import Module
 from ..core.stage import Stage
 from ..core.text import print_module
 from ..core.types import written
+from ..jit.ahead_of_time import (
+    LibraryCompiler,
+    find_target,
+    host_triple,
+    schedule_target,
+    write_library,
+)
 from ..jit.header import Interface, header_text, interface_of
-from ..jit.object import Emitter, find_target, host_triple, schedule_target, write_library
 from ..jit.triples import is_like
 from .command import InputError
 from .modules import defined, refuse_return
@@ -25,8 +31,8 @@ _TEXTS = {stage.value: stage for stage in Stage}
 
 
 @dataclass(frozen=True)
-class Made:
-    """What was asked for, and the header that belongs to it."""
+class Artifact:
+    """A compiled artifact, and its C header."""
 
     data: str | bytes
     header: str
@@ -34,7 +40,7 @@ class Made:
 
 def compile_module(
     module: Module, kind: str, *, level: int, triple: str | None, cpu: str | None
-) -> Made:
+) -> Artifact:
     """Compile `module`, of a stage that has the types of the C interface, which is used up.
 
     `kind` is one of `dlc.KINDS`; a shared library is an object still to be linked.
@@ -59,21 +65,21 @@ def compile_module(
         exported = (export.name for export in interface.exports)
         advance(module, wanted, *exported, level=level, target=schedule_target(target))
     if kind in _TEXTS:
-        return Made(print_module(module), header)
+        return Artifact(print_module(module), header)
     library = write_library(module, interface, target)
     header = header_text(interface, library.messages)
-    with Emitter(library, target, level=level) as emitter:
+    with LibraryCompiler(library, target, level=level) as emitter:
         match kind:
             case "header":
-                return Made(header, header)
+                return Artifact(header, header)
             case "llvm":
-                return Made(emitter.llvm(), header)
+                return Artifact(emitter.llvm(), header)
             case "bc":
-                return Made(emitter.bitcode(), header)
+                return Artifact(emitter.bitcode(), header)
             case "asm":
-                return Made(emitter.assembly(), header)
+                return Artifact(emitter.assembly(), header)
             case _:
-                return Made(emitter.object_code(), header)
+                return Artifact(emitter.object_code(), header)
 
 
 def link(code: bytes, output: str, triple: str | None) -> None:

@@ -20,7 +20,7 @@ from ..core.stage import Stage
 from ..core.types import written
 from ..core.verify import verify
 from .agreement import Gap, largest_gap
-from .arguments import Call, parse_call
+from .arguments import ParsedCall, parse_call
 from .capacity import refuse_huge
 from .command import load
 from .results import print_value
@@ -31,7 +31,7 @@ class Difference(NNKitError):
 
 
 @dataclass(frozen=True)
-class Returned:
+class CallReport:
     """What a call returned, as a literal, and how far both runs of it were apart."""
 
     text: str
@@ -45,7 +45,7 @@ def run_call(
     *,
     tolerance: float | None = None,
     verified: bool = True,
-) -> Returned:
+) -> CallReport:
     """What a call returns; `runner` is `evaluator`, `jit` or `both`.
 
     Only what the call needs is looked at.  Derivatives among it get their bodies in a copy of the module, where
@@ -70,7 +70,7 @@ def run_call(
             lines = [f"  {name}: {print_value(result, value)}" for name, value in found.items()]
             head = f"{text}: the evaluator and compiled code differ: {gap}"
             raise Difference("\n".join([head, *lines]))
-    return Returned(print_value(result, next(iter(found.values()))), gap)
+    return CallReport(print_value(result, next(iter(found.values()))), gap)
 
 
 def drop_unneeded_derivatives(module: Module, texts: Iterable[str]) -> None:
@@ -93,7 +93,7 @@ def drop_unneeded_derivatives(module: Module, texts: Iterable[str]) -> None:
         del module.functions[name]
 
 
-def _needed(module: Module, call: Call, *, verified: bool) -> Module:
+def _needed(module: Module, call: ParsedCall, *, verified: bool) -> Module:
     """The module with what the call needs, derivatives with bodies; verified in the end."""
     roots = (call.function.name, *call.functions)
     names = reachable(module, roots)

@@ -1,4 +1,4 @@
-"""Whether this machine can hold the values of a program; asked before anything is allocated."""
+"""Refuses programs whose values exceed this machine's memory, before anything is allocated."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def level_of(text: str) -> int:
     return int(text)
 
 
-class Parser(argparse.ArgumentParser):
+class OptionParser(argparse.ArgumentParser):
     """The options of a tool, whose help ends with `examples`; errors are exceptions."""
 
     def __init__(self, tool: str, description: str, examples: str) -> None:
@@ -72,7 +72,7 @@ def load(name: str) -> Any:
 
 
 def run_tool(
-    parser: Parser, work: Callable[[argparse.Namespace], int], argv: Sequence[str] | None
+    parser: OptionParser, work: Callable[[argparse.Namespace], int], argv: Sequence[str] | None
 ) -> int:
     """`work` on the options that `argv` gives, its errors as messages on stderr; the exit code."""
     tool = parser.prog

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ..core.stage import Stage
-from .command import Parser, UsageError, level_of, load, report, run_tool
+from .command import OptionParser, UsageError, level_of, load, report, run_tool
 from .files import STDIN, check_outputs, file_name, shown, write_output
 
 KINDS = {
@@ -36,11 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_tool(_parser(), _work, argv)
 
 
-def _parser() -> Parser:
+def _parser() -> OptionParser:
     description = (
         "Compile a module of NNKit's IR.  Every function with a body becomes a C function."
     )
-    parser = Parser("dlc", description, EXAMPLES)
+    parser = OptionParser("dlc", description, EXAMPLES)
     add = parser.add_argument
     add(
         "file",

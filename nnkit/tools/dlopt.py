@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.stage import Stage
-from .command import Parser, UsageError, complain, load, report, run_tool
+from .command import OptionParser, UsageError, complain, load, report, run_tool
 from .files import STDIN, check_outputs, file_name, shown, write_output
 
 EXAMPLES = """\
@@ -30,9 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_tool(_parser(), _work, argv)
 
 
-def _parser() -> Parser:
+def _parser() -> OptionParser:
     description = "Check, transform, print and run modules of NNKit's IR."
-    parser = Parser("dlopt", description, EXAMPLES)
+    parser = OptionParser("dlopt", description, EXAMPLES)
     add = parser.add_argument
     add("files", nargs="*", metavar="FILE", type=file_name,
         help="text of a module; '-' or none: standard input")  # fmt: skip

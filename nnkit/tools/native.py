@@ -14,10 +14,10 @@ from ..core.ir import Module
 from ..core.ops.leaves import leaves_of
 from ..core.stage import Stage
 from ..core.types import TensorType, Type
-from ..jit.entry import Leaf, Several, Signature
-from ..jit.program import build, host
+from ..jit.entry import ArrayNode, Signature, TupleNode
+from ..jit.executable import build, host_target
 
-__all__ = ["host", "run"]
+__all__ = ["host_target", "run"]
 
 
 def run(module: Module, name: str, arguments: Sequence[Any]) -> Any:
@@ -26,10 +26,10 @@ def run(module: Module, name: str, arguments: Sequence[Any]) -> Any:
     Raises: IndexOutOfRangeError when a check of the program fails.
     """
     type = module.functions[name].type
-    advance(module, Stage.SCHEDULE, name, target=host())
+    advance(module, Stage.SCHEDULE, name, target=host_target())
     inputs = [leaf for parameter in type.parameters for leaf in _leaves(parameter)]
     outputs = [*_leaves(type.result)]
-    signature = Signature(tuple(map(_node, inputs)), Several(tuple(map(_node, outputs))))
+    signature = Signature(tuple(map(_node, inputs)), TupleNode(tuple(map(_node, outputs))))
     call = build(module.functions[name], signature, name=name, functions=module.functions).call
     given = [
         _stored(leaf, data)
@@ -40,8 +40,8 @@ def run(module: Module, name: str, arguments: Sequence[Any]) -> Any:
     return unflatten(type.result, (_loaded(leaf, data) for leaf, data in returned))
 
 
-def _node(leaf: TensorType) -> Leaf:
-    return Leaf(leaf.dtype.name, leaf.shape)
+def _node(leaf: TensorType) -> ArrayNode:
+    return ArrayNode(leaf.dtype.name, leaf.shape)
 
 
 def _leaves(type: Type) -> Iterator[TensorType]:

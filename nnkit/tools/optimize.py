@@ -21,11 +21,11 @@ from .modules import refuse_return
 from .passes import PASSES, passes_of
 from .statistics import comparison, measure
 
-__all__ = ["PASSES", "Plan", "Reports", "plan_of", "table_of", "transform"]
+__all__ = ["PASSES", "PassPlan", "Reports", "plan_of", "table_of", "transform"]
 
 
 @dataclass(frozen=True)
-class Plan:
+class PassPlan:
     """What to run, in order: passes by name, and the passes of levels by their numbers; then the stage to go to."""
 
     steps: tuple[Pipeline | int, ...]
@@ -36,7 +36,7 @@ class Plan:
         return [step for step in self.steps if isinstance(step, int)]
 
 
-def plan_of(steps: Sequence[tuple[str, str]], stage: str | None) -> Plan:
+def plan_of(steps: Sequence[tuple[str, str]], stage: str | None) -> PassPlan:
     """What options like `("-p", "cse,dce")` and `("-O", "2")` ask for, in their order.
 
     Raises: UsageError when there is no such pass or level.
@@ -44,7 +44,7 @@ def plan_of(steps: Sequence[tuple[str, str]], stage: str | None) -> Plan:
     found: list[Pipeline | int] = []
     for option, text in steps:
         found.append(passes_of(text) if option == "-p" else level_of(text))
-    return Plan(tuple(found), None if stage is None else Stage(stage))
+    return PassPlan(tuple(found), None if stage is None else Stage(stage))
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Reports:
 
 def transform(
     module: Module,
-    plan: Plan,
+    plan: PassPlan,
     *,
     verified: bool = True,
     verify_each: bool = False,
@@ -143,7 +143,7 @@ def table_of(runs: Sequence[PassRun]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _refuse_impossible(module: Module, plan: Plan) -> None:
+def _refuse_impossible(module: Module, plan: PassPlan) -> None:
     """Raises: InputError for passes after stage optimizable, and for a stage that the module is beyond."""
     if plan.steps and module.stage.has_reached(Stage.OPTIMIZED):
         raise InputError(

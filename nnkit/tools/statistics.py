@@ -1,4 +1,4 @@
-"""What passes made of a module, in numbers: the table of `dlopt --stats`."""
+"""Statistics of a module before and after passes: the table of `dlopt --stats`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADS = ("instructions", "flops", "bytes")
 
 
 @dataclass(frozen=True)
-class Numbers:
+class Counts:
     """What a function, or a module, consists of and costs."""
 
     instructions: int
@@ -32,21 +32,21 @@ class Statistics:
     """The numbers of a module; its cost is that of calling each of `entries` once."""
 
     entries: tuple[str, ...]
-    whole: Numbers
-    functions: Mapping[str, Numbers]
+    whole: Counts
+    functions: Mapping[str, Counts]
 
 
 def measure(module: Module, entries: Iterable[str] | None = None) -> Statistics:
     """Count what is in `module` and what `entries` cost; left out, they are the functions no other calls."""
     costs = Costs(module)
     functions = {
-        name: Numbers(costs.instructions(name), costs.of(name)) for name in module.functions
+        name: Counts(costs.instructions(name), costs.of(name)) for name in module.functions
     }
     kept = (
         roots(module) if entries is None else tuple(name for name in entries if name in functions)
     )
     instructions = sum(numbers.instructions for numbers in functions.values())
-    return Statistics(kept, Numbers(instructions, costs.total(kept)), functions)
+    return Statistics(kept, Counts(instructions, costs.total(kept)), functions)
 
 
 def comparison(before: Statistics, after: Statistics, *, by_function: bool = False) -> str:
@@ -67,7 +67,7 @@ def comparison(before: Statistics, after: Statistics, *, by_function: bool = Fal
     return "".join(f"{text}\n" for text in (*texts, *notes(measured)))
 
 
-def changes(before: Numbers | None, after: Numbers | None) -> tuple[str, str, str]:
+def changes(before: Counts | None, after: Counts | None) -> tuple[str, str, str]:
     """One cell for each of `HEADS`: `12 → 8`, or one number if both are the same; – for what is not there."""
     one, two, three = (
         _change(*(str(numbers.counts[k]) if numbers else "–" for numbers in (before, after)))
@@ -76,7 +76,7 @@ def changes(before: Numbers | None, after: Numbers | None) -> tuple[str, str, st
     return one, two, three
 
 
-def notes(measured: Iterable[Numbers]) -> list[str]:
+def notes(measured: Iterable[Counts]) -> list[str]:
     """What must be said about numbers that are not all there is to say."""
     costs = [numbers.cost for numbers in measured]
     found: list[str] = []

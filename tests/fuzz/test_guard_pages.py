@@ -1,7 +1,7 @@
 """All ops, products and derivatives, element types and extents from 1 to 70 between guard pages, for every machine.
 
-Some thousand kernels of each kind a machine, by `make fuzz`.  Short forms are in `tests/jit/emit`: `test_memory.py` has
-ops and derivatives, `test_library.py` products.
+Some thousand kernels of each kind a machine, by `make fuzz`.  Short forms are in `tests/jit/emit`:
+`test_element_access.py` has ops and derivatives, `test_matrix_products.py` products.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from nnkit.core.stage import Stage
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import Array, TensorType, Type, elements_of
 from nnkit.core.verify import verify
-from nnkit.jit.program import host
+from nnkit.jit.executable import host_target
 from tests.core.text.laws import reread
 from tests.ir.run_lines import RunLine, execute, run_lines
 from tests.jit.emit.running import CheckFailed
@@ -217,7 +217,7 @@ def test_compiled(run: Run) -> None:
     type = called.result
     data = [as_data(*pair) for pair in zip(called.parameters, run.arguments, strict=True)]
     for stage in module.stage.steps_to(Stage.SCHEDULE):
-        advance(module, stage, run.name, target=host())
+        advance(module, stage, run.name, target=host_target())
         again = reread(module)
         if str(run) not in NAN_BITS:
             module = again

@@ -26,10 +26,10 @@ from llvmlite import binding
 
 from nnkit.core.ir.module import Function
 from nnkit.core.types import Array, TensorType
-from nnkit.jit.cpus import find_facts
-from nnkit.jit.emit.program import Program
-from nnkit.jit.llvm import Engine, Target, host_target
-from nnkit.jit.object import find_target
+from nnkit.jit.ahead_of_time import find_target
+from nnkit.jit.cpus import find_cpu_features
+from nnkit.jit.emit.program import EmittedProgram
+from nnkit.jit.llvm import Engine, TargetMachine, host_machine
 
 Side: TypeAlias = Literal["start", "end"]
 
@@ -144,7 +144,7 @@ class Guarded:
 def run_kernel(
     guarded: Guarded,
     address: int,
-    program: Program,
+    program: EmittedProgram,
     function: Function,
     arrays: Sequence[Array],
     side: Side,
@@ -186,14 +186,14 @@ def engine_for(cpu: str) -> Engine:
 
 
 @cache
-def target_for(cpu: str) -> Target:
+def target_for(cpu: str) -> TargetMachine:
     if cpu == HOST:
-        return host_target()
+        return host_machine()
     target = find_target(cpu=cpu)
     has = binding.get_host_cpu_features()
     lacking = ",".join(f"-{name}" for name, there in has.items() if not there)
     features = ",".join(filter(None, (target.features, lacking)))
-    facts = find_facts(target.triple, target.cpu, features)
+    facts = find_cpu_features(target.triple, target.cpu, features)
     return replace(
         target,
         features=features,
@@ -207,7 +207,7 @@ def target_for(cpu: str) -> Target:
 def blas_for(cpu: str) -> dict[str, str]:
     """The environment in which an OpenBLAS uses the vectors of that machine, in the thread that calls it."""
     core = _OPENBLAS_CORES.get(cpu)
-    runs = cpu == HOST or engine_for(cpu).target.vector_bytes <= host_target().vector_bytes
+    runs = cpu == HOST or engine_for(cpu).target.vector_bytes <= host_machine().vector_bytes
     chosen = {"OPENBLAS_CORETYPE": core} if core is not None and runs else {}
     return {"OPENBLAS_NUM_THREADS": "1", **chosen}
 

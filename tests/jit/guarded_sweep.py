@@ -20,7 +20,7 @@ from nnkit.core.evaluate import evaluate
 from nnkit.core.ir.module import Function
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import Array, DType
-from nnkit.jit.emit.program import Program, emit_program
+from nnkit.jit.emit.program import EmittedProgram, emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 from nnkit.jit.llvm import CompiledModule, Engine
 from nnkit.jit.runtime.blas import find_blas
@@ -51,15 +51,15 @@ class Batch:
     def __init__(self, engine: Engine, members: Sequence[Case]) -> None:
         self.engine = engine
         self.members = members
-        self.compiled: tuple[CompiledModule, list[Program], list[Function]] | None = None
+        self.compiled: tuple[CompiledModule, list[EmittedProgram], list[Function]] | None = None
 
-    def kernel(self, number: int) -> tuple[int, Program, Function]:
+    def kernel(self, number: int) -> tuple[int, EmittedProgram, Function]:
         if self.compiled is None:
             self.compiled = self._compile()
         module, programs, functions = self.compiled
         return module.address(programs[number].name), programs[number], functions[number]
 
-    def _compile(self) -> tuple[CompiledModule, list[Program], list[Function]]:
+    def _compile(self) -> tuple[CompiledModule, list[EmittedProgram], list[Function]]:
         target = self.engine.target
         machine = Target(
             vector_bytes=target.vector_bytes,

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from llvmlite import binding
 
+from nnkit.jit.ahead_of_time import find_target
 from nnkit.jit.half import CONVERSIONS, conversions_for, missing_conversions
 from nnkit.jit.llvm import CompiledModule, compile_module
-from nnkit.jit.object import find_target
 from tests.jit.guard_pages import CPUS, HOST, engine_for
 from tests.tools.test_dlc import Array, call, dlc, needs_compiler
 

@@ -114,7 +114,7 @@ def test_code_is_dropped_with_its_module() -> None:
 
 
 def test_a_module_outlives_the_engine_and_its_neighbours() -> None:
-    engine = llvm.Engine(llvm.host_target())
+    engine = llvm.Engine(llvm.host_machine())
     modules = [engine.compile_module(SQUARE) for _ in range(2 * llvm.MODULES_PER_LLJIT + 1)]
     compilers = [weakref.ref(module._jit) for module in modules]
     assert len({*map(id, (module._jit for module in modules))}) == 3
@@ -152,13 +152,13 @@ def heap_bytes() -> int:
 
 
 def test_target() -> None:
-    target = llvm.host_target()
+    target = llvm.host_machine()
     assert target.vector_bytes in (16, 32, 64)
     assert target.vector_registers in (16, 32)
     assert target.scalef == (target.vector_bytes == 64)
     assert target.fma or target.vector_bytes == 16
     assert target.cpu in target.identity
-    assert target is llvm.host_target()
+    assert target is llvm.host_machine()
 
 
 def test_threads() -> None:

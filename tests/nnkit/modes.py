@@ -14,8 +14,8 @@ from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Function, GradientOf, Module, TangentOf
 from nnkit.core.stage import Stage
 from nnkit.core.types import Array
-from nnkit.jit.program import host
-from nnkit.stages import module_at
+from nnkit.jit.executable import host_target
+from nnkit.native_code import module_at
 from tests.jit.emit.running import run
 
 FIRST: Final = ("r", "f")
@@ -61,7 +61,7 @@ def derivatives(
     with np.errstate(all="ignore"):
         found = {mode: np.asarray(evaluate(module, mode, *given[mode])) for mode in modes}
     if native:
-        advance(module, Stage.SCHEDULE, *modes, target=host())
+        advance(module, Stage.SCHEDULE, *modes, target=host_target())
         for mode in modes:
             (result,) = run(module.functions[mode], given[mode], module.functions)
             found[f"native {mode}"] = result

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nnkit import DTypeError, RankError, Rep, StagingError, Tensor1D, const, f32, f64, tup
-from nnkit.staging.carry import apply, carry_of, conform
+from nnkit.staging.carry import call_function, carry_of, conform
 
 X = const(Tensor1D([1.0, 2.0], f32))
 Y = const(Tensor1D([1.0, 2.0], f64))
@@ -52,9 +52,9 @@ def test_a_rep_of_a_tuple_is_unpacked_where_a_tuple_is_wanted() -> None:
 
 
 def test_a_function_with_defaults_is_called_without_them() -> None:
-    assert apply(lambda x, y=3: (x, y), (1,), "it") == (1, 3)
-    assert apply(max, (1, 2), "it") == 2
+    assert call_function(lambda x, y=3: (x, y), (1,), "it") == (1, 3)
+    assert call_function(max, (1, 2), "it") == 2
     with pytest.raises(
         StagingError, match="it is called with 1 argument, which <lambda> does not take"
     ):
-        apply(lambda: 3, (1,), "it")
+        call_function(lambda: 3, (1,), "it")

@@ -14,7 +14,7 @@ floats; without fma 0.501) / 2.34.
 
 from dataclasses import dataclass
 
-from ..writer import FunctionWriter, Register, Scalar
+from ..writer import FunctionWriter, Register, ScalarName
 from .exponential import exp_parts, scale, scaled_exp
 from .floats import clamp, horner, like, residual, two_sum
 
@@ -27,7 +27,7 @@ class _ErrorFunction:
     """Where erf is 1; `logarithm` is good up to there."""
 
 
-_ERROR_FUNCTION: dict[Scalar, _ErrorFunction] = {
+_ERROR_FUNCTION: dict[ScalarName, _ErrorFunction] = {
     "float": _ErrorFunction(
         small=(
             0.12837916612625122, -0.3761262893676758, 0.11283624172210693, -0.0268555860966444,

@@ -11,7 +11,7 @@ Greatest errors measured, in ulp of float / double: exp 1.01 / 0.99, expm1 1.49 
 import math
 from dataclasses import dataclass
 
-from ..writer import FunctionWriter, Register, Scalar, constant
+from ..writer import FunctionWriter, Register, ScalarName, constant
 from .floats import clamp, format_of, horner, keep_tiny, like, quick_two_sum
 
 
@@ -33,7 +33,7 @@ class _Exponential:
     """tanh x = x + x³ P(x²) for |x| ≤ 0.6."""
 
 
-_EXPONENTIAL: dict[Scalar, _Exponential] = {
+_EXPONENTIAL: dict[ScalarName, _Exponential] = {
     "float": _Exponential(
         overflow=89.0,
         underflow=-104.0,

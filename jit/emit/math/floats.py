@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..writer import FunctionWriter, Register, Scalar, constant
+from ..writer import FunctionWriter, Register, ScalarName, constant
 
 Unary = Callable[[FunctionWriter, Register], Register]
 
@@ -19,7 +19,7 @@ Unary = Callable[[FunctionWriter, Register], Register]
 class FloatFormat:
     """Where the fields of a float are, and what the reductions of exp and log need of it."""
 
-    integer: Scalar
+    integer: ScalarName
     mantissa_bits: int
     bias: int
     round_constant: float
@@ -37,7 +37,7 @@ class FloatFormat:
         return int.from_bytes(struct.pack(f">{code}", value))
 
 
-FORMATS: dict[Scalar, FloatFormat] = {
+FORMATS: dict[ScalarName, FloatFormat] = {
     "float": FloatFormat(
         "i32", 23, 127, 12582912.0, 0.693145751953125, 1.428606765330187e-06, 2.0**-25, 2.0**-126
     ),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnkit.core.compute.address import address, delinearize, linearize, through_cast
+from nnkit.core.compute.address import address, delinearize, is_inside, linearize, through_cast
 from nnkit.core.ops.nest import Affine, Bounds, Index, Loaded, coordinate, identity_access
 from nnkit.core.types import F32, Shape, TensorType
 
@@ -101,3 +101,11 @@ def test_addresses_ignore_axes_of_extent_1() -> None:
     )
     assert wide == narrow == coordinate(0) * 3 + coordinate(2)
     assert address((4,), TensorType((4,), F32), (coordinate(0),), Bounds.CLIP) is None
+
+
+def test_is_inside() -> None:
+    d0 = coordinate(0)
+    assert is_inside(d0 + 1, 4, (3,))
+    assert not is_inside(d0 + 1, 3, (3,))
+    assert not is_inside(d0 + -1, 3, (3,))
+    assert not is_inside(Loaded(0), 3, (3,))

@@ -10,18 +10,18 @@ from nnkit.jit.emit.writer import (
     I64,
     PTR,
     FunctionWriter,
+    LLVMParameter,
     ModuleWriter,
-    Parameter,
     Register,
-    Scalar,
+    ScalarName,
     constant,
-    ltype,
+    llvm_type,
 )
-from nnkit.jit.llvm import Engine, compile_module, host_engine, host_target
+from nnkit.jit.llvm import Engine, compile_module, host_engine, host_machine
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-NUMPY: dict[Scalar, type[np.generic]] = {
+NUMPY: dict[ScalarName, type[np.generic]] = {
     "i8": np.int8,
     "i16": np.int16,
     "i32": np.int32,
@@ -34,11 +34,11 @@ NUMPY: dict[Scalar, type[np.generic]] = {
 
 def elementwise(
     emit: Callable[..., Register],
-    scalar: Scalar,
+    scalar: ScalarName,
     lanes: int,
     *,
     operands: int = 1,
-    result: Scalar | None = None,
+    result: ScalarName | None = None,
     scalef: bool = True,
     fma: bool = True,
     engine: Engine | None = None,
@@ -47,17 +47,17 @@ def elementwise(
 
     `scalef` and `fma` allow these instructions, where this machine has them.
     """
-    host = host_target()
+    host = host_machine()
     module = ModuleWriter(scalef=scalef and host.scalef, fma=fma and host.fma)
-    w = module.function("f", [Parameter(PTR)] * (operands + 1) + [Parameter(I64)], None)
+    w = module.function("f", [LLVMParameter(PTR)] * (operands + 1) + [LLVMParameter(I64)], None)
     *sources, target, count = w.parameters
     target_scalar = result or scalar
     with w.loop(constant(I64, 0), count, constant(I64, lanes)) as loop:
         values = [
-            w.load(w.gep(source, ltype(scalar), loop.index), ltype(scalar, lanes))
+            w.load(w.gep(source, llvm_type(scalar), loop.index), llvm_type(scalar, lanes))
             for source in sources
         ]
-        w.store(emit(w, *values), w.gep(target, ltype(target_scalar), loop.index))
+        w.store(emit(w, *values), w.gep(target, llvm_type(target_scalar), loop.index))
     w.ret()
     compiled = (engine or host_engine()).compile_module(module.text())
     types = [ctypes.c_void_p] * (operands + 1) + [ctypes.c_int64]
@@ -79,7 +79,7 @@ def straight(
 ) -> int | float:
     """The value of a function without parameters."""
     module = ModuleWriter()
-    w = module.function("f", [], ltype(result))
+    w = module.function("f", [], llvm_type(result))
     w.ret(emit(w))
     compiled = compile_module(module.text())
     address = compiled.address("f")

@@ -24,10 +24,10 @@ from nnkit.core.schedule.ops import (
 from nnkit.core.types import DTYPES, Array, DType, TensorType, one_or_tuple
 from nnkit.jit.emit.calls import STACK_BYTES
 from nnkit.jit.emit.checks import error_of
-from nnkit.jit.emit.program import Program, emit_program
+from nnkit.jit.emit.program import EmittedProgram, emit_program
 from nnkit.jit.emit.writer import ModuleWriter
+from nnkit.jit.executable import extern_symbols
 from nnkit.jit.llvm import Engine, host_engine
-from nnkit.jit.program import extern_symbols
 from nnkit.jit.runtime.process import this_process
 from tests.values import same_bits
 
@@ -164,7 +164,7 @@ def run_all(
 
 
 def call(
-    address: int, program: Program, function: Function, arrays: Sequence[Array]
+    address: int, program: EmittedProgram, function: Function, arrays: Sequence[Array]
 ) -> list[Array]:
     """The results of a kernel, whose memory starts as garbage.  Raises: CheckFailed."""
     types = [parameter.tensor for parameter in function.parameters]

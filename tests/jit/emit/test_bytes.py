@@ -21,8 +21,8 @@ from nnkit.core.verify import verify
 from nnkit.jit.emit.bytes import variable_symbol
 from nnkit.jit.emit.program import emit_program
 from nnkit.jit.emit.writer import ModuleWriter
+from nnkit.jit.executable import host_target
 from nnkit.jit.llvm import host_engine
-from nnkit.jit.program import host
 from tests.core.passes.memory_programs import memory_programs
 from tests.core.passes.pointer_programs import pointer_programs
 from tests.programs import Program, flat, graphs, programs
@@ -38,7 +38,7 @@ def agrees(module: Module, arguments: list[Any], level: int) -> None:
     data = flat(tuple(arguments))
     wanted = flat(evaluate(module, "main", *arguments))
     for stage in Stage:
-        advance(module, stage, "main", level=level, target=host())
+        advance(module, stage, "main", level=level, target=host_target())
         verify(module)
         if stage.has_reached(Stage.COMPUTE):
             same(flat(evaluate(module, "main", *data)), wanted)
@@ -288,7 +288,7 @@ func @f: (i64) -> i64 {
     return %r: i64
 }
 """)
-    advance(module, Stage.SCHEDULE, "f", target=host())
+    advance(module, Stage.SCHEDULE, "f", target=host_target())
     with pytest.raises(CheckFailed) as failed:
         run(module.functions["f"], [np.asarray(0)], module.functions)
     assert "@down is called too deeply" in str(failed.value.error)

@@ -16,7 +16,7 @@ from nnkit.core.evaluate import evaluate
 from nnkit.core.stage import Stage
 from nnkit.core.text import parse_module
 from nnkit.core.verify import verify
-from nnkit.jit.program import host
+from nnkit.jit.executable import host_target
 from tests.tools.running import run as run_tool
 
 from .lowering import HEAD, parsed
@@ -100,7 +100,7 @@ def addresses(library: ctypes.CDLL) -> dict[str, int]:
 def test_extern_functions_are_called(library: ctypes.CDLL, level: int) -> None:
     module = parsed(PROGRAM)
     for stage in Stage:
-        advance(module, stage, "f", "ticks", level=level, target=host())
+        advance(module, stage, "f", "ticks", level=level, target=host_target())
         verify(module)
     x = np.arange(4, dtype=np.float32)
     externs = addresses(library)
@@ -145,7 +145,7 @@ func @f: (i64) -> i64 {
     return %r: i64
 }
 """)
-    advance(module, Stage.SCHEDULE, "f", target=host())
+    advance(module, Stage.SCHEDULE, "f", target=host_target())
     with pytest.raises(UnsupportedError, match="@isNowhereToBeFound is extern, and no library"):
         run(module.functions["f"], [np.asarray(1)], module.functions)
 

@@ -12,20 +12,20 @@ import pytest
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.ops.nest import Bounds, Loaded, Output
 from nnkit.core.types import DType, TensorType
-from nnkit.jit.llvm import Engine, host_target
+from nnkit.jit.llvm import Engine, host_machine
 
 from .running import ALL_DTYPES, Decisions, compare, expected, run_all, sample, scheduled
 from .test_nest import D0, D1, Build, access, i32, mapped, ways
 
 pytestmark = pytest.mark.skipif(
-    platform.machine() != "x86_64" or host_target().vector_bytes < 32,
+    platform.machine() != "x86_64" or host_machine().vector_bytes < 32,
     reason="the lesser machine is an x86-64-v3",
 )
 
 
 @cache
 def lesser_engine() -> Engine:
-    target = replace(host_target(), cpu="x86-64-v3", features="", vector_bytes=32, scalef=False)
+    target = replace(host_machine(), cpu="x86-64-v3", features="", vector_bytes=32, scalef=False)
     return Engine(target)
 
 

@@ -11,17 +11,17 @@ from hypothesis import settings
 from nnkit.core.ops import ALL
 from nnkit.core.ops.transcendental import FloatFunction
 from nnkit.jit.emit.math import FUNCTIONS
-from nnkit.jit.emit.writer import FunctionWriter, Register, Scalar, ltype
-from nnkit.jit.llvm import Engine, host_target
+from nnkit.jit.emit.writer import FunctionWriter, Register, ScalarName, llvm_type
+from nnkit.jit.llvm import Engine, host_machine
 from tests.accuracy import FUNCTIONS as ROWS
 from tests.accuracy import sample, samples, truth, ulps
 
 from .compiled import NUMPY, Array, elementwise
 
 LANES = [1, 4, 8, 16]
-FLOATS: list[Scalar] = ["float", "double"]
-INTEGERS: list[Scalar] = ["i8", "i32", "i64"]
-SCALARS: dict[type[np.floating[Any]], Scalar] = {np.float32: "float", np.float64: "double"}
+FLOATS: list[ScalarName] = ["float", "double"]
+INTEGERS: list[ScalarName] = ["i8", "i32", "i64"]
+SCALARS: dict[type[np.floating[Any]], ScalarName] = {np.float32: "float", np.float64: "double"}
 
 COUNT = settings().max_examples
 """Samples of each kind, of which there are five or more: a hundred, and thousands under the profile `fuzz`."""
@@ -35,8 +35,8 @@ def wrapped(value: int, bits: int) -> int:
     return (value + half) % (2 * half) - half
 
 
-def integers(scalar: Scalar) -> Array:
-    half: int = 2 ** (ltype(scalar).bits - 1)
+def integers(scalar: ScalarName) -> Array:
+    half: int = 2 ** (llvm_type(scalar).bits - 1)
     return np.array([-half, half - 1, 0, 1, -1, 5, -7], NUMPY[scalar])
 
 
@@ -73,7 +73,7 @@ def test_errors_of_functions(name: str, type: type[np.floating[Any]]) -> None:
 @pytest.mark.parametrize(
     "name", [*(name for name in ROWS if name != "power"), "sign", "round", "rint"]
 )
-def test_same_bits_on_any_number_of_lanes(name: str, scalar: Scalar, fma: bool) -> None:
+def test_same_bits_on_any_number_of_lanes(name: str, scalar: ScalarName, fma: bool) -> None:
     x = sample(NUMPY[scalar], 500, (-2, 2), (-20, 20))
     first, *others = (
         elementwise(FUNCTIONS[name], scalar, lanes, scalef=scalef, fma=fma)(x)
@@ -87,7 +87,7 @@ def test_same_bits_on_any_number_of_lanes(name: str, scalar: Scalar, fma: bool) 
 
 @pytest.mark.parametrize("scalar", INTEGERS)
 @pytest.mark.parametrize("lanes", [1, 8])
-def test_integer_power(scalar: Scalar, lanes: int) -> None:
+def test_integer_power(scalar: ScalarName, lanes: int) -> None:
     x, y = (grid.ravel().astype(NUMPY[scalar]) for grid in np.meshgrid(range(-5, 6), range(-4, 9)))
     bits = 8 * x.itemsize
 
@@ -118,8 +118,8 @@ INTEGER_DIVISIONS: dict[str, Callable[[int, int], int]] = {
 @pytest.mark.parametrize("scalar", INTEGERS)
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("name", INTEGER_DIVISIONS)
-def test_integer_division(name: str, lanes: int, scalar: Scalar) -> None:
-    bits = ltype(scalar).bits
+def test_integer_division(name: str, lanes: int, scalar: ScalarName) -> None:
+    bits = llvm_type(scalar).bits
     greatest: int = 2 ** (bits - 1) - 1
     least = -greatest - 1
     ends = [least, least + 1, greatest, greatest - 1, 0, 1, -1, 2, -2, 3, -3, 7, -7, 100, -100]
@@ -146,7 +146,7 @@ FLOAT_DIVISIONS: dict[str, Callable[[Array, Array], Array]] = {
 @pytest.mark.parametrize("scalar", FLOATS)
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("name", FLOAT_DIVISIONS)
-def test_float_division(name: str, lanes: int, scalar: Scalar, fma: bool) -> None:
+def test_float_division(name: str, lanes: int, scalar: ScalarName, fma: bool) -> None:
     u, v = (
         grid.ravel() for grid in np.meshgrid(sample(NUMPY[scalar], 0), sample(NUMPY[scalar], 0))
     )
@@ -183,7 +183,7 @@ ROUNDINGS: dict[str, Callable[[Array], Array]] = {
 @pytest.mark.parametrize("scalar", FLOATS)
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("name", ROUNDINGS)
-def test_rounding(name: str, lanes: int, scalar: Scalar) -> None:
+def test_rounding(name: str, lanes: int, scalar: ScalarName) -> None:
     x = sample(NUMPY[scalar], 5000, (-4, 4), (-1e7, 1e7))
     x = np.concatenate([x, np.arange(-20, 20).astype(x.dtype) / 4])
     with np.errstate(all="ignore"):
@@ -193,7 +193,7 @@ def test_rounding(name: str, lanes: int, scalar: Scalar) -> None:
 
 @pytest.mark.parametrize("scalar", INTEGERS)
 @pytest.mark.parametrize("name", ["sign", "abs", "negate", "square"])
-def test_integer_functions(name: str, scalar: Scalar) -> None:
+def test_integer_functions(name: str, scalar: ScalarName) -> None:
     x = integers(scalar)
     expected = ROUNDINGS[name](x)
     np.testing.assert_array_equal(elementwise(FUNCTIONS[name], scalar, 4)(x), expected)
@@ -201,7 +201,7 @@ def test_integer_functions(name: str, scalar: Scalar) -> None:
 
 @pytest.mark.parametrize("scalar", [*FLOATS, *INTEGERS])
 @pytest.mark.parametrize("name", ["add", "subtract", "multiply", "min", "max"])
-def test_binary(name: str, scalar: Scalar) -> None:
+def test_binary(name: str, scalar: ScalarName) -> None:
     if scalar in FLOATS:
         values = sample(NUMPY[scalar], 0)
     else:
@@ -248,13 +248,13 @@ def test_scalars_and_vectors_share_a_function() -> None:
     )
 
 
-@pytest.mark.skipif(not host_target().triple.startswith("x86_64"), reason="CPUs of x86-64")
+@pytest.mark.skipif(not host_machine().triple.startswith("x86_64"), reason="CPUs of x86-64")
 @pytest.mark.parametrize(("cpu", "fma"), [("haswell", True), ("x86-64", False)])
 @pytest.mark.parametrize("name", ["exp", "log", "tanh", "sin", "erf", "erfc", "atan", "digamma"])
 def test_older_cpus_give_the_same_bits(name: str, cpu: str, fma: bool) -> None:
     """Without AVX-512; and without fma, with the code that bounds are tested for on this machine."""
     features = "-avx512f" if fma else ""
-    engine = Engine(replace(host_target(), cpu=cpu, features=features, scalef=False, fma=fma))
+    engine = Engine(replace(host_machine(), cpu=cpu, features=features, scalef=False, fma=fma))
     for scalar in FLOATS:
         x = sample(NUMPY[scalar], 300, (-2, 2), (-20, 20))
         expected = elementwise(FUNCTIONS[name], scalar, 4, fma=fma)(x)

@@ -13,10 +13,10 @@ from nnkit.jit.emit.writer import (
     PTR,
     FunctionWriter,
     Register,
-    Scalar,
+    ScalarName,
     constant,
     constants,
-    ltype,
+    llvm_type,
 )
 
 from .compiled import elementwise
@@ -38,16 +38,16 @@ VALUES = [
 ]
 
 
-def written(scalar: Scalar, value: float) -> int:
+def written(scalar: ScalarName, value: float) -> int:
     """The bits of a constant, as LLVM reads it."""
-    integers: dict[int, Scalar] = {16: "i16", 32: "i32", 64: "i64"}
-    integer = integers[ltype(scalar).bits]
+    integers: dict[int, ScalarName] = {16: "i16", 32: "i32", 64: "i64"}
+    integer = integers[llvm_type(scalar).bits]
 
     def emit(w: FunctionWriter, x: Register) -> Register:
-        return w.bitcast(constant(ltype(scalar), value), integer)
+        return w.bitcast(constant(llvm_type(scalar), value), integer)
 
-    result = elementwise(emit, integer, 1)(np.zeros(1, f"int{ltype(scalar).bits}"))
-    return int(result[0]) & ((1 << ltype(scalar).bits) - 1)
+    result = elementwise(emit, integer, 1)(np.zeros(1, f"int{llvm_type(scalar).bits}"))
+    return int(result[0]) & ((1 << llvm_type(scalar).bits) - 1)
 
 
 @pytest.mark.parametrize("value", VALUES)
@@ -80,7 +80,7 @@ def test_integers_wrap_and_splat() -> None:
     assert constant(I8, 255).text == "-1"
     assert constant(I64, -(2**63)).text == str(-(2**63))
     assert constant(I1, 1).text == "true"
-    assert constant(ltype("i32", 4), 7).typed == "<4 x i32> splat (i32 7)"
+    assert constant(llvm_type("i32", 4), 7).typed == "<4 x i32> splat (i32 7)"
     assert constants("i32", [0, 1]).typed == "<2 x i32> <i32 0, i32 1>"
     assert constants("i32", [5]).typed == "i32 5"
 
@@ -92,14 +92,14 @@ def test_null() -> None:
 
 
 def test_types() -> None:
-    vector = ltype("float", 16)
+    vector = llvm_type("float", 16)
     assert (vector.text, vector.suffix, vector.size, vector.bits) == (
         "<16 x float>",
         "v16f32",
         64,
         32,
     )
-    assert vector is ltype("float", 16)
+    assert vector is llvm_type("float", 16)
     assert vector.with_lanes(1) is FLOAT
     assert vector.with_scalar("i1").text == "<16 x i1>"
     assert FLOAT.is_float and not FLOAT.is_integer and I1.is_integer

@@ -12,13 +12,13 @@ from nnkit.jit.emit.writer import (
     I64,
     PTR,
     FunctionWriter,
+    LLVMParameter,
     ModuleWriter,
-    Parameter,
     Register,
-    Scalar,
+    ScalarName,
     constant,
     constants,
-    ltype,
+    llvm_type,
     poison,
 )
 from nnkit.jit.llvm import compile_module
@@ -95,10 +95,10 @@ def test_fma_rounds_once() -> None:
 
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("target", ["i8", "i32", "i64"])
-def test_fptosi_saturates(target: Scalar, lanes: int) -> None:
+def test_fptosi_saturates(target: ScalarName, lanes: int) -> None:
     x = np.array([0.9, -0.9, 126.7, 3e38, -3e38, np.nan, np.inf, -np.inf], np.float32)
     result = elementwise(lambda w, x: w.fptosi(x, target), "float", lanes, result=target)(x)
-    half: int = 2 ** (ltype(target).bits - 1)
+    half: int = 2 ** (llvm_type(target).bits - 1)
     expected = [0, 0, 126, half - 1, -half, 0, half - 1, -half]
     np.testing.assert_array_equal(result, np.array(expected, NUMPY[target]))
 
@@ -113,7 +113,7 @@ def bfloat_of(x: Array) -> Array:
         return np.asarray(rounded.astype(np.float32).view(np.uint32) >> 16, np.uint16)
 
 
-def patterns(scalar: Scalar, count: int) -> Array:
+def patterns(scalar: ScalarName, count: int) -> Array:
     """Random bits read as floats (every exponent, subnormals, nans), and ties of narrower types."""
     random = np.random.default_rng(7)
     bits = 8 * np.dtype(NUMPY[scalar]).itemsize
@@ -126,7 +126,7 @@ def patterns(scalar: Scalar, count: int) -> Array:
 
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("source", ["float", "double"])
-def test_truncation_to_half_types(source: Scalar, lanes: int) -> None:
+def test_truncation_to_half_types(source: ScalarName, lanes: int) -> None:
     x = patterns(source, 20000)
     with np.errstate(all="ignore"):
         half = elementwise(lambda w, x: w.fptrunc(x, "half"), source, lanes, result="half")(x)
@@ -139,7 +139,7 @@ def test_truncation_to_half_types(source: Scalar, lanes: int) -> None:
 
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("target", ["float", "double"])
-def test_extension_of_half_types(target: Scalar, lanes: int) -> None:
+def test_extension_of_half_types(target: ScalarName, lanes: int) -> None:
     bits = np.arange(2**16, dtype=np.uint16)
     wide = elementwise(lambda w, x: w.fpext(x, target), "half", lanes, result=target)(
         bits.view(np.float16)
@@ -161,7 +161,7 @@ def test_integer_to_half_types_rounds_once() -> None:
 
 
 def test_masks_and_gather() -> None:
-    vector = ltype("float", 8)
+    vector = llvm_type("float", 8)
 
     def emit(w: FunctionWriter) -> Register:
         memory = w.allocate(vector, 2)
@@ -248,7 +248,7 @@ def test_calls_between_functions_and_modules_data() -> None:
     module = ModuleWriter()
     table = module.data("table", np.arange(4.0).tobytes())
     counter = module.variable("counter", 8)
-    w = module.function("main", [Parameter(I64)], DOUBLE)
+    w = module.function("main", [LLVMParameter(I64)], DOUBLE)
     w.call_void("count", [])
     w.call_void("count", [])
     calls = w.sitofp(w.load(counter, I64), "double")
@@ -256,7 +256,9 @@ def test_calls_between_functions_and_modules_data() -> None:
     same = w.icmp("eq", pointer, constant(PTR, 0))
     picked = w.call("pick", DOUBLE, [w.parameters[0]])
     w.ret(w.select(same, w.fadd(picked, calls), poison(DOUBLE)))
-    w = module.function("pick", [Parameter(I64)], DOUBLE, linkage="internal", attributes="noinline")
+    w = module.function(
+        "pick", [LLVMParameter(I64)], DOUBLE, linkage="internal", attributes="noinline"
+    )
     w.ret(w.load(w.gep(table, DOUBLE, w.parameters[0]), DOUBLE))
     w = module.function("count", [], None)
     w.store(w.add(w.load(counter, I64), constant(I64, 1)), counter, align=64)
@@ -269,7 +271,7 @@ def test_calls_between_functions_and_modules_data() -> None:
 def test_call_of_a_pointer_and_external_symbol() -> None:
     module = ModuleWriter()
     here = module.external("here")
-    w = module.function("main", [Parameter(PTR)], DOUBLE)
+    w = module.function("main", [LLVMParameter(PTR)], DOUBLE)
     value = w.call_pointer(w.parameters[0], DOUBLE, [constant(DOUBLE, 4.0)])
     w.ret(w.fadd(value, w.load(here, DOUBLE)))
     number = ctypes.c_double(0.5)
@@ -282,7 +284,7 @@ def test_call_of_a_pointer_and_external_symbol() -> None:
 
 def test_nontemporal_store_and_mask_as_bits() -> None:
     def emit(w: FunctionWriter) -> Register:
-        vector = ltype("i64", 8)
+        vector = llvm_type("i64", 8)
         memory = w.allocate(vector)
         w.store(w.lane_numbers("i64", 8), memory, align=64, nontemporal=True)
         mask = w.icmp("sgt", w.load(memory, vector), constant(vector, 5))
@@ -293,7 +295,7 @@ def test_nontemporal_store_and_mask_as_bits() -> None:
 
 def test_unreachable_blocks_and_phi() -> None:
     module = ModuleWriter()
-    w = module.function("f", [Parameter(I64)], I64)
+    w = module.function("f", [LLVMParameter(I64)], I64)
     negative, positive, done = (w.new_label() for _ in range(3))
     w.branch_if(w.icmp("slt", w.parameters[0], constant(I64, 0)), negative, positive)
     w.begin(negative)

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nnkit.jit.entry import Leaf, Signature, bind, entry_text
+from nnkit.jit.entry import ArrayNode, Signature, bind, entry_text
 from nnkit.jit.llvm import compile_module
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -180,7 +180,7 @@ def _kernel(signature: Signature, *lines: str) -> str:
     return f"{declaration}define i64 @kernel({', '.join([*parameters, 'ptr %arena'])}) {{\n  {body}\n}}\n"
 
 
-def example(leaf: Leaf, seed: int = 0) -> Array:
+def example(leaf: ArrayNode, seed: int = 0) -> Array:
     """An array for a leaf, with all its values different where the dtype has as many."""
     count = max(leaf.bytes // leaf.storage.itemsize, 0)
     return (np.arange(count) + 1 + seed).astype(leaf.storage).reshape(leaf.shape)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnkit.jit.emit.head import OWNER
-from nnkit.jit.entry import Leaf, Signature, bind, entry_text
+from nnkit.jit.emit.arena_header import OWNER
+from nnkit.jit.entry import ArrayNode, Signature, bind, entry_text
 from nnkit.jit.llvm import compile_module
 
 from .programs import Array, Compiler, Memory, explain, refuse
 
 SIZE = 256
-X = Leaf("i64", ())
+X = ArrayNode("i64", ())
 SIGNATURE = Signature((X,), X)
 RECURSES = """
 declare void @again(i64)

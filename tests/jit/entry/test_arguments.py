@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnkit.jit.entry import Leaf, Record, Several, Signature
+from nnkit.jit.entry import ArrayNode, RecordNode, Signature, TupleNode
 from nnkit.jit.entry.signature import STORAGE
 
 from .programs import (
@@ -25,11 +25,11 @@ from .programs import (
     tensor,
 )
 
-MATRIX = Leaf("f32", (3, 4), Tensor2D)
+MATRIX = ArrayNode("f32", (3, 4), Tensor2D)
 X = example(MATRIX)
 
 
-def copy_of(compiler: Compiler, leaf: Leaf) -> Program:
+def copy_of(compiler: Compiler, leaf: ArrayNode) -> Program:
     """The program that returns its argument."""
     signature = Signature((leaf,), leaf)
     return compiler(signature, copying(signature, [0]))
@@ -70,7 +70,7 @@ REFUSED: dict[str, object] = {
     "shape": X.reshape(4, 3),
     "empty": X[:0],
     "larger": np.zeros((3, 5), np.float32),
-    "transposed": example(Leaf("f32", (4, 3))).T,
+    "transposed": example(ArrayNode("f32", (4, 3))).T,
     "column order": np.asfortranarray(X),
     "gaps": np.zeros((3, 8), np.float32)[:, ::2],
     "reversed": X[::-1],
@@ -150,7 +150,7 @@ def test_refused_memory_map(compiler: Compiler, tmp_path: Path) -> None:
     ids=["None", "tuple", "list", "0", "1", "3", "no array", "nested", "unset", "derived", "array"],
 )
 def test_refused_records(compiler: Compiler, given: object) -> None:
-    signature = Signature((Record(Layer, (MATRIX, MATRIX)),), MATRIX)
+    signature = Signature((RecordNode(Layer, (MATRIX, MATRIX)),), MATRIX)
     program = compiler(signature, copying(signature, [1]))
     program(struct(Layer, X, X))
     with pytest.raises(FallbackCalled):
@@ -159,7 +159,7 @@ def test_refused_records(compiler: Compiler, given: object) -> None:
 
 @pytest.mark.parametrize("given", [None, (), (X,), (X, X, X), [X, X], struct(Layer, X, X), X])
 def test_refused_tuples(compiler: Compiler, given: object) -> None:
-    signature = Signature((Several((MATRIX, MATRIX)),), MATRIX)
+    signature = Signature((TupleNode((MATRIX, MATRIX)),), MATRIX)
     program = compiler(signature, copying(signature, [1]))
     program((X, X))
     with pytest.raises(FallbackCalled):
@@ -167,7 +167,7 @@ def test_refused_tuples(compiler: Compiler, given: object) -> None:
 
 
 def test_a_record_whose_slot_holds_no_tuple(compiler: Compiler) -> None:
-    signature = Signature((Record(Layer, (MATRIX,)),), MATRIX)
+    signature = Signature((RecordNode(Layer, (MATRIX,)),), MATRIX)
     layer = struct(Layer)
     layer._fields = [X]
     with pytest.raises(FallbackCalled):
@@ -176,7 +176,7 @@ def test_a_record_whose_slot_holds_no_tuple(compiler: Compiler) -> None:
 
 def test_an_unwrapped_leaf_takes_no_tensor(compiler: Compiler) -> None:
     with pytest.raises(FallbackCalled):
-        copy_of(compiler, Leaf("f32", (3, 4)))(tensor(Tensor2D, X))
+        copy_of(compiler, ArrayNode("f32", (3, 4)))(tensor(Tensor2D, X))
 
 
 def test_read_only_is_taken(compiler: Compiler) -> None:
@@ -188,7 +188,7 @@ def test_read_only_is_taken(compiler: Compiler) -> None:
 @pytest.mark.parametrize("dtype", STORAGE)
 def test_a_dtype_object_of_its_own_is_taken(compiler: Compiler, dtype: str) -> None:
     """Arrays from pickle have a dtype that is equal to NumPy's, but not the same object."""
-    leaf = Leaf(dtype, (2, 3))
+    leaf = ArrayNode(dtype, (2, 3))
     x: Array = pickle.loads(pickle.dumps(example(leaf)))
     assert x.dtype is not leaf.storage
     np.testing.assert_array_equal(copy_of(compiler, leaf)(x), x)
@@ -198,18 +198,18 @@ def test_a_dtype_object_of_its_own_is_taken(compiler: Compiler, dtype: str) -> N
 def test_other_names_of_a_dtype_are_taken(
     compiler: Compiler, dtype: str, same: type[np.generic]
 ) -> None:
-    leaf = Leaf(dtype, (4,))
+    leaf = ArrayNode(dtype, (4,))
     x = example(leaf).astype(np.dtype(same))
     np.testing.assert_array_equal(copy_of(compiler, leaf)(x), x)
 
 
 def test_strides_of_short_axes_do_not_matter(compiler: Compiler) -> None:
-    leaf = Leaf("f32", (1, 5, 1))
+    leaf = ArrayNode("f32", (1, 5, 1))
     x = np.lib.stride_tricks.as_strided(example(leaf), (1, 5, 1), (1000, 4, 12))
     assert x.flags.c_contiguous
     np.testing.assert_array_equal(copy_of(compiler, leaf)(x), x)
 
 
 def test_views_without_gaps_are_taken(compiler: Compiler) -> None:
-    table = example(Leaf("f32", (5, 3, 4)))
+    table = example(ArrayNode("f32", (5, 3, 4)))
     np.testing.assert_array_equal(copy_of(compiler, MATRIX)(table[2]).array, table[2])

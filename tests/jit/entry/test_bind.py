@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from nnkit.jit.entry import Leaf, Record, Several, Signature, drop_kept_results, rebind
+from nnkit.jit.entry import ArrayNode, RecordNode, Signature, TupleNode, drop_kept_results, rebind
 
 from .programs import (
     Compiler,
@@ -28,9 +28,9 @@ from .programs import (
     tensor,
 )
 
-MATRIX = Leaf("i64", (2, 3), Tensor2D)
-COUNT = Leaf("i64", ())
-LAYER = Record(Layer, (MATRIX, MATRIX))
+MATRIX = ArrayNode("i64", (2, 3), Tensor2D)
+COUNT = ArrayNode("i64", ())
+LAYER = RecordNode(Layer, (MATRIX, MATRIX))
 
 
 def growth(call: Callable[[], object], calls: int) -> float:
@@ -50,7 +50,7 @@ def growth(call: Callable[[], object], calls: int) -> float:
 
 
 def test_calls_leak_nothing(compiler: Compiler) -> None:
-    signature = Signature((LAYER, MATRIX), Several((LAYER, MATRIX, MATRIX)))
+    signature = Signature((LAYER, MATRIX), TupleNode((LAYER, MATRIX, MATRIX)))
     program = compiler(signature, copying(signature, [0, 1, 2, 2]))
     x = example(MATRIX)
     given = (struct(Layer, tensor(Tensor2D, x), x), tensor(Tensor2D, x))
@@ -75,7 +75,7 @@ IMMORTAL = (None, True, False, 0, 1, 7, -1, (), "", object, tuple, SystemError)
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="no object is immortal")
 def test_counts_of_immortal_objects_stay_as_they_are(native: Compiler) -> None:
     """Results kept, made anew, held, wrapped and dropped; failures, whose numbers are small; mismatches."""
-    signature = Signature((COUNT,), Several((LAYER, MATRIX, COUNT)))
+    signature = Signature((COUNT,), TupleNode((LAYER, MATRIX, COUNT)))
     kept = native(signature, filling(signature), fallback=lambda *_: None)
     unkept = native(signature, filling(signature), kept_bytes=0)
     fails = native(signature, failing(signature), explain=lambda *_: None)
@@ -94,13 +94,13 @@ def test_counts_of_immortal_objects_stay_as_they_are(native: Compiler) -> None:
 
 
 def test_results_that_are_held_leak_nothing(compiler: Compiler) -> None:
-    signature = Signature((COUNT,), Several((LAYER, MATRIX)))
+    signature = Signature((COUNT,), TupleNode((LAYER, MATRIX)))
     program = compiler(signature, filling(signature))
     assert growth(lambda: [program(np.array(1)) for _ in range(10)], 300) < 80
 
 
 def test_failures_leak_nothing(compiler: Compiler) -> None:
-    signature = Signature((COUNT,), Several((LAYER, MATRIX)))
+    signature = Signature((COUNT,), TupleNode((LAYER, MATRIX)))
     program = compiler(signature, failing(signature))
     x = np.array(5)
 
@@ -229,7 +229,7 @@ def test_an_argument_is_let_go(compiler: Compiler) -> None:
 
 def test_garbage_collected_during_a_call(compiler: Compiler) -> None:
     """A collection in the middle of a call may run Python code that calls the same program."""
-    signature = Signature((COUNT,), Several((LAYER, MATRIX)))
+    signature = Signature((COUNT,), TupleNode((LAYER, MATRIX)))
     program = compiler(signature, filling(signature))
     found: list[bool] = []
 
@@ -262,7 +262,7 @@ def test_garbage_collected_during_a_call(compiler: Compiler) -> None:
 
 def test_many_threads(compiler: Compiler) -> None:
     """Each thread asks for its own numbers, and gets them."""
-    signature = Signature((COUNT,), Several((LAYER, MATRIX)))
+    signature = Signature((COUNT,), TupleNode((LAYER, MATRIX)))
     program = compiler(signature, filling(signature))
     wrong: list[int] = []
 

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnkit.jit.entry import Leaf, Several, Signature, drop_kept_results
+from nnkit.jit.entry import ArrayNode, Signature, TupleNode, drop_kept_results
 from nnkit.jit.entry.outputs import outputs_to_keep
 
 from .programs import Array, Compiler, Program, Tensor2D, filling
 
-COUNT = Leaf("i64", ())
-ROW = Leaf("i64", (1, 6))
+COUNT = ArrayNode("i64", ())
+ROW = ArrayNode("i64", (1, 6))
 
 
-def filler(compiler: Compiler, result: Leaf = ROW, *, kept_bytes: int = 1 << 20) -> Program:
+def filler(compiler: Compiler, result: ArrayNode = ROW, *, kept_bytes: int = 1 << 20) -> Program:
     """The program that fills its result with its argument."""
     signature = Signature((COUNT,), result)
     return compiler(signature, filling(signature), kept_bytes=kept_bytes)
@@ -148,7 +148,7 @@ def test_two_arrays_are_enough_for_a_loop(native: Compiler) -> None:
 
 
 def test_a_wrapped_array_is_used_again(native: Compiler) -> None:
-    program = filler(native, Leaf("i64", (1, 6), Tensor2D))
+    program = filler(native, ArrayNode("i64", (1, 6), Tensor2D))
     seen = {id(program(number(value)).array) for value in range(20)}
     assert len(seen) <= 2
 
@@ -188,7 +188,7 @@ def test_dropping_is_harmless_with_the_python_entry() -> None:
 
 
 def test_the_smallest_are_kept() -> None:
-    leaves = [Leaf("f64", (size,)) for size in (100, 1, 50, 0)]
+    leaves = [ArrayNode("f64", (size,)) for size in (100, 1, 50, 0)]
     assert outputs_to_keep(leaves, 0) == {3}
     assert outputs_to_keep(leaves, 16) == {1, 3}
     assert outputs_to_keep(leaves, 16 + 800) == {1, 2, 3}
@@ -196,7 +196,7 @@ def test_the_smallest_are_kept() -> None:
 
 
 def test_outputs_have_arrays_of_their_own(native: Compiler) -> None:
-    signature = Signature((COUNT,), Several((ROW, ROW)))
+    signature = Signature((COUNT,), TupleNode((ROW, ROW)))
     program = native(signature, filling(signature))
     for value in range(6):
         a, b = program(number(value))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnkit.jit.entry import Leaf, Node, Record, Several, Signature
+from nnkit.jit.entry import ArrayNode, Node, RecordNode, Signature, TupleNode
 from nnkit.jit.entry.signature import STORAGE
 
 from .programs import (
@@ -23,14 +23,14 @@ from .programs import (
 )
 
 SHAPES = ((), (3,), (1, 10), (4, 5), (2, 1, 3), (2, 3, 4, 5), (0,), (3, 0), (1, 0, 2, 1))
-MATRIX = Leaf("f32", (2, 3), Tensor2D)
-NUMBER = Leaf("f64", (), Tensor0D)
+MATRIX = ArrayNode("f32", (2, 3), Tensor2D)
+NUMBER = ArrayNode("f64", (), Tensor0D)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", STORAGE)
 def test_every_dtype_and_shape(compiler: Compiler, dtype: str, shape: tuple[int, ...]) -> None:
-    leaf = Leaf(dtype, shape)
+    leaf = ArrayNode(dtype, shape)
     program = compiler(signature := Signature((leaf,), leaf), copying(signature, [0]))
     x = example(leaf)
     for _ in range(3):
@@ -52,14 +52,14 @@ def test_a_result_is_wrapped(compiler: Compiler) -> None:
 
 
 def test_a_bare_result_of_wrapped_arguments(compiler: Compiler) -> None:
-    signature = Signature((MATRIX,), Leaf("f32", (2, 3)))
+    signature = Signature((MATRIX,), ArrayNode("f32", (2, 3)))
     x = example(MATRIX)
     program = compiler(signature, copying(signature, [0]))
     np.testing.assert_array_equal(program(tensor(Tensor2D, x)), x)
 
 
 def test_several_results_are_a_tuple(compiler: Compiler) -> None:
-    signature = Signature((MATRIX, NUMBER), Several((NUMBER, MATRIX, NUMBER)))
+    signature = Signature((MATRIX, NUMBER), TupleNode((NUMBER, MATRIX, NUMBER)))
     program = compiler(signature, copying(signature, [1, 0, 1]))
     result: Any = program(example(MATRIX), tensor(Tensor0D, example(NUMBER)))
     first, second, third = result
@@ -70,14 +70,14 @@ def test_several_results_are_a_tuple(compiler: Compiler) -> None:
 
 
 def test_no_results_and_no_arguments(compiler: Compiler) -> None:
-    signature = Signature((), Several(()))
+    signature = Signature((), TupleNode(()))
     assert compiler(signature, copying(signature, []))() == ()
 
 
 def test_nested_records_and_tuples(compiler: Compiler) -> None:
-    layer = Record(Layer, (MATRIX, NUMBER))
-    model: Node = Record(Model, (layer, Several((NUMBER, Several(()))), layer))
-    signature = Signature((model,), Several((model, MATRIX, Record(Layer, ()))))
+    layer = RecordNode(Layer, (MATRIX, NUMBER))
+    model: Node = RecordNode(Model, (layer, TupleNode((NUMBER, TupleNode(()))), layer))
+    signature = Signature((model,), TupleNode((model, MATRIX, RecordNode(Layer, ()))))
     program = compiler(signature, copying(signature, [3, 4, 2, 0, 1, 3]))
     arrays = [example(leaf, seed) for seed, leaf in enumerate(signature.inputs)]
     first = struct(Layer, tensor(Tensor2D, arrays[0]), arrays[1])
@@ -99,8 +99,8 @@ def test_nested_records_and_tuples(compiler: Compiler) -> None:
 @pytest.mark.parametrize("count", [4, 5, 40])
 def test_many_arguments_and_results(compiler: Compiler, count: int) -> None:
     """In place for few, in functions for many."""
-    some = [Leaf("i64", (index % 3 + 1,)) for index in range(count)]
-    signature = Signature((*some,), Several((*reversed(some),)))
+    some = [ArrayNode("i64", (index % 3 + 1,)) for index in range(count)]
+    signature = Signature((*some,), TupleNode((*reversed(some),)))
     program = compiler(signature, copying(signature, [*reversed(range(count))]))
     given = [example(leaf, index) for index, leaf in enumerate(some)]
     for kept in ([program(*given) for _ in range(5)], [program(*given)]):
@@ -120,7 +120,7 @@ def _mismatch(program: object, given: list[Array]) -> Exception | None:
 
 
 def test_one_array_given_twice(compiler: Compiler) -> None:
-    signature = Signature((MATRIX, MATRIX), Several((MATRIX, MATRIX)))
+    signature = Signature((MATRIX, MATRIX), TupleNode((MATRIX, MATRIX)))
     program = compiler(signature, copying(signature, [0, 1]))
     x = example(MATRIX)
     once, twice = program(x, x)
@@ -129,8 +129,8 @@ def test_one_array_given_twice(compiler: Compiler) -> None:
 
 
 def test_results_do_not_share_memory(compiler: Compiler) -> None:
-    outputs = Several((Leaf("i64", (4,)),) * 3)
-    program = compiler(signature := Signature((Leaf("i64", ()),), outputs), filling(signature))
+    outputs = TupleNode((ArrayNode("i64", (4,)),) * 3)
+    program = compiler(signature := Signature((ArrayNode("i64", ()),), outputs), filling(signature))
     results = [program(np.array(number)) for number in range(8)]
     for number, result in enumerate(results):
         for item in result:
@@ -147,8 +147,8 @@ def test_results_of_one_call_are_arguments_of_the_next(compiler: Compiler) -> No
 
 
 def test_memory_that_cannot_be_had(compiler: Compiler) -> None:
-    huge = Leaf("f64", (1 << 46,))
-    signature = Signature((NUMBER,), Several((NUMBER, huge)))
+    huge = ArrayNode("f64", (1 << 46,))
+    signature = Signature((NUMBER,), TupleNode((NUMBER, huge)))
     program = compiler(signature, "define i64 @kernel(ptr, ptr, ptr, ptr) { ret i64 0 }\n")
     for _ in range(3):
         with pytest.raises(MemoryError):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nnkit.jit.entry import (
-    Leaf,
+    ArrayNode,
     Signature,
     bind,
     entry_text,
@@ -117,7 +117,7 @@ def test_a_build_that_is_refused_works_all_the_same(
     change, words = BUILDS[name]
     change(monkeypatch)
     assert words in (unsupported_reason() or "")
-    leaf = Leaf("f32", (2, 3))
+    leaf = ArrayNode("f32", (2, 3))
     signature = Signature((leaf,), leaf)
     entry = entry_text(signature, "kernel", "entry")
     assert (entry.name, entry.text, {**entry.symbols}) == ("kernel", "", {})

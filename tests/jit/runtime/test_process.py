@@ -18,7 +18,7 @@ from nnkit.jit.runtime.process import (
     Process,
     this_process,
 )
-from nnkit.jit.runtime.stack import find_limit, stack_key
+from nnkit.jit.runtime.stack_limit import find_limit, stack_key
 
 
 def process() -> Process:

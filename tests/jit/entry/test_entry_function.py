@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnkit.jit.entry import Leaf, Record, Several, Signature, bind, entry_text
+from nnkit.jit.entry import ArrayNode, RecordNode, Signature, TupleNode, bind, entry_text
 
 from .programs import Array, Compiler, Layer, Tensor2D, copying, example, explain, failing, refuse
 
-CODE = Leaf("i64", ())
-MATRIX = Leaf("f32", (2, 3), Tensor2D)
-SIGNATURE = Signature((CODE,), Several((MATRIX, Record(Layer, (MATRIX, CODE)))))
+CODE = ArrayNode("i64", ())
+MATRIX = ArrayNode("f32", (2, 3), Tensor2D)
+SIGNATURE = Signature((CODE,), TupleNode((MATRIX, RecordNode(Layer, (MATRIX, CODE)))))
 
 
 def code(value: int) -> Array:
@@ -84,8 +84,8 @@ def test_a_misaligned_arena_is_refused(compiler: Compiler) -> None:
 def test_every_allocation_may_fail(native: Compiler) -> None:
     """Whichever allocation of a call fails, there is a MemoryError and nothing is left behind."""
     testing = pytest.importorskip("_testcapi")
-    record = Record(Layer, (MATRIX, Several((MATRIX, MATRIX))))
-    signature = Signature((MATRIX,), Several((record, MATRIX, record)))
+    record = RecordNode(Layer, (MATRIX, TupleNode((MATRIX, MATRIX))))
+    signature = Signature((MATRIX,), TupleNode((record, MATRIX, record)))
     program = native(signature, copying(signature, [0] * 7), kept_bytes=0)
     x = example(MATRIX)
 
@@ -110,7 +110,7 @@ def test_every_allocation_may_fail(native: Compiler) -> None:
 
 
 def test_text_depends_on_the_signature_alone() -> None:
-    signature = Signature((CODE, Record(Layer, (CODE, MATRIX))), Several((MATRIX, CODE)))
+    signature = Signature((CODE, RecordNode(Layer, (CODE, MATRIX))), TupleNode((MATRIX, CODE)))
     first, second = (entry_text(signature, "kernel", "entry", native=True) for _ in range(2))
     assert first == second
 

@@ -17,10 +17,10 @@ from nnkit.core.ops.combinator import Combinator
 from nnkit.core.schedule.ops import Gemm, ScheduledScan
 from nnkit.core.schedule.target import Target
 from nnkit.core.types import BF16, BOOL, F16, F32, F64, I32, I64, DType, Shape, TensorType
-from nnkit.jit.emit import library, program
+from nnkit.jit.emit import matrix_products, program
 from nnkit.jit.emit.program import emit_program
 from nnkit.jit.emit.writer import ModuleWriter
-from nnkit.jit.llvm import host_target
+from nnkit.jit.llvm import host_machine
 from nnkit.jit.runtime.blas import Blas, find_blas
 from nnkit.jit.runtime.process import this_process
 from tests.jit.guard_pages import HOST, engine_for
@@ -116,7 +116,7 @@ def test_long_products_are_the_same_in_parts(
                 arrays = [sample(p.tensor, seed) for seed, p in enumerate(function.parameters)]
                 whole = run(function, arrays)
                 with polling_everywhere():
-                    monkeypatch.setattr(library, "MOST_IN_ONE_CALL", nanoseconds)
+                    monkeypatch.setattr(matrix_products, "MOST_IN_ONE_CALL", nanoseconds)
                     compare(function, whole, run(function, arrays), exact=False)
                     monkeypatch.undo()
 
@@ -143,7 +143,7 @@ def test_products_between_guard_pages_lie_on_both_sides_of_all_thresholds() -> N
 @pytest.mark.parametrize("cpu", ["haswell", HOST])
 def test_products_stay_inside_of_their_tensors(cpu: str) -> None:
     """What the BLAS reads too; a short form of `tests/fuzz/test_guard_pages.py`."""
-    if engine_for(cpu).target.vector_bytes > host_target().vector_bytes:
+    if engine_for(cpu).target.vector_bytes > host_machine().vector_bytes:
         pytest.skip("this machine has no such vectors")
     extents, share = (4, 17), 0.5
     found = sweep("products", cpu, extents, share=share)

@@ -23,22 +23,29 @@ from llvmlite import binding
 
 from nnkit.core.ops import ALL
 from nnkit.core.types import DTYPES, DType
+from nnkit.jit.ahead_of_time import find_target
+from nnkit.jit.emit.element_access import (
+    LaneAddresses,
+    Lanes,
+    _pieces,
+    define_zero_element,
+    read,
+    write,
+)
 from nnkit.jit.emit.elements import register_type
-from nnkit.jit.emit.memory import Lanes, Spot, _pieces, define_nothing, read, write
 from nnkit.jit.emit.writer import (
     I8,
     PTR,
     FunctionWriter,
-    LType,
+    LLVMParameter,
+    LLVMType,
     ModuleWriter,
-    Parameter,
     Register,
     constant,
     constants,
-    ltype,
+    llvm_type,
 )
-from nnkit.jit.llvm import Engine, host_target
-from nnkit.jit.object import find_target
+from nnkit.jit.llvm import Engine, host_machine
 from tests.jit.guard_pages import CANARY, CPUS, HOST, PAGE, Region, engine_for, report_cases, survey
 from tests.jit.guarded_gradients import LEVELS, Derivative, missing_derivatives
 from tests.jit.guarded_programs import RECIPES
@@ -149,8 +156,10 @@ def narrowed(w: FunctionWriter, x: Register, source: DType, dtype: DType) -> Reg
     return w.fptrunc(x, "float") if source.name == "f64" else x
 
 
-def spot(pointer: Register, dtype: DType, backwards: bool, condition: Register | None) -> Spot:
-    return Spot(dtype, pointer, -1 if backwards else 1, None, condition, True)
+def spot(
+    pointer: Register, dtype: DType, backwards: bool, condition: Register | None
+) -> LaneAddresses:
+    return LaneAddresses(dtype, pointer, -1 if backwards else 1, None, condition, True)
 
 
 Write = Callable[[FunctionWriter, str], None]
@@ -159,9 +168,9 @@ Write = Callable[[FunctionWriter, str], None]
 def compiled(engine: Engine, functions: dict[str, Write]) -> dict[str, Callable[..., None]]:
     """Functions of two pointers."""
     module = ModuleWriter(scalef=engine.target.scalef, fma=engine.target.fma)
-    define_nothing(module)
+    define_zero_element(module)
     for name, emit in functions.items():
-        w = module.function(name, [Parameter(PTR), Parameter(PTR)], None)
+        w = module.function(name, [LLVMParameter(PTR), LLVMParameter(PTR)], None)
         emit(w, name)
         w.ret()
     loaded = engine.compile_module(module.text())
@@ -221,15 +230,15 @@ def test_active_lanes_alone_are_stored(source: DType, dtype: DType, cpu: str) ->
         np.testing.assert_array_equal(changed, wanted, err_msg=f"{lanes} {backwards=} {only=}")
 
 
-def register_memory(dtype: DType, lanes: int) -> LType:
+def register_memory(dtype: DType, lanes: int) -> LLVMType:
     """The type whose vectors in memory are what is computed with."""
-    return ltype("i8", lanes) if dtype.kind == "boolean" else register_type(dtype, lanes)
+    return llvm_type("i8", lanes) if dtype.kind == "boolean" else register_type(dtype, lanes)
 
 
 @pytest.mark.parametrize("cpu", CPUS[2:])
 def test_active_lanes_alone_are_read(cpu: str) -> None:
     """Up to the page behind, down to the page before; what is read is widened."""
-    found = survey("tests.jit.emit.test_memory", cpu)
+    found = survey("tests.jit.emit.test_element_access", cpu)
     assert not found.failures, "\n".join(map(str, found.failures))
     assert found.cases == len(DTYPES)
 
@@ -269,7 +278,7 @@ def test_pieces_cover_the_lanes() -> None:
 
 
 def test_stores_under_constant_masks_are_refused() -> None:
-    w = ModuleWriter().function("f", [Parameter(PTR)], None)
+    w = ModuleWriter().function("f", [LLVMParameter(PTR)], None)
     with pytest.raises(ValueError, match="constant mask"):
         w.masked_store(constant(I8.with_lanes(2), 0), w.parameters[0], constants("i1", [1, 0]))
 
@@ -363,7 +372,7 @@ def test_every_op_has_a_recipe() -> None:
 @pytest.mark.parametrize("cpu", ["haswell", HOST])
 def test_kernels_stay_inside_of_their_tensors(cpu: str) -> None:
     """A part of all ops, element types and machines; `make fuzz` runs all."""
-    if engine_for(cpu).target.vector_bytes > host_target().vector_bytes:
+    if engine_for(cpu).target.vector_bytes > host_machine().vector_bytes:
         pytest.skip("this machine has no such vectors")
     found = sweep("ops", cpu, (5, 17, 33), share=0.1)
     assert not found.failures, "\n".join(map(str, found.failures))

@@ -1,4 +1,4 @@
-"""Plans a nest: what each loop level computes, before a line is written.
+"""Plans a nest: assigns address computation, loads, scalar ops and stores to loop levels, before any code is emitted.
 
 1. Every scalar of the body belongs to the level of the deepest loop that it depends on.
 2. Addresses are made level by level (`addresses`).
@@ -26,19 +26,19 @@ from ...core.schedule.ops import (
     is_folded,
 )
 from .addresses import AddressPlanner, Levels, level
-from .coverage import axes_of, covers, is_injective
 from .elements import element, splat_element
+from .index_maps import axes_of, covers, is_injective
 from .steps import (
     Address,
     CheckSite,
     Compute,
-    Coordinate,
-    Load,
     LoopShape,
-    Spread,
+    MakeCoordinate,
+    OutputPlan,
+    ReadElement,
+    SplatLanes,
     Step,
-    Target,
-    Write,
+    WriteElement,
 )
 from .writer import Register
 
@@ -50,7 +50,7 @@ class NestPlan:
     axes: tuple[int, ...]
     loops: tuple[LoopShape, ...]
     steps: tuple[tuple[Step, ...], ...]
-    targets: tuple[Target, ...]
+    targets: tuple[OutputPlan, ...]
     constants: dict[Value, Register]
     filled: tuple[int, ...]
     """Results whose elements are set to the combinator's identity before the loops."""
@@ -59,7 +59,7 @@ class NestPlan:
     corrected: tuple[int, ...] = ()
     """Sums over rows with what rounding cut off from them beside them in memory."""
 
-    begun: dict[int, list[Target]] = field(default_factory=dict[int, list[Target]])
+    begun: dict[int, list[OutputPlan]] = field(default_factory=dict[int, list[OutputPlan]])
     """The reductions that begin at a level."""
 
     def inner(self, level: int) -> LoopShape:
@@ -130,10 +130,10 @@ class _Planner:
         ):
             if target.begins is None:
                 mask = self._written_mask(written) | self._mask(target.value)
-                self.levels.put(mask, Write(number))
+                self.levels.put(mask, WriteElement(number))
         steps = (self._with_copies(steps, level) for level, steps in enumerate(self.levels.steps))
         shapes = self._loop_shapes(targets)
-        begun: dict[int, list[Target]] = {}
+        begun: dict[int, list[OutputPlan]] = {}
         for target in targets:
             if target.begins is not None:
                 begun.setdefault(target.begins, []).append(target)
@@ -159,7 +159,7 @@ class _Planner:
         if not mask:
             self.constants[value] = element(value.tensor.dtype, 0)
         elif value in self.uses:
-            self.levels.put(mask, Coordinate(value, axis))
+            self.levels.put(mask, MakeCoordinate(value, axis))
         self.masks[value] = mask
 
     def _plan_read(self, number: int, value: Value, access: Access) -> None:
@@ -175,7 +175,7 @@ class _Planner:
         self.masks[value] = mask
         self.addresses.loaded.append((value, mask))
         if value in self.uses or number in self.indexing:
-            self.levels.put(mask, Load(value, address))
+            self.levels.put(mask, ReadElement(value, address))
 
     def _plan_mask(self, instruction: Instruction) -> None:
         """What the result depends on, if anything needs it."""
@@ -212,7 +212,7 @@ class _Planner:
         )
 
     def _copy_uniform(self, values: Sequence[Value]) -> None:
-        """Say that lanes need these values."""
+        """Copy uniform values to all lanes where vector steps read them."""
         self.copied.update(
             value
             for value in values
@@ -225,7 +225,7 @@ class _Planner:
             result.append(step)
             made = _made_by(step)
             if made is not None and made in self.copied:
-                result.append(Spread(made, level))
+                result.append(SplatLanes(made, level))
         return tuple(result)
 
     # Results.
@@ -247,7 +247,7 @@ class _Planner:
             return None
         return first
 
-    def _plan_result(self, number: int, value: Value, is_fused: bool) -> Target:
+    def _plan_result(self, number: int, value: Value, is_fused: bool) -> OutputPlan:
         written = self.op.outputs[number]
         base = 1 + len(self.op.accesses) + number
         address, _ = self.addresses.plan(base, written.type, written.indices, written.bounds)
@@ -271,7 +271,7 @@ class _Planner:
             correction, _ = self.addresses.plan(base, written.type, written.indices, written.bounds)
         elif self.op.compensated and self.afresh and begins is not None:
             is_pair = is_float_sum(written) and begins <= self.afresh[0]
-        return Target(
+        return OutputPlan(
             value,
             varies,
             address,
@@ -297,7 +297,7 @@ class _Planner:
             and not reduced_outside
         )
 
-    def _loop_shapes(self, targets: Sequence[Target]) -> tuple[LoopShape, ...]:
+    def _loop_shapes(self, targets: Sequence[OutputPlan]) -> tuple[LoopShape, ...]:
         """Lanes that are reduced are all kept to the end; else the tail is as narrow as can be."""
         all_lanes = any(target.inside for target in targets)
         reduces = any(target.begins is not None for target in targets)
@@ -353,7 +353,7 @@ def _uses(instructions: Sequence[Instruction]) -> dict[Value, int]:
 
 def _made_by(step: Step) -> Value | None:
     match step:
-        case Load(value) | Coordinate(value):
+        case ReadElement(value) | MakeCoordinate(value):
             return value
         case Compute(instruction):
             return instruction.result

@@ -1,4 +1,4 @@
-"""Where the stack of a thread ends: how deep compiled code may recurse in it.
+"""The stack limit of a thread, which bounds the recursion of compiled code.
 
 The bounds are asked for once a thread (`core.thread_stack`), and the end, with room left for what compiled code calls,
 is kept under a key of the thread's own, where compiled code finds it in nanoseconds.

@@ -1,9 +1,9 @@
-"""Choices and loops: Python functions are run once each, and become the bodies of structured instructions.
+"""Structured control flow: traces each branch and loop body once, as a region of an `if`, `while` or `for`.
 
 1. A body is run on symbolic arguments, as a staged function is (`_run`).  What it makes stands inside the
    instruction, what it uses from outside is captured.
 2. Ranks and element types of what branches return, or of a carry and its next value, are compared here;
-   shapes when they are known (`nesting`).
+   shapes when they are known (`specialize_control_flow`).
 3. The instruction has as many results as a branch has parts, or as a loop carries and stacks.
 """
 
@@ -20,18 +20,26 @@ from ..core.ops.nest import Bounds
 from ..core.types import BOOL, I32, I64
 from . import primitive
 from .aggregates import element_of
-from .carry import Carry, PythonNumber, apply, carry_of, conform, indefinite, open_carry_of
+from .carry import (
+    Carry,
+    UntypedNumberError,
+    call_function,
+    carry_of,
+    carry_or_number_of,
+    conform,
+    indefinite,
+)
 from .expression import (
-    Body,
-    Build,
-    Choose,
-    Count,
     Expression,
-    Nesting,
+    ForLoop,
+    IfElse,
+    MakeAggregate,
     Parameter,
-    Repeat,
     Result,
-    Unknown,
+    StructuredOperation,
+    TracedBody,
+    UnknownResult,
+    WhileLoop,
     check_alive,
     free_expressions,
     make,
@@ -39,31 +47,31 @@ from .expression import (
 )
 from .location import here
 from .primitive import is_index, located
-from .recursion import Undetermined, outermost, wait_for
+from .recursion import UnknownResultError, outermost, wait_for
+from .rep_base import RepBase, is_number, rep_of
 from .spec import Spec, TensorSpec, TupleSpec, is_tuple
-from .staged import Staged, is_number, rep_of
 
 _INDEX = TensorSpec(0, I64)
 _TRUTH = TensorSpec(0, BOOL)
 _LARGEST_INDEX = (1 << 31) - 1
 
 
-def choose(condition: object, then: Any, otherwise: Any) -> Any:
-    """What `then` or `otherwise` returns, as the condition says; only that one is run.
+def if_else(condition: object, then: Any, otherwise: Any) -> Any:
+    """An `if`: the results of `then` or `otherwise`.
 
     Raises: RankError, DTypeError when they return values of different types, or the condition is no boolean
     scalar.
     """
     asked = _condition(condition)
-    branches: list[tuple[Body, Carry]] = []
-    unknown: list[Undetermined] = []
-    numbers: list[PythonNumber] = []
+    branches: list[tuple[TracedBody, Carry]] = []
+    unknown: list[UnknownResultError] = []
+    numbers: list[UntypedNumberError] = []
     for place, function in (("first", then), ("second", otherwise)):
         try:
             branches.append(_branch(f"the {place} branch of cond", function))
-        except Undetermined as error:
+        except UnknownResultError as error:
             unknown.append(error)
-        except PythonNumber as error:
+        except UntypedNumberError as error:
             numbers.append(error)
     if numbers:
         raise numbers[0].beside(branches[0][1].spec if branches else None) from None
@@ -78,33 +86,33 @@ def choose(condition: object, then: Any, otherwise: Any) -> Any:
             other,
             f"the branches of cond return {indefinite(one.words)} and {indefinite(other.words)}",
         )
-    return one.of(_nested(Choose(first, second), [asked], one.specs))
+    return one.of(_nested(IfElse(first, second), [asked], one.specs))
 
 
-def repeat(test: Any, step: Any, init: object) -> Any:
-    """What is carried once `test` is false of it; until then, `step` gives its next value."""
+def while_loop(test: Any, step: Any, init: object) -> Any:
+    """A `while`: the carried values once `test` is false; `step` computes the next ones."""
     start = carry_of(init, "while_loop carries")
     name = "the condition of while_loop"
     asked, answer = _run(
         name,
         start.specs,
-        lambda parts: apply(test, (start.of(parts),), name),
+        lambda parts: call_function(test, (start.of(parts),), name),
         may_be_skipped=False,
     )
     if answer.specs != (_TRUTH,):
         raise _no_truth("while_loop goes on by", answer.words, answer.specs)
     try:
         body = _step("while_loop", start, lambda parts: (start.of(parts),), step)
-    except Undetermined as error:
+    except UnknownResultError as error:
         return _unknown_of(error, start)
-    rule = Repeat(asked, body, len(start.parts))
-    return start.of(_nested(rule, start.parts, start.specs))
+    operation = WhileLoop(asked, body, len(start.parts))
+    return start.of(_nested(operation, start.parts, start.specs))
 
 
-def count(lower: object, upper: object, step: Any, init: object) -> Any:
-    """What is carried after `step` had every index from `lower` up to `upper`, which is not included."""
+def for_loop(lower: object, upper: object, step: Any, init: object) -> Any:
+    """A `for` over `lower` … `upper` − 1: the carried values after the last iteration."""
     bounds = [_bound(lower), _bound(upper)]
-    beside = next((bound.spec for bound in (upper, lower) if isinstance(bound, Staged)), None)
+    beside = next((bound.spec for bound in (upper, lower) if isinstance(bound, RepBase)), None)
     start = carry_of(init, "fori carries", None if isinstance(init, float) else beside)
 
     def arguments(parts: Sequence[Expression]) -> tuple[Any, ...]:
@@ -112,14 +120,14 @@ def count(lower: object, upper: object, step: Any, init: object) -> Any:
 
     try:
         body = _step("fori", start, arguments, step, first=(_INDEX,))
-    except Undetermined as error:
+    except UnknownResultError as error:
         return _unknown_of(error, start)
-    rule = Count(body, len(start.parts), 0, "fori")
-    return start.of(_nested(rule, [*bounds, *start.parts], start.specs))
+    operation = ForLoop(body, len(start.parts), 0, "fori")
+    return start.of(_nested(operation, [*bounds, *start.parts], start.specs))
 
 
-def fold(xs: Staged, init: object, step: Any) -> Any:
-    """What is carried after `step` had every element along the leading axis, from the first on."""
+def fold(xs: RepBase, init: object, step: Any) -> Any:
+    """A `for` over the elements along the leading axis: the carried values after the last iteration."""
     over = _rows("fold", xs)
     start = carry_of(init, "fold carries", _scalar_of(over))
 
@@ -128,13 +136,13 @@ def fold(xs: Staged, init: object, step: Any) -> Any:
 
     try:
         body = _step("fold", start, arguments, step, first=(_INDEX,))
-    except Undetermined as error:
+    except UnknownResultError as error:
         return _unknown_of(error, start)
-    rule = Count(body, len(start.parts), len(over), "fold")
-    return start.of(_nested(rule, [*over, *start.parts], start.specs))
+    operation = ForLoop(body, len(start.parts), len(over), "fold")
+    return start.of(_nested(operation, [*over, *start.parts], start.specs))
 
 
-def scan(xs: Staged, init: object, step: Any) -> tuple[Any, Expression]:
+def scan(xs: RepBase, init: object, step: Any) -> tuple[Any, Expression]:
     """As `fold`, of a step that returns the next carry and a tensor; these are stacked."""
     over = _rows("scan", xs)
     start = carry_of(init, "scan carries", _scalar_of(over))
@@ -142,7 +150,7 @@ def scan(xs: Staged, init: object, step: Any) -> tuple[Any, Expression]:
 
     def run(parts: Sequence[Expression]) -> Any:
         element = rep_of(_row(xs.expression, over, parts[0]))
-        returned = apply(step, (start.of(parts[1:]), element), name)
+        returned = call_function(step, (start.of(parts[1:]), element), name)
         pair = conform(returned, (None, None))
         if not is_tuple(pair) or len(pair) != 2:
             raise located(
@@ -155,36 +163,38 @@ def scan(xs: Staged, init: object, step: Any) -> tuple[Any, Expression]:
         return tuple(rep_of(part) for part in (*following.parts, *stacked.parts))
 
     body, given = _run(name, (_INDEX, *start.specs), run)
-    rule = Count(body, len(start.parts), len(over), "scan")
-    results = _nested(rule, [*over, *start.parts], (*start.specs, _lifted("scan", given.specs[-1])))
+    operation = ForLoop(body, len(start.parts), len(over), "scan")
+    results = _nested(
+        operation, [*over, *start.parts], (*start.specs, _lifted("scan", given.specs[-1]))
+    )
     return start.of(results[:-1]), results[-1]
 
 
-def map_rows(what: str, xs: Staged, function: Any) -> Expression:
+def map_rows(what: str, xs: RepBase, function: Any) -> Expression:
     """The results of `function` for every element along the leading axis, stacked."""
     over = _rows(what, xs)
     name = f"the function of {what}"
     body, given = _run(
         name,
         (_INDEX,),
-        lambda parts: apply(function, (rep_of(_row(xs.expression, over, parts[0])),), name),
+        lambda parts: call_function(function, (rep_of(_row(xs.expression, over, parts[0])),), name),
         like=_scalar_of(over),
     )
-    rule = Count(body, 0, len(over), what)
-    return _nested(rule, over, (_stacked_spec(what, given),))[0]
+    operation = ForLoop(body, 0, len(over), what)
+    return _nested(operation, over, (_stacked_spec(what, given),))[0]
 
 
-def map_pairs(what: str, pair: Staged, function: Any) -> Expression:
+def map_pairs(what: str, pair: RepBase, function: Any) -> Expression:
     """As `map_rows` of a tuple of tensors, of a function that takes their elements one by one."""
     over = _rows(what, pair)
     name = f"the function of {what}"
 
     def run(parts: Sequence[Expression]) -> Any:
         rows = (rep_of(_row(one, [one], parts[0])) for one in over)
-        return apply(function, tuple(rows), name)
+        return call_function(function, tuple(rows), name)
 
     body, given = _run(name, (_INDEX,), run, like=_scalar_of(over))
-    return _nested(Count(body, 0, len(over), what), over, (_stacked_spec(what, given),))[0]
+    return _nested(ForLoop(body, 0, len(over), what), over, (_stacked_spec(what, given),))[0]
 
 
 def _run(
@@ -194,8 +204,8 @@ def _run(
     *,
     may_be_skipped: bool = True,
     like: Spec | None = None,
-) -> tuple[Body, Carry]:
-    """The body that `run` makes of symbolic arguments, and what it returns: it may be of the type of `like`."""
+) -> tuple[TracedBody, Carry]:
+    """Trace `run` on symbolic arguments as a body; its results may be Python numbers of the type of `like`."""
     return _run_with(
         name, specs, run, lambda made, what: carry_of(made, what, like), may_be_skipped
     )
@@ -207,10 +217,12 @@ def _run_with(
     run: Callable[[Sequence[Expression]], Any],
     returned: Callable[[Any, str], Carry],
     may_be_skipped: bool,
-) -> tuple[Body, Carry]:
+) -> tuple[TracedBody, Carry]:
     place = here()
     names = tuple(f"carry_{k}" if spec is not _INDEX else "index" for k, spec in enumerate(specs))
-    body = Body(name, specs, location=place, parameter_names=names, may_be_skipped=may_be_skipped)
+    body = TracedBody(
+        name, specs, location=place, parameter_names=names, may_be_skipped=may_be_skipped
+    )
     with tracing(body):
         body.inputs = tuple(
             Expression(Parameter(k, names[k]), (), spec, place, body)
@@ -223,13 +235,15 @@ def _run_with(
     return body, carry
 
 
-def _branch(name: str, function: Any) -> tuple[Body, Carry]:
+def _branch(name: str, function: Any) -> tuple[TracedBody, Carry]:
     """Raises: PythonNumber when a number is returned, as the other branch may tell of what type."""
 
     def returned(made: Any, what: str) -> Carry:
-        return open_carry_of(made, what)
+        return carry_or_number_of(made, what)
 
-    return _run_with(name, (), lambda _: apply(function, (), name), returned, may_be_skipped=True)
+    return _run_with(
+        name, (), lambda _: call_function(function, (), name), returned, may_be_skipped=True
+    )
 
 
 def _step(
@@ -238,12 +252,12 @@ def _step(
     arguments: Callable[[Sequence[Expression]], tuple[Any, ...]],
     step: Any,
     first: tuple[Spec, ...] = (),
-) -> Body:
-    """The body of a loop: what it returns is the next value of what is carried."""
+) -> TracedBody:
+    """Trace the body of a loop, which returns the next carried values."""
     name = f"the body of {what}"
 
     def run(parts: Sequence[Expression]) -> Any:
-        returned = apply(step, arguments(parts), name)
+        returned = call_function(step, arguments(parts), name)
         following = _following(what, start, conform(returned, start.shape))
         return start.of(following.parts)
 
@@ -252,7 +266,7 @@ def _step(
 
 
 def _following(what: str, start: Carry, returned: object) -> Carry:
-    """What a body returns.  Raises: RankError, DTypeError when it is of another type than what is carried."""
+    """The next carried values. Raises: RankError, DTypeError when a type differs from that of the initial value."""
     following = carry_of(returned, f"the body of {what} returns", start.spec)
     if not start.like(following):
         raise start.mismatch(
@@ -264,28 +278,28 @@ def _following(what: str, start: Carry, returned: object) -> Carry:
 
 
 def _nested(
-    rule: Nesting, operands: Sequence[Expression], specs: tuple[Spec, ...]
+    operation: StructuredOperation, operands: Sequence[Expression], specs: tuple[Spec, ...]
 ) -> list[Expression]:
-    """The results of a choice or loop; what its bodies use follows the operands."""
-    captured = dict.fromkeys(one for body in rule.bodies for one in body.captures)
-    node = make(rule, (*operands, *captured), TupleSpec(specs))
-    for body in rule.bodies:
+    """Emit the control-flow node; captured expressions follow its operands."""
+    captured = dict.fromkeys(one for body in operation.bodies for one in body.captures)
+    node = make(operation, (*operands, *captured), TupleSpec(specs))
+    for body in operation.bodies:
         body.site = node
     return [make(Result(k), (node,), spec) for k, spec in enumerate(specs)]
 
 
 def _unknown(carry: Carry) -> Any:
-    return carry.of([make(Unknown(), (), spec) for spec in carry.specs])
+    return carry.of([make(UnknownResult(), (), spec) for spec in carry.specs])
 
 
-def _unknown_of(error: Undetermined, carry: Carry) -> Any:
-    """What a loop carries has a type, whatever its body calls."""
+def _unknown_of(error: UnknownResultError, carry: Carry) -> Any:
+    """The carried types are known from the initial values, although the body calls an unfinished function."""
     wait_for(error.trace, assume=True)
     return _unknown(carry)
 
 
-def _rows(what: str, xs: Staged) -> list[Expression]:
-    """The tensors whose leading axes are gone along: one, or the elements of a tuple."""
+def _rows(what: str, xs: RepBase) -> list[Expression]:
+    """The tensors that a loop iterates over: one, or the elements of a tuple."""
     whole = xs.expression
     if isinstance(whole.type, TupleSpec) and whole.type.elements:
         over = [element_of(whole, k) for k in range(len(whole.type.elements))]
@@ -300,7 +314,7 @@ def _rows(what: str, xs: Staged) -> list[Expression]:
 
 
 def _scalar_of(over: Sequence[Expression]) -> Spec | None:
-    """What a number beside the elements of tensors may be meant as; None if these are of several types."""
+    """The element type for a Python number beside elements of these tensors; None if they have several."""
     dtypes = {primitive.tensor_of(one, "an element").dtype for one in over}
     return TensorSpec(0, dtypes.pop()) if len(dtypes) == 1 else None
 
@@ -311,7 +325,7 @@ def _row(whole: Expression, over: Sequence[Expression], index: Expression) -> Ex
     if not isinstance(whole.type, TupleSpec):
         return rows[0]
     spec = TupleSpec(tuple(row.type for row in rows))
-    return make(Build(spec), rows, spec)
+    return make(MakeAggregate(spec), rows, spec)
 
 
 def _element(x: Expression, index: Expression) -> Expression:
@@ -323,7 +337,9 @@ def _element(x: Expression, index: Expression) -> Expression:
             return constant(b, value.tensor.with_shape(value.tensor.shape[1:]), 0)
         return b.emit(Gather(0, Bounds.INSIDE), value, i)
 
-    return primitive.shaped("element", build, (x, index), TensorSpec(spec.rank - 1, spec.dtype))
+    return primitive.shape_dependent(
+        "element", build, (x, index), TensorSpec(spec.rank - 1, spec.dtype)
+    )
 
 
 def _stacked_spec(what: str, given: Carry) -> Spec:

@@ -1,4 +1,4 @@
-"""What a Python function says of itself: its parameters, their types, its name and its place.
+"""Introspection of Python functions: parameters, annotations, name and location.
 
 Anything callable can be staged: functions, lambdas, bound methods, partials, objects with `__call__`.
 """
@@ -16,8 +16,8 @@ from .staging.location import DefinitionLocation
 from .staging.primitive import located
 
 
-def bearer(function: Callable[..., Any]) -> Any:
-    """The function whose `def` it is: behind a partial, a method, an object that can be called."""
+def underlying_function(function: Callable[..., Any]) -> Any:
+    """The function with a `def` behind a partial, a method or a callable object."""
     while isinstance(function, partial):
         function = function.func
     if inspect.isfunction(function) or inspect.isbuiltin(function):
@@ -37,7 +37,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 def location_of(function: Callable[..., Any]) -> DefinitionLocation | None:
     """Where it is defined; None for what is not written in Python."""
-    code = getattr(bearer(function), "__code__", None)
+    code = getattr(underlying_function(function), "__code__", None)
     return DefinitionLocation(code) if code is not None else None
 
 
@@ -87,7 +87,7 @@ def hints_of(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str
 
     Raises: StagingError when one names something that is not there.
     """
-    written = bearer(function)
+    written = underlying_function(function)
     if not getattr(written, "__annotations__", None):
         return {}
     try:

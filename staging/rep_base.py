@@ -1,4 +1,4 @@
-"""What modules below `rep` know of a Rep, which runs them: what it is of, and how one is made.
+"""The base class of Rep and its constructors, for modules that `rep` itself imports.
 
 Concrete values and compiled code are not known to staging: what makes a constant of the one, and runs the other, is
 registered by `nnkit.reps`.
@@ -17,8 +17,8 @@ from .primitive import located
 from .spec import Spec
 
 
-class Staged:
-    """The base of `Rep`: a value that is not there yet."""
+class RepBase:
+    """Base of `Rep`: a value that is known only symbolically."""
 
     __slots__ = ("expression",)
     is_function: ClassVar[bool] = False

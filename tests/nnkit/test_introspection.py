@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nnkit as nk
-from nnkit.declarations import hints_of, location_of, name_of, parameters_of
+from nnkit.introspection import hints_of, location_of, name_of, parameters_of
 
 
 def plain(x: int, y: Any, z: float = 1.0, *, k: int = 2) -> None: ...

@@ -1,4 +1,4 @@
-"""What is known before the loops run about the elements that a result's index map reaches.
+"""Static properties of a result's index map: whether it is injective, and covers the whole tensor.
 
 A map is injective when the indices of a point determine its coordinates.  Then every element is written
 once, may be stored without reading it first, and needs no fill if there are as many points as elements.
@@ -51,14 +51,6 @@ def covers(output: Output, extents: Shape) -> bool:
         return False
     reached = math.prod(extents[axis] for axis in axes_of(output.indices, extents))
     return reached == output.type.size and 0 not in extents
-
-
-def is_inside(index: Index, extent: int, extents: Shape) -> bool:
-    """Whether an index is proved to lie in an axis of `extent`."""
-    if not isinstance(index, Affine):
-        return False
-    low, high = index.bounds(extents)
-    return 0 <= low and high < extent
 
 
 def _are_digits(terms: Sequence[tuple[int, int]], extents: Shape) -> bool:

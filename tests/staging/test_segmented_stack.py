@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from nnkit.staging import segments
-from nnkit.staging.segments import call_in_segment, has_room
+from nnkit.staging import segmented_stack
+from nnkit.staging.segmented_stack import call_in_segment, has_room
 
 
 def within(depth: int, function: Callable[[], Any]) -> Any:
@@ -143,7 +143,7 @@ def test_no_thread_stays() -> None:
     before = threading.active_count()
     within(20, lambda: None)
     assert threading.active_count() == before
-    assert segments.waiting_frame() is None
+    assert segmented_stack.waiting_frame() is None
 
 
 def test_without_threads_the_call_goes_on_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

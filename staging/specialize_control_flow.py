@@ -1,4 +1,4 @@
-"""Choices and loops with known shapes: their bodies become regions, and shapes must agree at their ends.
+"""Specialises control flow: emits `if`, `while` and `for` with their regions, whose yields must agree in shape.
 
 The functions here are steps of `specialize`: they yield bodies to fill, and are sent what these give.
 With a `None` among the types, the function is recursive and its result is being found out (`specialize`):
@@ -16,35 +16,35 @@ from ..core.ops import For, If, While, Yield
 from ..core.ops.literal import constant
 from ..core.types import I64, TensorType, Type, scalar
 from .explanation import shown
-from .expression import Body, Choose, Count, Expression, Repeat
+from .expression import Expression, ForLoop, IfElse, TracedBody, WhileLoop
 
 Given: TypeAlias = "tuple[Value | None, ...]"
 """Values, as far as they are known."""
-Fill: TypeAlias = Callable[[Body, Builder, Sequence["Value | None"]], Any]
+Fill: TypeAlias = Callable[[TracedBody, Builder, Sequence["Value | None"]], Any]
 """The steps that emit a body on given arguments; they end with what it gives."""
-Steps: TypeAlias = Generator[Any, Any, Given]
+Suspension: TypeAlias = Generator[Any, Any, Given]
 
 
-def nest(
+def emit_control_flow(
     b: Builder, node: Expression, operands: Sequence[Value | None], fill: Fill, probe: bool
-) -> Steps:
+) -> Suspension:
     """Emit a choice or a loop: its results."""
-    match node.rule:
-        case Choose() as rule:
-            return _choose(b, rule, operands, fill, probe)
-        case Repeat() as rule:
-            return _repeat(b, rule, operands, fill, probe)
-        case Count() as rule:
-            return _count(b, rule, operands, fill, probe)
+    match node.operation:
+        case IfElse() as operation:
+            return _emit_if(b, operation, operands, fill, probe)
+        case WhileLoop() as operation:
+            return _emit_while(b, operation, operands, fill, probe)
+        case ForLoop() as operation:
+            return _emit_for(b, operation, operands, fill, probe)
         case _:
-            raise InternalError(f"{node.rule} has no bodies")
+            raise InternalError(f"{node.operation} has no bodies")
 
 
-def _choose(
-    b: Builder, rule: Choose, operands: Sequence[Value | None], fill: Fill, probe: bool
-) -> Steps:
+def _emit_if(
+    b: Builder, operation: IfElse, operands: Sequence[Value | None], fill: Fill, probe: bool
+) -> Suspension:
     filled: list[tuple[Builder, Given]] = []
-    for body in rule.bodies:
+    for body in operation.bodies:
         inner = _start(b)
         filled.append((inner, (yield fill(body, inner, ()))))
     types: list[Type | None] = []
@@ -62,45 +62,45 @@ def _choose(
     return b.emit_many(If(results), _known(operands[:1]), regions)
 
 
-def _repeat(
-    b: Builder, rule: Repeat, operands: Sequence[Value | None], fill: Fill, probe: bool
-) -> Steps:
-    carried = operands[: rule.carried]
+def _emit_while(
+    b: Builder, operation: WhileLoop, operands: Sequence[Value | None], fill: Fill, probe: bool
+) -> Suspension:
+    carried = operands[: operation.carried]
     if probe:
         return _found([None if one is None else one.type for one in carried])
     start = _known(carried)
     regions: list[Region] = []
-    for body in rule.bodies:
+    for body in operation.bodies:
         inner = _start(b)
         arguments = [inner.argument(one.type) for one in start]
         given = _known((yield fill(body, inner, arguments)))
-        if body is rule.step:
+        if body is operation.step:
             _check_next("while_loop", start, given)
         regions.append(_finish(inner, given))
     return b.emit_many(While(), start, regions)
 
 
-def _count(
-    b: Builder, rule: Count, operands: Sequence[Value | None], fill: Fill, probe: bool
-) -> Steps:
-    first = rule.over or 2
-    carried = operands[first : first + rule.carried]
-    if None in operands[: rule.over]:
-        stacks = len(rule.step.outputs) - rule.carried
+def _emit_for(
+    b: Builder, operation: ForLoop, operands: Sequence[Value | None], fill: Fill, probe: bool
+) -> Suspension:
+    first = operation.over or 2
+    carried = operands[first : first + operation.carried]
+    if None in operands[: operation.over]:
+        stacks = len(operation.step.outputs) - operation.carried
         return _found([*(None if one is None else one.type for one in carried), *[None] * stacks])
-    extent = _extent(rule, _known(operands[:first])) if rule.over else None
+    extent = _extent(operation, _known(operands[:first])) if operation.over else None
     inner = _start(b)
     index = inner.argument(scalar(I64), "index")
     arguments = [None if one is None else inner.argument(one.type) for one in carried]
-    given: Given = yield fill(rule.step, inner, (index, *arguments))
+    given: Given = yield fill(operation.step, inner, (index, *arguments))
     stacked = [
         None if one is None else one.tensor.with_shape((extent or 0, *one.tensor.shape))
-        for one in given[rule.carried :]
+        for one in given[operation.carried :]
     ]
     if probe:
         return _found([*(None if one is None else one.type for one in carried), *stacked])
     start, ends = _known(carried), _known(given)
-    _check_next(rule.what, start, ends[: rule.carried])
+    _check_next(operation.what, start, ends[: operation.carried])
     bounds = _known(operands[:2])
     if extent is not None:
         bounds = tuple(constant(b, scalar(I64), bound) for bound in (0, extent))
@@ -108,13 +108,13 @@ def _count(
     return b.emit_many(loop, (*bounds, *start), [_finish(inner, ends)])
 
 
-def _extent(rule: Count, over: Sequence[Value]) -> int:
+def _extent(operation: ForLoop, over: Sequence[Value]) -> int:
     """How many elements there are along the leading axes."""
     extents = [one.tensor.shape[0] for one in over]
     if len(set(extents)) > 1:
         words = " and ".join(shown(one.type) for one in over)
         raise ShapeError(
-            f"cannot {rule.what} over {words} together: leading extents "
+            f"cannot {operation.what} over {words} together: leading extents "
             f"{' and '.join(map(str, extents))} differ"
         )
     return extents[0]
@@ -149,4 +149,4 @@ def _known(values: Sequence[Value | None]) -> tuple[Value, ...]:
     return known
 
 
-__all__ = ["Fill", "Given", "Steps", "TensorType", "nest"]
+__all__ = ["Fill", "Given", "Suspension", "TensorType", "emit_control_flow"]

@@ -1,9 +1,9 @@
-"""One function being written: where its values lie, and which block of the program is being written.
+"""Emits one function: addresses of its values, and the block that is being written.
 
 Every value gets an address: a parameter, a constant, an output, a variable, or an offset into the arena; `shapeCast`
 is the same address.  Inputs are aligned to their elements, so are outputs, all else to 64 bytes.
 
-What the functions of a program have in common is `Shared`: constants, symbols, check sites, and which functions
+What the functions of a program have in common is `ProgramContext`: constants, symbols, check sites, and which functions
 are called.
 """
 
@@ -23,9 +23,9 @@ from ...core.types import Array, written
 from ..runtime.blas import Blas
 from ..runtime.process import Process
 from .checks import Checks
+from .element_access import ZERO_ELEMENT
 from .elements import memory_type
-from .memory import NOTHING
-from .plan import splat_read
+from .nest_plan import splat_read
 from .polls import Polls
 from .steps import CheckSite
 from .writer import FunctionWriter, ModuleWriter, Register
@@ -36,8 +36,8 @@ _ALIGNMENT: Final = 64
 
 
 @dataclass(eq=False)
-class Shared:
-    """What the functions of one program share; `name` is the kernel's, and begins all other names.
+class ProgramContext:
+    """State shared by all functions of a program; `name` is the kernel's, and prefixes all other symbols.
 
     `functions` are those of the module; `stack_bytes` is how much of the stack calls may take where the stack of
     the thread is not known.  `process` is the one that runs the program, if it is known, and `polls` says whether the
@@ -86,8 +86,8 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """What the places of a block refer to: its arena, and where what it returns or yields belongs.
+class BlockBuffers:
+    """The base addresses that a block's places are relative to: its arena, and the buffers of its results.
 
     The arena begins at offset `first`: functions that are called have no head there for failures.
     """
@@ -98,18 +98,18 @@ class Frame:
 
 
 @dataclass(eq=False)
-class Kernel:
-    """A function of the program.
+class FunctionEmitter:
+    """Emits one function of the program, block by block.
 
     `report` is where the details of a failure go, `limit` the address below which the stack must not reach (only in
     functions that call others); `leave` returns a code.  `chain` is the variable with the list of memory that is
     given back then, in functions that have such.  `polls` writes those of the function, if the program polls.
     """
 
-    shared: Shared
+    shared: ProgramContext
     w: FunctionWriter
     report: Register
-    frames: list[Frame]
+    frames: list[BlockBuffers]
     limit: Register | None
     leave: Callable[[Register], None]
     addresses: dict[Value, Register]
@@ -118,11 +118,11 @@ class Kernel:
     polls: Polls | None = None
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> BlockBuffers:
         """That of the block being written."""
         return self.frames[-1]
 
-    def enter(self, block: Block, arguments: Sequence[Register], frame: Frame) -> None:
+    def enter(self, block: Block, arguments: Sequence[Register], frame: BlockBuffers) -> None:
         """Begin a body."""
         self.addresses.update(zip(block.arguments, arguments, strict=True))
         self.frames.append(frame)
@@ -163,7 +163,7 @@ class Kernel:
         """The address of an operand; any for a splat whose one element stands in the text of the nest."""
         value = instruction.operands[number]
         if is_loops(instruction) and splat_read(value, instruction.op.accesses[number]):
-            return NOTHING
+            return ZERO_ELEMENT
         return self.address(value)
 
     def _place(self, result: Value, place: Place) -> Register:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.ops.nest import Affine, Bounds, Loaded, Output, coordinate
 from nnkit.core.types import F32, Shape, TensorType
-from nnkit.jit.emit.coverage import axes_of, covers, is_injective, is_inside
+from nnkit.jit.emit.index_maps import axes_of, covers, is_injective
 
 D0, D1 = coordinate(0), coordinate(1)
 
@@ -95,10 +95,3 @@ def test_covers() -> None:
     assert not covers(Output(type, (D0, D1)), (3, 0))
     assert not covers(Output(type, (D0, D1), bounds=Bounds.ZERO), (3, 4))
     assert not covers(Output(type, (D0, D0)), (3,))
-
-
-def test_is_inside() -> None:
-    assert is_inside(D0 + 1, 4, (3,))
-    assert not is_inside(D0 + 1, 3, (3,))
-    assert not is_inside(D0 + -1, 3, (3,))
-    assert not is_inside(Loaded(0), 3, (3,))

@@ -1,4 +1,4 @@
-"""Ahead of time: scheduled functions as object code with a C interface, for this machine or another.
+"""Ahead-of-time compilation: scheduled functions as object code with a C interface, for this machine or another.
 
 1. Every exported function gets its kernel (`emit.program`) and a wrapper with C's types, which finds memory for the
    kernel's arena: on the stack when it is small, else from `malloc`.  So calls share nothing, and may run at once.
@@ -6,8 +6,8 @@
 3. All but the exported functions is internal.
 4. LLVM makes bitcode, assembly or an object of it, for any of its targets.
 
-Nothing refers to Python, NumPy or a BLAS: matrix products must have been left to nests (`Target.has_blas=False`).
-f16 brings its conversions along, where the machine has none (`half`).
+Nothing refers to Python, NumPy or a BLAS: matrix products must have been left to nests
+(`TargetMachine.has_blas=False`). f16 brings its conversions along, where the machine has none (`half`).
 What remains is the C library, as `malloc`, `memset` and functions of `libm`, and what the module declares as extern.
 """
 
@@ -24,9 +24,9 @@ from ..core.errors import InternalError, UnsupportedError
 from ..core.ir import Module
 from ..core.schedule.target import Target as ScheduleTarget
 from ..core.types import written
-from .cpus import Facts, find_facts
+from .cpus import CPUFeatures, find_cpu_features
 from .emit.extern import PREFIX
-from .emit.program import Program, emit_program
+from .emit.program import EmittedProgram, emit_program
 from .emit.steps import CheckSite, Problem
 from .emit.writer import (
     I1,
@@ -34,13 +34,13 @@ from .emit.writer import (
     I32,
     I64,
     PTR,
+    LLVMParameter,
     ModuleWriter,
-    Parameter,
     constant,
 )
 from .half import conversions_for
 from .header import OUT_OF_MEMORY, Export, Interface
-from .llvm import Target, host_target, optimization_level, use_registers
+from .llvm import TargetMachine, host_machine, optimization_level, use_registers
 from .triples import ARCHITECTURES, SUPPORTED, is_like, normalized
 
 STACK_BYTES: Final = 16 * 1024
@@ -59,7 +59,7 @@ class Library:
     messages: tuple[str, ...]
 
 
-def find_target(triple: str | None = None, cpu: str | None = None) -> Target:
+def find_target(triple: str | None = None, cpu: str | None = None) -> TargetMachine:
     """The machine that options name: by default any of this machine's architecture; `native` is this very one.
 
     Raises: UnsupportedError when LLVM does not know it, or our code does not fit it.
@@ -68,7 +68,7 @@ def find_target(triple: str | None = None, cpu: str | None = None) -> Target:
     binding.initialize_all_asmprinters()
     wanted = normalized(triple) if triple else host_triple()
     if cpu == NATIVE and is_like(wanted, host_triple()):
-        return replace(host_target(), triple=wanted)
+        return replace(host_machine(), triple=wanted)
     if cpu == NATIVE:
         raise UnsupportedError(
             f"native is the CPU of this machine, which is no {triple}: name a CPU"
@@ -89,8 +89,12 @@ def find_target(triple: str | None = None, cpu: str | None = None) -> Target:
     named = "" if cpu in (None, GENERIC) else str(cpu)
     is_arm = wanted.startswith(("aarch64", "arm64"))
     baseline = ARCHITECTURES[found.name]
-    known = find_facts(wanted, named, baseline.features) if named else Facts(16, baseline.fma)
-    return Target(
+    known = (
+        find_cpu_features(wanted, named, baseline.features)
+        if named
+        else CPUFeatures(16, baseline.fma)
+    )
+    return TargetMachine(
         triple=wanted,
         cpu=named,
         # of CPUs that are tuned for half vectors: our kernels choose their width themselves
@@ -108,14 +112,14 @@ def host_triple() -> str:
     return triple
 
 
-def schedule_target(target: Target) -> ScheduleTarget:
-    """What the schedule is told of a machine; it has no BLAS."""
+def schedule_target(target: TargetMachine) -> ScheduleTarget:
+    """The scheduling target for a target machine; it has no BLAS."""
     return ScheduleTarget(
         vector_bytes=target.vector_bytes, registers=target.vector_registers, has_blas=False
     )
 
 
-def write_library(module: Module, interface: Interface, target: Target) -> Library:
+def write_library(module: Module, interface: Interface, target: TargetMachine) -> Library:
     """The text of the exported functions of a module in stage schedule."""
     writer = ModuleWriter(scalef=target.scalef, fma=target.fma)
     sites: list[CheckSite] = []  # of all, as functions that are values may be called from anywhere
@@ -131,10 +135,10 @@ def write_library(module: Module, interface: Interface, target: Target) -> Libra
     return Library(text, interface, tuple(messages))
 
 
-class Emitter:
-    """LLVM's module of a library, and what can be made of it.  Use as a context manager."""
+class LibraryCompiler:
+    """Compiles the LLVM module of a library to text, bitcode, assembly or an object file.  Use as a context manager."""
 
-    def __init__(self, library: Library, target: Target, *, level: int = 2) -> None:
+    def __init__(self, library: Library, target: TargetMachine, *, level: int = 2) -> None:
         self.machine = binding.Target.from_triple(target.triple).create_target_machine(
             cpu=target.cpu,
             features=target.features,
@@ -158,7 +162,7 @@ class Emitter:
             ) from None
         _publish(self.module, library.interface)
 
-    def __enter__(self) -> Emitter:
+    def __enter__(self) -> LibraryCompiler:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -185,7 +189,7 @@ class Emitter:
 
 
 def _temporary(number: int) -> str:
-    """What an exported function is called while the text is written: no name of ours or of libm."""
+    """The temporary symbol of an exported function, distinct from our own and libm's."""
     return f"export.{number}"
 
 
@@ -214,7 +218,7 @@ def _publish(module: binding.ModuleRef, interface: Interface) -> None:
             function.linkage = "internal"
 
 
-def _embed(writer: ModuleWriter, program: Program) -> None:
+def _embed(writer: ModuleWriter, program: EmittedProgram) -> None:
     """Make data of the constants that a program keeps outside of its text."""
     kept = {memory.ctypes.data: memory for memory in program.data}
     for name, address in program.symbols.items():
@@ -223,10 +227,12 @@ def _embed(writer: ModuleWriter, program: Program) -> None:
         writer.data(name, kept[address].tobytes())
 
 
-def _write_wrapper(writer: ModuleWriter, export: Export, program: Program, name: str) -> None:
+def _write_wrapper(
+    writer: ModuleWriter, export: Export, program: EmittedProgram, name: str
+) -> None:
     """Write the function that C calls: its own arena, and the kernel's code, which no other one returns."""
     count = len(export.inputs) + len(export.outputs)
-    w = writer.function(name, [Parameter(PTR)] * count, I32)
+    w = writer.function(name, [LLVMParameter(PTR)] * count, I32)
     if program.arena_bytes <= STACK_BYTES:
         arena = w.allocate(I8, max(program.arena_bytes, 64))
         found = w.call(program.name, I64, [*w.parameters, arena])

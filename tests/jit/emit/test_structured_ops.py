@@ -21,8 +21,8 @@ from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.verify import verify
 from nnkit.jit.emit.program import MOST_OPTIMIZED_LOOPS
+from nnkit.jit.executable import kernel_text
 from nnkit.jit.llvm import DEEP_LOOPS
-from nnkit.jit.program import kernel_text
 from tests.programs import Program, flat, programs
 
 from .lowering import check, scheduled_module

@@ -16,13 +16,13 @@ from ...core.schedule.arena import aligned
 from ...core.schedule.ops import Gemm, blas_nanoseconds, is_one_product, sizes_of
 from ...core.types import Shape, TensorType
 from ..runtime.blas import PLAIN, ROW_MAJOR, TRANSPOSED, Blas
+from .element_access import shift, step
 from .elements import register_type
 from .fill import write_corrected, write_folded, write_zeros
 from .indices import multiply_constant
-from .memory import shift, step
-from .one_thread import SYMBOL, one_thread
 from .polls import Polls
-from .writer import I32, I64, FunctionWriter, LType, ModuleWriter, Register, constant, ltype
+from .single_threaded_blas import SYMBOL, single_threaded
+from .writer import I32, I64, FunctionWriter, LLVMType, ModuleWriter, Register, constant, llvm_type
 
 MOST_IN_ONE_CALL: Final = 50_000_000
 """Nanoseconds, about, that one call of the BLAS may take in code that polls: longer products are divided."""
@@ -90,7 +90,7 @@ def write_gemm(
     if k == 0:
         write_zeros(w, bases[2], result.bytes)
         return
-    writer = _Writer(w, product, result, blas, module, polls)
+    writer = _ProductWriter(w, product, result, blas, module, polls)
     if is_one_product(op, b_type):
         writer.write(bases)
         return
@@ -126,7 +126,7 @@ def _moved(
     size: int,
 ) -> Register:
     """Where the matrix of an operand with this batch shape begins."""
-    element = ltype(register_type(result.dtype).scalar)
+    element = llvm_type(register_type(result.dtype).scalar)
     for coordinate, extent in zip(reversed(coordinates), reversed(batch), strict=False):
         if extent > 1:
             base = step(w, base, element, multiply_constant(w, coordinate, size))
@@ -145,7 +145,7 @@ class _Tile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Writer:
+class _ProductWriter:
     """Writes single products of one type."""
 
     w: FunctionWriter
@@ -162,7 +162,7 @@ class _Writer:
         controls = "set_num_threads" in self.blas.addresses
         with ExitStack() as stack:
             if is_small and self.module is not None and controls:
-                stack.enter_context(one_thread(self.module, self.w))
+                stack.enter_context(single_threaded(self.module, self.w))
             if product.chunk:
                 self._write_chunks(bases)
             else:
@@ -224,8 +224,8 @@ class _Writer:
 
     def _write_call(self, tile: _Tile) -> None:
         w, product = self.w, self.product
-        call = _Call(
-            w, self._number, ltype("i64" if self.blas.integer_bits == 64 else "i32"), product
+        call = _BlasCall(
+            w, self._number, llvm_type("i64" if self.blas.integer_bits == 64 else "i32"), product
         )
         a, b, c = tile.bases
         m, n, k = tile.rows, tile.columns, tile.count
@@ -243,7 +243,7 @@ class _Writer:
             call.gemm(f"{letter}gemm", tile)
 
     @property
-    def _number(self) -> LType:
+    def _number(self) -> LLVMType:
         return register_type(self.result.dtype)
 
     @property
@@ -255,12 +255,12 @@ class _Writer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _BlasCall:
     """Calls of the C interface, with arguments of the types it wants."""
 
     w: FunctionWriter
-    number: LType
-    integer: LType
+    number: LLVMType
+    integer: LLVMType
     product: Product
 
     def gemm(self, name: str, tile: _Tile) -> None:

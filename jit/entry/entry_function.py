@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
-from ..emit.head import INTERRUPTED
+from ..emit.arena_header import INTERRUPTED
 from ..emit.writer import (
     I64,
     PTR,
     FunctionWriter,
-    LType,
+    LLVMParameter,
+    LLVMType,
     ModuleWriter,
-    Parameter,
     Register,
     constant,
 )
@@ -84,7 +84,7 @@ def entry_text(
     in_place = len(signature.inputs) + len(signature.outputs) <= _MOST_IN_PLACE
     w = text.function(
         entry_name,
-        [Parameter(type) for type in (PTR, PTR, I64, PTR)],
+        [LLVMParameter(type) for type in (PTR, PTR, I64, PTR)],
         PTR,
         attributes="nounwind" if in_place else QUICKLY_COMPILED,
     )
@@ -169,7 +169,7 @@ class _KernelCall:
 
     @contextmanager
     def _failing(self, code: Register) -> Generator[None]:
-        """What is to be done before the entry returns, if the code is not 0."""
+        """Emit the failure path, taken before the entry returns if the code is not 0."""
         w = self.w
         failed, done = w.new_label("failed"), w.new_label("done")
         w.branch_if(equals(w, code, 0), done, failed)
@@ -221,7 +221,11 @@ def _write_explain(module: ModuleWriter, name: str, release: str) -> None:
     w.ret()
 
 
-def _cold_function(module: ModuleWriter, name: str, parameters: list[LType]) -> FunctionWriter:
+def _cold_function(module: ModuleWriter, name: str, parameters: list[LLVMType]) -> FunctionWriter:
     return module.function(
-        name, [*map(Parameter, parameters)], None, linkage="internal", attributes=QUICKLY_COMPILED
+        name,
+        [*map(LLVMParameter, parameters)],
+        None,
+        linkage="internal",
+        attributes=QUICKLY_COMPILED,
     )

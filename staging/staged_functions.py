@@ -1,6 +1,6 @@
-"""Staged functions: a Python function is run once per set of argument types, and calls of it stay calls.
+"""Staged functions: a Python function is traced once per set of argument types; calls of it stay calls in the IR.
 
-`Lambda` traces a Python function, `Gradient` names the gradient of a staged function.  Both give a
+`PythonFunction` traces a Python function, `Gradient` names the gradient of a staged function.  Both give a
 `Callee` for the types of the arguments; the same types give the same callee, so the IR has one function
 for all its calls.
 """
@@ -17,12 +17,12 @@ from ..core.errors import DTypeError, NNKitError, RankError, StagingError, Unsup
 from ..core.location import HasLocation
 from .carry import indefinite, kind
 from .expression import (
-    Build,
-    Call,
     Callee,
     Expression,
     GradientCallee,
+    MakeAggregate,
     Parameter,
+    StagedCall,
     Trace,
     active_traces,
     at,
@@ -31,30 +31,30 @@ from .expression import (
     make,
     tracing,
 )
-from .numerals import typed
+from .number_help import typed_number
 from .primitive import located
 from .recursion import (
-    Undetermined,
+    UnknownResultError,
     discard,
-    enter_again,
     finish,
     in_progress,
     is_unfinished,
     join_member,
+    note_recursion,
     note_site,
     plain,
     unfinished,
 )
 from .rep import Rep
+from .rep_base import is_number
 from .spec import CallableSpec, FunctionSpec, Spec, TensorSpec, TupleSpec, is_tuple
-from .staged import is_number
 from .user_calls import call_user, of_python, staging_lock
 
 _Callee = TypeVar("_Callee", bound=Callee)
 
 
 class FunctionResult(StagingError):
-    """A staged function returns another one: calls of it are expanded, they have no IR of their own."""
+    """A staged function returns another one: calls of it are inlined while tracing, and have no IR of their own."""
 
     def __init__(self, message: str, function: Any) -> None:
         super().__init__(message)
@@ -79,8 +79,8 @@ class Stageable(abc.ABC):
 
 
 @dataclass(eq=False)
-class Lambda(Stageable):
-    """A Python function to be staged.
+class PythonFunction(Stageable):
+    """A Python function, which is traced once per set of argument types.
 
     `declared` are the types its annotations promise (None where they do not say).
     """
@@ -126,7 +126,7 @@ class Lambda(Stageable):
         if running is None:
             return self._trace(specs)
         if running in active_traces():
-            enter_again(running)
+            note_recursion(running)
         else:
             join_member(running)
         return running
@@ -139,7 +139,7 @@ class Lambda(Stageable):
             discard(trace)
             trace = self._attempt(specs, trace.result)
         for valid in finish(trace):
-            assert isinstance(valid.origin, Lambda)
+            assert isinstance(valid.origin, PythonFunction)
             valid.origin.keep(valid)
         return trace
 
@@ -166,7 +166,7 @@ class Lambda(Stageable):
                 trace.output = result_of(returned, self.name, self.location, result)
                 check_alive([trace.output], self.location)
                 self._check_result(trace, result)
-        except Undetermined as error:
+        except UnknownResultError as error:
             if error.trace is not trace:
                 raise
             raise defined_here(plain(error), self) from None
@@ -198,8 +198,8 @@ class Lambda(Stageable):
             if isinstance(spec, FunctionSpec):
                 arguments.append(spec.function)
                 continue
-            rule = Parameter(len(arguments), name)
-            inputs.append(Expression(rule, (), spec, self.location, trace))
+            operation = Parameter(len(arguments), name)
+            inputs.append(Expression(operation, (), spec, self.location, trace))
             arguments.append(Rep(inputs[-1]))
         trace.inputs = tuple(inputs)
         return arguments
@@ -291,7 +291,7 @@ def _data_index(primal: Callee, index: int) -> int:
 
 def call(callee: Callee, arguments: Sequence[Expression]) -> Expression:
     """A call that stays one; what the callee captures is passed along."""
-    node = make(Call(callee), (*arguments, *callee.captures), callee.result)
+    node = make(StagedCall(callee), (*arguments, *callee.captures), callee.result)
     if is_unfinished(callee):
         note_site(node, len(arguments), callee)
     return node
@@ -319,11 +319,11 @@ def result_of(
             for part, one in zip(returned, fitting, strict=True)
         ]
         spec = TupleSpec(tuple(part.type for part in parts))
-        return make(Build(spec), parts, spec)
+        return make(MakeAggregate(spec), parts, spec)
     raise at(
         StagingError(f"{name} returns {kind(returned)}, not a Rep or a tuple of Reps"),
         location,
-        typed(returned, wanted)
+        typed_number(returned, wanted)
         if is_number(returned)
         else "return the Rep; a concrete value becomes one by `const(value)`",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nnkit.core.thread_stack import current_stack
-from nnkit.jit.runtime.stack import find_limit, stack_key
+from nnkit.jit.runtime.stack_limit import find_limit, stack_key
 
 
 def test_the_limit_is_that_of_the_stack() -> None:

@@ -1,4 +1,4 @@
-"""Results of going along the leading axis of a tensor: what `scan` stacks, and the elements that `filter` keeps."""
+"""Stacked results of `scan`, and `filter` along the leading axis."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ..core.ops import (
 from ..core.ops.literal import constant
 from ..core.ops.nest import Bounds
 from ..core.types import BOOL, I64, scalar
-from . import control, primitive
+from . import control_flow, primitive
 from .expression import Expression
 from .primitive import located
+from .rep_base import RepBase
 from .spec import TensorSpec
-from .staged import Staged
 
 
 class Stacked:
@@ -35,10 +35,10 @@ class Stacked:
     __slots__ = ("_rep",)
     __class_getitem__: ClassVar[Any] = cast("Any", classmethod(GenericAlias))
 
-    def __init__(self, rep: Staged) -> None:
+    def __init__(self, rep: RepBase) -> None:
         self._rep = rep
 
-    def tensor(self) -> Staged:
+    def tensor(self) -> RepBase:
         """The elements along a new leading axis."""
         return self._rep
 
@@ -46,11 +46,11 @@ class Stacked:
         return f"<stacked {self._rep.spec.words}>"
 
 
-def filter_rows(xs: Staged, predicate: Any) -> tuple[Expression, Expression]:
+def filter_rows(xs: RepBase, predicate: Any) -> tuple[Expression, Expression]:
     """The elements of which `predicate` is true, then zeros up to the same extent; and how many there are."""
     x = xs.expression
     spec = primitive.tensor_of(x, "filter")
-    kept = control.map_rows("filter", xs, predicate)
+    kept = control_flow.map_rows("filter", xs, predicate)
     if kept.type != TensorSpec(1, BOOL):
         raise located(
             StagingError(
@@ -59,8 +59,8 @@ def filter_rows(xs: Staged, predicate: Any) -> tuple[Expression, Expression]:
             ),
             "compare, for example `x > 0.0`",
         )
-    padded = primitive.shaped("filter", _kept_first, (x, kept), spec)
-    return padded, primitive.shaped("count", _count, (kept,), TensorSpec(0, I64))
+    padded = primitive.shape_dependent("filter", _kept_first, (x, kept), spec)
+    return padded, primitive.shape_dependent("count", _count, (kept,), TensorSpec(0, I64))
 
 
 def _element(stacked: Expression) -> str:

@@ -1,6 +1,6 @@
-"""From a staged function and shapes to native code, through the stages of `core/driver/stages.py`.
+"""Compiles a specialization to native code, through the stages of `core/driver/stages.py`.
 
-`compile` loads this file on first use: it brings the passes, and LLVM by way of `jit.program`.
+`compile` loads this file on first use: it brings the passes, and LLVM by way of `jit.executable`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .core.ir import Function, Module
 from .core.stage import Stage
 from .core.text import print_module
 from .core.types import TensorType, Type, elements_of
-from .jit import entry, program
+from .jit import entry, executable
 from .jit.emit.checks import error_of
 from .jit.emit.steps import CheckSite, Problem
 from .staging.expression import at
@@ -42,7 +42,7 @@ def module_at(specialization: Specialization, stage: str) -> tuple[Module, Funct
     types = tuple(specializer.type_of(spec, shapes) for spec in specialization.specs)
     start = specializer.specialize(specialization.callee, types)
     module = specializer.module
-    advance(module, Stage(stage), start.name, target=program.host())
+    advance(module, Stage(stage), start.name, target=executable.host_target())
     return module, module.functions[start.name]
 
 
@@ -71,7 +71,7 @@ def compiled(
     result_shapes = _result_shapes(function.type.result)
     result = _node(specialization.callee.result, result_shapes)
     signature = entry.Signature(arguments, result)
-    built = program.build(
+    built = executable.build(
         function,
         signature,
         name=name,
@@ -90,24 +90,24 @@ def printed(specialization: Specialization, stage: str) -> str:
 def llvm_text(specialization: Specialization) -> str:
     """The LLVM IR of the kernel."""
     module, function = module_at(specialization, "schedule")
-    return program.kernel_text(function, module.functions)
+    return executable.kernel_text(function, module.functions)
 
 
 def assembly_text(specialization: Specialization) -> str:
     """The machine code of the kernel."""
     module, function = module_at(specialization, "schedule")
-    return program.kernel_assembly(function, module.functions)
+    return executable.kernel_assembly(function, module.functions)
 
 
 def _node(spec: Spec, shapes: list[tuple[int, ...]]) -> entry.Node:
     """The tree of a value as the native entry reads or builds it."""
     match spec:
         case TensorSpec(rank=rank, dtype=dtype):
-            return entry.Leaf(dtype.name, shapes.pop(0), RANKED[rank])
+            return entry.ArrayNode(dtype.name, shapes.pop(0), RANKED[rank])
         case TupleSpec(elements):
-            return entry.Several(tuple(_node(element, shapes) for element in elements))
+            return entry.TupleNode(tuple(_node(element, shapes) for element in elements))
         case StructSpec(cls, fields):
-            return entry.Record(cls, tuple(_node(element, shapes) for _, element in fields))
+            return entry.RecordNode(cls, tuple(_node(element, shapes) for _, element in fields))
         case _:
             raise InternalError(f"{spec} has no counterpart in Python")
 

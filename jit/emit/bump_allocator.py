@@ -1,52 +1,54 @@
-"""Memory in small pieces that is given back all at once, when the kernel returns.
+"""A bump allocator: memory in chunks that grow, all freed when the kernel returns.
 
-Three words of the arena's head, behind those for failures, say where the next piece begins, where the chunk ends,
-and which chunk is the latest; a chunk begins with the address of the one before it, and its size.
+Three words of the arena's header hold the next free address, the end of the current chunk, and the chunk itself; a
+chunk begins with the address of the one before it, and its size.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from .head import CELLS
-from .writer import I64, PTR, FunctionWriter, ModuleWriter, Parameter, Register, constant
+from .arena_header import BUMP_ALLOCATOR
+from .writer import I64, PTR, FunctionWriter, LLVMParameter, ModuleWriter, Register, constant
 
-_NEXT, _END, _CHUNK = CELLS, CELLS + 8, CELLS + 16
+_NEXT, _END, _CHUNK = BUMP_ALLOCATOR, BUMP_ALLOCATOR + 8, BUMP_ALLOCATOR + 16
 _HEAD = 16
 _FIRST_CHUNK = 1 << 16
 _LARGEST_CHUNK = 1 << 26
 
-CELL: Final = "nnkit.cell"
-RELEASE: Final = "nnkit.release"
+ALLOCATE: Final = "nnkit.cell"
+FREE_CHUNKS: Final = "nnkit.release"
 
 
-def begin_cells(w: FunctionWriter, report: Register) -> None:
-    """Say that there is no memory yet."""
+def begin_allocations(w: FunctionWriter, report: Register) -> None:
+    """Start without any chunk."""
     for offset in (_NEXT, _END, _CHUNK):
         w.store(constant(I64, 0), w.offset(report, offset))
 
 
-def end_cells(module: ModuleWriter, w: FunctionWriter, report: Register) -> None:
-    """Give all of it back."""
-    release(module, w, w.load(w.offset(report, _CHUNK), PTR))
+def end_allocations(module: ModuleWriter, w: FunctionWriter, report: Register) -> None:
+    """Free all chunks."""
+    free_chunks(module, w, w.load(w.offset(report, _CHUNK), PTR))
 
 
-def cell(module: ModuleWriter, w: FunctionWriter, report: Register, size: Register) -> Register:
-    """The address of a new piece, aligned to 16; null if there is no memory."""
-    if not module.has(CELL):
-        _write_cell(module)
-    return w.call(CELL, PTR, [report, size])
+def bump_allocate(
+    module: ModuleWriter, w: FunctionWriter, report: Register, size: Register
+) -> Register:
+    """Allocate `size` bytes, aligned to 16; null if there is no memory."""
+    if not module.has(ALLOCATE):
+        _write_allocate(module)
+    return w.call(ALLOCATE, PTR, [report, size])
 
 
-def release(module: ModuleWriter, w: FunctionWriter, first: Register) -> None:
+def free_chunks(module: ModuleWriter, w: FunctionWriter, first: Register) -> None:
     """Free a list of blocks, each of which begins with the address of the next."""
-    if not module.has(RELEASE):
-        _write_release(module)
-    w.call_void(RELEASE, [first])
+    if not module.has(FREE_CHUNKS):
+        _write_free_chunks(module)
+    w.call_void(FREE_CHUNKS, [first])
 
 
-def _write_cell(module: ModuleWriter) -> None:
-    w = module.function(CELL, [Parameter(PTR), Parameter(I64)], PTR, linkage="internal")
+def _write_allocate(module: ModuleWriter) -> None:
+    w = module.function(ALLOCATE, [LLVMParameter(PTR), LLVMParameter(I64)], PTR, linkage="internal")
     report, size = w.parameters
     rounded = w.and_(w.add(size, constant(I64, 15)), constant(I64, -16))
     start = w.load(w.offset(report, _NEXT), I64)
@@ -62,7 +64,7 @@ def _write_cell(module: ModuleWriter) -> None:
 
 
 def _write_chunk(w: FunctionWriter, report: Register, size: Register) -> None:
-    """Twice as much as the last time, or what is needed; the first piece of it."""
+    """Allocate a chunk of twice the size of the last, or more where that is needed; the first allocation in it."""
     before = w.load(w.offset(report, _CHUNK), PTR)
     is_first, other = w.new_label("first"), w.new_label("other")
     ask = w.new_label("ask")
@@ -97,8 +99,8 @@ def _write_chunk(w: FunctionWriter, report: Register, size: Register) -> None:
     w.ret(w.inttoptr(start))
 
 
-def _write_release(module: ModuleWriter) -> None:
-    w = module.function(RELEASE, [Parameter(PTR)], None, linkage="internal")
+def _write_free_chunks(module: ModuleWriter) -> None:
+    w = module.function(FREE_CHUNKS, [LLVMParameter(PTR)], None, linkage="internal")
     (first,) = w.parameters
     head, body, done = (w.new_label(hint) for hint in ("head", "body", "done"))
     before = w.block

@@ -16,22 +16,22 @@ from ...core.ir import Block, Instruction, Value
 from ...core.ops.control import For, If, While
 from ...core.ops.flows import Role, element_of, flows_in, operands_of
 from ...core.types import BOOL, TensorType
+from .element_access import step
 from .elements import memory_type, unpack
+from .function_emitter import BlockBuffers, FunctionEmitter
 from .indices import multiply_constant
-from .kernel import Frame, Kernel
-from .memory import step
 from .steps import CheckSite, Problem
-from .writer import I1, I8, I64, Loop, Register, constant
+from .writer import I1, I8, I64, OpenLoop, Register, constant
 
 
-def write_if(k: Kernel, instruction: Instruction[If]) -> Iterator[Block]:
+def write_if(k: FunctionEmitter, instruction: Instruction[If]) -> Iterator[Block]:
     """One of two bodies, both of which write to the results."""
     w = k.w
     results = k.place_results(instruction)
     condition, inputs = instruction.operands[0], _inputs(k, instruction)
     labels = w.new_label("then"), w.new_label("else")
     done = w.new_label("if.done")
-    frame = Frame(k.in_arena(instruction.placement.frame), results)
+    frame = BlockBuffers(k.in_arena(instruction.placement.frame), results)
     w.branch_if(truth(k, condition), *labels)
     for region, label in zip(instruction.regions, labels, strict=True):
         w.begin(label)
@@ -42,8 +42,8 @@ def write_if(k: Kernel, instruction: Instruction[If]) -> Iterator[Block]:
     w.begin(done)
 
 
-def write_while(k: Kernel, instruction: Instruction[While]) -> Iterator[Block]:
-    """The condition at the head of the loop, then the body; where that polls, perhaps several of both."""
+def write_while(k: FunctionEmitter, instruction: Instruction[While]) -> Iterator[Block]:
+    """A loop with its condition in the header; where it polls, unrolled so that several iterations share a poll."""
     w = k.w
     carried = _carry(k, instruction)
     arguments = [*carried, *_inputs(k, instruction)]
@@ -54,7 +54,7 @@ def write_while(k: Kernel, instruction: Instruction[While]) -> Iterator[Block]:
     w.branch(head)
     w.begin(head)
     for copy in range(copies):
-        k.enter(condition, arguments, Frame(arena, ()))
+        k.enter(condition, arguments, BlockBuffers(arena, ()))
         yield condition
         k.exit()
         inside = w.new_label("do")
@@ -62,14 +62,14 @@ def write_while(k: Kernel, instruction: Instruction[While]) -> Iterator[Block]:
         w.begin(inside)
         if k.polls is not None and copy == 0:
             k.polls.spend(copies * sum(map(k.polls.safepoints.at_start, (condition, body))))
-        k.enter(body, arguments, Frame(arena, carried))
+        k.enter(body, arguments, BlockBuffers(arena, carried))
         yield body
         k.exit()
     w.branch(head)
     w.begin(done)
 
 
-def write_for(k: Kernel, instruction: Instruction[For]) -> Iterator[Block]:
+def write_for(k: FunctionEmitter, instruction: Instruction[For]) -> Iterator[Block]:
     """A loop that keeps its index in a variable, and stacks into row after row."""
     op, w = instruction.op, k.w
     carried = _carry(k, instruction)
@@ -84,15 +84,15 @@ def write_for(k: Kernel, instruction: Instruction[For]) -> Iterator[Block]:
     with _iterations(k, instruction, lower, upper) as loop:
         w.store(loop.index, index)
         rows = _rows(k, stacked, w.sub(loop.index, lower)) if stacked else []
-        k.enter(body, [index, *carried, *inputs], Frame(arena, [*carried, *rows]))
+        k.enter(body, [index, *carried, *inputs], BlockBuffers(arena, [*carried, *rows]))
         yield body
         k.exit()
 
 
 @contextmanager
 def _iterations(
-    k: Kernel, instruction: Instruction, lower: Register, upper: Register
-) -> Generator[Loop]:
+    k: FunctionEmitter, instruction: Instruction, lower: Register, upper: Register
+) -> Generator[OpenLoop]:
     """The loop of a `for`; a long one as a loop of blocks of iterations, each of which polls once."""
     w, one = k.w, constant(I64, 1)
     body = instruction.regions[0].entry
@@ -118,14 +118,14 @@ def _iterations(
     w.begin(done)
 
 
-def write_yield(k: Kernel, instruction: Instruction) -> None:
-    """Copy what does not lie where it belongs; the plan sees to it that nothing is copied over."""
+def write_yield(k: FunctionEmitter, instruction: Instruction) -> None:
+    """Copy yielded values that are not in their destination buffers yet; buffer assignment rules out overlaps."""
     for value, target in zip(instruction.operands, k.frame.outputs, strict=False):
         write_copy(k, k.address(value), target, value.tensor)
 
 
-def _carry(k: Kernel, instruction: Instruction) -> list[Register]:
-    """The buffers of what is carried, with the first values in them."""
+def _carry(k: FunctionEmitter, instruction: Instruction) -> list[Register]:
+    """The buffers of the carried values, initialised."""
     first = [k.address(value) for value in _operands(instruction, Role.CARRIED)]
     buffers = k.place_results(instruction)[: len(first)]
     for source, target, result in zip(first, buffers, instruction.results, strict=False):
@@ -133,7 +133,7 @@ def _carry(k: Kernel, instruction: Instruction) -> list[Register]:
     return buffers
 
 
-def _inputs(k: Kernel, instruction: Instruction) -> list[Register]:
+def _inputs(k: FunctionEmitter, instruction: Instruction) -> list[Register]:
     return [k.address(value) for value in _operands(instruction, Role.INPUT)]
 
 
@@ -142,9 +142,9 @@ def _operands(instruction: Instruction, role: Role) -> list[Value]:
 
 
 def _check_trips(
-    k: Kernel, instruction: Instruction, op: For, lower: Register, upper: Register
+    k: FunctionEmitter, instruction: Instruction, op: For, lower: Register, upper: Register
 ) -> None:
-    """Go on only if there are as many iterations as elements to stack."""
+    """Check that the trip count is the extent of the stacked results."""
     w = k.w
     (extent, *_) = (type.shape[0] for type in op.stacked if isinstance(type, TensorType))
     runs = w.icmp("slt", lower, upper)
@@ -154,7 +154,7 @@ def _check_trips(
     k.checks.stop_if(w, w.icmp("ne", trips, wanted), site, trips, wanted)
 
 
-def _rows(k: Kernel, stacked: Sequence[Value], number: Register) -> list[Register]:
+def _rows(k: FunctionEmitter, stacked: Sequence[Value], number: Register) -> list[Register]:
     """Where iteration `number` puts its element of each stacked result."""
     rows: list[Register] = []
     for result in stacked:
@@ -165,13 +165,13 @@ def _rows(k: Kernel, stacked: Sequence[Value], number: Register) -> list[Registe
     return rows
 
 
-def truth(k: Kernel, value: Value) -> Register:
-    """A bool, as a branch wants it."""
+def truth(k: FunctionEmitter, value: Value) -> Register:
+    """A bool as an `i1`."""
     return unpack(k.w, k.w.load(k.address(value), memory_type(BOOL)), BOOL)
 
 
-def write_copy(k: Kernel, source: Register, target: Register, type: TensorType) -> None:
-    """The bytes of a tensor, unless they lie there already."""
+def write_copy(k: FunctionEmitter, source: Register, target: Register, type: TensorType) -> None:
+    """Copy a tensor, unless source and target are one buffer."""
     if source.text == target.text or not type.bytes:
         return
     if type.size == 1:

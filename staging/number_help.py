@@ -1,4 +1,4 @@
-"""What to write for a Python number where only a typed value will do: the help of messages."""
+"""Help texts for a Python number where a typed value is needed: what to write instead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..core.types import BOOL, F32, F64, I32, I64, DType
 from .spec import Spec, TensorSpec, dtype_words
 
 
-def typed(number: float, like: Spec | None, *, staged: bool = True) -> str:
+def typed_number(number: float, like: Spec | None, *, staged: bool = True) -> str:
     """What to write instead: of the type of `like`, what stands beside it or is wanted, where that is known.
 
     A staged constant, or a concrete value.

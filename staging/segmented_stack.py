@@ -1,4 +1,4 @@
-"""A stack in segments: where Python's stack is nearly used up, a call goes on in a new thread and is waited for.
+"""A segmented stack: where Python's stack is nearly exhausted, a call continues on the stack of a new thread.
 
 Python counts the frames of each thread for itself, so that a new thread has the whole of
 `sys.getrecursionlimit()` again, and a C stack of its own that is large enough for it.  Nothing of the process is

@@ -1,6 +1,6 @@
 """A scheduled function as a Python callable: emit, compile, load, bind.
 
-`host()` tells the schedule about this machine.  `build` puts kernel and native entry into one module, so
+`host_machine()` tells the schedule about this machine.  `build` puts kernel and native entry into one module, so
 that a call crosses from Python to the kernel once.
 """
 
@@ -24,11 +24,11 @@ from ..core.thread_stack import current_stack
 from ..core.types import written
 from . import entry
 from .emit.checks import error_of
-from .emit.program import Program, emit_program
+from .emit.program import EmittedProgram, emit_program
 from .emit.steps import CheckSite, Problem
 from .emit.writer import ModuleWriter
 from .entry import Signature, bind, entry_text
-from .llvm import LLVMError, assembly, compile_module, host_target
+from .llvm import LLVMError, assembly, compile_module, host_machine
 from .runtime.blas import find_blas
 from .runtime.process import this_process
 
@@ -37,9 +37,9 @@ ENTRY = "entry"
 
 
 @cache
-def host() -> Target:
-    """What the schedule asks of a machine, for this one."""
-    found = host_target()
+def host_target() -> Target:
+    """The scheduling target of this machine."""
+    found = host_machine()
     return Target(
         vector_bytes=found.vector_bytes,
         registers=found.vector_registers,
@@ -130,7 +130,7 @@ def _bound(site: CheckSite, second: int) -> int:
     return second if stack is None else stack.high - stack.limit
 
 
-def extern_symbols(program: Program, externs: Mapping[str, int]) -> dict[str, int]:
+def extern_symbols(program: EmittedProgram, externs: Mapping[str, int]) -> dict[str, int]:
     """The addresses of the functions that a program needs from elsewhere, by their symbols.
 
     Raises: UnsupportedError when one is missing.
@@ -164,10 +164,10 @@ def aligned(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 def _writer() -> ModuleWriter:
     """For code of this machine."""
-    found = host_target()
+    found = host_machine()
     return ModuleWriter(scalef=found.scalef, fma=found.fma)
 
 
 __all__ = [
-    "Executable", "Signature", "build", "entry", "extern_symbols", "host", "kernel_assembly", "kernel_text",
+    "Executable", "Signature", "build", "entry", "extern_symbols", "host_target", "kernel_assembly", "kernel_text",
 ]  # fmt: skip

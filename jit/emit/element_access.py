@@ -1,4 +1,4 @@
-"""Reads and writes one element per lane, in the cheapest way that its addresses allow.
+"""Loads and stores of one element per lane: scalar, vector, masked, strided or gather, by how the lanes' addresses lie.
 
 | lanes lie                          | read                     | written                   |
 |------------------------------------|--------------------------|---------------------------|
@@ -25,7 +25,7 @@ from .writer import (
     I8,
     PTR,
     FunctionWriter,
-    LType,
+    LLVMType,
     ModuleWriter,
     Register,
     constant,
@@ -33,18 +33,18 @@ from .writer import (
     poison,
 )
 
-NOTHING: Final = Register("@nothing", PTR)
-"""A word of zeros, which every module with nests defines by `define_nothing`."""
+ZERO_ELEMENT: Final = Register("@nothing", PTR)
+"""A word of zeros, which every module with nests defines by `define_zero_element`."""
 
 
-def define_nothing(module: ModuleWriter) -> None:
-    """Write the constant `NOTHING`."""
-    module.data(NOTHING.text[1:], bytes(8))
+def define_zero_element(module: ModuleWriter) -> None:
+    """Write the constant `ZERO_ELEMENT`."""
+    module.data(ZERO_ELEMENT.text[1:], bytes(8))
 
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """How many lanes a step has, and how many of them, from the first, stand for a point."""
+    """The lanes of a step, of which the first `active` are points of the loop."""
 
     count: int = 1
     active: int = 1
@@ -61,8 +61,8 @@ class Lanes:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """The address of the first lane's element and how the others lie.
+class LaneAddresses:
+    """The address of the first lane's element, and the stride or offsets of the others.
 
     `offsets` are elements to add to the pointer, lane by lane, and replace `stride`.  `condition` says
     where there is an element, for all lanes or for each.
@@ -76,29 +76,29 @@ class Spot:
     varies: bool
 
     @property
-    def element(self) -> LType:
+    def element(self) -> LLVMType:
         return memory_type(self.dtype)
 
 
 def shift(w: FunctionWriter, pointer: Register, bytes: int) -> Register:
-    """The address some bytes further, which need not lie in the same object until it is used."""
+    """A pointer plus bytes, without `inbounds`: it need not lie in the same object until it is used."""
     return w.value(PTR, f"getelementptr i8, {pointer.typed}, i64 {bytes}") if bytes else pointer
 
 
-def step(w: FunctionWriter, base: Register, type: LType, index: Register) -> Register:
+def step(w: FunctionWriter, base: Register, type: LLVMType, index: Register) -> Register:
     """The address of element `index`, or one per lane; the same holds."""
     result = PTR.with_lanes(index.type.lanes)
     return w.value(result, f"getelementptr {type.text}, {base.typed}, {index.typed}")
 
 
-def hidden(w: FunctionWriter, pointer: Register) -> Register:
-    """The same address, which LLVM does not know to be the same: it lies in a variable that must be read."""
+def opaque_address(w: FunctionWriter, pointer: Register) -> Register:
+    """The same address behind an optimization barrier: LLVM cannot know that it is the same."""
     variable = w.allocate(PTR, align=8)
     w.store(pointer, variable, volatile=True)
     return w.load(variable, PTR, volatile=True)
 
 
-def read(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register:
+def read(w: FunctionWriter, spot: LaneAddresses, lanes: Lanes) -> Register:
     """The elements in registers; zero where there is none."""
     if not spot.varies or lanes.count == 1:
         return _read_one(w, spot)
@@ -113,13 +113,13 @@ def read(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register:
 
 def write(
     w: FunctionWriter,
-    spot: Spot,
+    spot: LaneAddresses,
     value: Register,
     lanes: Lanes,
     combinator: Combinator | None,
     joins: bool,
 ) -> None:
-    """Store the elements, joined with what is there if `joins`; nothing where there is no element."""
+    """Store the elements, combined with those in memory if `joins`; inactive or out-of-bounds lanes write nothing."""
     joined = combinator if joins else None
     if not spot.varies:
         _write_one(w, spot, _one_value(w, value, spot.dtype, lanes, combinator), joined)
@@ -141,8 +141,8 @@ AddPair: TypeAlias = Callable[
 
 def write_compensated(
     w: FunctionWriter,
-    spot: Spot,
-    correction: Spot,
+    spot: LaneAddresses,
+    correction: LaneAddresses,
     value: Register,
     lanes: Lanes,
     add: AddPair = add_compensated,
@@ -163,7 +163,7 @@ def write_compensated(
 
 
 def _add_one(
-    w: FunctionWriter, spot: Spot, correction: Spot, value: Register, add: AddPair
+    w: FunctionWriter, spot: LaneAddresses, correction: LaneAddresses, value: Register, add: AddPair
 ) -> None:
     if spot.condition is None:
         _add_at(w, spot, correction, value, add)
@@ -172,7 +172,9 @@ def _add_one(
             _add_at(w, spot, correction, value, add)
 
 
-def _add_at(w: FunctionWriter, spot: Spot, correction: Spot, value: Register, add: AddPair) -> None:
+def _add_at(
+    w: FunctionWriter, spot: LaneAddresses, correction: LaneAddresses, value: Register, add: AddPair
+) -> None:
     type = spot.element
     old, cut = (w.load(where.pointer, type) for where in (spot, correction))
     total, rest = add(w, old, cut, value)
@@ -182,8 +184,8 @@ def _add_at(w: FunctionWriter, spot: Spot, correction: Spot, value: Register, ad
 
 def _add_consecutive(
     w: FunctionWriter,
-    spot: Spot,
-    correction: Spot,
+    spot: LaneAddresses,
+    correction: LaneAddresses,
     value: Register,
     lanes: Lanes,
     add: AddPair,
@@ -203,15 +205,15 @@ def _add_consecutive(
 # Reading.
 
 
-def _read_one(w: FunctionWriter, spot: Spot) -> Register:
+def _read_one(w: FunctionWriter, spot: LaneAddresses) -> Register:
     """Where there may be no element, a zero is read in its place, without a branch."""
     pointer = spot.pointer
     if spot.condition is not None:
-        pointer = w.select(spot.condition, pointer, NOTHING)
+        pointer = w.select(spot.condition, pointer, ZERO_ELEMENT)
     return unpack(w, w.load(pointer, spot.element), spot.dtype)
 
 
-def _read_consecutive(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register:
+def _read_consecutive(w: FunctionWriter, spot: LaneAddresses, lanes: Lanes) -> Register:
     type = spot.element.with_lanes(lanes.count)
     mask = _mask(w, spot, lanes)
     if mask is None:
@@ -221,7 +223,7 @@ def _read_consecutive(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register:
     return unpack(w, stored, spot.dtype)
 
 
-def _read_backwards(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register:
+def _read_backwards(w: FunctionWriter, spot: LaneAddresses, lanes: Lanes) -> Register:
     type = spot.element.with_lanes(lanes.count)
     first = shift(w, spot.pointer, (1 - lanes.count) * spot.dtype.bytes)
     if lanes.mask is None:
@@ -231,7 +233,7 @@ def _read_backwards(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register:
     return unpack(w, _reverse(w, stored), spot.dtype)
 
 
-def _read_strided(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register:
+def _read_strided(w: FunctionWriter, spot: LaneAddresses, lanes: Lanes) -> Register:
     stored = poison(spot.element.with_lanes(lanes.count))
     for lane in range(lanes.active):
         pointer = shift(w, spot.pointer, lane * spot.stride * spot.dtype.bytes)
@@ -239,7 +241,7 @@ def _read_strided(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register:
     return unpack(w, stored, spot.dtype)
 
 
-def _read_anywhere(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register:
+def _read_anywhere(w: FunctionWriter, spot: LaneAddresses, lanes: Lanes) -> Register:
     type = spot.element.with_lanes(lanes.count)
     pointers = step(w, spot.pointer, spot.element, _offsets(spot, lanes))
     stored = w.gather(pointers, type, mask=_mask(w, spot, lanes), otherwise=constant(type, 0))
@@ -270,7 +272,9 @@ def _joined(
     return pack(w, combine(w, joined, dtype, unpack(w, stored, dtype), value), dtype)
 
 
-def _write_one(w: FunctionWriter, spot: Spot, value: Register, joined: Combinator | None) -> None:
+def _write_one(
+    w: FunctionWriter, spot: LaneAddresses, value: Register, joined: Combinator | None
+) -> None:
     if spot.condition is not None:
         with w.when(spot.condition):
             _write_at(w, spot, spot.pointer, value, joined)
@@ -279,14 +283,18 @@ def _write_one(w: FunctionWriter, spot: Spot, value: Register, joined: Combinato
 
 
 def _write_at(
-    w: FunctionWriter, spot: Spot, pointer: Register, value: Register, joined: Combinator | None
+    w: FunctionWriter,
+    spot: LaneAddresses,
+    pointer: Register,
+    value: Register,
+    joined: Combinator | None,
 ) -> None:
     stored = value if joined is None else w.load(pointer, spot.element)
     w.store(_joined(w, spot.dtype, joined, stored, value), pointer)
 
 
 def _write_consecutive(
-    w: FunctionWriter, spot: Spot, value: Register, lanes: Lanes, joined: Combinator | None
+    w: FunctionWriter, spot: LaneAddresses, value: Register, lanes: Lanes, joined: Combinator | None
 ) -> None:
     condition = spot.condition
     if condition is None:
@@ -299,16 +307,21 @@ def _write_consecutive(
 
 
 def _write_backwards(
-    w: FunctionWriter, spot: Spot, value: Register, lanes: Lanes, joined: Combinator | None
+    w: FunctionWriter, spot: LaneAddresses, value: Register, lanes: Lanes, joined: Combinator | None
 ) -> None:
     last = shift(w, spot.pointer, (1 - lanes.count) * spot.dtype.bytes)
-    backwards = Spot(spot.dtype, last, 1, None, None, True)
+    backwards = LaneAddresses(spot.dtype, last, 1, None, None, True)
     first = lanes.count - lanes.active
     _write_range(w, backwards, _reverse(w, value), first, lanes.count, joined)
 
 
 def _write_range(
-    w: FunctionWriter, spot: Spot, value: Register, first: int, end: int, joined: Combinator | None
+    w: FunctionWriter,
+    spot: LaneAddresses,
+    value: Register,
+    first: int,
+    end: int,
+    joined: Combinator | None,
 ) -> None:
     """Store the lanes `first` … `end` - 1 of consecutive elements, the first lane's at the pointer."""
     old = value
@@ -326,7 +339,11 @@ def _write_range(
 
 
 def _write_masked(
-    w: FunctionWriter, spot: Spot, value: Register, mask: Register, joined: Combinator | None
+    w: FunctionWriter,
+    spot: LaneAddresses,
+    value: Register,
+    mask: Register,
+    joined: Combinator | None,
 ) -> None:
     type = spot.element.with_lanes(value.type.lanes)
     old = value if joined is None else w.masked_load(spot.pointer, mask, constant(type, 0))
@@ -348,13 +365,13 @@ def _pieces(first: int, end: int) -> list[tuple[int, int]]:
 
 
 def _write_by_lane(
-    w: FunctionWriter, spot: Spot, value: Register, lanes: Lanes, joined: Combinator | None
+    w: FunctionWriter, spot: LaneAddresses, value: Register, lanes: Lanes, joined: Combinator | None
 ) -> None:
     for lane, one in enumerate(_by_lane(w, spot, lanes)):
         _write_one(w, one, w.extract(value, lane), joined)
 
 
-def _by_lane(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Iterator[Spot]:
+def _by_lane(w: FunctionWriter, spot: LaneAddresses, lanes: Lanes) -> Iterator[LaneAddresses]:
     """The element of each active lane."""
     for lane in range(lanes.active):
         if spot.offsets is None:
@@ -364,13 +381,13 @@ def _by_lane(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Iterator[Spot]:
         condition = spot.condition
         if condition is not None and condition.type.lanes > 1:
             condition = w.extract(condition, lane)
-        yield Spot(spot.dtype, pointer, 0, None, condition, False)
+        yield LaneAddresses(spot.dtype, pointer, 0, None, condition, False)
 
 
 # Lanes.
 
 
-def _mask(w: FunctionWriter, spot: Spot, lanes: Lanes) -> Register | None:
+def _mask(w: FunctionWriter, spot: LaneAddresses, lanes: Lanes) -> Register | None:
     """The lanes that are active and have an element; None for all."""
     return lanes.mask if spot.condition is None else _mask_of(w, spot.condition, lanes)
 
@@ -383,7 +400,7 @@ def _mask_of(w: FunctionWriter, condition: Register, lanes: Lanes) -> Register:
 
 def _unknown(w: FunctionWriter, mask: Register) -> Register:
     """The same mask, of which LLVM knows nothing."""
-    zero = w.load(NOTHING, I8, volatile=True)
+    zero = w.load(ZERO_ELEMENT, I8, volatile=True)
     all = w.icmp("eq", w.splat(zero, mask.type.lanes), constant(I8.with_lanes(mask.type.lanes), 0))
     return w.and_(mask, all)
 
@@ -393,7 +410,7 @@ def _lanes_from(first: int, end: int, count: int) -> Register:
     return constants("i1", [first <= lane < end for lane in range(count)])
 
 
-def _offsets(spot: Spot, lanes: Lanes) -> Register:
+def _offsets(spot: LaneAddresses, lanes: Lanes) -> Register:
     if spot.offsets is not None:
         return spot.offsets
     return constants("i64", [lane * spot.stride for lane in range(lanes.count)])
@@ -411,5 +428,6 @@ def _reverse(w: FunctionWriter, x: Register) -> Register:
 # something and what is there.  Hence
 # - the lanes of a tail, which are known, are stored as plain vectors and scalars (`_pieces`);
 # - a condition that differs from lane to lane is joined with a word that LLVM must read (`_unknown`);
-# - the address of a result that may lie where an operand does, of integers selected by coordinates, is `hidden`.
+# - the address of a result that may lie where an operand does, of integers selected by coordinates, is
+#   `opaque_address`.
 # Loads under such masks are right.  `docs/decisions/0017-no-stores-under-constant-masks.md` has the versions and costs.

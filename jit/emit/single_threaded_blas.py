@@ -1,4 +1,4 @@
-"""Writes what runs with one thread of the BLAS, whose number of threads is one for the whole process.
+"""Emits BLAS calls that run on one thread: a counted lock around the process-wide number of threads.
 
 Programs that gave up the GIL run at the same time as others. So the process counts who wants one thread (`process`):
 the first to come keeps the number and sets it to 1, the last to go sets it back.
@@ -21,8 +21,8 @@ _LEAVE: Final = SYMBOL + "leave"
 
 
 @contextmanager
-def one_thread(module: ModuleWriter, w: FunctionWriter) -> Generator[None]:
-    """What is written inside runs with one thread of a BLAS that has `get_num_threads` and `set_num_threads`."""
+def single_threaded(module: ModuleWriter, w: FunctionWriter) -> Generator[None]:
+    """Code emitted inside runs with one BLAS thread, by `get_num_threads` and `set_num_threads`."""
     if not module.has(_ENTER):
         _write_enter(module)
         _write_leave(module)
