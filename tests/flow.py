@@ -112,15 +112,6 @@ def _fill(draft: Draft, step: Step, depth: int) -> None:
             step(draft)
 
 
-def _given(draft: Draft) -> list[Value]:
-    """What bodies are given; mostly nothing, as they see all there is."""
-    return (
-        [draft.pick(draft.values) for _ in range(draft.integer(0, 2))]
-        if draft.integer(0, 3) == 0
-        else []
-    )
-
-
 def _take(body: Inner, values: list[Value]) -> list[Value]:
     arguments = [body.builder.argument(x.type) for x in values]
     body.values += arguments
@@ -139,10 +130,8 @@ def _add(draft: Draft, results: tuple[Value, ...]) -> None:
 def branch(draft: Draft, step: Step, depth: int) -> None:
     """An `if` with up to two results."""
     condition = draft.tensor(dtype=BOOL, fits=lambda s: s == (), shape=())
-    given = _given(draft)
     bodies = [inside(draft, name) for name in ("then", "else")]
     for body in bodies:
-        _take(body, given)
         _fill(body, step, depth)
     results = (
         [bodies[0].pick(bodies[0].values) for _ in range(draft.integer(0, 2))]
@@ -152,7 +141,7 @@ def branch(draft: Draft, step: Step, depth: int) -> None:
     types = tuple(x.type for x in results)
     others = [bodies[1].value(type) for type in types]
     regions = [_region(bodies[0], results), _region(bodies[1], others)]
-    _add(draft, draft.builder.emit_many(If(types, len(given)), [condition, *given], regions))
+    _add(draft, draft.builder.emit_many(If(types), [condition], regions))
 
 
 def loop(draft: Draft, step: Step, depth: int) -> None:
@@ -162,9 +151,8 @@ def loop(draft: Draft, step: Step, depth: int) -> None:
         start,
         *(draft.pick(draft.values) for _ in range(draft.integer(0, 2)) if draft.values),
     ]
-    given = _given(draft)
     test = inside(draft, "condition")
-    counter, *_ = _take(test, [*carried, *given])
+    counter, *_ = _take(test, carried)
     if draft.flag():
         _fill(test, step, 1)
     more = test.emit(LessThan(), counter, test.emit(splat(COUNT, 3)))
@@ -172,12 +160,12 @@ def loop(draft: Draft, step: Step, depth: int) -> None:
         also = test.tensor(dtype=BOOL, fits=lambda s: s == (), shape=())
         more = test.emit(And(), more, also)
     body = inside(draft, "body")
-    counter, *_ = _take(body, [*carried, *given])
+    counter, *_ = _take(body, carried)
     _fill(body, step, depth)
     following = body.builder.emit(Add(), counter, body.builder.emit(splat(COUNT, 1)))
     yields = [following, *(body.value(x.type) for x in carried[1:])]
     regions = [_region(test, [more]), _region(body, yields)]
-    _add(draft, draft.builder.emit_many(While(len(given)), [*carried, *given], regions))
+    _add(draft, draft.builder.emit_many(While(), carried, regions))
 
 
 def count(draft: Draft, step: Step, depth: int) -> None:
@@ -189,10 +177,9 @@ def count(draft: Draft, step: Step, depth: int) -> None:
         x = draft.tensor(dtype=I64, fits=lambda s: s == (), shape=())
         upper = draft.builder.emit(Minimum(), draft.builder.emit(Maximum(), x, lower), upper)
     carried = [draft.pick(draft.values) for _ in range(draft.integer(0, 2)) if draft.values]
-    given = _given(draft)
     body = inside(draft, "body")
     body.values.append(body.builder.argument(COUNT))
-    _take(body, [*carried, *given])
+    _take(body, carried)
     _fill(body, step, depth)
     yields = [body.value(x.type) for x in carried]
     stacked: list[Type] = []
@@ -203,8 +190,8 @@ def count(draft: Draft, step: Step, depth: int) -> None:
         )
         yields.append(element)
         stacked.append(element.tensor.with_shape((trips, *element.tensor.shape)))
-    op = For(tuple(stacked), len(given))
-    operands = [lower, upper, *carried, *given]
+    op = For(tuple(stacked))
+    operands = [lower, upper, *carried]
     _add(draft, draft.builder.emit_many(op, operands, [_region(body, yields)]))
 
 

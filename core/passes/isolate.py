@@ -3,7 +3,7 @@
 1. Blocks are visited from the innermost out, so that what an inner body needs is by then an operand of its
    instruction, and counts as used by the block around it.
 2. Whatever the bodies of an instruction use and do not define is added to its inputs, once for all bodies.
-3. Constants are not passed on: each body gets a copy of those it uses.
+3. Literals are not passed on: each body gets a copy of those it uses.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ..analysis import Analyses, Analysis
 from ..ir import Block, Instruction, Module, Stage, Value
 from ..ir.surgery import make_instruction
 from ..ops.flows import Role, add_flows, arguments_of_bodies
+from ..ops.literal import literal_of
 from .base import ModulePass
 
 
@@ -58,8 +59,8 @@ def _close(instruction: Instruction) -> bool:
     blocks = [block for region in instruction.regions for block in region.blocks]
     captured = [_captured(block) for block in blocks]
     for block, values in zip(blocks, captured, strict=True):
-        _copy_literals(block, [v for v in values if _is_constant(v)])
-    wanted = dict.fromkeys(v for values in captured for v in values if not _is_constant(v))
+        _copy_literals(block, [v for v in values if literal_of(v)])
+    wanted = dict.fromkeys(v for values in captured for v in values if not literal_of(v))
     if wanted:
         names: dict[Block, dict[Value, Value]] = {block: {} for block in blocks}
         for flow, value in zip(add_flows(instruction, Role.INPUT, [*wanted]), wanted, strict=True):
@@ -68,10 +69,6 @@ def _close(instruction: Instruction) -> bool:
         for block in blocks:
             _rename(block, names[block])
     return any(captured)
-
-
-def _is_constant(value: Value) -> bool:
-    return value.op is not None and value.op.is_constant
 
 
 def _captured(block: Block) -> dict[Value, None]:

@@ -72,8 +72,8 @@ from .building import (
 
 @given(programs(tame=True, max_instructions=25))
 def test_fusion_keeps_the_results(program: Program) -> None:
+    program.module.stage = Stage.OPTIMIZABLE
     run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
-    program.module.stage = Stage.OPTIMIZED
     arguments = flat(program.arguments)
     expected = results(program.module, arguments, program.entry)
     generate_compute(program.module)

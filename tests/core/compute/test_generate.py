@@ -39,8 +39,8 @@ LEGAL = (Nest, MatrixProduct, Scan, Literal, ShapeCast, Return)
 
 @given(programs(tame=True))
 def test_stage_compute_keeps_the_results(program: Program) -> None:
+    program.module.stage = Stage.OPTIMIZABLE
     run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
-    program.module.stage = Stage.OPTIMIZED
     arguments = flat(program.arguments)
     expected = results(program.module, arguments, program.entry)
     generate_compute(program.module)

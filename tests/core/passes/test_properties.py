@@ -95,8 +95,11 @@ def test_control_flow_and_effects_keep_every_bit(name: str, program: Program) ->
 @given(program=CONTROL)
 def test_control_flow_is_ready_for_code_generation(program: Program) -> None:
     expected = evaluate(program.module, program.entry, *program.arguments)
-    pipeline = [*OPTIMIZABLE[2], *passes_to(Stage.OPTIMIZED, program.entry)]
+    pipeline = passes_to(Stage.OPTIMIZED, program.entry)
+    run_pipeline(program.module, OPTIMIZABLE[2], verifier=verify, verify=True)
+    program.module.stage = Stage.OPTIMIZABLE
     run_pipeline(program.module, pipeline, verifier=verify, verify=True)
+    assert program.module.stage is Stage.OPTIMIZED
     actual = evaluate(program.module, program.entry, *flat(program.arguments))
     assert same_bits(flat(actual), flat(expected)), f"became\n{describe(program.module)}"
     assert_ends(program, pipeline)

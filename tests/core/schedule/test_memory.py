@@ -114,8 +114,8 @@ def test_aliases_between_its_members_do_not_end_a_group() -> None:
 
 @given(programs(max_instructions=25), st.sampled_from([Target(), SMALL_CACHE]))
 def test_no_two_live_buffers_overlap(program: Program, target: Target) -> None:
+    program.module.stage = Stage.OPTIMIZABLE
     run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
-    program.module.stage = Stage.OPTIMIZED
     generate_compute(program.module)
     fuse(program.module)
     schedule(program.module, target)
@@ -124,8 +124,8 @@ def test_no_two_live_buffers_overlap(program: Program, target: Target) -> None:
 
 @given(programs(max_instructions=25))
 def test_the_same_without_fusion(program: Program) -> None:
+    program.module.stage = Stage.OPTIMIZABLE
     run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
-    program.module.stage = Stage.OPTIMIZED
     generate_compute(program.module)
     schedule(program.module, Target())
     check_memory(program.module.functions[program.entry])

@@ -36,8 +36,8 @@ LEGAL = (Literal, ShapeCast, Loops, Gemm, ScheduledScan, Aggregate, Return)
 @given(programs(tame=True, max_instructions=20), st.sampled_from(TARGETS), st.booleans())
 def test_stage_schedule_keeps_the_results(program: Program, target: Target, is_fused: bool) -> None:
     module = program.module
+    module.stage = Stage.OPTIMIZABLE
     run_pipeline(module, passes_to(Stage.OPTIMIZED, program.entry))
-    module.stage = Stage.OPTIMIZED
     arguments = flat(program.arguments)
     expected = results(module, arguments, program.entry)
     generate_compute(module)

@@ -134,8 +134,8 @@ def test_polls_change_nothing(program: Program, main: bool) -> None:
     """Of programs with control flow, in the main thread, which looks for signals, and in another one."""
     module, arguments = program.module, program.arguments
     wanted = flat(evaluate(module, program.entry, *arguments))
+    module.stage = Stage.OPTIMIZABLE
     run_pipeline(module, passes_to(Stage.OPTIMIZED, program.entry))
-    module.stage = Stage.OPTIMIZED
     generate_compute(module)
     schedule(module, Target(vector_bytes=64))
     found: list[object] = []

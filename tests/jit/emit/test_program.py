@@ -68,8 +68,8 @@ def scheduled_entry(
     Loops are as the schedule wants them for seed 0, else any that are allowed.
     """
     module = program.module
+    module.stage = Stage.OPTIMIZABLE
     run_pipeline(module, passes_to(Stage.OPTIMIZED, program.entry))
-    module.stage = Stage.OPTIMIZED
     generate_compute(module)
     if fused:
         fuse(module)

@@ -634,8 +634,8 @@ def test_any_loop_agrees_with_the_evaluator(text: str, n: int) -> None:
 def test_programs_with_control_flow_agree_bit_by_bit(program: Program, fused: bool) -> None:
     module, arguments = program.module, program.arguments
     wanted = flat(evaluate(module, program.entry, *arguments))
+    module.stage = Stage.OPTIMIZABLE
     run_pipeline(module, passes_to(Stage.OPTIMIZED, program.entry))
-    module.stage = Stage.OPTIMIZED
     generate_compute(module)
     if fused:
         fuse(module)

@@ -94,6 +94,7 @@ def test_random_programs_mean_the_same_and_hold_tensors_only(text: str, x: int) 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(control=True))
 def test_programs_of_tensors_stay_as_they_are(program: Program) -> None:
+    program.module.stage = Stage.OPTIMIZABLE
     run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
     text = print_module(program.module)
     assert not lower_memory(program.module, (program.entry,))
