@@ -17,11 +17,7 @@ from nnkit.core.ir.placement import Place, Placement, arena, output
 from nnkit.core.ops.aggregate import Aggregate
 from nnkit.core.ops.nest import Nest
 from nnkit.core.ops.terminators import Return
-from nnkit.core.schedule.ops import (
-    Loops,
-    compensated_outputs,
-    is_folded,
-)
+from nnkit.core.schedule.ops import Loops, compensated_outputs, is_folded
 from nnkit.core.schedule.plan import returned_values
 from nnkit.core.types import DTYPES, Array, DType, TensorType, TupleType, Type
 from nnkit.jit.emit.calls import STACK_BYTES
