@@ -28,16 +28,7 @@ from .cpus import CPUFeatures, find_cpu_features
 from .emit.extern import PREFIX
 from .emit.program import EmittedProgram, emit_program
 from .emit.steps import CheckSite, Problem
-from .emit.writer import (
-    I1,
-    I8,
-    I32,
-    I64,
-    PTR,
-    LLVMParameter,
-    ModuleWriter,
-    constant,
-)
+from .emit.writer import I1, I8, I32, I64, PTR, Argument, ModuleWriter, constant
 from .half import conversions_for
 from .header import OUT_OF_MEMORY, Export, Interface
 from .llvm import TargetMachine, host_machine, optimization_level, use_registers
@@ -232,7 +223,7 @@ def _write_wrapper(
 ) -> None:
     """Write the function that C calls: its own arena, and the kernel's code, which no other one returns."""
     count = len(export.inputs) + len(export.outputs)
-    w = writer.function(name, [LLVMParameter(PTR)] * count, I32)
+    w = writer.function(name, [Argument(PTR)] * count, I32)
     if program.arena_bytes <= STACK_BYTES:
         arena = w.allocate(I8, max(program.arena_bytes, 64))
         found = w.call(program.name, I64, [*w.parameters, arena])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from .arena_header import BUMP_ALLOCATOR
-from .writer import I64, PTR, FunctionWriter, LLVMParameter, ModuleWriter, Register, constant
+from .writer import I64, PTR, Argument, FunctionWriter, ModuleWriter, Register, constant
 
 _NEXT, _END, _CHUNK = BUMP_ALLOCATOR, BUMP_ALLOCATOR + 8, BUMP_ALLOCATOR + 16
 _HEAD = 16
@@ -48,7 +48,7 @@ def free_chunks(module: ModuleWriter, w: FunctionWriter, first: Register) -> Non
 
 
 def _write_allocate(module: ModuleWriter) -> None:
-    w = module.function(ALLOCATE, [LLVMParameter(PTR), LLVMParameter(I64)], PTR, linkage="internal")
+    w = module.function(ALLOCATE, [Argument(PTR), Argument(I64)], PTR, linkage="internal")
     report, size = w.parameters
     rounded = w.and_(w.add(size, constant(I64, 15)), constant(I64, -16))
     start = w.load(w.offset(report, _NEXT), I64)
@@ -100,7 +100,7 @@ def _write_chunk(w: FunctionWriter, report: Register, size: Register) -> None:
 
 
 def _write_free_chunks(module: ModuleWriter) -> None:
-    w = module.function(FREE_CHUNKS, [LLVMParameter(PTR)], None, linkage="internal")
+    w = module.function(FREE_CHUNKS, [Argument(PTR)], None, linkage="internal")
     (first,) = w.parameters
     head, body, done = (w.new_label(hint) for hint in ("head", "body", "done"))
     before = w.block

@@ -29,7 +29,7 @@ from .element_access import ZERO_ELEMENT, shift
 from .function_emitter import BlockBuffers, FunctionEmitter, ProgramContext
 from .polls import Polls, take_back
 from .steps import CheckSite, Problem
-from .writer import I8, I32, I64, PTR, FunctionWriter, LLVMParameter, Register, constant
+from .writer import I8, I32, I64, PTR, Argument, FunctionWriter, Register, constant
 
 ON_STACK: Final = 2048
 """Bytes of an arena that lies on the stack."""
@@ -78,7 +78,7 @@ def _handing_over(k: FunctionEmitter) -> Generator[None]:
 
 def begin_kernel(shared: ProgramContext, function: Function) -> FunctionEmitter:
     """The kernel itself, `i64 @NAME(ptr inputs…, ptr outputs…, ptr arena)`."""
-    arena = LLVMParameter(PTR, f"noalias align {_ALIGNMENT}")
+    arena = Argument(PTR, f"noalias align {_ALIGNMENT}")
     attributes = _attributes(function)
     w = shared.module.function(
         shared.name, [*_tensors(function), arena], I64, attributes=attributes
@@ -102,7 +102,7 @@ def begin_kernel(shared: ProgramContext, function: Function) -> FunctionEmitter:
 
 def begin_callee(shared: ProgramContext, function: Function, symbol: str) -> FunctionEmitter:
     """A callee, up to its first instruction."""
-    parameters = [*_tensors(function), LLVMParameter(PTR, "noalias"), LLVMParameter(PTR)]
+    parameters = [*_tensors(function), Argument(PTR, "noalias"), Argument(PTR)]
     attributes = _attributes(function)
     w = shared.module.function(symbol, parameters, I64, linkage="internal", attributes=attributes)
     report, limit = w.parameters[-2:]
@@ -162,14 +162,11 @@ def _giving_back(
     return give_back
 
 
-def _tensors(function: Function) -> list[LLVMParameter]:
+def _tensors(function: Function) -> list[Argument]:
     """Parameters that point to the operands and the results."""
     taken = (f"noalias readonly align {p.tensor.dtype.bytes}" for p in function.parameters)
     made = (f"noalias align {r.tensor.dtype.bytes}" for r in function.entry.terminator.operands)
-    return [
-        *(LLVMParameter(PTR, text) for text in taken),
-        *(LLVMParameter(PTR, text) for text in made),
-    ]
+    return [*(Argument(PTR, text) for text in taken), *(Argument(PTR, text) for text in made)]
 
 
 def _on_heap(

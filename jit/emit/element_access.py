@@ -61,7 +61,7 @@ class Lanes:
 
 
 @dataclass(frozen=True, slots=True)
-class LaneAddresses:
+class Pointers:
     """The address of the first lane's element, and the stride or offsets of the others.
 
     `offsets` are elements to add to the pointer, lane by lane, and replace `stride`.  `condition` says
@@ -98,22 +98,22 @@ def opaque_address(w: FunctionWriter, pointer: Register) -> Register:
     return w.load(variable, PTR, volatile=True)
 
 
-def read(w: FunctionWriter, spot: LaneAddresses, lanes: Lanes) -> Register:
+def read(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register:
     """The elements in registers; zero where there is none."""
-    if not spot.varies or lanes.count == 1:
-        return _read_one(w, spot)
-    if spot.offsets is None and spot.stride == 1:
-        return _read_consecutive(w, spot, lanes)
-    if spot.offsets is None and spot.stride == -1 and spot.condition is None:
-        return _read_backwards(w, spot, lanes)
-    if spot.offsets is None and spot.condition is None:
-        return _read_strided(w, spot, lanes)
-    return _read_anywhere(w, spot, lanes)
+    if not at.varies or lanes.count == 1:
+        return _read_one(w, at)
+    if at.offsets is None and at.stride == 1:
+        return _read_consecutive(w, at, lanes)
+    if at.offsets is None and at.stride == -1 and at.condition is None:
+        return _read_backwards(w, at, lanes)
+    if at.offsets is None and at.condition is None:
+        return _read_strided(w, at, lanes)
+    return _read_anywhere(w, at, lanes)
 
 
 def write(
     w: FunctionWriter,
-    spot: LaneAddresses,
+    at: Pointers,
     value: Register,
     lanes: Lanes,
     combinator: Combinator | None,
@@ -121,16 +121,16 @@ def write(
 ) -> None:
     """Store the elements, combined with those in memory if `joins`; inactive or out-of-bounds lanes write nothing."""
     joined = combinator if joins else None
-    if not spot.varies:
-        _write_one(w, spot, _one_value(w, value, spot.dtype, lanes, combinator), joined)
+    if not at.varies:
+        _write_one(w, at, _one_value(w, value, at.dtype, lanes, combinator), joined)
     elif lanes.count == 1:
-        _write_one(w, spot, value, joined)
-    elif spot.offsets is None and spot.stride == 1:
-        _write_consecutive(w, spot, w.splat(value, lanes.count), lanes, joined)
-    elif spot.offsets is None and spot.stride == -1 and spot.condition is None:
-        _write_backwards(w, spot, w.splat(value, lanes.count), lanes, joined)
+        _write_one(w, at, value, joined)
+    elif at.offsets is None and at.stride == 1:
+        _write_consecutive(w, at, w.splat(value, lanes.count), lanes, joined)
+    elif at.offsets is None and at.stride == -1 and at.condition is None:
+        _write_backwards(w, at, w.splat(value, lanes.count), lanes, joined)
     else:
-        _write_by_lane(w, spot, w.splat(value, lanes.count), lanes, joined)
+        _write_by_lane(w, at, w.splat(value, lanes.count), lanes, joined)
 
 
 AddPair: TypeAlias = Callable[
@@ -141,111 +141,111 @@ AddPair: TypeAlias = Callable[
 
 def write_compensated(
     w: FunctionWriter,
-    spot: LaneAddresses,
-    correction: LaneAddresses,
+    at: Pointers,
+    correction: Pointers,
     value: Register,
     lanes: Lanes,
     add: AddPair = add_compensated,
 ) -> None:
     """Add to the elements, and what rounding cuts off from them to their corrections, which lie as they do."""
-    if spot.varies and lanes.count > 1:
-        if spot.offsets is None and spot.stride == 1:
-            _add_consecutive(w, spot, correction, w.splat(value, lanes.count), lanes, add)
+    if at.varies and lanes.count > 1:
+        if at.offsets is None and at.stride == 1:
+            _add_consecutive(w, at, correction, w.splat(value, lanes.count), lanes, add)
             return
         value = w.splat(value, lanes.count)
-        pairs = zip(_by_lane(w, spot, lanes), _by_lane(w, correction, lanes), strict=True)
+        pairs = zip(_by_lane(w, at, lanes), _by_lane(w, correction, lanes), strict=True)
         for lane, (one, other) in enumerate(pairs):
             _add_one(w, one, other, w.extract(value, lane), add)
         return
-    if not spot.varies:
-        value = _one_value(w, value, spot.dtype, lanes, Combinator.ADD)
-    _add_one(w, spot, correction, value, add)
+    if not at.varies:
+        value = _one_value(w, value, at.dtype, lanes, Combinator.ADD)
+    _add_one(w, at, correction, value, add)
 
 
 def _add_one(
-    w: FunctionWriter, spot: LaneAddresses, correction: LaneAddresses, value: Register, add: AddPair
+    w: FunctionWriter, at: Pointers, correction: Pointers, value: Register, add: AddPair
 ) -> None:
-    if spot.condition is None:
-        _add_at(w, spot, correction, value, add)
+    if at.condition is None:
+        _add_at(w, at, correction, value, add)
     else:
-        with w.when(spot.condition):
-            _add_at(w, spot, correction, value, add)
+        with w.when(at.condition):
+            _add_at(w, at, correction, value, add)
 
 
 def _add_at(
-    w: FunctionWriter, spot: LaneAddresses, correction: LaneAddresses, value: Register, add: AddPair
+    w: FunctionWriter, at: Pointers, correction: Pointers, value: Register, add: AddPair
 ) -> None:
-    type = spot.element
-    old, cut = (w.load(where.pointer, type) for where in (spot, correction))
+    type = at.element
+    old, cut = (w.load(where.pointer, type) for where in (at, correction))
     total, rest = add(w, old, cut, value)
-    w.store(total, spot.pointer)
+    w.store(total, at.pointer)
     w.store(rest, correction.pointer)
 
 
 def _add_consecutive(
     w: FunctionWriter,
-    spot: LaneAddresses,
-    correction: LaneAddresses,
+    at: Pointers,
+    correction: Pointers,
     value: Register,
     lanes: Lanes,
     add: AddPair,
 ) -> None:
-    type, mask = spot.element.with_lanes(lanes.count), _mask(w, spot, lanes)
+    type, mask = at.element.with_lanes(lanes.count), _mask(w, at, lanes)
     if mask is None:
-        old, cut = w.load(spot.pointer, type), w.load(correction.pointer, type)
+        old, cut = w.load(at.pointer, type), w.load(correction.pointer, type)
     else:
         zero = constant(type, 0)
-        old = w.masked_load(spot.pointer, mask, zero)
+        old = w.masked_load(at.pointer, mask, zero)
         cut = w.masked_load(correction.pointer, mask, zero)
     total, rest = add(w, old, cut, value)
-    _write_consecutive(w, spot, total, lanes, None)
+    _write_consecutive(w, at, total, lanes, None)
     _write_consecutive(w, correction, rest, lanes, None)
 
 
 # Reading.
 
 
-def _read_one(w: FunctionWriter, spot: LaneAddresses) -> Register:
+def _read_one(w: FunctionWriter, at: Pointers) -> Register:
     """Where there may be no element, a zero is read in its place, without a branch."""
-    pointer = spot.pointer
-    if spot.condition is not None:
-        pointer = w.select(spot.condition, pointer, ZERO_ELEMENT)
-    return unpack(w, w.load(pointer, spot.element), spot.dtype)
+    pointer = at.pointer
+    if at.condition is not None:
+        pointer = w.select(at.condition, pointer, ZERO_ELEMENT)
+    return unpack(w, w.load(pointer, at.element), at.dtype)
 
 
-def _read_consecutive(w: FunctionWriter, spot: LaneAddresses, lanes: Lanes) -> Register:
-    type = spot.element.with_lanes(lanes.count)
-    mask = _mask(w, spot, lanes)
+def _read_consecutive(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register:
+    type = at.element.with_lanes(lanes.count)
+    mask = _mask(w, at, lanes)
     if mask is None:
-        stored = w.load(spot.pointer, type)
+        stored = w.load(at.pointer, type)
     else:
-        stored = w.masked_load(spot.pointer, mask, constant(type, 0))
-    return unpack(w, stored, spot.dtype)
+        stored = w.masked_load(at.pointer, mask, constant(type, 0))
+    return unpack(w, stored, at.dtype)
 
 
-def _read_backwards(w: FunctionWriter, spot: LaneAddresses, lanes: Lanes) -> Register:
-    type = spot.element.with_lanes(lanes.count)
-    first = shift(w, spot.pointer, (1 - lanes.count) * spot.dtype.bytes)
+def _read_backwards(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register:
+    type = at.element.with_lanes(lanes.count)
+    first = shift(w, at.pointer, (1 - lanes.count) * at.dtype.bytes)
     if lanes.mask is None:
         stored = w.load(first, type)
     else:
         stored = w.masked_load(first, lanes.reversed_mask, constant(type, 0))
-    return unpack(w, _reverse(w, stored), spot.dtype)
+    return unpack(w, _reverse(w, stored), at.dtype)
 
 
-def _read_strided(w: FunctionWriter, spot: LaneAddresses, lanes: Lanes) -> Register:
-    stored = poison(spot.element.with_lanes(lanes.count))
+def _read_strided(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register:
+    stored = poison(at.element.with_lanes(lanes.count))
     for lane in range(lanes.active):
-        pointer = shift(w, spot.pointer, lane * spot.stride * spot.dtype.bytes)
-        stored = w.insert(stored, w.load(pointer, spot.element), lane)
-    return unpack(w, stored, spot.dtype)
+        pointer = shift(w, at.pointer, lane * at.stride * at.dtype.bytes)
+        stored = w.insert(stored, w.load(pointer, at.element), lane)
+    return unpack(w, stored, at.dtype)
 
 
-def _read_anywhere(w: FunctionWriter, spot: LaneAddresses, lanes: Lanes) -> Register:
-    type = spot.element.with_lanes(lanes.count)
-    pointers = step(w, spot.pointer, spot.element, _offsets(spot, lanes))
-    stored = w.gather(pointers, type, mask=_mask(w, spot, lanes), otherwise=constant(type, 0))
-    return unpack(w, stored, spot.dtype)
+def _read_anywhere(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register:
+    type = at.element.with_lanes(lanes.count)
+    pointers = step(w, at.pointer, at.element, _offsets(at, lanes))
+    stored = w.gather(pointers, type, mask=_mask(w, at, lanes), otherwise=constant(type, 0))
+    return unpack(w, stored, at.dtype)
 
 
 # Writing.
@@ -272,52 +272,46 @@ def _joined(
     return pack(w, combine(w, joined, dtype, unpack(w, stored, dtype), value), dtype)
 
 
-def _write_one(
-    w: FunctionWriter, spot: LaneAddresses, value: Register, joined: Combinator | None
-) -> None:
-    if spot.condition is not None:
-        with w.when(spot.condition):
-            _write_at(w, spot, spot.pointer, value, joined)
+def _write_one(w: FunctionWriter, at: Pointers, value: Register, joined: Combinator | None) -> None:
+    if at.condition is not None:
+        with w.when(at.condition):
+            _write_at(w, at, at.pointer, value, joined)
     else:
-        _write_at(w, spot, spot.pointer, value, joined)
+        _write_at(w, at, at.pointer, value, joined)
 
 
 def _write_at(
-    w: FunctionWriter,
-    spot: LaneAddresses,
-    pointer: Register,
-    value: Register,
-    joined: Combinator | None,
+    w: FunctionWriter, at: Pointers, pointer: Register, value: Register, joined: Combinator | None
 ) -> None:
-    stored = value if joined is None else w.load(pointer, spot.element)
-    w.store(_joined(w, spot.dtype, joined, stored, value), pointer)
+    stored = value if joined is None else w.load(pointer, at.element)
+    w.store(_joined(w, at.dtype, joined, stored, value), pointer)
 
 
 def _write_consecutive(
-    w: FunctionWriter, spot: LaneAddresses, value: Register, lanes: Lanes, joined: Combinator | None
+    w: FunctionWriter, at: Pointers, value: Register, lanes: Lanes, joined: Combinator | None
 ) -> None:
-    condition = spot.condition
+    condition = at.condition
     if condition is None:
-        _write_range(w, spot, value, 0, lanes.active, joined)
+        _write_range(w, at, value, 0, lanes.active, joined)
     elif condition.type.lanes == 1:
         with w.when(condition):
-            _write_range(w, spot, value, 0, lanes.active, joined)
+            _write_range(w, at, value, 0, lanes.active, joined)
     else:
-        _write_masked(w, spot, value, _unknown(w, _mask_of(w, condition, lanes)), joined)
+        _write_masked(w, at, value, _unknown(w, _mask_of(w, condition, lanes)), joined)
 
 
 def _write_backwards(
-    w: FunctionWriter, spot: LaneAddresses, value: Register, lanes: Lanes, joined: Combinator | None
+    w: FunctionWriter, at: Pointers, value: Register, lanes: Lanes, joined: Combinator | None
 ) -> None:
-    last = shift(w, spot.pointer, (1 - lanes.count) * spot.dtype.bytes)
-    backwards = LaneAddresses(spot.dtype, last, 1, None, None, True)
+    last = shift(w, at.pointer, (1 - lanes.count) * at.dtype.bytes)
+    backwards = Pointers(at.dtype, last, 1, None, None, True)
     first = lanes.count - lanes.active
     _write_range(w, backwards, _reverse(w, value), first, lanes.count, joined)
 
 
 def _write_range(
     w: FunctionWriter,
-    spot: LaneAddresses,
+    at: Pointers,
     value: Register,
     first: int,
     end: int,
@@ -326,28 +320,24 @@ def _write_range(
     """Store the lanes `first` … `end` - 1 of consecutive elements, the first lane's at the pointer."""
     old = value
     if joined is not None:
-        type = spot.element.with_lanes(value.type.lanes)
+        type = at.element.with_lanes(value.type.lanes)
         if end - first == value.type.lanes:
-            old = w.load(spot.pointer, type)
+            old = w.load(at.pointer, type)
         else:
             mask = _lanes_from(first, end, value.type.lanes)
-            old = w.masked_load(spot.pointer, mask, constant(type, 0))
-    stored = _joined(w, spot.dtype, joined, old, value)
+            old = w.masked_load(at.pointer, mask, constant(type, 0))
+    stored = _joined(w, at.dtype, joined, old, value)
     for lane, count in _pieces(first, end):
-        pointer = shift(w, spot.pointer, lane * spot.dtype.bytes)
+        pointer = shift(w, at.pointer, lane * at.dtype.bytes)
         w.store(w.subvector(stored, lane, count), pointer)
 
 
 def _write_masked(
-    w: FunctionWriter,
-    spot: LaneAddresses,
-    value: Register,
-    mask: Register,
-    joined: Combinator | None,
+    w: FunctionWriter, at: Pointers, value: Register, mask: Register, joined: Combinator | None
 ) -> None:
-    type = spot.element.with_lanes(value.type.lanes)
-    old = value if joined is None else w.masked_load(spot.pointer, mask, constant(type, 0))
-    w.masked_store(_joined(w, spot.dtype, joined, old, value), spot.pointer, mask)
+    type = at.element.with_lanes(value.type.lanes)
+    old = value if joined is None else w.masked_load(at.pointer, mask, constant(type, 0))
+    w.masked_store(_joined(w, at.dtype, joined, old, value), at.pointer, mask)
 
 
 def _pieces(first: int, end: int) -> list[tuple[int, int]]:
@@ -365,31 +355,31 @@ def _pieces(first: int, end: int) -> list[tuple[int, int]]:
 
 
 def _write_by_lane(
-    w: FunctionWriter, spot: LaneAddresses, value: Register, lanes: Lanes, joined: Combinator | None
+    w: FunctionWriter, at: Pointers, value: Register, lanes: Lanes, joined: Combinator | None
 ) -> None:
-    for lane, one in enumerate(_by_lane(w, spot, lanes)):
+    for lane, one in enumerate(_by_lane(w, at, lanes)):
         _write_one(w, one, w.extract(value, lane), joined)
 
 
-def _by_lane(w: FunctionWriter, spot: LaneAddresses, lanes: Lanes) -> Iterator[LaneAddresses]:
+def _by_lane(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Iterator[Pointers]:
     """The element of each active lane."""
     for lane in range(lanes.active):
-        if spot.offsets is None:
-            pointer = shift(w, spot.pointer, lane * spot.stride * spot.dtype.bytes)
+        if at.offsets is None:
+            pointer = shift(w, at.pointer, lane * at.stride * at.dtype.bytes)
         else:
-            pointer = step(w, spot.pointer, spot.element, w.extract(spot.offsets, lane))
-        condition = spot.condition
+            pointer = step(w, at.pointer, at.element, w.extract(at.offsets, lane))
+        condition = at.condition
         if condition is not None and condition.type.lanes > 1:
             condition = w.extract(condition, lane)
-        yield LaneAddresses(spot.dtype, pointer, 0, None, condition, False)
+        yield Pointers(at.dtype, pointer, 0, None, condition, False)
 
 
 # Lanes.
 
 
-def _mask(w: FunctionWriter, spot: LaneAddresses, lanes: Lanes) -> Register | None:
+def _mask(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register | None:
     """The lanes that are active and have an element; None for all."""
-    return lanes.mask if spot.condition is None else _mask_of(w, spot.condition, lanes)
+    return lanes.mask if at.condition is None else _mask_of(w, at.condition, lanes)
 
 
 def _mask_of(w: FunctionWriter, condition: Register, lanes: Lanes) -> Register:
@@ -410,10 +400,10 @@ def _lanes_from(first: int, end: int, count: int) -> Register:
     return constants("i1", [first <= lane < end for lane in range(count)])
 
 
-def _offsets(spot: LaneAddresses, lanes: Lanes) -> Register:
-    if spot.offsets is not None:
-        return spot.offsets
-    return constants("i64", [lane * spot.stride for lane in range(lanes.count)])
+def _offsets(at: Pointers, lanes: Lanes) -> Register:
+    if at.offsets is not None:
+        return at.offsets
+    return constants("i64", [lane * at.stride for lane in range(lanes.count)])
 
 
 def _reverse(w: FunctionWriter, x: Register) -> Register:

@@ -16,7 +16,7 @@ from ...core.ir import Function
 from .function_emitter import ProgramContext
 from .polls import take_back
 from .steps import CheckSite, Problem
-from .writer import I32, I64, PTR, LLVMParameter, constant
+from .writer import I32, I64, PTR, Argument, constant
 
 PREFIX: Final = "extern."
 """Before the name of an extern function, its name in our text."""
@@ -28,7 +28,7 @@ def write_extern(shared: ProgramContext, function: Function, symbol: str) -> Non
         raise UnsupportedError(f"an extern function has a name of C, not {function.name!r}")
     count = len(function.type.parameters) + len(function.type.results)
     shared.externs[function.name] = f"{PREFIX}{function.name}"
-    w = shared.module.function(symbol, [LLVMParameter(PTR)] * (count + 2), I64, linkage="internal")
+    w = shared.module.function(symbol, [Argument(PTR)] * (count + 2), I64, linkage="internal")
     if shared.polls:
         take_back(w, w.parameters[count])
     code = w.call(shared.externs[function.name], I32, w.parameters[:count])

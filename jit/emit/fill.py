@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...core.ops.nest import Output
 from ...core.types import TensorType
-from .element_access import LaneAddresses, Lanes, read, shift, step, write
+from .element_access import Lanes, Pointers, read, shift, step, write
 from .elements import add_compensated, corrected, element, identity, memory_type, pack
 from .loops import LoopBody, LoopStep, write_loop
 from .steps import LoopShape
@@ -65,26 +65,26 @@ class _Buffers(LoopBody):
     type: TensorType
     bases: Sequence[Register]
 
-    def spots(self, index: Register) -> list[LaneAddresses]:
+    def spots(self, index: Register) -> list[Pointers]:
         dtype = self.type.dtype
         pointers = (step(self.w, base, memory_type(dtype), index) for base in self.bases)
-        return [LaneAddresses(dtype, pointer, 1, None, None, True) for pointer in pointers]
+        return [Pointers(dtype, pointer, 1, None, None, True) for pointer in pointers]
 
 
 class _FoldBlock(_Buffers):
     def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
         w, spots, lanes = self.w, self.spots(step.index), step.lanes or Lanes()
-        value, total, rest = (read(w, spot, lanes) for spot in spots)
+        value, total, rest = (read(w, at, lanes) for at in spots)
         stored = constant(value.type, 0), *add_compensated(w, total, rest, value)
-        for spot, register in zip(spots, stored, strict=True):
-            write(w, spot, register, lanes, None, False)
+        for at, register in zip(spots, stored, strict=True):
+            write(w, at, register, lanes, None, False)
         return list(totals)
 
 
 class _AddCorrections(_Buffers):
     def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
         w, spots, lanes = self.w, self.spots(step.index), step.lanes or Lanes()
-        total, rest = (read(w, spot, lanes) for spot in spots[1:])
+        total, rest = (read(w, at, lanes) for at in spots[1:])
         write(w, spots[0], corrected(w, total, rest), lanes, None, False)
         return list(totals)
 

@@ -4,7 +4,9 @@ Every method takes registers of equal type and works on any number of lanes. Non
 carries fast-math flags unless a method says so, so what is written is what is computed.
 """
 
-from collections.abc import MutableMapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Literal
 
 from .values import PTR, LLVMType, Register, ScalarName, constant, constants, poison
@@ -17,6 +19,26 @@ Reduction = Literal[
     "add", "mul", "and", "or", "xor", "smax", "smin", "umax", "umin",
     "fadd", "fmul", "fmax", "fmin", "fmaximum", "fminimum",
 ]  # fmt: skip
+
+
+def _binary(opcode: str, text: str) -> Callable[[InstructionWriter, Register, Register], Register]:
+    """The method for an instruction of two operands whose result has their type."""
+
+    def write(self: InstructionWriter, x: Register, y: Register) -> Register:
+        return self.value(x.type, f"{opcode} {x.type.text} {x.text}, {y.text}")
+
+    write.__doc__ = text
+    return write
+
+
+def _intrinsic(name: str, text: str) -> Callable[[InstructionWriter, Register, Register], Register]:
+    """The method for an intrinsic of two operands whose result has their type."""
+
+    def write(self: InstructionWriter, x: Register, y: Register) -> Register:
+        return self.intrinsic(name, x.type, [x, y])
+
+    write.__doc__ = text
+    return write
 
 
 class InstructionWriter:
@@ -54,24 +76,10 @@ class InstructionWriter:
 
     # Arithmetic.
 
-    def _binary(self, opcode: str, x: Register, y: Register) -> Register:
-        return self.value(x.type, f"{opcode} {x.type.text} {x.text}, {y.text}")
-
-    def fadd(self, x: Register, y: Register) -> Register:
-        """x + y of floats."""
-        return self._binary("fadd", x, y)
-
-    def fsub(self, x: Register, y: Register) -> Register:
-        """x - y of floats."""
-        return self._binary("fsub", x, y)
-
-    def fmul(self, x: Register, y: Register) -> Register:
-        """x · y of floats."""
-        return self._binary("fmul", x, y)
-
-    def fdiv(self, x: Register, y: Register) -> Register:
-        """x / y of floats, correctly rounded."""
-        return self._binary("fdiv", x, y)
+    fadd = _binary("fadd", "x + y of floats.")
+    fsub = _binary("fsub", "x - y of floats.")
+    fmul = _binary("fmul", "x · y of floats.")
+    fdiv = _binary("fdiv", "x / y of floats, correctly rounded.")
 
     def fneg(self, x: Register) -> Register:
         """The sign flipped, of nan and zeros too."""
@@ -93,87 +101,38 @@ class InstructionWriter:
         """√x, correctly rounded."""
         return self.intrinsic("sqrt", x.type, [x])
 
-    def copysign(self, magnitude: Register, sign: Register) -> Register:
-        """The magnitude of one with the sign of the other."""
-        return self.intrinsic("copysign", magnitude.type, [magnitude, sign])
-
-    def add(self, x: Register, y: Register) -> Register:
-        """x + y of integers, wrapping."""
-        return self._binary("add", x, y)
-
-    def sub(self, x: Register, y: Register) -> Register:
-        """x - y of integers, wrapping."""
-        return self._binary("sub", x, y)
-
-    def mul(self, x: Register, y: Register) -> Register:
-        """x · y of integers, wrapping."""
-        return self._binary("mul", x, y)
-
-    def sdiv(self, x: Register, y: Register) -> Register:
-        """x / y truncated, signed; traps on 0 and on the least integer by -1 (`math` has a safe one)."""
-        return self._binary("sdiv", x, y)
-
-    def srem(self, x: Register, y: Register) -> Register:
-        """The remainder of `sdiv`, with its traps."""
-        return self._binary("srem", x, y)
-
-    def udiv(self, x: Register, y: Register) -> Register:
-        """x / y truncated, unsigned; traps on 0."""
-        return self._binary("udiv", x, y)
-
-    def urem(self, x: Register, y: Register) -> Register:
-        """The remainder of `udiv`, with its trap."""
-        return self._binary("urem", x, y)
-
-    def and_(self, x: Register, y: Register) -> Register:
-        """Bitwise and."""
-        return self._binary("and", x, y)
-
-    def or_(self, x: Register, y: Register) -> Register:
-        """Bitwise or."""
-        return self._binary("or", x, y)
-
-    def xor(self, x: Register, y: Register) -> Register:
-        """Bitwise exclusive or."""
-        return self._binary("xor", x, y)
+    copysign = _intrinsic("copysign", "The magnitude of x with the sign of y.")
+    add = _binary("add", "x + y of integers, wrapping.")
+    sub = _binary("sub", "x - y of integers, wrapping.")
+    mul = _binary("mul", "x · y of integers, wrapping.")
+    sdiv = _binary(
+        "sdiv",
+        "x / y truncated, signed; traps on 0 and on the least integer by -1 (`math` has a safe one).",
+    )
+    srem = _binary("srem", "The remainder of `sdiv`, with its traps.")
+    udiv = _binary("udiv", "x / y truncated, unsigned; traps on 0.")
+    urem = _binary("urem", "The remainder of `udiv`, with its trap.")
+    and_ = _binary("and", "Bitwise and.")
+    or_ = _binary("or", "Bitwise or.")
+    xor = _binary("xor", "Bitwise exclusive or.")
 
     def not_(self, x: Register) -> Register:
         """Every bit flipped; the logical not of `i1`."""
-        return self._binary("xor", x, constant(x.type, -1))
+        return self.xor(x, constant(x.type, -1))
 
-    def shl(self, x: Register, y: Register) -> Register:
-        """x shifted left; y must be less than the width."""
-        return self._binary("shl", x, y)
-
-    def lshr(self, x: Register, y: Register) -> Register:
-        """x shifted right, zeros coming in; y must be less than the width."""
-        return self._binary("lshr", x, y)
-
-    def ashr(self, x: Register, y: Register) -> Register:
-        """x shifted right, the sign coming in; y must be less than the width."""
-        return self._binary("ashr", x, y)
+    shl = _binary("shl", "x shifted left; y must be less than the width.")
+    lshr = _binary("lshr", "x shifted right, zeros coming in; y must be less than the width.")
+    ashr = _binary("ashr", "x shifted right, the sign coming in; y must be less than the width.")
 
     def ldexp(self, x: Register, exponent: Register) -> Register:
         """x · 2ⁿ with one rounding, n of `i32`; for targets with `scalef`, elsewhere a slow call."""
         name = f"llvm.ldexp.{x.type.suffix}.{exponent.type.suffix}"
         return self.call(name, x.type, [x, exponent])
 
-    def smin(self, x: Register, y: Register) -> Register:
-        """The lesser signed integer."""
-        return self.intrinsic("smin", x.type, [x, y])
-
-    def smax(self, x: Register, y: Register) -> Register:
-        """The greater signed integer."""
-        return self.intrinsic("smax", x.type, [x, y])
-
-    def fminimum(self, x: Register, y: Register) -> Register:
-        """The lesser float; nan if one is nan; -0 is less than +0."""
-        return self.intrinsic("minimum", x.type, [x, y])
-
-    def fmaximum(self, x: Register, y: Register) -> Register:
-        """The greater float; nan if one is nan; +0 is greater than -0."""
-        return self.intrinsic("maximum", x.type, [x, y])
-
+    smin = _intrinsic("smin", "The lesser signed integer.")
+    smax = _intrinsic("smax", "The greater signed integer.")
+    fminimum = _intrinsic("minimum", "The lesser float; nan if one is nan; -0 is less than +0.")
+    fmaximum = _intrinsic("maximum", "The greater float; nan if one is nan; +0 is greater than -0.")
     # Comparison and choice.
 
     def icmp(self, predicate: IntegerPredicate, x: Register, y: Register) -> Register:

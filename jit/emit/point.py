@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...core.ir.graph import Instruction, Value
 from .addresses import ZERO
 from .checks import Checks
-from .element_access import LaneAddresses, Lanes, read, shift, step, write, write_compensated
+from .element_access import Lanes, Pointers, read, shift, step, write, write_compensated
 from .elements import add_compensated, add_kahan, memory_type, register_type
 from .indices import add, add_constant, clip, is_inside, multiply_constant
 from .loops import LoopStep
@@ -78,12 +78,12 @@ class PointWriter:
         """Write a result's element (or one per lane) to memory."""
         if target.address.is_empty:
             return
-        spot = self._spot(target.address)
+        at = self._spot(target.address)
         if target.correction is not None:
             add = add_kahan if target.is_scattered else add_compensated
-            write_compensated(self.w, spot, self._spot(target.correction), value, self.lanes, add)
+            write_compensated(self.w, at, self._spot(target.correction), value, self.lanes, add)
         else:
-            write(self.w, spot, value, self.lanes, target.combinator, target.joins)
+            write(self.w, at, value, self.lanes, target.combinator, target.joins)
 
     def _run(self, item: Step) -> None:
         slots = self.slots
@@ -192,7 +192,7 @@ class PointWriter:
             return constant(register_type(address.dtype, lanes), 0)
         return read(self.w, self._spot(address), self.lanes)
 
-    def _spot(self, address: Address) -> LaneAddresses:
+    def _spot(self, address: Address) -> Pointers:
         w, dtype = self.w, address.dtype
         pointer = shift(w, self.slots[address.pointer], address.constant * dtype.bytes)
         lanes = self.lanes.count if address.varies else 1
@@ -206,7 +206,7 @@ class PointWriter:
         if offsets is not None and address.stride:
             offsets = w.add(offsets, _apart(address.stride, lanes))
         condition = self._condition(address)
-        return LaneAddresses(dtype, pointer, address.stride, offsets, condition, address.varies)
+        return Pointers(dtype, pointer, address.stride, offsets, condition, address.varies)
 
     def _condition(self, address: Address) -> Register | None:
         found: Register | None = None

@@ -24,7 +24,7 @@ from ...core.schedule.safepoints import LONG, Safepoints
 from ..runtime.process import CLOCK, MAIN_THREAD, WORDS, Process
 from .arena_header import FUEL, HOLDS_GIL, INTERRUPTED, OWNER, SIGNALS
 from .checks import Checks
-from .writer import I32, I64, PTR, FunctionWriter, LLVMParameter, ModuleWriter, Register, constant
+from .writer import I32, I64, PTR, Argument, FunctionWriter, ModuleWriter, Register, constant
 
 PERIOD: Final = 200_000_000
 """Nanoseconds between two looks for signals: taking the GIL back can cost 5 ms where other threads run Python."""
@@ -195,7 +195,7 @@ def _write_poll(module: ModuleWriter, process: Process) -> None:
     """`i64 poll(ptr head)`: 0 to go on, without the GIL and with new fuel."""
     w = module.function(
         _POLL,
-        [LLVMParameter(PTR)],
+        [Argument(PTR)],
         I64,
         linkage=f"internal {_CONVENTION}",
         attributes="nounwind noinline cold",

@@ -16,13 +16,7 @@ from typing import Final, TypeAlias
 
 from ...core.errors import InternalError
 from ...core.ir.graph import Op
-from ...core.ops.arithmetic import (
-    FloorDivide,
-    Modulo,
-    Relu,
-    StrongMultiply,
-    TruncateDivide,
-)
+from ...core.ops.arithmetic import FloorDivide, Modulo, Relu, StrongMultiply, TruncateDivide
 from ...core.ops.bits import Reinterpret
 from ...core.ops.casting import DataTypeCast
 from ...core.ops.comparison import (
@@ -41,15 +35,7 @@ from ...core.ops.forms import POLYNOMIAL
 from ...core.ops.stopping import StopGradient, StraightThrough
 from ...core.types import F16, DType
 from .division import divide_by_constant, modulo_by_constant
-from .elements import (
-    memory_type,
-    narrow_scalar,
-    pack,
-    quieted,
-    register_type,
-    rounded,
-    unpack,
-)
+from .elements import memory_type, narrow_scalar, pack, quieted, register_type, rounded, unpack
 from .math import FUNCTIONS
 from .writer import FloatPredicate, FunctionWriter, IntegerPredicate, Register, constant
 

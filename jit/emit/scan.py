@@ -12,7 +12,7 @@ from math import prod
 
 from ...core.schedule.ops import ScheduledScan
 from ...core.types import TensorType
-from .element_access import LaneAddresses, Lanes, read, shift, step, write
+from .element_access import Lanes, Pointers, read, shift, step, write
 from .elements import combine, corrected, identity, memory_type, normalized, two_sum
 from .indices import multiply_constant
 from .loops import LoopBody, LoopStep, write_loop
@@ -138,7 +138,7 @@ class _Along(LoopBody):
         spots = self._spots(first)
         inner: Register | None = None
         for number in range(count):
-            source, target = (self._moved(spot, number) for spot in spots)
+            source, target = (self._moved(at, number) for at in spots)
             value = read(w, source, self.lanes)
             joined = value if inner is None else w.fadd(inner, value)
             shown = inner if op.exclusive else joined
@@ -149,22 +149,22 @@ class _Along(LoopBody):
         total, cut = two_sum(w, total, inner)
         return total, w.fadd(rest, cut)
 
-    def _spots(self, index: Register) -> list[LaneAddresses]:
+    def _spots(self, index: Register) -> list[Pointers]:
         """Where an element is read and written."""
         rows = self.rows
         w, op, dtype = rows.w, rows.op, rows.type.dtype
         distance = -rows.inner if op.reverse else rows.inner
         return [
-            LaneAddresses(dtype, _moved(w, base, rows.type, index, distance), 1, None, None, True)
+            Pointers(dtype, _moved(w, base, rows.type, index, distance), 1, None, None, True)
             for base in self.bases
         ]
 
-    def _moved(self, spot: LaneAddresses, number: int) -> LaneAddresses:
+    def _moved(self, at: Pointers, number: int) -> Pointers:
         """The element so many places further along the axis."""
         rows = self.rows
         distance = -rows.inner if rows.op.reverse else rows.inner
-        bytes = number * distance * spot.dtype.bytes
-        return replace(spot, pointer=shift(rows.w, spot.pointer, bytes))
+        bytes = number * distance * at.dtype.bytes
+        return replace(at, pointer=shift(rows.w, at.pointer, bytes))
 
 
 def _moved(

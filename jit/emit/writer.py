@@ -56,10 +56,10 @@ __all__ = [
     "I32",
     "I64",
     "PTR",
+    "Argument",
     "FloatPredicate",
     "FunctionWriter",
     "IntegerPredicate",
-    "LLVMParameter",
     "LLVMType",
     "ModuleWriter",
     "OpenLoop",
@@ -83,7 +83,7 @@ _METADATA = """\
 
 
 @dataclass(frozen=True, slots=True)
-class LLVMParameter:
+class Argument:
     """A parameter of a function, with its LLVM attributes (`noalias readonly align 64`)."""
 
     type: LLVMType
@@ -155,7 +155,7 @@ class FunctionWriter(InstructionWriter):
         self,
         declarations: MutableMapping[str, str],
         name: str,
-        parameters: Sequence[LLVMParameter],
+        parameters: Sequence[Argument],
         result: LLVMType | None,
         *,
         linkage: str = "",
@@ -384,7 +384,7 @@ class FunctionWriter(InstructionWriter):
         if self._module is None or self._module.use(symbol) <= MOST_IN_PLACE:
             return write(self, *arguments)
         if not self._module.has(symbol):
-            parameters = [LLVMParameter(argument.type) for argument in arguments]
+            parameters = [Argument(argument.type) for argument in arguments]
             inner = self._module.function(
                 symbol, parameters, type, linkage="internal", attributes="nounwind noinline"
             )
@@ -425,7 +425,7 @@ class ModuleWriter:
     def function(
         self,
         name: str,
-        parameters: Sequence[LLVMParameter],
+        parameters: Sequence[Argument],
         result: LLVMType | None,
         *,
         linkage: str = "",

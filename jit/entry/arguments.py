@@ -20,8 +20,8 @@ from ..emit.writer import (
     I32,
     I64,
     PTR,
+    Argument,
     FunctionWriter,
-    LLVMParameter,
     ModuleWriter,
     Register,
     constant,
@@ -167,7 +167,7 @@ class ArgumentReader:
         """`ptr read(ptr self, ptr value)`: the array of such a leaf, or null."""
         if leaf not in self._functions:
             name = f"{self._w.name}.read.{len(self._functions)}"
-            parameters = [LLVMParameter(PTR), LLVMParameter(PTR)]
+            parameters = [Argument(PTR), Argument(PTR)]
             w = self._module.function(name, parameters, PTR, linkage="internal")
             mismatch = w.new_label("mismatch")
             w.ret(replace(self._objects, w=w, mismatch=mismatch).array(leaf, w.parameters[1]))

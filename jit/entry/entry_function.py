@@ -21,8 +21,8 @@ from ..emit.arena_header import INTERRUPTED
 from ..emit.writer import (
     I64,
     PTR,
+    Argument,
     FunctionWriter,
-    LLVMParameter,
     LLVMType,
     ModuleWriter,
     Register,
@@ -84,7 +84,7 @@ def entry_text(
     in_place = len(signature.inputs) + len(signature.outputs) <= _MOST_IN_PLACE
     w = text.function(
         entry_name,
-        [LLVMParameter(type) for type in (PTR, PTR, I64, PTR)],
+        [Argument(type) for type in (PTR, PTR, I64, PTR)],
         PTR,
         attributes="nounwind" if in_place else QUICKLY_COMPILED,
     )
@@ -223,9 +223,5 @@ def _write_explain(module: ModuleWriter, name: str, release: str) -> None:
 
 def _cold_function(module: ModuleWriter, name: str, parameters: list[LLVMType]) -> FunctionWriter:
     return module.function(
-        name,
-        [*map(LLVMParameter, parameters)],
-        None,
-        linkage="internal",
-        attributes=QUICKLY_COMPILED,
+        name, [*map(Argument, parameters)], None, linkage="internal", attributes=QUICKLY_COMPILED
     )

@@ -16,16 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from ..emit.writer import (
-    I32,
-    I64,
-    PTR,
-    FunctionWriter,
-    LLVMParameter,
-    ModuleWriter,
-    Register,
-    constant,
-)
+from ..emit.writer import I32, I64, PTR, Argument, FunctionWriter, ModuleWriter, Register, constant
 from . import layout
 from .access import (
     NULL,
@@ -179,7 +170,7 @@ class OutputWriter:
         """`ptr find(ptr self, ptr places)`: an array for such a leaf, or null."""
         if leaf not in self._functions:
             name = f"{self._w.name}.find.{len(self._functions)}"
-            parameters = [LLVMParameter(PTR), LLVMParameter(PTR)]
+            parameters = [Argument(PTR), Argument(PTR)]
             w = self._finder.module.function(name, parameters, PTR, linkage="internal")
             w.ret(replace(self._finder, w=w).recycled(leaf, w.parameters[1]))
             self._functions[leaf] = name
@@ -193,7 +184,7 @@ class OutputWriter:
         """
         w = self._finder.module.function(
             name,
-            [LLVMParameter(PTR), LLVMParameter(PTR)],
+            [Argument(PTR), Argument(PTR)],
             None,
             linkage="internal",
             attributes=QUICKLY_COMPILED,

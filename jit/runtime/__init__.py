@@ -1,1 +1,1 @@
-"""What compiled programs find in the process they run in: `blas`, `stack_limit`."""
+"""What compiled programs find in the process they run in: `blas`, `process`."""

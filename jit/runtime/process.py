@@ -1,6 +1,6 @@
 """Addresses of the process's functions that compiled code calls: GIL, signals, clock, stack limit.
 
-The functions are CPython's, the C library's, and one of ours (`stack_limit`); `WORDS` is memory that all compiled
+The functions are CPython's, the C library's, and one of ours (`find_limit`); `WORDS` is memory that all compiled
 code of the process shares. Where one of them is missing, code is compiled without polls and keeps the GIL.
 """
 
@@ -16,7 +16,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
-from .stack_limit import find_limit, stack_key
+from ...core.thread_stack import current_stack
 
 PREFIX: Final = "nnkit.process."
 """Before the name of a function or variable of this file, its name in our modules."""
@@ -91,3 +91,27 @@ def _address(library: Any, name: str) -> int | None:
     except AttributeError:
         return None
     return ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]  # a foreign function
+
+
+def find_limit() -> int:
+    """The limit of the thread that asks, which is kept for the next time; 0, which limits nothing, if unknown."""
+    stack, key = current_stack(), stack_key()
+    limit = stack.limit if stack is not None else 0
+    if key is not None and limit:
+        _library().pthread_setspecific(ctypes.c_uint(key), ctypes.c_void_p(limit))
+    return limit
+
+
+@cache
+def stack_key() -> int | None:
+    """The key under which threads keep their limits; None where there are no such keys, or no bounds."""
+    if not hasattr(_library(), "pthread_key_create") or current_stack() is None:
+        return None
+    key = ctypes.c_uint()
+    failed: int = _library().pthread_key_create(ctypes.byref(key), None)
+    return None if failed else key.value
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(None)

@@ -2,5 +2,5 @@
 
 Read `command` (options, errors as messages) and `files` (in and out), then `dlopt` and `dlc`, which load the rest:
 `modules` (text and what stands in it), `optimize`, `passes` and `statistics` (passes and stages), `call`
-(running a function) with `arguments`, `capacity`, `native`, `agreement` and `results`, and `build` (object code).
+(running a function) with `arguments`, `native`, `agreement` and `results`, and `build` (object code).
 """

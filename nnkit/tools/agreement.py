@@ -20,16 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..core.evaluate import EnumValue
-from ..core.types import (
-    Array,
-    DType,
-    EnumType,
-    StructType,
-    TensorType,
-    Type,
-    elements_of,
-    written,
-)
+from ..core.types import Array, DType, EnumType, StructType, TensorType, Type, elements_of, written
 
 _SMALL = 8
 """Numbers that are as many times smaller than the largest are measured in units of larger ones."""

@@ -15,15 +15,7 @@ from ..core.text.cursor import Cursor
 from ..core.text.lexer import Token, name_of, written
 from ..core.text.literals import literal_of, parse_elements
 from ..core.text.types import parse_type
-from ..core.types import (
-    ArrayType,
-    EnumType,
-    FunctionType,
-    StructType,
-    TensorType,
-    TupleType,
-    Type,
-)
+from ..core.types import ArrayType, EnumType, FunctionType, StructType, TensorType, TupleType, Type
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from ..core.types import written
 from ..core.verify import verify
 from .agreement import Gap, largest_gap
 from .arguments import ParsedCall, parse_call
-from .capacity import refuse_huge
 from .command import load
+from .modules import refuse_huge
 from .results import print_value
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from ..core.ir import Module
+import os
+from collections.abc import Iterable
+
+from ..core.ir import Function, Module
+from ..core.ir.surgery import walk
 from ..core.stage import Stage
 from ..core.text import parse_module, print_module
+from ..core.types import TensorType, written
 from ..core.verify import verify
 from .command import InputError
 from .files import read_text, shown
 
-__all__ = ["defined", "print_module", "read_module", "refuse_return"]
+__all__ = ["defined", "print_module", "read_module", "refuse_huge", "refuse_return"]
 
 
 def read_module(path: str, *, verified: bool = True) -> Module:
@@ -39,3 +44,27 @@ def defined(module: Module) -> tuple[str, ...]:
         for name, function in module.functions.items()
         if function.body is not None or function.primal is not None
     )
+
+
+def refuse_huge(functions: Iterable[Function]) -> None:
+    """Raises: InputError for a tensor that this machine cannot hold."""
+    memory = _memory_bytes()
+    for function in functions:
+        if function.body is None:
+            continue
+        values = [*function.parameters]
+        for instruction in walk(function.body):
+            values.extend(instruction.results)
+        for value in values:
+            if isinstance(value.type, TensorType) and value.type.spanned_bytes > memory:
+                raise InputError(
+                    f"{written('@', function.name)} holds a {value.type}, for which the {memory} bytes of "
+                    "memory of this machine are not enough"
+                )
+
+
+def _memory_bytes() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 40

@@ -97,7 +97,7 @@ def transform(
             run(module, step)
     if plan.stage is not None:
         kept = [name for name in entries if name in module.functions]
-        target = load("native").host() if plan.stage is Stage.SCHEDULE else None
+        target = load("native").host_target() if plan.stage is Stage.SCHEDULE else None
         level = plan.levels[-1] if plan.levels else 2
         advance(module, plan.stage, *kept, level=level, target=target, run=run)
     if reports.times:

@@ -9,8 +9,8 @@ import numpy as np
 from nnkit.jit.emit.writer import (
     I64,
     PTR,
+    Argument,
     FunctionWriter,
-    LLVMParameter,
     ModuleWriter,
     Register,
     ScalarName,
@@ -49,7 +49,7 @@ def elementwise(
     """
     host = host_machine()
     module = ModuleWriter(scalef=scalef and host.scalef, fma=fma and host.fma)
-    w = module.function("f", [LLVMParameter(PTR)] * (operands + 1) + [LLVMParameter(I64)], None)
+    w = module.function("f", [Argument(PTR)] * (operands + 1) + [Argument(I64)], None)
     *sources, target, count = w.parameters
     target_scalar = result or scalar
     with w.loop(constant(I64, 0), count, constant(I64, lanes)) as loop:

@@ -16,11 +16,7 @@ from nnkit.core.ir.module import Function, Module
 from nnkit.core.ir.placement import Place, Placement, arena, output
 from nnkit.core.ops.nest import Nest
 from nnkit.core.ops.terminators import Return
-from nnkit.core.schedule.ops import (
-    Loops,
-    compensated_outputs,
-    is_folded,
-)
+from nnkit.core.schedule.ops import Loops, compensated_outputs, is_folded
 from nnkit.core.types import DTYPES, Array, DType, TensorType, one_or_tuple
 from nnkit.jit.emit.calls import STACK_BYTES
 from nnkit.jit.emit.checks import error_of

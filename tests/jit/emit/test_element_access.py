@@ -24,20 +24,13 @@ from llvmlite import binding
 from nnkit.core.ops import ALL
 from nnkit.core.types import DTYPES, DType
 from nnkit.jit.ahead_of_time import find_target
-from nnkit.jit.emit.element_access import (
-    LaneAddresses,
-    Lanes,
-    _pieces,
-    define_zero_element,
-    read,
-    write,
-)
+from nnkit.jit.emit.element_access import Lanes, Pointers, _pieces, define_zero_element, read, write
 from nnkit.jit.emit.elements import register_type
 from nnkit.jit.emit.writer import (
     I8,
     PTR,
+    Argument,
     FunctionWriter,
-    LLVMParameter,
     LLVMType,
     ModuleWriter,
     Register,
@@ -156,10 +149,10 @@ def narrowed(w: FunctionWriter, x: Register, source: DType, dtype: DType) -> Reg
     return w.fptrunc(x, "float") if source.name == "f64" else x
 
 
-def spot(
+def pointers(
     pointer: Register, dtype: DType, backwards: bool, condition: Register | None
-) -> LaneAddresses:
-    return LaneAddresses(dtype, pointer, -1 if backwards else 1, None, condition, True)
+) -> Pointers:
+    return Pointers(dtype, pointer, -1 if backwards else 1, None, condition, True)
 
 
 Write = Callable[[FunctionWriter, str], None]
@@ -170,7 +163,7 @@ def compiled(engine: Engine, functions: dict[str, Write]) -> dict[str, Callable[
     module = ModuleWriter(scalef=engine.target.scalef, fma=engine.target.fma)
     define_zero_element(module)
     for name, emit in functions.items():
-        w = module.function(name, [LLVMParameter(PTR), LLVMParameter(PTR)], None)
+        w = module.function(name, [Argument(PTR), Argument(PTR)], None)
         emit(w, name)
         w.ret()
     loaded = engine.compile_module(module.text())
@@ -210,7 +203,7 @@ def test_active_lanes_alone_are_stored(source: DType, dtype: DType, cpu: str) ->
                     numbers = w.lane_numbers("i64", lanes.count)
                     condition = w.icmp("eq", numbers, constant(numbers.type, only))
                 value = narrowed(w, x, source, dtype)
-                write(w, spot(target, dtype, backwards, condition), value, lanes, None, False)
+                write(w, pointers(target, dtype, backwards, condition), value, lanes, None, False)
 
             functions[name] = emit
     calls = compiled(engine_for(cpu), functions)
@@ -250,7 +243,7 @@ def read_ranges(dtype: DType, cpu: str) -> None:
     def emit(w: FunctionWriter, name: str) -> None:
         lanes, backwards = cases[name]
         source, target = w.parameters
-        value = read(w, spot(source, dtype, backwards, None), lanes)
+        value = read(w, pointers(source, dtype, backwards, None), lanes)
         if value.type.scalar == "i1":
             value = w.zext(value, "i64")
         elif value.type.is_integer and value.type.bits < 64:
@@ -271,14 +264,14 @@ def read_ranges(dtype: DType, cpu: str) -> None:
 def test_pieces_cover_the_lanes() -> None:
     for first, end in itertools.combinations(range(66), 2):
         pieces = _pieces(first, end)
-        covered = {lane for at, count in pieces for lane in range(at, at + count)}
+        covered = {lane for first, count in pieces for lane in range(first, first + count)}
         assert covered == set(range(first, end))
         assert len(pieces) <= 2
         assert all(count.bit_count() == 1 for _, count in pieces)
 
 
 def test_stores_under_constant_masks_are_refused() -> None:
-    w = ModuleWriter().function("f", [LLVMParameter(PTR)], None)
+    w = ModuleWriter().function("f", [Argument(PTR)], None)
     with pytest.raises(ValueError, match="constant mask"):
         w.masked_store(constant(I8.with_lanes(2), 0), w.parameters[0], constants("i1", [1, 0]))
 

@@ -11,14 +11,7 @@ from nnkit.core.errors import InternalError
 from nnkit.core.ir.builder import Builder
 from nnkit.core.ir.graph import Op, Value
 from nnkit.core.ops import ALL
-from nnkit.core.ops.arithmetic import (
-    Divide,
-    FloorDivide,
-    Maximum,
-    Minimum,
-    Modulo,
-    TruncateDivide,
-)
+from nnkit.core.ops.arithmetic import Divide, FloorDivide, Maximum, Minimum, Modulo, TruncateDivide
 from nnkit.core.ops.bits import BitCast, Reinterpret
 from nnkit.core.ops.builtin import Builtin
 from nnkit.core.ops.casting import DataTypeCast
@@ -51,7 +44,7 @@ from nnkit.core.types import (
 )
 from nnkit.jit.emit.elements import register_type
 from nnkit.jit.emit.scalar import rule_of, write_scalar
-from nnkit.jit.emit.writer import LLVMParameter, ModuleWriter
+from nnkit.jit.emit.writer import Argument, ModuleWriter
 from tests.core.ops.catalogue import SAMPLES
 from tests.core.ops.samples import Sample
 from tests.nearest import FORMATS, all_nearest, operands
@@ -173,7 +166,7 @@ def test_costs_are_near_the_instructions_that_are_written(
     if op_class is Select:
         dtypes[-1] = BOOL
     result = op.infer(*map(scalar, dtypes)).dtype
-    parameters = [LLVMParameter(register_type(operand)) for operand in dtypes]
+    parameters = [Argument(register_type(operand)) for operand in dtypes]
     w = ModuleWriter().function("f", parameters, register_type(result))
     write_scalar(w, op, dtypes, result, w.parameters)
     written = sum(_weight(line) for line in w.lines)

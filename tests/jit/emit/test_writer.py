@@ -11,8 +11,8 @@ from nnkit.jit.emit.writer import (
     I8,
     I64,
     PTR,
+    Argument,
     FunctionWriter,
-    LLVMParameter,
     ModuleWriter,
     Register,
     ScalarName,
@@ -248,7 +248,7 @@ def test_calls_between_functions_and_modules_data() -> None:
     module = ModuleWriter()
     table = module.data("table", np.arange(4.0).tobytes())
     counter = module.variable("counter", 8)
-    w = module.function("main", [LLVMParameter(I64)], DOUBLE)
+    w = module.function("main", [Argument(I64)], DOUBLE)
     w.call_void("count", [])
     w.call_void("count", [])
     calls = w.sitofp(w.load(counter, I64), "double")
@@ -256,9 +256,7 @@ def test_calls_between_functions_and_modules_data() -> None:
     same = w.icmp("eq", pointer, constant(PTR, 0))
     picked = w.call("pick", DOUBLE, [w.parameters[0]])
     w.ret(w.select(same, w.fadd(picked, calls), poison(DOUBLE)))
-    w = module.function(
-        "pick", [LLVMParameter(I64)], DOUBLE, linkage="internal", attributes="noinline"
-    )
+    w = module.function("pick", [Argument(I64)], DOUBLE, linkage="internal", attributes="noinline")
     w.ret(w.load(w.gep(table, DOUBLE, w.parameters[0]), DOUBLE))
     w = module.function("count", [], None)
     w.store(w.add(w.load(counter, I64), constant(I64, 1)), counter, align=64)
@@ -271,7 +269,7 @@ def test_calls_between_functions_and_modules_data() -> None:
 def test_call_of_a_pointer_and_external_symbol() -> None:
     module = ModuleWriter()
     here = module.external("here")
-    w = module.function("main", [LLVMParameter(PTR)], DOUBLE)
+    w = module.function("main", [Argument(PTR)], DOUBLE)
     value = w.call_pointer(w.parameters[0], DOUBLE, [constant(DOUBLE, 4.0)])
     w.ret(w.fadd(value, w.load(here, DOUBLE)))
     number = ctypes.c_double(0.5)
@@ -295,7 +293,7 @@ def test_nontemporal_store_and_mask_as_bits() -> None:
 
 def test_unreachable_blocks_and_phi() -> None:
     module = ModuleWriter()
-    w = module.function("f", [LLVMParameter(I64)], I64)
+    w = module.function("f", [Argument(I64)], I64)
     negative, positive, done = (w.new_label() for _ in range(3))
     w.branch_if(w.icmp("slt", w.parameters[0], constant(I64, 0)), negative, positive)
     w.begin(negative)

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from nnkit.core.thread_stack import current_stack
 from nnkit.jit.runtime.process import (
     BLAS_LOCK,
     BLAS_USERS,
@@ -16,9 +17,10 @@ from nnkit.jit.runtime.process import (
     STACK_KEY,
     WORDS,
     Process,
+    find_limit,
+    stack_key,
     this_process,
 )
-from nnkit.jit.runtime.stack_limit import find_limit, stack_key
 
 
 def process() -> Process:
@@ -58,3 +60,9 @@ def test_a_child_has_a_main_thread_of_its_own_and_no_lock_held() -> None:
     thread.start()
     thread.join()
     assert status == [0]
+
+
+def test_the_limit_is_that_of_the_stack() -> None:
+    here = current_stack()
+    assert here is not None and stack_key() is not None
+    assert find_limit() == here.limit
