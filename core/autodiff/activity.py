@@ -161,10 +161,11 @@ def only_floats(type: Type, masks: Sequence[int]) -> Masks:
 def check_flow(instruction: Instruction, is_moving: Callable[[Value], bool]) -> None:
     """Raises: UnsupportedError where a derivative would have to follow a value into memory or an enum.
 
-    A tangent stored and loaded again, or hidden in a case, would be lost without a word.
+    A tangent stored and loaded again, or hidden in a case, would be lost without a word.  What is extracted and
+    no tensor has none: it was checked where it was made.
     """
     op = instruction.op
-    if not any(map(is_moving, instruction.operands)) or isinstance(op, Apply):
+    if not any(map(is_moving, instruction.operands)) or isinstance(op, Apply | Extract):
         return
     if op.effect is not Effect.NONE or not all(leaf_count([r.type]) for r in instruction.results):
         error = UnsupportedError(
