@@ -30,7 +30,6 @@ class Aggregate(Pure):
 
     name: ClassVar[str] = "aggregate"
     syntax: ClassVar[str] = "literal {elements*}: {type}"
-    stages: ClassVar[Stages] = frozenset(Stage)
     takes_any: ClassVar[bool] = True
     type: TupleType | StructType | ArrayType
 
