@@ -164,7 +164,7 @@ def check_flow(instruction: Instruction, is_moving: Callable[[Value], bool]) -> 
     A tangent stored and loaded again, or hidden in a case, would be lost without a word.
     """
     op = instruction.op
-    if not any(map(is_moving, instruction.operands)) or isinstance(op, Apply):
+    if not any(map(is_moving, instruction.operands)) or op.called is not None:
         return
     if op.effect is not Effect.NONE or not all(leaf_count([r.type]) for r in instruction.results):
         error = UnsupportedError(
