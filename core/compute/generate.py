@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 
 from ..errors import InternalError
 from ..ir import Block, Builder, Extern, Function, Instruction, Module, Op, Region, Stage, Value
-from ..ops.aggregate import Apply
 from ..ops.contraction import Dot
 from ..ops.literal import Literal
 from ..ops.movement import Transpose
@@ -55,9 +54,9 @@ def _generate_function(function: Function, module: Module) -> None:
     effectful = effectful_regions(bodies)
     for body in bodies:
         for instruction in body.block.instructions:
-            op = instruction.op
-            if isinstance(op, Apply) and not _is_there(module.functions[op.callee]):
-                what = f"a call of {written('@', op.callee)}, which has no body"
+            callee = instruction.op.called
+            if callee is not None and not _is_there(module.functions[callee]):
+                what = f"a call of {written('@', callee)}, which has no body"
                 raise unsupported(what, instruction.location)
         body.region.blocks = [_generate_block(body.block, function.name, effectful)]
 
