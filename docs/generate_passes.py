@@ -55,7 +55,7 @@ operations on elements, where a division counts 5 and `exp` 15; bytes are those 
 and write; `n` stands for a number of rounds that the program does not say.
 
 *Analyses kept* are those that still hold of a function after the pass has changed it: control *flow*, *effects*,
-*aliases* and *uses* (`core/analysis/manager.py`).  Of a function that it did not
+and *aliases* (`core/analysis/manager.py`).  Of a function that it did not
 change all are kept, unless the pass, as `inline`, speaks of the module as a whole.
 """
 

@@ -14,7 +14,7 @@ Answers are remembered; they hold until instructions change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
@@ -40,10 +40,9 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Aliases:
-    """What is known about the pointers of a function's `region`; `uses` has all uses in it."""
+    """What is known about the pointers of a function's `region`."""
 
     region: Region
-    uses: Mapping[Value, Sequence[Instruction]]
 
     @cached_property
     def _places(self) -> dict[Value, Place]:
@@ -107,7 +106,7 @@ class Aliases:
         pending, seen = [base], {base}
         while pending:
             pointer = pending.pop()
-            for user in self.uses.get(pointer, ()):
+            for user in pointer.uses:
                 if user.op.is_pointer_step:
                     if user.result not in seen:
                         seen.add(user.result)

@@ -15,13 +15,12 @@ pass that makes it; with NNKIT_VERIFY=1 pipelines do so after each.
 from __future__ import annotations
 
 import enum
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..errors import InternalError
-from ..ir import Function, Instruction, Module, Region, Value
-from ..ir.surgery import uses_of, walk, walk_blocks
+from ..ir import Function, Module, Region
+from ..ir.surgery import walk, walk_blocks
 from ..types import PointerType, written
 from .alias import Aliases
 from .effects import Effects, OwnEffects
@@ -38,9 +37,7 @@ class Analysis(enum.Flag):
     """`Effects`: kept while no instruction with an effect comes, goes, or moves into or out of a body."""
     ALIASES = enum.auto()
     """`Aliases`: kept while pointers come from and go to the same instructions."""
-    USES = enum.auto()
-    """`uses_of`: kept while every instruction has the same operands."""
-    ALL = FLOW | EFFECTS | ALIASES | USES
+    ALL = FLOW | EFFECTS | ALIASES
 
 
 @dataclass(eq=False)
@@ -50,15 +47,12 @@ class _Remembered:
     body: Region
     flow: ControlFlow | None = None
     aliases: Aliases | None = None
-    uses: dict[Value, list[Instruction]] | None = None
 
     def forget(self, preserved: Analysis) -> None:
         if Analysis.FLOW not in preserved:
             self.flow = None
         if Analysis.ALIASES not in preserved:
             self.aliases = None
-        if Analysis.USES not in preserved:
-            self.uses = None
 
 
 @dataclass(eq=False)
@@ -88,15 +82,8 @@ class Analyses:
         """Which pointers of `function` may lead to the same memory."""
         known = self._of(function)
         if known.aliases is None:
-            known.aliases = Aliases(known.body, self.uses(function))
+            known.aliases = Aliases(known.body)
         return known.aliases
-
-    def uses(self, function: Function) -> dict[Value, list[Instruction]]:
-        """Which instructions of `function` use a value, each as often as it does."""
-        known = self._of(function)
-        if known.uses is None:
-            known.uses = uses_of(known.body)
-        return known.uses
 
     def forget(self, function: Function, *, preserved: Analysis = Analysis.NONE) -> None:
         """`function` has changed: only what is `preserved` still holds."""
@@ -147,15 +134,10 @@ def _differences(function: Function, known: _Remembered) -> Iterator[str]:
     """The names of what does not hold any more."""
     if function.body is not known.body:
         return
-    uses = uses_of(known.body)
     if known.flow is not None and not _has_same_flow(known.flow, ControlFlow(known.body)):
         yield "blocks and branches"
-    if known.aliases is not None and not _has_same_aliases(
-        known.aliases, Aliases(known.body, uses)
-    ):
+    if known.aliases is not None and not _has_same_aliases(known.aliases, Aliases(known.body)):
         yield "aliases"
-    if known.uses is not None and _counted(known.uses) != _counted(uses):
-        yield "uses"
 
 
 def _has_same_flow(kept: ControlFlow, fresh: ControlFlow) -> bool:
@@ -185,7 +167,3 @@ def _has_same_effects(kept: Effects, fresh: Effects) -> bool:
     return all(kept.of_function(name) == fresh.of_function(name) for name in functions) and all(
         kept.of(instruction) == fresh.of(instruction) for instruction in holders
     )
-
-
-def _counted(uses: dict[Value, list[Instruction]]) -> dict[Value, Counter[Instruction]]:
-    return {value: Counter(users) for value, users in uses.items()}

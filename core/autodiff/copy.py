@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from ..errors import UnsupportedError
 from ..ir import Block, Builder, Function, Instruction, Value
-from ..ir.surgery import clone_instructions
+from ..ir.surgery import clone_instructions, make_instruction
 from ..location import located
 from ..ops.aggregate import Aggregate, Extract
 from ..types import TensorType
@@ -139,10 +139,6 @@ def append_copy(
         )
         name = _SPOKEN.get(instruction.op.name, instruction.op.name)
         raise located(UnsupportedError(reason.format(name)), builder.location)
-    new = Instruction(instruction.op, tuple(operands), (), (), builder.location)
-    new.results = tuple(
-        Value(result.type, result.name, new, index)
-        for index, result in enumerate(instruction.results)
-    )
+    new = make_instruction(instruction.op, operands, instruction.results, location=builder.location)
     builder.block.instructions.append(new)
     return new.results

@@ -12,6 +12,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
+from ..ir.surgery import replace_operands
 from ..ops.terminators import Return
 from ..types import FunctionType, one_or_tuple
 from .copy import Origin, append_copy
@@ -63,6 +64,7 @@ class Cutter:
             _Backward(instructions, constants, at_hand, saved, [*seeds.values()], outputs),
         )
         forward = self._forward(signature.name, work, saved, used) if saved else None
+        work.drop_all_but(backward, *([forward] if forward else []))
         return Pullback(
             forward,
             backward,
@@ -80,10 +82,7 @@ class Cutter:
             assert value.producer is not None
             b.location = value.producer.location
             new[value] = append_copy(b, value.producer, ())[value.index]
-        for instruction in half.instructions:
-            instruction.operands = tuple(
-                new.get(operand, operand) for operand in instruction.operands
-            )
+        replace_operands(half.instructions, new)
         b.block.instructions.extend(half.instructions)
         b.location = None
         outputs = [new.get(output, output) for output in half.outputs]

@@ -25,7 +25,7 @@ from ..analysis import Effects
 from ..analysis.call_graph import reachable
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
-from ..ir.surgery import replace_uses, walk_blocks
+from ..ir.surgery import walk_blocks
 from ..ops.leaves import put_together
 from ..ops.literal import constant
 from ..ops.stopping import IDENTITIES
@@ -129,6 +129,7 @@ class _Differentiator:
         block = _joined(work, request, expected, seed, self.cutter.effectful)
         function.body = Region([block])
         function.declaration = None
+        work.drop_all_but(function)
 
     def _run(self, root: Linearizing) -> Linearized:
         """Run `root` and the sweeps it asks for, which may ask for more, on an explicit stack."""
@@ -217,11 +218,16 @@ def _erase_stops(function: Function) -> bool:
     """Replace every `stopGradient` and `straightThrough` by its value; whether there was any."""
     if function.body is None:
         return False
-    stands_for: dict[Value, Value] = {}
+    erased = False
     for block in walk_blocks(function.body):
         stops = {i for i in block.instructions if isinstance(i.op, IDENTITIES)}
         if stops:
-            stands_for.update((stop.result, stop.operands[0]) for stop in stops)
-            block.instructions = [i for i in block.instructions if i not in stops]
-    replace_uses(function.body, stands_for)
-    return bool(stands_for)
+            erased = True
+            old, block.instructions = block.instructions, []
+            for instruction in old:
+                if instruction in stops:
+                    instruction.result.replace_all_uses_with(instruction.operands[0])
+                    instruction.erase()
+                else:
+                    block.instructions.append(instruction)
+    return erased

@@ -116,19 +116,22 @@ def happens(instruction: Instruction, effectful: Set[Region]) -> bool:
     return bool(instruction.op.effect & _STAYS) or not effectful.isdisjoint(instruction.regions)
 
 
-def live_instructions(block: Block, effectful: Set[Region]) -> list[Instruction]:
-    """What happens, and what that and the terminator depend on, in order."""
-    needed: set[Value] = set()
+def erase_dead(block: Block, effectful: Set[Region]) -> None:
+    """Leave only what happens, and what that and the terminator depend on.
+
+    Bodies, which are closed, stay as they are.
+    """
     kept: list[Instruction] = []
     for instruction in reversed(block.instructions):
         if (
             instruction.op.is_terminator
-            or any(result in needed for result in instruction.results)
+            or any(result.uses for result in instruction.results)
             or happens(instruction, effectful)
         ):
-            needed.update(instruction.operands)
             kept.append(instruction)
-    return kept[::-1]
+        else:
+            instruction.set_operands(())
+    block.instructions = kept[::-1]
 
 
 def unsupported(what: str, location: HasLocation | None) -> UnsupportedError:

@@ -25,6 +25,7 @@ from typing import TypeVar
 
 from ..errors import InternalError
 from ..ir import Function, Instruction, Module, Stage, Value
+from ..ir.surgery import drop_operands
 from ..ops.literal import Literal, splat_literal
 from ..ops.nest import Affine, Bounds, Index, coordinate
 from ..types import scalar
@@ -65,6 +66,7 @@ def _fuse_function(function: Function) -> None:
         for instruction in body.block.instructions:
             program.place(instruction)
         fused = rebuild(body.block, program.survey, program.clusters, program.libraries, effectful)
+        drop_operands(body.block.instructions)
         body.region.blocks = [fused]
 
 

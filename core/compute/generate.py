@@ -14,18 +14,18 @@ Each body of an `if`, `while` or `for` goes the same way by itself, so all of th
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Set
 from dataclasses import dataclass, replace
 
 from ..errors import InternalError
 from ..ir import Block, Builder, Extern, Function, Instruction, Module, Op, Region, Stage, Value
+from ..ir.surgery import drop_operands
 from ..ops.contraction import Dot
 from ..ops.literal import Literal
 from ..ops.movement import Transpose
 from ..ops.nest import Output, build_nest, identity_access
 from ..types import TensorType, scalar, written
-from .bodies import bodies_of, effectful_regions, live_instructions, unsupported
+from .bodies import bodies_of, effectful_regions, erase_dead, unsupported
 from .products import Side, emit_product, library_product, transposed_product
 
 _ROUNDS = 8
@@ -67,8 +67,9 @@ def _is_there(function: Function) -> bool:
 
 def _generate_block(block: Block, name: str, effectful: Set[Region]) -> Block:
     for _ in range(_ROUNDS):
-        block = _Round.over(block).b.block
-        block.instructions = live_instructions(block, effectful)
+        old, block = block, _Round.over(block).b.block
+        drop_operands(old.instructions)
+        erase_dead(block, effectful)
         if all(_is_compute(instruction.op) for instruction in block.instructions):
             return block
     raise InternalError(f"{written('@', name)}: the nest rules of its ops go round in circles")
@@ -80,13 +81,11 @@ class _Round:
 
     b: Builder
     known: dict[Value, Value]
-    uses: Counter[Value]
 
     @classmethod
     def over(cls, block: Block) -> _Round:
-        uses = Counter(operand for i in block.instructions for operand in i.operands)
         known = {argument: argument for argument in block.arguments}
-        made = cls(Builder(Block(list(block.arguments), name=block.name)), known, uses)
+        made = cls(Builder(Block(list(block.arguments), name=block.name)), known)
         for instruction in block.instructions:
             made.b.location = instruction.location
             made.visit(instruction)
@@ -142,7 +141,7 @@ class _Round:
     def transposed(self, transpose: Instruction) -> tuple[Side, Side] | None:
         """The operands of the library product that is this transpose of one that nobody else uses."""
         (x,) = transpose.operands
-        if not isinstance(x.op, Dot) or self.uses[x] != 1:
+        if not isinstance(x.op, Dot) or not x.has_one_use:
             return None
         return transposed_product(transpose)
 

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import abc
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, Final, Generic, NamedTuple, Protocol, cast
 
 from typing_extensions import TypeVar
 
@@ -34,7 +34,7 @@ from ..types import Array, TensorType, Type, tensor_bytes
 from .placement import NOT_PLACED, Placement
 
 
-@dataclass(eq=False, slots=True, repr=False)
+@dataclass(eq=False, slots=True, repr=False, init=False)
 class Value:
     """What an instruction computes, or an argument of a block.  Identity is the object's.
 
@@ -43,13 +43,53 @@ class Value:
     """
 
     type: Type
-    name: str | None = None
-    producer: Instruction | None = None
-    index: int = 0
+    name: str | None
+    producer: Instruction | None
+    index: int
+    uses: dict[Instruction, int]
+    """The instructions that have it among their operands, in the order in which they came to have it.
+
+    They keep it.  The number is where, if there are many operands and it is one of them only; else it means nothing.
+    """
+
+    def __init__(
+        self,
+        type: Type,
+        name: str | None = None,
+        producer: Instruction | None = None,
+        index: int = 0,
+    ) -> None:
+        self.type = type
+        self.name = name
+        self.producer = producer
+        self.index = index
+        self.uses = {}
 
     def __repr__(self) -> str:
         """Only the value itself: what it is made of may be the whole program."""
         return f"<%{self.name or '?'}: {self.type}>"
+
+    @property
+    def has_one_use(self) -> bool:
+        """Whether it is one operand of one instruction."""
+        return len(self.uses) == 1 and next(iter(self.uses)).operands.count(self) == 1
+
+    def replace_all_uses_with(self, other: Value) -> None:
+        """Make every operand that is this value `other`.
+
+        Cost: linear in the number of uses.
+        """
+        if other is self:
+            return
+        uses, self.uses = self.uses, {}
+        for user, position in uses.items():
+            operands = user.operands
+            if isinstance(operands, list) and position != ANYWHERE:
+                operands[position] = other
+            else:
+                changed = [other if operand is self else operand for operand in operands]
+                user.keep_operands(changed)
+            other.uses[user] = ANYWHERE if user in other.uses else position
 
     @property
     def tensor(self) -> TensorType:
@@ -261,7 +301,14 @@ class Pure(Op):
 OpT = TypeVar("OpT", bound=Op, default=Op, covariant=True)
 
 
-@dataclass(eq=False, slots=True, repr=False)
+ANYWHERE: Final = -1
+"""In `Value.uses`, of an instruction of many operands: at several positions."""
+
+_FEW: Final = 16
+"""So many operands are copied as quickly as one of them is changed in place."""
+
+
+@dataclass(eq=False, slots=True, repr=False, init=False)
 class Instruction(Generic[OpT]):
     """`op` applied to `operands`; `regions` are the bodies of a structured op.
 
@@ -269,15 +316,42 @@ class Instruction(Generic[OpT]):
 
     `successors` are the blocks that a terminator may go on to, all in its own region.  Their arguments are
     among the operands; which ones, the op knows (`core.ops.terminators.arguments_of`).
+
+    An instruction is a use of its operands from when it is made, in a block or not, until it is erased or gets
+    others (docs/decisions/0030).
     """
 
     op: OpT
-    operands: tuple[Value, ...]
+    operands: Final[Sequence[Value]]
+    """A tuple if there are few, and else a list, in which `replace_all_uses_with` need not copy the others."""
     results: tuple[Value, ...]
-    regions: tuple[Region, ...] = ()
-    location: HasLocation | None = None
-    successors: tuple[Block, ...] = ()
-    placement: Placement = NOT_PLACED
+    regions: tuple[Region, ...]
+    location: HasLocation | None
+    successors: tuple[Block, ...]
+    placement: Placement
+
+    def __init__(
+        self,
+        op: OpT,
+        operands: tuple[Value, ...],
+        results: tuple[Value, ...],
+        regions: tuple[Region, ...] = (),
+        location: HasLocation | None = None,
+        successors: tuple[Block, ...] = (),
+        placement: Placement = NOT_PLACED,
+    ) -> None:
+        self.op = op
+        self.operands = operands
+        self.results = results
+        self.regions = regions
+        self.location = location
+        self.successors = successors
+        self.placement = placement
+        if len(operands) <= _FEW:
+            for operand in operands:
+                operand.uses[self] = ANYWHERE
+        else:
+            self.set_operands(operands)
 
     def __repr__(self) -> str:
         return f"<{self.op.name} of {len(self.operands)} operands>"
@@ -288,6 +362,50 @@ class Instruction(Generic[OpT]):
         if len(self.results) != 1:
             raise InternalError(f"{self.op.name} has {len(self.results)} results, not one")
         return self.results[0]
+
+    def set_operands(self, operands: Iterable[Value]) -> None:
+        """Use these instead of the operands there are; the one way to change them."""
+        for operand in self.operands:
+            operand.uses.pop(self, None)
+        given = list(operands)
+        self.keep_operands(given)
+        for position, operand in enumerate(given):
+            operand.uses[self] = ANYWHERE if self in operand.uses else position
+
+    def keep_operands(self, operands: list[Value]) -> None:
+        """For those who see to the uses themselves."""
+        kept = tuple(operands) if len(operands) <= _FEW else operands
+        object.__setattr__(self, "operands", kept)
+
+    def replace_with(self, *values: Value) -> None:
+        """Have `values` used in place of the results, and erase the instruction.
+
+        A value that an instruction computes takes the name of the result if it has none.
+        """
+        for result, value in zip(self.results, values, strict=True):
+            if value.producer is not None and value.name is None:
+                value.name = result.name
+            result.replace_all_uses_with(value)
+        self.erase()
+
+    def erase(self) -> None:
+        """Use nothing any more, here and in the bodies; what holds it leaves it out.
+
+        Raises: InternalError when its results are used.
+        """
+        if any(result.uses for result in self.results):
+            raise InternalError(f"{self.op.name} is erased, but its results are used")
+        self.drop_all_references()
+
+    def drop_all_references(self) -> None:
+        """Use nothing any more, here and in the bodies, though others that are to go may use its results."""
+        pending: list[Instruction] = [self]
+        while pending:
+            instruction = pending.pop()
+            instruction.set_operands(())
+            for region in instruction.regions:
+                for block in region.blocks:
+                    pending += block.instructions
 
 
 @dataclass(eq=False, slots=True, repr=False)

@@ -1,4 +1,4 @@
-"""Cutting and joining IR: walk it, copy it, and redirect uses.
+"""Cutting and joining IR: walk it, copy it, and drop it.
 
 Nothing here recurses: nested regions wait on a list, so neither the length of a program nor the depth of
 its nesting becomes depth of Python's stack.
@@ -30,32 +30,17 @@ def walk(region: Region) -> Iterator[Instruction]:
         yield from block.instructions
 
 
-def uses_of(region: Region) -> dict[Value, list[Instruction]]:
-    """Which instructions use a value, each as often as it does; values without uses are absent."""
-    uses: dict[Value, list[Instruction]] = {}
-    for instruction in walk(region):
-        for operand in instruction.operands:
-            uses.setdefault(operand, []).append(instruction)
-    return uses
+def replace_operands(instructions: Iterable[Instruction], values: Mapping[Value, Value]) -> None:
+    """Use the value of a key of `values` instead of the key, in these instructions only."""
+    for instruction in instructions if values else ():
+        if any(operand in values for operand in instruction.operands):
+            instruction.set_operands([values.get(x, x) for x in instruction.operands])
 
 
-def replace_uses(region: Region, replacements: Mapping[Value, Value]) -> None:
-    """Make every use of a key of `replacements` a use of its value.
-
-    A value may itself be a key: chains are followed to their end.
-    """
-    if not replacements:
-        return
-    for instruction in walk(region):
-        if any(operand in replacements for operand in instruction.operands):
-            instruction.operands = tuple(resolve(replacements, x) for x in instruction.operands)
-
-
-def resolve(replacements: Mapping[Value, Value], value: Value) -> Value:
-    """The end of the chain of replacements that starts at `value`."""
-    while value in replacements:
-        value = replacements[value]
-    return value
+def drop_operands(instructions: Iterable[Instruction]) -> None:
+    """Use nothing any more in instructions that are left out, or made anew around the same bodies."""
+    for instruction in instructions:
+        instruction.set_operands(())
 
 
 def make_instruction(
@@ -142,15 +127,15 @@ def _clone(
     values: dict[Value, Value],
     blocks: dict[Block, Block],
 ) -> None:
-    """Copy everything first, then redirect operands and successors: blocks may come in any order."""
-    copies: list[Instruction] = []
+    """Copy everything first, then give operands and successors: blocks may come in any order."""
+    copies: list[tuple[Instruction, Instruction]] = []
     while work:
         target, originals = work.pop()
         for original in originals:
             regions = tuple(Region() for _ in original.regions)
             copy = make_instruction(
                 original.op,
-                original.operands,
+                (),
                 original.results,
                 regions=regions,
                 location=original.location,
@@ -159,10 +144,10 @@ def _clone(
             )
             values.update(zip(original.results, copy.results, strict=True))
             target.instructions.append(copy)
-            copies.append(copy)
+            copies.append((copy, original))
             for old, new in zip(original.regions, regions, strict=True):
                 work.extend(_clone_blocks(old, new, values, blocks))
-    for copy in copies:
-        copy.operands = tuple(values.get(operand, operand) for operand in copy.operands)
+    for copy, original in copies:
+        copy.set_operands([values.get(operand, operand) for operand in original.operands])
         if copy.successors:
             copy.successors = tuple(blocks.get(block, block) for block in copy.successors)

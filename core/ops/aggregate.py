@@ -176,8 +176,9 @@ def unpacked(b: Builder, value: Value) -> Sequence[Value]:
         return (value,)
     last = b.block.instructions[-1] if b.block.instructions else None
     if last is not None and last is value.producer and isinstance(last.op, Aggregate):
-        b.block.instructions.pop()
-        return last.operands
+        operands = last.operands
+        b.block.instructions.pop().erase()
+        return operands
     return [b.emit(Extract((position,)), value) for position in range(len(results))]
 
 

@@ -80,7 +80,7 @@ class If(Structured):
     def with_roles(self, roles: Sequence[tuple[Role, Type]]) -> Self:
         return replace(self, results=_types(roles, Role.CHOSEN), inputs=_inputs(roles))
 
-    def deciders(self, instruction: Instruction) -> tuple[Value, ...]:
+    def deciders(self, instruction: Instruction) -> Sequence[Value]:
         return instruction.operands[:1]
 
     def possible_paths(self, *deciders: Constant) -> Iterator[Path]:
@@ -131,7 +131,7 @@ class While(Structured):
     def with_roles(self, roles: Sequence[tuple[Role, Type]]) -> Self:
         return replace(self, inputs=_inputs(roles))
 
-    def deciders(self, instruction: Instruction) -> tuple[Value, ...]:
+    def deciders(self, instruction: Instruction) -> Sequence[Value]:
         return instruction.regions[0].entry.terminator.operands
 
     def possible_paths(self, *deciders: Constant) -> Iterator[Path]:
@@ -197,7 +197,7 @@ class For(Structured):
     def with_roles(self, roles: Sequence[tuple[Role, Type]]) -> Self:
         return replace(self, stacked=_types(roles, Role.STACKED), inputs=_inputs(roles))
 
-    def deciders(self, instruction: Instruction) -> tuple[Value, ...]:
+    def deciders(self, instruction: Instruction) -> Sequence[Value]:
         return instruction.operands[:2]
 
     def possible_paths(self, *deciders: Constant) -> Iterator[Path]:

@@ -115,7 +115,7 @@ class Structured(Pure):
         """The same op with flows of these roles and types."""
 
     @abc.abstractmethod
-    def deciders(self, instruction: Instruction) -> tuple[Value, ...]:
+    def deciders(self, instruction: Instruction) -> Sequence[Value]:
         """The values that decide where control goes."""
 
     @abc.abstractmethod
@@ -286,15 +286,15 @@ def keep_flows(instruction: Instruction, kept: Sequence[Flow]) -> bool:
     if len(kept) == len(flows_of(instruction)):
         return False
     instruction.op = structured(instruction).with_roles([(flow.role, flow.type) for flow in kept])
-    instruction.operands = tuple(x for flow in kept for x in operands_of(instruction, flow))
+    instruction.set_operands([x for flow in kept for x in operands_of(instruction, flow)])
     for number, region in enumerate(instruction.regions):
         block = region.entry
         block.arguments[:] = [
             block.arguments[k] for flow in kept for body, k in flow.arguments if body == number
         ]
         yielded = block.terminator.operands
-        block.terminator.operands = tuple(
-            yielded[k] for flow in kept for body, k in flow.yields if body == number
+        block.terminator.set_operands(
+            [yielded[k] for flow in kept for body, k in flow.yields if body == number]
         )
     _set_results(instruction, [instruction.results[f.result] for f in kept if f.result is not None])
     return True
@@ -316,7 +316,7 @@ def add_flows(instruction: Instruction, role: Role, values: Sequence[Value]) -> 
         operands = [
             [x for f in part for x in operands_of(instruction, f)] for part in (before, after)
         ]
-        instruction.operands = (*operands[0], *values, *operands[1])
+        instruction.set_operands([*operands[0], *values, *operands[1]])
     for number in layout.arguments:
         arguments = instruction.regions[number].entry.arguments
         at = sum(body == number for flow in before for body, _ in flow.arguments)
@@ -339,7 +339,7 @@ def add_yields(
         terminator = instruction.regions[body].entry.terminator
         yielded = list(terminator.operands)
         yielded[places[0] : places[0]] = values
-        terminator.operands = tuple(yielded)
+        terminator.set_operands(yielded)
 
 
 def _set_results(instruction: Instruction, results: Sequence[Value]) -> None:

@@ -207,4 +207,4 @@ def pass_arguments(terminator: Instruction, arguments: Sequence[Sequence[Value]]
     assert isinstance(op, Branching)
     deciders = terminator.operands[: op.is_choice]
     terminator.op = op.with_counts([len(given) for given in arguments])
-    terminator.operands = (*deciders, *(x for given in arguments for x in given))
+    terminator.set_operands([*deciders, *(x for given in arguments for x in given)])

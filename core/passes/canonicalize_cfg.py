@@ -78,6 +78,7 @@ def _one_exit(region: Region) -> bool:
     for block in returns:
         returned = block.terminator
         block.instructions[-1] = branch_to(exit, returned.operands, returned)
+        returned.erase()
     region.blocks.append(exit)
     return True
 

@@ -48,10 +48,9 @@ def constant_of(op: Op | None, instruction: Instruction | None) -> Known:
 
 @dataclass(eq=False)
 class ConstantFlow:
-    """What is known in `body`; `uses` are who uses a value there."""
+    """What is known in `body`."""
 
     body: Region
-    uses: dict[Value, list[Instruction]]
     known: dict[Value, Known] = field(default_factory=dict[Value, Known])
     """What is not open any more."""
     reached: set[Block] = field(default_factory=set[Block])
@@ -101,7 +100,7 @@ class ConstantFlow:
         """Let those that depend on `value` know what it is."""
         for target in self.targets.get(value, ()):
             self.meet(target, self.known[value])
-        for user in self.uses.get(value, ()):
+        for user in value.uses:
             if self.homes[user] in self.reached:
                 self.enqueue(user)
 

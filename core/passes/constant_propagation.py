@@ -20,7 +20,7 @@ from typing import ClassVar
 from ..analysis import Analyses
 from ..analysis.call_graph import callees, check_names, cycles_callees_first, references
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
-from ..ir.surgery import replace_uses, walk, walk_blocks
+from ..ir.surgery import walk, walk_blocks
 from ..ops.terminators import values_passed
 from .base import ModulePass
 from .constant_flow import ConstantFlow, Known, constant_of
@@ -89,7 +89,7 @@ def _propagate(
     function: Function, body: Region, given: Sequence[Known], analyses: Analyses
 ) -> bool:
     """Step 1 for a function whose parameters are `given`; whether it changed, and is forgotten."""
-    solution = ConstantFlow(body, analyses.uses(function))
+    solution = ConstantFlow(body)
     solution.solve(given)
     changed = _Change(body, solution).apply()
     if changed:
@@ -104,18 +104,18 @@ class _Change:
 
     body: Region
     solution: ConstantFlow
-    replaced: dict[Value, Value] = field(default_factory=dict[Value, Value])
+    changed: bool = False
     folded: set[Instruction] = field(default_factory=set[Instruction])
     """What a literal takes the place of."""
 
     def apply(self) -> bool:
         blocks = [block for block in walk_blocks(self.body) if block in self.solution.reached]
         self.folded.update(i for block in blocks for i in block.instructions if self.is_folded(i))
-        decided = [block for block in blocks if self.decide(block)]
+        for block in blocks:
+            self.decide(block)
         for block in blocks:
             self.visit(block)
-        replace_uses(self.body, self.replaced)
-        return bool(decided or self.replaced)
+        return self.changed
 
     def is_folded(self, instruction: Instruction) -> bool:
         if len(instruction.results) != 1 or instruction.regions:
@@ -123,17 +123,18 @@ class _Change:
         constant = self.solution.known.get(instruction.results[0])
         return constant is not None and constant is not instruction.op
 
-    def decide(self, block: Block) -> bool:
+    def decide(self, block: Block) -> None:
         """Take the branch that is known to be taken."""
         terminator = block.terminator
         ways = self.solution.ways(terminator) if terminator.successors else ()
         if len(ways) != 1 or len(terminator.successors) == 1:
-            return False
+            return
         (number,) = ways
         # a constant case carries nothing
         given = values_passed(terminator, number) or ()
         block.instructions[-1] = branch_to(terminator.successors[number], given, terminator)
-        return True
+        terminator.erase()
+        self.changed = True
 
     def visit(self, block: Block) -> None:
         """Put literals where constants come to be."""
@@ -149,15 +150,13 @@ class _Change:
                 continue
             constant = self.solution.known[instruction.result]
             assert constant is not None
-            literal = b.emit(constant)
-            literal.name = instruction.result.name
-            self.replaced[instruction.result] = literal
+            instruction.replace_with(b.emit(constant))
+            self.changed = True
 
     def define(self, b: Builder, values: Iterable[Value]) -> None:
         """Literals for those of `values` that are constant, and used by what stays."""
         for value in values:
             constant = self.solution.known.get(value)
-            if constant is not None and any(
-                user not in self.folded for user in self.solution.uses.get(value, ())
-            ):
-                self.replaced[value] = b.emit(constant)
+            if constant is not None and any(user not in self.folded for user in value.uses):
+                value.replace_all_uses_with(b.emit(constant))
+                self.changed = True

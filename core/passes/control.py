@@ -6,11 +6,11 @@ Inner bodies are looked at before those around them, and everything again until 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 from ..ir import Block, Builder, Instruction, Region, Value
-from ..ir.surgery import replace_uses, resolve, walk_blocks
+from ..ir.surgery import walk_blocks
 from ..ops import Not, splat
 from ..ops.flows import (
     Role,
@@ -65,23 +65,17 @@ def _has_control(region: Region) -> bool:
 
 @dataclass(eq=False)
 class _Laws:
-    """One walk; values that are replaced are so at its end."""
+    """One walk."""
 
     region: Region
     choosing: bool
-    replaced: dict[Value, Value] = field(default_factory=dict[Value, Value])
 
     def apply(self) -> bool:
         changed = False
         for block in reversed(list(walk_blocks(self.region))):
             if any(i.op.is_structured for i in block.instructions):
                 changed = self._block(block) or changed
-        replace_uses(self.region, self.replaced)
         return changed
-
-    def now(self, value: Value) -> Value:
-        """What stands for `value`."""
-        return resolve(self.replaced, value)
 
     def _block(self, block: Block) -> bool:
         changed = False
@@ -103,7 +97,7 @@ class _Laws:
 
     def _chosen(self, b: Builder, instruction: Instruction) -> bool:
         """Put the bodies that are known to run, each once, in the place of the instruction; whether it is known."""
-        paths = possible_paths(instruction, self._number)
+        paths = possible_paths(instruction, number_of)
         after = dict(paths)
         if len(after) < len(paths):
             return False  # it may go on in several ways
@@ -116,27 +110,20 @@ class _Laws:
         stacked = flows_in(instruction, Role.STACKED)
         if any(flow.type.shape[0] for flow in stacked if isinstance(flow.type, TensorType)):
             return False  # there should have been iterations: not for us to say
-        for path in pairwise(order):
-            self._replace(passed_along(instruction, path))
-            if path[1] is not None:
-                b.block.instructions += instruction.regions[path[1]].entry.instructions[:-1]
+        # from the end, as what a path passes on may be what the one before has given
+        for path in reversed([*pairwise(order)]):
+            _replace(passed_along(instruction, path))
+        for body in order:
+            if body is not None:
+                inside = instruction.regions[body].entry.instructions
+                b.block.instructions += inside[:-1]
+                del inside[:-1]
         empty = [
             (b.emit(splat(f.type, 0)), f.result) for f in stacked if isinstance(f.type, TensorType)
         ]
-        self._replace((value, instruction.results[k]) for value, k in empty if k is not None)
+        _replace((value, instruction.results[k]) for value, k in empty if k is not None)
+        instruction.erase()
         return True
-
-    def _number(self, value: Value) -> int | bool | None:
-        number: int | bool | None = number_of(self.now(value))
-        return number
-
-    def _replace(self, pairs: Iterable[tuple[Value, Value]]) -> None:
-        """Let the first value of each pair stand for the second."""
-        for other, one in pairs:
-            value = self.now(other)
-            if value.producer is not None and value.name is None:
-                value.name = one.name
-            self.replaced[one] = value
 
     # what does not depend on the instruction
 
@@ -144,10 +131,10 @@ class _Laws:
         known = self._branches(b, instruction) or self._invariants(instruction)
         b.block.instructions.append(instruction)
         is_empty = all(len(region.entry.instructions) == 1 for region in instruction.regions)
-        self._replace((value, instruction.results[k]) for k, value in known.items())
+        _replace((value, instruction.results[k]) for k, value in known.items())
         keep_flows(instruction, [f for f in flows_of(instruction) if f.result not in known])
         if not (instruction.op.is_loop or instruction.results) and is_empty:
-            b.block.instructions.pop()
+            b.block.instructions.pop().erase()
             return True
         return bool(known)
 
@@ -157,7 +144,7 @@ class _Laws:
         for flow in flows_in(instruction, Role.CHOSEN):
             assert flow.result is not None
             k, condition = flow.result, instruction.operands[0]
-            one, other = map(self.now, yields_of_bodies(instruction, flow))
+            one, other = yields_of_bodies(instruction, flow)
             first, second = one.op, other.op
             if one is other:
                 known[k] = one
@@ -175,9 +162,17 @@ class _Laws:
         known: dict[int, Value] = {}
         for flow in flows_in(loop, Role.CARRIED):
             assert flow.result is not None
-            initial, value = map(self.now, sources_of(loop, flow))
+            initial, value = sources_of(loop, flow)
             arguments = arguments_of_bodies(loop, flow)
             if value is arguments[-1] or value is initial:
                 known[flow.result] = initial
-                self._replace((initial, argument) for argument in arguments)
+                _replace((initial, argument) for argument in arguments)
         return known
+
+
+def _replace(pairs: Iterable[tuple[Value, Value]]) -> None:
+    """Have the first value of each pair used in place of the second."""
+    for value, old in pairs:
+        if value.producer is not None and value.name is None:
+            value.name = old.name
+        old.replace_all_uses_with(value)

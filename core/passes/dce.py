@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ..analysis import Analyses, Analysis, Effects
 from ..ir import Block, Effect, Function, Instruction, Region, Value
-from ..ir.surgery import walk_blocks
+from ..ir.surgery import drop_operands, walk, walk_blocks
 from ..ops.flows import (
     Flow,
     Role,
@@ -65,6 +65,7 @@ def remove_unreachable(function: Function, analyses: Analyses) -> bool:
         return False
     gone = set(analyses.flow(function).unreachable)
     if gone:
+        drop_operands(walk(Region([*gone])))
         body.blocks[:] = [block for block in body.blocks if block not in gone]
         analyses.forget(function, preserved=Analysis.EFFECTS)
     return bool(gone)
@@ -185,6 +186,9 @@ class _Needs:
             instructions = block.instructions
             kept = [i for i in instructions if i in self.instructions or i.op.is_terminator]
             if len(kept) < len(instructions):
+                for instruction in instructions:
+                    if instruction not in self.instructions and not instruction.op.is_terminator:
+                        instruction.drop_all_references()
                 block.instructions[:] = kept
                 changed = True
             for instruction in kept:

@@ -10,14 +10,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from ..analysis import Analyses
 from ..errors import VerifyError
-from ..ir import Builder, Function, Instruction, Module, Op, Region, Value, Variable
-from ..ir.surgery import replace_uses, walk_blocks
+from ..ir import Builder, Instruction, Module, Op, Region, Value, Variable
+from ..ir.surgery import walk_blocks
 from ..ops import (
     Add,
     Extract,
@@ -60,15 +60,14 @@ class Expand(ModulePass):
         # functions that are folded with are looked into: what they are made of must be there already
         for rule in (_expand_simple, unfold):
             for function in module.functions.values():
-                if function.body is not None and _expand(rule, function, function.body, analyses):
+                if function.body is not None and _expand(rule, module, function.body):
                     analyses.forget(function)
                     changed = True
         return changed
 
 
-def _expand(rule: Rule, function: Function, region: Region, analyses: Analyses) -> bool:
-    module = analyses.module
-    replaced: dict[Value, Value] = {}
+def _expand(rule: Rule, module: Module, region: Region) -> bool:
+    changed = False
     folded_with: set[Value] = set()
     for block in list(walk_blocks(region)):
         builder = Builder()
@@ -78,21 +77,18 @@ def _expand(rule: Rule, function: Function, region: Region, analyses: Analyses) 
             if value is None:
                 builder.block.instructions.append(instruction)
                 continue
-            if value.name is None and value.producer is not None:
-                value.name = instruction.result.name
-            replaced[instruction.result] = value
             folded_with.update(x for x in instruction.operands if isinstance(x.type, FunctionType))
+            instruction.replace_with(value)
+            changed = True
         block.instructions[:] = builder.block.instructions
-    replace_uses(region, replaced)
     if folded_with:
-        analyses.forget(function)
-        _remove_references(region, folded_with, analyses.uses(function))
-    return bool(replaced)
+        _remove_references(region, folded_with)
+    return changed
 
 
-def _remove_references(region: Region, functions: set[Value], uses: Container[Value]) -> None:
+def _remove_references(region: Region, functions: set[Value]) -> None:
     """Leave out those of `functions` that nobody needs as values any more: they may go altogether."""
-    unused = {f.producer for f in functions if f.op and f.op.referred is not None and f not in uses}
+    unused = {f.producer for f in functions if f.op and f.op.referred is not None and not f.uses}
     for block in walk_blocks(region):
         block.instructions[:] = [i for i in block.instructions if i not in unused]
 

@@ -17,7 +17,7 @@ from typing import ClassVar
 from ..analysis import Analyses, Analysis
 from ..analysis.call_graph import call_sites, check_names, cycles_callees_first, reachable, symbols
 from ..ir import Block, Function, Instruction, Module, Value
-from ..ir.surgery import clone_instructions, replace_uses, resolve, walk, walk_blocks
+from ..ir.surgery import clone_instructions, walk, walk_blocks
 from .base import ModulePass
 
 LARGEST = 50_000
@@ -154,7 +154,6 @@ class Inlining:
         expansion = _Expansion(self.module, self.wanted, size, min(LARGEST, size + self.room))
         while blocks:
             blocks.extend(expansion.expand(blocks.pop()))
-        replace_uses(function.body, expansion.replaced)
         self.changed = self.changed or expansion.changed
         self.room -= expansion.size - size
         if name in self.wanted:
@@ -179,7 +178,6 @@ class _Expansion:
 
     def __init__(self, module: Module, wanted: Mapping[str, int], size: int, largest: int) -> None:
         self.module, self.wanted, self.size, self.largest = module, wanted, size, largest
-        self.replaced: dict[Value, Value] = {}
         self.changed = False
 
     def expand(self, block: Block) -> list[Block]:
@@ -209,7 +207,9 @@ class _Expansion:
                 if stack:
                     stack[-1].values[result] = value
                 else:
-                    self.replaced[result] = resolve(self.replaced, value)
+                    result.replace_all_uses_with(value)
+            if not stack:
+                pasted.call.erase()
         elif self._fits(instruction):
             operands = [pasted.values.get(x, x) for x in instruction.operands]
             stack.append(self._enter(instruction, operands))

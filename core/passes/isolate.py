@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
 from ..ir import Block, Instruction, Module, Stage, Value
-from ..ir.surgery import make_instruction
+from ..ir.surgery import clone_instructions, replace_operands
 from ..ops.flows import Role, add_flows, arguments_of_bodies
 from ..ops.literal import literal_of
 from .base import ModulePass
@@ -62,12 +62,10 @@ def _close(instruction: Instruction) -> bool:
         _copy_literals(block, [v for v in values if literal_of(v)])
     wanted = dict.fromkeys(v for values in captured for v in values if not literal_of(v))
     if wanted:
-        names: dict[Block, dict[Value, Value]] = {block: {} for block in blocks}
-        for flow, value in zip(add_flows(instruction, Role.INPUT, [*wanted]), wanted, strict=True):
-            for argument, block in zip(arguments_of_bodies(instruction, flow), blocks, strict=True):
-                names[block][value] = argument
-        for block in blocks:
-            _rename(block, names[block])
+        flows = add_flows(instruction, Role.INPUT, [*wanted])
+        arguments = [arguments_of_bodies(instruction, flow) for flow in flows]
+        for block, names in zip(blocks, zip(*arguments, strict=True), strict=True):
+            replace_operands(block.instructions, dict(zip(wanted, names, strict=True)))
     return any(captured)
 
 
@@ -83,17 +81,7 @@ def _captured(block: Block) -> dict[Value, None]:
 
 def _copy_literals(block: Block, literals: Iterable[Value]) -> None:
     copies: dict[Value, Value] = {}
-    made: list[Instruction] = []
-    for value in literals:
-        original = value.producer
-        assert original is not None
-        made.append(make_instruction(original.op, (), [value], location=original.location))
-        copies[value] = made[-1].result
-    _rename(block, copies)
-    block.instructions[:0] = made
-
-
-def _rename(block: Block, names: dict[Value, Value]) -> None:
-    for instruction in block.instructions if names else ():
-        if any(operand in names for operand in instruction.operands):
-            instruction.operands = tuple(names.get(x, x) for x in instruction.operands)
+    made = Block()
+    clone_instructions(made, [x.producer for x in literals if x.producer is not None], copies)
+    replace_operands(block.instructions, copies)
+    block.instructions[:0] = made.instructions

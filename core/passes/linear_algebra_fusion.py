@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from ..ir import Block, Builder, Instruction, Value
 from ..ops import Add, Concatenate, Dot
-from .regroup import Regroup, Regrouping, Uses
+from .regroup import Regroup, Regrouping
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class LinearAlgebraFusion(Regroup):
 
     name: ClassVar[str] = "linear-algebra-fusion"
 
-    def regroupings(self, block: Block, uses: Uses) -> Mapping[Instruction, Regrouping]:
+    def regroupings(self, block: Block) -> Mapping[Instruction, Regrouping]:
         here = {result for i in block.instructions for result in i.results}
         inside: set[Instruction] = set()
         found: dict[Instruction, Regrouping] = {}
@@ -45,8 +45,8 @@ class LinearAlgebraFusion(Regroup):
                 continue
             if not self.may_regroup(instruction.result):
                 continue
-            terms = _terms(instruction, uses, here, inside)
-            products = [x for x in terms if _is_product(x, instruction.result, uses, here)]
+            terms = _terms(instruction, here, inside)
+            products = [x for x in terms if _is_product(x, instruction.result, here)]
             if len(products) > 1 and _pays(products):
                 others = [x for x in terms if x not in products]
                 found[instruction] = partial(_fused, products=products, others=others)
@@ -55,7 +55,6 @@ class LinearAlgebraFusion(Regroup):
 
 def _terms(
     root: Instruction,
-    uses: Uses,
     here: set[Value],
     inside: set[Instruction],
 ) -> list[Value]:
@@ -69,7 +68,7 @@ def _terms(
             producer is not None
             and isinstance(producer.op, Add)
             and value in here
-            and len(uses[value]) == 1
+            and value.has_one_use
             and value.type == root.result.type
         ):
             inside.add(producer)
@@ -79,14 +78,14 @@ def _terms(
     return terms
 
 
-def _is_product(value: Value, total: Value, uses: Uses, here: set[Value]) -> bool:
+def _is_product(value: Value, total: Value, here: set[Value]) -> bool:
     """Whether a term is a product of matrices, or of equal batches of them, that only the sum uses."""
     producer = value.producer
     if producer is None or not isinstance(producer.op, Dot) or value not in here:
         return False
     u, v = (x.tensor for x in producer.operands)
     return (
-        len(uses[value]) == 1
+        value.has_one_use
         and value.type == total.type
         and u.rank == v.rank >= 2
         and u.shape[:-2] == v.shape[:-2]

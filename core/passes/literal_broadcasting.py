@@ -9,12 +9,12 @@ of `rules.elementwise`, shown only the literals: what else is broadcast stays as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
 from ..ir import Builder, Function, Instruction, Value
+from ..ir.surgery import replace_operands
 from ..ops import Elementwise
 from ..ops.literal import splat_literal
 from ..types import broadcast_shapes
@@ -56,13 +56,9 @@ def promote_literals(b: Builder, instruction: Instruction) -> Value | None:
         instruction.op, tuple(shown.get(x, x) for x in operands), instruction.results
     )
     value = simplify_elementwise(b, stand_in)
-    _show(b, {stranger: x for x, stranger in shown.items()})
+    stand_in.set_operands(())
+    replace_operands(b.block.instructions, {stranger: x for x, stranger in shown.items()})
     return value
-
-
-def _show(b: Builder, shown: Mapping[Value, Value]) -> None:
-    for made in b.block.instructions:
-        made.operands = tuple(shown.get(x, x) for x in made.operands)
 
 
 _LAWS: Laws = {Elementwise: (promote_literals,)}

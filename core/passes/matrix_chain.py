@@ -23,7 +23,7 @@ from typing import ClassVar, NamedTuple
 from ..ir import Block, Builder, Instruction, Value
 from ..ops import Dot
 from ..types import broadcast_shapes
-from .regroup import Regroup, Regrouping, Uses
+from .regroup import Regroup, Regrouping
 
 LONGEST = 64
 """Factors per chain: the search is cubic, so a longer chain is cut."""
@@ -43,14 +43,14 @@ class MatrixChain(Regroup):
 
     name: ClassVar[str] = "matrix-chain"
 
-    def regroupings(self, block: Block, uses: Uses) -> Mapping[Instruction, Regrouping]:
+    def regroupings(self, block: Block) -> Mapping[Instruction, Regrouping]:
         return {
             root: partial(_build, factors=factors, splits=plan[1])
-            for root, factors in self._chains(block, uses)
+            for root, factors in self._chains(block)
             if (plan := _cheapest(factors))[0] < _multiplications(root, factors)
         }
 
-    def _chains(self, block: Block, uses: Uses) -> Iterator[tuple[Instruction, list[Value]]]:
+    def _chains(self, block: Block) -> Iterator[tuple[Instruction, list[Value]]]:
         """The last product of each chain in `block`, and the chain's factors."""
         here = {result for i in block.instructions for result in i.results}
         inside: set[Instruction] = set()
@@ -59,16 +59,14 @@ class MatrixChain(Regroup):
                 continue
             if not self.may_regroup(instruction.result):
                 continue
-            factors, products = _factors(instruction, uses, here)
+            factors, products = _factors(instruction, here)
             # where the whole chain cannot be associated, those before its last product may be
             if len(factors) > 2 and _may_associate(factors):
                 inside |= products
                 yield instruction, factors
 
 
-def _factors(
-    root: Instruction, uses: Uses, here: set[Value]
-) -> tuple[list[Value], set[Instruction]]:
+def _factors(root: Instruction, here: set[Value]) -> tuple[list[Value], set[Instruction]]:
     """The leaves of the tree of products under `root`, left to right, and its inner products."""
     leaves: list[Value] = []
     inner: set[Instruction] = set()
@@ -81,7 +79,7 @@ def _factors(
             producer is not None
             and isinstance(producer.op, Dot)
             and value in here
-            and len(uses[value]) == 1
+            and value.has_one_use
             and part.is_in_chain(producer)
             and len(inner) < LONGEST - 2
         ):

@@ -8,7 +8,7 @@ from typing import ClassVar
 from ..analysis import Aliases, Analyses, Analysis, Effects
 from ..ir import Block, Effect, Function, Instruction, MemoryUse, Value
 from ..ir.nested import Nested, run_nested
-from ..ir.surgery import replace_uses, resolve, walk
+from ..ir.surgery import walk
 from .base import FunctionPass
 
 
@@ -47,8 +47,7 @@ def _replace_loads(function: Function, analyses: Analyses) -> bool:
     visit = _Walk(analyses.aliases(function), analyses.effects)
     for block in function.body.blocks:
         run_nested(visit.block(block, {}))
-    replace_uses(function.body, visit.replaced)
-    return bool(visit.replaced)
+    return visit.changed
 
 
 MOST_KNOWN = 64
@@ -60,20 +59,18 @@ class _Walk:
     def __init__(self, aliases: Aliases, effects: Effects) -> None:
         self.aliases = aliases
         self.effects = effects
-        self.replaced: dict[Value, Value] = {}
+        self.changed = False
 
     def block(self, block: Block, known: dict[Value, Value]) -> Nested:
         kept: list[Instruction] = []
         for instruction in block.instructions:
-            if any(operand in self.replaced for operand in instruction.operands):
-                instruction.operands = tuple(
-                    resolve(self.replaced, operand) for operand in instruction.operands
-                )
             op = instruction.op
             if uses := op.memory_uses(instruction):
                 loaded = [self.use(known, use) for use in uses]
                 if instruction.results and loaded[0] is not None:
-                    self.replaced[instruction.result] = resolve(self.replaced, loaded[0])
+                    instruction.result.replace_all_uses_with(loaded[0])
+                    instruction.erase()
+                    self.changed = True
                     continue
             elif instruction.regions:
                 written = bool(self.effects.of(instruction) & Effect.WRITE)
@@ -86,7 +83,6 @@ class _Walk:
                 for pointer in [p for p in known if not self.aliases.is_private(p)]:
                     del known[pointer]
             kept.append(instruction)
-        # not before: which pointers escape is found out on the way
         block.instructions = kept
 
     def use(self, known: dict[Value, Value], use: MemoryUse) -> Value | None:
@@ -101,7 +97,7 @@ class _Walk:
         elif (found := self.find(known, use.pointer)) is not None:
             return found
         if use.value is not None:
-            self.learn(known, use.pointer, resolve(self.replaced, use.value))
+            self.learn(known, use.pointer, use.value)
         return None
 
     def find(self, known: dict[Value, Value], pointer: Value) -> Value | None:

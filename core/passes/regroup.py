@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from ..analysis import Analyses, Analysis
 from ..ir import Block, Builder, Function, Instruction, Value
-from ..ir.surgery import replace_uses, walk_blocks
+from ..ir.surgery import walk_blocks
 from .base import FunctionPass
 from .dce import remove_dead
-
-Uses: TypeAlias = Mapping[Value, Sequence[Instruction]]
 
 Regrouping: TypeAlias = Callable[[Builder], Value]
 """Emits what an instruction computes, in another grouping."""
@@ -30,7 +28,7 @@ class Regroup(FunctionPass):
     fast_math: bool = False
 
     @abc.abstractmethod
-    def regroupings(self, block: Block, uses: Uses) -> Mapping[Instruction, Regrouping]:
+    def regroupings(self, block: Block) -> Mapping[Instruction, Regrouping]:
         """The instructions of `block` that are better computed another way."""
 
     def may_regroup(self, value: Value) -> bool:
@@ -40,20 +38,21 @@ class Regroup(FunctionPass):
     def run(self, function: Function, analyses: Analyses) -> bool:
         if function.body is None:
             return False
-        uses = analyses.uses(function)
-        replaced: dict[Value, Value] = {}
+        made: list[tuple[Instruction, Value]] = []
         for block in walk_blocks(function.body):
-            better = self.regroupings(block, uses)
+            better = self.regroupings(block)
             if not better:
                 continue
             old, block.instructions = block.instructions, []
             for instruction in old:
                 block.instructions.append(instruction)
                 if instruction in better:
-                    made = better[instruction](Builder(block, instruction.location))
-                    made.name = instruction.result.name
-                    replaced[instruction.result] = made
-        replace_uses(function.body, replaced)
-        if replaced:
+                    value = better[instruction](Builder(block, instruction.location))
+                    value.name = instruction.result.name
+                    made.append((instruction, value))
+        # not before: they are made of what is regrouped, too
+        for instruction, value in made:
+            instruction.result.replace_all_uses_with(value)
+        if made:
             remove_dead(function, analyses)
-        return bool(replaced)
+        return bool(made)

@@ -1,7 +1,7 @@
 """The driver: one walk that applies laws and merges equal instructions.
 
-1. Instructions are visited in order; operands that were replaced before are redirected first, so a law
-   sees only finished operands.
+1. Instructions are visited in order.  What replaces a value does so everywhere at once, so a law sees only
+   finished operands.
 2. The laws for the op's class are tried, those of its base classes too.  A law returns the value that
    the instruction equals: one that exists, or the last of new instructions.  New instructions are
    visited next, before anything that follows.
@@ -23,7 +23,6 @@ from typing import Any, TypeAlias
 from ..analysis import Analyses, ControlFlow, Effects
 from ..errors import InternalError
 from ..ir import Block, Builder, Effect, Function, Instruction, Op, Region, Value
-from ..ir.surgery import replace_uses, resolve
 
 Law: TypeAlias = Callable[[Builder, Instruction[Any]], Value | Sequence[Value] | None]
 """The value that an instruction with one result equals, or None."""
@@ -60,8 +59,6 @@ def rewrite(function: Function, laws: Laws, analyses: Analyses, *, merge: bool =
             _visit(walk, step)
         else:
             step.scope.forget(step.count)
-    if len(region.blocks) > 1:
-        replace_uses(region, walk.replaced)
     return walk.changed
 
 
@@ -114,7 +111,6 @@ class _Walk:
     laws: Laws
     merge: bool
     effects: Effects
-    replaced: dict[Value, Value] = field(default_factory=dict[Value, Value])
     changed: bool = False
     stack: list[_Visit | _Leave] = field(default_factory=list["_Visit | _Leave"])
     found: dict[type[Op], tuple[Law, ...]] = field(default_factory=dict[type[Op], tuple[Law, ...]])
@@ -166,7 +162,7 @@ class _Walk:
             if twin is instruction and outer is not instruction:
                 self.equal[instruction.result] = outer.result
             return twin
-        operands = instruction.operands
+        operands = tuple(instruction.operands)
         if self.equal:
             operands = tuple([self.equal.get(x, x) for x in operands])
         same = frozenset(operands) if op.commutes else operands
@@ -178,13 +174,11 @@ def _visit(walk: _Walk, visit: _Visit) -> None:
 
     Written in one piece because every instruction of every program passes here.
     """
-    replaced, found, merge = walk.replaced, walk.found, walk.merge
+    found, merge = walk.found, walk.merge
     builder, waiting, done, scope = visit.builder, visit.waiting, visit.done, visit.scope
     fresh = builder.block.instructions
     while waiting:
         instruction = waiting.pop()
-        if replaced:
-            _redirect(instruction, replaced)
         op_class = instruction.op.__class__
         laws = found.get(op_class)
         if laws is None:
@@ -195,7 +189,7 @@ def _visit(walk: _Walk, visit: _Visit) -> None:
             if value is not None:
                 visit.rewrites_left -= 1
                 walk.changed = True
-                _replace(replaced, instruction, value)
+                _replace(instruction, value)
                 waiting.extend(reversed(fresh))
                 fresh.clear()
                 continue
@@ -211,7 +205,7 @@ def _visit(walk: _Walk, visit: _Visit) -> None:
             twin = walk.twin(instruction, visit)
             if twin is not instruction:
                 walk.changed = True
-                _merge(replaced, instruction, twin)
+                instruction.replace_with(*twin.results)
                 continue
         done.append(instruction)
     visit.block.instructions[:] = done
@@ -232,27 +226,10 @@ def _first(
     return None
 
 
-def _redirect(instruction: Instruction, replaced: dict[Value, Value]) -> None:
-    for operand in instruction.operands:
-        if operand in replaced:
-            instruction.operands = tuple(resolve(replaced, x) for x in instruction.operands)
-            return
-
-
-def _replace(
-    replaced: dict[Value, Value], instruction: Instruction, found: Value | Sequence[Value]
-) -> None:
+def _replace(instruction: Instruction, found: Value | Sequence[Value]) -> None:
     values = (found,) if isinstance(found, Value) else found
     for old, value in zip(instruction.results, values, strict=True):
         if value.type != old.type:
             name = instruction.op.name
             raise InternalError(f"a law turned {old.type} of {name} into {value.type}")
-        if value.producer is not None and value.name is None:
-            value.name = old.name
-        replaced[old] = resolve(replaced, value)
-
-
-def _merge(replaced: dict[Value, Value], instruction: Instruction, twin: Instruction) -> None:
-    for old, kept in zip(instruction.results, twin.results, strict=True):
-        kept.name = kept.name or old.name
-        replaced[old] = kept
+    instruction.replace_with(*values)

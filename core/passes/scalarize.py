@@ -18,7 +18,7 @@ from ..analysis import Analyses
 from ..analysis.call_graph import check_names, references
 from ..errors import UnsupportedError
 from ..ir import Block, Builder, Function, Instruction, Module, Value
-from ..ir.surgery import clone_function, replace_uses, walk, walk_blocks
+from ..ir.surgery import clone_function, walk, walk_blocks
 from ..location import located
 from ..ops import Apply, Reference, Return
 from ..ops.leaves import leaves_of, put_together, take_apart
@@ -122,35 +122,30 @@ def _copy_entries(module: Module, names: set[str]) -> Iterator[Function]:
 
 def _flatten_calls(function: Function, flat: set[str]) -> bool:
     assert function.body is not None
-    replaced: dict[Value, Value] = {}
     changed = False
     for block in list(walk_blocks(function.body)):
         old, block.instructions = block.instructions, []
         for instruction in old:
             op = instruction.op
             if isinstance(op, Apply) and op.callee in flat:
-                _flat_call(block, op, instruction, replaced)
+                instruction.replace_with(*_flat_call(block, op, instruction))
                 changed = True
             else:
                 block.instructions.append(instruction)
-    replace_uses(function.body, replaced)
     return changed
 
 
-def _flat_call(block: Block, op: Apply, call: Instruction, replaced: dict[Value, Value]) -> None:
+def _flat_call(block: Block, op: Apply, call: Instruction) -> list[Value]:
     b = Builder(block, call.location)
     arguments = [leaf for operand in call.operands for leaf in take_apart(b, operand, arrays=False)]
     leaves = iter(b.emit_many(Apply(op.callee, flat_type(op.type)), arguments))
-    for result in call.results:
-        replaced[result] = put_together(b, result.type, leaves, arrays=False)
+    return [put_together(b, result.type, leaves, arrays=False) for result in call.results]
 
 
 def _flatten_signature(function: Function) -> None:
     type = flat_type(function.type)
     assert function.body is not None
-    replaced: dict[Value, Value] = {}
-    split_arguments(function.entry, replaced)
-    replace_uses(function.body, replaced)
+    split_arguments(function.entry)
     for block in function.body.blocks:
         if isinstance(block.terminator.op, Return):
             _flatten_result(block)
@@ -162,3 +157,4 @@ def _flatten_result(block: Block) -> None:
     b = Builder(block, returned.location)
     leaves = [leaf for x in returned.operands for leaf in take_apart(b, x, arrays=False)]
     b.emit_many(Return(), leaves)
+    returned.erase()

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses
-from ..ir import Block, Function, Instruction, Region, Value
-from ..ir.surgery import replace_uses, resolve
+from ..ir import Block, Function, Region
 from ..ops.terminators import is_unconditional, successor_taken, values_passed
 from .base import FunctionPass
 from .dce import remove_unreachable
@@ -53,10 +52,10 @@ def _round(function: Function, region: Region, analyses: Analyses) -> bool:
 
     changed = note(_decide(region))
     changed = remove_unreachable(function, analyses) or changed
-    changed = note(_thread(region, analyses.uses(function))) or changed
+    changed = note(_thread(region)) or changed
     changed = remove_unreachable(function, analyses) or changed
     changed = note(_join(region)) or changed
-    return note(_drop_arguments(region, analyses.uses(function))) or changed
+    return note(_drop_arguments(region)) or changed
 
 
 def _decide(region: Region) -> bool:
@@ -74,15 +73,16 @@ def _decide(region: Region) -> bool:
             arguments = values_passed(terminator, number)
             assert arguments is not None
             block.instructions[-1] = branch_to(edges[number].target, arguments, terminator)
+            terminator.erase()
             changed = True
     return changed
 
 
-def _thread(region: Region, uses: dict[Value, list[Instruction]]) -> bool:
+def _thread(region: Region) -> bool:
     """Step 3.  A cycle of blocks that only go on is an infinite loop, and stays."""
     changed = False
     for block, edges in edges_into(region).items():
-        if not _only_goes_on(block, uses) or block is region.entry:
+        if not _only_goes_on(block) or block is region.entry:
             continue
         ahead = Edge(block.terminator, 0)
         for edge in edges:
@@ -94,19 +94,18 @@ def _thread(region: Region, uses: dict[Value, list[Instruction]]) -> bool:
     return changed
 
 
-def _only_goes_on(block: Block, uses: dict[Value, list[Instruction]]) -> bool:
+def _only_goes_on(block: Block) -> bool:
     terminator = block.terminator
     return (
         len(block.instructions) == 1
         and is_unconditional(terminator)
-        and all(user is terminator for x in block.arguments for user in uses.get(x, ()))
+        and all(user is terminator for x in block.arguments for user in x.uses)
     )
 
 
 def _join(region: Region) -> bool:
     """Step 4."""
     edges = edges_into(region)
-    replaced: dict[Value, Value] = {}
     gone: set[Block] = set()
     for block in region.blocks:
         if block in gone:
@@ -115,29 +114,29 @@ def _join(region: Region) -> bool:
             (target,) = block.terminator.successors
             if target is block or target is region.entry or len(edges[target]) != 1:
                 break
-            replaced.update(zip(target.arguments, block.terminator.operands, strict=True))
+            branch = block.terminator
+            for argument, value in zip(target.arguments, branch.operands, strict=True):
+                argument.replace_all_uses_with(value)
+            branch.erase()
             block.instructions[-1:] = target.instructions
             gone.add(target)
     region.blocks[:] = [block for block in region.blocks if block not in gone]
-    replace_uses(region, replaced)
     return bool(gone)
 
 
-def _drop_arguments(region: Region, uses: dict[Value, list[Instruction]]) -> bool:
+def _drop_arguments(region: Region) -> bool:
     """Step 5."""
     edges = edges_into(region)
-    replaced: dict[Value, Value] = {}
     changed = False
     for block, ways in edges.items():
         if block is region.entry or any(edge.is_by_case for edge in ways):
             continue
         kept: list[int] = []
         for position, argument in enumerate(block.arguments):
-            given = {resolve(replaced, edge.arguments[position]) for edge in ways} - {argument}
+            given = {edge.arguments[position] for edge in ways} - {argument}
             if len(given) == 1:
-                replaced[argument] = given.pop()
-            elif argument in uses:
+                argument.replace_all_uses_with(given.pop())
+            elif argument.uses:
                 kept.append(position)
         changed = keep_arguments(block, ways, kept) or changed
-    replace_uses(region, replaced)
     return changed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir import Block, Builder, Instruction, Region, Value
-from ..ir.surgery import replace_uses, walk_blocks
+from ..ir.surgery import walk_blocks
 from ..ops import (
     arguments_of,
 )
@@ -16,8 +16,7 @@ from ..ops.terminators import case_of, pass_arguments
 
 def split_aggregates(region: Region) -> bool:
     """Split what structured ops and blocks pass on, in the body of a function; whether there was anything."""
-    replaced: dict[Value, Value] = {}
-    changed = _split_blocks(region, replaced)
+    changed = _split_blocks(region)
     for block in list(walk_blocks(region)):
         if not any(_is_split(instruction) for instruction in block.instructions):
             continue
@@ -25,15 +24,14 @@ def split_aggregates(region: Region) -> bool:
         old, block.instructions = block.instructions, []
         for instruction in old:
             if _is_split(instruction):
-                _split(Builder(block, instruction.location), instruction, replaced)
+                _split(Builder(block, instruction.location), instruction)
             else:
                 block.instructions.append(instruction)
-    replace_uses(region, replaced)
     return changed
 
 
-def split_arguments(block: Block, replaced: dict[Value, Value]) -> None:
-    """Give a block a leaf at a time of what it takes; in `replaced` is what stands for the old arguments."""
+def split_arguments(block: Block) -> None:
+    """Give a block a leaf at a time of what it takes, and put the old arguments together from that."""
     old, block.arguments = block.arguments, []
     start = Block(block.arguments)
     b = Builder(start)
@@ -45,7 +43,8 @@ def split_arguments(block: Block, replaced: dict[Value, Value]) -> None:
             b.argument(leaf.type, _leaf_name(argument.name, leaf.path))
             for leaf in leaves_of(argument.type, arrays=False)
         ]
-        replaced[argument] = put_together(b, argument.type, iter(leaves), arrays=False)
+        whole = put_together(b, argument.type, iter(leaves), arrays=False)
+        argument.replace_all_uses_with(whole)
     block.instructions[:0] = start.instructions
 
 
@@ -54,7 +53,7 @@ def _is_split(instruction: Instruction) -> bool:
     return instruction.op.is_structured and any(not is_leaf(x.type, arrays=False) for x in values)
 
 
-def _split(b: Builder, old: Instruction, replaced: dict[Value, Value]) -> None:
+def _split(b: Builder, old: Instruction) -> None:
     """Append a structured instruction with leaves for all it passes on, and what stands for its results."""
     flows = flows_of(old)
     roles = [
@@ -62,25 +61,28 @@ def _split(b: Builder, old: Instruction, replaced: dict[Value, Value]) -> None:
     ]
     operands = [leaf for x in old.operands for leaf in take_apart(b, x, arrays=False)]
     for region in old.regions:
-        split_arguments(region.entry, replaced)
+        split_arguments(region.entry)
         terminator = region.entry.instructions.pop()
         inside = Builder(region.entry, terminator.location)
         yields = [leaf for x in terminator.operands for leaf in take_apart(inside, x, arrays=False)]
         inside.emit_many(terminator.op, yields)
+        terminator.erase()
     results = iter(b.emit_many(structured(old).with_roles(roles), operands, old.regions))
     for result in old.results:
         if is_leaf(result.type, arrays=False):
-            replaced[result] = next(results)
-            replaced[result].name = result.name
+            leaf = next(results)
+            leaf.name = result.name
+            result.replace_all_uses_with(leaf)
             continue
         leaves: list[Value] = []
-        for leaf in leaves_of(result.type, arrays=False):
+        for part in leaves_of(result.type, arrays=False):
             leaves.append(next(results))
-            leaves[-1].name = _leaf_name(result.name, leaf.path)
-        replaced[result] = put_together(b, result.type, iter(leaves), arrays=False)
+            leaves[-1].name = _leaf_name(result.name, part.path)
+        result.replace_all_uses_with(put_together(b, result.type, iter(leaves), arrays=False))
+    old.set_operands(())
 
 
-def _split_blocks(region: Region, replaced: dict[Value, Value]) -> bool:
+def _split_blocks(region: Region) -> bool:
     """Split the arguments of all blocks but the entry and those that take what an enum carries."""
     whole = {region.entry}
     for block in region.blocks:
@@ -92,7 +94,7 @@ def _split_blocks(region: Region, replaced: dict[Value, Value]) -> bool:
         if block not in whole and any(not is_leaf(x.type, arrays=False) for x in block.arguments)
     }
     for block in split:
-        split_arguments(block, replaced)
+        split_arguments(block)
     for block in region.blocks if split else ():
         terminator = block.terminator
         if split.isdisjoint(terminator.successors):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
-from ..ir import Block, Function, Instruction, Region, Value
-from ..ir.surgery import walk
+from ..ir import Block, Function, Instruction, Region
+from ..ir.surgery import drop_operands, walk
 from ..ops import AllocateHeap, AllocateStack, Deallocate
 from ..ops.literal import number_of
 from ..ops.memory import pointee_of
@@ -40,7 +40,7 @@ class StackPromotion(FunctionPass):
         on_the_heap = [i for i in body.entry.instructions if isinstance(i.op, AllocateHeap)]
         if not on_the_heap:
             return False
-        aliases, uses = analyses.aliases(function), analyses.uses(function)
+        aliases = analyses.aliases(function)
         positions = _positions(body.entry)
         top = set(body.entry.instructions)
         gone: set[Instruction] = set()
@@ -50,7 +50,7 @@ class StackPromotion(FunctionPass):
             count = _count(instruction)
             if count is None or not aliases.is_private(instruction.result):
                 continue
-            users = _users(instruction, uses)
+            users = _users(instruction)
             frees = _frees(instruction, users)
             if frees is not None and top.issuperset(frees) and _are_last(frees, users, positions):
                 on_the_stack = AllocateStack(pointee_of(instruction.result), count)
@@ -59,9 +59,10 @@ class StackPromotion(FunctionPass):
                     continue
                 room -= taken
                 instruction.op = on_the_stack
-                instruction.operands = ()
+                instruction.set_operands(())
                 gone.update(frees)
                 changed = True
+        drop_operands(gone)
         body.entry.instructions[:] = [i for i in body.entry.instructions if i not in gone]
         return changed
 
@@ -95,14 +96,12 @@ def _frees(allocation: Instruction, users: Iterable[Instruction]) -> list[Instru
     return found
 
 
-def _users(
-    allocation: Instruction, uses: dict[Value, list[Instruction]]
-) -> dict[Instruction, None]:
+def _users(allocation: Instruction) -> dict[Instruction, None]:
     """What uses the memory, through pointers into it too."""
     users: dict[Instruction, None] = {}
     pending = [allocation.result]
     while pending:
-        for user in uses.get(pending.pop(), ()):
+        for user in pending.pop().uses:
             if user not in users and user.op.is_pointer_step:
                 pending.append(user.result)
             users[user] = None

@@ -15,11 +15,11 @@ would be n² instructions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..ir import Block, Builder, Instruction, Region, Value
-from ..ir.surgery import replace_uses, resolve, uses_of, walk, walk_blocks
+from ..ir.surgery import walk, walk_blocks
 from ..ops import Extract, Insert
 from ..ops.leaves import Key, is_leaf, with_parts
 
@@ -29,15 +29,9 @@ def join_updates(region: Region) -> bool:
     if sum(_is_update(instruction) for instruction in walk(region)) < 2:
         return False
     blocks = list(walk_blocks(region))
-    replaced: dict[Value, Value] = {}
-    changed = [_look_through(block, replaced) for block in blocks]
-    replace_uses(region, replaced)
-    uses = uses_of(region)
-    joined: dict[Value, Value] = {}
-    for block in blocks:
-        _join(block, uses, joined)
-    replace_uses(region, joined)
-    return any(changed) or bool(joined)
+    changed = [_look_through(block) for block in blocks]
+    joined = [_join(block) for block in blocks]
+    return any(changed) or any(joined)
 
 
 @dataclass(eq=False)
@@ -49,7 +43,7 @@ class _Chain:
     parts: dict[Key, Value] = field(default_factory=dict[Key, Value])
 
 
-def _look_through(block: Block, replaced: dict[Value, Value]) -> bool:
+def _look_through(block: Block) -> bool:
     """Step 1; whether anything changed."""
     chains: dict[Value, _Chain] = {}
     kept: list[Instruction] = []
@@ -57,20 +51,21 @@ def _look_through(block: Block, replaced: dict[Value, Value]) -> bool:
     for instruction in block.instructions:
         op = instruction.op
         if isinstance(op, Extract):
-            x = resolve(replaced, instruction.operands[0])
+            (x,) = instruction.operands
             chain = chains.get(x)
             if chain is not None and chain.last is x:
                 changed = True
                 part = chain.parts.get(op.keys[0])
                 if part is not None and len(op.keys) == 1:
-                    replaced[instruction.result] = part
+                    instruction.result.replace_all_uses_with(part)
+                    instruction.erase()
                     continue
                 if part is not None:
                     instruction.op = Extract(op.keys[1:])
-                instruction.operands = (chain.base if part is None else part,)
+                instruction.set_operands([chain.base if part is None else part])
         elif _is_update(instruction):
             assert isinstance(op, Insert)
-            element, x = (resolve(replaced, operand) for operand in instruction.operands)
+            element, x = instruction.operands
             chain = chains.get(x)
             if chain is None or chain.last is not x:
                 chain = _Chain(x, x)
@@ -82,27 +77,29 @@ def _look_through(block: Block, replaced: dict[Value, Value]) -> bool:
     return changed
 
 
-def _join(
-    block: Block, uses: Mapping[Value, Sequence[Instruction]], joined: dict[Value, Value]
-) -> None:
-    """Step 2."""
+def _join(block: Block) -> bool:
+    """Step 2; whether anything changed."""
     own = set(block.instructions)
     left_out: dict[Value, Instruction] = {}
+    changed = False
     b = Builder()
     for instruction in block.instructions:
         if _is_update(instruction):
             result = instruction.result
-            following = uses.get(result, ())
-            if len(following) == 1 and following[0] in own and _continues(following[0], result):
+            following = next(iter(result.uses), None)
+            if result.has_one_use and following in own and _continues(following, result):
                 left_out[result] = instruction
                 continue
             if instruction.operands[1] in left_out:
                 b.location = instruction.location
-                joined[result] = whole = _put_together(b, instruction, left_out)
-                whole.name = result.name
+                instruction.replace_with(_put_together(b, instruction, left_out))
+                changed = True
                 continue
         b.block.instructions.append(instruction)
+    for instruction in reversed(left_out.values()):
+        instruction.erase()
     block.instructions[:] = b.block.instructions
+    return changed
 
 
 def _put_together(b: Builder, last: Instruction, left_out: Mapping[Value, Instruction]) -> Value:

@@ -21,7 +21,6 @@ Source: Cytron et al. 1991; in structured control flow no dominance frontier is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -29,7 +28,7 @@ from ..analysis import Analyses, Analysis
 from ..analysis.alias import is_kept
 from ..ir import Block, Builder, Effect, Function, Instruction, MemoryUse, Region, Value
 from ..ir.nested import Nested, run_nested
-from ..ir.surgery import replace_uses, resolve, walk
+from ..ir.surgery import walk
 from ..ops import Undefined
 from ..ops.flows import add_flows, add_yields, is_condition, structured
 from ..ops.memory import pointee_of
@@ -58,22 +57,20 @@ class ValuePromotion(FunctionPass):
             return False
         changed = False
         # a cell that held the pointer to another one is gone then, and the other may be one too
-        while cells := _cells(body, analyses.uses(function)):
+        while cells := _cells(body):
             promotion = _Promotion(cells, _stored(body, cells))
             run_nested(promotion.block(body.entry))
-            replace_uses(body, promotion.replaced)
             analyses.forget(function, preserved=Analysis.FLOW)
             changed = True
         return changed
 
 
-def _cells(body: Region, uses: Mapping[Value, Sequence[Instruction]]) -> set[Value]:
+def _cells(body: Region) -> set[Value]:
     """Pointers to memory for one value that is only loaded and stored, and not stored by a condition."""
     cells = {
         i.result
         for i in walk(body)
-        if i.op.stack_values() == 1
-        and all(_is_access(user, i.result) for user in uses.get(i.result, ()))
+        if i.op.stack_values() == 1 and all(_is_access(user, i.result) for user in i.result.uses)
     }
     # a condition yields nothing but whether to go on
     for instruction in walk(body):
@@ -134,7 +131,6 @@ class _Promotion:
     cells: set[Value]
     stored: dict[Instruction, dict[Value, None]]
     current: dict[Value, Value] = field(default_factory=dict[Value, Value])
-    replaced: dict[Value, Value] = field(default_factory=dict[Value, Value])
 
     def block(self, block: Block) -> Nested:
         old, block.instructions = block.instructions, []
@@ -150,10 +146,11 @@ class _Promotion:
                 block.instructions.append(instruction)
             elif use.effect & Effect.WRITE:
                 assert use.value is not None
-                self.current[use.pointer] = resolve(self.replaced, use.value)
+                self.current[use.pointer] = use.value
+                instruction.erase()
             else:
-                value = self.current[use.pointer]
-                self.replaced[instruction.result] = resolve(self.replaced, value)
+                instruction.result.replace_all_uses_with(self.current[use.pointer])
+                instruction.erase()
 
     def structured(self, instruction: Instruction) -> Nested:
         """Give the instruction the cells that it stores to: as operands of a loop, and as results."""
@@ -167,10 +164,7 @@ class _Promotion:
                     if body == number:
                         self.current[cell] = region.entry.arguments[position]
             yield self.block(region.entry)
-            yielded = [resolve(self.replaced, self.current[cell]) for cell in cells]
-            add_yields(instruction, number, flows, yielded)
-            ending = region.entry.terminator
-            ending.operands = tuple(resolve(self.replaced, value) for value in ending.operands)
+            add_yields(instruction, number, flows, [self.current[cell] for cell in cells])
         for cell, flow in zip(cells, flows, strict=True):
             assert flow.result is not None
             self.current[cell] = instruction.results[flow.result]

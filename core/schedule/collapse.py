@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..compute.bodies import base_of
-from ..ir import Block, Builder, Instruction, Region, Value
+from ..ir import Builder, Instruction, Value
 from ..ops.movement import ShapeCast
 from ..ops.nest import Access, Affine, Bounds, Index, Nest, Output, coordinate
 from ..types import Shape
@@ -21,12 +21,9 @@ _SHORT = 128
 
 
 def emit_collapsed(
-    b: Builder, instruction: Instruction, nest: Nest, operands: Sequence[Value]
+    b: Builder, instruction: Instruction, nest: Nest, joined: frozenset[int]
 ) -> tuple[Value, ...]:
-    """Emit the nest on `operands`, with axes joined where that is possible; results as they were."""
-    joined = _joined_axes(instruction, nest)
-    if not joined:
-        return b.emit_many(nest, operands, instruction.regions)
+    """Emit the nest with axes `joined` to those before them, on the same body; results as they were."""
     axes = _renumbered(nest.extents, joined)
     extents: list[int] = []
     for axis, extent in enumerate(nest.extents):
@@ -36,7 +33,7 @@ def emit_collapsed(
             extents.append(extent)
     reads = [
         _narrowed(value.tensor.shape, access.indices, joined, axes)
-        for value, access in zip(operands, nest.accesses, strict=True)
+        for value, access in zip(instruction.operands, nest.accesses, strict=True)
     ]
     writes = [_narrowed(o.type.shape, o.indices, joined, axes) for o in nest.outputs]
     op = Nest(
@@ -50,18 +47,21 @@ def emit_collapsed(
             for written, (shape, indices) in zip(nest.outputs, writes, strict=True)
         ),
     )
-    values = [_cast(b, value, shape) for value, (shape, _) in zip(operands, reads, strict=True)]
-    made = b.emit_many(op, values, [_without(instruction.regions[0], joined)])
+    operands = zip(instruction.operands, reads, strict=True)
+    values = [_cast(b, value, shape) for value, (shape, _) in operands]
+    body = instruction.regions[0].entry
+    body.arguments = [x for axis, x in enumerate(body.arguments) if axis not in joined]
+    made = b.emit_many(op, values, instruction.regions)
+    instruction.regions = ()
     return tuple(
         _cast(b, value, written.type.shape)
         for value, written in zip(made, nest.outputs, strict=True)
     )
 
 
-def _joined_axes(instruction: Instruction, nest: Nest) -> frozenset[int]:
-    """The axes that join the one before them."""
+def joined_axes(instruction: Instruction, nest: Nest) -> frozenset[int]:
+    """The axes that can join the one before them."""
     inner = instruction.regions[0].entry
-    used = {operand for i in inner.instructions for operand in i.operands}
     uses: list[tuple[Shape, Access | Output]] = [
         *((v.tensor.shape, a) for v, a in zip(instruction.operands, nest.accesses, strict=True)),
         *((output.type.shape, output) for output in nest.outputs),
@@ -73,7 +73,7 @@ def _joined_axes(instruction: Instruction, nest: Nest) -> frozenset[int]:
         coordinates = inner.arguments[axis - 1 : axis + 1]
         if (
             width < _SHORT
-            and used.isdisjoint(coordinates)
+            and not any(coordinate.uses for coordinate in coordinates)
             and all(_walks_as_one(shape, use, axis, nest) for shape, use in uses)
         ):
             joined.add(axis)
@@ -125,13 +125,6 @@ def _narrowed(
             extents.append(extent)
             kept.append(index.substitute(axes) if isinstance(index, Affine) else index)
     return tuple(extents), tuple(kept)
-
-
-def _without(body: Region, joined: frozenset[int]) -> Region:
-    """The body without the coordinates of joined axes, which it does not use."""
-    block = body.entry
-    arguments = [a for number, a in enumerate(block.arguments) if number not in joined]
-    return Region([Block(arguments, list(block.instructions), block.name)])
 
 
 def _cast(b: Builder, value: Value, shape: Shape) -> Value:

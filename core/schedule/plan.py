@@ -15,20 +15,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
-from ..compute.bodies import Body, bodies_of, effectful_regions, live_instructions
+from ..compute.bodies import Body, bodies_of, effectful_regions, erase_dead
 from ..compute.ops import CallAddress, MatrixProduct
 from ..errors import InternalError
-from ..ir import Block, Builder, Function, Instruction, Module, Op, Placement, Region, Stage
+from ..ir import Block, Builder, Function, Instruction, Module, Op, Placement, Region, Stage, Value
 from ..ops.aggregate import Apply
 from ..ops.bytes import BYTES
 from ..ops.nest import Nest, Yield
 from ..ops.scan import Scan
 from ..ops.terminators import Return
 from .arena import RESERVED, aligned
-from .collapse import emit_collapsed
+from .collapse import emit_collapsed, joined_axes
 from .group import Step, group_nests
 from .loops import plan_loops
-from .memory import MemoryPlan, Returned, own_outputs, plan_memory, without_exchanges
+from .memory import Returned, own_outputs, plan_memory, without_exchanges
 from .ops import (
     Gemm,
     Loops,
@@ -114,9 +114,8 @@ def _schedule_function(function: Function, target: Target) -> None:
     uses_registers = has_variables(function)
     sizes: dict[Region, int] = {}
     for body in reversed(bodies):
-        block = _schedule_block(body, target, sizes, effectful, uses_registers=uses_registers)
-        body.region.blocks = [block]
-        sizes[body.region] = block_bytes(block, sizes)
+        _schedule_block(body, target, sizes, effectful, uses_registers=uses_registers)
+        sizes[body.region] = block_bytes(body.block, sizes)
 
 
 def _schedule_block(
@@ -126,12 +125,14 @@ def _schedule_block(
     effectful: Set[Region],
     *,
     uses_registers: bool,
-) -> Block:
-    block = _with_own_outputs(body, target)
-    block.instructions = live_instructions(block, effectful)
+) -> None:
+    # by what the body yields as it is, and not by copies of that
+    replaced = body.replaced
+    _take_own_outputs(body.block, replaced, target)
+    erase_dead(body.block, effectful)
     steps = [
         Step(i, plan_loops(i, i.op, target) if isinstance(i.op, Nest) else None)
-        for i in block.instructions
+        for i in body.block.instructions
     ]
     steps = group_nests(steps, target)
     instructions = [step.instruction for step in steps]
@@ -140,63 +141,51 @@ def _schedule_block(
     plan = plan_memory(
         instructions,
         [-1 if step.loops is None else step.loops.group for step in steps],
-        _returned(body, block),
+        _returned(body, replaced),
         frames,
         {i: scratch_bytes(op, i) for i, op in zip(instructions, ops, strict=True)},
         reserved=0 if body.owner else RESERVED,
         uses_registers=uses_registers,
     )
-    return _write_down(block, instructions, ops, plan)
-
-
-def _returned(body: Body, block: Block) -> Returned:
-    """What leaves the block, and the arguments that lie there meanwhile."""
-    if body.is_condition:
-        return Returned(())
-    return Returned(block.terminator.operands, body.replaced)
-
-
-def _with_own_outputs(body: Body, target: Target) -> Block:
-    """The same program on fresh instructions, its results copied where they would share a buffer."""
-    block = body.block
-    b = Builder(Block(list(block.arguments), name=block.name))
-    known = {argument: argument for argument in block.arguments}
-    for instruction in block.instructions:
-        b.location = instruction.location
-        operands = [known[operand] for operand in instruction.operands]
-        match instruction.op:
-            case Return():
-                b.emit_many(instruction.op, own_outputs(b, operands))
-            case Yield():
-                b.emit_many(instruction.op, without_exchanges(b, operands, body.replaced))
-            case MatrixProduct() as product if not target.has_blas:
-                known[instruction.result] = product.nest(b, *operands)
-            case op:
-                if isinstance(op, Nest):
-                    results = emit_collapsed(b, instruction, op, operands)
-                else:
-                    results = b.emit_many(op, operands, instruction.regions)
-                known.update(zip(instruction.results, results, strict=True))
-    return b.block
-
-
-def _write_down(
-    block: Block, instructions: Sequence[Instruction], ops: Sequence[Op], plan: MemoryPlan
-) -> Block:
-    b = Builder(Block(list(block.arguments), name=block.name))
-    known = {argument: argument for argument in block.arguments}
+    body.block.instructions = instructions
     for instruction, op in zip(instructions, ops, strict=True):
-        b.location = instruction.location
-        operands = [known[operand] for operand in instruction.operands]
         places = [plan.places.get(result) for result in instruction.results]
-        placement = Placement(
+        instruction.placement = Placement(
             tuple(p for p in places if p is not None) if makes_buffers(instruction) else (),
             plan.corrections.get(instruction, ()),
             plan.frames.get(instruction, 0),
         )
-        results = b.emit_many(op, operands, instruction.regions, placement=placement)
-        known.update(zip(instruction.results, results, strict=True))
-    return b.block
+        instruction.op = op
+
+
+def _returned(body: Body, replaced: Sequence[Value | None]) -> Returned:
+    """What leaves the block, and the arguments that lie there meanwhile."""
+    if body.is_condition:
+        return Returned(())
+    return Returned(body.block.terminator.operands, replaced)
+
+
+def _take_own_outputs(block: Block, replaced: Sequence[Value | None], target: Target) -> None:
+    """Join axes of nests, and copy results where they would share a buffer."""
+    old, block.instructions = block.instructions, []
+    b = Builder(block)
+    for instruction in old:
+        b.location = instruction.location
+        operands = instruction.operands
+        match instruction.op:
+            case Return():
+                instruction.set_operands(own_outputs(b, operands))
+            case Yield():
+                instruction.set_operands(without_exchanges(b, operands, replaced))
+            case MatrixProduct() as product if not target.has_blas:
+                instruction.replace_with(product.nest(b, *operands))
+                continue
+            case Nest() as nest if joined := joined_axes(instruction, nest):
+                instruction.replace_with(*emit_collapsed(b, instruction, nest, joined))
+                continue
+            case _:
+                pass
+        block.instructions.append(instruction)
 
 
 def _decided(step: Step) -> Op:

@@ -244,7 +244,7 @@ class Bodies:
         self._resolve_labels(region)
         head = region.head
         if head is None:
-            self.scope.finish(region.region)
+            self.scope.finish()
             self.open.pop()
             return
         self.scope.leave()

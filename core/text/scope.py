@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..ir import Region, Value
-from ..ir.surgery import replace_uses
+from ..ir import Value
 from ..types import VOID, Type
 from .cursor import Cursor, did_you_mean
 from .lexer import Token, is_counted, written
@@ -26,14 +25,13 @@ class Scope:
     """The values visible at the cursor; each region adds its own and takes them away at its end.
 
     A block may use what a block below it defines.  Until then a value of the type that is written at the use
-    stands in: `replaced` are those whose definition has been found.  `positions` are the results that have
+    stands in.  `positions` are the results that have
     no name, as `B.I`.
     """
 
     cursor: Cursor
     values: dict[str, Value] = field(default_factory=dict[str, Value])
     positions: dict[str, Value] = field(default_factory=dict[str, Value])
-    replaced: dict[Value, Value] = field(default_factory=dict[Value, Value])
     levels: list[_Level] = field(default_factory=list[_Level])
 
     def enter(self) -> None:
@@ -88,7 +86,7 @@ class Scope:
             raise self.cursor.error_at(token, f"{token.text} is a {value.type}, not a {type}")
         return value
 
-    def finish(self, body: Region) -> None:
+    def finish(self) -> None:
         """Put the values that were used before their definition where they belong."""
         for name, uses in self.levels[-1].pending.items():
             value = self.positions.get(name) or self.values.get(name)
@@ -99,12 +97,11 @@ class Scope:
             hint = did_you_mean(token.text, (written("%", known) for known in self.values))
             message = f"the value {token.text} is not defined here{hint}"
             self.cursor.report(self.cursor.error_at(token, message))
-        replace_uses(body, self.replaced)
 
     def _found(self, uses: list[tuple[Token, Value]], value: Value) -> None:
-        for token, placeholder in uses:
-            self.replaced[placeholder] = value
-            if placeholder.type != value.type and value is not POISON:
+        for token, placeholder in uses if value is not POISON else ():
+            placeholder.replace_all_uses_with(value)
+            if placeholder.type != value.type:
                 message = f"{token.text} is a {value.type}, not a {placeholder.type}"
                 self.cursor.report(self.cursor.error_at(token, message))
 

@@ -19,7 +19,8 @@ Function   10. it has an entry block, whose arguments are the function's paramet
            14. what a successor is given, or what an enum's case carries, are the arguments it takes
 Value      15. every operand is defined before its use on every path to it, in the same region or one around it
            16. no value is defined twice; no block, body or instruction stands in two places
-           17. a result knows its instruction and its position, an argument has no instruction
+           17. a result knows its instruction and its position, an argument has no instruction; a value knows the
+               instructions that use it, and no others: what leaves the program is erased
            18. a closed body, which all are from stage optimized on, uses nothing from around it
 Instruction
            19. an op has as many operands as its text form, all tensors unless it takes anything

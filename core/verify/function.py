@@ -11,7 +11,7 @@ Bodies inside bodies wait on a list, so that depth costs no more than length.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -100,6 +100,10 @@ class FunctionCheck:
                 stack.pop()
             else:
                 stack.append(self._region(inner))
+        for value in self.sites:
+            if messages := guarded(self._uses(value)):
+                location = value.producer.location if value.producer else None
+                self.found += placed(messages, location, self.function.location)
         return self.found
 
     def _note_definitions(self, body: Region) -> Iterator[str]:
@@ -171,6 +175,8 @@ class FunctionCheck:
             yield "the same instruction stands in two places"
         self.entered.add(instruction)
         for operand in instruction.operands:
+            if instruction not in operand.uses:
+                yield f"the operand {self.shown(operand)} does not know this use of it"
             site = self.sites.get(operand)
             if site is not None and site[0] is place.region and site[1] == place.block:
                 if site[2] >= place.position:
@@ -194,6 +200,12 @@ class FunctionCheck:
                 yield from schedule_violations(instruction, outputs, is_body=is_body)
         if isinstance(op, Nest):
             yield from nest_violations(instruction, op)
+
+    def _uses(self, value: Value) -> Iterator[str]:
+        """Whether what uses `value`, as it knows, is there and does so."""
+        for user in value.uses:
+            if user not in self.entered or value not in user.operands:
+                yield f"{self.shown(value)} is used by an instruction that is not there: {user!r}"
 
     def _is_hidden(self, site: _Site | None, place: _Open) -> str:
         """Why what is defined at `site` cannot be used at `place`; empty if it can."""
@@ -255,8 +267,12 @@ class FunctionCheck:
         else:
             values = (*instruction.operands, *instruction.results)
             names = {value: self.names[value] for value in values if value in self.names}
-            alone = replace(instruction, regions=tuple(Region() for _ in instruction.regions))
-            text = print_instruction(alone, names).splitlines()[0].rstrip(" {")
+            regions = instruction.regions
+            instruction.regions = tuple(Region() for _ in regions)
+            try:
+                text = print_instruction(instruction, names).splitlines()[0].rstrip(" {")
+            finally:
+                instruction.regions = regions
         text = text if len(text) <= 200 else f"{text[:200]} …"
         return f"    in: {text}{at(instruction.location)}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from ...ir import Builder, Op, Value
@@ -13,12 +14,12 @@ from ...types import DType, TensorType
 Number: TypeAlias = int | float | bool
 
 
-def inputs(x: Value) -> tuple[Value, ...]:
+def inputs(x: Value) -> Sequence[Value]:
     """The operands of the instruction that computes `x`; none for an argument."""
     return x.producer.operands if x.producer is not None else ()
 
 
-def made_by(x: Value, op_class: type[Op]) -> tuple[Value, ...] | None:
+def made_by(x: Value, op_class: type[Op]) -> Sequence[Value] | None:
     """The operands of the instruction that computes `x` by an op of exactly this class; else None."""
     producer = x.producer
     if producer is None or producer.op.__class__ is not op_class:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...ir import Block, Builder, Instruction, Op, Region, Value
-from ...ir.surgery import clone_instructions, walk
+from ...ir.surgery import clone_instructions
 from ...ops import If, IsCase, LessThan, Not, Payload, Undefined, While, Yield, splat
 from ...types import BOOL, I64, scalar
 from .tree import Assign, Carried, Choice, Constant, Forget, Loop, Run, Source, Statement, Test
@@ -36,10 +36,8 @@ def emit(
 
     emitter.enter(statements, Builder(entry), finish)
     emitter.run()
-    used = {x for instruction in walk(Region([entry])) for x in instruction.operands}
-    used.update(returned)
     made = emitter.constants.instructions
-    entry.instructions[:0] = [i for i in made if not used.isdisjoint(i.results)]
+    entry.instructions[:0] = [i for i in made if i.result.uses or i.result in returned]
     return returned
 
 

@@ -78,7 +78,7 @@ def test_places_overlap_only_if_it_is_said(program: tuple[str, int], i: int, j: 
     assert body is not None
     found = {i.result.name: i.result for i in body.entry.instructions if i.results}
     made = [found[f"p{k}"] for k in range(count)]
-    aliases, layout = Aliases(body, {}), Layout()
+    aliases, layout = Aliases(body), Layout()
     addresses = dict(zip(made, map(int, evaluate(module, "f", i, j)), strict=True))
     for a, b in combinations(made, 2):
         if aliases.is_same(a, b):

@@ -18,7 +18,7 @@ from nnkit.core.analysis import Analyses, Analysis, effects, manager
 from nnkit.core.driver.stages import MEMORY
 from nnkit.core.errors import InternalError
 from nnkit.core.ir import Function, Module, Stage
-from nnkit.core.ir.surgery import clone_module, uses_of, walk, walk_blocks
+from nnkit.core.ir.surgery import clone_module, walk, walk_blocks
 from nnkit.core.ops import Load, Negate, Store
 from nnkit.core.passes import (
     ALL,
@@ -67,7 +67,6 @@ def ask(analyses: Analyses) -> None:
     for function in analyses.module.functions.values():
         if function.body is None:
             continue
-        analyses.uses(function)
         analyses.effects.of_function(function.name)
         for instruction in walk(function.body):
             analyses.effects.of(instruction)
@@ -92,29 +91,26 @@ def test_answers_are_remembered() -> None:
     _, f, analyses = asked()
     assert analyses.flow(f) is analyses.flow(f)
     assert analyses.aliases(f) is analyses.aliases(f)
-    assert analyses.uses(f) is analyses.uses(f)
     assert analyses.effects is analyses.effects
-    assert f.body is not None
-    assert analyses.uses(f) == uses_of(f.body)
 
 
 def test_what_is_forgotten_is_computed_anew_for_one_function() -> None:
     module, f, analyses = asked()
     pure = module.functions["pure"]
-    flow, uses, others = analyses.flow(f), analyses.uses(f), analyses.uses(pure)
+    flow, aliases, others = analyses.flow(f), analyses.aliases(f), analyses.aliases(pure)
     effects = analyses.effects
     analyses.forget(f, preserved=Analysis.FLOW)
     assert analyses.flow(f) is flow
-    assert analyses.uses(f) is not uses
-    assert analyses.uses(pure) is others
+    assert analyses.aliases(f) is not aliases
+    assert analyses.aliases(pure) is others
     assert analyses.effects is not effects
 
 
 def test_a_pass_that_changes_nothing_preserves_everything() -> None:
     _, f, analyses = asked()
-    flow, uses, effects = analyses.flow(f), analyses.uses(f), analyses.effects
+    flow, aliases, effects = analyses.flow(f), analyses.aliases(f), analyses.effects
     analyses.settle([])
-    assert (analyses.flow(f), analyses.uses(f), analyses.effects) == (flow, uses, effects)
+    assert (analyses.flow(f), analyses.aliases(f), analyses.effects) == (flow, aliases, effects)
     analyses.settle([f])
     assert analyses.flow(f) is not flow
 
@@ -153,14 +149,14 @@ def change_escape(module: Module) -> None:
     assert body is not None
     load = next(i for i in walk(body) if isinstance(i.op, Load))
     load.op = Store()
-    load.operands = (load.operands[0], load.operands[0])
+    load.set_operands([load.operands[0], load.operands[0]])
 
 
 def change_operand(module: Module) -> None:
     body = module.functions["f"].body
     assert body is not None
     negate = next(i for i in walk(body) if isinstance(i.op, Negate))
-    negate.operands = (negate.result,)
+    negate.set_operands([negate.result])
 
 
 def change_effect(module: Module) -> None:
@@ -173,7 +169,6 @@ def change_effect(module: Module) -> None:
     [
         (change_branch, Analysis.FLOW, "blocks and branches of @f"),
         (change_escape, Analysis.ALIASES, "aliases of @f"),
-        (change_operand, Analysis.USES, "uses of @f"),
         (change_effect, Analysis.EFFECTS, "effects of 'm'"),
     ],
 )
@@ -198,20 +193,20 @@ def test_what_holds_can_be_promised() -> None:
     module, f, analyses = asked()
     flow = analyses.flow(f)
     change_operand(module)
-    analyses.settle([f], preserved=Analysis.ALL & ~Analysis.USES)
+    analyses.settle([f], preserved=Analysis.ALL)
     analyses.check("honest")
     assert analyses.flow(f) is flow
 
 
 @dataclass(frozen=True)
 class Liar(FunctionPass):
-    """Negates what is negated once more, and says that it did nothing of the kind."""
+    """Makes a branch go elsewhere, and says that it did nothing of the kind."""
 
     name: ClassVar[str] = "liar"
     preserves_analyses: ClassVar[Analysis] = Analysis.ALL
 
     def run(self, function: Function, analyses: Analyses) -> bool:
-        change_operand(analyses.module)
+        change_branch(analyses.module)
         return True
 
 
@@ -221,7 +216,7 @@ def test_pipelines_compare_what_passes_say(monkeypatch: pytest.MonkeyPatch) -> N
     run_pipeline(module, [Liar()], analyses=analyses)
     module, _, analyses = asked()
     monkeypatch.setenv("NNKIT_VERIFY", "1")
-    with pytest.raises(InternalError, match="after pass 'liar': the uses of @f are not what"):
+    with pytest.raises(InternalError, match="after pass 'liar': the blocks and branches of @f"):
         run_pipeline(module, [Liar()], analyses=analyses)
 
 
@@ -266,7 +261,7 @@ def test_passes_preserve_what_they_say_in_programs_of_files(path: Path) -> None:
         analyses.check(name)
 
 
-NAMES = ("Effects", "own_effects", "Aliases", "ControlFlow", "uses_of")
+NAMES = ("Effects", "own_effects", "Aliases", "ControlFlow")
 
 
 @pytest.fixture
@@ -308,4 +303,4 @@ def test_only_what_changed_is_computed_anew(computed: Counter[tuple[str, object]
     changing, same = module.functions["f"], module.functions["pure"]
     run_pipeline(module, [CommonSubexpressions(), Structurize(), *MEMORY, ConstantPropagation()])
     assert changing.body is not None and len(changing.body.blocks) == 1
-    assert computed["own_effects", same] <= computed["uses_of", same.body] == 1
+    assert computed["own_effects", same] <= computed["ControlFlow", same.body] == 1

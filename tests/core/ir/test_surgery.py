@@ -13,9 +13,8 @@ from nnkit.core.ir.surgery import (
     clone_instructions,
     clone_module,
     clone_region,
-    replace_uses,
-    resolve,
-    uses_of,
+    drop_operands,
+    replace_operands,
     walk,
     walk_blocks,
 )
@@ -23,6 +22,7 @@ from nnkit.core.ops import Add, Exp, Negate, Nest, Return
 from nnkit.core.ops.nest import Access, Output, build_nest, coordinate
 from nnkit.core.text import parse_module
 from nnkit.core.types import F32, TensorType
+from nnkit.core.verify import verify
 from tests.core.passes.laws import module_of
 from tests.programs import Program, describe, programs, same_bits
 
@@ -54,19 +54,22 @@ def test_walk_enters_regions() -> None:
     assert len(list(walk_blocks(body))) == 2
 
 
-def test_uses_are_counted_each_time() -> None:
-    f = function(lambda b, x: b.emit(Add(), x, x))
-    add, end = f.entry.instructions
-    assert uses_of(body_of(f)) == {f.parameters[0]: [add, add], add.result: [end]}
+def test_operands_are_replaced_in_some_instructions_only() -> None:
+    f = function(lambda b, x: b.emit(Add(), b.emit(Exp(), x), x))
+    exp, add, end = f.entry.instructions
+    (x,), other = f.parameters, Value(X)
+    replace_operands([add], {x: other, end.operands[0]: other})
+    assert exp.operands == (x,) and add.operands == (exp.result, other)
+    assert list(x.uses) == [exp] and list(other.uses) == [add]
 
 
-def test_replacements_are_followed_to_their_end() -> None:
-    x, y, z = (Value(X) for _ in range(3))
-    assert resolve({x: y, y: z}, x) is z
-    f = function(lambda b, x: b.emit(Negate(), b.emit(Exp(), x)))
-    exp, negate, end = f.entry.instructions
-    replace_uses(body_of(f), {negate.result: exp.result, exp.result: f.parameters[0]})
-    assert end.operands == (f.parameters[0],)
+def test_operands_are_dropped_and_bodies_left() -> None:
+    nest, end = function().entry.instructions
+    (x,) = nest.operands
+    inside = nest.regions[0].entry.instructions[0]
+    drop_operands([end, nest])
+    assert not nest.operands and not x.uses and not nest.result.uses
+    assert inside.operands
 
 
 def test_copies_know_where_they_come_from() -> None:
@@ -136,6 +139,8 @@ def test_deep_nesting_does_not_recurse() -> None:
 def test_a_copy_means_the_same(program: Program) -> None:
     copy = clone_module(program.module)
     assert describe(copy) == describe(program.module)
+    verify(program.module)
+    verify(copy)
     one, other = (evaluate(m, program.entry, *program.arguments) for m in (program.module, copy))
     assert same_bits(one, other)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from nnkit.core.errors import ParseError
 from nnkit.core.text import parse_module, print_module
+from nnkit.core.text.scope import POISON
 from nnkit.core.verify import verify
 
 from .laws import error_of, in_function, parsed, reread
@@ -143,3 +145,13 @@ def test_case_matters() -> None:
     module = parsed(body, result="<3 x f32>")
     names = [result.name for i in module.functions["f"].entry.instructions for result in i.results]
     assert names == ["X", "y"]
+
+
+def test_values_with_errors_leave_no_uses_behind() -> None:
+    """What stands for them outlives all texts."""
+    text = in_function(
+        "    %b = add %a: f32, %x: f32\n    %a = exp %x: f16\n    return %b: f32", result="f32"
+    )
+    with pytest.raises(ParseError):
+        parse_module(text)
+    assert not POISON.uses

@@ -58,7 +58,7 @@ def test_rule_10_entries() -> None:
 
 def test_rule_11_terminators() -> None:
     cut = negated()
-    cut.entry.instructions.pop()
+    cut.entry.instructions.pop().erase()
     assert "the block 'entry does not end with a terminator" in found(module_of(cut))
     early = negated()
     early.entry.instructions.insert(0, Instruction(Return(), tuple(early.parameters), ()))
@@ -83,7 +83,7 @@ def test_rule_12_the_returned_type() -> None:
     nothing.type = FunctionType((), S)
     assert "returns nothing; the function returns f32" in found(module_of(nothing))
     two = negated()
-    two.entry.instructions[-1].operands *= 2
+    two.entry.instructions[-1].set_operands(two.entry.terminator.operands * 2)
     assert "returns <4 x f32>, <4 x f32>; the function returns <4 x f32>" in found(module_of(two))
 
 
@@ -91,14 +91,15 @@ def test_rule_15_definitions_before_uses() -> None:
     late = negated()
     late.entry.instructions.insert(0, Instruction(Exp(), (), ()))
     exp = late.entry.instructions[0]
-    exp.operands, exp.results = (late.entry.instructions[1].result,), (Value(X, "y", exp),)
+    exp.set_operands([late.entry.instructions[1].result])
+    exp.results = (Value(X, "y", exp),)
     message = found(module_of(late))
     assert message == (
         "  @f: the operand %0.1: <4 x f32> is not defined before its use\n"
         "    in: %y = exp %0.1: <4 x f32>"
     )
     stranger = negated()
-    stranger.entry.instructions[0].operands = (Value(X, "z"),)
+    stranger.entry.instructions[0].set_operands([Value(X, "z")])
     assert "the operand %z: <4 x f32> is not defined in this function" in found(module_of(stranger))
 
 
@@ -126,6 +127,24 @@ def test_rule_17_results_know_where_they_come_from() -> None:
     assert "the argument %x0: <4 x f32> has an instruction that computes it" in found(
         module_of(wrong)
     )
+
+
+def test_rule_17_values_know_their_uses() -> None:
+    wrong = negated()
+    negate, end = wrong.entry.instructions
+    other = Instruction(Negate(), (wrong.parameters[0],), ())
+    message = "%x0: <4 x f32> is used by an instruction that is not there: <negate of 1 operands>"
+    assert message in found(module_of(wrong))
+    other.erase()
+    assert not violations(module_of(wrong))
+    object.__setattr__(end, "operands", (wrong.parameters[0],))
+    messages = "".join(violations(module_of(wrong)))
+    assert "the operand %x0: <4 x f32> does not know this use of it\n    in: return" in messages
+    assert "%0.0: <4 x f32> is used by an instruction that is not there: <return" in messages
+    object.__setattr__(end, "operands", negate.results)
+    wrong.entry.instructions[:] = [end]
+    messages = "".join(violations(module_of(wrong)))
+    assert "%x0: <4 x f32> is used by an instruction that is not there: <negate" in messages
 
 
 def test_rule_16_blocks_bodies_and_instructions_stand_once() -> None:
@@ -164,14 +183,14 @@ def test_rule_15_values_of_other_bodies() -> None:
     assert "is defined in a body that is not around its use" in found(module_of(wrong))
     instruction = wrong.entry.instructions[1]
     body = instruction.regions[1].entry
-    body.instructions[0].operands = instruction.results
+    body.instructions[0].set_operands(instruction.results)
     assert "is not defined before its use" in found(module_of(wrong))
 
 
 def test_rule_18_closed_bodies() -> None:
     module = with_nest(PLAIN)
     f = module.functions["f"]
-    f.entry.instructions[0].regions[0].entry.instructions[-1].operands = (f.parameters[0],)
+    f.entry.instructions[0].regions[0].entry.instructions[-1].set_operands(f.parameters)
     messages = "".join(violations(module))
     assert (
         "%x: <4 x f32> comes from outside a closed body, which uses only what it is given"

@@ -55,7 +55,7 @@ from .building import (
 def test_rule_19_operands() -> None:
     for count, said in ((0, "not 0"), (1, "not 1"), (3, "not 3")):
         wrong = function(lambda b, x: b.emit(Add(), x, x), X)
-        wrong.entry.instructions[0].operands = tuple(wrong.parameters) * count
+        wrong.entry.instructions[0].set_operands(wrong.parameters * count)
         assert f"add takes 2 operands, {said}" in found(module_of(wrong))
     none = function(lambda b, x: b.emit(Negate(), x), X)
     none.entry.instructions[0].op = Gather(0)
@@ -99,7 +99,7 @@ def test_rule_21_calls() -> None:
         module_of(other, function(build, X))
     )
     called = function(build, X)
-    called.entry.instructions[0].operands = ()
+    called.entry.instructions[0].set_operands(())
     assert "@g takes (<4 x f32>), not ()" in found(module_of(negated("g"), called))
 
 
@@ -174,5 +174,5 @@ def test_rule_19_operands_that_can_be_left_out() -> None:
     module.functions["add"] = add
     verify(module)
     instruction = module.functions["f"].entry.instructions[1]
-    instruction.operands *= 2
+    instruction.set_operands(instruction.operands * 2)
     assert "reduceBy takes 2 to 3 operands, not 4" in found(module)

@@ -183,7 +183,7 @@ def test_blocks_in_bodies_have_a_place(tmp_path: Path) -> None:
 def test_the_nearest_place_that_is_known_is_shown() -> None:
     module = parse_module(F, "model.dl")
     function = module.functions["f"]
-    function.entry.instructions.pop()
+    function.entry.instructions.pop().erase()
     assert "\n    at: model.dl:4  'entry(%x: f32):\n" in violations(module)[0]
     function.entry.location = None
     assert "\n    at: model.dl:3  func @f" in violations(module)[0]

@@ -131,7 +131,7 @@ class Breaking(ModulePass):
     name: ClassVar[str] = "breaking"
 
     def run(self, module: Module, analyses: Analyses) -> bool:
-        module.functions["f"].entry.instructions[-1].operands = ()
+        module.functions["f"].entry.instructions[-1].set_operands(())
         return True
 
 
