@@ -1,6 +1,6 @@
 """The IR and everything that is true of it without a machine in mind.
 
-A tour, in the order to read: `errors`, `nearest` (correct rounding) and `types`; `ir` (values, ops,
+A tour, in the order to read: `errors`, `round_to_odd` (correct rounding) and `types`; `ir` (values, ops,
 instructions, modules, the builder);
 `ops` (every instruction, defined once: type rule, meaning, derivative, loop nest); `analysis` (control
 flow, dominance, effects); `evaluate` (the reference semantics) and `verify` (the rules of the language);

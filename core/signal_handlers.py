@@ -1,4 +1,4 @@
-"""Exceptions that handlers of signals raise: they arrive in whatever runs, and are no fault of it."""
+"""Exceptions raised by signal handlers, which may surface in any running code and are passed on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the C stack of a thread ends, as the C library says it."""
+"""The bounds of a thread's C stack, as the C library reports them."""
 
 from __future__ import annotations
 

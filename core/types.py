@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import DTypeError, ShapeError
-from .nearest import Number, odd_double, odd_floats
+from .round_to_odd import RealNumber, odd_double, odd_floats
 
 Array: TypeAlias = npt.NDArray[Any]
 Kind: TypeAlias = Literal["float", "integer", "boolean"]
@@ -132,7 +132,7 @@ class DType:
             return self.load(self.store(given))
         return given.astype(self.numpy, copy=False)
 
-    def nearest(self, number: Number) -> Array:
+    def nearest(self, number: RealNumber) -> Array:
         """A Python number in the type the evaluator computes in, of rank 0; of floats the nearest.
 
         Raises: OverflowError for an integer beyond all float64.

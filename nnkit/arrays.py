@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .core.errors import DTypeError, RankError, ShapeError
-from .core.nearest import odd_double
+from .core.round_to_odd import odd_double
 from .core.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, Array, DType
 
 SURFACE = (F16, BF16, F32, F64, I8, I32, I64, BOOL)

@@ -17,7 +17,6 @@ from nnkit.core.ops import (
     ArgMax,
     ArgMin,
     BitCast,
-    Border,
     Bounds,
     Broadcast,
     Builtin,
@@ -31,6 +30,7 @@ from nnkit.core.ops import (
     NotEqual,
     OneHot,
     Pad,
+    PaddingMode,
     PadShape,
     Rank,
     Reduce,
@@ -364,7 +364,7 @@ def _reduce_window(draft: Draft, _: type[Op]) -> Value:
     window = tuple(draft.integer(1, 3) for _ in rank)
     strides = tuple(draft.integer(1, 2) for _ in rank) if draft.flag() else ()
     pairs = tuple((draft.integer(-1, 2), draft.integer(-1, 2)) for _ in rank)
-    padding = draft.pick([*Border, pairs])
+    padding = draft.pick([*PaddingMode, pairs])
     return draft.emit(ReduceWindow(_combinator(draft, x), window, strides, padding), x)
 
 

@@ -13,13 +13,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/glossary.md").read_text()
 ENTRIES = re.findall(r"^- `(\w+)` \(`([\w/]+\.py)`\): (.+)$", PAGE, re.MULTILINE)
-SHARED = {
-    "Body", "Call", "Constant", "Copy", "Graph", "Kind", "Layout", "Loop", "Loops", "Number", "Operation",
-    "Place", "Program", "Request", "Result", "Rule", "Scope", "Side", "Signature", "Simplify", "Source", "Step",
-    "DType", "Key", "Symbol",
-}  # fmt: skip
-"""Names that several modules define.  To be lowered to the last line: element types, the compiler's and the language's,
-and aliases of one type each."""
+SHARED = {"DType", "Key", "Symbol"}
+"""Names that several modules define: element types, the compiler's and the language's, and aliases of one type each."""
 
 
 def test_the_page_is_short() -> None:

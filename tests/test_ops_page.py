@@ -11,7 +11,7 @@ import pytest
 
 from nnkit.core.ir import Op
 from nnkit.core.text import parse_module
-from nnkit.core.text.control import BRANCHES, STRUCTURED
+from nnkit.core.text.control_flow_syntax import BRANCHES, STRUCTURED
 from nnkit.core.text.operations import OPS
 from nnkit.core.verify import verify
 

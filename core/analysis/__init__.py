@@ -1,8 +1,8 @@
-"""What is known about programs without running them: control flow, dominance, loops, effects and aliases.
+"""Static analyses: control flow, dominance, loops, effects and aliases.
 
 Read `graph`, `dominance` and `loops`, which know numbered nodes only, then `flow`, which applies them to
 the blocks of a region, `effects` and `alias`; then `manager`, which remembers all of these while they hold.
-What programs cost stands apart: `count`, `work` and `cost`.
+What programs cost stands apart: `symbolic_count` and `cost`.
 """
 
 from .alias import Aliases
@@ -10,11 +10,11 @@ from .dominance import DominatorTree, dominators, post_dominators
 from .effects import EVERYTHING, Effects, callees_of, can_swap, effects_of
 from .flow import ControlFlow
 from .graph import Graph, components
-from .loops import Loop, Loops, is_reducible, natural_loops
+from .loops import LoopInfo, NaturalLoop, is_reducible, natural_loops
 from .manager import Analyses, Analysis
 
 __all__ = [
     "EVERYTHING", "Aliases", "Analyses", "Analysis", "ControlFlow", "DominatorTree", "Effects",
-    "Graph", "Loop", "Loops", "callees_of", "can_swap", "components", "dominators", "effects_of",
-    "is_reducible", "natural_loops", "post_dominators",
+    "Graph", "LoopInfo", "NaturalLoop", "callees_of", "can_swap", "components", "dominators",
+    "effects_of", "is_reducible", "natural_loops", "post_dominators",
 ]  # fmt: skip

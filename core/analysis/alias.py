@@ -1,4 +1,4 @@
-"""Which pointers may lead to the same memory.
+"""Alias analysis: which pointers may refer to the same memory.
 
 1. A pointer has a *base*, from which `elementPointer` and `offset` lead on, and a path: the number of the
    value counted from the base, then the keys inwards.  A step that only the running program knows is None.
@@ -21,21 +21,18 @@ from typing import NamedTuple, TypeAlias
 
 from ..ir import Effect, Instruction, Region, Value
 from ..ops.literal import number_of
-from ..ops.memory import (
-    ElementPointer,
-    pointee_at,
-)
+from ..ops.memory import ElementPointer, pointee_at
 from ..types import ArrayType, PointerType, TensorType, Type
 
-Step: TypeAlias = "int | str | None"
+PathElement: TypeAlias = "int | str | None"
 """A number or key, or unknown."""
 
 
-class Place(NamedTuple):
-    """Where a pointer leads, as far as the program says."""
+class MemoryLocation(NamedTuple):
+    """The base of a pointer and the path from it, as far as they are known statically."""
 
     base: Value
-    path: tuple[Step, ...]
+    path: tuple[PathElement, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,24 +42,24 @@ class Aliases:
     region: Region
 
     @cached_property
-    def _places(self) -> dict[Value, Place]:
+    def _places(self) -> dict[Value, MemoryLocation]:
         return {}
 
     @cached_property
     def _escaped(self) -> dict[Value, bool]:
         return {}
 
-    def place(self, pointer: Value) -> Place:
+    def place(self, pointer: Value) -> MemoryLocation:
         """The base of a pointer, and the steps from there."""
         if pointer not in self._places:
             chain = [pointer]
             while (step := chain[-1].producer) is not None and step.op.is_pointer_step:
                 chain.append(step.operands[0])
-            self._places[pointer] = Place(chain[-1], _path(chain[-2::-1]))
+            self._places[pointer] = MemoryLocation(chain[-1], _path(chain[-2::-1]))
         return self._places[pointer]
 
     def is_same(self, a: Value, b: Value) -> bool:
-        """Whether two pointers certainly lead to the same place."""
+        """Whether two pointers must alias."""
         if a is b:
             return True
         first, second = self.place(a), self.place(b)
@@ -74,14 +71,14 @@ class Aliases:
         )
 
     def may_overlap(self, a: Value, b: Value) -> bool:
-        """Whether what two pointers lead to may have bytes in common."""
+        """Whether the values that two pointers refer to may overlap."""
         first, second = self.place(a), self.place(b)
         if self._is_one(first.base, second.base):
             return not _are_apart(first.path, second.path)
         return self.may_be_neighbours(a, b)
 
     def may_be_neighbours(self, a: Value, b: Value) -> bool:
-        """Whether two pointers may lead into the same memory, be it to different places there."""
+        """Whether two pointers may refer to one allocation, perhaps at different offsets."""
         first, second = self.place(a).base, self.place(b).base
         if self._is_one(first, second):
             return True
@@ -94,7 +91,7 @@ class Aliases:
         return is_allocation(base) or (base.op is not None and base.op.referred is not None)
 
     def is_private(self, pointer: Value) -> bool:
-        """Whether only pointers that can be seen here lead to this memory."""
+        """Whether the memory does not escape."""
         base = self.place(pointer).base
         if not is_allocation(base):
             return False
@@ -131,9 +128,9 @@ def is_kept(pointer: Value, user: Instruction) -> bool:
     return user.operands.count(pointer) > used.count(pointer)
 
 
-def _path(steps: Sequence[Value]) -> tuple[Step, ...]:
+def _path(steps: Sequence[Value]) -> tuple[PathElement, ...]:
     """Where `elementPointer` and `offset` lead, one after the other."""
-    path: list[Step] = [0]
+    path: list[PathElement] = [0]
     row = 0
     """How many neighbours the last step chose from, in an array or tensor."""
     for step in steps:
@@ -152,7 +149,7 @@ def _path(steps: Sequence[Value]) -> tuple[Step, ...]:
     return tuple(path)
 
 
-def _row(pointer: Type, keys: Sequence[Step]) -> int:
+def _row(pointer: Type, keys: Sequence[PathElement]) -> int:
     """Of how many elements that lie side by side the last key chooses; 0 for a field."""
     assert isinstance(pointer, PointerType)
     x = pointer.pointee
@@ -161,7 +158,7 @@ def _row(pointer: Type, keys: Sequence[Step]) -> int:
     return x.count if isinstance(x, ArrayType) else x.shape[0] if isinstance(x, TensorType) else 0
 
 
-def _are_apart(first: Sequence[Step], second: Sequence[Step]) -> bool:
-    """Whether the paths part at a step that both know."""
+def _are_apart(first: Sequence[PathElement], second: Sequence[PathElement]) -> bool:
+    """Whether the paths differ in a constant index."""
     steps = zip(first, second, strict=False)
     return any(a is not None and b is not None and a != b for a, b in steps)

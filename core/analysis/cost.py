@@ -1,4 +1,4 @@
-"""What a program costs: instructions, operations on elements, and bytes that are read and written.
+"""The cost of programs: instructions, scalar operations, and bytes read and written.
 
 1. An instruction costs the operations that its op says, or those of its loop nests: points of the box, times what the
    body does at one and what combining does.  Elementwise functions count by their cost, so that division and `exp` are
@@ -23,10 +23,10 @@ from ..ir import Block, Builder, Effect, Function, Instruction, Module, Op, Valu
 from ..ir.surgery import walk, walk_blocks
 from ..ops.flows import Role, certain_bodies, flows_in, trips_of
 from ..types import TensorType, Type, tensor_bytes, written
-from .count import Cost, Count
 from .effects import callees_of
 from .flow import ControlFlow
 from .graph import components
+from .symbolic_count import Cost, SymbolicCount
 
 
 class Costs:
@@ -102,8 +102,11 @@ class Costs:
     def _of_instruction(self, instruction: Instruction, inside: Mapping[Block, Cost]) -> Cost:
         op = instruction.op
         if op.is_structured:
-            return _of_structured(instruction, [inside[r.entry] for r in instruction.regions])
-        own = Cost(Count((self._flops_of(instruction),)), Count((op.bytes_moved(instruction),)))
+            return _cost_of_structured(instruction, [inside[r.entry] for r in instruction.regions])
+        own = Cost(
+            SymbolicCount((self._flops_of(instruction),)),
+            SymbolicCount((op.bytes_moved(instruction),)),
+        )
         if op.effect & Effect.CALL:
             callees = callees_of(instruction)
             if callees is None:
@@ -124,21 +127,21 @@ def _flops_of_nests(op: Op, types: tuple[Type, ...]) -> int:
     return sum(i.op.flops(i) or 0 for i in b.block.instructions)
 
 
-def _of_structured(instruction: Instruction, bodies: Sequence[Cost]) -> Cost:
+def _cost_of_structured(instruction: Instruction, bodies: Sequence[Cost]) -> Cost:
     if not instruction.op.is_loop:
         return reduce(Cost.or_more, bodies)
     stacked = [flow.type for flow in flows_in(instruction, Role.STACKED)]
     once = sum((bodies[body] for body in certain_bodies(instruction)), Cost())
     rounds, each = trip_count(instruction), sum(bodies, Cost())
     return (
-        Cost(bytes=Count((2 * sum(map(tensor_bytes, stacked)),)))
+        Cost(bytes=SymbolicCount((2 * sum(map(tensor_bytes, stacked)),)))
         + once
         + (each.repeated() if rounds is None else each.times(rounds))
     )
 
 
 def trip_count(instruction: Instruction) -> int | None:
-    """How often a loop runs its bodies, if that is written: by what it stacks, or by its bounds."""
+    """The static trip count of a loop: by the extent it stacks, or by constant bounds."""
     for flow in flows_in(instruction, Role.STACKED):
         if isinstance(flow.type, TensorType):
             return flow.type.shape[0]

@@ -1,4 +1,4 @@
-"""Which nodes lie on every path to another: the dominator tree of a graph.
+"""Dominator and post-dominator trees of a graph.
 
 The tree is found in near-linear time for every graph, however deep, irreducible ones included:
 

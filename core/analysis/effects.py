@@ -1,4 +1,4 @@
-"""What instructions and functions do besides computing results: bodies and calls included.
+"""Side effects of instructions and functions, those of regions and callees included.
 
 1. A function's own effects are those of its instructions, in bodies too, calls aside.
 2. A call adds what the called function does.  The functions of one cycle of calls all do what one of them
@@ -59,7 +59,7 @@ class Effects:
         return self._functions.get(name, EVERYTHING)
 
     def is_pure(self, instruction: Instruction) -> bool:
-        """Whether nothing but the results matters: it can be moved, merged and removed."""
+        """Whether it has no effect: it can be moved, merged and removed."""
         return not self.of(instruction)
 
     def is_removable(self, instruction: Instruction) -> bool:
@@ -130,7 +130,7 @@ def effects_of(instruction: Instruction, module: Module) -> Effect:
 
 
 def can_swap(first: Effect, second: Effect) -> bool:
-    """Whether two neighbours may change places, as far as their effects go.
+    """Whether two neighbouring instructions may be swapped, as far as their effects go.
 
     Writes keep their order among each other, with reads, and with what stops the program.
     """

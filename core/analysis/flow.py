@@ -1,4 +1,4 @@
-"""The control flow of a region: its blocks as the nodes of a graph, and what follows from that.
+"""The control-flow graph of a region, with its dominator trees and loops.
 
 Every answer is computed when it is first asked for, and holds until blocks or terminators change: make a
 new one then.
@@ -12,12 +12,12 @@ from functools import cached_property
 from ..ir import Block, Region
 from .dominance import DominatorTree, dominators, post_dominators
 from .graph import Graph
-from .loops import Loops, is_reducible, natural_loops
+from .loops import LoopInfo, is_reducible, natural_loops
 
 
 @dataclass(frozen=True, eq=False)
 class ControlFlow:
-    """Which block of `region` goes on to which; block 0 is the entry.
+    """The control-flow graph of `region`; block 0 is the entry.
 
     The analyses speak of numbers of blocks, the methods here of blocks.  Successors that are not in the
     region, and the bodies of structured ops, are left out.
@@ -44,7 +44,7 @@ class ControlFlow:
         return post_dominators(self.graph)
 
     @cached_property
-    def loops(self) -> Loops:
+    def loops(self) -> LoopInfo:
         return natural_loops(self.graph, self.dominators)
 
     @cached_property

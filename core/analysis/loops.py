@@ -18,14 +18,14 @@ from .graph import Graph
 
 
 @dataclass(eq=False)
-class Loop:
+class NaturalLoop:
     """A natural loop: `own` are the nodes in no inner loop, the header first."""
 
     header: int
     latches: Sequence[int]
     """Where the back edges start."""
-    parent: Loop | None = None
-    children: list[Loop] = field(default_factory=list["Loop"])
+    parent: NaturalLoop | None = None
+    children: list[NaturalLoop] = field(default_factory=list["NaturalLoop"])
     own: list[int] = field(default_factory=list[int])
 
     def __repr__(self) -> str:
@@ -41,7 +41,7 @@ class Loop:
 
     def members(self) -> Iterator[int]:
         """All nodes of the loop, those of inner loops included."""
-        pending: list[Loop] = [self]
+        pending: list[NaturalLoop] = [self]
         while pending:
             loop = pending.pop()
             yield from loop.own
@@ -49,30 +49,30 @@ class Loop:
 
 
 @dataclass(frozen=True, eq=False)
-class Loops:
+class LoopInfo:
     """All natural loops, inner ones before outer ones; `innermost` has the loop of each node, if any."""
 
-    all: Sequence[Loop]
-    innermost: Sequence[Loop | None]
+    all: Sequence[NaturalLoop]
+    innermost: Sequence[NaturalLoop | None]
 
     @property
-    def outermost(self) -> list[Loop]:
+    def outermost(self) -> list[NaturalLoop]:
         """The loops in no other, in the order of the program."""
         return [loop for loop in reversed(self.all) if loop.parent is None]
 
 
-def natural_loops(graph: Graph, tree: DominatorTree) -> Loops:
+def natural_loops(graph: Graph, tree: DominatorTree) -> LoopInfo:
     """The natural loops of what the entry reaches; `tree` are the dominators of `graph`."""
-    innermost: list[Loop | None] = [None] * len(graph)
-    around: dict[Loop, Loop] = {}
-    found: list[Loop] = []
+    innermost: list[NaturalLoop | None] = [None] * len(graph)
+    around: dict[NaturalLoop, NaturalLoop] = {}
+    found: list[NaturalLoop] = []
     for header in reversed(graph.order):
         latches = [node for node in graph.predecessors[header] if tree.dominates(header, node)]
         if latches:
-            loop = Loop(header, list(dict.fromkeys(latches)), own=[header])
+            loop = NaturalLoop(header, list(dict.fromkeys(latches)), own=[header])
             _collect(loop, graph, innermost, around)
             found.append(loop)
-    return Loops(found, innermost)
+    return LoopInfo(found, innermost)
 
 
 def is_reducible(graph: Graph, tree: DominatorTree) -> bool:
@@ -86,7 +86,10 @@ def is_reducible(graph: Graph, tree: DominatorTree) -> bool:
 
 
 def _collect(
-    loop: Loop, graph: Graph, innermost: list[Loop | None], around: dict[Loop, Loop]
+    loop: NaturalLoop,
+    graph: Graph,
+    innermost: list[NaturalLoop | None],
+    around: dict[NaturalLoop, NaturalLoop],
 ) -> None:
     """Fill `loop`, walking backwards from its latches; `around` leads from a loop towards the outermost."""
     innermost[loop.header] = loop
@@ -107,7 +110,7 @@ def _collect(
         pending.extend(p for p in graph.predecessors[node] if graph.is_reachable(p))
 
 
-def _outermost(loop: Loop, around: dict[Loop, Loop]) -> Loop:
+def _outermost(loop: NaturalLoop, around: dict[NaturalLoop, NaturalLoop]) -> NaturalLoop:
     top = loop
     while top in around:
         top = around[top]

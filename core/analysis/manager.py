@@ -1,4 +1,4 @@
-"""Analyses that are remembered for as long as they hold.
+"""The analysis manager: caches analyses until a pass invalidates them.
 
     analyses = Analyses(module)
     analyses.flow(function).dominates(a, b)         computed when first asked for, then remembered
@@ -28,7 +28,7 @@ from .flow import ControlFlow
 
 
 class Analysis(enum.Flag):
-    """What can be known and kept."""
+    """The analyses that a pass can preserve."""
 
     NONE = 0
     FLOW = enum.auto()
@@ -57,7 +57,7 @@ class _Remembered:
 
 @dataclass(eq=False)
 class Analyses:
-    """What is known about the functions of `module`, each computed on demand."""
+    """The analyses of `module`'s functions, computed on demand and cached."""
 
     module: Module
     _functions: dict[Function, _Remembered] = field(default_factory=dict[Function, _Remembered])
@@ -86,7 +86,7 @@ class Analyses:
         return known.aliases
 
     def forget(self, function: Function, *, preserved: Analysis = Analysis.NONE) -> None:
-        """`function` has changed: only what is `preserved` still holds."""
+        """Invalidate all analyses of `function` but those `preserved`."""
         if function in self._functions:
             self._functions[function].forget(preserved)
         if Analysis.EFFECTS not in preserved:
@@ -104,7 +104,7 @@ class Analyses:
             del self._own_effects[gone]
 
     def check(self, after: str) -> None:
-        """Compare all that is remembered with what a new analysis finds.
+        """Check all cached analyses against newly computed ones.
 
         Raises: InternalError naming the pass `after` which they differ.
         """

@@ -1,4 +1,4 @@
-"""Which results a parameter can influence: what no derivative reaches is never differentiated.
+"""Activity analysis: which results depend differentiably on which parameters.
 
 1. Per function, each tensor leaf carries the mask of parameter leaves it depends on by way of floats;
    integers and truth values depend on nothing.  A leaf is *active* when its mask meets `wrt`.
@@ -25,8 +25,8 @@ from ..location import located
 from ..ops.aggregate import Aggregate, Apply, Extract
 from ..ops.flows import flows_of, sources_of, targets_of
 from ..types import TensorType, Type, written
+from .declaration_order import dependencies
 from .leaves import Spans, leaf_count, members, tensors_in
-from .order import dependencies
 
 Masks: TypeAlias = "tuple[int, ...]"
 """For each leaf of a value, the parameter leaves it depends on."""
@@ -54,7 +54,7 @@ class Activity:
 
     def of_values(self, function: Function) -> dict[Value, Masks]:
         """The same for every value of `function`, whose callees are known."""
-        return _Walk(self, function).masks
+        return _ActivityWalk(self, function).masks
 
     def _update(self, name: str) -> bool:
         """Walk `@name` again; whether its masks have grown."""
@@ -81,8 +81,8 @@ class Activity:
         return False
 
 
-class _Walk:
-    """The masks of one function's values."""
+class _ActivityWalk:
+    """Computes the dependence masks of one function's values."""
 
     def __init__(self, activity: Activity, function: Function) -> None:
         self.activity = activity

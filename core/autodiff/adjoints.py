@@ -1,4 +1,4 @@
-"""The cotangents gathered during a reverse sweep; a value that has none costs nothing."""
+"""Accumulates cotangents during a reverse sweep; zeros are symbolic."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Adjoints:
         return self._found.get(primal)
 
     def add(self, primal: Value, cotangent: Value | None) -> None:
-        """One more contribution."""
+        """Accumulate a contribution."""
         if cotangent is None or primal not in self.active:
             return
         total = add(self.builder, self._found.get(primal), cotangent)

@@ -1,4 +1,4 @@
-"""What a gradient declaration asks for, checked against its primal, and the type that follows.
+"""Resolves derivative declarations against their primal: defaults, checks, and the derivative's type.
 
 [gradient @f from 1 wrt 2, 0 keeping 0 seedable]
 parameters: those of f, then the seed (of the type of result 1)
@@ -19,7 +19,7 @@ from .leaves import elements, tensors_in
 
 
 @dataclass(frozen=True)
-class Request:
+class GradientRequest:
     """A declaration with every default filled in: positions of results and parameters."""
 
     source: int
@@ -103,7 +103,7 @@ def derivative_type(
     declaration = function.declaration
     assert isinstance(declaration, GradientOf | TangentOf)
     if isinstance(declaration, GradientOf):
-        request: Request | TangentRequest = resolve(primal, declaration, names)
+        request: GradientRequest | TangentRequest = resolve(primal, declaration, names)
         plain = gradient_type(primal, declaration, names)
         count = len(request.wrt) + len(request.keeping)
     else:
@@ -116,7 +116,7 @@ def derivative_type(
 
 def resolve(
     primal: FunctionType, declaration: GradientOf, names: Sequence[str | None] | None = None
-) -> Request:
+) -> GradientRequest:
     """The declaration with its defaults filled in.
 
     Raises: DifferentiationError for an index out of range, a duplicate, nothing to differentiate, a
@@ -128,7 +128,7 @@ def resolve(
         wrt = tuple(range(len(primal.parameters)))
     _check_wrt(primal, declaration.primal, wrt, names)
     _check_keeping(primal, declaration)
-    return Request(source, wrt, declaration.keeping, declaration.seedable)
+    return GradientRequest(source, wrt, declaration.keeping, declaration.seedable)
 
 
 def _source(primal: FunctionType, declaration: GradientOf | TangentOf) -> int:

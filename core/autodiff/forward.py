@@ -25,18 +25,9 @@ from ..ops.literal import constant
 from ..ops.terminators import Return
 from ..types import FunctionType, TensorType, Type, one_or_tuple, written
 from .activity import Activity
-from .declaration import Request, derivative_type, resolve_tangent
-from .leaves import (
-    declared,
-    elements,
-    leaf_count,
-    mask_of,
-    members,
-    returned,
-    split,
-    tensors_in,
-)
-from .pushforward import Body
+from .declaration import GradientRequest, derivative_type, resolve_tangent
+from .leaves import declared, elements, leaf_count, mask_of, members, returned, split, tensors_in
+from .pushforward import PushforwardBody
 
 
 @dataclass
@@ -97,7 +88,7 @@ class Forward:
         function.declaration = None
         self._fill()
 
-    def define_gradient(self, function: Function, request: Request) -> None:
+    def define_gradient(self, function: Function, request: GradientRequest) -> None:
         """Give `function`, a gradient of one number by one number, its body: the tangent of the seed.
 
         The declaration has been checked, and what is asked for is the `request`.
@@ -107,7 +98,7 @@ class Forward:
         primal = self.module.functions[declaration.primal]
         (index,) = request.wrt
         given = 1 << leaf_count(primal.type.parameters[:index])
-        body = Body(self.pushforward, self.moved, self.activity, function, primal, given)
+        body = PushforwardBody(self.pushforward, self.moved, self.activity, function, primal, given)
         b = Builder(Block(name="entry"))
         body.take(b)
         type = primal.type.parameters[index]
@@ -151,7 +142,7 @@ class Forward:
     def _fill(self) -> None:
         while self.pending:
             push, primal, given = self.pending.pop()
-            Body(self.pushforward, self.moved, self.activity, push, primal, given).fill()
+            PushforwardBody(self.pushforward, self.moved, self.activity, push, primal, given).fill()
 
 
 def _tangent_of(b: Builder, type: Type, first: int, found: Mapping[int, Value]) -> Value:

@@ -1,4 +1,4 @@
-"""The reverse sweep over one function.
+"""The reverse sweep: propagates cotangents backwards through a copy of one function.
 
     %y = sin %x            ȳ is known         x̄ += ȳ · cos %x        (the op's rule)
     %y = apply @f(%x, …)   ȳ is known         x̄ += apply @f_bwd(residuals, ȳ)
@@ -25,9 +25,9 @@ from ..location import located
 from ..ops.aggregate import Aggregate, Apply, Extract
 from .activity import Activity
 from .adjoints import Adjoints
-from .copy import Copy, copy_primal
 from .leaves import mask_of
-from .pullback import Pullback, SavingCall, Signature, Source, call_backward, call_forward
+from .primal_copy import PrimalCopy, copy_primal
+from .pullback import Pullback, PullbackKey, ResidualSource, SavingCall, call_backward, call_forward
 from .rules import vjp_of
 
 Seeds: TypeAlias = "Callable[[Builder], Mapping[int, Value]]"
@@ -41,7 +41,7 @@ class Linearized:
     `calls` are the calls of the copy whose pullbacks want something saved.
     """
 
-    copy: Copy
+    copy: PrimalCopy
     backward: Builder
     adjoints: Adjoints
     calls: dict[Instruction, SavingCall] = field(default_factory=dict[Instruction, SavingCall])
@@ -68,7 +68,7 @@ class Linearized:
                 instruction.drop_all_references()
 
 
-Linearizing: TypeAlias = "Generator[Signature, Pullback | None, Linearized]"
+Linearizing: TypeAlias = "Generator[PullbackKey, Pullback | None, Linearized]"
 
 
 def linearize(function: Function, wanted: int, seeds: Seeds, activity: Activity) -> Linearizing:
@@ -111,7 +111,7 @@ def _sweep(work: Linearized, instruction: Instruction) -> None:
 
 def _sweep_call(
     work: Linearized, instruction: Instruction
-) -> Generator[Signature, Pullback | None, None]:
+) -> Generator[PullbackKey, Pullback | None, None]:
     """The same for a call, by way of the pullback of what it calls."""
     copy, adjoints = work.copy, work.adjoints
     op = instruction.op
@@ -122,9 +122,9 @@ def _sweep_call(
     wanted = mask_of([k for k, leaf in enumerate(arguments) if leaf in adjoints.active])
     if not wanted or not seeds:
         return
-    pullback = yield Signature(op.callee, wanted, mask_of([*seeds]))
+    pullback = yield PullbackKey(op.callee, wanted, mask_of([*seeds]))
     assert pullback is not None
-    leaves = {Source.ARGUMENT: arguments, Source.RESULT: results}
+    leaves = {ResidualSource.ARGUMENT: arguments, ResidualSource.RESULT: results}
     residuals = [leaves[residual.source][residual.position] for residual in pullback.residuals]
     if pullback.forward:
         work.calls[instruction] = call_forward(copy, instruction, pullback.forward)

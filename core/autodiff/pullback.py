@@ -1,4 +1,4 @@
-"""How a call is differentiated: two functions made once, which all calls with the same needs share.
+"""Differentiates calls: a forward and a backward function per callee and activity, shared by all call sites.
 
     %y, %s = apply @f_fwd(%x, %w)           the results of @f, and what was saved on the way
     …
@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 from ..ir import Block, Builder, Function, Instruction, Value
 from ..ops.aggregate import Apply
-from .copy import Copy
+from .primal_copy import PrimalCopy
 
 
 @dataclass(frozen=True)
-class Signature:
-    """What a call needs of `@name`: masks of argument leaves and of result leaves.
+class PullbackKey:
+    """The key of a pullback: `@name` with the masks of active argument and result leaves.
 
     `wanted` arguments get gradients, `seeded` results have a cotangent.
     """
@@ -31,8 +31,8 @@ class Signature:
     seeded: int
 
 
-class Source(enum.Enum):
-    """Where a caller has a residual that need not be saved."""
+class ResidualSource(enum.Enum):
+    """Where a caller finds a residual that need not be saved: an argument or a result."""
 
     ARGUMENT = "argument"
     RESULT = "result"
@@ -42,7 +42,7 @@ class Source(enum.Enum):
 class Residual:
     """The leaf number `position` of the arguments or of the result."""
 
-    source: Source
+    source: ResidualSource
     position: int
 
 
@@ -77,8 +77,8 @@ class SavingCall:
         return self.instruction
 
 
-def call_forward(copy: Copy, call: Instruction, forward: Function) -> SavingCall:
-    """What stands in for `call`, a call in `copy`, when its backward function wants something saved."""
+def call_forward(copy: PrimalCopy, call: Instruction, forward: Function) -> SavingCall:
+    """The call of the forward function in place of `call`, when the backward function needs residuals."""
     b = Builder(Block(), call.location)
     results = b.emit_many(Apply(forward.name, forward.type), call.operands)
     saved = results[len(call.results) :]

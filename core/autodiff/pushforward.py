@@ -1,4 +1,4 @@
-"""The body of a pushforward: the instructions of a function, each followed by its forward rule.
+"""Builds pushforwards (JVPs): the instructions of a function, each followed by its forward rule.
 
     %y = sin %x                    %y = sin %x
                                    %ẏ = ẋ · cos %x                      (the op's rule)
@@ -34,7 +34,7 @@ Tangent: TypeAlias = "Value | None"
 """The tangent of a leaf; None is zero."""
 
 
-class Body:
+class PushforwardBody:
     """The body of one pushforward: copies of values, and the tangents of their leaves."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Body:
         return [self.values[value] for value in returned], tangents
 
     def take(self, b: Builder) -> None:
-        """The parameters, none of which moves yet."""
+        """Add the parameters, without tangents so far."""
         for parameter in self.source.arguments:
             self.values[parameter] = b.argument(parameter.type, parameter.name)
             self.tangents[parameter] = [None] * len(tensors_in(parameter.type))
@@ -111,12 +111,12 @@ class Body:
         return any(mask & self.given for mask in self.masks.get(value, ()))
 
     def moving(self, value: Value) -> list[int]:
-        """The leaves of `value` that may have a tangent other than zero."""
+        """The leaves of `value` whose tangent is not a symbolic zero."""
         masks: Masks = self.masks[value]
         return [k for k, mask in enumerate(masks) if mask & self.given]
 
     def materialized(self, b: Builder, value: Value) -> list[Value]:
-        """The tangents of all leaves of `value` that may move; zeros are made."""
+        """The tangents of all leaves of `value`, symbolic zeros instantiated."""
         leaves = tensors_in(value.type)
         found: list[Value] = []
         for k in self.moving(value):
@@ -154,7 +154,7 @@ class Body:
             self.tangents[result] = [dy]
 
     def call(self, instruction: Instruction, op: Apply, b: Builder) -> None:
-        """A call becomes a call of the pushforward for the leaves that move."""
+        """A call becomes a call of the callee's pushforward for its active leaves."""
         moving: list[Value] = []
         given: list[int] = []
         first = 0

@@ -1,4 +1,4 @@
-"""Cuts a differentiated function in two: a forward half that saves, a backward half that uses.
+"""Splits a differentiated function into a forward half, which saves residuals, and a backward half, which uses them.
 
 1. The backward half is reduced to what its gradients need.
 2. The forward values it still uses are the residuals, exactly: `sum(x + x)` has none, `x · x` has x.
@@ -15,15 +15,15 @@ from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
 from ..ir.surgery import replace_operands
 from ..ops.terminators import Return
 from ..types import FunctionType, one_or_tuple
-from .copy import Origin, append_copy
 from .leaves import members
 from .linearize import Linearized
-from .live import live
-from .pullback import Pullback, Residual, Signature, Source
+from .liveness import backward_slice
+from .primal_copy import Origin, append_copy
+from .pullback import Pullback, PullbackKey, Residual, ResidualSource
 
 
 @dataclass
-class Cutter:
+class ResidualSplitter:
     """Adds forward and backward functions to `module`; equal forward functions are one.
 
     `effectful` are the functions that do more than compute a result, forward functions of such included.
@@ -35,7 +35,7 @@ class Cutter:
         default_factory=dict[tuple[str, "tuple[Origin, ...]"], Function]
     )
 
-    def cut(self, signature: Signature, work: Linearized) -> Pullback:
+    def cut(self, signature: PullbackKey, work: Linearized) -> Pullback:
         """The two functions for `signature`, of which `work` is the sweep.
 
         The backward half's block has the seeds as its arguments, for the leaves of `signature.seeded`.
@@ -45,7 +45,7 @@ class Cutter:
         if not found:
             return Pullback()
         outputs = [*found.values()]
-        instructions, used = live(work.backward.block.instructions, outputs)
+        instructions, used = backward_slice(work.backward.block.instructions, outputs)
         seeds = {
             position: seed
             for position, seed in zip(
@@ -96,7 +96,7 @@ class Cutter:
         if known is not None:
             return known
         wanted = [*work.copy.returned, *saved]
-        instructions, _ = live(work.forward(used), wanted, self.effectful)
+        instructions, _ = backward_slice(work.forward(used), wanted, self.effectful)
         b = Builder(Block(work.copy.builder.block.arguments, instructions, "entry"))
         forward = self._forwards[name, origins] = self._finish(f"{name}_fwd", name, b, wanted)
         if name in self.effectful:
@@ -148,7 +148,10 @@ def _is_constant(value: Value) -> bool:
 def _places(work: Linearized) -> dict[Value, Residual]:
     """What the caller has at hand: results, and arguments in preference to them."""
     places: dict[Value, Residual] = {}
-    sources = ((Source.RESULT, work.copy.results), (Source.ARGUMENT, work.copy.arguments))
+    sources = (
+        (ResidualSource.RESULT, work.copy.results),
+        (ResidualSource.ARGUMENT, work.copy.arguments),
+    )
     for source, leaves in sources:
         places.update((leaf, Residual(source, position)) for position, leaf in enumerate(leaves))
     return places

@@ -1,4 +1,4 @@
-"""The pass: every declaration of a derivative gets its body; those of gradients here.
+"""Reverse mode: fills in the bodies of all derivative declarations of a module.
 
     [gradient @f wrt 0 keeping 0]                    func @f_grad: (T) -> (T, U) {
     func @f_grad: (T) -> (T, U)          becomes     'entry(%x: T):
@@ -8,7 +8,7 @@
 
 1. Declarations come in order of dependence, so the gradient of a gradient finds its primal filled.
 2. What another declaration differentiates again is simplified as soon as it has its body, and its own gradient
-   by one number is taken forward (`core.autodiff.higher`).
+   by one number is taken forward (`core.autodiff.higher_order`).
 3. Calls in an active place are differentiated through functions that all of the module share; they are
    made on demand, by generators on an explicit stack, so no depth of calls is too deep.
 4. Last, `stopGradient` and `straightThrough` have done their work and go, and so do functions that ended up unused.
@@ -28,26 +28,26 @@ from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf
 from ..ir.surgery import walk_blocks
 from ..ops.leaves import put_together
 from ..ops.literal import constant
-from ..ops.stopping import IDENTITIES
+from ..ops.stop_gradient import IDENTITIES
 from ..ops.terminators import Return
 from ..types import FunctionType, Type, written
 from .activity import Activity, straight_line
-from .declaration import Request, derivative_type, resolve
+from .declaration import GradientRequest, derivative_type, resolve
+from .declaration_order import declarations_in_order, refuse_cycle
 from .forward import Forward
-from .higher import Orders, goes_forward
+from .higher_order import DerivativeOrders, prefers_forward_mode
 from .leaves import elements, leaf_count, mask_of, members, returned, split, tensors_in
 from .linearize import Linearized, Linearizing, Seeds, linearize
-from .live import KEPT, live
-from .order import declarations_in_order, refuse_cycle
-from .pullback import Pullback, Signature
-from .residuals import Cutter
+from .liveness import KEPT, backward_slice
+from .pullback import Pullback, PullbackKey
+from .residuals import ResidualSplitter
 
-Simplify: TypeAlias = "Callable[[Sequence[Function]], object]"
+SimplifyFunction: TypeAlias = "Callable[[Sequence[Function]], object]"
 """Makes functions that are about to be differentiated again smaller, without changing what they do."""
 
 
 def differentiate(
-    module: Module, effects: Effects | None = None, simplify: Simplify | None = None
+    module: Module, effects: Effects | None = None, simplify: SimplifyFunction | None = None
 ) -> bool:
     """Give every declaration of a gradient or tangent in `module` its body.
 
@@ -63,7 +63,7 @@ def differentiate(
     given = list(module.functions)
     work = _Differentiator(module, effects or Effects(module))
     declared = list(declarations_in_order(module))
-    orders = Orders(module, declared)
+    orders = DerivativeOrders(module, declared)
     for function in declared:
         declaration = function.declaration
         assert isinstance(declaration, GradientOf | TangentOf)
@@ -90,13 +90,15 @@ class _Differentiator:
 
     module: Module
     effects: InitVar[Effects]
-    pullbacks: dict[Signature, Pullback] = field(default_factory=dict[Signature, Pullback])
+    pullbacks: dict[PullbackKey, Pullback] = field(default_factory=dict[PullbackKey, Pullback])
 
     def __post_init__(self, effects: Effects) -> None:
         self.activity = Activity(self.module)
         names = self.module.functions
         self.forward = Forward(self.module, self.activity)
-        self.cutter = Cutter(self.module, {n for n in names if effects.of_function(n) & KEPT})
+        self.cutter = ResidualSplitter(
+            self.module, {n for n in names if effects.of_function(n) & KEPT}
+        )
 
     def define(self, function: Function, order: int) -> None:
         """Give the declaration `function` its body; `order` is how often its primal is a derivative."""
@@ -111,7 +113,7 @@ class _Differentiator:
                 f"{written('@', function.name)} is declared as {function.type}, but the gradient of "
                 f"{written('@', primal.name)} is {expected}"
             )
-        if order and goes_forward(primal, request):
+        if order and prefers_forward_mode(primal, request):
             self.forward.define_gradient(function, request)
             return
         source = elements(primal.type.result)[request.source]
@@ -133,7 +135,7 @@ class _Differentiator:
 
     def _run(self, root: Linearizing) -> Linearized:
         """Run `root` and the sweeps it asks for, which may ask for more, on an explicit stack."""
-        stack: list[tuple[Signature | None, Linearizing]] = [(None, root)]
+        stack: list[tuple[PullbackKey | None, Linearizing]] = [(None, root)]
         answer: Pullback | None = None
         while True:
             signature, sweep = stack[-1]
@@ -153,7 +155,7 @@ class _Differentiator:
                         refuse_cycle([*names[names.index(needed.name) :], needed.name])
                     stack.append((needed, self._sweep(needed)))
 
-    def _sweep(self, signature: Signature) -> Linearizing:
+    def _sweep(self, signature: PullbackKey) -> Linearizing:
         function = self.module.functions[signature.name]
         return linearize(
             function, signature.wanted, _parameters(signature, function), self.activity
@@ -175,7 +177,7 @@ def _seed_or_ones(source: Type, seed: Value | None, first: int) -> Seeds:
     return emit
 
 
-def _parameters(signature: Signature, function: Function) -> Seeds:
+def _parameters(signature: PullbackKey, function: Function) -> Seeds:
     """Cotangents that are parameters of a backward function."""
 
     def emit(b: Builder) -> dict[int, Value]:
@@ -186,7 +188,11 @@ def _parameters(signature: Signature, function: Function) -> Seeds:
 
 
 def _joined(
-    work: Linearized, request: Request, type: FunctionType, seed: Value | None, effectful: Set[str]
+    work: Linearized,
+    request: GradientRequest,
+    type: FunctionType,
+    seed: Value | None,
+    effectful: Set[str],
 ) -> Block:
     """Both halves in the block of a function of `type`, without what that does not need."""
     copy, b = work.copy, work.backward
@@ -198,8 +204,8 @@ def _joined(
         leaves = copy.results[first : first + leaf_count([results[index]])]
         outputs.append(put_together(b, results[index], iter(leaves)))
     outputs = [*returned(b, type, outputs)]
-    backward, used = live(b.block.instructions, outputs)
-    forward, _ = live(work.forward(used), used, effectful)
+    backward, used = backward_slice(b.block.instructions, outputs)
+    forward, _ = backward_slice(work.forward(used), used, effectful)
     joined = Builder(Block([*arguments, *([seed] if seed else [])], [*forward, *backward], "entry"))
     joined.emit_many(Return(), outputs)
     return joined.block

@@ -1,4 +1,4 @@
-"""Derives both directions of every op's derivative from its form; the only reader of the forms.
+"""Derives the JVP and VJP rules of every op from its form of differentiation.
 
 | form        | reverse (cotangents)                    | forward (tangents)          |
 |-------------|-----------------------------------------|-----------------------------|

@@ -1,4 +1,4 @@
-"""Where points touch memory: element addresses as affine functions of the point, and reads of aliases."""
+"""Affine element addresses: linearization of indices, and indices through reshapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The blocks of a function that code is generated for, one by one: its own, and those of structured ops."""
+"""The blocks that code is generated for: a function's body, and the regions of its structured ops."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ class Body:
 
     @property
     def is_condition(self) -> bool:
-        """Whether this only says if a `while` goes on."""
+        """Whether this is the condition of a `while`."""
         return self.owner is not None and is_condition(self.owner, self.number)
 
     @property
     def replaced(self) -> Sequence[Value | None]:
-        """For each yielded value the argument whose buffer its own may be, for those before the end.
+        """For each yielded value the carried argument whose buffer it may take over.
 
         What a loop carries is replaced by the next one.  A result of an `if` may replace an input that one of the
         bodies yields as it is.
         """
         if self.owner is None or self.is_condition:
             return ()
-        found = replaced_flows(self.owner)
+        found = in_place_flows(self.owner)
         return [
             None if flow is None else arguments_of_bodies(self.owner, flow)[self.number]
             for flow in found[: len(flows_in(self.owner, Role.CARRIED, Role.CHOSEN))]
         ]
 
 
-def replaced_flows(instruction: Instruction) -> list[Flow | None]:
-    """For each result the flow in whose buffer it may lie: its own, or an input that a body yields as it is."""
+def in_place_flows(instruction: Instruction) -> list[Flow | None]:
+    """For each result the flow whose buffer it may reuse: its own, or an input that a body yields unchanged."""
     flows = flows_of(instruction)
     found = [f if f.role is Role.CARRIED else None for f in flows if f.result is not None]
     inputs = {
@@ -79,7 +79,7 @@ def replaced_flows(instruction: Instruction) -> list[Flow | None]:
 
 
 def base_of(value: Value) -> Value:
-    """The value whose buffer this one is: follows views back."""
+    """The value whose buffer this one views."""
     while value.producer is not None and value.producer.op.is_view:
         value = value.producer.operands[0]
     return value
@@ -106,13 +106,13 @@ def effectful_regions(bodies: Sequence[Body]) -> set[Region]:
     """The bodies in which something happens that matters even if nobody uses the results."""
     found: set[Region] = set()
     for body in reversed(bodies):
-        if any(happens(i, found) for i in body.block.instructions):
+        if any(must_execute(i, found) for i in body.block.instructions):
             found.add(body.region)
     return found
 
 
-def happens(instruction: Instruction, effectful: Set[Region]) -> bool:
-    """Whether an instruction stays even if nobody uses its results."""
+def must_execute(instruction: Instruction, effectful: Set[Region]) -> bool:
+    """Whether an instruction must execute although its results are unused."""
     return bool(instruction.op.effect & _STAYS) or not effectful.isdisjoint(instruction.regions)
 
 
@@ -126,7 +126,7 @@ def erase_dead(block: Block, effectful: Set[Region]) -> None:
         if (
             instruction.op.is_terminator
             or any(result.uses for result in instruction.results)
-            or happens(instruction, effectful)
+            or must_execute(instruction, effectful)
         ):
             kept.append(instruction)
         else:

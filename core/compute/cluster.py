@@ -1,4 +1,4 @@
-"""Clusters: nests that fusion has joined, over one box, with the scalars that they share."""
+"""Clusters: nests fused over one box, with the scalar expressions that they share."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ..ops.literal import constant
 from ..ops.movement import ShapeCast
 from ..ops.nest import Access, Affine, Bounds, Index, Loaded, Nest, Output, Yield, coordinate
 from ..types import I64, Shape, scalar
-from .scalars import Computed, Coordinate, Place, Read, Scalar, reachable
+from .scalars import Computed, Coordinate, Read, Scalar, ScalarIndex, reachable
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
-    """A result of a cluster: `root` written at `indices`; `axes` only when it is plain (see `lift`)."""
+class ClusterOutput:
+    """A result of a cluster: `root` written at `indices`; `axes` only when it is plain (see `normalized_nest`)."""
 
     value: Value
     root: Scalar
-    indices: tuple[Place, ...]
+    indices: tuple[ScalarIndex, ...]
     combinator: Combinator | None
     bounds: Bounds
     axes: tuple[int | None, ...] | None
@@ -42,7 +42,7 @@ class Cluster:
     sequence: int
     is_open: bool
     """Whether further nests may join; one whose results are not plain is alone."""
-    results: list[Written] = field(default_factory=list[Written])
+    results: list[ClusterOutput] = field(default_factory=list[ClusterOutput])
     parts: set[Scalar] = field(default_factory=set[Scalar])
     summed: frozenset[int] | None = None
     is_read: bool = False
@@ -50,7 +50,7 @@ class Cluster:
     location: HasLocation | None = None
 
     def sources(self, live: set[Value]) -> list[Value]:
-        """Everything that the results in `live` are read from."""
+        """All tensors that the computation of the results in `live` reads."""
         parts = reachable(self._needed(live))
         return [part.source for part in parts if isinstance(part, Read)]
 
@@ -59,7 +59,7 @@ class Cluster:
     ) -> dict[Value, Value]:
         """Write the nest that computes the results in `live`; their new values."""
         results = [written for written in self.results if written.value in live]
-        body = _Body(self.extents, reachable(self._needed(live)))
+        body = _NestBody(self.extents, reachable(self._needed(live)))
         body.b.emit_many(Yield(), [body.values[written.root] for written in results])
         op = Nest(self.extents, body.accesses(), tuple(body.output(w) for w in results))
         b.location = self.location
@@ -74,7 +74,7 @@ class Cluster:
         return [*(written.root for written in results), *indices]
 
 
-class _Body:
+class _NestBody:
     """The body of a nest, written from scalars."""
 
     def __init__(self, extents: Shape, parts: list[Scalar]) -> None:
@@ -99,7 +99,7 @@ class _Body:
     def accesses(self) -> tuple[Access, ...]:
         return tuple(Access(self._indices(read.indices), read.bounds) for read in self.reads)
 
-    def output(self, written: Written) -> Output:
+    def output(self, written: ClusterOutput) -> Output:
         """The output; a plain one leaves out axes of extent 1, which `_reshaped` puts back."""
         type = written.value.tensor
         if written.axes is None:
@@ -110,7 +110,7 @@ class _Body:
         )
         return Output(narrow, tuple(coordinate(axis) for axis in kept), written.combinator)
 
-    def _indices(self, places: tuple[Place, ...]) -> tuple[Index, ...]:
+    def _indices(self, places: tuple[ScalarIndex, ...]) -> tuple[Index, ...]:
         return tuple(p if isinstance(p, Affine) else Loaded(self.numbers[p]) for p in places)
 
     def _affine(self, index: Affine) -> Value:

@@ -1,4 +1,4 @@
-"""Fusion: producers go into their consumers, and nests over the same points become one.
+"""Fusion: inlines producers into consumers, and joins nests over the same domain.
 
 In program order, each nest
 1. joins a cluster that computes an operand of it point by point, or reads the same operand at the same
@@ -30,14 +30,14 @@ from ..ops.literal import Literal, splat_literal
 from ..ops.nest import Affine, Bounds, Index, coordinate
 from ..types import scalar
 from .address import is_inside
+from .block_uses import BlockUses, collect_block_uses, is_library
 from .bodies import bodies_of, effectful_regions
-from .cluster import Cluster, Written
-from .cost import STORE, cost_of, traffic
-from .lift import Axes, Lifted, Request, body_scalars, place_of
-from .outside import keeps_outside
-from .rebuild import rebuild
-from .scalars import Place, Pool, Read, Scalar, Substitution, reachable
-from .survey import Survey, is_library, survey
+from .cluster import Cluster, ClusterOutput
+from .emit_clusters import emit_clusters
+from .fusion_bounds import may_fuse_out_of_bounds
+from .fusion_cost import STORE, cost_of, traffic
+from .normalized_nest import Axes, NestRead, NormalizedNest, body_scalars, index_in_cluster
+from .scalars import Read, Scalar, ScalarIndex, ScalarPool, Substitution, reachable
 
 LARGEST_BODY = 200
 """Scalars in one nest, reads included: longer chains are cut, which bounds registers and compile time."""
@@ -62,37 +62,39 @@ def _fuse_function(function: Function) -> None:
     bodies = bodies_of(function)
     effectful = effectful_regions(bodies)
     for body in bodies:
-        program = _Program(survey(body.block))
+        program = _BlockFusion(collect_block_uses(body.block))
         for instruction in body.block.instructions:
             program.place(instruction)
-        fused = rebuild(body.block, program.survey, program.clusters, program.libraries, effectful)
+        fused = emit_clusters(
+            body.block, program.survey, program.clusters, program.libraries, effectful
+        )
         drop_operands(body.block.instructions)
         body.region.blocks = [fused]
 
 
 @dataclass(frozen=True)
-class _Attempt:
-    """What a nest would compute in some cluster, whose coordinates are `axes` of the nest's."""
+class _FusionCandidate:
+    """A nest as it would be computed in a cluster; `axes` maps the nest's coordinates to the cluster's."""
 
-    lifted: Lifted
+    normalized: NormalizedNest
     axes: tuple[Affine, ...]
     roots: list[Scalar]
-    indices: list[tuple[Place, ...]]
+    indices: list[tuple[ScalarIndex, ...]]
     """Of each result, in the cluster's coordinates."""
     new: list[Scalar]
     """The scalars that the cluster does not have yet."""
 
 
 @dataclass
-class _Program:
-    """The block that is being fused: its clusters and library ops so far."""
+class _BlockFusion:
+    """Fuses one block: its clusters and library ops so far."""
 
-    survey: Survey
-    pool: Pool = field(default_factory=Pool)
+    survey: BlockUses
+    pool: ScalarPool = field(default_factory=ScalarPool)
     clusters: list[Cluster] = field(default_factory=list[Cluster])
     libraries: list[tuple[int, Instruction]] = field(default_factory=list[tuple[int, Instruction]])
-    written: dict[Value, tuple[Cluster, Written]] = field(
-        default_factory=dict[Value, tuple[Cluster, Written]]
+    written: dict[Value, tuple[Cluster, ClusterOutput]] = field(
+        default_factory=dict[Value, tuple[Cluster, ClusterOutput]]
     )
     made_at: dict[Value, int] = field(default_factory=dict[Value, int])
     """The position of the library op that makes a value."""
@@ -108,10 +110,10 @@ class _Program:
     position: int = 0
 
     def place(self, instruction: Instruction) -> None:
-        """Find the cluster for a nest; give a library op its position."""
-        lifted = self.survey.nests.get(instruction)
-        if lifted is not None:
-            self._place_nest(lifted)
+        """Add a nest to a cluster, or give a library op its position."""
+        normalized = self.survey.nests.get(instruction)
+        if normalized is not None:
+            self._place_nest(normalized)
         elif is_library(instruction):
             for operand in instruction.operands:
                 self._mark_read(self.survey.source(operand))
@@ -119,50 +121,50 @@ class _Program:
             self.libraries.append((position, instruction))
             self.made_at.update((result, position) for result in instruction.results)
 
-    def _place_nest(self, lifted: Lifted) -> None:
+    def _place_nest(self, normalized: NormalizedNest) -> None:
         found = [
             (cluster, attempt)
-            for cluster, axes in self._candidates(lifted)
-            if (attempt := self._attempt(lifted, cluster, axes)) is not None
+            for cluster, axes in self._candidates(normalized)
+            if (attempt := self._attempt(normalized, cluster, axes)) is not None
             and self._may_join(attempt, cluster)
         ]
         if found:
             cluster, attempt = min(found, key=lambda pair: self._burden(pair[1]))
             self._add(attempt, cluster)
             return
-        cluster = Cluster(lifted.extents, self._next(), lifted.is_plain)
+        cluster = Cluster(normalized.extents, self._next(), normalized.is_plain)
         self.clusters.append(cluster)
-        own = tuple(coordinate(axis) for axis in range(len(lifted.extents)))
-        alone = self._attempt(lifted, cluster, own)
+        own = tuple(coordinate(axis) for axis in range(len(normalized.extents)))
+        alone = self._attempt(normalized, cluster, own)
         if alone is None:
             raise InternalError("a nest cannot be computed by itself")
         self._add(alone, cluster)
 
     # Which cluster.
 
-    def _candidates(self, lifted: Lifted) -> list[tuple[Cluster, tuple[Affine, ...]]]:
-        """Clusters that compute or read an operand at the same points, the latest first."""
+    def _candidates(self, normalized: NormalizedNest) -> list[tuple[Cluster, tuple[Affine, ...]]]:
+        """Clusters that share an operand or its producer, the latest first."""
         found: dict[tuple[Cluster, tuple[Affine, ...]], None] = {}
-        for request in lifted.requests if lifted.is_plain else ():
+        for request in normalized.requests if normalized.is_plain else ():
             if request.bounds is not Bounds.INSIDE or request.axes is None:
                 continue
             known = self.written.get(request.source)
             if known is not None and known[1].is_elementwise:
                 for cluster in self.homes.get(known[1].root, ()):
-                    _match(found, lifted, request.axes, cluster, known[1].axes)
+                    _match(found, normalized, request.axes, cluster, known[1].axes)
             for cluster, axes in self.readers.get(request.source, ()):
-                _match(found, lifted, request.axes, cluster, axes)
+                _match(found, normalized, request.axes, cluster, axes)
         return sorted(found, key=lambda candidate: -candidate[0].sequence)[:_CANDIDATES]
 
-    def _burden(self, attempt: _Attempt) -> float:
-        """What joining adds: scalars to the cluster, and tensors that other clusters must store."""
+    def _burden(self, attempt: _FusionCandidate) -> float:
+        """The cost of joining: scalars added to the cluster, and tensors that other clusters must store for it."""
         reads = [part for part in attempt.new if isinstance(part, Read)]
         stored = sum(self._owner(read.source) is not None for read in reads)
         return len(attempt.new) + STORE * stored
 
-    def _may_join(self, attempt: _Attempt, cluster: Cluster) -> bool:
+    def _may_join(self, attempt: _FusionCandidate, cluster: Cluster) -> bool:
         """Whether the attempt fits `cluster`, and everything it reads comes before."""
-        summed = _mapped(attempt.lifted.summed, attempt.axes)
+        summed = _mapped(attempt.normalized.summed, attempt.axes)
         if summed is not None and cluster.summed not in (None, summed):
             return False
         if len(cluster.parts) + len(attempt.new) > LARGEST_BODY:
@@ -179,18 +181,18 @@ class _Program:
         return known[0] if known is not None else None
 
     def _made(self, read: Read) -> int:
-        """The position of what makes the tensor that is read; −1 for parameters and literals."""
+        """The position of the producer of a read; −1 for parameters and literals."""
         owner = self._owner(read.source)
         return owner.sequence if owner else self.made_at.get(self.survey.source(read.source), -1)
 
-    def _add(self, attempt: _Attempt, cluster: Cluster) -> None:
-        lifted = attempt.lifted
+    def _add(self, attempt: _FusionCandidate, cluster: Cluster) -> None:
+        normalized = attempt.normalized
         new_reads = [part for part in attempt.new if isinstance(part, Read)]
         if any(self._made(read) > cluster.sequence for read in new_reads):
             cluster.sequence = self._next()
         cluster.parts.update(attempt.new)
-        cluster.location = lifted.instruction.location
-        cluster.summed = cluster.summed or _mapped(lifted.summed, attempt.axes)
+        cluster.location = normalized.instruction.location
+        cluster.summed = cluster.summed or _mapped(normalized.summed, attempt.axes)
         for part in attempt.new:
             if part in self.homes:
                 _keep_last(self.homes[part], cluster)
@@ -200,12 +202,14 @@ class _Program:
             if axes is not None:
                 _keep_last(self.readers.setdefault(read.source, []), (cluster, axes))
         for result, root, indices in zip(
-            lifted.results, attempt.roots, attempt.indices, strict=True
+            normalized.results, attempt.roots, attempt.indices, strict=True
         ):
             axes = result.axes and tuple(
                 None if axis is None else attempt.axes[axis].axis for axis in result.axes
             )
-            made = Written(result.value, root, indices, result.combinator, result.bounds, axes)
+            made = ClusterOutput(
+                result.value, root, indices, result.combinator, result.bounds, axes
+            )
             cluster.results.append(made)
             self.written[result.value] = cluster, made
             if made.is_elementwise:
@@ -224,12 +228,12 @@ class _Program:
     # What the nest computes there.
 
     def _attempt(
-        self, lifted: Lifted, cluster: Cluster, axes: tuple[Affine, ...]
-    ) -> _Attempt | None:
+        self, normalized: NormalizedNest, cluster: Cluster, axes: tuple[Affine, ...]
+    ) -> _FusionCandidate | None:
         """The nest in the coordinates of `cluster`; None when it needs results of it complete."""
         reads: list[Scalar] = []
-        room, pinned = LARGEST_BODY - lifted.size, lifted.pinned
-        for number, request in enumerate(lifted.requests):
+        room, pinned = LARGEST_BODY - normalized.size, normalized.pinned
+        for number, request in enumerate(normalized.requests):
             places = _places(request.indices, axes, reads)
             found = self._shared(request, cluster, places)
             if found is None:
@@ -240,14 +244,14 @@ class _Program:
             if found is None and self._owner(request.source) is cluster:
                 return None
             reads.append(found or self.pool.read(request.source, places, request.bounds))
-        roots = body_scalars(self.pool, lifted, axes, reads)
-        indices = [_places(result.indices, axes, reads) for result in lifted.results]
+        roots = body_scalars(self.pool, normalized, axes, reads)
+        indices = [_places(result.indices, axes, reads) for result in normalized.results]
         needed = [*roots, *(i for each in indices for i in each if isinstance(i, Read))]
         new = reachable(needed, stop=lambda part: part in cluster.parts)
-        return _Attempt(lifted, axes, roots, indices, new)
+        return _FusionCandidate(normalized, axes, roots, indices, new)
 
     def _shared(
-        self, request: Request, cluster: Cluster, places: tuple[Place, ...]
+        self, request: NestRead, cluster: Cluster, places: tuple[ScalarIndex, ...]
     ) -> Scalar | None:
         """What the cluster has computed itself at this very point, or a constant."""
         if request.bounds is not Bounds.INSIDE:
@@ -263,19 +267,19 @@ class _Program:
 
     def _inlined(
         self,
-        request: Request,
+        request: NestRead,
         cluster: Cluster,
-        places: tuple[Place, ...],
+        places: tuple[ScalarIndex, ...],
         room: int,
     ) -> Scalar | None:
-        """The producer's own expression at `places`, if that is right and pays."""
+        """The producer's expression at the read's indices, if inlining it is legal and cheaper than loading."""
         owner, made = self.written.get(request.source, (None, None))
         if owner is None or made is None or not made.is_elementwise:
             return None
         parts = reachable([made.root])
         if len(parts) > room or not self._pays(request.source, owner, made.root):
             return None
-        found: list[Place] = [Affine()] * len(owner.extents)
+        found: list[ScalarIndex] = [Affine()] * len(owner.extents)
         unsafe: set[int] = set()
         extents = request.source.tensor.shape
         for place, axis, extent in zip(places, made.axes or (), extents, strict=True):
@@ -288,7 +292,7 @@ class _Program:
                 found[axis] = place
                 unsafe.update(() if inside else (axis,))
         axes = Substitution(tuple(found), frozenset(unsafe), request.bounds)
-        if unsafe and not keeps_outside(made.root, parts, axes, owner.extents):
+        if unsafe and not may_fuse_out_of_bounds(made.root, parts, axes, owner.extents):
             return None
         return self.pool.substitute(made.root, axes)
 
@@ -321,23 +325,27 @@ class _Program:
 
 def _match(
     found: dict[tuple[Cluster, tuple[Affine, ...]], None],
-    lifted: Lifted,
+    normalized: NormalizedNest,
     axes: Axes,
     cluster: Cluster,
     others: Axes | None,
 ) -> None:
     """Note `cluster`, if both see a tensor with all their coordinates, each at an axis of its own."""
-    if others is None or len(others) != len(axes) or len(cluster.extents) != len(lifted.extents):
+    if (
+        others is None
+        or len(others) != len(axes)
+        or len(cluster.extents) != len(normalized.extents)
+    ):
         return
     if not cluster.is_open or len(cluster.parts) >= LARGEST_BODY:
         return
     pairs = {a: other for a, other in zip(axes, others, strict=True) if a is not None}
-    if len(pairs) != len(lifted.extents) or set(pairs.values()) != set(range(len(pairs))):
+    if len(pairs) != len(normalized.extents) or set(pairs.values()) != set(range(len(pairs))):
         return
     mapped = [pairs[axis] for axis in range(len(pairs))]
     if all(
         other is not None and cluster.extents[other] == extent
-        for other, extent in zip(mapped, lifted.extents, strict=True)
+        for other, extent in zip(mapped, normalized.extents, strict=True)
     ):
         found[cluster, tuple(coordinate(other) for other in mapped if other is not None)] = None
 
@@ -351,7 +359,7 @@ def _plain_axes(read: Read) -> Axes | None:
     indices = tuple(index for index in read.indices if isinstance(index, Affine))
     if len(indices) != len(read.indices) or read.bounds is not Bounds.INSIDE:
         return None
-    return Request(read.source, indices, read.bounds).axes
+    return NestRead(read.source, indices, read.bounds).axes
 
 
 def _mapped(axes: frozenset[int] | None, places: Sequence[Affine]) -> frozenset[int] | None:
@@ -366,5 +374,5 @@ def _coordinates(axes: Iterable[int | None]) -> tuple[Affine, ...]:
 
 def _places(
     indices: Iterable[Index], axes: Sequence[Affine], reads: Sequence[Scalar]
-) -> tuple[Place, ...]:
-    return tuple(place_of(index, axes, reads) for index in indices)
+) -> tuple[ScalarIndex, ...]:
+    return tuple(index_in_cluster(index, axes, reads) for index in indices)

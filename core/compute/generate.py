@@ -1,4 +1,4 @@
-"""From stage optimized to stage compute: every tensor op becomes loop nests.
+"""Lowers tensor ops to loop nests: stage optimized to stage compute.
 
 1. Each op's `nest` rule writes its loops; what a rule emits goes through the same way until only nests,
    library ops, literals and aliases (`shapeCast`) are left.
@@ -26,7 +26,7 @@ from ..ops.movement import Transpose
 from ..ops.nest import Output, build_nest, identity_access
 from ..types import TensorType, scalar, written
 from .bodies import bodies_of, effectful_regions, erase_dead, unsupported
-from .products import Side, emit_product, library_product, transposed_product
+from .products import ProductOperand, emit_product, library_product, transposed_product
 
 _ROUNDS = 8
 """How deep rules may build on each other's ops before we suspect that they go round in circles."""
@@ -67,7 +67,7 @@ def _is_there(function: Function) -> bool:
 
 def _generate_block(block: Block, name: str, effectful: Set[Region]) -> Block:
     for _ in range(_ROUNDS):
-        old, block = block, _Round.over(block).b.block
+        old, block = block, _Generation.over(block).b.block
         drop_operands(old.instructions)
         erase_dead(block, effectful)
         if all(_is_compute(instruction.op) for instruction in block.instructions):
@@ -76,14 +76,14 @@ def _generate_block(block: Block, name: str, effectful: Set[Region]) -> Block:
 
 
 @dataclass
-class _Round:
-    """One walk over a block that replaces each op by what its rule emits."""
+class _Generation:
+    """One round of lowering over a block: each op is replaced by what its rule emits."""
 
     b: Builder
     known: dict[Value, Value]
 
     @classmethod
-    def over(cls, block: Block) -> _Round:
+    def over(cls, block: Block) -> _Generation:
         known = {argument: argument for argument in block.arguments}
         made = cls(Builder(Block(list(block.arguments), name=block.name)), known)
         for instruction in block.instructions:
@@ -116,7 +116,7 @@ class _Round:
         return [self.known[operand] for operand in instruction.operands]
 
     def keep(self, instruction: Instruction) -> None:
-        """The same instruction once more."""
+        """Copy an instruction unchanged."""
         for result in instruction.results:
             if not isinstance(result.type, TensorType):
                 what = f"{instruction.op.name}, which makes a {result.type}"
@@ -132,13 +132,13 @@ class _Round:
             )
         self.known[instruction.result] = value
 
-    def product(self, instruction: Instruction, a: Side, b: Side) -> None:
+    def product(self, instruction: Instruction, a: ProductOperand, b: ProductOperand) -> None:
         """Replace `instruction` by a library product."""
         a, b = (replace(side, value=self.known[side.value]) for side in (a, b))
         shape = instruction.result.tensor.shape
         self.replace(instruction, emit_product(self.b, a, b, shape))
 
-    def transposed(self, transpose: Instruction) -> tuple[Side, Side] | None:
+    def transposed(self, transpose: Instruction) -> tuple[ProductOperand, ProductOperand] | None:
         """The operands of the library product that is this transpose of one that nobody else uses."""
         (x,) = transpose.operands
         if not isinstance(x.op, Dot) or not x.has_one_use:

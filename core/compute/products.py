@@ -1,4 +1,4 @@
-"""Which matrix products the BLAS computes, and how they are put to it.
+"""Selects matrix products for the BLAS, and folds transposes into their flags.
 
 Transposes of the operands, and one of the result, fold into the flags of `matrixProduct`.  Vectors become
 matrices of one row or column, and a batch of matrices against one matrix becomes one tall product.
@@ -22,7 +22,7 @@ A product of two 25 × 25 matrices is just below.
 
 
 @dataclass(frozen=True)
-class Side:
+class ProductOperand:
     """An operand of a product: a tensor of the program, read as its transpose if `flip`."""
 
     value: Value
@@ -30,13 +30,13 @@ class Side:
 
     @property
     def shape(self) -> Shape:
-        """As the product sees it."""
+        """The shape after the transposition flag."""
         return flipped(self.value.tensor.shape, self.flip)
 
 
-def library_product(dot: Instruction) -> tuple[Side, Side] | None:
+def library_product(dot: Instruction) -> tuple[ProductOperand, ProductOperand] | None:
     """The operands of a `dot` for the BLAS; None when it is better left to a nest."""
-    a, b = (_behind_transpose(operand) for operand in dot.operands)
+    a, b = (_transpose_operand(operand) for operand in dot.operands)
     if a.value.tensor.dtype not in (F32, F64) or len(a.shape) == len(b.shape) == 1:
         return None
     rows = a.shape[:-1] if _is_tall(a, b) else a.shape[-2:-1]
@@ -45,17 +45,17 @@ def library_product(dot: Instruction) -> tuple[Side, Side] | None:
     return (a, b) if work >= BLAS_WORK else None
 
 
-def transposed_product(transpose: Instruction) -> tuple[Side, Side] | None:
+def transposed_product(transpose: Instruction) -> tuple[ProductOperand, ProductOperand] | None:
     """The operands of the product that is the transpose of one, as (A·B)ᵀ = Bᵀ·Aᵀ, if the BLAS computes it."""
     dot = transpose.operands[0].producer
     sides = library_product(dot) if dot is not None and _swaps_last(transpose) else None
     if sides is None or len(sides[0].shape) < 2 or len(sides[1].shape) < 2 or _is_tall(*sides):
         return None
     a, b = sides
-    return Side(b.value, not b.flip), Side(a.value, not a.flip)
+    return ProductOperand(b.value, not b.flip), ProductOperand(a.value, not a.flip)
 
 
-def emit_product(b: Builder, left: Side, right: Side, shape: Shape) -> Value:
+def emit_product(b: Builder, left: ProductOperand, right: ProductOperand, shape: Shape) -> Value:
     """The library product of two operands, of the `shape` that `dot` gives it."""
     x, y = left.value, right.value
     if len(left.shape) == 1:
@@ -67,16 +67,16 @@ def emit_product(b: Builder, left: Side, right: Side, shape: Shape) -> Value:
     return _cast(b, b.emit(MatrixProduct(left.flip, right.flip), x, y), shape)
 
 
-def _is_tall(a: Side, b: Side) -> bool:
+def _is_tall(a: ProductOperand, b: ProductOperand) -> bool:
     """Whether the batch axes of `a` are so many rows of one product."""
     return len(a.shape) > 2 and len(b.shape) <= 2 and not a.flip
 
 
-def _behind_transpose(value: Value) -> Side:
+def _transpose_operand(value: Value) -> ProductOperand:
     producer = value.producer
     if producer is not None and _swaps_last(producer):
-        return Side(producer.operands[0], True)
-    return Side(value)
+        return ProductOperand(producer.operands[0], True)
+    return ProductOperand(value)
 
 
 def _swaps_last(instruction: Instruction) -> bool:

@@ -1,4 +1,4 @@
-"""Scalar expressions: what a nest computes at a point, as a graph that shares equal parts.
+"""Scalar expressions of nest bodies, hash-consed: equal subexpressions are one.
 
 Fusion works on these rather than on instruction lists: to inline a producer is to substitute coordinates,
 equal subexpressions are one object (CSE), and what nobody refers to is not there (DCE).
@@ -37,7 +37,7 @@ class Coordinate(Scalar):
 @dataclass(eq=False, slots=True)
 class Read(Scalar):
     source: Value
-    indices: tuple[Place, ...]
+    indices: tuple[ScalarIndex, ...]
     bounds: Bounds
 
 
@@ -47,13 +47,13 @@ class Computed(Scalar):
     operands: tuple[Scalar, ...]
 
 
-Place: TypeAlias = Affine | Read
+ScalarIndex: TypeAlias = Affine | Read
 """One index of a read: affine, or itself read."""
 
 
 @dataclass
-class Pool:
-    """Makes scalars, each one once."""
+class ScalarPool:
+    """Creates scalars, hash-consed."""
 
     _made: dict[object, Scalar] = field(default_factory=dict[object, Scalar])
 
@@ -61,7 +61,7 @@ class Pool:
         known = self._made.get(index)
         return known or self._add(index, Coordinate(len(self._made), I64, index))
 
-    def read(self, source: Value, indices: tuple[Place, ...], bounds: Bounds) -> Read:
+    def read(self, source: Value, indices: tuple[ScalarIndex, ...], bounds: Bounds) -> Read:
         key = (source, indices, bounds)
         known = self._made.get(key)
         if known is None:
@@ -122,16 +122,16 @@ class Pool:
 
 @dataclass(frozen=True)
 class Substitution:
-    """What to put for each coordinate, and the bounds for reads at `unsafe` coordinates.
+    """A substitution for coordinates, with the bounds mode of reads at `unsafe` ones.
 
     Unsafe coordinates are those whose replacement may leave the axis.
     """
 
-    places: tuple[Place, ...]
+    places: tuple[ScalarIndex, ...]
     unsafe: frozenset[int] = frozenset()
     bounds: Bounds = Bounds.INSIDE
 
-    def place(self, index: Affine) -> Place | None:
+    def place(self, index: Affine) -> ScalarIndex | None:
         """`index` after the replacement; None when it would have to compute with a read index."""
         replacements = [p if isinstance(p, Affine) else None for p in self.places]
         if index.axis is not None:
@@ -140,7 +140,7 @@ class Substitution:
             return None
         return index.substitute([r or Affine() for r in replacements])
 
-    def bounds_of(self, indices: Sequence[Place], known: Bounds) -> Bounds:
+    def bounds_of(self, indices: Sequence[ScalarIndex], known: Bounds) -> Bounds:
         """The bounds that a read at `indices` has after the replacement."""
         mentioned = {a for i in indices if isinstance(i, Affine) for a, _ in i.terms}
         return self.bounds if mentioned & self.unsafe else known
@@ -149,7 +149,7 @@ class Substitution:
 def reachable(
     roots: Iterable[Scalar], *, stop: Callable[[Scalar], bool] | None = None
 ) -> list[Scalar]:
-    """Everything the roots are made of, operands before users; not what is behind a `stop`."""
+    """The subexpressions of the roots, operands before users, cut off at `stop`."""
     found: set[Scalar] = set()
     pending = list(roots)
     while pending:

@@ -1,4 +1,4 @@
-"""The changes of stage after optimisation as passes: memory to words, ops to nests, nests to loops.
+"""The lowering passes after optimisation: memory to bytes, ops to nests, nests to loops.
 
 `stages` imports this file when a list first names it: it brings all that generates and schedules code.
 """
@@ -11,7 +11,7 @@ from typing import ClassVar
 from ..analysis import Analyses
 from ..compute.fuse import fuse
 from ..compute.generate import generate_compute
-from ..compute.words.lower import lower_memory
+from ..compute.lower_memory.lower import lower_memory
 from ..ir import Module
 from ..passes.base import ModulePass
 from ..schedule.plan import schedule

@@ -1,8 +1,8 @@
 """Reference semantics: runs IR in NumPy, at any stage.  The oracle of every test.
 
-Read `data` (what values are), `memory` (bytes at addresses), `arguments`, `pure` (instructions that only compute),
-`frame` and `machine` (where a run stands), `storage` (what instructions do with memory), `steps` (calls, branches,
-bodies) and `run`.
+Read `runtime_values` (values), `byte_memory` (bytes at addresses), `arguments`, `pure_ops` (instructions that only
+compute), `frame` and `machine` (the state of a run), `memory_ops` (loads, stores and allocation), `control_ops`
+(calls, branches, bodies) and `run`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ..errors import VerifyError
 from ..ir import Module
 from ..types import written
 from .arguments import convert
-from .data import EnumValue, FunctionValue, flatten, undefined, unflatten
+from .byte_memory import Memory
 from .machine import Machine
-from .memory import Memory
-from .pure import evaluate_instruction, evaluate_region
+from .pure_ops import evaluate_instruction, evaluate_region
 from .run import run
+from .runtime_values import EnumValue, FunctionValue, flatten, undefined, unflatten
 
 
 def evaluate(

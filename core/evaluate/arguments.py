@@ -1,4 +1,4 @@
-"""Makes values of what someone gave: the arguments of a run, and the results of extern functions."""
+"""Converts Python data to runtime values: arguments of a run, and results of extern functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..types import (
     parts_of,
     written,
 )
-from .data import EnumValue, FunctionValue, rounded, undefined
+from .runtime_values import EnumValue, FunctionValue, rounded, undefined
 
 _REFERENCES: Mapping[type[Type], type] = {
     FunctionType: FunctionValue,

@@ -1,4 +1,4 @@
-"""Where a run stands: one frame per call and per body that is being run."""
+"""Activation frames: one per call and per region that is being run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ..ir import Block, Function, Instruction, Value
 from ..types import written
-from .memory import Allocation
+from .byte_memory import Allocation
 
 Resume: TypeAlias = Callable[[Sequence[Any]], None]
 """What happens with that which a body yields."""

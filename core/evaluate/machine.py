@@ -1,4 +1,4 @@
-"""Where a run stands: its calls and bodies, its memory, its random numbers, and what is left of its fuel.
+"""The abstract machine: call stack, memory, random state and fuel.
 
 Calls and bodies that are being run are frames on a list, so that the depth of a program never becomes depth
 of Python's stack.
@@ -17,9 +17,9 @@ from ..location import located
 from ..ops.random import RANDOM_SEED
 from ..types import I64, VOID, scalar, written
 from .arguments import convert
-from .data import unpacked_data
+from .byte_memory import Memory
 from .frame import Frame
-from .memory import Memory
+from .runtime_values import unpacked_data
 
 MOST_FRAMES = 500_000
 """Calls and bodies inside each other: an endless recursion ends before memory does."""
@@ -73,7 +73,7 @@ class Machine:
         return None
 
     def outside(self, function: Function, arguments: Sequence[Any]) -> Any:
-        """What a function without a body gives."""
+        """Call an extern function."""
         name = function.name
         if not isinstance(function.declaration, Extern):
             raise UnsupportedError(

@@ -9,11 +9,11 @@ from typing import Any, Protocol, runtime_checkable
 from ..errors import FuelError, NNKitError, RecursionDepthError, TrapError
 from ..ir import Effect, Instruction, Op, evaluates_to
 from ..ops.terminators import Return
-from .data import called, packed_data, rounded
+from .control_ops import CONTROL_RULES
 from .machine import Machine
-from .pure import evaluate_instruction
-from .steps import STEPS
-from .storage import Step
+from .memory_ops import MachineRule
+from .pure_ops import evaluate_instruction
+from .runtime_values import called, packed_data, rounded
 
 MOST_INSIDE = 40
 """Functions that ops call while they compute, inside each other: each takes some of Python's stack."""
@@ -47,7 +47,7 @@ def run(machine: Machine, name: str, arguments: Sequence[Any]) -> Any:
                 assert frame.caller is not None
                 frames[-1].assign(frame.caller, operands)
                 continue
-            step = step_of(op)
+            step = rule_of(op)
             results = (
                 step(instruction.op, machine, instruction, *operands)
                 if step
@@ -64,11 +64,11 @@ def run(machine: Machine, name: str, arguments: Sequence[Any]) -> Any:
 
 
 @cache
-def step_of(op: type[Op]) -> Step | None:
+def rule_of(op: type[Op]) -> MachineRule | None:
     """How the machine runs an op; None for one that computes from its operands alone."""
     for base in op.__mro__:
-        if base in STEPS:
-            return STEPS[base]
+        if base in CONTROL_RULES:
+            return CONTROL_RULES[base]
     calls = op.effect & Effect.CALL and issubclass(op, CallsFunctions)
     return _call_inside if calls else None
 

@@ -3,8 +3,8 @@
 Read `forms` (the forms of differentiation), `arithmetic` and `comparison` (elementwise ops),
 `transcendental`, `special`, `rounding`, `casting` and `random` (more of them); then `movement`,
 `indexing`, `slicing`, `scan`, `reduction`, `contraction`, `window` and `convolution` (each built on those
-before it), `shape_query`, `bits`, and what is expanded: `expansion`, `builtin`, `folding`.  Ops that
-make up programs are in `literal`, `reference`, `aggregate`, `enums`, `control`, `terminators`, `trap`,
+before it), `shape_query`, `bits`, and what is expanded: `expansion`, `builtin`, `ordered_reduction`.  Ops that
+make up programs are in `literal`, `reference`, `aggregate`, `enums`, `structured`, `terminators`, `trap`,
 `memory` and `stack`; `nest` is the loop nest they become.
 """
 
@@ -28,7 +28,7 @@ from . import (
     shape_query,
     slicing,
     special,
-    stopping,
+    stop_gradient,
     transcendental,
     window,
 )  # fmt: skip
@@ -67,21 +67,9 @@ from .comparison import (
     Select,
 )
 from .contraction import Dot
-from .control import For, If, While
 from .convolution import Convolve
 from .enums import EnumCase, IsCase, Payload
 from .flows import Structured
-from .folding import (
-    ORDERED,
-    Folding,
-    InOrder,
-    ReduceBy,
-    ReduceInOrder,
-    ReduceWindowBy,
-    ReduceWindowInOrder,
-    ScanBy,
-    ScanInOrder,
-)
 from .forms import Bilinear, Elementwise, Linear, Partial, Pointwise
 from .indexing import Gather, Iota, OneHot, ScatterAdd
 from .literal import Literal, constant, dense, splat
@@ -102,6 +90,17 @@ from .memory import (
 )
 from .movement import PadShape, Reverse, ShapeCast, SqueezeShape, Transpose
 from .nest import Bounds, Nest, Yield
+from .ordered_reduction import (
+    ORDERED,
+    InOrder,
+    OrderedReduction,
+    ReduceBy,
+    ReduceInOrder,
+    ReduceWindowBy,
+    ReduceWindowInOrder,
+    ScanBy,
+    ScanInOrder,
+)
 from .random import Random, Threefry
 from .reduction import ArgMax, ArgMin, Broadcast, Reduce, sum_to_shape
 from .reference import Null, Reference, Undefined
@@ -111,7 +110,8 @@ from .shape_query import Rank, ShapeOf, ShapeQuery, UnitCount
 from .slicing import Concatenate, Pad, Slice
 from .special import Digamma, Erf, Erfc, Lgamma, Trigamma
 from .stack import CreateStack, DestroyStack, Pop, Push
-from .stopping import StopGradient, StraightThrough
+from .stop_gradient import StopGradient, StraightThrough
+from .structured import For, If, While
 from .terminators import Branch, BranchEnum, Conditional, Return, arguments_of
 from .transcendental import (
     Acos,
@@ -135,10 +135,10 @@ from .transcendental import (
     Tanh,
 )
 from .trap import Trap
-from .window import Border, ReduceWindow
+from .window import PaddingMode, ReduceWindow
 
 FAMILIES: tuple[ModuleType, ...] = (
-    arithmetic, transcendental, special, rounding, comparison, casting, stopping, random, movement, reduction,
+    arithmetic, transcendental, special, rounding, comparison, casting, stop_gradient, random, movement, reduction,
     slicing, indexing, scan, contraction, window, convolution, shape_query, bits, builtin,
 )  # fmt: skip
 """The modules of the ops that compute with tensors."""
@@ -163,23 +163,23 @@ ALL: tuple[type[Op], ...] = tuple(
 """Every op that computes with tensors, as its family defines them: what the laws in `tests/core/ops` range over."""
 
 __all__ = [
-    "ALL", "ORDERED", "PROGRAM", "Abs", "Acos", "Acosh", "Add", "Aggregate", "AllocateBox", "AllocateHeap",
-    "AllocateStack", "And", "Apply", "ApplyValue", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan",
-    "Atanh", "Bilinear", "BitCast", "Border", "Bounds", "Branch", "BranchEnum", "Broadcast",
-    "Builtin", "Ceil", "Combinator", "Concatenate", "Conditional", "Convolve", "Copy", "Cos",
-    "Cosh", "CreateStack", "DataTypeCast", "Deallocate", "DestroyStack", "Digamma", "Divide", "Dot",
-    "ElementPointer", "Elementwise", "EnumCase", "Equal", "Erf", "Erfc", "Exp", "Expm1", "Extract",
-    "Floor", "FloorDivide", "Folding", "For", "Gather", "GreaterThan", "GreaterThanOrEqual", "If",
-    "InOrder", "Insert", "Iota", "IsCase", "LessThan", "LessThanOrEqual", "Lgamma", "Linear", "Literal", "Load", "Log",
-    "Log1p", "Maximum", "Minimum", "Modulo", "Multiply", "Negate", "Nest", "Not", "NotEqual",
-    "Null", "Offset", "OneHot", "Or", "Pad", "PadShape", "Partial", "Payload", "PointerCast", "Pointwise", "Pop",
-    "Power",
-    "ProjectBox", "Push", "Random", "Rank", "Reduce", "ReduceBy", "ReduceInOrder", "ReduceWindow", "ReduceWindowBy",
-    "ReduceWindowInOrder", "Reference",
-    "Reinterpret", "Release", "Relu", "Retain", "Return", "Reverse", "Rint", "Round", "Rsqrt", "Scan",
-    "ScanBy", "ScanInOrder", "ScatterAdd", "Select", "ShapeCast", "ShapeOf", "ShapeQuery", "Sign", "Sin", "Sinh",
-    "Slice", "Sqrt", "Square", "SqueezeShape", "StopGradient", "Store", "StraightThrough", "StrongMultiply",
-    "Structured", "Subtract",
-    "Tan", "Tanh", "Threefry", "Transpose", "Trap", "Trigamma", "TruncateDivide", "Undefined",
+    "ALL", "ORDERED", "PROGRAM", "Abs", "Acos", "Acosh", "Add", "Aggregate", "AllocateBox",
+    "AllocateHeap", "AllocateStack", "And", "Apply", "ApplyValue", "ArgMax", "ArgMin", "Asin",
+    "Asinh", "Atan", "Atanh", "Bilinear", "BitCast", "Bounds", "Branch", "BranchEnum",
+    "Broadcast", "Builtin", "Ceil", "Combinator", "Concatenate", "Conditional", "Convolve",
+    "Copy", "Cos", "Cosh", "CreateStack", "DataTypeCast", "Deallocate", "DestroyStack", "Digamma",
+    "Divide", "Dot", "ElementPointer", "Elementwise", "EnumCase", "Equal", "Erf", "Erfc", "Exp",
+    "Expm1", "Extract", "Floor", "FloorDivide", "For", "Gather", "GreaterThan",
+    "GreaterThanOrEqual", "If", "InOrder", "Insert", "Iota", "IsCase", "LessThan",
+    "LessThanOrEqual", "Lgamma", "Linear", "Literal", "Load", "Log", "Log1p", "Maximum",
+    "Minimum", "Modulo", "Multiply", "Negate", "Nest", "Not", "NotEqual", "Null", "Offset",
+    "OneHot", "Or", "OrderedReduction", "Pad", "PadShape", "PaddingMode", "Partial", "Payload",
+    "PointerCast", "Pointwise", "Pop", "Power", "ProjectBox", "Push", "Random", "Rank", "Reduce",
+    "ReduceBy", "ReduceInOrder", "ReduceWindow", "ReduceWindowBy", "ReduceWindowInOrder",
+    "Reference", "Reinterpret", "Release", "Relu", "Retain", "Return", "Reverse", "Rint", "Round",
+    "Rsqrt", "Scan", "ScanBy", "ScanInOrder", "ScatterAdd", "Select", "ShapeCast", "ShapeOf",
+    "ShapeQuery", "Sign", "Sin", "Sinh", "Slice", "Sqrt", "Square", "SqueezeShape",
+    "StopGradient", "Store", "StraightThrough", "StrongMultiply", "Structured", "Subtract", "Tan",
+    "Tanh", "Threefry", "Transpose", "Trap", "Trigamma", "TruncateDivide", "Undefined",
     "UnitCount", "While", "Yield", "arguments_of", "constant", "dense", "splat", "sum_to_shape",
 ]  # fmt: skip

@@ -12,17 +12,11 @@ import numpy as np
 
 from ..ir.graph import Emitter, Value
 from ..types import Array, Kind
-from .comparison import (
-    GreaterThan,
-    GreaterThanOrEqual,
-    LessThanOrEqual,
-    NotEqual,
-    Select,
-)
-from .extremes import MAXIMUM, MINIMUM
+from .comparison import GreaterThan, GreaterThanOrEqual, LessThanOrEqual, NotEqual, Select
+from .extrema import MAXIMUM, MINIMUM
 from .forms import ADDITION, DIVISION, Elementwise, Partial
 from .formulas import number, quietly
-from .stopping import StopGradient
+from .stop_gradient import StopGradient
 
 
 class Negate(Elementwise):

@@ -37,7 +37,7 @@ from .expansion import evaluate_expansion, nest_expansion, result_of_expansion
 from .forms import check_kind
 from .reduction import Reduce
 
-Rule: TypeAlias = Callable[..., Value]
+BuiltinRule: TypeAlias = Callable[..., Value]
 
 _FLOAT: tuple[Kind, ...] = ("float",)
 _NUMERIC: tuple[Kind, ...] = ("float", "integer")
@@ -47,7 +47,7 @@ _NUMERIC: tuple[Kind, ...] = ("float", "integer")
 class Definition:
     """What a builtin accepts, and what it is made of."""
 
-    rule: Rule
+    rule: BuiltinRule
     counts: tuple[int, ...] = (1,)
     accepts: tuple[Kind, ...] = _FLOAT
     has_axis: bool = False
@@ -113,7 +113,7 @@ def _relu(b: Emitter, x: Value) -> Value:
     return b.emit(Relu(), x)
 
 
-def _of_all(rule: Rule) -> Rule:
+def _of_all(rule: BuiltinRule) -> BuiltinRule:
     """The rule along all axes."""
 
     def over(b: Emitter, x: Value) -> Value:
@@ -122,7 +122,7 @@ def _of_all(rule: Rule) -> Rule:
     return over
 
 
-def _along_last(rule: Rule) -> Rule:
+def _along_last(rule: BuiltinRule) -> BuiltinRule:
     """The rule along the last axis."""
 
     def over(b: Emitter, x: Value) -> Value:
@@ -131,7 +131,7 @@ def _along_last(rule: Rule) -> Rule:
     return over
 
 
-def _reduction(combinator: Combinator) -> Rule:
+def _reduction(combinator: Combinator) -> BuiltinRule:
 
     def rule(b: Emitter, x: Value) -> Value:
         return b.emit(Reduce(combinator, tuple(range(x.tensor.rank))), x)
@@ -139,7 +139,7 @@ def _reduction(combinator: Combinator) -> Rule:
     return rule
 
 
-def _extremum(combinator: Combinator, op: Op) -> Rule:
+def _extremum(combinator: Combinator, op: Op) -> BuiltinRule:
     def rule(b: Emitter, x: Value, *other: Value) -> Value:
         return b.emit(op, x, *other) if other else _reduction(combinator)(b, x)
 

@@ -1,10 +1,10 @@
-"""Memory as bytes at addresses: what pointers, boxes, stacks and enums become before code is generated.
+"""Byte memory operations, to which pointers, boxes, stacks and enums are lowered.
 
 An address is an `i64`.  Those below `FIRST_ADDRESS` lead nowhere: 0 is null, `OUTSIDE` what a pointer becomes that
 left what it points into.  Tensors lie in memory row by row, aligned to an element.
 
-All of these have effects and keep their order (`core.compute.words` writes them, from the ops in `memory`, `stack`
-and `enums`).
+All of these have effects and keep their order (`core.compute.lower_memory` writes them, from the ops in `memory`,
+`stack` and `enums`).
 """
 
 from __future__ import annotations

@@ -10,13 +10,13 @@ from typing import Any, Final
 import numpy as np
 
 from ..types import Array, DType
-from .extremes import MAXIMUM, MINIMUM, Extremum
+from .extrema import MAXIMUM, MINIMUM, Extremum
 
 
 class Combinator(enum.Enum):
     """An associative operation `(T, T) -> T` with an identity.
 
-    min and max of floats are those of `extremes`: NaN if there is one, and −0 < +0.
+    min and max of floats are those of `extrema`: NaN if there is one, and −0 < +0.
     """
 
     ADD = "add"

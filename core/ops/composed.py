@@ -22,7 +22,7 @@ from .formulas import number
 from .movement import PadShape, SqueezeShape
 from .reduction import Reduce
 from .special import Erfc
-from .stopping import StopGradient, StraightThrough
+from .stop_gradient import StopGradient, StraightThrough
 from .transcendental import Exp, Log, Log1p, Rsqrt, Sqrt
 
 _P = ParamSpec("_P")

@@ -28,7 +28,7 @@ from .nest import Access, Bounds, Output, build_nest, coordinate
 from .slicing import Pad
 
 
-class Side(NamedTuple):
+class SpatialAxis(NamedTuple):
     """How one spatial axis is run through."""
 
     extent: int
@@ -136,7 +136,7 @@ class Convolve(Bilinear):
                 f"has {given // groups}{' in each group' if groups > 1 else ''}"
             )
 
-    def sides(self, x: Shape, kernel: Shape) -> list[Side]:
+    def sides(self, x: Shape, kernel: Shape) -> list[SpatialAxis]:
         """The spatial axes, one by one."""
         ones = (1,) * (len(x) - 2)
         rows = zip(
@@ -149,7 +149,7 @@ class Convolve(Bilinear):
             strict=True,
         )
         return [
-            Side(extent, window, stride, low, high, left, right)
+            SpatialAxis(extent, window, stride, low, high, left, right)
             for extent, window, stride, (low, high), left, right in rows
         ]
 
@@ -247,7 +247,7 @@ class Convolve(Bilinear):
         return reshaped(b, y, result.shape)
 
 
-def _windows(x: Array, axis: int, side: Side) -> Array:
+def _windows(x: Array, axis: int, side: SpatialAxis) -> Array:
     """The axis replaced by places and taps; what lies between elements or outside is zero."""
     places, taps = np.arange(side.places), np.arange(side.window)
     where = places[:, None] * side.stride + taps * side.right - side.low

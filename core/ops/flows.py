@@ -1,4 +1,4 @@
-"""What flows into, around and out of the bodies of a structured instruction.
+"""Region flow of structured ops: which operands and yields reach which region arguments and results.
 
 Every structured op is made of *flows*, in this order of roles.  A flow has a place among the operands, the arguments
 and yields of bodies, or the results; which, says its role in the op:
@@ -51,8 +51,8 @@ class Role(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """Where the flows of a role stand: how many operands each has, in which bodies it is an argument or a yield."""
+class FlowLayout:
+    """How the flows of a role map to operands, region arguments, yields and results."""
 
     operands: int = 0
     arguments: tuple[int, ...] = ()
@@ -81,10 +81,10 @@ class Flow:
         return element_of(self.type) if self.role is Role.STACKED else self.type
 
 
-Path: TypeAlias = "tuple[int | None, int | None]"
+ControlPath: TypeAlias = "tuple[int | None, int | None]"
 """From where to where control goes: the numbers of bodies, None for outside."""
 
-Constant: TypeAlias = "int | bool | None"
+KnownDecider: TypeAlias = "int | bool | None"
 """A number that is known; None for one that may be any."""
 
 
@@ -95,10 +95,10 @@ class Structured(Pure):
     stages: ClassVar[Stages] = frozenset(Stage)
     is_structured: ClassVar[bool] = True
     required: ClassVar[tuple[str, ...]] = (*Pure.required, "layouts", "paths", "is_loop", "ends")
-    layouts: ClassVar[Mapping[Role, Layout]]
-    paths: ClassVar[tuple[Path, ...]]
+    layouts: ClassVar[Mapping[Role, FlowLayout]]
+    paths: ClassVar[tuple[ControlPath, ...]]
     """Every way that control can go."""
-    certain: ClassVar[tuple[Path, ...]] = ()
+    certain: ClassVar[tuple[ControlPath, ...]] = ()
     """Those that are taken whatever the deciders are."""
 
     @property
@@ -116,13 +116,13 @@ class Structured(Pure):
 
     @abc.abstractmethod
     def deciders(self, instruction: Instruction) -> Sequence[Value]:
-        """The values that decide where control goes."""
+        """The values that decide which region runs, or whether one runs again."""
 
     @abc.abstractmethod
-    def possible_paths(self, *deciders: Constant) -> Iterator[Path]:
+    def possible_paths(self, *deciders: KnownDecider) -> Iterator[ControlPath]:
         """The paths that may be taken, given what is known of the deciders."""
 
-    def trips(self, *deciders: Constant) -> int | None:
+    def trips(self, *deciders: KnownDecider) -> int | None:
         """How often the bodies run at most, given what is known of the deciders; None if that may be any number."""
         return None
 
@@ -189,7 +189,7 @@ def operands_of(instruction: Instruction, flow: Flow) -> list[Value]:
 
 
 def arguments_of_bodies(instruction: Instruction, flow: Flow) -> list[Value]:
-    """What a flow is inside of the bodies."""
+    """The region arguments of a flow."""
     regions = instruction.regions
     return [regions[body].entry.arguments[position] for body, position in flow.arguments]
 
@@ -211,7 +211,9 @@ def targets_of(instruction: Instruction, flow: Flow) -> list[Value]:
     return found if flow.result is None else [*found, instruction.results[flow.result]]
 
 
-def possible_paths(instruction: Instruction, number: Callable[[Value], Constant]) -> Sequence[Path]:
+def possible_paths(
+    instruction: Instruction, number: Callable[[Value], KnownDecider]
+) -> Sequence[ControlPath]:
     """The paths that may be taken, given what `number` says of the values that decide."""
     op = structured(instruction)
     return tuple(op.possible_paths(*map(number, op.deciders(instruction))))
@@ -243,8 +245,8 @@ def is_condition(instruction: Instruction, body: int) -> bool:
     return isinstance(op, Structured) and body not in op.layouts[op.updated].yields
 
 
-def passed_along(instruction: Instruction, path: Path) -> list[tuple[Value, Value]]:
-    """What becomes what where control goes along a path.
+def passed_along(instruction: Instruction, path: ControlPath) -> list[tuple[Value, Value]]:
+    """The assignments, source to target, on a control-flow path.
 
     The first index is the lower bound; that of later iterations comes from nowhere, and stacked tensors are made of
     all of them.

@@ -1,4 +1,4 @@
-"""What the formulas of evaluation and differentiation are written with."""
+"""Helpers for the formulas of evaluation and differentiation."""
 
 from __future__ import annotations
 

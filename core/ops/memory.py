@@ -125,7 +125,7 @@ class Deallocate(Op):
 
 
 class Load(Op):
-    """A copy of what lies where the pointer leads."""
+    """Loads the value that the pointer refers to."""
 
     name: ClassVar[str] = "load"
     syntax: ClassVar[str] = "load {pointer}"
@@ -143,7 +143,7 @@ class Load(Op):
 
 
 class Store(Op):
-    """Puts a value where the pointer leads."""
+    """Stores a value to the memory that the pointer refers to."""
 
     name: ClassVar[str] = "store"
     syntax: ClassVar[str] = "store {value} to {pointer}"

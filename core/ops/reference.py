@@ -1,4 +1,4 @@
-"""Values that stand for what lies elsewhere, or for nothing at all."""
+"""References to functions and global variables, null pointers, and undefined values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a type says about its values, as numbers: constants of the program."""
+"""Queries of a tensor's rank, shape and size, which are constants."""
 
 from __future__ import annotations
 

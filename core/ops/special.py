@@ -1,7 +1,7 @@
 """The error function and the family of the gamma function.
 
 NumPy has none of them, so they are evaluated element by element: erf is that of the C library; erfc, lgamma, digamma
-and trigamma, which cancel in places, have many more digits on their way (`complement`, `gamma`).
+and trigamma, which cancel in places, have many more digits on their way (`erfc_reference`, `gamma_reference`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import DifferentiationError
 from ..ir.graph import Emitter, Value
 from ..types import Array
-from . import complement, gamma
+from . import erfc_reference, gamma_reference
 from .arithmetic import Multiply, Negate, Square
 from .comparison import And, Equal, GreaterThan, LessThan, Select
 from .forms import SEVERAL_POLYNOMIALS, Partial
@@ -50,7 +50,7 @@ class Erfc(FloatFunction):
 
     def evaluate(self, x: Array) -> Array:
         # of doubles the C library's may be off by more than three units
-        return _each(complement.erfc if x.dtype == np.float64 else math.erfc, x)
+        return _each(erfc_reference.erfc if x.dtype == np.float64 else math.erfc, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (_bell(b, x, -2 / math.sqrt(math.pi)),)
@@ -64,7 +64,7 @@ class Lgamma(FloatFunction):
     cost: ClassVar[int] = 2 * SEVERAL_POLYNOMIALS
 
     def evaluate(self, x: Array) -> Array:
-        return _each(gamma.log_gamma, x)
+        return _each(gamma_reference.log_gamma, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         return (b.emit(Digamma(), x),)
@@ -78,7 +78,7 @@ class Digamma(FloatFunction):
     cost: ClassVar[int] = 2 * SEVERAL_POLYNOMIALS
 
     def evaluate(self, x: Array) -> Array:
-        return _each(gamma.digamma, x)
+        return _each(gamma_reference.digamma, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         """ψ′(x), and NaN where ψ is, at the poles below 0."""
@@ -97,7 +97,7 @@ class Trigamma(FloatFunction):
     not_differentiable: ClassVar[str] = "the higher polygamma functions are not there"
 
     def evaluate(self, x: Array) -> Array:
-        return _each(gamma.trigamma, x)
+        return _each(gamma_reference.trigamma, x)
 
     def partials(self, b: Emitter, y: Value, x: Value) -> tuple[Partial, ...]:
         raise DifferentiationError(f"trigamma cannot be differentiated: {self.not_differentiable}")

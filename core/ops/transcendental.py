@@ -13,16 +13,10 @@ import numpy as np
 from ..ir.graph import Emitter, Value
 from ..types import Array, Kind
 from .arithmetic import Abs, Add, Divide, Multiply, Negate, Square, StrongMultiply, Subtract
-from .comparison import (
-    And,
-    Equal,
-    GreaterThan,
-    LessThan,
-    Select,
-)
+from .comparison import And, Equal, GreaterThan, LessThan, Select
 from .forms import DIVISION, POLYNOMIAL, SEVERAL_POLYNOMIALS, Elementwise, Partial
 from .formulas import in_double, number, quietly
-from .stopping import StraightThrough
+from .stop_gradient import StraightThrough
 
 
 class FloatFunction(Elementwise):

@@ -1,4 +1,4 @@
-"""Giving up."""
+"""`trap`: aborts the program."""
 
 from __future__ import annotations
 

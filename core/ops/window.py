@@ -38,8 +38,8 @@ from .scan import check_combinator, identity_of
 from .slicing import Pad
 
 
-class Border(enum.Enum):
-    """How much of the outside the windows see, in DLVM's words."""
+class PaddingMode(enum.Enum):
+    """DLVM's padding modes of windows."""
 
     NONE = "none"
     HALF = "half"
@@ -51,20 +51,20 @@ class Border(enum.Enum):
     def pair(self, window: int) -> tuple[int, int]:
         """What is put on before and after an axis."""
         match self:
-            case Border.NONE:
+            case PaddingMode.NONE:
                 return 0, 0
-            case Border.HALF:
+            case PaddingMode.HALF:
                 return (window - 1) // 2, window // 2
-            case Border.FULL:
+            case PaddingMode.FULL:
                 return window - 1, window - 1
 
 
-Padding: TypeAlias = "Border | tuple[tuple[int, int], ...]"
+Padding: TypeAlias = "PaddingMode | tuple[tuple[int, int], ...]"
 """A word, or (low, high) for every axis."""
 
 
-class Pane(NamedTuple):
-    """How windows stand along one axis."""
+class WindowAxis(NamedTuple):
+    """The window, stride and padding along one axis."""
 
     extent: int
     window: int
@@ -94,24 +94,24 @@ class Pane(NamedTuple):
         )
 
 
-def panes_of(
+def window_axes(
     name: str, x: TensorType, window: Sequence[int], strides: Sequence[int], padding: Padding
-) -> list[Pane]:
+) -> list[WindowAxis]:
     """The axes of `x`, one by one.  Raises: RankError or ShapeError when the attributes do not fit."""
     rank = x.rank
     for what, count in (("dims", len(window)), ("strides", len(strides) or rank)):
         if count != rank:
             raise RankError(f"{name}: {what} has {count} entries for the {rank} axes of {x.words}")
-    if not isinstance(padding, Border) and len(padding) != rank:
+    if not isinstance(padding, PaddingMode) and len(padding) != rank:
         raise RankError(
             f"{name}: padding has {len(padding)} entries for the {rank} axes of {x.words}"
         )
     for what, numbers in (("window", window), ("stride", strides)):
         if min(numbers, default=1) < 1:
             raise ShapeError(f"{name}: the {what} of an axis is {min(numbers)}, not at least 1")
-    pairs = [padding.pair(n) for n in window] if isinstance(padding, Border) else padding
+    pairs = [padding.pair(n) for n in window] if isinstance(padding, PaddingMode) else padding
     panes = [
-        Pane(extent, n, stride, low, high)
+        WindowAxis(extent, n, stride, low, high)
         for extent, n, stride, (low, high) in zip(
             x.shape, window, strides or (1,) * rank, pairs, strict=True
         )
@@ -138,14 +138,14 @@ class ReduceWindow(Pure):
     combinator: Combinator
     window: tuple[int, ...]
     strides: tuple[int, ...] = ()
-    padding: Padding = Border.NONE
+    padding: Padding = PaddingMode.NONE
 
     def infer(self, x: TensorType) -> TensorType:
         check_combinator(self.combinator, x, "windowed ")
         return x.with_shape(pane.places for pane in self._panes(x))
 
-    def _panes(self, x: TensorType) -> list[Pane]:
-        return panes_of(self.name, x, self.window, self.strides, self.padding)
+    def _panes(self, x: TensorType) -> list[WindowAxis]:
+        return window_axes(self.name, x, self.window, self.strides, self.padding)
 
     def evaluate(self, x: Array) -> Array:
         """The windows as further axes, over which is then reduced."""
@@ -237,7 +237,7 @@ class Views:
     Shapes: (n…) → (places, window, …).
     """
 
-    panes: tuple[Pane, ...]
+    panes: tuple[WindowAxis, ...]
 
     def apply(self, b: Emitter, x: Value, outside: float) -> Value:
         """The windows of `x`; `outside` is what they cover outside of it."""
@@ -274,12 +274,12 @@ class Views:
     def _pad(self) -> Pad:
         return Pad(*self._ends())
 
-    def _moving(self) -> list[tuple[int, Pane]]:
+    def _moving(self) -> list[tuple[int, WindowAxis]]:
         """The axes that windows move along, the last one first: those before it keep their numbers."""
         moving = [(axis, pane) for axis, pane in enumerate(self.panes) if not pane.is_trivial]
         return moving[::-1]
 
-    def _positions(self, b: Emitter, pane: Pane) -> Value:
+    def _positions(self, b: Emitter, pane: WindowAxis) -> Value:
         """Where in the padded axis the elements of each window lie, computed rather than kept."""
         shape = (pane.places, pane.window)
         place, tap = (b.emit(Iota(shape, axis, I64)) for axis in (0, 1))
@@ -288,7 +288,7 @@ class Views:
         return b.emit(Add(), start, b.emit(Add(), tap, number(b, tap, first)) if first else tap)
 
 
-def _taken(x: Array, axis: int, pane: Pane, outside: Array) -> Array:
+def _taken(x: Array, axis: int, pane: WindowAxis, outside: Array) -> Array:
     """The axis replaced by places and elements of the window."""
     where = pane.positions()
     shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
@@ -297,7 +297,7 @@ def _taken(x: Array, axis: int, pane: Pane, outside: Array) -> Array:
     return np.asarray(np.take(extended, np.where(present, where, pane.extent), axis))
 
 
-def _is_inside(b: Emitter, pane: Pane, place: Value, tap: Value) -> Value:
+def _is_inside(b: Emitter, pane: WindowAxis, place: Value, tap: Value) -> Value:
     """Whether an element that a window covers is one of the tensor."""
     start = b.emit(Multiply(), place, number(b, place, pane.stride))
     where = b.emit(Add(), start, b.emit(Add(), tap, number(b, tap, -pane.low)))

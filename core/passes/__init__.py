@@ -1,7 +1,7 @@
-"""Optimisation: what makes a program cheaper and keeps its meaning.
+"""Optimisation passes, which preserve semantics.
 
 Read `base` (what a pass is), `structurize` (from blocks to structured ops), `rewrite` (the walk that applies
-laws), `rules` (the laws), `control` (those of structured ops), `fold`, `simplify` and `cse`, then
+laws), `rules` (the laws), `simplify_structured` (those of structured ops), `fold`, `simplify` and `cse`, then
 `canonicalize`, which is these in one; `dce`, `inline`, `inline_chains`, `scalarize` and `dead_functions`; `expand` and
 `isolate`, which prepare for what follows; last `pipeline`, which runs them.
 """

@@ -1,4 +1,4 @@
-"""What a pass is: a frozen dataclass whose fields are its options.
+"""The base classes of passes: frozen dataclasses whose fields are their options.
 
 A pass changes IR in place, keeps its meaning bit for bit (unless its text says otherwise), and says
 whether it changed anything.  Run twice, it changes nothing the second time.

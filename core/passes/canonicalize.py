@@ -8,10 +8,10 @@ from typing import ClassVar
 from ..analysis import Analyses, Analysis
 from ..ir import Function
 from .base import FunctionPass
-from .control import choose_bodies, simplify_control, to_the_end
 from .fold import FOLDING
 from .rewrite import Laws, combine_laws, rewrite
 from .rules import FAST_MATH, FINAL, STRICT
+from .simplify_structured import inline_known_bodies, run_to_fixpoint, simplify_structured
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Canonicalize(FunctionPass):
         body, laws = function.body, _LAWS[self.fast_math, self.final]
         if body is None:
             return False
-        return to_the_end(
+        return run_to_fixpoint(
             body,
             lambda: rewrite(function, laws, analyses, merge=True),
-            choose_bodies,
-            simplify_control,
+            inline_known_bodies,
+            simplify_structured,
         )
 
 

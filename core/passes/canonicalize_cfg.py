@@ -1,4 +1,4 @@
-"""The canonical graph of blocks: one exit, and loops with a preheader, one latch and exits of their own.
+"""Canonicalizes control-flow graphs: one exit, and loops with a preheader, one latch and dedicated exits.
 
     preheader    the only block outside a loop that goes to its header, and goes nowhere else
     latch        the only block inside that goes back to the header
@@ -71,7 +71,7 @@ def _one_exit(region: Region) -> bool:
     returns = [block for block in region.blocks if not block.terminator.successors]
     if len(returns) < 2:
         return False
-    exit = Block(name=_Work(region).fresh("exit"))
+    exit = Block(name=_EdgeSplitter(region).fresh("exit"))
     b = Builder(exit, returns[0].terminator.location)
     results = [b.argument(x.type) for x in returns[0].terminator.operands]
     b.emit_many(Return(), results)
@@ -83,8 +83,8 @@ def _one_exit(region: Region) -> bool:
     return True
 
 
-def _preheaders(region: Region, loops: Sequence[_Loop]) -> bool:
-    work = _Work(region)
+def _preheaders(region: Region, loops: Sequence[_LoopBlocks]) -> bool:
+    work = _EdgeSplitter(region)
     for loop in loops:
         outer = [edge for edge in work.edges[loop.header] if work.start(edge) not in loop.inside]
         if len(outer) != 1 or len(outer[0].terminator.successors) != 1:
@@ -92,8 +92,8 @@ def _preheaders(region: Region, loops: Sequence[_Loop]) -> bool:
     return work.finish()
 
 
-def _latches(region: Region, loops: Sequence[_Loop]) -> bool:
-    work = _Work(region)
+def _latches(region: Region, loops: Sequence[_LoopBlocks]) -> bool:
+    work = _EdgeSplitter(region)
     for loop in loops:
         back = [edge for edge in work.edges[loop.header] if work.start(edge) in loop.inside]
         if len(back) > 1:
@@ -101,9 +101,9 @@ def _latches(region: Region, loops: Sequence[_Loop]) -> bool:
     return work.finish()
 
 
-def _exits(region: Region, loops: Sequence[_Loop]) -> bool:
+def _exits(region: Region, loops: Sequence[_LoopBlocks]) -> bool:
     """From the innermost loops outwards: a new exit of an inner loop belongs to those around both its ends."""
-    work = _Work(region)
+    work = _EdgeSplitter(region)
     for loop in loops:
         leaving: dict[Block, list[Edge]] = {}
         for block in loop.inside:
@@ -122,17 +122,19 @@ def _exits(region: Region, loops: Sequence[_Loop]) -> bool:
 
 
 @dataclass
-class _Loop:
+class _LoopBlocks:
     header: Block
     inside: dict[Block, None]
-    parent: _Loop | None = None
+    parent: _LoopBlocks | None = None
 
 
-def _loops(flow: ControlFlow) -> list[_Loop]:
+def _loops(flow: ControlFlow) -> list[_LoopBlocks]:
     """Every natural loop, the inner ones first."""
     blocks = flow.region.blocks
     found = {
-        loop: _Loop(blocks[loop.header], dict.fromkeys(blocks[k] for k in sorted(loop.members())))
+        loop: _LoopBlocks(
+            blocks[loop.header], dict.fromkeys(blocks[k] for k in sorted(loop.members()))
+        )
         for loop in flow.loops.all
     }
     for loop, ours in found.items():
@@ -140,7 +142,7 @@ def _loops(flow: ControlFlow) -> list[_Loop]:
     return list(found.values())
 
 
-class _Work:
+class _EdgeSplitter:
     """Blocks put on edges of `region`: they stand in it, each before its target, when the work is finished."""
 
     def __init__(self, region: Region) -> None:

@@ -1,4 +1,4 @@
-"""Sparse conditional constant propagation: what `constant_flow` finds out is written into the program.
+"""Sparse conditional constant propagation: rewrites the program by the results of `constant_analysis`.
 
 1. Uses of constants are replaced by literals, known branches are taken, and blocks that cannot be reached are
    removed.
@@ -23,10 +23,10 @@ from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
 from ..ir.surgery import walk, walk_blocks
 from ..ops.terminators import values_passed
 from .base import ModulePass
-from .constant_flow import ConstantFlow, Known, constant_of
-from .control import choose_bodies
+from .constant_analysis import ConstantAnalysis, LatticeValue, constant_of
 from .dce import remove_unreachable
 from .edges import branch_to
+from .simplify_structured import inline_known_bodies
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class ConstantPropagation(ModulePass):
                 given = calls.get(function.name) or [None] * len(function.parameters)
                 while _propagate(function, function.body, given, analyses):
                     changed = True
-                    if not choose_bodies(function.body):
+                    if not inline_known_bodies(function.body):
                         break
                 _collect(function.body, calls)
         return changed
 
 
-def _internal(module: Module, entries: Sequence[str]) -> dict[str, list[Known]]:
+def _internal(module: Module, entries: Sequence[str]) -> dict[str, list[LatticeValue]]:
     """The functions whose calls can all be seen; what they are given is yet to be collected."""
     if not entries:
         return {}
@@ -74,7 +74,7 @@ def _internal(module: Module, entries: Sequence[str]) -> dict[str, list[Known]]:
     return {name: [] for name, f in module.functions.items() if f.body and name not in hidden}
 
 
-def _collect(body: Region, calls: dict[str, list[Known]]) -> None:
+def _collect(body: Region, calls: dict[str, list[LatticeValue]]) -> None:
     """Join the arguments of the calls in `body` with those of other calls."""
     for instruction in walk(body) if calls else ():
         callee = instruction.op.called
@@ -86,10 +86,10 @@ def _collect(body: Region, calls: dict[str, list[Known]]) -> None:
 
 
 def _propagate(
-    function: Function, body: Region, given: Sequence[Known], analyses: Analyses
+    function: Function, body: Region, given: Sequence[LatticeValue], analyses: Analyses
 ) -> bool:
     """Step 1 for a function whose parameters are `given`; whether it changed, and is forgotten."""
-    solution = ConstantFlow(body)
+    solution = ConstantAnalysis(body)
     solution.solve(given)
     changed = _Change(body, solution).apply()
     if changed:
@@ -103,7 +103,7 @@ class _Change:
     """Step 1, of what the solution knows."""
 
     body: Region
-    solution: ConstantFlow
+    solution: ConstantAnalysis
     changed: bool = False
     folded: set[Instruction] = field(default_factory=set[Instruction])
     """What a literal takes the place of."""

@@ -1,4 +1,4 @@
-"""Edges between blocks: who goes where with which arguments, and changing that."""
+"""Control-flow edges with their block arguments, and redirecting them."""
 
 from __future__ import annotations
 

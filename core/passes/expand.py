@@ -1,11 +1,12 @@
-"""Ops that are made of others, written out: the program as differentiation and code generation take it.
+"""Expands composite ops to those that differentiation and code generation handle.
 
 1. Builtins become the ops they are made of, questions about shapes literals; elements of tensors are
-   sliced, and what something is inserted into is made anew (`elements`), a chain of `insert` once (`updates`).
+   sliced, and what something is inserted into is made anew (`expand_elements`), a chain of `insert` once
+   (`insert_chains`).
 2. `random` becomes a pure function of the state of the generator, which is in two global variables: the
    seed, and how many `random` the run has executed.  Both are zero at first.
 3. A reduction, scan or reduceWindow by a function, or in order, becomes a `for` over what it combines
-   (`unfold`).
+   (`expand_reduction`).
 """
 
 from __future__ import annotations
@@ -18,24 +19,15 @@ from ..analysis import Analyses
 from ..errors import VerifyError
 from ..ir import Builder, Instruction, Module, Op, Region, Value, Variable
 from ..ir.surgery import walk_blocks
-from ..ops import (
-    Add,
-    Extract,
-    Insert,
-    Load,
-    Random,
-    Reference,
-    Store,
-    constant,
-)
+from ..ops import Add, Extract, Insert, Load, Random, Reference, Store, constant
 from ..ops.random import RANDOM_COUNT, RANDOM_SEED
 from ..types import I64, FunctionType, PointerType, scalar, written
 from .base import ModulePass
-from .elements import expand_extract, expand_insert
-from .unfold import unfold
-from .updates import join_updates
+from .expand_elements import expand_extract, expand_insert
+from .expand_reductions import expand_reduction
+from .insert_chains import combine_inserts
 
-Rule: TypeAlias = Callable[[Module, Builder, Instruction[Any]], Value | None]
+ExpansionRule: TypeAlias = Callable[[Module, Builder, Instruction[Any]], Value | None]
 """The value that an instruction equals, by new instructions; None to leave it alone."""
 
 
@@ -54,11 +46,11 @@ class Expand(ModulePass):
     def run(self, module: Module, analyses: Analyses) -> bool:
         changed = False
         for function in module.functions.values():
-            if function.body is not None and join_updates(function.body):
+            if function.body is not None and combine_inserts(function.body):
                 analyses.forget(function)
                 changed = True
         # functions that are folded with are looked into: what they are made of must be there already
-        for rule in (_expand_simple, unfold):
+        for rule in (_expand_simple, expand_reduction):
             for function in module.functions.values():
                 if function.body is not None and _expand(rule, module, function.body):
                     analyses.forget(function)
@@ -66,7 +58,7 @@ class Expand(ModulePass):
         return changed
 
 
-def _expand(rule: Rule, module: Module, region: Region) -> bool:
+def _expand(rule: ExpansionRule, module: Module, region: Region) -> bool:
     changed = False
     folded_with: set[Value] = set()
     for block in list(walk_blocks(region)):
@@ -126,5 +118,5 @@ def _state(module: Module, b: Builder, name: str) -> Value:
     return b.emit(Reference(name, PointerType(variable.type)))
 
 
-_RULES: Mapping[type[Op], Rule] = {Extract: _extract, Insert: _insert, Random: _random}
+_RULES: Mapping[type[Op], ExpansionRule] = {Extract: _extract, Insert: _insert, Random: _random}
 """What the module is needed for, or ops that `core.ops.aggregate` does not know."""

@@ -1,4 +1,4 @@
-"""Constant folding: what can be known before the program runs is not computed by it.
+"""Constant folding: evaluates instructions on literals at compile time.
 
 1. Moving the elements of a splat gives a splat: broadcast, transpose, slice, ….
 2. Elementwise functions of splats are computed on one element.
@@ -19,17 +19,12 @@ from ..analysis import Analyses, Analysis
 from ..errors import NNKitError
 from ..evaluate import evaluate_instruction
 from ..ir import Builder, Function, Instruction, Op, Value
-from ..ops import (
-    Bilinear,
-    Literal,
-    Pointwise,
-    dense,
-)
+from ..ops import Bilinear, Literal, Pointwise, dense
 from ..ops.literal import literal_of
 from ..types import TensorType
 from .base import FunctionPass
-from .control import choose_bodies, to_the_end
 from .rewrite import Laws, rewrite
+from .simplify_structured import inline_known_bodies, run_to_fixpoint
 
 SMALL = 4096
 """A constant of this many elements is always worth keeping; a larger one if an operand is as large."""
@@ -58,7 +53,9 @@ class Fold(FunctionPass):
         body = function.body
         if body is None:
             return False
-        return to_the_end(body, lambda: rewrite(function, FOLDING, analyses), choose_bodies)
+        return run_to_fixpoint(
+            body, lambda: rewrite(function, FOLDING, analyses), inline_known_bodies
+        )
 
 
 def fold(b: Builder, instruction: Instruction) -> Value | None:

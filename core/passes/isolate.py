@@ -1,4 +1,4 @@
-"""Closing bodies: what a body uses from outside becomes an argument of it.
+"""Isolates regions from above: captured values become region arguments.
 
 1. Blocks are visited from the innermost out, so that what an inner body needs is by then an operand of its
    instruction, and counts as used by the block around it.

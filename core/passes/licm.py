@@ -10,12 +10,7 @@ from typing import ClassVar
 from ..analysis import Analyses, Analysis, Effects
 from ..ir import Block, Effect, Function, Instruction, Value
 from ..ir.surgery import walk_blocks
-from ..ops.flows import (
-    Role,
-    certain_bodies,
-    flows_in,
-    trips_of,
-)
+from ..ops.flows import Role, certain_bodies, flows_in, trips_of
 from .base import FunctionPass
 
 MOST_ROUNDS = 1 << 16
@@ -50,7 +45,7 @@ class LoopInvariants(FunctionPass):
 
 
 @dataclass(frozen=True)
-class _Inside:
+class _LoopSummary:
     """What is known about the bodies of an instruction, once all loops in them are done."""
 
     may_move: bool
@@ -65,7 +60,7 @@ class _Motion:
     """The blocks of a function, from the inside outwards; `inside` has every instruction with bodies so far."""
 
     effects: Effects
-    inside: dict[Instruction, _Inside] = field(default_factory=dict[Instruction, _Inside])
+    inside: dict[Instruction, _LoopSummary] = field(default_factory=dict[Instruction, _LoopSummary])
     moved: bool = False
 
     def visit(self, block: Block) -> None:
@@ -125,7 +120,7 @@ class _Motion:
             return instruction.operands
         return self.inside[instruction].used.union(instruction.operands)
 
-    def look_inside(self, instruction: Instruction) -> _Inside:
+    def look_inside(self, instruction: Instruction) -> _LoopSummary:
         may_move, rounds = True, 1.0
         used: set[Value] = set()
         for region in instruction.regions:
@@ -137,7 +132,7 @@ class _Motion:
                 made.update(inner.results)
         trips = trips_of(instruction)
         rounds = math.inf if trips is None else trips and trips * rounds
-        return _Inside(may_move, rounds, frozenset(used))
+        return _LoopSummary(may_move, rounds, frozenset(used))
 
 
 def _is_constant(instruction: Instruction) -> bool:

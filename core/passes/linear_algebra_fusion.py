@@ -20,11 +20,11 @@ from typing import ClassVar
 
 from ..ir import Block, Builder, Instruction, Value
 from ..ops import Add, Concatenate, Dot
-from .regroup import Regroup, Regrouping
+from .reassociate import Reassociate, Reassociation
 
 
 @dataclass(frozen=True)
-class LinearAlgebraFusion(Regroup):
+class LinearAlgebraFusion(Reassociate):
     """Computes sums of matrix products as one product, where that moves less data.
 
     Without `fast_math` only sums of integers, since another order of additions rounds differently.
@@ -36,10 +36,10 @@ class LinearAlgebraFusion(Regroup):
 
     name: ClassVar[str] = "linear-algebra-fusion"
 
-    def regroupings(self, block: Block) -> Mapping[Instruction, Regrouping]:
+    def regroupings(self, block: Block) -> Mapping[Instruction, Reassociation]:
         here = {result for i in block.instructions for result in i.results}
         inside: set[Instruction] = set()
-        found: dict[Instruction, Regrouping] = {}
+        found: dict[Instruction, Reassociation] = {}
         for instruction in reversed(block.instructions):
             if not isinstance(instruction.op, Add) or instruction in inside:
                 continue

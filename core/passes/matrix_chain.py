@@ -23,14 +23,14 @@ from typing import ClassVar, NamedTuple
 from ..ir import Block, Builder, Instruction, Value
 from ..ops import Dot
 from ..types import broadcast_shapes
-from .regroup import Regroup, Regrouping
+from .reassociate import Reassociate, Reassociation
 
 LONGEST = 64
 """Factors per chain: the search is cubic, so a longer chain is cut."""
 
 
 @dataclass(frozen=True)
-class MatrixChain(Regroup):
+class MatrixChain(Reassociate):
     """Multiplies chains of matrices in the order that takes the fewest multiplications.
 
     Without `fast_math` only chains of integers, since another order rounds differently.
@@ -43,7 +43,7 @@ class MatrixChain(Regroup):
 
     name: ClassVar[str] = "matrix-chain"
 
-    def regroupings(self, block: Block) -> Mapping[Instruction, Regrouping]:
+    def regroupings(self, block: Block) -> Mapping[Instruction, Reassociation]:
         return {
             root: partial(_build, factors=factors, splits=plan[1])
             for root, factors in self._chains(block)

@@ -44,7 +44,7 @@ class RedundantLoads(FunctionPass):
 
 def _replace_loads(function: Function, analyses: Analyses) -> bool:
     assert function.body is not None
-    visit = _Walk(analyses.aliases(function), analyses.effects)
+    visit = _AvailableLoads(analyses.aliases(function), analyses.effects)
     for block in function.body.blocks:
         run_nested(visit.block(block, {}))
     return visit.changed
@@ -53,7 +53,7 @@ def _replace_loads(function: Function, analyses: Analyses) -> bool:
 MOST_KNOWN = 64
 
 
-class _Walk:
+class _AvailableLoads:
     """Follows blocks; `known` has the value at each place, by the pointer that was used."""
 
     def __init__(self, aliases: Aliases, effects: Effects) -> None:

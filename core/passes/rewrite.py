@@ -1,4 +1,4 @@
-"""The driver: one walk that applies laws and merges equal instructions.
+"""The rewrite driver: one walk that applies laws and eliminates common subexpressions.
 
 1. Instructions are visited in order.  What replaces a value does so everywhere at once, so a law sees only
    finished operands.
@@ -51,8 +51,8 @@ def rewrite(function: Function, laws: Laws, analyses: Analyses, *, merge: bool =
     region = function.body
     if region is None:
         return False
-    walk = _Walk(laws, merge, analyses.effects)
-    walk.enter(region, _Scope(), analyses.flow(function))
+    walk = _Rewriter(laws, merge, analyses.effects)
+    walk.enter(region, _AvailableInstructions(), analyses.flow(function))
     while walk.stack:
         step = walk.stack.pop()
         if isinstance(step, _Visit):
@@ -63,7 +63,7 @@ def rewrite(function: Function, laws: Laws, analyses: Analyses, *, merge: bool =
 
 
 @dataclass(eq=False, slots=True)
-class _Scope:
+class _AvailableInstructions:
     """The instructions that others may be merged with, and their keys in the order they came."""
 
     known: dict[object, Instruction] = field(default_factory=dict[object, Instruction])
@@ -84,10 +84,10 @@ class _Scope:
 
 
 @dataclass(eq=False, slots=True)
-class _Leave:
+class _ScopeEnd:
     """The end of what a block dominates, or of a body: what came after `count` is no longer visible."""
 
-    scope: _Scope
+    scope: _AvailableInstructions
     count: int
 
 
@@ -96,7 +96,7 @@ class _Visit:
     """A block on the way: what waits in it (last first), what is done, and which blocks dominate which."""
 
     block: Block
-    scope: _Scope
+    scope: _AvailableInstructions
     dominated: Mapping[Block, Sequence[Block]]
     waiting: list[Instruction]
     rewrites_left: int
@@ -105,14 +105,14 @@ class _Visit:
 
 
 @dataclass(eq=False)
-class _Walk:
+class _Rewriter:
     """What is known while walking; blocks and bodies wait on `stack`."""
 
     laws: Laws
     merge: bool
     effects: Effects
     changed: bool = False
-    stack: list[_Visit | _Leave] = field(default_factory=list["_Visit | _Leave"])
+    stack: list[_Visit | _ScopeEnd] = field(default_factory=list["_Visit | _ScopeEnd"])
     found: dict[type[Op], tuple[Law, ...]] = field(default_factory=dict[type[Op], tuple[Law, ...]])
     equal: dict[Value, Value] = field(default_factory=dict[Value, Value])
     """The constants that another, further outside, is equal to."""
@@ -123,7 +123,9 @@ class _Walk:
         self.found[op_class] = laws
         return laws
 
-    def enter(self, region: Region, scope: _Scope, flow: ControlFlow | None = None) -> None:
+    def enter(
+        self, region: Region, scope: _AvailableInstructions, flow: ControlFlow | None = None
+    ) -> None:
         """Visit a region next: its blocks, each after those that dominate it."""
         if len(region.blocks) == 1:
             self.visit(region.entry, scope, {})
@@ -134,11 +136,14 @@ class _Walk:
             for block, children in zip(region.blocks, flow.dominators.children, strict=True)
         }
         for block in flow.unreachable:
-            self.visit(block, _Scope(), {})
+            self.visit(block, _AvailableInstructions(), {})
         self.visit(region.entry, scope, dominated)
 
     def visit(
-        self, block: Block, scope: _Scope, dominated: Mapping[Block, Sequence[Block]]
+        self,
+        block: Block,
+        scope: _AvailableInstructions,
+        dominated: Mapping[Block, Sequence[Block]],
     ) -> None:
         """Visit a block next."""
         waiting = block.instructions[::-1]
@@ -169,7 +174,7 @@ class _Walk:
         return scope.add((op_class, op, same), instruction)
 
 
-def _visit(walk: _Walk, visit: _Visit) -> None:
+def _visit(walk: _Rewriter, visit: _Visit) -> None:
     """Steps 1 to 3 until the block ends or has a body, which is then visited before the rest.
 
     Written in one piece because every instruction of every program passes here.
@@ -197,8 +202,8 @@ def _visit(walk: _Walk, visit: _Visit) -> None:
             done.append(instruction)
             walk.stack.append(visit)
             for region in reversed(instruction.regions):
-                inner = scope if instruction.op.is_structured else _Scope()
-                walk.stack.append(_Leave(inner, len(inner.keys)))
+                inner = scope if instruction.op.is_structured else _AvailableInstructions()
+                walk.stack.append(_ScopeEnd(inner, len(inner.keys)))
                 walk.enter(region, inner)
             return
         if merge and walk.is_mergeable(instruction):
@@ -210,7 +215,7 @@ def _visit(walk: _Walk, visit: _Visit) -> None:
         done.append(instruction)
     visit.block.instructions[:] = done
     for block in visit.dominated.get(visit.block, ()):
-        walk.stack.append(_Leave(scope, len(scope.keys)))
+        walk.stack.append(_ScopeEnd(scope, len(scope.keys)))
         walk.visit(block, scope, visit.dominated)
 
 

@@ -1,4 +1,4 @@
-"""Tuples and structs become their tensors.
+"""Scalar replacement of aggregates: tuples and structs become their tensors.
 
 1. With `flatten`: every parameter becomes one parameter per leaf, from which the aggregate is put together
    at once; every result is taken apart into a tuple of its leaves; every call does the reverse.
@@ -27,7 +27,7 @@ from .base import ModulePass
 from .dce import remove_dead
 from .rewrite import rewrite
 from .rules import AGGREGATE
-from .split import split_aggregates, split_arguments
+from .split_aggregates import split_aggregates, split_arguments
 
 MOST_LEAVES = 1 << 14
 """So many a function takes and returns at most: for more, code generation would take minutes."""

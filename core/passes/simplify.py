@@ -10,7 +10,7 @@ Every law makes what a result depends on less, by the first of these that differ
 
 `tests/core/passes/test_measure.py` has this as a function, and compares whenever a law is applied.
 
-Structured ops lose the results that do not depend on them, or go: see `control`.
+Structured ops lose the results that do not depend on them, or go: see `simplify_structured`.
 
 A law may leave the original operand in place for its other users: what counts is what the result depends on,
 and `dce` removes the rest.
@@ -24,9 +24,9 @@ from typing import ClassVar
 from ..analysis import Analyses, Analysis
 from ..ir import Function
 from .base import FunctionPass
-from .control import simplify_control, to_the_end
 from .rewrite import combine_laws, rewrite
 from .rules import FAST_MATH, STRICT
+from .simplify_structured import run_to_fixpoint, simplify_structured
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Simplify(FunctionPass):
         body, laws = function.body, _FAST if self.fast_math else STRICT
         if body is None:
             return False
-        return to_the_end(body, lambda: rewrite(function, laws, analyses), simplify_control)
+        return run_to_fixpoint(body, lambda: rewrite(function, laws, analyses), simplify_structured)
 
 
 _FAST = combine_laws(STRICT, FAST_MATH)

@@ -1,4 +1,4 @@
-"""Offsets in the arena: best fit from a list of holes, which join when they touch.
+"""Best-fit allocation of offsets in the arena, with coalescing of free ranges.
 
 Allocation and release cost O(log holes) comparisons, so planning stays near-linear in the program.
 """

@@ -1,4 +1,4 @@
-"""Groups: nests that run side by side in one outermost loop, so that a row stays in the nearest cache.
+"""Groups nests that share their outermost loop, so that a row stays in the nearest cache (Halide's compute_at).
 
 Softmax is three nests over the rows of a matrix.  One after the other, each walks through all of memory;
 in one loop over the rows, the second and third find their row where the first has left it.
@@ -21,7 +21,7 @@ from ..ir import Instruction, Value
 from ..ops.nest import Affine, Index
 from ..types import TensorType
 from .ops import Loops
-from .sums import plan_sums
+from .summation import plan_sums
 from .target import Target
 
 _MOST_MEMBERS = 12
@@ -31,14 +31,14 @@ _LEAST_ROW = 32
 
 
 @dataclass(frozen=True)
-class Step:
+class GroupedInstruction:
     """An instruction in its final place, with its loops if it is a nest."""
 
     instruction: Instruction
     loops: Loops | None
 
 
-def group_nests(steps: Sequence[Step], target: Target) -> list[Step]:
+def group_nests(steps: Sequence[GroupedInstruction], target: Target) -> list[GroupedInstruction]:
     """The same steps with groups, in an order that makes each group consecutive."""
     grouping = _Grouping(target, deque(steps))
     while grouping.pending:
@@ -52,13 +52,13 @@ class _Grouping:
     """Steps that are done, and the group that is open, if `members` is not empty."""
 
     target: Target
-    pending: deque[Step]
-    done: list[Step] = field(default_factory=list[Step])
+    pending: deque[GroupedInstruction]
+    done: list[GroupedInstruction] = field(default_factory=list[GroupedInstruction])
     rows: int = 0
-    members: list[Step] = field(default_factory=list[Step])
-    inside: list[Step] = field(default_factory=list[Step])
+    members: list[GroupedInstruction] = field(default_factory=list[GroupedInstruction])
+    inside: list[GroupedInstruction] = field(default_factory=list[GroupedInstruction])
     """Members and the aliases between them."""
-    deferred: list[Step] = field(default_factory=list[Step])
+    deferred: list[GroupedInstruction] = field(default_factory=list[GroupedInstruction])
     touched: dict[Value, int] = field(default_factory=dict[Value, int])
     """Tensors that members touch, and by how many."""
     made: dict[Value, bool] = field(default_factory=dict[Value, bool])
@@ -66,7 +66,7 @@ class _Grouping:
     late: set[Value] = field(default_factory=set[Value])
     count: int = 0
 
-    def take(self, step: Step) -> None:
+    def take(self, step: GroupedInstruction) -> None:
         """Put one step where it belongs."""
         bases = {base_of(operand) for operand in step.instruction.operands}
         is_alias = step.instruction.op.needs_no_code
@@ -102,14 +102,14 @@ class _Grouping:
         while self.pending and not self._may_open(self.pending[0]):
             self.done.append(self.pending.popleft())
 
-    def _may_open(self, step: Step) -> bool:
+    def _may_open(self, step: GroupedInstruction) -> bool:
         loops = step.loops
         if loops is None or _outer_axis(loops) is None:
             return False
         outer = loops.order[0]
         return outer != loops.vector and loops.points >= _LEAST_ROW * loops.extents[outer]
 
-    def _may_join(self, step: Step, bases: set[Value]) -> bool:
+    def _may_join(self, step: GroupedInstruction, bases: set[Value]) -> bool:
         loops = step.loops
         if loops is None or len(self.members) == _MOST_MEMBERS:
             return False
@@ -127,7 +127,7 @@ class _Grouping:
             for operand, access in zip(step.instruction.operands, loops.accesses, strict=True)
         )
 
-    def _join(self, step: Step) -> None:
+    def _join(self, step: GroupedInstruction) -> None:
         loops = step.loops
         assert loops is not None
         outer = loops.order[0]
@@ -140,7 +140,7 @@ class _Grouping:
             self.touched[result] = 1
             self.made[result] = is_row(written.type, written.indices, outer, self.rows)
 
-    def _defer(self, step: Step) -> None:
+    def _defer(self, step: GroupedInstruction) -> None:
         self.deferred.append(step)
         self.late.update(step.instruction.results)
         is_quick = step.instruction.op.is_view or step.loops is not None
@@ -173,7 +173,7 @@ def _outer_axis(loops: Loops) -> int | None:
     return outer if outer != loops.vector or loops.points == loops.extents[outer] else None
 
 
-def _block_of_rows(members: Sequence[Step]) -> int:
+def _block_of_rows(members: Sequence[GroupedInstruction]) -> int:
     """The rows that members which sum over them take up at a time; 0 when there is no such member."""
     found: list[int] = []
     for step in members:

@@ -15,12 +15,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..compute.cost import LOAD, STORE
+from ..compute.fusion_cost import LOAD, STORE
 from ..ir import Instruction
 from ..ops.nest import Affine, Bounds, Index, Loaded, Nest
 from ..types import F32, I64, DType, TensorType
 from .ops import Loops, is_float_sum
-from .sums import plan_rows, plan_sums
+from .summation import plan_rows, plan_sums
 from .target import Target
 
 _PER_LANE = 2.0

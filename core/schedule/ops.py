@@ -42,7 +42,7 @@ class Loops(Nest):
     An axis that `order` lists twice runs in blocks: `blocks` has, at the place of the loop over blocks, how many
     points a block has (0 at other loops); the later loop is over the points of one block.  Reductions start
     afresh inside of the innermost loop over blocks, and what a block came to is joined to the total behind
-    it: where they are `compensated`, sums of floats without losing what rounding cuts off (`sums`).
+    it: where they are `compensated`, sums of floats without losing what rounding cuts off (`summation`).
     Its scratch buffers are for what was cut off from sums that are accumulated in memory, one per output that
     `compensated_outputs` lists: those over rows, and the outputs `scattered`, whose indices are read.
     """

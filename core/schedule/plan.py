@@ -1,9 +1,9 @@
-"""From stage compute to stage schedule: every loop, group and buffer decided.
+"""Scheduling: lowers stage compute to stage schedule, deciding loops, groups and buffers.
 
 1. Give every output a buffer of its own, and join axes that are walked through as one (`collapse`).
 2. Decide the loops of each nest (`loops`).
 3. Let neighbouring nests share their outermost loop (`group`).
-4. Find a place for every buffer (`memory`).
+4. Find a place for every buffer (`buffer_assignment`).
 5. Write it all down as `Loops`, `Gemm` and library ops with places.
 
 Each body of a structured op goes the same way by itself, inner ones first: what they need of memory is the frame
@@ -25,20 +25,12 @@ from ..ops.nest import Nest, Yield
 from ..ops.scan import Scan
 from ..ops.terminators import Return
 from .arena import RESERVED, aligned
+from .buffer_assignment import BlockResults, assign_buffers, own_outputs, without_exchanges
 from .collapse import emit_collapsed, joined_axes
-from .group import Step, group_nests
+from .group import GroupedInstruction, group_nests
 from .loops import plan_loops
-from .memory import Returned, own_outputs, plan_memory, without_exchanges
-from .ops import (
-    Gemm,
-    Loops,
-    ScheduledScan,
-    compensated_outputs,
-    is_folded,
-    makes_buffers,
-    sizes_of,
-)
-from .sums import product_chunk, scan_block, scattered_sums
+from .ops import Gemm, Loops, ScheduledScan, compensated_outputs, is_folded, makes_buffers, sizes_of
+from .summation import product_chunk, scan_block, scattered_sums
 from .target import Target
 
 
@@ -131,14 +123,14 @@ def _schedule_block(
     _take_own_outputs(body.block, replaced, target)
     erase_dead(body.block, effectful)
     steps = [
-        Step(i, plan_loops(i, i.op, target) if isinstance(i.op, Nest) else None)
+        GroupedInstruction(i, plan_loops(i, i.op, target) if isinstance(i.op, Nest) else None)
         for i in body.block.instructions
     ]
     steps = group_nests(steps, target)
     instructions = [step.instruction for step in steps]
     ops = [_decided(step) for step in steps]
     frames = {i: frame_bytes(i, sizes) for i in instructions if i.op.is_structured}
-    plan = plan_memory(
+    plan = assign_buffers(
         instructions,
         [-1 if step.loops is None else step.loops.group for step in steps],
         _returned(body, replaced),
@@ -158,11 +150,11 @@ def _schedule_block(
         instruction.op = op
 
 
-def _returned(body: Body, replaced: Sequence[Value | None]) -> Returned:
+def _returned(body: Body, replaced: Sequence[Value | None]) -> BlockResults:
     """What leaves the block, and the arguments that lie there meanwhile."""
     if body.is_condition:
-        return Returned(())
-    return Returned(body.block.terminator.operands, replaced)
+        return BlockResults(())
+    return BlockResults(body.block.terminator.operands, replaced)
 
 
 def _take_own_outputs(block: Block, replaced: Sequence[Value | None], target: Target) -> None:
@@ -188,7 +180,7 @@ def _take_own_outputs(block: Block, replaced: Sequence[Value | None], target: Ta
         block.instructions.append(instruction)
 
 
-def _decided(step: Step) -> Op:
+def _decided(step: GroupedInstruction) -> Op:
     """The op with what the schedule decides of it."""
     instruction = step.instruction
     if step.loops is not None:

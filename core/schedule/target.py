@@ -1,4 +1,4 @@
-"""What the schedule knows about the machine."""
+"""The scheduling target: machine parameters of the cost model."""
 
 from __future__ import annotations
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..ops.window import Border, Padding
+from ..ops.window import Padding, PaddingMode
 from ..types import TensorType, Type
 from .cursor import Cursor
-from .indices import (
+from .lexer import quoted, written
+from .nest_syntax import (
     joined,
     parse_accesses,
     parse_bounds,
@@ -20,7 +21,6 @@ from .indices import (
     parse_ordered,
     parse_outputs,
 )
-from .lexer import quoted, written
 from .types import parse_dtype, parse_function_type, parse_shape, parse_type, print_shape
 
 
@@ -127,11 +127,11 @@ def _print_pairs(pairs: tuple[tuple[int, int], ...]) -> str:
 def _parse_padding(cursor: Cursor) -> Padding:
     if cursor.at("("):
         return _parse_pairs(cursor)
-    return Border(cursor.one_of([border.value for border in Border]))
+    return PaddingMode(cursor.one_of([border.value for border in PaddingMode]))
 
 
 def _print_padding(padding: Padding) -> str:
-    return str(padding) if isinstance(padding, Border) else _print_pairs(padding)
+    return str(padding) if isinstance(padding, PaddingMode) else _print_pairs(padding)
 
 
 NOTATIONS: Mapping[str, Notation] = {

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import islice
 
 from ..types import TensorType, Type
-from .lexer import Silent, TextError, Token, explained, located, tokenize, unquoted
+from .lexer import FollowUpError, TextError, Token, explained, located, tokenize, unquoted
 from .spelling import in_text_form
 
 MAX_DEPTH = 100
@@ -23,7 +23,7 @@ _MOST_KNOWN = 1000
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
-class EnoughErrors(Exception):
+class TooManyErrors(Exception):
     """Raised at the last error that is reported."""
 
 
@@ -170,17 +170,17 @@ class Cursor:
         shown = in_text_form(message)
         return TextError(located(self.text, token.start, shown, self.file), token.start)
 
-    def silent(self, token: Token) -> Silent:
+    def silent(self, token: Token) -> FollowUpError:
         """Leave off at `token` for an error that has been reported."""
-        return Silent("", token.start)
+        return FollowUpError("", token.start)
 
     def report(self, error: TextError) -> None:
         """Remember an error and go on.  Raises: EnoughErrors when it is the last one to report."""
-        if isinstance(error, Silent) or str(error) in map(str, self.errors):
+        if isinstance(error, FollowUpError) or str(error) in map(str, self.errors):
             return
         self.errors.append(error)
         if len(self.errors) >= MAX_ERRORS:
-            raise EnoughErrors
+            raise TooManyErrors
 
     def begins_line(self) -> bool:
         """Whether the next token is the first on its line."""

@@ -15,7 +15,7 @@ from ..ir import Block, Builder, Instruction, Op, Placement, Region, Value
 from ..ops.aggregate import Apply, ApplyValue, packed, unpacked
 from ..ops.terminators import Return
 from ..types import Type
-from .control import BRANCHES, parse_branch
+from .control_flow_syntax import BRANCHES, parse_branch
 from .cursor import Cursor
 from .definitions import Definitions
 from .lexer import TextError, Token
@@ -30,7 +30,7 @@ MAX_REGIONS = 5_000
 """How deeply regions may nest."""
 
 
-class Lost(Exception):
+class UnterminatedFunction(Exception):
     """The end of the function cannot be found."""
 
 
@@ -47,7 +47,7 @@ class _Head:
 
 
 @dataclass
-class _Open:
+class _OpenRegion:
     """A region that is being read; `head` is the instruction whose body it is.
 
     `number` is that of the block, counted through the function, `count` that of the next instruction in it.
@@ -80,7 +80,7 @@ class Bodies:
         self.scope = Scope(self.cursor)
         self.operations = Operations(self.cursor, self.scope, self.definitions)
         self.blocks = 0
-        self.open: list[_Open] = []
+        self.open: list[_OpenRegion] = []
         self._enter(None)
         root = self.open[0].region
         while self.open:
@@ -96,11 +96,11 @@ class Bodies:
         if len(self.open) >= MAX_REGIONS:
             error = self.cursor.error(f"regions nested more than {MAX_REGIONS} levels deep")
             self.cursor.report(error)
-            raise Lost
+            raise UnterminatedFunction
         self.scope.enter()
-        self.open.append(_Open(head))
+        self.open.append(_OpenRegion(head))
 
-    def _step(self, region: _Open, start: int) -> None:
+    def _step(self, region: _OpenRegion, start: int) -> None:
         """Read the header of a block, an instruction, or the end of a region."""
         cursor = self.cursor
         text = cursor.token.text
@@ -111,7 +111,7 @@ class Bodies:
         else:
             self._instruction(region, start)
 
-    def _header(self, region: _Open) -> None:
+    def _header(self, region: _OpenRegion) -> None:
         """`'name(%x: T):`; the parentheses may be missing."""
         cursor = self.cursor
         token = cursor.token
@@ -154,7 +154,7 @@ class Bodies:
                     raise
                 cursor.report(error)
 
-    def _instruction(self, region: _Open, start: int) -> None:
+    def _instruction(self, region: _OpenRegion, start: int) -> None:
         """`%a, %b = opcode …`, up to its first body."""
         cursor, b = self.cursor, region.b
         names: list[tuple[Token, str]] = []
@@ -202,7 +202,7 @@ class Bodies:
 
     def _define(
         self,
-        region: _Open,
+        region: _OpenRegion,
         start: int,
         names: list[tuple[Token, str]],
         results: tuple[Value, ...],
@@ -223,7 +223,7 @@ class Bodies:
         region.count += 1
 
     def _branch(
-        self, region: _Open, token: Token, names: list[tuple[Token, str]], start: int
+        self, region: _OpenRegion, token: Token, names: list[tuple[Token, str]], start: int
     ) -> None:
         read = self.operations.operands.operand
         op, operands, labels = parse_branch(self.cursor, region.b, token.text, read)
@@ -238,7 +238,7 @@ class Bodies:
         self.cursor.expect("{")
         self._enter(head)
 
-    def _close(self, region: _Open) -> None:
+    def _close(self, region: _OpenRegion) -> None:
         """Read the closing brace; go on with the instruction whose body ends, or leave the function."""
         self.cursor.skip(1)
         self._resolve_labels(region)
@@ -262,7 +262,7 @@ class Bodies:
         except NNKitError as error:
             raise self._failed(head.names, head.start, error) from None
 
-    def _resolve_labels(self, region: _Open) -> None:
+    def _resolve_labels(self, region: _OpenRegion) -> None:
         """Find the blocks that branches go to: by name, else by position."""
         cursor, blocks = self.cursor, region.region.blocks
         for instruction, targets in region.branches:
@@ -291,4 +291,4 @@ class Bodies:
         if cursor.tokens[start].text[:1] != "'" or cursor.position == start:
             skip_instruction(cursor, start, OPCODES)
         if cursor.token.kind == "end" or starts_definition(cursor):
-            raise Lost
+            raise UnterminatedFunction

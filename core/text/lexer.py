@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from ..errors import ParseError
 from ..types import DTYPES, WORD, quoted, written
 
-Kind: TypeAlias = Literal[
+TokenKind: TypeAlias = Literal[
     "integer", "float", "name", "tensor", "string", "punctuation", "word", "wrong", "end"
 ]
 """`wrong` is what begins no token."""
@@ -22,7 +22,7 @@ _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _DECIMAL = r"-?[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)"
 _FLOAT = rf"(?:{_DECIMAL}|-?(?:inf|nan)|0x[0-9a-fA-F]+)(?![\w.])"
 _ANONYMOUS = r"%[0-9]+(?:[.^][0-9]+)*(?:_[0-9]+)?"
-_GROUPS: tuple[tuple[Kind, str], ...] = (
+_GROUPS: tuple[tuple[TokenKind, str], ...] = (
     ("name", rf"{_ANONYMOUS}|[@%'$\#?!](?:{WORD}|[0-9]+(?!\w)|{_STRING})"),
     ("tensor", rf"<(?:[0-9]+ x )+(?:{'|'.join(DTYPES)})>"),
     ("integer", r"-?[0-9]+(?![\w.])"),
@@ -33,7 +33,7 @@ _GROUPS: tuple[tuple[Kind, str], ...] = (
     ("end", r"\Z"),
     ("wrong", r"[0-9][\w.]*|."),
 )
-_KINDS: tuple[Kind, ...] = ("wrong", *(kind for kind, _ in _GROUPS))
+_KINDS: tuple[TokenKind, ...] = ("wrong", *(kind for kind, _ in _GROUPS))
 _TOKEN = re.compile(
     r"(?:[ \t\n\f\v\ufeff]+|//[^\n]*)*(?:" + "|".join(f"({p})" for _, p in _GROUPS) + ")",
     re.DOTALL,
@@ -49,14 +49,14 @@ class TextError(ParseError):
         self.position = position
 
 
-class Silent(TextError):
+class FollowUpError(TextError):
     """What follows from an error that has been reported: a use of a value whose definition failed."""
 
 
 class Token(NamedTuple):
     """`text` as written, at `start` characters from the beginning."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
 
@@ -123,6 +123,6 @@ def explained(text: str) -> str:
 
 
 __all__ = [
-    "Kind", "Silent", "TextError", "Token", "explained", "is_counted", "located", "name_of", "quoted",
-    "tokenize", "unquoted", "written",
+    "FollowUpError", "TextError", "Token", "TokenKind", "explained", "is_counted", "located",
+    "name_of", "quoted", "tokenize", "unquoted", "written",
 ]  # fmt: skip

@@ -21,10 +21,10 @@ from ..ops import (
 )
 from ..types import VOID, ArrayType, StructType
 from .attributes import print_attribute
-from .combining import BY_FUNCTION, in_order_of_text
-from .control import PRINTED
+from .control_flow_syntax import PRINTED
 from .lexer import written
 from .literals import print_elements
+from .reduction_syntax import BY_FUNCTION, in_order_of_text
 from .template import (
     Attribute,
     Operand,

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import DTypeError
-from ..nearest import odd_double
 from ..ops import Literal
 from ..ops.literal import check_range, packed
+from ..round_to_odd import odd_double
 from ..types import Array, DType, TensorType
 from .cursor import MAX_DEPTH, Cursor
 from .lexer import Token
@@ -34,7 +34,7 @@ class Bits:
 
 
 _Plain: TypeAlias = int | float | bool | Decimal
-Number: TypeAlias = _Plain | Bits
+LiteralNumber: TypeAlias = _Plain | Bits
 """Decimals keep every digit that was written, so that they are rounded once, to the type of the literal."""
 
 _MOST_DIGITS = 400
@@ -49,7 +49,7 @@ class Elements:
     """
 
     start: int
-    numbers: list[Number] = field(default_factory=list[Number])
+    numbers: list[LiteralNumber] = field(default_factory=list[LiteralNumber])
     extents: dict[int, int] = field(default_factory=dict[int, int])
     claims: list[tuple[int, TensorType, int]] = field(
         default_factory=list[tuple[int, TensorType, int]]
@@ -110,7 +110,7 @@ def _close_rows(cursor: Cursor, counts: list[int], elements: Elements) -> None:
             raise cursor.error(f"a row of {extent} stands beside rows of {before}", position)
 
 
-def parse_number(cursor: Cursor) -> Number:
+def parse_number(cursor: Cursor) -> LiteralNumber:
     """A number, `true`, `false` or `zero`."""
     token = cursor.next()
     match token:
@@ -155,7 +155,7 @@ def literal_of(cursor: Cursor, elements: Elements, type: TensorType) -> Literal:
     return packed(type, stored) if shape else Literal(type, stored.tobytes())
 
 
-def _stored(numbers: Sequence[Number], dtype: DType) -> Array:
+def _stored(numbers: Sequence[LiteralNumber], dtype: DType) -> Array:
     """The numbers as they lie in memory.  Raises: DTypeError when one does not fit."""
     written = {k: number.text for k, number in enumerate(numbers) if isinstance(number, Bits)}
     stored = dtype.store(_values([0 if isinstance(x, Bits) else x for x in numbers], dtype))

@@ -1,4 +1,4 @@
-"""What stands right of `=`: an op with its attributes, and its operands.
+"""Parses operations: an op with its attributes and operands.
 
 Each op is read by its own syntax template; `literal`, `apply`, `elementPointer`, what combines (`reduce`,
 `scan`, `reduceWindow`) and control flow have forms of their own.
@@ -28,14 +28,14 @@ from ..ops.bytes import BYTES
 from ..schedule.ops import SCHEDULED
 from ..types import FunctionType, PointerType, TensorType, Type, written
 from .attributes import parse_attribute
-from .combining import BY_FUNCTION, COMBINING, IN_ORDER, parse_combining
-from .control import BRANCHES, STRUCTURED, parse_head
+from .control_flow_syntax import BRANCHES, STRUCTURED, parse_head
 from .cursor import Cursor, did_you_mean
 from .definitions import Definitions
+from .reduction_syntax import BY_FUNCTION, IN_ORDER, REDUCTIONS, parse_reduction
 from .scope import POISON, Scope
 from .template import Attribute, Operand, Optional, Piece, Words, option_words, template_of
 from .types import parse_function_type, parse_type
-from .values import Operands, Operation
+from .values import Operands, ParsedOperation
 
 _OWN_FORMS = ("literal", "apply", "elementPointer", "bitCast", *BRANCHES, *STRUCTURED)
 _WRITTEN: tuple[type[Op], ...] = (
@@ -74,11 +74,11 @@ class Operations:
     def __post_init__(self) -> None:
         self.operands = Operands(self.cursor, self.scope, self.definitions)
 
-    def parse(self, b: Builder, opcode: str) -> Operation:
+    def parse(self, b: Builder, opcode: str) -> ParsedOperation:
         """The operation whose opcode has just been read."""
         start = self.cursor.position - 1
         op = OPS.get(opcode)
-        if op is None or opcode in COMBINING:
+        if op is None or opcode in REDUCTIONS:
             found = self._special(b, opcode)
         else:
             found = self._by_template(b, op)
@@ -88,7 +88,7 @@ class Operations:
                     raise self.no_tensor(found[0].name, operand, start)
         return found
 
-    def _special(self, b: Builder, opcode: str) -> Operation:
+    def _special(self, b: Builder, opcode: str) -> ParsedOperation:
         options, self.options = self.options, ()
         match opcode:
             case "literal":
@@ -99,8 +99,8 @@ class Operations:
                 return self._element_pointer(b)
             case "bitCast":
                 return self._bit_cast(b)
-            case _ if opcode in COMBINING:
-                op, operands, self.options = parse_combining(self, b, opcode)
+            case _ if opcode in REDUCTIONS:
+                op, operands, self.options = parse_reduction(self, b, opcode)
                 return op, operands
             case _ if opcode in STRUCTURED:
                 return parse_head(self.cursor, b, opcode, self.operands.operand)
@@ -111,7 +111,7 @@ class Operations:
                 message = f"there is no instruction {opcode!r}{hint}"
                 raise self.cursor.error(message, self.cursor.position - 1)
 
-    def _by_template(self, b: Builder, op: type[Op]) -> Operation:
+    def _by_template(self, b: Builder, op: type[Op]) -> ParsedOperation:
         self.options = option_words(op)
         attributes: dict[str, Any] = {}
         operands: list[Value] = []
@@ -156,7 +156,7 @@ class Operations:
             operands += values
         self.pieces(b, pieces[count:], attributes, operands)
 
-    def _apply(self, b: Builder) -> Operation:
+    def _apply(self, b: Builder) -> ParsedOperation:
         """`apply @f(%x, %y): (T, U) -> R`, or with the types at the arguments and `-> R`.
 
         `%f` may be a function or the pointer to one, `@f` a variable as well: then the function is loaded first.
@@ -232,7 +232,7 @@ class Operations:
         value = self.scope.values.get(name) or self.scope.positions.get(name)
         return self.scope.use(token, name, value.type).type if value else None
 
-    def _element_pointer(self, b: Builder) -> Operation:
+    def _element_pointer(self, b: Builder) -> ParsedOperation:
         """`elementPointer %p: *T at 0, #w, %i: i64`."""
         cursor = self.cursor
         operands = [self.operands.operand(b)]
@@ -252,7 +252,7 @@ class Operations:
                 raise cursor.error(message)
         return ElementPointer(tuple(keys)), operands
 
-    def _bit_cast(self, b: Builder) -> Operation:
+    def _bit_cast(self, b: Builder) -> ParsedOperation:
         """`bitCast %x: <2 x f32> to i64`, `bitCast %p: *f32 to *i32`, `bitCast %p: *f32 to i64`."""
         x = self.operands.operand(b)
         self.cursor.expect("to")

@@ -14,10 +14,10 @@ from ..errors import ParseError
 from ..ir import Function, Module, Stage, Variable
 from ..location import HasLocation
 from ..types import VOID, FunctionType
-from .cursor import Cursor, EnoughErrors, alternatives
+from .cursor import Cursor, TooManyErrors, alternatives
 from .declarations import parse_declaration
 from .definitions import Definitions
-from .functions import Bodies, Lost
+from .functions import Bodies, UnterminatedFunction
 from .lexer import TextError
 from .location import TextLocation
 from .recovery import DEFINING, skip_to_body, skip_to_definition
@@ -34,7 +34,7 @@ def parse_module(text: str, file: str = "") -> Module:
         module = Module()
         try:
             _Parser(cursor, module).module()
-        except EnoughErrors:
+        except TooManyErrors:
             pass
         except TextError as error:
             cursor.errors.append(error)
@@ -65,7 +65,7 @@ class _Parser:
             start = cursor.position
             try:
                 self.definition(start)
-            except Lost:
+            except UnterminatedFunction:
                 skip_to_definition(cursor, start)
             except TextError as error:
                 cursor.report(error)

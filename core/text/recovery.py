@@ -1,4 +1,4 @@
-"""Where reading goes on after an error: at the next instruction, block or definition.
+"""Error recovery of the parser: skips to the next instruction, block or definition.
 
 Line breaks mean nothing in the language, but people and printers begin an instruction on a line of its
 own.  After an error that is believed; without an error nothing here is asked.

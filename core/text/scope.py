@@ -1,4 +1,4 @@
-"""Which values can be named where."""
+"""Scopes of value names while parsing."""
 
 from __future__ import annotations
 

@@ -10,16 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..ir import Builder, Op, Value
-from ..ops import (
-    Aggregate,
-    Concatenate,
-    EnumCase,
-    Null,
-    PadShape,
-    Reference,
-    Undefined,
-    splat,
-)
+from ..ops import Aggregate, Concatenate, EnumCase, Null, PadShape, Reference, Undefined, splat
 from ..types import (
     ArrayType,
     EnumType,
@@ -49,7 +40,7 @@ _TYPES: dict[str, type[TupleType] | type[StructType] | type[ArrayType]] = {
     "[": ArrayType,
 }
 
-Operation: TypeAlias = tuple[Op, Sequence[Value]]
+ParsedOperation: TypeAlias = tuple[Op, Sequence[Value]]
 
 
 @dataclass
@@ -91,7 +82,7 @@ class Operands:
             found.append(self.operand(b))
         return found
 
-    def literal(self, b: Builder, expected: str = "a literal") -> Operation:
+    def literal(self, b: Builder, expected: str = "a literal") -> ParsedOperation:
         """What stands after `literal`, or in the place of an operand; an error says what is `expected`."""
         cursor = self.cursor
         token = cursor.token
@@ -145,7 +136,7 @@ class Operands:
                 return False
         return False
 
-    def _rows(self, b: Builder) -> Operation:
+    def _rows(self, b: Builder) -> ParsedOperation:
         """`<%a: <3 x f32>, %b: <3 x f32>>: <2 x 3 x f32>`: a tensor of rows, or of scalars."""
         cursor = self.cursor
         start = cursor.position
@@ -181,7 +172,7 @@ class Operands:
             raise cursor.error(message, start)
         return Reference(symbol, type)
 
-    def _case(self, b: Builder) -> Operation:
+    def _case(self, b: Builder) -> ParsedOperation:
         """`?node(%l: $Tree, %r: $Tree): $Tree`; without parentheses when nothing is carried."""
         cursor = self.cursor
         cursor.descend()
@@ -198,7 +189,7 @@ class Operands:
             raise cursor.error(f"this literal is a case of an enum, not a {type}", start)
         return EnumCase(type, case), carried
 
-    def _aggregate(self, b: Builder) -> Operation:
+    def _aggregate(self, b: Builder) -> ParsedOperation:
         """`(%a: T, %b: U): (T, U)`, `{#w = %a: T}: $S` or `[%a: T, %b: T]: [2 x T]`."""
         cursor = self.cursor
         start = cursor.position
@@ -230,7 +221,7 @@ class Operands:
                 raise cursor.error(f"{TupleType(types)} are not the elements of {type}", start)
         return Aggregate(type), operands
 
-    def _zero(self, b: Builder, type: Type, start: int) -> Operation:
+    def _zero(self, b: Builder, type: Type, start: int) -> ParsedOperation:
         """All zeros, false and null: of an aggregate, made of the zeros of its elements."""
         made: dict[Type, Value] = {}
         pending = [type]
@@ -249,7 +240,7 @@ class Operands:
                 made[current] = b.emit(operation[0], *operation[1])
         raise AssertionError("a type is missing")
 
-    def _zero_of(self, type: Type, elements: list[Value], start: int) -> Operation:
+    def _zero_of(self, type: Type, elements: list[Value], start: int) -> ParsedOperation:
         match type:
             case TensorType():
                 return splat(type, 0), ()

@@ -1,4 +1,4 @@
-"""Whether a module keeps the rules of the IR.  All violations are collected, each with its instruction.
+"""The verifier: collects all violations of the rules of the IR, each with its instruction.
 
 What is checked
 ---------------

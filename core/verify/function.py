@@ -23,15 +23,15 @@ from ..text.lexer import written
 from ..text.printer import print_instruction, value_names
 from ..text.spelling import in_text_form
 from ..types import TensorType
+from .error_location import location_lines, with_locations
 from .instruction import has_all_elements, instruction_violations, listed
 from .nest import nest_violations, schedule_violations
-from .place import at, placed
 from .stage import needs_closed_bodies, stage_violations
 from .terminator import label, successor_violations
 from .types import Types
 
 
-class _Site(NamedTuple):
+class _Definition(NamedTuple):
     """Where a value is defined: an argument is at position −1."""
 
     region: Region
@@ -40,7 +40,7 @@ class _Site(NamedTuple):
 
 
 @dataclass(eq=False)
-class _Open:
+class _RegionCheck:
     """A region that is being checked, and the place in it where the check is.
 
     Only values of open regions at depth `visible_from` or deeper can be used.
@@ -61,7 +61,7 @@ class _Open:
     def numbers(self) -> dict[Block, int]:
         return {block: number for number, block in enumerate(self.region.blocks)}
 
-    def comes_before(self, site: _Site) -> bool:
+    def comes_before(self, site: _Definition) -> bool:
         """Whether a value of this region is defined on every path to the place."""
         if site.block == self.block:
             return site.position < self.position
@@ -79,22 +79,22 @@ class FunctionCheck:
     function: Function
     types: Types
     found: list[str] = field(default_factory=list[str])
-    sites: dict[Value, _Site] = field(default_factory=dict[Value, _Site])
-    open: dict[Region, _Open] = field(default_factory=dict[Region, _Open])
+    sites: dict[Value, _Definition] = field(default_factory=dict[Value, _Definition])
+    open: dict[Region, _RegionCheck] = field(default_factory=dict[Region, _RegionCheck])
     entered: set[Block | Instruction] = field(default_factory=set["Block | Instruction"])
 
     def run(self, body: Region) -> list[str]:
         """Every violation in the function's body."""
-        self.found += placed(guarded(self._note_definitions(body)), self.function.location)
+        self.found += with_locations(guarded(self._note_definitions(body)), self.function.location)
         if self.found:
             return self.found
-        stack = [self._region(_Open(body, None, 0, 0))]
+        stack = [self._region(_RegionCheck(body, None, 0, 0))]
         while stack:
             try:
                 inner = next(stack[-1], None)
             except Exception as error:
                 pass_on(error)
-                self.found += placed([_malformed(error)], self.function.location)
+                self.found += with_locations([_malformed(error)], self.function.location)
                 return self.found
             if inner is None:
                 stack.pop()
@@ -103,7 +103,7 @@ class FunctionCheck:
         for value in self.sites:
             if messages := guarded(self._uses(value)):
                 location = value.producer.location if value.producer else None
-                self.found += placed(messages, location, self.function.location)
+                self.found += with_locations(messages, location, self.function.location)
         return self.found
 
     def _note_definitions(self, body: Region) -> Iterator[str]:
@@ -114,10 +114,10 @@ class FunctionCheck:
             region = pending.pop()
             for number, block in enumerate(region.blocks):
                 for argument in block.arguments:
-                    self.sites.setdefault(argument, _Site(region, number, -1))
+                    self.sites.setdefault(argument, _Definition(region, number, -1))
                 for position, instruction in enumerate(block.instructions):
                     for result in instruction.results:
-                        self.sites.setdefault(result, _Site(region, number, position))
+                        self.sites.setdefault(result, _Definition(region, number, position))
                     for inner in instruction.regions:
                         if inner in seen:
                             yield f"a body of {instruction.op.name} stands in two places"
@@ -125,7 +125,7 @@ class FunctionCheck:
                         seen.add(inner)
                         pending.append(inner)
 
-    def _region(self, place: _Open) -> Iterator[_Open]:
+    def _region(self, place: _RegionCheck) -> Iterator[_RegionCheck]:
         """Step 2 for a region: yields the bodies in it, which are checked before it goes on."""
         self.open[place.region] = place
         labels: set[str] = set()
@@ -157,19 +157,21 @@ class FunctionCheck:
                 self._say(f"the block '{block.name or ''} does not end with a terminator", block)
         del self.open[place.region]
 
-    def _opened(self, body: Region, owner: Instruction, around: _Open) -> _Open:
+    def _opened(self, body: Region, owner: Instruction, around: _RegionCheck) -> _RegionCheck:
         """A body, which sees what is around it unless it is closed."""
         is_closed = not owner.op.is_structured or needs_closed_bodies(self.module.stage)
         depth = around.depth + 1
-        return _Open(body, owner, depth, depth if is_closed else around.visible_from)
+        return _RegionCheck(body, owner, depth, depth if is_closed else around.visible_from)
 
-    def _define(self, value: Value, place: _Open, by: Block | Instruction) -> None:
+    def _define(self, value: Value, place: _RegionCheck, by: Block | Instruction) -> None:
         if not isinstance(value.type, TensorType):
             self._say_all(guarded(self.types.check(value.type)), by)
         if self.sites[value] != (place.region, place.block, place.position):
             self._say(f"the value {self.shown(value)} is defined twice", by)
 
-    def _instruction(self, instruction: Instruction, place: _Open, is_last: bool) -> Iterator[str]:
+    def _instruction(
+        self, instruction: Instruction, place: _RegionCheck, is_last: bool
+    ) -> Iterator[str]:
         op = instruction.op
         if instruction in self.entered and not instruction.results:
             yield "the same instruction stands in two places"
@@ -207,7 +209,7 @@ class FunctionCheck:
             if user not in self.entered or value not in user.operands:
                 yield f"{self.shown(value)} is used by an instruction that is not there: {user!r}"
 
-    def _is_hidden(self, site: _Site | None, place: _Open) -> str:
+    def _is_hidden(self, site: _Definition | None, place: _RegionCheck) -> str:
         """Why what is defined at `site` cannot be used at `place`; empty if it can."""
         if site is None:
             return "is not defined in this function"
@@ -224,7 +226,9 @@ class FunctionCheck:
         where, here = label(blocks[site.block]), label(blocks[home.block])
         return f"is defined in {where}, which {here} can be reached without"
 
-    def _ending(self, instruction: Instruction, place: _Open, is_last: bool) -> Iterator[str]:
+    def _ending(
+        self, instruction: Instruction, place: _RegionCheck, is_last: bool
+    ) -> Iterator[str]:
         op = instruction.op
         if not op.is_terminator:
             return
@@ -250,7 +254,7 @@ class FunctionCheck:
     def _say_all(self, messages: list[str], of: Block | Instruction) -> None:
         """Each message with the place of what it is about, or at least that of the function."""
         if messages:
-            self.found += placed(messages, of.location, self.function.location)
+            self.found += with_locations(messages, of.location, self.function.location)
 
     def _report(self, instruction: Instruction, messages: list[str]) -> None:
         """Each message with the instruction as printed, and where it comes from."""
@@ -274,7 +278,7 @@ class FunctionCheck:
             finally:
                 instruction.regions = regions
         text = text if len(text) <= 200 else f"{text[:200]} …"
-        return f"    in: {text}{at(instruction.location)}"
+        return f"    in: {text}{location_lines(instruction.location)}"
 
     @cached_property
     def names(self) -> Mapping[Value, str]:

@@ -8,9 +8,9 @@ from ..autodiff.declaration import derivative_type
 from ..errors import NNKitError, VerifyError
 from ..ir import Declaration, Extern, Function, GradientOf, Module, TangentOf, Variable
 from ..text.lexer import written
+from .error_location import with_locations
 from .function import FunctionCheck, guarded
 from .instruction import listed
-from .place import placed
 from .stage import form_violations
 from .types import Types
 
@@ -46,7 +46,7 @@ def _variable_violations(module: Module, types: Types) -> Iterator[str]:
     for name, variable in module.variables.items():
         found = guarded(_one_variable(name, variable, module, types))
         shown = written("@", variable.name)
-        yield from (f"{shown}: {message}" for message in placed(found, variable.location))
+        yield from (f"{shown}: {message}" for message in with_locations(found, variable.location))
 
 
 def _one_variable(name: str, variable: Variable, module: Module, types: Types) -> Iterator[str]:
@@ -62,17 +62,17 @@ def _function_violations(
 ) -> Iterator[str]:
     """What is wrong with a function, its blocks aside."""
     head = guarded(_head_violations(name, function, types))
-    yield from placed(head, function.location)
+    yield from with_locations(head, function.location)
     yield from guarded(_attribute_violations(function))
-    yield from placed(guarded(form_violations(function, module.stage)), function.location)
+    yield from with_locations(guarded(form_violations(function, module.stage)), function.location)
     if isinstance(function.declaration, GradientOf | TangentOf):
         derivative = guarded(_derivative_violations(function, function.declaration, module))
-        yield from placed(derivative, function.declaration.location, function.location)
+        yield from with_locations(derivative, function.declaration.location, function.location)
         if not derivative:
-            yield from placed(guarded(_declared_type(function, module)), function.location)
+            yield from with_locations(guarded(_declared_type(function, module)), function.location)
     if function.body is not None:
         entry = function.entry.location if function.body.blocks else None
-        yield from placed(guarded(_entry_violations(function)), entry, function.location)
+        yield from with_locations(guarded(_entry_violations(function)), entry, function.location)
 
 
 def _head_violations(name: str, function: Function, types: Types) -> Iterator[str]:
@@ -94,7 +94,7 @@ def _attribute_violations(function: Function) -> Iterator[str]:
             known = ", ".join(written("!", known) for known in ATTRIBUTES)
             message = f"has the attribute {written('!', attribute)}; known is {known}"
             place = function.attribute_locations.get(attribute)
-            yield from placed([message], place, function.location)
+            yield from with_locations([message], place, function.location)
 
 
 def _entry_violations(function: Function) -> Iterator[str]:

@@ -19,7 +19,7 @@ from ..types import (
     Type,
     parts_of,
 )
-from .place import placed
+from .error_location import with_locations
 
 MAX_PARTS = 1 << 20
 """How many tensors, pointers and so on a type may have inside, an array counting as one of its elements."""
@@ -47,9 +47,9 @@ class Types:
             for name, type in table.items():
                 is_alias = table is module.aliases
                 found = self._definition(name, type, taken, is_alias=is_alias)
-                yield from placed(found, places.get(name))
+                yield from with_locations(found, places.get(name))
         for enum, message in _without_values(list(module.enums.values())):
-            yield from placed([message], places.get(enum.name))
+            yield from with_locations([message], places.get(enum.name))
 
     def _definition(
         self, name: str, type: Type, taken: dict[str, str], *, is_alias: bool

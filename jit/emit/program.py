@@ -32,10 +32,10 @@ from ...core.ops.bytes import (
     StopIf,
     WriteBytes,
 )
-from ...core.ops.control import For, If, While
 from ...core.ops.literal import Literal
 from ...core.ops.movement import ShapeCast
 from ...core.ops.nest import Yield
+from ...core.ops.structured import For, If, While
 from ...core.ops.terminators import Return
 from ...core.schedule.ops import Gemm, Loops, ScheduledScan, is_loops
 from ...core.schedule.plan import arena_bytes

@@ -32,7 +32,7 @@ from ...core.ops.comparison import (
     Select,
 )
 from ...core.ops.forms import POLYNOMIAL
-from ...core.ops.stopping import StopGradient, StraightThrough
+from ...core.ops.stop_gradient import StopGradient, StraightThrough
 from ...core.types import F16, DType
 from .division import divide_by_constant, modulo_by_constant
 from .elements import memory_type, narrow_scalar, pack, quieted, register_type, rounded, unpack

@@ -13,8 +13,8 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 from ...core.ir import Block, Instruction, Value
-from ...core.ops.control import For, If, While
 from ...core.ops.flows import Role, element_of, flows_in, operands_of
+from ...core.ops.structured import For, If, While
 from ...core.types import BOOL, TensorType
 from .element_access import step
 from .elements import memory_type, unpack

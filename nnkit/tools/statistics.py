@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..core.analysis.call_graph import roots
 from ..core.analysis.cost import Costs
-from ..core.analysis.count import Cost, Count
+from ..core.analysis.symbolic_count import Cost, SymbolicCount
 from ..core.ir import Module
 from ..core.types import written
 
@@ -22,9 +22,9 @@ class Counts:
     cost: Cost
 
     @property
-    def counts(self) -> tuple[Count, Count, Count]:
+    def counts(self) -> tuple[SymbolicCount, SymbolicCount, SymbolicCount]:
         """One for each of `HEADS`."""
-        return Count((self.instructions,)), self.cost.flops, self.cost.bytes
+        return SymbolicCount((self.instructions,)), self.cost.flops, self.cost.bytes
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
-from nnkit.core.compute.words.lower import lower_memory
+from nnkit.core.compute.lower_memory.lower import lower_memory
 from nnkit.core.errors import NNKitError
 from nnkit.core.ir import Builder, Function, Module, Op, Stage, Value, start_function
 from nnkit.core.ops import (

@@ -7,6 +7,7 @@ and returns the value that the instruction equals.
 from __future__ import annotations
 
 from ..rewrite import Laws, combine_laws
+from .after_differentiation import FINAL
 from .aggregate import AGGREGATE
 from .arithmetic import ARITHMETIC
 from .calls import CALLS
@@ -15,7 +16,6 @@ from .contraction import CONTRACTION
 from .conversion import CONVERSION
 from .elementwise import ELEMENTWISE
 from .fast_math import FAST_MATH
-from .final import FINAL
 from .movement import MOVEMENT
 from .reduction import REDUCTION
 from .shape_query import SHAPE_QUERY

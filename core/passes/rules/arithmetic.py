@@ -29,7 +29,7 @@ from ...ops import (
 from ...types import DType
 from ..rewrite import Laws
 from .patterns import (
-    Number,
+    KnownNumber,
     as_type,
     filled,
     inputs,
@@ -239,7 +239,7 @@ def exact_inverse(n: float, dtype: DType) -> float | None:
     return 1 / n if is_normal(1 / n, dtype) else None
 
 
-def _adds_nothing(n: Number | None, dtype: DType) -> bool:
+def _adds_nothing(n: KnownNumber | None, dtype: DType) -> bool:
     return is_negative_zero(n) or (dtype.is_integer and n == 0)
 
 

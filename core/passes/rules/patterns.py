@@ -1,4 +1,4 @@
-"""What laws look at: the operands behind a value, and the number it is known to be."""
+"""Pattern matching for laws: the operands of a value's definition, and known constants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...ops import Broadcast, splat
 from ...ops.literal import number_of
 from ...types import DType, TensorType
 
-Number: TypeAlias = int | float | bool
+KnownNumber: TypeAlias = int | float | bool
 
 
 def inputs(x: Value) -> Sequence[Value]:
@@ -27,18 +27,18 @@ def made_by(x: Value, op_class: type[Op]) -> Sequence[Value] | None:
     return producer.operands
 
 
-def number(x: Value) -> Number | None:
+def number(x: Value) -> KnownNumber | None:
     """The number that every element of `x` is known to be."""
-    value: Number | None = number_of(x)
+    value: KnownNumber | None = number_of(x)
     return value
 
 
-def is_negative_zero(n: Number | None) -> bool:
+def is_negative_zero(n: KnownNumber | None) -> bool:
     """Whether it is −0.0, which equals 0."""
     return n is not None and n == 0 and math.copysign(1, n) < 0
 
 
-def is_positive_zero(n: Number | None) -> bool:
+def is_positive_zero(n: KnownNumber | None) -> bool:
     """Whether it is 0 but not −0.0."""
     return n is not None and n == 0 and not is_negative_zero(n)
 
@@ -54,6 +54,6 @@ def as_type(b: Builder, x: Value, type: TensorType) -> Value:
     return x if x.tensor.shape == type.shape else b.emit(Broadcast(type.shape), x)
 
 
-def filled(b: Builder, type: TensorType, n: Number) -> Value:
+def filled(b: Builder, type: TensorType, n: KnownNumber) -> Value:
     """A literal of `type`, every element `n`."""
     return b.emit(splat(type, n))

@@ -1,13 +1,13 @@
 """From blocks that branch to structured ops, for every graph of blocks.
 
-Read `graph` (blocks, arcs, and the nest of loops), `tree` (the structured program as statements over
+Read `reducible_graph` (blocks, arcs, and the nest of loops), `statements` (the structured program as statements over
 variables), `arrange` (from one to the other), `liveness` (which variables a statement must pass on), then
 `emit` (from statements to SSA).
 """
 
 from .arrange import arrange
 from .emit import emit
-from .graph import graph_of
 from .liveness import crossing_values, find_needed
+from .reducible_graph import graph_of
 
 __all__ = ["arrange", "crossing_values", "emit", "find_needed", "graph_of"]

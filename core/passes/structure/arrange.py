@@ -1,4 +1,4 @@
-"""From a graph whose loops have one entry to statements.
+"""Converts a reducible graph to structured statements.
 
 Scope by scope, inner loops first, each a graph without cycles in which a loop is one vertex:
 
@@ -29,9 +29,9 @@ from ...ir import Instruction, Value
 from ...ops import Elementwise, Extract, Literal
 from ...ops.terminators import case_of, decider_of
 from ...types import BOOL, TensorType, scalar
-from .graph import Arc, Graph, Scope, Vertex
 from .liveness import live_variables
-from .tree import Assign, Choice, Constant, Forget, Loop, Run, Source, Statement, Test
+from .reducible_graph import Arc, LoopScope, ReducibleGraph, Vertex
+from .statements import Assign, Choice, Execute, Forget, Immediate, Repeat, Source, Statement, Test
 
 CHEAP = 16
 """So many elements are computed again rather than kept, by so many instructions at most."""
@@ -40,9 +40,9 @@ ROTATED = 64
 """Headers of at most so many instructions are written twice, where that saves a test per iteration."""
 
 
-def arrange(graph: Graph, crossing: set[Value]) -> list[Statement]:
+def arrange(graph: ReducibleGraph, crossing: set[Value]) -> list[Statement]:
     """The function as statements.  `crossing` are the values used outside of their block; some join them."""
-    arranged: dict[Scope, list[Statement]] = {}
+    arranged: dict[LoopScope, list[Statement]] = {}
     live = live_variables(graph)
     for scope in reversed(graph.scopes):
         body = _Arrangement(scope, graph.end, arranged, live).statements()
@@ -51,7 +51,7 @@ def arrange(graph: Graph, crossing: set[Value]) -> list[Statement]:
 
 
 @dataclass(eq=False)
-class _Place:
+class _PendingVertex:
     """A vertex of which some joins are still to come."""
 
     unit: int
@@ -67,14 +67,14 @@ class _Place:
 class _Arrangement:
     """The statements of one scope in the making."""
 
-    scope: Scope
+    scope: LoopScope
     end: Vertex
-    arranged: dict[Scope, list[Statement]]
+    arranged: dict[LoopScope, list[Statement]]
     live: dict[Vertex, set[Value]]
     numbers: dict[Vertex, int] = field(init=False)
-    places: dict[int, _Place] = field(default_factory=dict[int, _Place])
-    pending: list[tuple[int, list[Statement]] | _Place] = field(
-        default_factory=list["tuple[int, list[Statement]] | _Place"]
+    places: dict[int, _PendingVertex] = field(default_factory=dict[int, _PendingVertex])
+    pending: list[tuple[int, list[Statement]] | _PendingVertex] = field(
+        default_factory=list["tuple[int, list[Statement]] | _PendingVertex"]
     )
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class _Arrangement:
         around = [scope.header, *scope.exit_targets] if scope.parent is not None else []
         self.passed = dict.fromkeys(x for vertex in around for x in self.live[vertex])
         self.numbers = {
-            unit.header if isinstance(unit, Scope) else unit: number
+            unit.header if isinstance(unit, LoopScope) else unit: number
             for number, unit in enumerate(scope.units)
         }
         successors = [
@@ -106,14 +106,14 @@ class _Arrangement:
         self.pending.append((0, result))
         while self.pending:
             current = self.pending.pop()
-            if isinstance(current, _Place):
+            if isinstance(current, _PendingVertex):
                 self._continue(current)
             else:
                 self._enter(*current)
         return result
 
-    def _targets(self, unit: Vertex | Scope) -> list[Vertex]:
-        if isinstance(unit, Scope):
+    def _targets(self, unit: Vertex | LoopScope) -> list[Vertex]:
+        if isinstance(unit, LoopScope):
             return unit.exit_targets
         return [arc.target for arc in unit.arcs]
 
@@ -127,23 +127,23 @@ class _Arrangement:
         """Append a vertex and its choice; its joins wait until the branches are complete."""
         joins = [child for child in self.children[number] if self.arriving[child] > 1]
         joins.sort(key=self.position.__getitem__)
-        place = self.places[number] = _Place(number, statements, joins)
+        place = self.places[number] = _PendingVertex(number, statements, joins)
         self.pending.append(place)
         flags = [self._vertex(join).flag for join in joins]
         unit = self.scope.units[number]
-        if isinstance(unit, Scope):
+        if isinstance(unit, LoopScope):
             targets = unit.exit_targets
             flags += [target.flag for target in targets[1:]]
-            _assign(statements, flags, [Constant(False)] * len(flags))
+            _assign(statements, flags, [Immediate(False)] * len(flags))
             statements += self.arranged[unit]
             self._after_loop(place, targets)
             return
-        _assign(statements, flags, [Constant(False)] * len(flags))
+        _assign(statements, flags, [Immediate(False)] * len(flags))
         if unit.block is not None:
-            statements.append(Run(unit.block.instructions[:-1]))
+            statements.append(Execute(unit.block.instructions[:-1]))
         self._choose(place, unit)
 
-    def _after_loop(self, place: _Place, targets: list[Vertex]) -> None:
+    def _after_loop(self, place: _PendingVertex, targets: list[Vertex]) -> None:
         statements = place.statements
         for target in reversed(targets[1:]):
             choice = Choice(Test(target.flag))
@@ -153,7 +153,7 @@ class _Arrangement:
         for target in targets[:1]:
             self._follow(place, Arc(target), statements)
 
-    def _choose(self, place: _Place, vertex: Vertex) -> None:
+    def _choose(self, place: _PendingVertex, vertex: Vertex) -> None:
         """Append the choice between the arcs of a vertex."""
         arcs, terminator = vertex.arcs, vertex.terminator
         if len(arcs) == 1:
@@ -170,7 +170,7 @@ class _Arrangement:
                 statements = choice.otherwise
             self._follow(place, arcs[-1], statements)
 
-    def _select(self, place: _Place, selector: Value, arcs: list[Arc]) -> None:
+    def _select(self, place: _PendingVertex, selector: Value, arcs: list[Arc]) -> None:
         """A choice by number, each time between two halves."""
         waiting = [(0, len(arcs), place.statements)]
         while waiting:
@@ -184,7 +184,7 @@ class _Arrangement:
             waiting.append((middle, stop, choice.otherwise))
             waiting.append((start, middle, choice.then))
 
-    def _follow(self, place: _Place, arc: Arc, statements: list[Statement]) -> None:
+    def _follow(self, place: _PendingVertex, arc: Arc, statements: list[Statement]) -> None:
         """Append what an arc does: set variables, then go on here or say where to go on."""
         _assign(statements, arc.targets, arc.sources)
         scope, target = self.scope, arc.target
@@ -193,17 +193,17 @@ class _Arrangement:
             if self.arriving[number] == 1:
                 self.pending.append((number, statements))
                 return
-            _assign(statements, [target.flag], [Constant(True)])
+            _assign(statements, [target.flag], [Immediate(True)])
             above = self.places[self.parents[number]]
             above.furthest = max(above.furthest, self.position[number])
             place.reach = min(place.reach, self.depth[above.unit])
         elif target is scope.header:
             self._forget(target, statements)
-            _assign(statements, [scope.again], [Constant(True)])
+            _assign(statements, [scope.again], [Immediate(True)])
             place.reach = -1
         else:
             self._forget(target, statements)
-            _assign(statements, [scope.again, target.flag], [Constant(False), Constant(True)])
+            _assign(statements, [scope.again, target.flag], [Immediate(False), Immediate(True)])
             place.reach = -1
 
     def _forget(self, target: Vertex, statements: list[Statement]) -> None:
@@ -212,7 +212,7 @@ class _Arrangement:
         if dead:
             statements.append(Forget(dead))
 
-    def _continue(self, place: _Place) -> None:
+    def _continue(self, place: _PendingVertex) -> None:
         """Append the next join, or finish the place."""
         number = place.unit
         if not place.joins:
@@ -232,24 +232,24 @@ class _Arrangement:
 
     def _vertex(self, number: int) -> Vertex:
         unit = self.scope.units[number]
-        return unit.header if isinstance(unit, Scope) else unit
+        return unit.header if isinstance(unit, LoopScope) else unit
 
 
-def _loop(scope: Scope, body: list[Statement], crossing: set[Value]) -> list[Statement]:
+def _loop(scope: LoopScope, body: list[Statement], crossing: set[Value]) -> list[Statement]:
     """A loop whose iterations are `body`."""
     terminator = scope.header.terminator
     location = terminator.location if terminator is not None else None
     if not scope.exits:
-        return [Loop([], Test(None), body, location)]
+        return [Repeat([], Test(None), body, location)]
     plain = _plain_loop(scope, body, crossing)
     if plain is not None:
         return plain
-    loop = Loop([], Test(scope.again), body, location)
-    return [Assign([scope.again], [Constant(True)]), loop]
+    loop = Repeat([], Test(scope.again), body, location)
+    return [Assign([scope.again], [Immediate(True)]), loop]
 
 
 def _plain_loop(
-    scope: Scope, body: list[Statement], crossing: set[Value]
+    scope: LoopScope, body: list[Statement], crossing: set[Value]
 ) -> list[Statement] | None:
     """The loop, if its header alone decides when it ends and nothing is lost by asking there."""
     header, terminator = scope.header, scope.header.terminator
@@ -257,7 +257,7 @@ def _plain_loop(
     if decider is None or decider.type != scalar(BOOL):
         return None
     match scope.exits, body:
-        case [(source, arc)], [Run() as run, Choice() as choice] if source is header:
+        case [(source, arc)], [Execute() as run, Choice() as choice] if source is header:
             pass
         case _:
             return None
@@ -266,7 +266,7 @@ def _plain_loop(
     stays, leaves = choice.then, choice.otherwise
     if leaves_first:
         stays, leaves = leaves, stays
-    loop = Loop([run], test, stays, choice.location)
+    loop = Repeat([run], test, stays, choice.location)
     needed = [x for i in run.instructions for x in i.results if x in crossing]
     if not needed:
         return [loop, *leaves]
@@ -274,8 +274,8 @@ def _plain_loop(
         return None  # a loop of one block, whose end is as good a place for the test
     cheap = _cheap_slice(run.instructions, needed)
     if cheap is not None:
-        stays.insert(0, Run(cheap, is_copy=True))
-        return [loop, Run(cheap, is_copy=True), *leaves]
+        stays.insert(0, Execute(cheap, is_copy=True))
+        return [loop, Execute(cheap, is_copy=True), *leaves]
     if len(run.instructions) > ROTATED or any(i.regions for i in run.instructions):
         return None
     loop.head = []

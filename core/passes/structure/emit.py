@@ -1,4 +1,4 @@
-"""From statements over variables to structured SSA.
+"""Converts statements over variables to structured SSA.
 
 1. Statements are executed in order, in a state that says which value each variable has.  Branches and
    bodies change it, and what they changed is undone at their end.
@@ -18,7 +18,18 @@ from ...ir import Block, Builder, Instruction, Op, Region, Value
 from ...ir.surgery import clone_instructions
 from ...ops import If, IsCase, LessThan, Not, Payload, Undefined, While, Yield, splat
 from ...types import BOOL, I64, scalar
-from .tree import Assign, Carried, Choice, Constant, Forget, Loop, Run, Source, Statement, Test
+from .statements import (
+    Assign,
+    Carried,
+    Choice,
+    Execute,
+    Forget,
+    Immediate,
+    Repeat,
+    Source,
+    Statement,
+    Test,
+)
 
 
 def emit(
@@ -82,7 +93,7 @@ class _Emitter:
             statement = current.statements[current.position]
             current.position += 1
             match statement:
-                case Run(instructions):
+                case Execute(instructions):
                     self._copy(instructions, current.builder)
                 case Assign(targets, sources):
                     sources_now = [self._read(source, current.builder) for source in sources]
@@ -91,7 +102,7 @@ class _Emitter:
                     self._forget(variables)
                 case Choice():
                     self._choose(statement, current.builder)
-                case Loop():
+                case Repeat():
                     self._repeat(statement, current.builder)
 
     def value(self, variable: Value) -> Value:
@@ -138,7 +149,7 @@ class _Emitter:
         match source:
             case Value():
                 return self.value(source)
-            case Constant(number):
+            case Immediate(number):
                 return self._number(number)
             case Carried(value, case, index):
                 return b.emit(Payload(case, index), self.value(value))
@@ -223,7 +234,7 @@ class _Emitter:
     def _says_which(self, one: Value, other: Value) -> bool:
         return self.numbers.get(one) is True and self.numbers.get(other) is False
 
-    def _repeat(self, loop: Loop, b: Builder) -> None:
+    def _repeat(self, loop: Repeat, b: Builder) -> None:
         b.location = loop.location
         start = len(self.changes)
         carried = loop.carried

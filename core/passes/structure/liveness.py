@@ -1,4 +1,4 @@
-"""Which variables are needed where: at the blocks of the graph, and after choices and loops.
+"""Liveness of variables at blocks, and after choices and loops.
 
 For choices and loops, it is seen from the statements:
 
@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 
 from ...ir import Instruction, Value
 from ...ir.surgery import walk
-from .graph import Arc, Graph, Vertex
-from .tree import Assign, Carried, Choice, Forget, Loop, Run, Statement, Test, lists_in
+from .reducible_graph import Arc, ReducibleGraph, Vertex
+from .statements import Assign, Carried, Choice, Execute, Forget, Repeat, Statement, Test, lists_in
 
 
 @dataclass(eq=False)
@@ -73,7 +73,7 @@ class _Liveness:
 
     def _summary(self, statement: Statement) -> _Summary:
         match statement:
-            case Run(instructions):
+            case Execute(instructions):
                 return self._of_run(instructions)
             case Assign(targets, sources):
                 read = {x for source in sources if (x := _read(source)) in self.variables}
@@ -84,7 +84,7 @@ class _Liveness:
                 first, second = (self._of_list(inner) for inner in lists_in(statement))
                 reads = first.reads | second.reads | self._tested(statement.test)
                 return _Summary(reads, first.kills & second.kills, first.sets | second.sets)
-            case Loop():
+            case Repeat():
                 head, body = (self._of_list(inner) for inner in lists_in(statement))
                 reads = head.reads | ((self._tested(statement.test) | body.reads) - head.kills)
                 return _Summary(reads, head.kills, body.sets)
@@ -113,7 +113,7 @@ class _Liveness:
             for statement in reversed(current):
                 part = self.summaries[statement]
                 match statement:
-                    case Run(instructions, is_copy):
+                    case Execute(instructions, is_copy):
                         if is_copy:
                             statement.instructions = _needed(instructions, live)
                             part = self._of_run(statement.instructions)
@@ -128,14 +128,14 @@ class _Liveness:
                         pending += [(x, set(statement.results)) for x in (then, otherwise)]
                         live -= part.kills
                         live |= part.reads
-                    case Loop(head=head, body=body):
+                    case Repeat(head=head, body=body):
                         live -= part.kills
                         live |= part.reads
                         statement.carried = [x for x in part.sets if x in live]
                         pending += [(head, set()), (body, set(statement.carried))]
 
 
-def live_variables(graph: Graph) -> dict[Vertex, set[Value]]:
+def live_variables(graph: ReducibleGraph) -> dict[Vertex, set[Value]]:
     """Which of the variables that loops set are needed when a vertex is reached.
 
     From each vertex that reads a variable, backwards to where it is set: as many steps as there are answers.
@@ -153,10 +153,10 @@ def live_variables(graph: Graph) -> dict[Vertex, set[Value]]:
         return live
     own = {vertex: _of_vertex(vertex) for vertex in vertices}
     variables = {x for v in vertices if v in looped for x in own[v].kills}
-    before: dict[Vertex, list[_Step]] = {vertex: [] for vertex in vertices}
+    before: dict[Vertex, list[_Transfer]] = {vertex: [] for vertex in vertices}
     for vertex in vertices:
         for arc in vertex.arcs:
-            step = _step(vertex, arc)
+            step = _transfer(vertex, arc)
             before[step.target].append(step)
             if vertex in looped:
                 variables.update(step.sets)
@@ -178,7 +178,7 @@ def live_variables(graph: Graph) -> dict[Vertex, set[Value]]:
 
 
 @dataclass(eq=False)
-class _Step:
+class _Transfer:
     """From one block to the next, through headers that only decide between the entries of loops.
 
     `sets` are the variables that are set on the way, and beside each header are those set after it.
@@ -190,7 +190,7 @@ class _Step:
     through: tuple[tuple[Vertex, frozenset[Value]], ...]
 
 
-def _step(source: Vertex, arc: Arc) -> _Step:
+def _transfer(source: Vertex, arc: Arc) -> _Transfer:
     sets = dict(zip(arc.targets, arc.sources, strict=True))
     arcs = [arc]
     while (selector := arcs[-1].target.selector) is not None:
@@ -202,7 +202,7 @@ def _step(source: Vertex, arc: Arc) -> _Step:
     for before, following in reversed([*itertools.pairwise(arcs)]):
         after = after.union(following.targets)
         through.append((before.target, after))
-    return _Step(source, arcs[-1].target, frozenset(sets), tuple(through))
+    return _Transfer(source, arcs[-1].target, frozenset(sets), tuple(through))
 
 
 def _of_vertex(vertex: Vertex) -> _Summary:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nnkit.core.analysis import Aliases
-from nnkit.core.compute.words.layout import Layout
+from nnkit.core.compute.lower_memory.data_layout import DataLayout
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ops.bytes import FIRST_ADDRESS
 from nnkit.core.ops.memory import pointee_at
@@ -78,7 +78,7 @@ def test_places_overlap_only_if_it_is_said(program: tuple[str, int], i: int, j: 
     assert body is not None
     found = {i.result.name: i.result for i in body.entry.instructions if i.results}
     made = [found[f"p{k}"] for k in range(count)]
-    aliases, layout = Aliases(body), Layout()
+    aliases, layout = Aliases(body), DataLayout()
     addresses = dict(zip(made, map(int, evaluate(module, "f", i, j)), strict=True))
     for a, b in combinations(made, 2):
         if aliases.is_same(a, b):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nnkit.core.analysis.cost import Costs
-from nnkit.core.analysis.count import Cost, Count
+from nnkit.core.analysis.symbolic_count import Cost, SymbolicCount
 from nnkit.core.ir import Function, Module, finish_function, start_function
 from nnkit.core.ops import Return
 from nnkit.core.text import parse_module
@@ -15,7 +15,7 @@ from tests.core.ops.catalogue import SAMPLES
 from tests.core.ops.samples import Sample
 
 HEAD = 'module "m"\n'
-COUNTS = st.lists(st.integers(0, 9), max_size=3).map(lambda terms: Count(tuple(terms)))
+COUNTS = st.lists(st.integers(0, 9), max_size=3).map(lambda terms: SymbolicCount(tuple(terms)))
 
 
 def cost_of(body: str, parameters: str, result: str, more: str = "") -> Cost:
@@ -49,7 +49,7 @@ def cost_of(body: str, parameters: str, result: str, more: str = "") -> Cost:
 )  # fmt: skip
 def test_one_instruction(line: str, parameters: str, result: str, flops: int, moved: int) -> None:
     found = cost_of(f"%r = {line}\nreturn %r: {result}", parameters, result)
-    assert (found.flops, found.bytes) == (Count((flops,)), Count((moved,)))
+    assert (found.flops, found.bytes) == (SymbolicCount((flops,)), SymbolicCount((moved,)))
 
 
 def test_a_convolution_is_two_flops_per_multiplication() -> None:
@@ -59,7 +59,7 @@ def test_a_convolution_is_two_flops_per_multiplication() -> None:
         "%x: <1 x 2 x 9 x f32>; %k: <4 x 2 x 3 x f32>",
         "<1 x 4 x 7 x f32>",
     )
-    assert found.flops == Count((2 * 4 * 7 * 2 * 3,))
+    assert found.flops == SymbolicCount((2 * 4 * 7 * 2 * 3,))
 
 
 LOOP = """
@@ -73,7 +73,7 @@ LOOP = """
 
 def test_loops_count_as_often_as_they_run() -> None:
     body = LOOP.format(head="for 3: i64 upto 10: i64 carrying %x: f32", index="%i: i64, ")
-    assert cost_of(body, "%x: f32", "f32").flops == Count((7,))
+    assert cost_of(body, "%x: f32", "f32").flops == SymbolicCount((7,))
     body = LOOP.format(head="for 3: i64 upto 1: i64 carrying %x: f32", index="%i: i64, ")
     assert str(cost_of(body, "%x: f32", "f32").flops) == "0"
     body = LOOP.format(head="for 3: i64 upto %n: i64 carrying %x: f32", index="%i: i64, ")
@@ -108,7 +108,7 @@ def test_of_a_choice_the_dearer_branch_counts() -> None:
         yield %v: f32
     }
     return %y: f32"""
-    assert cost_of(body, "%x: f32; %c: bool", "f32").flops == Count((15,))
+    assert cost_of(body, "%x: f32; %c: bool", "f32").flops == SymbolicCount((15,))
 
 
 def test_calls_cost_what_they_call_and_recursions_are_not_known() -> None:
@@ -186,7 +186,7 @@ def test_depth_is_no_limit() -> None:
     )
     body += f"yield %x{depth}: f32\n}}\n"
     body += "".join(f"yield %r{k}: f32\n}}\n" for k in reversed(range(1, depth)))
-    assert cost_of(body + "return %r0: f32", "%x: f32", "f32").flops == Count((1,))
+    assert cost_of(body + "return %r0: f32", "%x: f32", "f32").flops == SymbolicCount((1,))
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
@@ -211,14 +211,14 @@ def _cost(function: Function) -> Cost:
 
 
 def test_counts_are_shown_at_any_size() -> None:
-    assert str(Count((1234, 1, 2, 0, 5))) == "1,234 + n + 2n² + 5n⁴"
-    assert str(Count()) == str(Count((0, 0))) == "0"
-    assert str(Count((10**40, 0, 10**9000))) == "10⁴⁰ + 10⁹⁰⁰⁰n²"
+    assert str(SymbolicCount((1234, 1, 2, 0, 5))) == "1,234 + n + 2n² + 5n⁴"
+    assert str(SymbolicCount()) == str(SymbolicCount((0, 0))) == "0"
+    assert str(SymbolicCount((10**40, 0, 10**9000))) == "10⁴⁰ + 10⁹⁰⁰⁰n²"
 
 
 @given(COUNTS, COUNTS, st.integers(0, 5))
-def test_counts_are_polynomials(a: Count, b: Count, factor: int) -> None:
-    def at(count: Count, n: int) -> int:
+def test_counts_are_polynomials(a: SymbolicCount, b: SymbolicCount, factor: int) -> None:
+    def at(count: SymbolicCount, n: int) -> int:
         return sum(term * n**k for k, term in enumerate(count.terms))
 
     for n in (0, 1, 7):

@@ -7,7 +7,14 @@ import time
 import pytest
 from hypothesis import given
 
-from nnkit.core.analysis import Graph, Loop, components, dominators, is_reducible, natural_loops
+from nnkit.core.analysis import (
+    Graph,
+    NaturalLoop,
+    components,
+    dominators,
+    is_reducible,
+    natural_loops,
+)
 
 from .graphs import graphs, is_dominator, reached
 
@@ -53,7 +60,7 @@ def test_nesting_is_inclusion(graph: Graph) -> None:
 
     for node in range(len(graph)):
         found: list[int] = []
-        loop: Loop | None = loops.innermost[node]
+        loop: NaturalLoop | None = loops.innermost[node]
         assert (len(around(node)) if loop is None else loop.depth) == len(around(node))
         while loop is not None:
             found.append(loop.header)

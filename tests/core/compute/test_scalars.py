@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nnkit.core.compute.cost import LOAD, cost_of
-from nnkit.core.compute.scalars import Pool, Substitution, reachable
+from nnkit.core.compute.fusion_cost import LOAD, cost_of
+from nnkit.core.compute.scalars import ScalarPool, Substitution, reachable
 from nnkit.core.ir import Value
 from nnkit.core.ops import Add, Exp, Multiply
 from nnkit.core.ops.nest import Affine, Bounds, coordinate
@@ -15,7 +15,7 @@ I = Value(TensorType((4,), I64))
 
 
 def test_equal_scalars_are_one() -> None:
-    pool = Pool()
+    pool = ScalarPool()
     x = pool.read(X, (D0, D1), Bounds.INSIDE)
     y = pool.read(X, (D0, D1), Bounds.INSIDE)
     assert pool.computed(Add(), (x, y)) is pool.computed(Add(), (y, x))
@@ -23,14 +23,14 @@ def test_equal_scalars_are_one() -> None:
 
 
 def test_operands_come_first() -> None:
-    pool = Pool()
+    pool = ScalarPool()
     x = pool.read(X, (D0, D1), Bounds.INSIDE)
     e = pool.computed(Exp(), (x,))
     assert reachable([pool.computed(Multiply(), (e, x))])[:2] == [x, e]
 
 
 def test_substitution_moves_reads_and_coordinates() -> None:
-    pool = Pool()
+    pool = ScalarPool()
     x = pool.read(X, (D0, D1), Bounds.INSIDE)
     axes = Substitution((D1 + 1, D0 * 2))
     assert pool.substitute(x, axes) is pool.read(X, (D1 + 1, D0 * 2), Bounds.INSIDE)
@@ -38,13 +38,13 @@ def test_substitution_moves_reads_and_coordinates() -> None:
 
 
 def test_an_identity_substitution_makes_nothing_new() -> None:
-    pool = Pool()
+    pool = ScalarPool()
     e = pool.computed(Exp(), (pool.read(X, (D0, D1), Bounds.INSIDE),))
     assert pool.substitute(e, Substitution((D0, D1))) is e
 
 
 def test_a_loaded_index_takes_the_place_of_a_plain_coordinate_only() -> None:
-    pool = Pool()
+    pool = ScalarPool()
     index = pool.read(I, (D0,), Bounds.INSIDE)
     axes = Substitution((index, D1))
     plain = pool.read(X, (D0, D1), Bounds.INSIDE)
@@ -53,7 +53,7 @@ def test_a_loaded_index_takes_the_place_of_a_plain_coordinate_only() -> None:
 
 
 def test_reads_at_unsafe_coordinates_take_the_bounds() -> None:
-    pool = Pool()
+    pool = ScalarPool()
     axes = Substitution((D0 + -1, D1), frozenset({0}), Bounds.CLIP)
     moved = pool.substitute(pool.read(X, (D0, D1), Bounds.INSIDE), axes)
     assert moved is pool.read(X, (D0 + -1, D1), Bounds.CLIP)
@@ -62,7 +62,7 @@ def test_reads_at_unsafe_coordinates_take_the_bounds() -> None:
 
 
 def test_what_does_not_change_in_the_inner_loop_costs_little() -> None:
-    pool = Pool()
+    pool = ScalarPool()
     x = pool.read(X, (D0, D1), Bounds.INSIDE)
     row = pool.computed(Exp(), (pool.read(X, (D0, Affine()), Bounds.INSIDE),))
     product = pool.computed(Multiply(), (x, row))

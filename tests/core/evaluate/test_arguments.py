@@ -10,7 +10,7 @@ import pytest
 from nnkit.core.errors import DTypeError, ShapeError
 from nnkit.core.evaluate import EnumValue, FunctionValue
 from nnkit.core.evaluate.arguments import convert
-from nnkit.core.evaluate.data import undefined
+from nnkit.core.evaluate.runtime_values import undefined
 from nnkit.core.types import (
     BF16,
     BOOL,

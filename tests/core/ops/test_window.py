@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nnkit.core.errors import DTypeError, RankError
-from nnkit.core.ops import Border, Combinator, Reduce, ReduceWindow
+from nnkit.core.ops import Combinator, PaddingMode, Reduce, ReduceWindow
 from nnkit.core.ops.window import Padding
 from nnkit.core.types import Array
 
@@ -26,7 +26,7 @@ NUMERIC = (ADD, MULTIPLY, MIN, MAX)
 def naive(op: ReduceWindow, x: Array) -> Array:
     """The elements that each window covers, reduced one window at a time."""
     pairs = op.padding
-    if isinstance(pairs, Border):
+    if isinstance(pairs, PaddingMode):
         pairs = tuple(pairs.pair(n) for n in op.window)
     strides = op.strides or (1,) * x.ndim
     rooms = [sum(p) + n - w for p, n, w in zip(pairs, x.shape, op.window, strict=True)]
@@ -51,21 +51,21 @@ def sample(op: ReduceWindow, *shape: int, **options: Any) -> Sample:
 
 SAMPLES = [
     *(sample(ReduceWindow(by, (2,)), 5) for by in NUMERIC),
-    *(sample(ReduceWindow(by, (3,), (2,), Border.HALF), 6) for by in NUMERIC),
-    *(sample(ReduceWindow(by, (3,), (), Border.FULL), 4) for by in NUMERIC),
+    *(sample(ReduceWindow(by, (3,), (2,), PaddingMode.HALF), 6) for by in NUMERIC),
+    *(sample(ReduceWindow(by, (3,), (), PaddingMode.FULL), 4) for by in NUMERIC),
     *(sample(ReduceWindow(by, (1, 2), (1, 2)), 2, 4) for by in NUMERIC),
     *(sample(ReduceWindow(by, (2, 3), (2, 1), ((0, 1), (1, 1))), 3, 5) for by in NUMERIC),
     *(sample(ReduceWindow(by, (2,), (), ((-1, 2),)), 4) for by in NUMERIC),
     *(sample(ReduceWindow(by, (2,), (), ((-5, 4),)), 4) for by in NUMERIC),
-    *(sample(ReduceWindow(by, (1, 2, 2), (1, 1, 2), Border.HALF), 2, 3, 3) for by in NUMERIC),
+    *(sample(ReduceWindow(by, (1, 2, 2), (1, 1, 2), PaddingMode.HALF), 2, 3, 3) for by in NUMERIC),
     *(sample(ReduceWindow(by, (5,)), 3) for by in NUMERIC),
-    *(sample(ReduceWindow(by, (2,), (1,), Border.FULL), 0) for by in NUMERIC),
+    *(sample(ReduceWindow(by, (2,), (1,), PaddingMode.FULL), 0) for by in NUMERIC),
     *(sample(ReduceWindow(by, (1,), (3,)), 7) for by in NUMERIC),
     *(sample(ReduceWindow(by, ()),) for by in NUMERIC),
-    *(Sample(ReduceWindow(by, (2,), (2,), Border.HALF), (i32(5),)) for by in NUMERIC),
-    Sample(ReduceWindow(MAX, (2,), (), Border.FULL), (i64(3),), ([-(2**63), 5, -(2**63)],)),
+    *(Sample(ReduceWindow(by, (2,), (2,), PaddingMode.HALF), (i32(5),)) for by in NUMERIC),
+    Sample(ReduceWindow(MAX, (2,), (), PaddingMode.FULL), (i64(3),), ([-(2**63), 5, -(2**63)],)),
     Sample(ReduceWindow(MULTIPLY, (2,)), (f64(4),), ([0.0, 2.0, 0.0, 0.0],)),
-    *(Sample(ReduceWindow(by, (2,), (), Border.FULL), (boolean(4),)) for by in (Combinator.AND, Combinator.OR)),
+    *(Sample(ReduceWindow(by, (2,), (), PaddingMode.FULL), (boolean(4),)) for by in (Combinator.AND, Combinator.OR)),
 ]  # fmt: skip
 ERRORS = [
     ErrorSample(ReduceWindow(ADD, (2,)), (f64(2, 3),), "dims has 1 entries for the 2 axes of f64[2, 3]", RankError),
@@ -87,7 +87,7 @@ def windows(draw: Any) -> Sample:
     def numbers(low: int, high: int) -> tuple[int, ...]:
         return tuple(draw(st.lists(st.integers(low, high), min_size=rank, max_size=rank)))
 
-    padding: Padding = draw(st.sampled_from(list(Border)))
+    padding: Padding = draw(st.sampled_from(list(PaddingMode)))
     if draw(st.booleans()):
         padding = tuple(zip(numbers(-2, 2), numbers(-2, 2), strict=True))
     strides = numbers(1, 3) if draw(st.booleans()) else ()
@@ -112,13 +112,13 @@ def test_any_window_is_the_naive_one_and_its_derivatives_are_adjoint(drawn: Samp
 @pytest.mark.parametrize("window", range(1, 5))
 @pytest.mark.parametrize("stride", range(1, 4))
 def test_extents_are_those_of_the_table(extent: int, window: int, stride: int) -> None:
-    def places(border: Border) -> int:
+    def places(border: PaddingMode) -> int:
         return ReduceWindow(ADD, (window,), (stride,), border).infer(f64(extent)).shape[0]
 
-    assert places(Border.NONE) == max((extent - window) // stride + 1, 0)
+    assert places(PaddingMode.NONE) == max((extent - window) // stride + 1, 0)
     if extent:
-        assert places(Border.HALF) == (extent - 1) // stride + 1
-        assert places(Border.FULL) == (extent + window - 2) // stride + 1
+        assert places(PaddingMode.HALF) == (extent - 1) // stride + 1
+        assert places(PaddingMode.FULL) == (extent + window - 2) // stride + 1
 
 
 def gradient(op: ReduceWindow, x: list[float]) -> list[float]:
@@ -142,7 +142,7 @@ def test_a_product_with_zeros_has_its_gradient() -> None:
 
 
 def test_the_gradient_of_sums_is_a_sum_over_windows() -> None:
-    program = Tangents(sample(ReduceWindow(ADD, (3, 2), (2, 1), Border.HALF), 5, 4))
+    program = Tangents(sample(ReduceWindow(ADD, (3, 2), (2, 1), PaddingMode.HALF), 5, 4))
     program.reverse()
     made = {i.op.name for i in program.b.block.instructions}
     assert made <= {"reduceWindow", "pad", "literal"}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from nnkit.core.compute.words.layout import Layout
+from nnkit.core.compute.lower_memory.data_layout import DataLayout
 from nnkit.core.ops.memory import pointee_at
 from nnkit.core.types import (
     BOOL,
@@ -102,7 +102,7 @@ class _Writer:
     draw: Draw
     lines: list[str] = field(default_factory=list[str])
     places: list[tuple[str, Type]] = field(default_factory=list[tuple[str, Type]])
-    layout: Layout = field(default_factory=Layout)
+    layout: DataLayout = field(default_factory=DataLayout)
     count: int = 0
 
     def write(self, text: str) -> str:

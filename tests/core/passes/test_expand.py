@@ -18,8 +18,8 @@ from nnkit.core.ops import (
     Apply,
     ApplyValue,
     Builtin,
-    Folding,
     For,
+    OrderedReduction,
     Random,
     ShapeQuery,
 )
@@ -69,7 +69,7 @@ func @counting: (f64, f64) -> f64 {
 }
 """
 NAMES = ("elementwise", "last", "constant", "calling", "counting")
-LEFT = (Builtin, ShapeQuery, Random, Folding)
+LEFT = (Builtin, ShapeQuery, Random, OrderedReduction)
 
 
 def expanded(module: Module) -> Module:

@@ -26,11 +26,11 @@ from nnkit.core.ops import (
     SqueezeShape,
     Structured,
 )
-from nnkit.core.passes.control import choose_bodies, simplify_control
 from nnkit.core.passes.fold import FOLDING
 from nnkit.core.passes.rewrite import Law as Rewriting
 from nnkit.core.passes.rewrite import Laws, combine_laws, rewrite
 from nnkit.core.passes.rules import FAST_MATH, FINAL, STRICT
+from nnkit.core.passes.simplify_structured import inline_known_bodies, simplify_structured
 from nnkit.core.types import TensorType, Type
 from tests.core.passes.laws import Law, module_of
 from tests.core.passes.rules import test_fast_math
@@ -160,7 +160,7 @@ def parts(region: Region) -> int:
     return sum(1 + len(i.results) for i in walk(region) if isinstance(i.op, Structured))
 
 
-@pytest.mark.parametrize("law", [choose_bodies, simplify_control])
+@pytest.mark.parametrize("law", [inline_known_bodies, simplify_structured])
 @settings(suppress_health_check=list(HealthCheck))
 @given(program=graphs(control=True) | programs(control=True))
 def test_laws_of_structured_ops_leave_fewer(

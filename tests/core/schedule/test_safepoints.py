@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nnkit.core.ir import Instruction
-from nnkit.core.ops.control import For, While
+from nnkit.core.ops.structured import For, While
 from nnkit.core.schedule.safepoints import LONG, Safepoints
 from nnkit.core.schedule.target import Target
 from tests.jit.emit.lowering import scheduled_module

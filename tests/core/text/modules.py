@@ -62,7 +62,7 @@ from nnkit.core.ops import (
     Yield,
     splat,
 )
-from nnkit.core.ops.folding import (
+from nnkit.core.ops.ordered_reduction import (
     ORDERED,
     ReduceBy,
     ReduceInOrder,

@@ -10,7 +10,7 @@ import pytest
 from nnkit.core.ir import Op
 from nnkit.core.ops import Bounds, Combinator, FloorDivide
 from nnkit.core.ops.nest import Access, Affine, Loaded, Output, coordinate
-from nnkit.core.ops.window import Border
+from nnkit.core.ops.window import PaddingMode
 from nnkit.core.text.attributes import NOTATIONS, parse_attribute, print_attribute
 from nnkit.core.text.cursor import Cursor
 from nnkit.core.text.operations import OPS
@@ -54,7 +54,7 @@ VALUES: list[tuple[str, Any, str]] = [
     ("TensorType", VECTOR, "<3 x f32>"),
     ("tuple[tuple[int, int], ...]", ((1, 0), (-2, 3)), "(1, 0), (-2, 3)"),
     ("tuple[tuple[int, int], ...]", (), "()"),
-    ("Padding", Border.HALF, "half"),
+    ("Padding", PaddingMode.HALF, "half"),
     ("Padding", ((0, 1),), "(0, 1)"),
     ("DType", BF16, "bf16"),
     ("DType", BOOL, "bool"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
-from nnkit.core.compute.words.lower import lower_memory
+from nnkit.core.compute.lower_memory.lower import lower_memory
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module, Stage
 from nnkit.core.passes.base import apply_pass

@@ -1,0 +1,48 @@
+"""The cost model of fusion: recomputing a scalar expression against storing and loading it.
+
+Units: one add or multiply of a vector whose operands are in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..types import Shape
+from .scalars import Computed, Coordinate, Read, Scalar, axes_of, operands_of
+
+LOAD = 1.0
+"""A load from the nearest cache."""
+
+STORE = 2.0
+"""A store, and the room in the cache that it takes from others."""
+
+_NEAR, _FAR = 1 << 15, 1 << 20
+"""Bytes that the first and the second cache hold, roughly, on any machine."""
+
+
+def traffic(size: int) -> tuple[float, float]:
+    """The cost of a load from, and a store to, a tensor of `size` bytes that is walked through."""
+    factor = 1.0 if size <= _NEAR else 1.5 if size <= _FAR else 3.0
+    return factor * LOAD, factor * STORE
+
+
+def cost_of(parts: Sequence[Scalar], extents: Shape) -> float:
+    """The cost per point of `parts`, operands before users, in loops of which the last axis is innermost.
+
+    What does not change along that axis is computed once per walk along it.  The first load counts as the
+    one that the expression replaces.
+    """
+    axis, walk = len(extents) - 1, max(extents[-1] if extents else 1, 1)
+    varying: set[Scalar] = set()
+    cost, loads = 0.0, 0
+    for part in parts:
+        operands = operands_of(part)
+        varies = not varying.isdisjoint(operands) or (
+            isinstance(part, Coordinate | Read) and axis in axes_of(part)
+        )
+        if varies:
+            varying.add(part)
+        if isinstance(part, Computed):
+            cost += part.op.cost / (1 if varies else walk)
+        loads += isinstance(part, Read) and varies
+    return cost + LOAD * max(loads - 1, 0)

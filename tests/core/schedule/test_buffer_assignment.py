@@ -1,0 +1,190 @@
+"""No two buffers that are alive at once overlap, and memory is used again.
+
+The check is independent of the plan: it replays the program and asks of every read whether the bytes were
+last written by the value that is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nnkit.core.compute.fuse import fuse
+from nnkit.core.compute.generate import generate_compute
+from nnkit.core.driver.stages import passes_to
+from nnkit.core.ir import Builder, Function, Instruction, Module, Value
+from nnkit.core.ir.placement import Place
+from nnkit.core.ops import Add, Combinator, Exp, Literal, Reduce, Scan, ShapeCast, Transpose, splat
+from nnkit.core.passes.pipeline import run_pipeline
+from nnkit.core.schedule.arena import RESERVED, aligned
+from nnkit.core.schedule.buffer_assignment import _group_ends, base_of, may_overwrite
+from nnkit.core.schedule.ops import Loops
+from nnkit.core.schedule.plan import arena_bytes, schedule
+from nnkit.core.schedule.target import Target
+from nnkit.core.stage import Stage
+from tests.core.compute.building import f32, module_of, softmax
+from tests.programs import Program, programs
+
+SMALL_CACHE = Target(vector_bytes=64, l1_bytes=16)
+"""So small that rows are always grouped."""
+
+
+def places(function: Function) -> dict[Value, Place]:
+    """The place of every value that has one."""
+    return {
+        result: place
+        for instruction in function.entry.instructions
+        for result, place in zip(instruction.results, instruction.placement.results, strict=False)
+    }
+
+
+def groups(function: Function) -> Iterator[list[Instruction]]:
+    """Instructions that run at the same time: members of a group together, others alone."""
+    together: list[Instruction] = []
+    current = -1
+    for instruction in function.entry.instructions:
+        group = instruction.op.group if isinstance(instruction.op, Loops) else -1
+        if isinstance(instruction.op, Literal | ShapeCast):
+            continue
+        if together and group >= 0 and group == current:
+            together.append(instruction)
+            continue
+        if together:
+            yield together
+        together, current = [instruction], group
+    yield together
+
+
+def span(place: Place, value: Value) -> tuple[str, int, int]:
+    """Space, first byte and end; outputs are spaces of their own."""
+    if place.space == "output":
+        return f"output {place.offset}", 0, value.tensor.bytes
+    return "arena", place.offset, place.offset + value.tensor.bytes
+
+
+def overlap(a: tuple[str, int, int], b: tuple[str, int, int]) -> bool:
+    return a[0] == b[0] and a[1] < b[2] and b[1] < a[2]
+
+
+def check_memory(function: Function) -> None:
+    """Raises AssertionError when a value is overwritten while somebody needs it."""
+    where = places(function)
+    order = list(groups(function))
+    born = {result: t for t, members in enumerate(order) for i in members for result in i.results}
+    dies: dict[Value, int] = {}
+    for t, members in enumerate(order):
+        for instruction in members:
+            for operand in instruction.operands:
+                dies[base_of(operand)] = t
+    values = list(where)
+    for number, a in enumerate(values):
+        for b in values[:number]:
+            if not overlap(span(where[a], a), span(where[b], b)):
+                continue
+            first, second = sorted((a, b), key=lambda value: born[value])
+            end = dies.get(first, born[first])
+            assert end <= born[second], f"{first.type} and {second.type} are alive at once"
+            if end == born[second]:
+                check_in_place(order[end], first, second)
+    for number, value in enumerate(function.entry.terminator.operands):
+        assert where[base_of(value)] == Place("output", number)
+
+
+def check_in_place(members: Sequence[Instruction], first: Value, second: Value) -> None:
+    """The later value may take the room of the earlier one where each point touches one element only."""
+    producer = second.producer
+    assert producer is not None
+    readers = [i for i in members if first in {base_of(operand) for operand in i.operands}]
+    if not readers:
+        assert first.producer is not producer, "two results of one nest overlap"
+        assert producer not in members or first.producer not in members
+        return
+    assert may_overwrite(producer, second, first)
+    assert readers[-1] is producer
+    assert len(readers) == 1 or first.producer in members
+
+
+def test_aliases_between_its_members_do_not_end_a_group() -> None:
+    """A buffer that the first member reads lives until the last one is done with its last row."""
+    assert _group_ends([0, -1, 0, -1, -1, 1, 1, -1]) == [2, 1, 2, 3, 4, 6, 6, 7]
+
+
+@given(programs(max_instructions=25), st.sampled_from([Target(), SMALL_CACHE]))
+def test_no_two_live_buffers_overlap(program: Program, target: Target) -> None:
+    program.module.stage = Stage.OPTIMIZABLE
+    run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
+    generate_compute(program.module)
+    fuse(program.module)
+    schedule(program.module, target)
+    check_memory(program.module.functions[program.entry])
+
+
+@given(programs(max_instructions=25))
+def test_the_same_without_fusion(program: Program) -> None:
+    program.module.stage = Stage.OPTIMIZABLE
+    run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
+    generate_compute(program.module)
+    schedule(program.module, Target())
+    check_memory(program.module.functions[program.entry])
+
+
+def scheduled(module: Module, target: Target | None = None) -> Function:
+    generate_compute(module)
+    fuse(module)
+    schedule(module, target or Target())
+    return module.functions["main"]
+
+
+def test_a_chain_needs_two_buffers() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        for _ in range(50):
+            x = b.emit(Scan(Combinator.ADD, 0), x)
+        return x
+
+    function = scheduled(module_of(build, f32(1000)))
+    assert arena_bytes(function) <= RESERVED + 2 * aligned(4000)
+
+
+def test_results_are_written_over_operands() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        scanned = b.emit(Scan(Combinator.ADD, 0), x)
+        return b.emit(Scan(Combinator.ADD, 0), b.emit(Exp(), scanned))
+
+    function = scheduled(module_of(build, f32(1000)))
+    assert arena_bytes(function) == RESERVED + aligned(4000)
+
+
+def test_intermediates_lie_in_the_output() -> None:
+    function = scheduled(module_of(softmax, f32(200, 300)))
+    assert arena_bytes(function) <= RESERVED + 2 * aligned(800)
+
+
+def test_a_transposed_read_is_not_in_place() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        scanned = b.emit(Scan(Combinator.ADD, 0), x)
+        turned = b.emit(Add(), scanned, b.emit(Transpose(), scanned))
+        return b.emit(Scan(Combinator.ADD, 0), turned)
+
+    function = scheduled(module_of(build, f32(30, 30)))
+    assert arena_bytes(function) >= RESERVED + 2 * aligned(3600)
+
+
+RETURNED: list[Callable[[Builder, Value], list[Value]]] = [
+    lambda b, x: [x],
+    lambda b, x: [x, x],
+    lambda b, x: [b.emit(ShapeCast((6,)), x), x],
+    lambda b, x: [b.emit(splat(f32(5), 2))],
+    lambda b, x: [y := b.emit(Exp(), x), y],
+    lambda b, x: [y := b.emit(Exp(), x), b.emit(ShapeCast((3, 2)), y)],
+    lambda b, x: [b.emit(Reduce(Combinator.ADD, ()), x)],
+]
+
+
+@pytest.mark.parametrize("build", RETURNED, ids=range(len(RETURNED)))
+def test_every_output_has_a_buffer_of_its_own(
+    build: Callable[[Builder, Value], list[Value]],
+) -> None:
+    check_memory(scheduled(module_of(build, f32(2, 3))))
