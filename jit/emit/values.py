@@ -125,7 +125,7 @@ class Register:
     def number(self) -> float | None:
         """The float in every lane of what `constant` made; None of all else.
 
-        >>> constant(ltype("double", 4), -0.5).number
+        >>> constant(llvm_type("double", 4), -0.5).number
         -0.5
         """
         found = _FLOAT.fullmatch(self.text)
@@ -140,7 +140,7 @@ def constant(type: LLVMType, value: float) -> Register:
 
     >>> constant(FLOAT, float("-inf")).typed
     'float 0xFFF0000000000000'
-    >>> constant(ltype("i32", 4), 7).typed
+    >>> constant(llvm_type("i32", 4), 7).typed
     '<4 x i32> splat (i32 7)'
     """
     text = _literal(type.scalar, value)

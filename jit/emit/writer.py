@@ -4,7 +4,7 @@ llvmlite.ir would do the same with an object per instruction, which costs more t
 build than LLVM takes to parse the text.
 
 >>> module = ModuleWriter()
->>> w = module.function("twice", [Parameter(FLOAT)], FLOAT)
+>>> w = module.function("twice", [Argument(FLOAT)], FLOAT)
 >>> w.ret(w.fadd(w.parameters[0], w.parameters[0]))
 >>> print(module.text())
 define float @twice(float %p0) nounwind {

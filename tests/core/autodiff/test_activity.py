@@ -71,7 +71,7 @@ def test_a_call_that_nothing_reaches_stays_a_plain_call() -> None:
 
 def test_stopped_gradients_are_constants_and_the_stop_is_gone_afterwards() -> None:
     module = gradient_of(
-        [tensor()], lambda x: x * x.apply(ops.Exp()).apply(ops.stopping.StopGradient())
+        [tensor()], lambda x: x * x.apply(ops.Exp()).apply(ops.stop_gradient.StopGradient())
     )
     assert evaluate(module, "df", 2.0) == np.exp(2.0)
     assert evaluate(module, "f", 2.0) == 2.0 * np.exp(2.0)

@@ -130,7 +130,7 @@ def test_the_gradient_of_a_bias_has_its_static_shape() -> None:
 
 
 def logsumexp(x: Term) -> Term:
-    top = x.max(1).apply(ops.stopping.StopGradient()).apply(ops.ShapeCast((2, 1)))
+    top = x.max(1).apply(ops.stop_gradient.StopGradient()).apply(ops.ShapeCast((2, 1)))
     return (x - top).apply(ops.Exp()).sum(1).apply(ops.Log()) + top.apply(ops.ShapeCast((2,)))
 
 

@@ -155,7 +155,7 @@ def test_a_factor_of_zero_hides_what_grows_as_fast() -> None:
 
 def logsumexp(x: Term) -> Term:
     """Shifted by the maximum where that is finite, and −∞ where all elements are."""
-    top = x.max().apply(ops.stopping.StopGradient())
+    top = x.max().apply(ops.stop_gradient.StopGradient())
     zero = Term(x.b, ops.constant(x.b, tensor(), 0.0))
     finite = top.apply(ops.Select(), zero, (top - top).apply(ops.Equal(), 0.0))
     total = (x - finite).apply(ops.Exp()).sum()

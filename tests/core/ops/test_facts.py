@@ -68,6 +68,7 @@ from nnkit.core.types import (
     scalar,
     tensor_bytes,
 )
+from nnkit.core.verify import verify
 from tests.programs import same_bits
 
 from . import test_memory
@@ -285,10 +286,10 @@ IN_MEMORY = [
 def results_of(b: Builder, *rows: Sequence[Value]) -> list[tuple[object, ...]]:
     """What the rows of values are when the function runs."""
     values = [value for row in rows for value in row]
-    together = TupleType(tuple(value.type for value in values))
-    b.emit_many(Return(), [b.emit(Aggregate(together), *values)])
+    b.emit_many(Return(), values)
     module = Module()
-    module.add(finish_function("f", b, together))
+    module.add(finish_function("f", b, TupleType(tuple(value.type for value in values))))
+    verify(module)
     found = iter(evaluate(module, "f"))
     return [tuple(next(found) for _ in row) for row in rows]
 

@@ -71,13 +71,13 @@ from nnkit.core.types import (
 from nnkit.core.verify import verify
 from tests.core.passes.laws import Law, define_types, module_of
 from tests.core.passes.rules import (
+    test_after_differentiation,
     test_aggregate,
     test_arithmetic,
     test_choice,
     test_contraction,
     test_conversion,
     test_elementwise,
-    test_final,
     test_movement,
     test_reduction,
     test_shape_query,
@@ -93,7 +93,7 @@ TABLES: dict[str, list[Any]] = {
     "contraction": test_contraction.LAWS,
     "conversion": test_conversion.LAWS,
     "elementwise": test_elementwise.LAWS,
-    "final": test_final.LAWS,
+    "after_differentiation": test_after_differentiation.LAWS,
     "movement": test_movement.LAWS,
     "reduction": test_reduction.LAWS,
     "shape_query": test_shape_query.LAWS,
