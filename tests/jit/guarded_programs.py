@@ -120,12 +120,16 @@ class Case:
 # Operands.
 
 
-def operand(random: Random, type: TensorType) -> Array:
-    """Numbers of which few functions make NaN, and no sum leaves f16."""
+def operand(random: Random, type: TensorType, *, becomes_float: bool = False) -> Array:
+    """Numbers of which few functions make NaN, and no sum leaves f16.
+
+    Integers that become floats are not zero: a product of those may be infinite before it comes to the zero, or not.
+    """
     if type.dtype == BOOL:
         return np.asarray(random.random(type.shape) < 0.5)
     if type.dtype.is_integer:
-        return np.asarray(random.integers(-9, 10, type.shape), type.dtype.numpy)
+        numbers = random.integers(-9, 10, type.shape)
+        return np.where(becomes_float & (numbers == 0), 1, numbers).astype(type.dtype.numpy)
     return type.dtype.round(np.asarray(random.uniform(-1.0, 1.0, type.shape)))
 
 
@@ -408,7 +412,12 @@ def _zero(dtype: DType) -> Op:
 
 
 def _reduced(b: Builder, random: Random, x: Value, axis: int) -> Value:
-    return b.emit(Reduce(_combinator(random, x.tensor.dtype), (axis,)), x)
+    combinator = _combinator(random, x.tensor.dtype)
+    if (
+        isinstance(x.op, Iota) and combinator is Combinator.MULTIPLY
+    ):  # 0 · 1 · 2 ·, or from behind ∞ · 0
+        combinator = Combinator.ADD
+    return b.emit(Reduce(combinator, (axis,)), x)
 
 
 ENDINGS: tuple[Callable[[Builder, Random, Sequence[Value], Value], list[Value]] | None, ...] = (
@@ -426,7 +435,8 @@ def applied(number: int, op: type[Op], extent: int, dtype: DType) -> Case | None
         return None
     given = dict(application.given)
     arrays = tuple(
-        given[k] if k in given else operand(random, type) for k, type in enumerate(types)
+        given[k] if k in given else operand(random, type, becomes_float=op is DataTypeCast)
+        for k, type in enumerate(types)
     )
     ending, seed = pick(random, ENDINGS), int(random.integers(1 << 30))
 
@@ -474,7 +484,7 @@ def nest(number: int, extent: int, dtype: DType) -> Case:
         pick(random, [1, 2]),
     )
     name = f"#{number} nest {extents} of {source.words} {reads} to {outputs} {decisions}"
-    return Case(name, (source,), (operand(random, source),), build, decisions)
+    return Case(name, (source,), (operand(random, source, becomes_float=True),), build, decisions)
 
 
 def _reads(
