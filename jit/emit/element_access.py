@@ -389,10 +389,10 @@ def _mask_of(w: FunctionWriter, condition: Register, lanes: Lanes) -> Register:
 
 
 def _unknown(w: FunctionWriter, mask: Register) -> Register:
-    """The same mask, of which LLVM knows nothing."""
+    """The same mask, no lane of which LLVM knows: joined by `and`, lanes that are not set would be known."""
     zero = w.load(ZERO_ELEMENT, I8, volatile=True)
-    all = w.icmp("eq", w.splat(zero, mask.type.lanes), constant(I8.with_lanes(mask.type.lanes), 0))
-    return w.and_(mask, all)
+    none = w.icmp("ne", w.splat(zero, mask.type.lanes), constant(I8.with_lanes(mask.type.lanes), 0))
+    return w.xor(mask, none)
 
 
 @cache
@@ -417,7 +417,8 @@ def _reverse(w: FunctionWriter, x: Register) -> Register:
 # mask too; and what it takes for a masked store need not be written as one, but may be the store of a `select` between
 # something and what is there.  Hence
 # - the lanes of a tail, which are known, are stored as plain vectors and scalars (`_pieces`);
-# - a condition that differs from lane to lane is joined with a word that LLVM must read (`_unknown`);
+# - a condition that differs from lane to lane is joined with a word that LLVM must read (`_unknown`), each lane of it:
+#   for AVX2, where of 32 lanes 8 are known not to be set and the others are not known, LLVM reads those 8;
 # - the address of a result that may lie where an operand does, of integers selected by coordinates, is
 #   `opaque_address`.
 # Loads under such masks are right.  `docs/decisions/0017-no-stores-under-constant-masks.md` has the versions and costs.

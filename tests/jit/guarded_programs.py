@@ -543,6 +543,13 @@ def cases(extents: Sequence[int], rounds: int, share: float = 1.0) -> Iterator[C
                         yield nest(number * 12 + extra, extent, dtype)
 
 
+def nests(extents: Sequence[int]) -> Iterator[Case]:
+    """Nests of their own, of every element type."""
+    for extent in extents:
+        for dtype in _ALL_DTYPES:
+            yield from (nest(number, extent, dtype) for number in range(12))
+
+
 def kernels_of_samples() -> Iterator[Case]:
     """The tables of samples of all ops."""
     for number, sample in enumerate(SAMPLES):

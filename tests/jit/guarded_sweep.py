@@ -2,9 +2,10 @@
 
     python -m tests.jit.guarded_sweep KIND CPU ROUNDS SHARE EXTENTS… FIRST
 
-KIND is one of `KINDS`: ops, products, gradients.  Each case runs twice, its tensors touching the page behind and the
-page before, and its results are compared with the evaluator's.  The samples of all ops are run on this machine, and on
-others unless the share is small; of the derivatives of samples, a share is run that has all ops.
+KIND is one of `KINDS`: ops, products, gradients; or nests, the part of ops that are no op.  Each case runs twice, its
+tensors touching the page behind and the page before, and its results are compared with the evaluator's.  The samples
+of all ops are run on this machine, and on others unless the share is small; of the derivatives of samples, a share is
+run that has all ops.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ from .guard_pages import (
 )
 from .guarded_gradients import gradients, gradients_of_samples
 from .guarded_products import products
-from .guarded_programs import Case, cases, kernels_of_samples
+from .guarded_programs import Case, cases, kernels_of_samples, nests
 
 KINDS = ("ops", "products", "gradients")
+"""Besides `nests`, which are a part of the ops."""
 TOGETHER = 48
 """Cases that are compiled as one module."""
 
@@ -139,6 +141,8 @@ def chosen(
     match kind:
         case "products":
             yield from products(extents, rounds, share)
+        case "nests":
+            yield from nests(extents)
         case "gradients":
             yield from gradients_of_samples(share, seed=extents[0])
             yield from gradients(extents, rounds, share)
