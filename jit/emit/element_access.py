@@ -379,7 +379,16 @@ def _by_lane(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Iterator[Pointers
 
 def _mask(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register | None:
     """The lanes that are active and have an element; None for all."""
-    return lanes.mask if at.condition is None else _mask_of(w, at.condition, lanes)
+    if at.condition is None:
+        return lanes.mask
+    mask = _mask_of(w, at.condition, lanes)
+    is_split = not w.scalef and lanes.count * at.dtype.bytes > _AVX2_BYTES
+    return _unknown(w, mask) if is_split else mask
+
+
+_AVX2_BYTES: Final = 32
+"""What takes more is several vectors without AVX-512 (with it, all is right).  Of one of them without lanes, as far as
+LLVM 22.1 knows, it reads what it must not, or it aborts."""
 
 
 def _mask_of(w: FunctionWriter, condition: Register, lanes: Lanes) -> Register:
@@ -418,7 +427,9 @@ def _reverse(w: FunctionWriter, x: Register) -> Register:
 # something and what is there.  Hence
 # - the lanes of a tail, which are known, are stored as plain vectors and scalars (`_pieces`);
 # - a condition that differs from lane to lane is joined with a word that LLVM must read (`_unknown`), each lane of it:
-#   for AVX2, where of 32 lanes 8 are known not to be set and the others are not known, LLVM reads those 8;
+#   for AVX2, where of 32 lanes 8 are known not to be set and the others are not known, LLVM reads those 8, or fails an
+#   assertion, so that masks of loads are joined so too where they are several vectors (`_mask`);
 # - the address of a result that may lie where an operand does, of integers selected by coordinates, is
 #   `opaque_address`.
-# Loads under such masks are right.  `docs/decisions/0017-no-stores-under-constant-masks.md` has the versions and costs.
+# Loads under masks that are known as a whole are right.
+# `docs/decisions/0017-no-stores-under-constant-masks.md` has the versions and costs.
