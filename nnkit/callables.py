@@ -30,6 +30,7 @@ from .conversion import (
     spec_of,
 )
 from .core.errors import InternalError, NNKitError, StagingError
+from .declared_types import declared_of, declared_result
 from .forking import COMPILING
 from .introspection import hints_of, location_of, name_of, parameters_of
 from .reps import const_beside
@@ -39,10 +40,9 @@ from .staging.expression import active_traces, current_trace
 from .staging.primitive import located
 from .staging.recursion import is_unfinished
 from .staging.rep import Rep
-from .staging.spec import FunctionSpec, Spec, TupleSpec
+from .staging.spec import FunctionSpec, Spec
 from .staging.staged_functions import (
     FunctionResult,
-    Gradient,
     PythonFunction,
     Stageable,
     call,
@@ -473,31 +473,6 @@ def _lambda(
 ) -> StagedFunction:
     name, place = name_of(function), location_of(function)
     return StagedFunction(PythonFunction(function, name, names, declared, result, place))
-
-
-def declared_of(stageable: Stageable) -> tuple[Spec | None, ...]:
-    """What is promised of the parameters, before any argument is seen."""
-    if isinstance(stageable, PythonFunction):
-        return stageable.declared
-    if isinstance(stageable, Gradient):
-        inner = declared_of(stageable.of)
-        return (*inner, declared_seed(stageable)) if stageable.seedable else inner
-    return (None,) * len(stageable.parameter_names)
-
-
-def declared_result(stageable: Stageable) -> Spec | None:
-    """What is promised of the result."""
-    if isinstance(stageable, PythonFunction):
-        return stageable.declared_result
-    return None
-
-
-def declared_seed(gradient: Gradient) -> Spec | None:
-    """What is promised of the seed: the type of the result that is differentiated."""
-    result = declared_result(gradient.of)
-    elements = result.elements if isinstance(result, TupleSpec) else (result,)
-    source = gradient.source or 0
-    return elements[source] if source < len(elements) else None
 
 
 def _named(module: str, name: str) -> Any:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .callables import StagedFunction, declared_result
+from .callables import StagedFunction
 from .core.errors import DifferentiationError, StagingError
 from .core.types import F32
+from .declared_types import declared_result
 from .staging.expression import Callee
 from .staging.primitive import located
 from .staging.rep import Rep

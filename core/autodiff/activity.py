@@ -165,9 +165,9 @@ def check_flow(instruction: Instruction, is_moving: Callable[[Value], bool]) -> 
     no tensor has none: it was checked where it was made.
     """
     op = instruction.op
-    if not any(map(is_moving, instruction.operands)) or op.called is not None:
+    if op.called is not None or isinstance(op, Extract):
         return
-    if isinstance(op, Extract):
+    if not any(map(is_moving, instruction.operands)):
         return
     if op.effect is not Effect.NONE or not all(leaf_count([r.type]) for r in instruction.results):
         error = UnsupportedError(

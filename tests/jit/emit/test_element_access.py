@@ -15,7 +15,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -244,7 +243,7 @@ def read_ranges(dtype: DType, cpu: str) -> None:
     """
     cases = {
         f"f{number}": (*case, known)
-        for number, (case, known) in enumerate(product(ranges(), (True, False)))
+        for number, (case, known) in enumerate(itertools.product(ranges(), (True, False)))
     }
 
     def emit(w: FunctionWriter, name: str) -> None:
