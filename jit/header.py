@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from ..core.analysis.derivatives import parameter_names
 from ..core.ir import Function, Module
 from ..core.ops.leaves import leaves_of
 from ..core.types import TensorType, Type, written
@@ -89,7 +90,7 @@ class Interface:
 
 
 def interface_of(module: Module, names: Sequence[str]) -> Interface:
-    """The C interface of the functions `names`, which have bodies."""
+    """The C interface of the functions `names`, which have bodies or are derivatives of such."""
     taken = {name for name, function in module.functions.items() if function.body is None}
     kept = {name for name in names if _identifier(name, "f", ()) == name}
     taken |= kept
@@ -103,7 +104,7 @@ def interface_of(module: Module, names: Sequence[str]) -> Interface:
             continue
         symbol = name if name in kept else _identifier(name, "f", taken)
         taken.add(symbol)
-        inputs, outputs = _parameters(function)
+        inputs, outputs = _parameters(module, function)
         exports.append(Export(name, symbol, str(function.type), inputs, outputs))
     message = _identifier(f"{module.name}_message", "module", taken)
     return Interface(module.name, tuple(exports), tuple(left_out), message, bool(module.variables))
@@ -197,12 +198,14 @@ def _reason_against(function: Function) -> str | None:
     return None
 
 
-def _parameters(function: Function) -> tuple[tuple[CParameter, ...], tuple[CParameter, ...]]:
+def _parameters(
+    module: Module, function: Function
+) -> tuple[tuple[CParameter, ...], tuple[CParameter, ...]]:
     taken: set[str] = set()
     inputs: list[CParameter] = []
-    for number, value in enumerate(function.parameters):
-        name = value.name or f"x{number}"
-        inputs += _made(function.type.parameters[number], name, f"parameter {number}", taken)
+    names = parameter_names(module, function)
+    for number, (name, type) in enumerate(zip(names, function.type.parameters, strict=True)):
+        inputs += _made(type, name or f"x{number}", f"parameter {number}", taken)
     outputs = _made(function.type.result, "result", "result", taken)
     return tuple(inputs), tuple(outputs)
 

@@ -255,7 +255,8 @@ class Specializer:
         return callee.primal, types[:-1] if callee.seedable else types
 
     def _gradient_of(self, callee: GradientCallee, primal: str) -> GradientOf:
-        return GradientOf(primal, callee.source, callee.wrt, callee.keeping, callee.seedable)
+        sources = None if callee.source is None else (callee.source,)
+        return GradientOf(primal, sources, callee.wrt, callee.keeping, callee.seedable)
 
     def _declare(self, callee: GradientCallee, types: tuple[Type, ...]) -> _Suspension:
         primal = yield _Wanted(self._primal(callee, types), probe=False)

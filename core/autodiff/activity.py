@@ -1,7 +1,7 @@
 """Activity analysis: which results depend differentiably on which parameters.
 
-1. Per function, each tensor leaf carries the mask of parameter leaves it depends on by way of floats;
-   integers and truth values depend on nothing.  A leaf is *active* when its mask meets `wrt`.
+1. Per function, each value has the mask of the parameters it depends on by way of floats; integers and truth
+   values depend on nothing.  A value is *active* when its mask meets `wrt`.
 2. A call looks its callee's masks up, so a function is walked once, callees first.  What a loop carries
    depends on what the loop makes of it, and a recursive function on itself: masks only grow, so walking
    until none does reaches the smallest that fit.
@@ -13,7 +13,7 @@ Source: Hascoët, Naumann & Pascual 2005, "To be recorded" analysis in reverse-m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -22,14 +22,14 @@ from ..errors import UnsupportedError
 from ..ir import Block, Effect, Extern, Function, Instruction, Module, Value
 from ..ir.nested import Nested, run_nested
 from ..location import located
-from ..ops.aggregate import Aggregate, Apply, Extract
+from ..ops.aggregate import Aggregate, Apply
 from ..ops.flows import flows_of, sources_of, targets_of
+from ..ops.leaves import is_leaf
 from ..types import TensorType, Type, written
 from .declaration_order import dependencies
-from .leaves import Spans, leaf_count, members, tensors_in
 
-Masks: TypeAlias = "tuple[int, ...]"
-"""For each leaf of a value, the parameter leaves it depends on."""
+Mask: TypeAlias = int
+"""Bits for the parameters that a value depends on, or for those of a set of parameters or results."""
 
 
 @dataclass
@@ -37,22 +37,21 @@ class Activity:
     """Dependence of results on parameters, for the functions of `module`; remembered per function."""
 
     module: Module
-    _known: dict[str, Masks] = field(default_factory=dict[str, Masks])
+    _known: dict[str, tuple[Mask, ...]] = field(default_factory=dict[str, "tuple[Mask, ...]"])
 
-    def of_result(self, name: str) -> Masks:
-        """For each leaf of the results of `@name`, the parameter leaves it depends on."""
+    def of_results(self, name: str) -> tuple[Mask, ...]:
+        """For each result of `@name`, the parameters it depends on."""
         if name not in self._known:
             new = [f for f in dependencies(self.module, [name]) if f not in self._known]
             for needed in new:
-                result = self.module.functions[needed].type.result
-                self._known[needed] = (0,) * leaf_count([result])
+                self._known[needed] = (0,) * len(self.module.functions[needed].type.results)
             grows = True
             while grows:
                 grown = [self._update(needed) for needed in new]
                 grows = any(grown) and self._is_recursive(new)
         return self._known[name]
 
-    def of_values(self, function: Function) -> dict[Value, Masks]:
+    def of_values(self, function: Function) -> dict[Value, Mask]:
         """The same for every value of `function`, whose callees are known."""
         return _ActivityWalk(self, function).masks
 
@@ -60,13 +59,12 @@ class Activity:
         """Walk `@name` again; whether its masks have grown."""
         function = self.module.functions[name]
         if isinstance(function.declaration, Extern):
-            everything = (1 << leaf_count(function.type.parameters)) - 1
-            result = function.type.result
-            masks = only_floats(result, [everything] * leaf_count([result]))
+            everything = (1 << len(function.type.parameters)) - 1
+            masks = tuple(everything if can_move(type) else 0 for type in function.type.results)
         else:
             returned = straight_line(function).terminator.operands
             known = self.of_values(function)
-            masks = tuple(mask for value in returned for mask in known[value])
+            masks = tuple(known[value] for value in returned)
         grown = masks != self._known[name]
         self._known[name] = masks
         return grown
@@ -86,27 +84,20 @@ class _ActivityWalk:
 
     def __init__(self, activity: Activity, function: Function) -> None:
         self.activity = activity
-        self.masks: dict[Value, Masks] = {}
-        self.spans = Spans()
         body = straight_line(function)
-        first = 0
-        for parameter in body.arguments:
-            count = leaf_count([parameter.type])
-            self.masks[parameter] = only_floats(
-                parameter.type, [1 << (first + position) for position in range(count)]
-            )
-            first += count
+        self.masks: dict[Value, Mask] = {
+            parameter: 1 << position if can_move(parameter.type) else 0
+            for position, parameter in enumerate(body.arguments)
+        }
         run_nested(self.block(body))
 
     def block(self, block: Block) -> Nested:
         """Visit the instructions in order, bodies of loops until nothing grows."""
         for instruction in block.instructions:
             if not instruction.op.is_structured:
-                if isinstance(instruction.op, Apply):
-                    self.call(instruction, instruction.op)
-                    continue
-                for result in instruction.results:
-                    self.masks[result] = self.of_result(instruction, result)
+                self.masks.update(
+                    zip(instruction.results, self.of_results(instruction), strict=True)
+                )
                 continue
             self.pass_on(instruction)
             grows = True
@@ -122,63 +113,70 @@ class _ActivityWalk:
             sources = [x for x in sources_of(instruction, flow) if x in self.masks]
             if not sources:
                 continue
-            joined = only_floats(flow.type, _joined(*[self.masks[x] for x in sources]))
+            joined = _union(self.masks[x] for x in sources) if can_move(flow.type) else 0
             for target in targets_of(instruction, flow):
                 if target.producer is None:
                     grows = grows or self.masks.get(target) != joined
                 self.masks[target] = joined
         return grows
 
-    def call(self, instruction: Instruction, op: Apply) -> None:
-        """Give the results of a call their masks."""
-        given = [mask for operand in instruction.operands for mask in self.masks[operand]]
-        found = iter(self.activity.of_result(op.callee))
-        for result in instruction.results:
-            self.masks[result] = tuple(
-                _union([given[k] for k in members(next(found))]) for _ in tensors_in(result.type)
-            )
-
-    def of_result(self, instruction: Instruction, result: Value) -> Masks:
-        """The masks of a result of an instruction without bodies that is no call."""
-        operands, masks = instruction.operands, self.masks
-        match instruction.op:
-            case Aggregate():
-                return tuple(mask for operand in operands for mask in masks[operand])
-            case Extract() as op if not isinstance(operands[0].type, TensorType):
-                return masks[operands[0]][self.spans.of(op, operands[0])]
-            case op:
-                moving = [mask for operand in op.moving(operands) for mask in masks[operand]]
-                union = _union(moving)
-                return only_floats(result.type, [union] * len(tensors_in(result.type)))
+    def of_results(self, instruction: Instruction) -> Iterator[Mask]:
+        """The masks of the results of an instruction without bodies."""
+        operands, op = instruction.operands, instruction.op
+        if isinstance(op, Apply):
+            for mask in self.activity.of_results(op.callee):
+                yield _union(self.masks[operands[k]] for k in members(mask))
+            return
+        union = _union(self.masks[operand] for operand in op.moving(operands))
+        yield from (union if can_move(result.type) else 0 for result in instruction.results)
 
 
-def only_floats(type: Type, masks: Sequence[int]) -> Masks:
-    """`masks` with that of every leaf cleared which is not a float."""
-    leaves = tensors_in(type)
-    return tuple(m if leaf.dtype.is_float else 0 for leaf, m in zip(leaves, masks, strict=True))
+def can_move(type: Type) -> bool:
+    """Whether a value of `type` may depend on parameters by way of floats.
+
+    What is no tensor may hold them, so that it is known when a derivative would have to follow.
+    """
+    return not isinstance(type, TensorType) or type.dtype.is_float
+
+
+def members(mask: Mask) -> Iterator[int]:
+    """The positions of the bits set in `mask`, ascending."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+def mask_of(positions: Iterable[int]) -> Mask:
+    """The mask with these bits set."""
+    return _union(1 << position for position in positions)
 
 
 def check_flow(instruction: Instruction, is_moving: Callable[[Value], bool]) -> None:
     """Raises: UnsupportedError where a derivative would have to follow a value into memory or an enum.
 
-    A tangent stored and loaded again, or hidden in a case, would be lost without a word.  What is extracted and
-    no tensor has none: it was checked where it was made.
+    A tangent stored and loaded again, or hidden in a case, would be lost without a word.  Who uses an aggregate
+    is asked in its place.
     """
     op = instruction.op
-    if op.called is not None or isinstance(op, Extract):
+    if isinstance(op, Aggregate):
         return
-    if not any(map(is_moving, instruction.operands)):
-        return
-    if op.effect is not Effect.NONE or not all(leaf_count([r.type]) for r in instruction.results):
+    passed = instruction.operands if op.called else (*instruction.operands, *instruction.results)
+    moving = [x for x in passed if is_moving(x)]
+    has_effect = op.effect is not Effect.NONE and op.called is None
+    if moving and (has_effect or not all(isinstance(x.type, TensorType) for x in moving)):
         error = UnsupportedError(
-            f"{op.name} cannot be differentiated: derivatives do not pass through memory, enums or function "
-            "values; carry the value through the loop or return it"
+            f"{op.name} cannot be differentiated: derivatives do not pass through memory, enums, function values "
+            "or very large arrays; carry the value through the loop or return it"
         )
         raise located(error, instruction.location)
 
 
 def straight_line(function: Function) -> Block:
-    """The one block of `function`.  Raises: UnsupportedError when there is none, or several."""
+    """The one block of `function`, which is flat.
+
+    Raises: UnsupportedError when there is no block, or several, or a parameter is an aggregate.
+    """
     if function.body is None:
         raise UnsupportedError(
             f"{written('@', function.name)} has no body, so it cannot be differentiated"
@@ -188,14 +186,16 @@ def straight_line(function: Function) -> Block:
             f"{written('@', function.name)} branches between blocks, which cannot be differentiated: "
             "run the pass 'structurize' before"
         )
+    whole = next((x for x in function.parameters if not is_leaf(x.type, large_arrays=False)), None)
+    if whole is not None:
+        raise UnsupportedError(
+            f"{written('@', function.name)} takes a {whole.type}, which cannot be differentiated as a whole: "
+            "run the pass 'flatten' before"
+        )
     return function.entry
 
 
-def _joined(*masks: Masks) -> Masks:
-    return tuple(_union(both) for both in zip(*masks, strict=True))
-
-
-def _union(masks: Sequence[int]) -> int:
+def _union(masks: Iterable[Mask]) -> int:
     union = 0
     for mask in masks:
         union |= mask

@@ -5,8 +5,8 @@
                                                           %y, %dy = apply @f_jvp(%x, %dx): (T, T) -> (U, U)
                                                           return %dy: U
 
-A *pushforward* of @f, for a set of parameter leaves that move, takes the arguments and the tangents of these
-leaves; it returns the results and the tangents of the result leaves that they can influence.  All calls with
+A *pushforward* of @f, for a set of parameters that move, takes the arguments and the tangents of
+these; it returns the results and the tangents of the results that they can influence.  All calls with
 the same needs share it; so that of a recursive function calls itself.
 
 Source: Griewank & Walther 2008, Evaluating Derivatives, §3.1.
@@ -14,19 +14,15 @@ Source: Griewank & Walther 2008, Evaluating Derivatives, §3.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..errors import DifferentiationError
-from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
+from ..analysis.derivatives import DerivativeRequest, resolve_declared
+from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf
 from ..ops.aggregate import Apply
-from ..ops.leaves import put_together
 from ..ops.literal import constant
 from ..ops.terminators import Return
-from ..types import FunctionType, TensorType, Type, one_or_tuple, written
-from .activity import Activity
-from .declaration import GradientRequest, derivative_type, resolve_tangent
-from .leaves import declared, elements, leaf_count, mask_of, members, returned, split, tensors_in
+from ..types import FunctionType, TensorType, one_or_tuple
+from .activity import Activity, mask_of, members
 from .pushforward import PushforwardBody
 
 
@@ -49,46 +45,34 @@ class Forward:
         declaration = function.declaration
         assert isinstance(declaration, TangentOf)
         primal = self.module.functions[declaration.primal]
-        request = resolve_tangent(primal.type, declaration)
-        expected = derivative_type(primal.type, function)
-        if function.type != expected:
-            raise DifferentiationError(
-                f"{written('@', function.name)} is declared as {function.type}, but the tangent of "
-                f"{written('@', primal.name)} is {expected}"
-            )
+        request = resolve_declared(primal.type, function)
         b = Builder(Block(name="entry"))
         parameters = primal.type.parameters
         arguments = [
             b.argument(type, parameter.name)
             for type, parameter in zip(parameters, primal.parameters, strict=True)
         ]
-        moving: dict[int, Value] = {}
-        for index in request.wrt:
-            name = arguments[index].name
-            tangent = b.argument(parameters[index], f"d{name}" if name else None)
-            first = leaf_count(parameters[:index])
-            for position, leaf in enumerate(split(b, tangent)):
-                if leaf.tensor.dtype.is_float:
-                    moving[first + position] = leaf
-        given = mask_of([*moving])
+        names = request.given_names([parameter.name for parameter in primal.parameters])
+        moving = {
+            index: b.argument(parameters[index], name)
+            for index, name in zip(request.wrt, names, strict=True)
+        }
+        given = mask_of(moving)
         push = self.pushforward(primal.name, given)
         tangents = [moving[k] for k in members(given)]
         both = b.emit_many(Apply(push.name, push.type), [*arguments, *tangents])
         count = len(primal.type.results)
         found = dict(zip(self.moved(primal.name, given), both[count:], strict=True))
-        results = elements(primal.type.result)
         outputs = [
-            _tangent_of(b, results[index], leaf_count(results[:index]), found)
-            for index in request.sources
+            found.get(index) or constant(b, both[index].tensor, 0) for index in request.sources
         ]
-        kept = declared(b, primal.type, both[:count])
-        outputs += [kept[index] for index in request.keeping]
-        b.emit_many(Return(), returned(b, expected, outputs))
+        outputs += [both[index] for index in request.keeping]
+        b.emit_many(Return(), outputs)
         function.body = Region([b.block])
         function.declaration = None
         self._fill()
 
-    def define_gradient(self, function: Function, request: GradientRequest) -> None:
+    def define_gradient(self, function: Function, request: DerivativeRequest) -> None:
         """Give `function`, a gradient of one number by one number, its body: the tangent of the seed.
 
         The declaration has been checked, and what is asked for is the `request`.
@@ -97,41 +81,37 @@ class Forward:
         assert isinstance(declaration, GradientOf)
         primal = self.module.functions[declaration.primal]
         (index,) = request.wrt
-        given = 1 << leaf_count(primal.type.parameters[:index])
-        body = PushforwardBody(self.pushforward, self.moved, self.activity, function, primal, given)
+        (source,) = request.sources
+        body = PushforwardBody(
+            self.pushforward, self.moved, self.activity, function, primal, 1 << index
+        )
         b = Builder(Block(name="entry"))
         body.take(b)
         type = primal.type.parameters[index]
         assert isinstance(type, TensorType)
-        is_taken = any(parameter.name == "seed" for parameter in primal.parameters)
-        if request.seedable:
-            seed = b.argument(type, None if is_taken else "seed")
-        else:
-            seed = constant(b, type, 1)
+        names = request.given_names([parameter.name for parameter in primal.parameters])
+        seed = b.argument(type, *names) if request.seedable else constant(b, type, 1)
         results, tangents = body.follow(b, index, seed)
-        before = elements(primal.type.result)[: request.source]
-        outputs = [tangents[leaf_count(before)] or constant(b, type, 0)]
-        kept = declared(b, primal.type, results)
-        outputs += [kept[index] for index in request.keeping]
-        b.emit_many(Return(), returned(b, function.type, outputs))
+        outputs = [tangents[source] or constant(b, type, 0)]
+        outputs += [results[index] for index in request.keeping]
+        b.emit_many(Return(), outputs)
         function.body = Region([b.block])
         function.declaration = None
         self._fill()
 
     def moved(self, name: str, given: int) -> list[int]:
-        """The leaves of the results of `@name` that move when the parameter leaves in `given` do."""
-        return [k for k, mask in enumerate(self.activity.of_result(name)) if mask & given]
+        """The results of `@name` that move when the parameters in `given` do."""
+        return [k for k, mask in enumerate(self.activity.of_results(name)) if mask & given]
 
     def pushforward(self, name: str, given: int) -> Function:
         """The function that computes `@name` and the tangents of its results; its body may come later."""
         if (name, given) not in self.made:
             primal = self.module.functions[name]
-            parameters = [leaf for type in primal.type.parameters for leaf in tensors_in(type)]
-            results = tensors_in(primal.type.result)
+            parameters, results = primal.type.parameters, primal.type.results
             moved = [results[k] for k in self.moved(name, given)]
             type = FunctionType(
-                (*primal.type.parameters, *(parameters[k] for k in members(given))),
-                one_or_tuple((*primal.type.results, *moved)),
+                (*parameters, *(parameters[k] for k in members(given))),
+                one_or_tuple((*results, *moved)),
             )
             push = Function(self.module.fresh_name(f"{name}_jvp"), type)
             self.module.add(push)
@@ -143,9 +123,3 @@ class Forward:
         while self.pending:
             push, primal, given = self.pending.pop()
             PushforwardBody(self.pushforward, self.moved, self.activity, push, primal, given).fill()
-
-
-def _tangent_of(b: Builder, type: Type, first: int, found: Mapping[int, Value]) -> Value:
-    """A value of `type` made of the tangents of its leaves, which begin at number `first`."""
-    leaves = enumerate(tensors_in(type), first)
-    return put_together(b, type, (found.get(k) or constant(b, leaf, 0) for k, leaf in leaves))

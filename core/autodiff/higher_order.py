@@ -17,14 +17,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..analysis.call_graph import callees
+from ..analysis.derivatives import DerivativeRequest
 from ..errors import UnsupportedError
 from ..ir import Function, GradientOf, Module, TangentOf
 from ..ir.surgery import walk
 from ..location import located
 from ..types import TensorType, written
-from .declaration import GradientRequest
 from .declaration_order import dependencies
-from .leaves import elements
 
 MOST_INSTRUCTIONS = 100_000
 """In a derivative of second or higher order and those that it is taken of, unless the program is large."""
@@ -91,13 +90,12 @@ def instruction_count(functions: Iterable[Function]) -> int:
     return sum(1 for f in functions if f.body is not None for _ in walk(f.body))
 
 
-def prefers_forward_mode(primal: Function, request: GradientRequest) -> bool:
+def prefers_forward_mode(primal: Function, request: DerivativeRequest) -> bool:
     """Whether forward mode is used: for a gradient of one scalar by one of the same type, without calls or regions."""
-    source = elements(primal.type.result)[request.source]
+    sources = [primal.type.results[index] for index in request.sources]
     wrt = [primal.type.parameters[index] for index in request.wrt]
     return (
-        wrt == [source]
-        and isinstance(source, TensorType)
-        and source.size == 1
+        wrt == sources
+        and [isinstance(type, TensorType) and type.size == 1 for type in wrt] == [True]
         and not any(i.regions or i.op.called is not None for i in primal.entry.instructions)
     )

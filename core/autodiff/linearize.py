@@ -22,16 +22,15 @@ from typing import TypeAlias
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, Value
 from ..location import located
-from ..ops.aggregate import Aggregate, Apply, Extract
-from .activity import Activity
+from ..ops.aggregate import Apply
+from .activity import Activity, Mask, mask_of
 from .adjoints import Adjoints
-from .leaves import mask_of
 from .primal_copy import PrimalCopy, copy_primal
 from .pullback import Pullback, PullbackKey, ResidualSource, SavingCall, call_backward, call_forward
 from .rules import vjp_of
 
 Seeds: TypeAlias = "Callable[[Builder], Mapping[int, Value]]"
-"""The cotangents of the result's leaves, emitted at the head of the backward half."""
+"""The cotangents of results by their number, emitted at the head of the backward half."""
 
 
 @dataclass
@@ -71,8 +70,8 @@ class Linearized:
 Linearizing: TypeAlias = "Generator[PullbackKey, Pullback | None, Linearized]"
 
 
-def linearize(function: Function, wanted: int, seeds: Seeds, activity: Activity) -> Linearizing:
-    """Sweep over a copy of `function` for the derivatives by the parameter leaves in `wanted`.
+def linearize(function: Function, wanted: Mask, seeds: Seeds, activity: Activity) -> Linearizing:
+    """Sweep over a copy of `function` for the derivatives by the parameters in `wanted`.
 
     Raises: DifferentiationError, with the user's line, for an op without a derivative on the way.
     """
@@ -84,13 +83,10 @@ def linearize(function: Function, wanted: int, seeds: Seeds, activity: Activity)
         result.adjoints.add(copy.results[position], seed)
     for instruction in reversed(copy.builder.block.instructions):
         backward.location = instruction.location
-        match instruction.op:
-            case Extract() | Aggregate():
-                pass  # they share the leaves of what they take apart and put together
-            case Apply():
-                yield from _sweep_call(result, instruction)
-            case _:
-                _sweep(result, instruction)
+        if isinstance(instruction.op, Apply):
+            yield from _sweep_call(result, instruction)
+        else:
+            _sweep(result, instruction)
     backward.location = None
     return result
 
@@ -116,16 +112,15 @@ def _sweep_call(
     copy, adjoints = work.copy, work.adjoints
     op = instruction.op
     assert isinstance(op, Apply)
-    arguments = copy.leaves_of_all(instruction.operands)
-    results = copy.leaves_of_all(instruction.results)
-    seeds = {k: ct for k, leaf in enumerate(results) if (ct := adjoints[leaf]) is not None}
-    wanted = mask_of([k for k, leaf in enumerate(arguments) if leaf in adjoints.active])
+    arguments, results = instruction.operands, instruction.results
+    seeds = {k: ct for k, x in enumerate(results) if (ct := adjoints[x]) is not None}
+    wanted = mask_of(k for k, x in enumerate(arguments) if x in adjoints.active)
     if not wanted or not seeds:
         return
-    pullback = yield PullbackKey(op.callee, wanted, mask_of([*seeds]))
+    pullback = yield PullbackKey(op.callee, wanted, mask_of(seeds))
     assert pullback is not None
-    leaves = {ResidualSource.ARGUMENT: arguments, ResidualSource.RESULT: results}
-    residuals = [leaves[residual.source][residual.position] for residual in pullback.residuals]
+    at_hand = {ResidualSource.ARGUMENT: arguments, ResidualSource.RESULT: results}
+    residuals = [at_hand[residual.source][residual.position] for residual in pullback.residuals]
     if pullback.forward:
         work.calls[instruction] = call_forward(copy, instruction, pullback.forward)
         residuals += work.calls[instruction].saved

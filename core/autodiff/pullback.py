@@ -16,19 +16,20 @@ from dataclasses import dataclass
 
 from ..ir import Block, Builder, Function, Instruction, Value
 from ..ops.aggregate import Apply
+from .activity import Mask
 from .primal_copy import PrimalCopy
 
 
 @dataclass(frozen=True)
 class PullbackKey:
-    """The key of a pullback: `@name` with the masks of active argument and result leaves.
+    """The key of a pullback: `@name` with the masks of active arguments and results.
 
     `wanted` arguments get gradients, `seeded` results have a cotangent.
     """
 
     name: str
-    wanted: int
-    seeded: int
+    wanted: Mask
+    seeded: Mask
 
 
 class ResidualSource(enum.Enum):
@@ -40,7 +41,7 @@ class ResidualSource(enum.Enum):
 
 @dataclass(frozen=True)
 class Residual:
-    """The leaf number `position` of the arguments or of the result."""
+    """The argument or result number `position`."""
 
     source: ResidualSource
     position: int
@@ -51,8 +52,8 @@ class Pullback:
     """The functions for a signature.
 
     `forward` returns the results and what is saved; None says that nothing is.  `backward` takes the
-    residuals, what was saved, and the cotangents of the result leaves `seeds`; it returns those of the
-    argument leaves `gradients`.  None says that nothing flows back.
+    residuals, what was saved, and the cotangents of the results `seeds`; it returns those of the
+    arguments `gradients`.  None says that nothing flows back.
     """
 
     forward: Function | None = None
@@ -82,7 +83,8 @@ def call_forward(copy: PrimalCopy, call: Instruction, forward: Function) -> Savi
     b = Builder(Block(), call.location)
     results = b.emit_many(Apply(forward.name, forward.type), call.operands)
     saved = results[len(call.results) :]
-    site, _ = copy.origins[copy.leaves_of_all(call.results)[0]]
+    site = copy.origins[call.results[0]]
+    assert isinstance(site, Value)
     for number, value in enumerate(saved):
         copy.origins[value] = site, f"{forward.name} {number}"
     return SavingCall(b.block.instructions[0], saved)
@@ -91,7 +93,7 @@ def call_forward(copy: PrimalCopy, call: Instruction, forward: Function) -> Savi
 def call_backward(
     b: Builder, pullback: Pullback, residuals: Sequence[Value], seeds: Mapping[int, Value]
 ) -> dict[int, Value]:
-    """The cotangents of the argument leaves that have one, by their position."""
+    """The cotangents of the arguments that have one, by their position."""
     backward = pullback.backward
     if backward is None:
         return {}

@@ -5,13 +5,13 @@
     %y = apply @f(%x)              %y, %ẏ = apply @f_jvp(%x, %ẋ)        the results of @f, and their tangents
     %y = while carrying %x …       %y, %ẏ = while carrying %x, %ẋ …     bodies carry tangents beside values
 
-Which leaves move is known beforehand (`core.autodiff.activity`), so one walk is enough.  A tangent that is
+Which values move is known beforehand (`core.autodiff.activity`), so one walk is enough.  A tangent that is
 zero is not made until a body has to yield it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
@@ -20,22 +20,20 @@ from ..ir import Block, Builder, Function, Instruction, Region, Value
 from ..ir.nested import Nested, run_nested
 from ..ir.surgery import clone_instructions
 from ..location import located
-from ..ops.aggregate import Aggregate, Apply, Extract
+from ..ops.aggregate import Aggregate, Apply
 from ..ops.flows import Flow, flows_of, operands_of, structured
 from ..ops.literal import constant
 from ..ops.nest import Yield
 from ..ops.terminators import Return
-from ..types import TensorType, Type
-from .activity import Activity, Masks, check_flow, straight_line
-from .leaves import Spans, mask_of, members, tensors_in
+from .activity import Activity, Mask, check_flow, mask_of, members, straight_line
 from .rules import jvp_of
 
 Tangent: TypeAlias = "Value | None"
-"""The tangent of a leaf; None is zero."""
+"""The tangent of a value; None is zero."""
 
 
 class PushforwardBody:
-    """The body of one pushforward: copies of values, and the tangents of their leaves."""
+    """The body of one pushforward: copies of values, and their tangents."""
 
     def __init__(
         self,
@@ -44,52 +42,42 @@ class PushforwardBody:
         activity: Activity,
         push: Function,
         primal: Function,
-        given: int,
+        given: Mask,
     ) -> None:
         self.pushforward, self.moved, self.push, self.given = pushforward, moved, push, given
         self.source = straight_line(primal)
         self.masks = activity.of_values(primal)
         self.values: dict[Value, Value] = {}
-        self.tangents: dict[Value, list[Tangent]] = {}
-        self.spans = Spans()
+        self.tangents: dict[Value, Tangent] = {}
 
     def fill(self) -> None:
         b = Builder(Block(name="entry"))
         self.take(b)
-        places = [
-            (parameter, position)
-            for parameter in self.source.arguments
-            for position in range(len(tensors_in(parameter.type)))
-        ]
         for k in members(self.given):
-            parameter, position = places[k]
-            leaf = tensors_in(parameter.type)[position]
+            parameter = self.source.arguments[k]
             name = f"d{parameter.name}" if parameter.name else None
-            self.tangents[parameter][position] = b.argument(leaf, name)
+            self.tangents[parameter] = b.argument(parameter.type, name)
         run_nested(self.block(self.source, b))
         returned = self.source.terminator.operands
         outputs = [self.values[value] for value in returned]
-        for value in returned:
-            outputs += self.materialized(b, value)
-        b.emit_many(Return(), outputs)
+        b.emit_many(Return(), [*outputs, *self.materialized(b, returned)])
         self.push.body = Region([b.block])
 
     def follow(self, b: Builder, index: int, tangent: Value) -> tuple[list[Value], list[Tangent]]:
-        """Copy the body while parameter `index`, a tensor, moves by `tangent`, after `take` has made it.
+        """Copy the body while parameter `index` moves by `tangent`, after `take` has made it.
 
-        The copies of the results, and the tangents of their leaves.
+        The copies of the results, and their tangents.
         """
-        self.tangents[self.source.arguments[index]] = [tangent]
+        self.tangents[self.source.arguments[index]] = tangent
         run_nested(self.block(self.source, b))
         returned = self.source.terminator.operands
-        tangents = [tangent for value in returned for tangent in self.tangents[value]]
-        return [self.values[value] for value in returned], tangents
+        return [self.values[value] for value in returned], [self.tangents[x] for x in returned]
 
     def take(self, b: Builder) -> None:
         """Add the parameters, without tangents so far."""
         for parameter in self.source.arguments:
             self.values[parameter] = b.argument(parameter.type, parameter.name)
-            self.tangents[parameter] = [None] * len(tensors_in(parameter.type))
+            self.tangents[parameter] = None
 
     def block(self, source: Block, b: Builder) -> Nested:
         """Copy the instructions of `source`, but for the terminator, with their tangents."""
@@ -100,7 +88,7 @@ class PushforwardBody:
             ):
                 clone_instructions(b.block, [instruction], self.values)
                 for result in instruction.results:
-                    self.tangents[result] = [None] * len(tensors_in(result.type))
+                    self.tangents[result] = None
             elif instruction.op.is_structured:
                 yield from self.structured(instruction, b)
             else:
@@ -108,20 +96,11 @@ class PushforwardBody:
         b.location = None
 
     def is_moving(self, value: Value) -> bool:
-        return any(mask & self.given for mask in self.masks.get(value, ()))
+        return bool(self.masks.get(value, 0) & self.given)
 
-    def moving(self, value: Value) -> list[int]:
-        """The leaves of `value` whose tangent is not a symbolic zero."""
-        masks: Masks = self.masks[value]
-        return [k for k, mask in enumerate(masks) if mask & self.given]
-
-    def materialized(self, b: Builder, value: Value) -> list[Value]:
-        """The tangents of all leaves of `value`, symbolic zeros instantiated."""
-        leaves = tensors_in(value.type)
-        found: list[Value] = []
-        for k in self.moving(value):
-            found.append(self.tangents[value][k] or constant(b, leaves[k], 0))
-        return found
+    def materialized(self, b: Builder, values: Sequence[Value]) -> list[Value]:
+        """The tangents of those `values` that move, symbolic zeros instantiated."""
+        return [self.tangents[x] or constant(b, x.tensor, 0) for x in values if self.is_moving(x)]
 
     def instruction(self, instruction: Instruction, b: Builder) -> None:
         """One instruction without bodies."""
@@ -131,115 +110,90 @@ class PushforwardBody:
             self.call(instruction, op, b)
             return
         clone_instructions(b.block, [instruction], self.values)
-        tangents = [self.tangents[operand] for operand in instruction.operands]
-        match op:
-            case Aggregate():
-                self.tangents[instruction.result] = [t for inside in tangents for t in inside]
-            case Extract() if not isinstance(instruction.operands[0].type, TensorType):
-                span = self.spans.of(op, instruction.operands[0])
-                self.tangents[instruction.result] = tangents[0][span]
-            case _:
-                self.rule(instruction, b)
-
-    def rule(self, instruction: Instruction, b: Builder) -> None:
-        """The forward rule of a tensor op."""
+        if isinstance(op, Aggregate):
+            return  # nothing that moves is taken out of it
         xs = [self.values[operand] for operand in instruction.operands]
         ys = [self.values[result] for result in instruction.results]
-        dxs = [self.tangents[operand][0] for operand in instruction.operands]
+        dxs = [self.tangents[operand] for operand in instruction.operands]
         try:
-            dys = jvp_of(b, instruction.op, ys, xs, dxs)
+            dys = jvp_of(b, op, ys, xs, dxs)
         except DifferentiationError as error:
             raise located(error, instruction.location) from None
-        for result, dy in zip(instruction.results, dys, strict=True):
-            self.tangents[result] = [dy]
+        self.tangents.update(zip(instruction.results, dys, strict=True))
 
     def call(self, instruction: Instruction, op: Apply, b: Builder) -> None:
-        """A call becomes a call of the callee's pushforward for its active leaves."""
-        moving: list[Value] = []
-        given: list[int] = []
-        first = 0
-        for operand in instruction.operands:
-            given += [first + k for k in self.moving(operand)]
-            moving += self.materialized(b, operand)
-            first += len(tensors_in(operand.type))
-        mask = mask_of(given)
+        """A call becomes a call of the callee's pushforward for the arguments that move."""
+        operands = instruction.operands
+        mask = mask_of(k for k, operand in enumerate(operands) if self.is_moving(operand))
+        moving = self.materialized(b, operands)
         push = self.pushforward(op.callee, mask)
-        arguments = [self.values[operand] for operand in instruction.operands]
+        arguments = [self.values[operand] for operand in operands]
         both = iter(b.emit_many(Apply(push.name, push.type), [*arguments, *moving]))
         for result in instruction.results:
             self.values[result] = copy = next(both)
             copy.name = result.name
         moved = dict(zip(self.moved(op.callee, mask), both, strict=True))
-        first = 0
-        for result in instruction.results:
-            count = len(tensors_in(result.type))
-            self.tangents[result] = [moved.get(k) for k in range(first, first + count)]
-            first += count
+        for k, result in enumerate(instruction.results):
+            self.tangents[result] = moved.get(k)
 
     def structured(self, instruction: Instruction, b: Builder) -> Nested:
-        """A choice or a loop: beside each flow one for the tangent of each leaf that moves."""
+        """A choice or a loop: beside each flow that moves one for its tangent."""
         flows = list(self.widened(instruction))
         operands = [
-            self.copy_or_tangent(b, operand, leaf)
-            for flow, leaf in flows
+            self.copy_or_tangent(b, operand, is_tangent)
+            for flow, is_tangent in flows
             for operand in operands_of(instruction, flow)
         ]
         regions: list[Region] = []
         for body, region in enumerate(instruction.regions):
             source, inner = region.entry, Builder(Block(name=region.entry.name))
-            for flow, leaf in flows:
+            for flow, is_tangent in flows:
                 for number, position in flow.arguments:
                     if number == body:
-                        self.argument(leaf, source.arguments[position], inner)
+                        self.argument(is_tangent, source.arguments[position], inner)
             yield self.block(source, inner)
             yielded = [
-                self.copy_or_tangent(inner, source.terminator.operands[position], leaf)
-                for flow, leaf in flows
+                self.copy_or_tangent(inner, source.terminator.operands[position], is_tangent)
+                for flow, is_tangent in flows
                 for number, position in flow.yields
                 if number == body
             ]
             inner.emit_many(Yield(), yielded)
             regions.append(Region([inner.block]))
         b.location = instruction.location
-        roles = [(flow.role, _leaf_type(flow.type, leaf)) for flow, leaf in flows]
+        roles = [(flow.role, flow.type) for flow, _ in flows]
         made = iter(b.emit_many(structured(instruction).with_roles(roles), operands, regions))
-        for flow, leaf in flows:
+        for flow, is_tangent in flows:
             if flow.result is not None:
-                self.result(instruction.results[flow.result], leaf, next(made))
+                self.result(instruction.results[flow.result], is_tangent, next(made))
 
-    def widened(self, instruction: Instruction) -> Iterator[tuple[Flow, int | None]]:
-        """The flows of a structured instruction, and, for each leaf that moves, one more behind those of its role."""
+    def widened(self, instruction: Instruction) -> Iterator[tuple[Flow, bool]]:
+        """The flows of a structured instruction, and behind those of a role the tangents of those that move."""
         for _, group in groupby(flows_of(instruction), key=lambda flow: flow.role):
             same = list(group)
-            yield from ((flow, None) for flow in same)
+            yield from ((flow, False) for flow in same)
             for flow in same:
-                if flow.result is not None:
-                    moving = self.moving(instruction.results[flow.result])
-                    yield from ((flow, leaf) for leaf in moving)
+                if flow.result is not None and self.is_moving(instruction.results[flow.result]):
+                    yield flow, True
 
-    def copy_or_tangent(self, b: Builder, value: Value, leaf: int | None) -> Value:
-        """The copy of a value, or the tangent of one of its leaves; a zero is made."""
-        if leaf is None:
+    def copy_or_tangent(self, b: Builder, value: Value, is_tangent: bool) -> Value:
+        """The copy of a value, or its tangent; a zero is made."""
+        if not is_tangent:
             return self.values.get(value, value)
-        tangent = self.tangents[value][leaf]
-        return tangent or constant(b, tensors_in(value.type)[leaf], 0)
+        return self.tangents[value] or constant(b, value.tensor, 0)
 
-    def argument(self, leaf: int | None, old: Value, inner: Builder) -> None:
+    def argument(self, is_tangent: bool, old: Value, inner: Builder) -> None:
         """What a body takes for a flow."""
-        if leaf is not None:
-            self.tangents[old][leaf] = inner.argument(tensors_in(old.type)[leaf])
+        if is_tangent:
+            self.tangents[old] = inner.argument(old.type)
             return
         self.values[old] = inner.argument(old.type, old.name)
-        self.tangents[old] = [None] * len(tensors_in(old.type))
+        self.tangents[old] = None
 
-    def result(self, old: Value, leaf: int | None, made: Value) -> None:
-        if leaf is not None:
-            self.tangents[old][leaf] = made
+    def result(self, old: Value, is_tangent: bool, made: Value) -> None:
+        if is_tangent:
+            self.tangents[old] = made
             return
         self.values[old] = made
         made.name = old.name
-        self.tangents[old] = [None] * len(tensors_in(old.type))
-
-
-def _leaf_type(type: Type, leaf: int | None) -> Type:
-    return type if leaf is None else tensors_in(type)[leaf]
+        self.tangents[old] = None

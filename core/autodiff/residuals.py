@@ -15,7 +15,7 @@ from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
 from ..ir.surgery import replace_operands
 from ..ops.terminators import Return
 from ..types import FunctionType, one_or_tuple
-from .leaves import members
+from .activity import members
 from .linearize import Linearized
 from .liveness import backward_slice
 from .primal_copy import Origin, append_copy
@@ -38,10 +38,10 @@ class ResidualSplitter:
     def cut(self, signature: PullbackKey, work: Linearized) -> Pullback:
         """The two functions for `signature`, of which `work` is the sweep.
 
-        The backward half's block has the seeds as its arguments, for the leaves of `signature.seeded`.
+        The backward half's block has the seeds as its arguments, for the results in `signature.seeded`.
         """
-        leaves = work.copy.arguments
-        found = {k: ct for k in members(signature.wanted) if (ct := work.adjoints[leaves[k]])}
+        arguments = work.copy.arguments
+        found = {k: ct for k in members(signature.wanted) if (ct := work.adjoints[arguments[k]])}
         if not found:
             return Pullback()
         outputs = [*found.values()]
@@ -95,7 +95,7 @@ class ResidualSplitter:
         known = self._forwards.get((name, origins))
         if known is not None:
             return known
-        wanted = [*work.copy.returned, *saved]
+        wanted = [*work.copy.results, *saved]
         instructions, _ = backward_slice(work.forward(used), wanted, self.effectful)
         b = Builder(Block(work.copy.builder.block.arguments, instructions, "entry"))
         forward = self._forwards[name, origins] = self._finish(f"{name}_fwd", name, b, wanted)
@@ -152,6 +152,6 @@ def _places(work: Linearized) -> dict[Value, Residual]:
         (ResidualSource.RESULT, work.copy.results),
         (ResidualSource.ARGUMENT, work.copy.arguments),
     )
-    for source, leaves in sources:
-        places.update((leaf, Residual(source, position)) for position, leaf in enumerate(leaves))
+    for source, values in sources:
+        places.update((x, Residual(source, position)) for position, x in enumerate(values))
     return places

@@ -23,20 +23,17 @@ from typing import TypeAlias
 
 from ..analysis import Effects
 from ..analysis.call_graph import reachable
-from ..errors import DifferentiationError
+from ..analysis.derivatives import DerivativeRequest, resolve_declared
 from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
 from ..ir.surgery import walk_blocks
-from ..ops.leaves import put_together
 from ..ops.literal import constant
 from ..ops.stop_gradient import IDENTITIES
 from ..ops.terminators import Return
-from ..types import FunctionType, Type, written
-from .activity import Activity, straight_line
-from .declaration import GradientRequest, derivative_type, resolve
+from ..types import TensorType, Type
+from .activity import Activity, mask_of, members, straight_line
 from .declaration_order import declarations_in_order, refuse_cycle
 from .forward import Forward
 from .higher_order import DerivativeOrders, prefers_forward_mode
-from .leaves import elements, leaf_count, mask_of, members, returned, split, tensors_in
 from .linearize import Linearized, Linearizing, Seeds, linearize
 from .liveness import KEPT, backward_slice
 from .pullback import Pullback, PullbackKey
@@ -106,29 +103,15 @@ class _Differentiator:
         primal = self.module.functions[function.declaration.primal]
         straight_line(primal)
         names = [parameter.name for parameter in primal.parameters]
-        request = resolve(primal.type, function.declaration, names)
-        expected = derivative_type(primal.type, function, names)
-        if function.type != expected:
-            raise DifferentiationError(
-                f"{written('@', function.name)} is declared as {function.type}, but the gradient of "
-                f"{written('@', primal.name)} is {expected}"
-            )
+        request = resolve_declared(primal.type, function, names)
         if order and prefers_forward_mode(primal, request):
             self.forward.define_gradient(function, request)
             return
-        source = elements(primal.type.result)[request.source]
-        is_taken = any(parameter.name == "seed" for parameter in primal.parameters)
-        seed = Value(source, None if is_taken else "seed") if request.seedable else None
-        first = leaf_count(elements(primal.type.result)[: request.source])
-        wanted = [
-            leaf_count(primal.type.parameters[:index]) + position
-            for index in request.wrt
-            for position in range(leaf_count([primal.type.parameters[index]]))
-        ]
-        work = self._run(
-            linearize(primal, mask_of(wanted), _seed_or_ones(source, seed, first), self.activity)
-        )
-        block = _joined(work, request, expected, seed, self.cutter.effectful)
+        given = zip(request.given(primal.type), request.given_names(names), strict=True)
+        seeds = [Value(type, name) for type, name in given]
+        cotangents = _seeds_or_ones(request.sources, primal.type.results, seeds)
+        work = self._run(linearize(primal, mask_of(request.wrt), cotangents, self.activity))
+        block = _joined(work, request, seeds, self.cutter.effectful)
         function.body = Region([block])
         function.declaration = None
         work.drop_all_but(function)
@@ -162,17 +145,15 @@ class _Differentiator:
         )
 
 
-def _seed_or_ones(source: Type, seed: Value | None, first: int) -> Seeds:
-    """Cotangents of the result of type `source`, whose leaves begin at number `first`."""
+def _seeds_or_ones(
+    sources: Sequence[int], results: Sequence[Type], seeds: Sequence[Value]
+) -> Seeds:
+    """Cotangents of `sources`, which are among `results`: the `seeds`, or ones where there are none."""
 
     def emit(b: Builder) -> dict[int, Value]:
-        leaves = tensors_in(source)
-        values = split(b, seed) if seed else [constant(b, leaf, 1) for leaf in leaves]
-        return {
-            first + position: value
-            for position, value in enumerate(values)
-            if value.tensor.dtype.is_float
-        }
+        return dict(
+            zip(sources, seeds or [_filled(b, results[k], 1) for k in sources], strict=True)
+        )
 
     return emit
 
@@ -181,43 +162,30 @@ def _parameters(signature: PullbackKey, function: Function) -> Seeds:
     """Cotangents that are parameters of a backward function."""
 
     def emit(b: Builder) -> dict[int, Value]:
-        leaves = tensors_in(function.type.result)
-        return {position: b.argument(leaves[position]) for position in members(signature.seeded)}
+        results = function.type.results
+        return {position: b.argument(results[position]) for position in members(signature.seeded)}
 
     return emit
 
 
 def _joined(
-    work: Linearized,
-    request: GradientRequest,
-    type: FunctionType,
-    seed: Value | None,
-    effectful: Set[str],
+    work: Linearized, request: DerivativeRequest, seeds: Sequence[Value], effectful: Set[str]
 ) -> Block:
-    """Both halves in the block of a function of `type`, without what that does not need."""
+    """Both halves in one block, without what its results do not need."""
     copy, b = work.copy, work.backward
-    arguments = copy.builder.block.arguments
-    results = elements(copy.primal.type.result)
-    outputs = [_derivative(work, arguments[index]) for index in request.wrt]
-    for index in request.keeping:
-        first = leaf_count(results[:index])
-        leaves = copy.results[first : first + leaf_count([results[index]])]
-        outputs.append(put_together(b, results[index], iter(leaves)))
-    outputs = [*returned(b, type, outputs)]
+    arguments = copy.arguments
+    outputs = [work.adjoints[arguments[k]] or _filled(b, arguments[k].type, 0) for k in request.wrt]
+    outputs += [copy.results[k] for k in request.keeping]
     backward, used = backward_slice(b.block.instructions, outputs)
     forward, _ = backward_slice(work.forward(used), used, effectful)
-    joined = Builder(Block([*arguments, *([seed] if seed else [])], [*forward, *backward], "entry"))
+    joined = Builder(Block([*arguments, *seeds], [*forward, *backward], "entry"))
     joined.emit_many(Return(), outputs)
     return joined.block
 
 
-def _derivative(work: Linearized, argument: Value) -> Value:
-    """The gradient by a parameter, of its type; what nothing flows to is zero."""
-    found: list[Value] = []
-    for leaf in work.copy.leaves[argument]:
-        ct = work.adjoints[leaf]
-        found.append(ct or constant(work.backward, leaf.tensor, 0))
-    return put_together(work.backward, argument.type, iter(found))
+def _filled(b: Builder, type: Type, number: int) -> Value:
+    assert isinstance(type, TensorType)
+    return constant(b, type, number)
 
 
 def _erase_stops(function: Function) -> bool:

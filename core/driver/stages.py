@@ -24,6 +24,7 @@ from ..passes.constant_propagation import ConstantPropagation
 from ..passes.dce import DeadCode
 from ..passes.dead_functions import DeadFunctions
 from ..passes.expand import Expand
+from ..passes.flatten import Flatten
 from ..passes.inline import Inline
 from ..passes.inline_chains import InlineChains
 from ..passes.isolate import Isolate
@@ -76,6 +77,12 @@ IMPROVED: Pipeline = (
     DeadCode(),
 )
 
+DERIVATIVES: Pipeline = (
+    # derivatives are of tensors; last before them, as what is simplified is not taken apart
+    Flatten(),
+    Differentiate(),
+)
+
 AFTER_DIFFERENTIATION: Pipeline = (
     # seeds of one, sums over one element and broadcasts of derivatives disappear here
     Canonicalize(),
@@ -87,12 +94,12 @@ AFTER_DIFFERENTIATION: Pipeline = (
 
 OPTIMIZABLE: Mapping[int, Pipeline] = {
     # the program as it was written, but for its shape
-    0: (*DIFFERENTIABLE, Differentiate(laws=False), DeadCode()),
+    0: (*DIFFERENTIABLE, Flatten(), Differentiate(laws=False), DeadCode()),
     # nothing that only helps the derivative
-    1: (*DIFFERENTIABLE, Differentiate(), *AFTER_DIFFERENTIATION),
-    2: (*DIFFERENTIABLE, *IMPROVED, Differentiate(), *AFTER_DIFFERENTIATION),
+    1: (*DIFFERENTIABLE, *DERIVATIVES, *AFTER_DIFFERENTIATION),
+    2: (*DIFFERENTIABLE, *IMPROVED, *DERIVATIVES, *AFTER_DIFFERENTIATION),
     # the derivative of the whole program at once: larger code, fewer repetitions
-    3: (*STRUCTURED, Inline(), *MEMORY, *IMPROVED, Differentiate(), *AFTER_DIFFERENTIATION),
+    3: (*STRUCTURED, Inline(), *MEMORY, *IMPROVED, *DERIVATIVES, *AFTER_DIFFERENTIATION),
 }
 """By the number after -O; 2 is the default."""
 
@@ -118,8 +125,8 @@ def passes_to(
                 # would be too much
                 Inline(entries=entries),
                 DeadFunctions(entries),
-                # before CSE, which then sees through what were parameters and tuples
-                Scalarize(flatten=True, entries=entries),
+                # before CSE, which then sees through what functions that are values have returned
+                Scalarize(),
                 *(improved if level else ()),
                 DeadCode(),
                 # last, as the passes before see through bodies that know what is around them

@@ -14,13 +14,13 @@ import numpy as np
 
 from ..errors import VerifyError
 from ..ir import Module
-from ..types import written
+from ..types import FunctionType, written
 from .arguments import convert
 from .byte_memory import Memory
 from .machine import Machine
 from .pure_ops import evaluate_instruction, evaluate_region
 from .run import run
-from .runtime_values import EnumValue, FunctionValue, flatten, undefined, unflatten
+from .runtime_values import EnumValue, FunctionValue, flatten, undefined, unflatten, unpacked_data
 
 
 def evaluate(
@@ -31,6 +31,7 @@ def evaluate(
     seed: int = 0,
     fuel: int | None = None,
     memory: Memory | None = None,
+    type: FunctionType | None = None,
 ) -> Any:
     """The result of `@name(arguments)`.
 
@@ -38,17 +39,28 @@ def evaluate(
     `FunctionValue`, and ints for pointers, boxes and stacks: addresses in `memory`; results are the same.
 
     `externs` are the extern functions, `seed` decides the random numbers, `fuel` is the most instructions that may be
-    run, and `memory` has what an earlier run left there, if what it returned leads there.
+    run, and `memory` has what an earlier run left there, if what it returned leads there.  `type` is what the function
+    had before it was flattened, if arguments and result are of that.
     Raises: VerifyError when there is no such function, UnsupportedError when a declaration is called that has
         no body yet, TrapError when the program stops itself, FuelError when the fuel is spent.
     """
     function = module.functions.get(name)
     if function is None:
         raise VerifyError(f"the module {module.name!r} has no function {written('@', name)}")
-    given = list(map(convert, function.type.parameters, arguments))
+    type = type or function.type
+    given = list(map(convert, type.parameters, arguments))
     given.extend(arguments[len(given) :])
+    machine = Machine(module, externs or {}, seed, fuel, memory)
     with np.errstate(all="ignore"):
-        return run(Machine(module, externs or {}, seed, fuel, memory), name, given)
+        if type == function.type:
+            return run(machine, name, given)
+        leaves = [
+            leaf
+            for parameter, data in zip(type.parameters, given, strict=True)
+            for leaf in flatten(parameter, data, large_arrays=False)
+        ]
+        results = unpacked_data(function.type.result, run(machine, name, leaves))
+        return unflatten(type.result, iter(results), large_arrays=False)
 
 
 __all__ = [

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import TrapError
 from ..ops.enums import default_cases
-from ..ops.leaves import assemble
+from ..ops.leaves import assemble, is_leaf
 from ..types import (
     ArrayType,
     BoxType,
@@ -103,21 +103,20 @@ def unpacked_data(type: Type, value: Any) -> Sequence[Any]:
     return (value,) if results_of(type) == (type,) else value
 
 
-def flatten(type: Type, value: Any) -> Iterator[Any]:
-    """The leaves that a value is made of, in order."""
+def flatten(type: Type, value: Any, *, large_arrays: bool = True) -> Iterator[Any]:
+    """The leaves that a value is made of, in order; `leaves_of` says what is one."""
     pending = [(type, value)]
     while pending:
         current, data = pending.pop()
-        elements = elements_of(current)
-        if elements is None:
+        if is_leaf(current, large_arrays=large_arrays):
             yield data
         else:
-            pending.extend(reversed(list(zip(elements, data, strict=True))))
+            pending.extend(reversed(list(zip(elements_of(current) or (), data, strict=True))))
 
 
-def unflatten(type: Type, leaves: Iterator[Any]) -> Any:
+def unflatten(type: Type, leaves: Iterator[Any], *, large_arrays: bool = True) -> Any:
     """The value that is made of these leaves, in order; aggregates may be nested deeply."""
-    return assemble(type, leaves, lambda _, elements: tuple(elements))
+    return assemble(type, leaves, lambda _, elements: tuple(elements), large_arrays=large_arrays)
 
 
 def called(function: FunctionValue | None) -> str:

@@ -15,14 +15,15 @@ from .graph import Block, Region, Value
 
 @dataclass(frozen=True)
 class GradientOf:
-    """A declaration `[gradient @primal from i wrt … keeping … seedable]`.
+    """A declaration `[gradient @primal from i, … wrt … keeping … seedable]`.
 
-    Results are the derivatives in the order of `wrt`, then the kept results; without `seedable` the seed
-    is ones.  `wrt=None` means all parameters, `source=None` the only result: of several one has to be named.
+    Results are the derivatives in the order of `wrt`, then the kept results.  `seedable`: a seed for each of
+    `sources` comes behind the primal's parameters; without it seeds are ones.  `wrt=None` means all parameters,
+    `sources=None` the only result: of several some have to be named.
     """
 
     primal: str
-    source: int | None = None
+    sources: tuple[int, ...] | None = None
     wrt: tuple[int, ...] | None = None
     keeping: tuple[int, ...] = ()
     seedable: bool = False
@@ -31,14 +32,14 @@ class GradientOf:
 
 @dataclass(frozen=True)
 class TangentOf:
-    """A declaration `[tangent @primal from i wrt … keeping …]`: forward mode.
+    """A declaration `[tangent @primal from i, … wrt … keeping …]`: forward mode.
 
     Parameters are those of the primal, then one tangent per entry of `wrt`; results are the tangents of the
-    primal's results (only of result `source` if that is given), then the kept results.
+    primal's results (only of `sources` if they are given), then the kept results.
     """
 
     primal: str
-    source: int | None = None
+    sources: tuple[int, ...] | None = None
     wrt: tuple[int, ...] | None = None
     keeping: tuple[int, ...] = ()
     location: HasLocation | None = field(default=None, compare=False, repr=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import TypeAlias, TypeVar
 
 from ..errors import InternalError
@@ -19,6 +20,9 @@ Key: TypeAlias = "int | str"
 """The number of an element, or the name of a field."""
 
 _Part = TypeVar("_Part")
+
+LARGE_ARRAY = 1 << 14
+"""An array of more leaves is no list of values any more: code for so many would take minutes to generate."""
 
 
 @dataclass(frozen=True)
@@ -45,35 +49,37 @@ def parts_by_key(type: Type) -> Iterator[tuple[Key, Type]]:
             return
 
 
-def leaves_of(type: Type, *, arrays: bool = True) -> Iterator[Leaf]:
-    """All leaves of `type`; without `arrays` an array is one."""
+def leaves_of(type: Type, *, large_arrays: bool = True) -> Iterator[Leaf]:
+    """All leaves of `type`; without `large_arrays` an array of more than LARGE_ARRAY leaves is one."""
     open = [iter([Leaf(type)])]
     while open:
         leaf = next(open[-1], None)
         if leaf is None:
             open.pop()
-        elif is_leaf(leaf.type, arrays=arrays):
+        elif is_leaf(leaf.type, large_arrays=large_arrays):
             yield leaf
         else:
             open.append(_inside(leaf))
 
 
-def is_leaf(type: Type, *, arrays: bool = True) -> bool:
+def is_leaf(type: Type, *, large_arrays: bool = True) -> bool:
     """Whether `type` is not taken apart."""
-    return not isinstance(
-        type, TupleType | StructType | ArrayType if arrays else TupleType | StructType
-    )
+    if isinstance(type, ArrayType) and not large_arrays:
+        return next(islice(leaves_of(type), LARGE_ARRAY, None), None) is not None
+    return not isinstance(type, TupleType | StructType | ArrayType)
 
 
-def take_apart(b: Emitter, x: Value, *, arrays: bool = True) -> list[Value]:
+def take_apart(b: Emitter, x: Value, *, large_arrays: bool = True) -> list[Value]:
     """The leaves of a value as values."""
-    leaves = leaves_of(x.type, arrays=arrays)
+    leaves = leaves_of(x.type, large_arrays=large_arrays)
     return [b.emit(Extract(leaf.path), x) if leaf.path else x for leaf in leaves]
 
 
-def put_together(b: Emitter, type: Type, leaves: Iterator[Value], *, arrays: bool = True) -> Value:
+def put_together(
+    b: Emitter, type: Type, leaves: Iterator[Value], *, large_arrays: bool = True
+) -> Value:
     """A value of `type` made of the next of `leaves`."""
-    return assemble(type, leaves, partial(_made, b), arrays=arrays)
+    return assemble(type, leaves, partial(_made, b), large_arrays=large_arrays)
 
 
 def assemble(
@@ -81,7 +87,7 @@ def assemble(
     leaves: Iterator[_Part],
     make: Callable[[Type, list[_Part]], _Part],
     *,
-    arrays: bool = True,
+    large_arrays: bool = True,
 ) -> _Part:
     """The whole that `make` gives for `type`, of its elements made so before, or of the next of `leaves`."""
     done: list[_Part] = []
@@ -91,7 +97,7 @@ def assemble(
         if count is not None:
             first = len(done) - count
             done[first:] = [make(current, done[first:])]
-        elif is_leaf(current, arrays=arrays):
+        elif is_leaf(current, large_arrays=large_arrays):
             done.append(next(leaves))
         else:
             elements = elements_of(current) or ()

@@ -2,8 +2,8 @@
 
 Read `base` (what a pass is), `structurize` (from blocks to structured ops), `rewrite` (the walk that applies
 laws), `rules` (the laws), `simplify_structured` (those of structured ops), `fold`, `simplify` and `cse`, then
-`canonicalize`, which is these in one; `dce`, `inline`, `inline_chains`, `scalarize` and `dead_functions`; `expand` and
-`isolate`, which prepare for what follows; last `pipeline`, which runs them.
+`canonicalize`, which is these in one; `dce`, `inline`, `inline_chains` and `dead_functions`; `scalarize`,
+`flatten`, `expand` and `isolate`, which prepare for what follows; last `pipeline`, which runs them.
 """
 
 from .base import FunctionPass, ModulePass, Pass, apply_pass
@@ -14,6 +14,7 @@ from .cse import CommonSubexpressions
 from .dce import DeadCode
 from .dead_functions import DeadFunctions
 from .expand import Expand
+from .flatten import Flatten
 from .fold import Fold
 from .inline import Inline
 from .inline_chains import InlineChains
@@ -34,7 +35,7 @@ from .value_promotion import ValuePromotion
 ALL: tuple[type[FunctionPass] | type[ModulePass], ...] = (
     SimplifyCFG, CanonicalizeCFG, Structurize, Expand, StackPromotion, ValuePromotion, RedundantLoads,
     ConstantPropagation, Fold, LiteralBroadcasting, Simplify, CommonSubexpressions, Canonicalize,
-    DeadCode, LoopInvariants, MatrixChain, LinearAlgebraFusion, Inline, InlineChains, Scalarize,
+    DeadCode, LoopInvariants, MatrixChain, LinearAlgebraFusion, Inline, InlineChains, Flatten, Scalarize,
     DeadFunctions, Isolate,
 )  # fmt: skip
 """Every pass, for the command line and the tests."""
@@ -42,7 +43,7 @@ ALL: tuple[type[FunctionPass] | type[ModulePass], ...] = (
 __all__ = [
     "ALL", "Canonicalize",
     "CanonicalizeCFG", "CommonSubexpressions", "ConstantPropagation", "DeadCode", "DeadFunctions",
-    "Expand", "Fold", "FunctionPass", "Inline", "InlineChains", "Isolate", "LinearAlgebraFusion",
+    "Expand", "Flatten", "Fold", "FunctionPass", "Inline", "InlineChains", "Isolate", "LinearAlgebraFusion",
     "LiteralBroadcasting", "LoopInvariants",
     "MatrixChain", "ModulePass", "Pass", "PassRun", "Pipeline", "RedundantLoads", "Scalarize",
     "Simplify", "SimplifyCFG", "StackPromotion", "Structurize", "ValuePromotion", "apply_pass",

@@ -34,49 +34,55 @@ def split_arguments(block: Block) -> None:
     start = Block(block.arguments)
     b = Builder(start)
     for argument in old:
-        if is_leaf(argument.type, arrays=False):
+        if is_leaf(argument.type, large_arrays=False):
             block.arguments.append(argument)
             continue
         leaves = [
             b.argument(leaf.type, _leaf_name(argument.name, leaf.path))
-            for leaf in leaves_of(argument.type, arrays=False)
+            for leaf in leaves_of(argument.type, large_arrays=False)
         ]
-        whole = put_together(b, argument.type, iter(leaves), arrays=False)
+        whole = put_together(b, argument.type, iter(leaves), large_arrays=False)
         argument.replace_all_uses_with(whole)
     block.instructions[:0] = start.instructions
 
 
 def _is_split(instruction: Instruction) -> bool:
     values = (*instruction.results, *instruction.operands)
-    return instruction.op.is_structured and any(not is_leaf(x.type, arrays=False) for x in values)
+    return instruction.op.is_structured and any(
+        not is_leaf(x.type, large_arrays=False) for x in values
+    )
 
 
 def _split(b: Builder, old: Instruction) -> None:
     """Append a structured instruction with leaves for all it passes on, and what stands for its results."""
     flows = flows_of(old)
     roles = [
-        (flow.role, leaf.type) for flow in flows for leaf in leaves_of(flow.type, arrays=False)
+        (flow.role, leaf.type)
+        for flow in flows
+        for leaf in leaves_of(flow.type, large_arrays=False)
     ]
-    operands = [leaf for x in old.operands for leaf in take_apart(b, x, arrays=False)]
+    operands = [leaf for x in old.operands for leaf in take_apart(b, x, large_arrays=False)]
     for region in old.regions:
         split_arguments(region.entry)
         terminator = region.entry.instructions.pop()
         inside = Builder(region.entry, terminator.location)
-        yields = [leaf for x in terminator.operands for leaf in take_apart(inside, x, arrays=False)]
+        yields = [
+            leaf for x in terminator.operands for leaf in take_apart(inside, x, large_arrays=False)
+        ]
         inside.emit_many(terminator.op, yields)
         terminator.erase()
     results = iter(b.emit_many(structured(old).with_roles(roles), operands, old.regions))
     for result in old.results:
-        if is_leaf(result.type, arrays=False):
+        if is_leaf(result.type, large_arrays=False):
             leaf = next(results)
             leaf.name = result.name
             result.replace_all_uses_with(leaf)
             continue
         leaves: list[Value] = []
-        for part in leaves_of(result.type, arrays=False):
+        for part in leaves_of(result.type, large_arrays=False):
             leaves.append(next(results))
             leaves[-1].name = _leaf_name(result.name, part.path)
-        result.replace_all_uses_with(put_together(b, result.type, iter(leaves), arrays=False))
+        result.replace_all_uses_with(put_together(b, result.type, iter(leaves), large_arrays=False))
     old.set_operands(())
 
 
@@ -89,7 +95,8 @@ def _split_blocks(region: Region) -> bool:
     split = {
         block
         for block in region.blocks
-        if block not in whole and any(not is_leaf(x.type, arrays=False) for x in block.arguments)
+        if block not in whole
+        and any(not is_leaf(x.type, large_arrays=False) for x in block.arguments)
     }
     for block in split:
         split_arguments(block)
@@ -103,7 +110,7 @@ def _split_blocks(region: Region) -> bool:
             [
                 leaf
                 for x in arguments_of(terminator, number)
-                for leaf in (take_apart(b, x, arrays=False) if successor in split else (x,))
+                for leaf in (take_apart(b, x, large_arrays=False) if successor in split else (x,))
             ]
             for number, successor in enumerate(terminator.successors)
         ]

@@ -32,15 +32,13 @@ def parse_declaration(cursor: Cursor, definitions: Definitions) -> Declaration:
             raise cursor.error_at(token, f"{clause} is given twice")
         if clause == "seedable":
             clauses[clause] = True
-        elif clause == "from":
-            clauses[clause] = cursor.integer()
         else:
             clauses[clause] = parse_numbers(cursor)
-    source, wrt, keeping = clauses.get("from"), clauses.get("wrt"), clauses.get("keeping", ())
+    sources, wrt, keeping = clauses.get("from"), clauses.get("wrt"), clauses.get("keeping", ())
     if is_tangent:
-        return TangentOf(primal, source, wrt, keeping, location)
+        return TangentOf(primal, sources, wrt, keeping, location)
     seedable = clauses.get("seedable", False)
-    return GradientOf(primal, source, wrt, keeping, seedable, location)
+    return GradientOf(primal, sources, wrt, keeping, seedable, location)
 
 
 def print_declaration(declaration: Declaration) -> str:
@@ -49,8 +47,8 @@ def print_declaration(declaration: Declaration) -> str:
         return "extern"
     word = "gradient" if isinstance(declaration, GradientOf) else "tangent"
     parts = [f"{word} {written('@', declaration.primal)}"]
-    if declaration.source is not None:
-        parts.append(f"from {declaration.source}")
+    if declaration.sources is not None:
+        parts.append(f"from {', '.join(map(str, declaration.sources)) or '()'}")
     if declaration.wrt is not None:
         parts.append(f"wrt {', '.join(map(str, declaration.wrt)) or '()'}")
     if declaration.keeping:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..autodiff.declaration import derivative_type
+from ..analysis.derivatives import declared_type
 from ..errors import NNKitError, VerifyError
 from ..ir import Declaration, Extern, Function, GradientOf, Module, TangentOf, Variable
 from ..text.lexer import written
@@ -122,7 +122,7 @@ def _derivative_violations(
         yield f"is the {what} of {written('@', declaration.primal)}{reason}"
         return
     try:
-        derivative_type(primal.type, function)
+        declared_type(primal.type, function)
     except NNKitError as error:
         yield str(error)
 
@@ -130,7 +130,7 @@ def _derivative_violations(
 def _declared_type(function: Function, module: Module) -> Iterator[str]:
     """Rule 7: a derivative that exists has the type that is declared."""
     assert function.primal is not None
-    expected = derivative_type(module.functions[function.primal].type, function)
+    expected = declared_type(module.functions[function.primal].type, function)
     if expected != function.type:
         yield f"is declared as {function.type}; the {_kind(function.declaration)} is {expected}"
 

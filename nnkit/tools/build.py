@@ -55,9 +55,9 @@ def compile_module(
     target = find_target(triple, cpu)
     wanted = _TEXTS.get(kind, Stage.SCHEDULE)
     refuse_return(module.stage, wanted)
+    interface = interface_of(module, defined(module))
     if module.stage is Stage.RAW:
         advance(module, Stage.OPTIMIZABLE, level=level)
-    interface = interface_of(module, defined(module))
     header = header_text(interface, ())
     if wanted is not module.stage:
         if not interface.exports:

@@ -15,6 +15,7 @@ from ..core.ir import Extern, Function, Module
 from ..core.ir.surgery import clone_module
 from ..core.location import located
 from ..core.passes.dead_functions import DeadFunctions
+from ..core.passes.flatten import Flatten
 from ..core.passes.pipeline import run_pipeline
 from ..core.stage import Stage
 from ..core.types import written
@@ -56,13 +57,14 @@ def run_call(
     """
     call = parse_call(module, text)
     module = _needed(module, call, verified=verified)
-    name, result = call.function.name, call.function.type.result
+    name, type = call.function.name, call.function.type
+    result = type.result
     found: dict[str, Any] = {}
     if runner != "jit":
-        found["evaluator"] = evaluate(module, name, *call.arguments)
+        found["evaluator"] = evaluate(module, name, *call.arguments, type=type)
     if runner != "evaluator":
         run = load("native").run
-        found["jit"] = run(clone_module(module), name, call.arguments)
+        found["jit"] = run(clone_module(module), name, type, call.arguments)
     gap = None
     if len(found) == 2:
         gap = largest_gap(result, found["evaluator"], found["jit"], tolerance)
@@ -107,7 +109,7 @@ def _needed(module: Module, call: ParsedCall, *, verified: bool) -> Module:
     if not verified:
         verify(module)
     if is_early and any(function.primal is not None for function in functions):
-        run_pipeline(module, (*DIFFERENTIABLE, Differentiate(laws=False)))
+        run_pipeline(module, (*DIFFERENTIABLE, Flatten(), Differentiate(laws=False)))
         refuse_huge(module.functions.values())
     return module
 

@@ -13,19 +13,20 @@ from ..core.evaluate import flatten, unflatten
 from ..core.ir import Module
 from ..core.ops.leaves import leaves_of
 from ..core.stage import Stage
-from ..core.types import TensorType, Type
+from ..core.types import FunctionType, TensorType, Type
 from ..jit.entry import ArrayNode, Signature, TupleNode
 from ..jit.executable import build, host_target
 
 __all__ = ["host_target", "run"]
 
 
-def run(module: Module, name: str, arguments: Sequence[Any]) -> Any:
+def run(module: Module, name: str, type: FunctionType, arguments: Sequence[Any]) -> Any:
     """What `@name(arguments)` returns, both as the evaluator has them.  The module is used up.
+
+    `type` is that of the function before it was flattened.
 
     Raises: IndexOutOfRangeError when a check of the program fails.
     """
-    type = module.functions[name].type
     advance(module, Stage.SCHEDULE, name, target=host_target())
     inputs = [leaf for parameter in type.parameters for leaf in _leaves(parameter)]
     outputs = [*_leaves(type.result)]

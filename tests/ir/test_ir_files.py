@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnkit.core.autodiff.reverse import differentiate
 from nnkit.core.driver.stages import DIFFERENTIABLE, advance
 from nnkit.core.errors import IndexOutOfRangeError, TrapError
 from nnkit.core.evaluate import evaluate
@@ -38,6 +37,7 @@ from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import Array, TensorType, Type, elements_of
 from nnkit.core.verify import verify
 from nnkit.jit.executable import host_target
+from tests.core.autodiff.building import differentiate
 from tests.core.text.laws import reread
 from tests.ir.run_lines import RunLine, execute, run_lines
 from tests.jit.emit.running import CheckFailed
@@ -197,13 +197,13 @@ def check(run: Run, type: Type, call: Callable[[], Any], *, says: bool = True) -
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_evaluated(run: Run) -> None:
     module = module_of(run)
-    function = module.functions[run.name]
+    type = module.functions[run.name].type
     if any(f.body is None for f in module.functions.values()):
         run_pipeline(module, DIFFERENTIABLE)
         differentiate(module)
         verify(module)
-    data = [as_data(*pair) for pair in zip(function.type.parameters, run.arguments, strict=True)]
-    check(run, function.type.result, lambda: evaluate(module, run.name, *data))
+    data = [as_data(*pair) for pair in zip(type.parameters, run.arguments, strict=True)]
+    check(run, type.result, lambda: evaluate(module, run.name, *data, type=type))
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
@@ -221,10 +221,8 @@ def test_compiled(run: Run) -> None:
         again = reread(module)
         if str(run) not in NAN_BITS:
             module = again
-        if stage is Stage.OPTIMIZED:
-            data = list(flat(tuple(data)))
         early = not stage.has_reached(Stage.COMPUTE)
-        check(run, type, partial(evaluate, module, run.name, *data), says=early)
+        check(run, type, partial(evaluate, module, run.name, *data, type=called), says=early)
     entry = module.functions[run.name]
     arrays = list(flat(tuple(data)))
     check(run, type, lambda: tuple(run_compiled(entry, arrays, module.functions)))

@@ -12,8 +12,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from nnkit.core.autodiff.declaration import derivative_type
-from nnkit.core.autodiff.leaves import elements
+from nnkit.core.analysis.derivatives import declared_type, elements
 from nnkit.core.driver.stages import advance
 from nnkit.core.ir import Builder, Function, GradientOf, Module, Stage, TangentOf, Value
 from nnkit.core.ops import ALL, Builtin, Elementwise
@@ -66,7 +65,7 @@ class Derivative(Case):
         module = Case("f", self.primal, (), self.build).module()
         module.stage = Stage.RAW
         declared = Function("df", module.functions["f"].type, declaration=self.declaration)
-        declared.type = derivative_type(module.functions["f"].type, declared)
+        declared.type = declared_type(module.functions["f"].type, declared)
         module.add(declared)
         advance(module, Stage.OPTIMIZABLE, level=self.level)
         return module
@@ -86,12 +85,12 @@ def derivative(case: Case, mode: Mode, level: int, random: Random) -> Derivative
     declaration: GradientOf | TangentOf
     if mode == "reverse":
         seedable = bool(random.random() < 0.8)
-        declaration = GradientOf("f", source, wrt, keeping, seedable)
+        declaration = GradientOf("f", (source,), wrt, keeping, seedable)
         type = results[source]
         if seedable and isinstance(type, TensorType):
             seed = [type]
     else:
-        only = source if random.random() < 0.3 else None
+        only = (source,) if random.random() < 0.3 else None
         declaration = TangentOf("f", only, wrt, keeping)
         seed = [case.types[number] for number in wrt]
     arrays = (*case.arrays, *(operand(random, type) for type in seed))

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from nnkit import staged
-from nnkit.core.autodiff.declaration import gradient_type, tangent_type
+from nnkit.core.analysis.derivatives import derivative_type
 from nnkit.core.driver.stages import advance
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Function, GradientOf, Module, TangentOf
@@ -36,10 +36,10 @@ def declared(
         declaration: GradientOf | TangentOf
         if mode[0] == "r":
             declaration = GradientOf(primal, wrt=(0,))
-            type = gradient_type(module.functions[primal].type, declaration)
+            type = derivative_type(module.functions[primal].type, declaration)
         else:
             declaration = TangentOf(primal, wrt=(0,))
-            type = tangent_type(module.functions[primal].type, declaration)
+            type = derivative_type(module.functions[primal].type, declaration)
         module.add(Function(mode, type, declaration=declaration))
     return module
 

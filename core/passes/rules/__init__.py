@@ -34,4 +34,4 @@ STRICT: Laws = combine_laws(
 )
 """Laws that hold for every bit, and before differentiation as well as after."""
 
-__all__ = ["AGGREGATE", "FAST_MATH", "FINAL", "STRICT"]
+__all__ = ["AGGREGATE", "CALLS", "FAST_MATH", "FINAL", "STRICT"]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from nnkit.core import ops
+from nnkit.core.analysis.derivatives import derivative_type
 from nnkit.core.autodiff import reverse
-from nnkit.core.autodiff.declaration import gradient_type
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import (
     Builder,
@@ -24,6 +24,7 @@ from nnkit.core.ir import (
     start_function,
 )
 from nnkit.core.ops.aggregate import packed, unpacked
+from nnkit.core.passes import Flatten, apply_pass
 from nnkit.core.types import F64, DType, TensorType, TupleType, Type, scalar
 from nnkit.core.verify import verify
 
@@ -108,14 +109,15 @@ def declare(module: Module, name: str, primal: str, **options: Any) -> Function:
     """Add a gradient declaration: options are those of `GradientOf`; of several results, of the first."""
     given = module.functions[primal].type
     if isinstance(given.result, TupleType):
-        options = {"source": 0, **options}
+        options = {"sources": (0,), **options}
     declaration = GradientOf(primal, **options)
-    type = gradient_type(given, declaration)
+    type = derivative_type(given, declaration)
     return module.add(Function(name, type, declaration=declaration))
 
 
 def differentiate(module: Module) -> None:
     """The pass, and whether what it makes keeps the rules of the IR."""
+    apply_pass(Flatten(), module)
     reverse.differentiate(module)
     verify(module)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from nnkit.core import ops
+from nnkit.core.analysis.derivatives import derivative_type
 from nnkit.core.autodiff import higher_order
-from nnkit.core.autodiff.declaration import tangent_type
 from nnkit.core.autodiff.declaration_order import declarations_in_order
 from nnkit.core.autodiff.higher_order import DerivativeOrders, instruction_count
 from nnkit.core.driver.differentiate import Differentiate
@@ -39,7 +39,7 @@ def chain(orders: int, body: Unary, type: Type = NUMBER, *, tangents: str = "") 
         primal = f"f{order - 1}"
         if tangents and tangents[(order - 1) % len(tangents)] == "t":
             declaration = TangentOf(primal, wrt=(0,))
-            found = tangent_type(module.functions[primal].type, declaration)
+            found = derivative_type(module.functions[primal].type, declaration)
             module.add(Function(f"f{order}", found, declaration=declaration))
         else:
             declare(module, f"f{order}", primal, wrt=(0,))

@@ -9,6 +9,7 @@ from nnkit.core.autodiff.activity import Activity
 from nnkit.core.autodiff.linearize import Linearized, linearize
 from nnkit.core.autodiff.pullback import PullbackKey
 from nnkit.core.ir import Builder, Function, Module, Value
+from nnkit.core.passes import Flatten, apply_pass
 
 from .building import call, define, tensor
 
@@ -51,5 +52,6 @@ def test_a_call_asks_for_the_pullback_it_needs() -> None:
     module = Module()
     f = define(module, "f", [tensor(), tensor()], lambda x, y: (x * y, x))
     g = define(module, "g", [tensor(), tensor()], lambda x, y: call(f, x, y.apply(ops.Floor()))[0])
+    apply_pass(Flatten(), module)
     asking = linearize(g, 0b01, lambda b: {0: b.argument(tensor())}, Activity(module))
     assert asking.send(None) == PullbackKey("f", wanted=0b01, seeded=0b01)

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import assume, given
 
 from nnkit.core import ops
-from nnkit.core.autodiff.declaration import has_float
-from nnkit.core.autodiff.leaves import elements
-from nnkit.core.evaluate import evaluate
+from nnkit.core.analysis.derivatives import elements, has_float
+from nnkit.core.evaluate import evaluate, flatten
 from nnkit.core.ir import Module, Op
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.types import F32, F64, I64, TensorType, TupleType, elements_of
@@ -176,8 +175,10 @@ def test_reverse_agrees_with_forward_rules_on_random_programs(program: Program) 
 
 @given(programs(ops=SMOOTH, dtypes=(F64, I64), tame=True, max_instructions=5))
 def test_so_do_second_derivatives(program: Program) -> None:
+    type = program.module.functions["main"].type
     agree(program.module, "main", program.arguments)
-    agree(program.module, "d_main", program.arguments)
+    pairs = zip(type.parameters, program.arguments, strict=True)
+    agree(program.module, "d_main", [leaf for pair in pairs for leaf in flatten(*pair)])
 
 
 def agree(module: Module, name: str, arguments: Sequence[Any]) -> None:
@@ -201,9 +202,10 @@ def both_sides(
     tangents = [spread(*pair) for pair in zip(primal.type.parameters, arguments, strict=True)]
     moved = forward(module, name, arguments, tangents)
     left = total(moved[source] if isinstance(primal.type.result, TupleType) else moved)
-    declare(module, f"d_{name}", name, source=source, wrt=wrt)
+    declare(module, f"d_{name}", name, sources=(source,), wrt=wrt)
+    type = module.functions[f"d_{name}"].type
     differentiate(module)
-    found = evaluate(module, f"d_{name}", *arguments)
+    found = evaluate(module, f"d_{name}", *arguments, type=type)
     gradients = found if len(wrt) > 1 else (found,)
     return left, sum(inner(g, tangents[k]) for g, k in zip(gradients, wrt, strict=True))
 

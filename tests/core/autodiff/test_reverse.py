@@ -48,7 +48,7 @@ def test_any_subset_of_parameters_in_any_order(wrt: tuple[int, ...]) -> None:
 
 def test_from_chooses_the_result() -> None:
     for source, expected in ((0, 4.0), (1, 12.0)):
-        module = gradient_of([tensor()], lambda x: (x * x, x * x * x), source=source)
+        module = gradient_of([tensor()], lambda x: (x * x, x * x * x), sources=(source,))
         assert evaluate(module, "df", 2.0) == expected
 
 
@@ -105,7 +105,7 @@ def test_the_gradient_of_a_struct_is_a_struct_with_zeros_for_integers() -> None:
     )
     x = np.linspace(-1, 1, 12).reshape(4, 3)
     w, b = np.linspace(-0.5, 0.5, 6).reshape(3, 2), np.array([0.1, -0.2])
-    found_w, found_b, found_step = evaluate(module, "df", (w, b, 7), x)
+    found_w, found_b, found_step = evaluate(module, "df", w, b, 7, x)
     factor = 1 - np.tanh(x @ w + b) ** 2
     np.testing.assert_allclose(found_w, x.T @ factor, rtol=1e-14)
     np.testing.assert_allclose(found_b, factor.sum(0), rtol=1e-14)
@@ -120,7 +120,7 @@ def test_a_struct_as_the_result() -> None:
         seedable=True,
     )
     w, b, seed = np.ones((3, 2)), np.array([3.0, 4.0]), (np.full((3, 2), 5.0), np.ones(2), 9)
-    found_w, found_b, found_step = evaluate(module, "df", (w, b, 7), seed)
+    found_w, found_b, found_step = evaluate(module, "df", w, b, 7, *seed)
     np.testing.assert_array_equal(found_w, np.full((3, 2), 10.0))
     np.testing.assert_array_equal(found_b, [6.0, 8.0])
     assert found_step == 0
@@ -129,9 +129,12 @@ def test_a_struct_as_the_result() -> None:
 def test_a_struct_result_without_seed_is_the_sum_of_its_floats() -> None:
     pair = StructType("Pair", (("x", tensor(2)), ("y", tensor())))
     module = gradient_of(
-        [tensor(2)], lambda x: (x, pack(x * x, x.sum() * 3.0, type=pair)), source=1, keeping=(1, 0)
+        [tensor(2)],
+        lambda x: (x, pack(x * x, x.sum() * 3.0, type=pair)),
+        sources=(1,),
+        keeping=(1, 0),
     )
-    slope, (squares, total), same = evaluate(module, "df", np.array([2.0, 5.0]))
+    slope, squares, total, same = evaluate(module, "df", np.array([2.0, 5.0]))
     np.testing.assert_array_equal(slope, [7.0, 13.0])
     np.testing.assert_array_equal(squares, [4.0, 25.0])
     np.testing.assert_array_equal(same, [2.0, 5.0])

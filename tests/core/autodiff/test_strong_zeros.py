@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nnkit.core import ops
-from nnkit.core.autodiff.declaration import tangent_type
+from nnkit.core.analysis.derivatives import derivative_type
 from nnkit.core.driver.stages import advance, passes_to
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Function, Module, TangentOf
@@ -167,7 +167,7 @@ def by_modes(body: Callable[[Term], Term], x: Array) -> Mapping[str, Array]:
             declare(module, mode, primal, wrt=(0,))
         else:
             tangent = TangentOf(primal, wrt=(0,))
-            type = tangent_type(module.functions[primal].type, tangent)
+            type = derivative_type(module.functions[primal].type, tangent)
             module.add(Function(mode, type, declaration=tangent))
     verify(module)
     advance(module, Stage.OPTIMIZABLE, *MODES)
@@ -480,7 +480,7 @@ STRUCTURES: dict[str, str] = {
 def test_a_constant_zero_through_a_structure(name: str) -> None:
     module = parse_module(f'module "m"\nstage raw\n{STRUCTURES[name]}')
     tangent = TangentOf("f", wrt=(0,))
-    type = tangent_type(module.functions["f"].type, tangent)
+    type = derivative_type(module.functions["f"].type, tangent)
     module.add(Function("df", type, declaration=tangent))
     run_pipeline(module, passes_to(Stage.OPTIMIZABLE, level=0), verifier=verify, verify=True)
     rest = [0] if "i64)" in STRUCTURES[name].partition("@f:")[2].partition("->")[0] else []
@@ -496,7 +496,7 @@ def test_the_derivative_by_a_seed_does_not_depend_on_it(body: Callable[[Term], T
     define(module, "pairing", [tensor(3)] * 3, lambda x, u, v: (call(back, x, u) * v).sum())
     declare(module, "along", "pairing", wrt=(1,))
     tangent = TangentOf("f", wrt=(0,))
-    type = tangent_type(module.functions["f"].type, tangent)
+    type = derivative_type(module.functions["f"].type, tangent)
     module.add(Function("jvp", type, declaration=tangent))
     run_pipeline(module, passes_to(Stage.OPTIMIZABLE))
     for a_pass in (Inline(entries=("along", "jvp")), Canonicalize(), DeadCode()):

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnkit.core.autodiff.reverse import differentiate
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir.surgery import walk
 from nnkit.core.passes.base import apply_pass
 from nnkit.core.passes.expand import Expand
 from nnkit.core.text import parse_module
 from nnkit.core.verify import verify
+from tests.core.autodiff.building import differentiate
 
 X = (
     np.arange(24.0).reshape(2, 3, 4),

@@ -17,9 +17,10 @@ from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module
 from nnkit.core.ops import ALL as OPS
 from nnkit.core.ops import Power
-from nnkit.core.passes import ALL, Canonicalize, DeadFunctions, Inline, Pass, Scalarize, apply_pass
+from nnkit.core.passes import ALL, Canonicalize, DeadFunctions, Inline, Pass, apply_pass
 from nnkit.core.passes.constant_propagation import ConstantPropagation
 from nnkit.core.text import parse_module, print_module
+from nnkit.core.types import FunctionType
 from nnkit.core.verify import verify
 from tests.core.passes.memory_programs import memory_programs
 from tests.core.passes.pointer_programs import pointer_programs
@@ -31,7 +32,6 @@ PASSES: dict[str, Pass] = {
     "canonicalize final": Canonicalize(final=True),
     "inline small": Inline(small=8),
     "dead-functions of main": DeadFunctions(("main",)),
-    "flat scalarize": Scalarize(flatten=True, entries=("main",)),
 }
 
 COUNT = max(8, settings().max_examples // 8)
@@ -41,10 +41,10 @@ TENSORS = [op for op in OPS if op is not Power]
 """x² is rounded better than a power, as the laws of powers say."""
 
 
-def outcome(module: Module, name: str, *arguments: Any) -> Any:
-    """The result, flat, or what stops the program."""
+def outcome(module: Module, name: str, *arguments: Any, type: FunctionType | None = None) -> Any:
+    """The result, flat, or what stops the program; `type` as of `evaluate`."""
     try:
-        result = evaluate(module, name, *arguments, fuel=1_000_000)
+        result = evaluate(module, name, *arguments, fuel=1_000_000, type=type)
     except TrapError:
         return "trap"
     except FuelError:
@@ -77,11 +77,11 @@ def test_control_flow_calls_and_variables(name: str, program: Program) -> None:
     a_pass = PASSES[name]
     before = print_module(program.module)
     expected = outcome(program.module, program.entry, *program.arguments)
+    type = program.module.functions[program.entry].type
     changed = apply_pass(a_pass, program.module)
     verify(program.module)
     assert changed or print_module(program.module) == before
-    arguments = flat(program.arguments) if name == "flat scalarize" else program.arguments
-    actual = outcome(program.module, program.entry, *arguments)
+    actual = outcome(program.module, program.entry, *program.arguments, type=type)
     assert is_same(actual, expected), f"became\n{describe(program.module)}"
     is_done(a_pass, program.module)
 
@@ -105,8 +105,7 @@ def test_pointers(name: str, text: str, x: int) -> None:
 @given(text=st.one_of(pointer_programs(), memory_programs()), data=st.data())
 def test_passes_in_any_order(text: str, data: st.DataObject) -> None:
     """What one pass leaves is a program for the others."""
-    names = [name for name in PASSES if name != "flat scalarize"]
-    order = data.draw(st.lists(st.sampled_from(names), min_size=3, max_size=12))
+    order = data.draw(st.lists(st.sampled_from([*PASSES]), min_size=3, max_size=12))
     module = parse_module(text)
     expected = outcome(parse_module(text), "main", 1)
     for name in order:

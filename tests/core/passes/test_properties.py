@@ -23,6 +23,7 @@ from nnkit.core.passes import (
     Canonicalize,
     CommonSubexpressions,
     DeadCode,
+    Flatten,
     Fold,
     Inline,
     Pass,
@@ -63,9 +64,10 @@ PIPELINES_BY_NAME: dict[str, Sequence[Pass]] = {
 @given(program=programs(ops=OPS))
 def test_results_keep_every_bit(name: str, program: Program) -> None:
     pipeline = PIPELINES_BY_NAME[name]
+    type = program.module.functions[program.entry].type
     expected = evaluate(program.module, program.entry, *program.arguments)
     run_pipeline(program.module, pipeline, verifier=verify, verify=True)
-    actual = evaluate(program.module, program.entry, *program.arguments)
+    actual = evaluate(program.module, program.entry, *program.arguments, type=type)
     assert same_bits(actual, expected), f"became\n{describe(program.module)}"
     again = run_pipeline(program.module, pipeline)
     assert not [run.name for run in again if run.changed], f"became\n{describe(program.module)}"
@@ -84,9 +86,10 @@ CONTROL = st.one_of(
 def test_control_flow_and_effects_keep_every_bit(name: str, program: Program) -> None:
     pipelines = {**PIPELINES_BY_NAME, "structurize": [Structurize()], "-O0": OPTIMIZABLE[0]}
     pipeline = pipelines[name]
+    type = program.module.functions[program.entry].type
     expected = evaluate(program.module, program.entry, *program.arguments)
     run_pipeline(program.module, pipeline, verifier=verify, verify=True)
-    actual = evaluate(program.module, program.entry, *program.arguments)
+    actual = evaluate(program.module, program.entry, *program.arguments, type=type)
     assert same_bits(actual, expected), f"became\n{describe(program.module)}"
     assert_ends(program, pipeline)
 
@@ -109,13 +112,12 @@ def test_control_flow_is_ready_for_code_generation(program: Program) -> None:
 @given(program=programs(ops=OPS))
 def test_code_generation_flattens_and_keeps_every_bit(program: Program) -> None:
     expected = evaluate(program.module, program.entry, *program.arguments)
-    run_pipeline(
-        program.module, passes_to(Stage.OPTIMIZED, program.entry), verifier=verify, verify=True
-    )
+    pipeline = (Flatten(), *passes_to(Stage.OPTIMIZED, program.entry))
+    run_pipeline(program.module, pipeline, verifier=verify, verify=True)
     actual = evaluate(program.module, program.entry, *flat(program.arguments))
     assert same_bits(flat(actual), flat(expected)), f"became\n{describe(program.module)}"
     assert list(program.module.functions) == [program.entry]
-    assert_ends(program, passes_to(Stage.OPTIMIZED, program.entry))
+    assert_ends(program, pipeline)
 
 
 @settings(max_examples=EXAMPLES)

@@ -44,6 +44,7 @@ from nnkit.core.passes import (
     Canonicalize,
     CommonSubexpressions,
     DeadCode,
+    Flatten,
     Fold,
     Pass,
     Scalarize,
@@ -63,6 +64,7 @@ from nnkit.core.types import (
     F64,
     Array,
     DType,
+    FunctionType,
     TensorType,
     TupleType,
     Type,
@@ -114,7 +116,7 @@ PIPELINES_BY_NAME: dict[str, Sequence[Pass]] = {
     **{
         f"-O{level}": passes for level, passes in OPTIMIZABLE.items()
     },
-    "code generation": passes_to(Stage.OPTIMIZED, "main"),
+    "code generation": (Flatten(), *passes_to(Stage.OPTIMIZED, "main")),
 }  # fmt: skip
 
 
@@ -206,10 +208,12 @@ def is_square(module: Module) -> bool:
     )
 
 
-def outcome(module: Module, arguments: Sequence[Any]) -> Any:
+def outcome(
+    module: Module, arguments: Sequence[Any], type_before: FunctionType | None = None
+) -> Any:
     """The result, or the class of the error: an index out of range, say."""
     try:
-        return flat(evaluate(module, "main", *arguments))
+        return flat(evaluate(module, "main", *arguments, type=type_before))
     except NNKitError as error:
         return type(error)
 
@@ -335,9 +339,9 @@ def compositions(draw: Draw) -> Composed:
 @given(program=compositions())
 def test_laws_upon_laws(name: str, program: Composed) -> None:
     expected = outcome(program.module, program.arguments)
+    type = program.module.functions["main"].type
     run_pipeline(program.module, PIPELINES_BY_NAME[name], verifier=verify, verify=True)
-    given = flat(program.arguments) if name == "code generation" else program.arguments
-    actual = outcome(program.module, given)
+    actual = outcome(program.module, program.arguments, type)
     assert is_same(actual, expected), (
         f"became\n{print_module(program.module)}\n{actual}\n{expected}"
     )

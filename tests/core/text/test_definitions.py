@@ -141,7 +141,7 @@ def test_tangents_have_clauses_in_any_order() -> None:
     for clauses in itertools.permutations(["from 0", "wrt 1", "keeping 0"]):
         declared = f"[tangent @f {' '.join(clauses)}] func @d: (f32, f32, f32) -> (f32, f32)"
         declaration = parse_module(text + declared).functions["d"].declaration
-        assert declaration == TangentOf("f", 0, (1,), (0,))
+        assert declaration == TangentOf("f", (0,), (1,), (0,))
         assert print_declaration(declaration) == "tangent @f from 0 wrt 1 keeping 0"
     assert "'from', 'wrt', 'keeping' or ']' was expected" in error_of(
         f"{text} [tangent @f seedable] func @d: (f32) -> f32"

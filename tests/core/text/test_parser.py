@@ -95,7 +95,7 @@ def test_clauses_of_a_gradient_come_in_any_order() -> None:
             module = parse_module(text)
             verify(module)
             declaration = module.functions["d"].declaration
-            assert declaration == GradientOf("f", 0, (1, 0), (0,), True)
+            assert declaration == GradientOf("f", (0,), (1, 0), (0,), True)
             assert (
                 print_declaration(declaration) == "gradient @f from 0 wrt 1, 0 keeping 0 seedable"
             )

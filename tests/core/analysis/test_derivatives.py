@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nnkit.core.autodiff.declaration import derivative_type, gradient_type
+from nnkit.core.analysis.derivatives import declared_type, derivative_type
 from nnkit.core.errors import DifferentiationError
 from nnkit.core.ir import Function, GradientOf, TangentOf
 from nnkit.core.types import (
@@ -31,16 +31,16 @@ TWO = FunctionType((X, W), TupleType((X, N, W)))
 
 
 def test_derivatives_come_in_the_order_of_wrt_then_kept_results() -> None:
-    declared = gradient_type(TWO, GradientOf("f", source=2, wrt=(1, 0), keeping=(1, 0)))
+    declared = derivative_type(TWO, GradientOf("f", sources=(2,), wrt=(1, 0), keeping=(1, 0)))
     assert declared == FunctionType((X, W), TupleType((W, X, N, X)))
 
 
 def test_one_result_is_not_a_tuple() -> None:
-    assert gradient_type(ONE, GradientOf("f", wrt=(1,))) == FunctionType(ONE.parameters, W)
+    assert derivative_type(ONE, GradientOf("f", wrt=(1,))) == FunctionType(ONE.parameters, W)
 
 
 def test_all_parameters_without_wrt() -> None:
-    assert gradient_type(TWO, GradientOf("f", source=0)).result == TupleType((X, W))
+    assert derivative_type(TWO, GradientOf("f", sources=(0,))).result == TupleType((X, W))
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_all_parameters_without_wrt() -> None:
 def test_of_several_results_one_has_to_be_named(results: tuple[Type, ...], choice: str) -> None:
     primal = FunctionType((X,), TupleType(results))
     with pytest.raises(DifferentiationError, match=f"names no result: @f has {choice}$"):
-        gradient_type(primal, GradientOf("f"))
+        derivative_type(primal, GradientOf("f"))
 
 
 def test_the_result_of_a_tuple_of_one_is_not_named() -> None:
     primal = FunctionType((X,), TupleType((W,)))
-    assert gradient_type(primal, GradientOf("f", seedable=True)) == FunctionType((X, W), X)
+    assert derivative_type(primal, GradientOf("f", seedable=True)) == FunctionType((X, W), X)
 
 
 PAIR = TupleType((X, W))
@@ -72,7 +72,7 @@ PAIR = TupleType((X, W))
     [
         (ONE, GradientOf("f", wrt=(1,)), W),
         (ONE, TangentOf("f", wrt=(1,)), X),
-        (TWO, TangentOf("f", source=2), W),
+        (TWO, TangentOf("f", sources=(2,)), W),
         (FunctionType((PAIR,), X), GradientOf("f"), PAIR),
         (FunctionType((X,), TupleType((PAIR,))), TangentOf("f"), PAIR),
     ],
@@ -86,9 +86,9 @@ def test_one_result_may_be_declared_as_a_tuple_of_one(
         (TupleType((TupleType((plain,)),)), plain),
         (TupleType((plain, plain)), plain),
     ):
-        expected = derivative_type(primal, Function("d", FunctionType((), X), None, declaration))
+        expected = declared_type(primal, Function("d", FunctionType((), X), None, declaration))
         declared = FunctionType(expected.parameters, result)
-        found = derivative_type(primal, Function("d", declared, None, declaration))
+        found = declared_type(primal, Function("d", declared, None, declaration))
         assert found == FunctionType(expected.parameters, wanted)
 
 
@@ -97,18 +97,18 @@ def test_several_results_are_not_a_tuple_in_a_tuple() -> None:
         GradientOf("f", wrt=(0,), keeping=(0,)),
         TangentOf("f", wrt=(0,), keeping=(0,)),
     ):
-        right = derivative_type(ONE, Function("d", FunctionType((), X), None, declaration))
+        right = declared_type(ONE, Function("d", FunctionType((), X), None, declaration))
         wrong = FunctionType(right.parameters, TupleType((right.result,)))
-        assert derivative_type(ONE, Function("d", wrong, None, declaration)) == right
+        assert declared_type(ONE, Function("d", wrong, None, declaration)) == right
 
 
 def test_the_seed_comes_last_and_has_the_type_of_the_result() -> None:
-    declared = gradient_type(TWO, GradientOf("f", source=2, wrt=(0,), seedable=True))
+    declared = derivative_type(TWO, GradientOf("f", sources=(2,), wrt=(0,), seedable=True))
     assert declared.parameters == (X, W, W)
 
 
 def test_the_gradient_of_a_struct_is_that_struct() -> None:
-    assert gradient_type(ONE, GradientOf("f", wrt=(3,))).result == PARAMS
+    assert derivative_type(ONE, GradientOf("f", wrt=(3,))).result == PARAMS
 
 
 @pytest.mark.parametrize(
@@ -128,23 +128,23 @@ def test_the_gradient_of_a_struct_is_that_struct() -> None:
             r"parameter 0 of @f is \$State \(#step: i32\[3\], #done: bool\[\]\): only floats",
         ),
         (FunctionType((TupleType((N,)),), X), GradientOf("f"), r"is a tuple \(0: i32\[3\]\)"),
-        (TWO, GradientOf("f", source=5), "from 5 is out of range: @f has 3 results"),
-        (ONE, GradientOf("f", source=1, wrt=(0,)), "from 1 is out of range: @f has 1 result$"),
-        (TWO, GradientOf("f", source=1), r"result 1 of @f is i32\[3\]: only floats"),
+        (TWO, GradientOf("f", sources=(5,)), "from 5 is out of range: @f has 3 results"),
+        (ONE, GradientOf("f", sources=(1,), wrt=(0,)), "from 1 is out of range: @f has 1 result$"),
+        (TWO, GradientOf("f", sources=(1,)), r"result 1 of @f is i32\[3\]: only floats"),
         (FunctionType((X,), VOID), GradientOf("f"), "@f returns nothing"),
         (
             TWO,
-            GradientOf("f", source=0, keeping=(3,)),
+            GradientOf("f", sources=(0,), keeping=(3,)),
             "keeping 3 is out of range: @f has 3 results",
         ),
-        (TWO, GradientOf("f", source=0, keeping=(1, 1)), "keeping of @f names result 1 twice"),
+        (TWO, GradientOf("f", sources=(0,), keeping=(1, 1)), "keeping of @f names result 1 twice"),
     ],
 )
 def test_wrong_declarations(primal: FunctionType, declaration: GradientOf, message: str) -> None:
     with pytest.raises(DifferentiationError, match=message):
-        gradient_type(primal, declaration)
+        derivative_type(primal, declaration)
 
 
 def test_messages_name_the_parameter_when_its_name_is_known() -> None:
     with pytest.raises(DifferentiationError, match=r"parameter 2 \(labels\) of @f is i32\[3\]"):
-        gradient_type(ONE, GradientOf("f", wrt=(2,)), ["x", "w", "labels", None])
+        derivative_type(ONE, GradientOf("f", wrt=(2,)), ["x", "w", "labels", None])
