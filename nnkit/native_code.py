@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from .compile import Specialization
-from .core.analysis.derivatives import derivative_type
 from .core.driver.stages import advance
 from .core.errors import InternalError, RecursionDepthError, StagingError
 from .core.ir import Function, Module
@@ -37,7 +36,7 @@ def module_at(specialization: Specialization, stage: str) -> tuple[Module, Funct
         raise located(
             StagingError(f"there is no stage {stage!r}; the stages are {', '.join(names)}")
         )
-    specializer = Specializer(derivative_type, Module(specialization.callee.name))
+    specializer = Specializer(Module(specialization.callee.name))
     shapes = list(specialization.shapes)
     types = tuple(specializer.type_of(spec, shapes) for spec in specialization.specs)
     start = specializer.specialize(specialization.callee, types)

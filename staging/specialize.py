@@ -13,10 +13,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from ..core.analysis.derivatives import derivative_type
 from ..core.errors import InternalError, NNKitError, ShapeError, StagingError
 from ..core.ir import Builder, Function, GradientOf, Module, Value, finish_function, start_function
 from ..core.ops import Aggregate, Apply, Extract, Return
@@ -83,9 +84,8 @@ class _Suspended:
 
 @dataclass
 class Specializer:
-    """Fills `module`; `gradient_type` gives the type of a gradient declaration."""
+    """Fills `module`."""
 
-    gradient_type: Callable[[FunctionType, GradientOf], FunctionType]
     module: Module = field(default_factory=Module)
     functions: dict[_Key, Function] = field(default_factory=dict[_Key, Function])
     structs: dict[tuple[type, tuple[Type, ...]], StructType] = field(
@@ -233,7 +233,7 @@ class Specializer:
             result = yield _Wanted((primal, taken), probe=True)
             if result is not None:
                 declared = self._gradient_of(callee, primal.name)
-                self._probed[key] = self.gradient_type(FunctionType(taken, result), declared).result
+                self._probed[key] = derivative_type(FunctionType(taken, result), declared).result
         else:
             assert isinstance(callee, Trace) and callee.output is not None
             b, values = self._start(callee, types)
@@ -262,7 +262,7 @@ class Specializer:
         primal = yield _Wanted(self._primal(callee, types), probe=False)
         name = self._fresh_name(f"{primal.callee}_grad")
         gradient = self._gradient_of(callee, primal.callee)
-        type = self.gradient_type(primal.type, gradient)
+        type = derivative_type(primal.type, gradient)
         _check_seed(callee, type.parameters, types)
         return self.module.add(Function(name, type, declaration=gradient))
 

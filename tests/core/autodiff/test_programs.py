@@ -189,20 +189,21 @@ def agree(module: Module, name: str, arguments: Sequence[Any]) -> None:
     wrt = tuple(k for k, type in enumerate(primal.type.parameters) if has_float(type))
     assume(bool(floats and wrt))
     with np.errstate(all="ignore"):
-        left, right = both_sides(module, name, arguments, floats[0], wrt)
+        left, right = both_sides(module, name, arguments, floats, wrt)
     assume(bool(np.isfinite(left + right)))  # else an infinite factor met a zero of chance
     assume(abs(left) < 1e12)
     np.testing.assert_allclose(right, left, rtol=1e-8, atol=1e-8)
 
 
 def both_sides(
-    module: Module, name: str, arguments: Sequence[Any], source: int, wrt: tuple[int, ...]
+    module: Module, name: str, arguments: Sequence[Any], floats: list[int], wrt: tuple[int, ...]
 ) -> tuple[float, float]:
     primal = module.functions[name]
     tangents = [spread(*pair) for pair in zip(primal.type.parameters, arguments, strict=True)]
     moved = forward(module, name, arguments, tangents)
-    left = total(moved[source] if isinstance(primal.type.result, TupleType) else moved)
-    declare(module, f"d_{name}", name, sources=(source,), wrt=wrt)
+    parts = moved if isinstance(primal.type.result, TupleType) else [moved]
+    left = sum(total(parts[k]) for k in floats)
+    declare(module, f"d_{name}", name, sources=tuple(floats), wrt=wrt)
     type = module.functions[f"d_{name}"].type
     differentiate(module)
     found = evaluate(module, f"d_{name}", *arguments, type=type)

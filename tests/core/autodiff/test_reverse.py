@@ -17,6 +17,7 @@ from nnkit.core.types import BOOL, F32, I32, I64, FunctionType, StructType
 from nnkit.core.verify import verify
 
 from .building import (
+    Body,
     Term,
     call,
     calls,
@@ -149,6 +150,20 @@ def test_several_gradients_of_one_function_in_one_module() -> None:
     differentiate(module)
     assert evaluate(module, "by_a", 2.0, 3.0) == 12.0
     assert evaluate(module, "by_b", 2.0, 3.0) == 4.0
+
+
+def test_the_gradient_of_several_results_is_that_of_their_sum_weighted_by_seeds() -> None:
+    parameters = [tensor(2), tensor()]
+    results: Body = lambda x, y: (x * y, y.apply(ops.Floor()), x.sum() * y)  # noqa: E731
+    x, y = np.array([2.0, 3.0]), 5.0
+    ones = gradient_of(parameters, results, sources=(2, 0), keeping=(1,))
+    by_x, by_y, kept = evaluate(ones, "df", x, y)
+    np.testing.assert_array_equal(by_x, [10.0, 10.0])
+    assert (by_y, kept) == (10.0, 5.0)
+    seeded = gradient_of(parameters, results, sources=(2, 0), seedable=True)
+    by_x, by_y = evaluate(seeded, "df", x, y, 0.5, np.array([1.0, -1.0]))
+    np.testing.assert_array_equal(by_x, [7.5, -2.5])
+    assert by_y == 0.5 * 5.0 - 1.0
 
 
 def test_a_gradient_is_called_like_any_function_and_differentiated_again() -> None:

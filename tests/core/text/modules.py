@@ -298,12 +298,12 @@ def modules(draw: st.DrawFn) -> Module:
         st.builds(
             GradientOf,
             NAMES,
-            st.none() | st.integers(0, 3),
+            st.none() | _INDICES,
             st.none() | _INDICES,
             _INDICES,
             st.booleans(),
         ),
-        st.builds(TangentOf, NAMES, st.none() | st.integers(0, 3), st.none() | _INDICES, _INDICES),
+        st.builds(TangentOf, NAMES, st.none() | _INDICES, st.none() | _INDICES, _INDICES),
         st.none(),
     )
     for name in draw(st.lists(NAMES, max_size=3, unique=True)):
