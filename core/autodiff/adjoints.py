@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 
 from ..ir import Builder, Value
@@ -23,6 +23,10 @@ class Adjoints:
     def __getitem__(self, primal: Value) -> Value | None:
         """What has come together for `primal`; None is a zero."""
         return self._found.get(primal)
+
+    def items(self) -> Iterable[tuple[Value, Value]]:
+        """Each value that has a cotangent, with it, in the order they first got one."""
+        return self._found.items()
 
     def add(self, primal: Value, cotangent: Value | None) -> None:
         """Accumulate a contribution."""

@@ -12,13 +12,13 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
-from ..ir.surgery import replace_operands
+from ..ir.surgery import clone_instructions, replace_operands, with_bodies
 from ..ops.terminators import Return
 from ..types import FunctionType, one_or_tuple
 from .activity import members
-from .linearize import Linearized
+from .linearized import Linearized
 from .liveness import backward_slice
-from .primal_copy import Origin, append_copy
+from .primal_copy import Origin
 from .pullback import Pullback, PullbackKey, Residual, ResidualSource
 
 
@@ -54,9 +54,9 @@ class ResidualSplitter:
             if seed in used
         }
         free = _defined_before(work, used - set(seeds.values()))
-        constants = [value for value in free if _is_constant(value)]
+        constants = [value for value in free if is_constant(value)]
         places = _places(work)
-        needed = [value for value in free if not _is_constant(value)]
+        needed = [value for value in free if not is_constant(value)]
         at_hand = [value for value in needed if value in places]
         saved = [value for value in needed if value not in places]
         backward = self._backward(
@@ -79,12 +79,9 @@ class ResidualSplitter:
         new.update((value, b.argument(value.type, value.name)) for value in half.saved)
         new.update((seed, b.argument(seed.type)) for seed in half.seeds)
         for value in half.constants:
-            assert value.producer is not None
-            b.location = value.producer.location
-            new[value] = append_copy(b, value.producer, ())[value.index]
-        replace_operands(half.instructions, new)
+            new[value] = again(b, value)
+        replace_operands(with_bodies(half.instructions), new)
         b.block.instructions.extend(half.instructions)
-        b.location = None
         outputs = [new.get(output, output) for output in half.outputs]
         return self._finish(f"{name}_bwd", name, b, outputs)
 
@@ -139,7 +136,15 @@ def _defined_before(work: Linearized, used: Set[Value]) -> list[Value]:
     return [value for value in found if value in used]
 
 
-def _is_constant(value: Value) -> bool:
+def again(b: Builder, constant: Value) -> Value:
+    """Make a constant anew."""
+    assert constant.producer is not None
+    values: dict[Value, Value] = {}
+    clone_instructions(b.block, [constant.producer], values)
+    return values[constant]
+
+
+def is_constant(value: Value) -> bool:
     """Whether `value` is made from nothing by one op, so that making it anew costs no more than saving."""
     producer = value.producer
     return producer is not None and not producer.operands and not producer.op.effect

@@ -34,7 +34,8 @@ from .activity import Activity, mask_of, members, straight_line
 from .declaration_order import declarations_in_order, refuse_cycle
 from .forward import Forward
 from .higher_order import DerivativeOrders, prefers_forward_mode
-from .linearize import Linearized, Linearizing, Seeds, linearize
+from .linearize import Linearizing, Seeds, linearize
+from .linearized import Linearized, Sweep
 from .liveness import KEPT, backward_slice
 from .pullback import Pullback, PullbackKey
 from .residuals import ResidualSplitter
@@ -118,7 +119,7 @@ class _Differentiator:
 
     def _run(self, root: Linearizing) -> Linearized:
         """Run `root` and the sweeps it asks for, which may ask for more, on an explicit stack."""
-        stack: list[tuple[PullbackKey | None, Linearizing]] = [(None, root)]
+        stack: list[tuple[PullbackKey | None, Linearizing | Sweep]] = [(None, root)]
         answer: Pullback | None = None
         while True:
             signature, sweep = stack[-1]
@@ -126,11 +127,20 @@ class _Differentiator:
                 needed = sweep.send(answer)
             except StopIteration as finished:
                 stack.pop()
-                if signature is None:
-                    done: Linearized = finished.value
+                done: Linearized | None = finished.value
+                if not stack:
+                    assert done is not None
                     return done
-                answer = self.pullbacks[signature] = self.cutter.cut(signature, finished.value)
+                if signature is not None:
+                    assert done is not None
+                    answer = self.pullbacks[signature] = self.cutter.cut(signature, done)
+                else:
+                    answer = None
             else:
+                if not isinstance(needed, PullbackKey):
+                    stack.append((None, needed))
+                    answer = None
+                    continue
                 answer = self.pullbacks.get(needed)
                 if answer is None:
                     names = [s.name for s, _ in stack if s is not None]

@@ -30,6 +30,14 @@ def walk(region: Region) -> Iterator[Instruction]:
         yield from block.instructions
 
 
+def with_bodies(instructions: Iterable[Instruction]) -> Iterator[Instruction]:
+    """These instructions and those in the regions inside them."""
+    for instruction in instructions:
+        yield instruction
+        for region in instruction.regions:
+            yield from walk(region)
+
+
 def replace_operands(instructions: Iterable[Instruction], values: Mapping[Value, Value]) -> None:
     """Use the value of a key of `values` instead of the key, in these instructions only."""
     for instruction in instructions if values else ():

@@ -1,0 +1,54 @@
+"""What a reverse sweep works on: the copy of the primal, the backward half, and what was gathered."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Set
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ..ir import Block, Builder, Function, Instruction, Value
+from .adjoints import Adjoints
+from .primal_copy import PrimalCopy
+from .pullback import Pullback, PullbackKey, SavingCall
+
+
+@dataclass
+class Linearized:
+    """A copy of the primal, the reverse sweep over it, and what the sweep gathered.
+
+    `calls` are the calls of the copy whose pullbacks want something saved.
+    """
+
+    copy: PrimalCopy
+    backward: Builder
+    adjoints: Adjoints
+    calls: dict[Instruction, SavingCall] = field(default_factory=dict[Instruction, SavingCall])
+
+    def forward(self, used: Set[Value]) -> list[Instruction]:
+        """The forward half; a call saves what its pullback wants only if that is `used`."""
+        block = self.copy.builder.block
+        self.save_in_calls(block, used)
+        return block.instructions
+
+    def save_in_calls(self, block: Block, used: Set[Value]) -> None:
+        """Have the calls of a block of the forward half save what is `used` of what their pullbacks want."""
+        for position, instruction in enumerate(block.instructions):
+            saving = self.calls.get(instruction)
+            if saving is not None and not used.isdisjoint(saving.saved):
+                block.instructions[position] = saving.replace(instruction)
+                instruction.drop_all_references()
+
+    def drop_all_but(self, *functions: Function) -> None:
+        """Have what was made, and is in none of these functions, use nothing any more."""
+        kept = {
+            instruction for function in functions for instruction in function.entry.instructions
+        }
+        saving = [call.instruction for call in self.calls.values()]
+        halves = (self.copy.builder, self.backward)
+        for instruction in (*saving, *(i for half in halves for i in half.block.instructions)):
+            if instruction not in kept:
+                instruction.drop_all_references()
+
+
+Sweep: TypeAlias = "Generator[PullbackKey | Sweep, Pullback | None, None]"
+"""A sweep over a block, which asks for pullbacks and hands out the sweeps over the bodies inside."""
