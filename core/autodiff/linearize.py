@@ -30,6 +30,7 @@ from .primal_copy import copy_primal
 from .pullback import Pullback, PullbackKey, ResidualSource, call_backward, call_forward
 from .reverse_control_flow import reverse_control_flow
 from .rules import vjp_of
+from .tapes import Tapes
 
 Seeds: TypeAlias = "Callable[[Builder], Mapping[int, Value]]"
 """The cotangents of results by their number, emitted at the head of the backward half."""
@@ -38,14 +39,16 @@ Seeds: TypeAlias = "Callable[[Builder], Mapping[int, Value]]"
 Linearizing: TypeAlias = "Generator[PullbackKey | Sweep, Pullback | None, Linearized]"
 
 
-def linearize(function: Function, wanted: Mask, seeds: Seeds, activity: Activity) -> Linearizing:
+def linearize(
+    function: Function, wanted: Mask, seeds: Seeds, activity: Activity, tapes: Tapes
+) -> Linearizing:
     """Sweep over a copy of `function` for the derivatives by the parameters in `wanted`.
 
     Raises: DifferentiationError, with the user's line, for an op without a derivative on the way.
     """
     copy = copy_primal(function, wanted, activity)
     backward = Builder(Block())
-    result = Linearized(copy, backward, Adjoints(backward, copy.active))
+    result = Linearized(copy, backward, Adjoints(backward, copy.active), tapes)
     backward.location = function.entry.terminator.location
     for position, seed in seeds(backward).items():
         result.adjoints.add(copy.results[position], seed)
@@ -64,7 +67,7 @@ def sweep_block(work: Linearized, block: Block, adjoints: Adjoints) -> Sweep:
         if isinstance(instruction.op, Apply):
             yield from _sweep_call(work, instruction, instruction.op, adjoints)
         elif instruction.op.is_structured:
-            yield reverse_control_flow(work, instruction, adjoints, sweep_block)
+            yield reverse_control_flow(work, block, instruction, adjoints, sweep_block)
         else:
             _sweep(instruction, adjoints, cts)
     b.location = None

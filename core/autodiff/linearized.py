@@ -10,6 +10,7 @@ from ..ir import Block, Builder, Function, Instruction, Value
 from .adjoints import Adjoints
 from .primal_copy import PrimalCopy
 from .pullback import Pullback, PullbackKey, SavingCall
+from .tapes import Tapes
 
 
 @dataclass
@@ -22,6 +23,7 @@ class Linearized:
     copy: PrimalCopy
     backward: Builder
     adjoints: Adjoints
+    tapes: Tapes
     calls: dict[Instruction, SavingCall] = field(default_factory=dict[Instruction, SavingCall])
 
     def forward(self, used: Set[Value]) -> list[Instruction]:

@@ -9,7 +9,7 @@ from ..ir import Block, Builder, Function, Value
 from ..ir.surgery import clone_region, walk
 from .activity import Activity, Mask, check_flow, straight_line
 
-Origin: TypeAlias = "Value | tuple[Origin, str]"
+Origin: TypeAlias = "Value | str | tuple[Origin, ...]"
 """What a value is a copy of: a value, or what was saved of one or beside it, which the words tell apart."""
 
 

@@ -39,6 +39,7 @@ from .linearized import Linearized, Sweep
 from .liveness import KEPT, backward_slice
 from .pullback import Pullback, PullbackKey
 from .residuals import ResidualSplitter
+from .tapes import Tapes
 
 SimplifyFunction: TypeAlias = "Callable[[Sequence[Function]], object]"
 """Makes functions that are about to be differentiated again smaller, without changing what they do."""
@@ -92,6 +93,7 @@ class _Differentiator:
 
     def __post_init__(self, effects: Effects) -> None:
         self.activity = Activity(self.module)
+        self.tapes = Tapes(self.module)
         names = self.module.functions
         self.forward = Forward(self.module, self.activity)
         self.cutter = ResidualSplitter(
@@ -111,7 +113,9 @@ class _Differentiator:
         given = zip(request.given(primal.type), request.given_names(names), strict=True)
         seeds = [Value(type, name) for type, name in given]
         cotangents = _seeds_or_ones(request.sources, primal.type.results, seeds)
-        work = self._run(linearize(primal, mask_of(request.wrt), cotangents, self.activity))
+        work = self._run(
+            linearize(primal, mask_of(request.wrt), cotangents, self.activity, self.tapes)
+        )
         block = _joined(work, request, seeds, self.cutter.effectful)
         function.body = Region([block])
         function.declaration = None
@@ -151,7 +155,7 @@ class _Differentiator:
     def _sweep(self, signature: PullbackKey) -> Linearizing:
         function = self.module.functions[signature.name]
         return linearize(
-            function, signature.wanted, _parameters(signature, function), self.activity
+            function, signature.wanted, _parameters(signature, function), self.activity, self.tapes
         )
 
 

@@ -6,7 +6,8 @@
 1. A body is swept with adjoints of its own.  What it finds for values from around it is a result of the choice, and
    added up by the loop.
 2. The forward values that a swept body uses are *residuals*: the forward instruction has them as further results, a
-   loop those of all iterations along a new axis.  Constants and the index are made anew.
+   loop those of all iterations.  These are tensors with a new leading axis where the number of iterations is known,
+   and else a *tape* that the forward loop carries (`core.autodiff.tapes`).  Constants and the index are made anew.
 3. Values from around a body are used as they are; if they lie in a body themselves, they are residuals of that.
 
 Source: Griewank & Walther 2008, Evaluating Derivatives, §3.2; Hascoët & Pascual 2013, The Tapenade automatic
@@ -16,13 +17,13 @@ differentiation tool, §5 (adjoints of structured loops).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..errors import UnsupportedError
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import replace_operands, with_bodies
-from ..location import located
 from ..ops.arithmetic import Add, Subtract
+from ..ops.enums import EnumCase, Payload
 from ..ops.flows import (
     Flow,
     Role,
@@ -37,43 +38,32 @@ from ..ops.flows import (
 from ..ops.indexing import Gather
 from ..ops.literal import constant
 from ..ops.nest import Bounds, Yield
+from ..ops.reference import Undefined
 from ..ops.structured import For, If
 from ..types import I64, TensorType, Type, scalar
 from .adjoints import Adjoints
 from .linearized import Linearized, Sweep
 from .liveness import backward_slice
+from .primal_copy import Origin
 from .residuals import again, is_constant
+from .tapes import EMPTY, RECORD
 
 SweepBlock: TypeAlias = Callable[[Linearized, Block, Adjoints], Sweep]
 """The sweep over a block of the forward half."""
 
+COUNTER = scalar(I64)
+
 
 def reverse_control_flow(
-    work: Linearized, at: Instruction, adjoints: Adjoints, sweep: SweepBlock
+    work: Linearized, block: Block, at: Instruction, adjoints: Adjoints, sweep: SweepBlock
 ) -> Sweep:
-    """Hand the cotangents of the results of `at`, in the forward half, on to all that its bodies use.
-
-    Raises: UnsupportedError for a loop whose iterations are not counted before it is compiled.
-    """
-    match at.op:
-        case If():
-            return _reverse_if(work, at, adjoints, sweep)
-        case For() if (trips := trips_of(at)) is not None:
-            return _reverse_for(work, at, trips, adjoints, sweep)
-        case _:
-            reason = (
-                f"the gradient of {_SPOKEN[at.op.name]} whose iterations are counted while it runs is not supported "
-                "yet: give it bounds that are numbers, or unroll it with Python's own for"
-            )
-            raise located(UnsupportedError(reason), at.location)
-
-
-_SPOKEN = {"while": "a while (while_loop)", "for": "a for (fori)"}
-"""Control flow in the words of the IR, and of the language that it may have been written in."""
+    """Hand the cotangents of the results of `at`, in a `block` of the forward half, on to all that its bodies use."""
+    reversal = _Reversal(work, block, at, adjoints, sweep)
+    return reversal.choice() if isinstance(at.op, If) else reversal.loop()
 
 
 class _ReversedBody:
-    """The sweep over one body of the forward half, in a block of its own."""
+    """The sweep over one body of the forward half, in a block of its own; `head` is what comes first there."""
 
     def __init__(self, work: Linearized, body: Block, adjoints: Adjoints) -> None:
         self.work, self.body = work, body
@@ -101,6 +91,10 @@ class _ReversedBody:
         self.work.save_in_calls(self.body, used)
         return [x for x in (*self.body.arguments, *_results(self.body)) if x in used]
 
+    def yield_also(self, value: Value) -> None:
+        terminator = self.b.block.terminator
+        terminator.set_operands([*terminator.operands, value])
+
     def region(self, values: Mapping[Value, Value]) -> Region:
         """The body, which uses values from its head for values of the forward body."""
         block = self.b.block
@@ -109,110 +103,166 @@ class _ReversedBody:
         return Region([block])
 
 
-def _reverse_if(work: Linearized, at: Instruction, adjoints: Adjoints, sweep: SweepBlock) -> Sweep:
-    chosen = flows_in(at, Role.CHOSEN)
-    bodies = [_ReversedBody(work, region.entry, adjoints) for region in at.regions]
-    for number, body in enumerate(bodies):
-        for flow in chosen:
-            body.adjoints.add(yields_of_bodies(at, flow)[number], adjoints[_result(at, flow)])
-        yield sweep(work, body.body, body.adjoints)
-    around = list(dict.fromkeys(x for body in bodies for x in body.around()))
-    if not around:
-        return
-    regions: list[Region] = []
-    for number, body in enumerate(bodies):
-        needed = body.finish([body.cotangent(x) for x in around])
+@dataclass
+class _Reversal:
+    """The reversal of the instruction `at`, which stands in a `block` of the forward half."""
+
+    work: Linearized
+    block: Block
+    at: Instruction
+    adjoints: Adjoints
+    sweep: SweepBlock
+
+    def choice(self) -> Sweep:
+        at = self.at
+        bodies = [_ReversedBody(self.work, region.entry, self.adjoints) for region in at.regions]
+        chosen = flows_in(at, Role.CHOSEN)
+        for number, body in enumerate(bodies):
+            for flow in chosen:
+                ct = self.adjoints[self.result(flow)]
+                body.adjoints.add(yields_of_bodies(at, flow)[number], ct)
+            yield self.sweep(self.work, body.body, body.adjoints)
+        around = list(dict.fromkeys(x for body in bodies for x in body.around()))
+        if not around:
+            return
+        regions: list[Region] = []
+        for number, body in enumerate(bodies):
+            needed = body.finish([body.cotangent(x) for x in around])
+            values = {x: again(body.head, x) for x in needed if is_constant(x)}
+            values.update(self.saved_by_branch(number, [x for x in needed if x not in values]))
+            regions.append(body.region(values))
+        op = If(tuple(x.type for x in around))
+        made = self.adjoints.builder.emit_many(op, at.operands[:1], regions)
+        for x, cotangent in zip(around, made, strict=True):
+            self.adjoints.add(x, cotangent)
+
+    def loop(self) -> Sweep:
+        at = self.at
+        carried = [f for f in flows_in(at, Role.CARRIED) if self.result(f) in self.adjoints.active]
+        inputs = [_only(operands_of(at, flow)) for flow in carried]
+        seeds = [self.adjoints[self.result(flow)] for flow in carried]
+        trips = trips_of(at)
+        if trips == 0:  # what is carried stays as it was
+            for x, seed in zip(inputs, seeds, strict=True):
+                self.adjoints.add(x, seed)
+            return
+        b = self.adjoints.builder
+        starts = [seed or _zero(b, x.type) for x, seed in zip(inputs, seeds, strict=True)]
+        body = _ReversedBody(self.work, at.regions[-1].entry, self.adjoints)
+        lower, upper, index = self.counted()
+        last = b.emit(Subtract(), b.emit(Add(), lower, upper), constant(b, COUNTER, 1))
+        place = body.head.emit(Subtract(), last, body.b.argument(COUNTER, "index"))
+        row = body.head.emit(Subtract(), place, lower)
+        for flow in carried:
+            body.adjoints.add(_only(yields_of_bodies(at, flow)), body.b.argument(flow.type))
+        for flow in flows_in(at, Role.STACKED):
+            ct = self.adjoints[self.result(flow)]
+            element = ct and body.b.emit(Gather(0, Bounds.INSIDE), ct, row)
+            body.adjoints.add(_only(yields_of_bodies(at, flow)), element)
+        yield self.sweep(self.work, body.body, body.adjoints)
+        outputs = [body.cotangent(arguments_of_bodies(at, flow)[-1]) for flow in carried]
+        around = body.around()
+        for x in around:
+            starts.append(_zero(b, x.type))
+            outputs.append(body.b.emit(Add(), body.b.argument(x.type), body.cotangent(x)))
+        needed = body.finish(outputs)
         values = {x: again(body.head, x) for x in needed if is_constant(x)}
+        if index is not None:
+            values[index] = place
         residuals = [x for x in needed if x not in values]
-        values.update(_saved_by_branch(work, at, number, residuals))
-        regions.append(body.region(values))
-    made = adjoints.builder.emit_many(If(tuple(x.type for x in around)), at.operands[:1], regions)
-    for x, cotangent in zip(around, made, strict=True):
-        adjoints.add(x, cotangent)
+        stacked = [x for x in residuals if trips is not None and isinstance(x.type, TensorType)]
+        if stacked:
+            for x, rows in self.stacked(trips or 0, stacked).items():
+                values[x] = body.head.emit(Gather(0, Bounds.INSIDE), rows, row)
+        recorded = [x for x in residuals if x not in values]
+        if recorded:
+            starts.append(self.recorded(recorded))
+            tape = body.b.argument(starts[-1].type)
+            for number, x in enumerate(recorded):
+                values[x] = body.head.emit(Payload(RECORD, number), tape)
+            body.yield_also(body.head.emit(Payload(RECORD, len(recorded)), tape))
+        made = b.emit_many(For(), [lower, upper, *starts], [body.region(values)])
+        for x, cotangent in zip([*inputs, *around], made, strict=False):  # the tape is last
+            self.adjoints.add(x, cotangent)
 
+    def counted(self) -> tuple[Value, Value, Value | None]:
+        """The bounds of the iterations, and the index if there is one; iterations of a `while` are counted."""
+        for bounds in flows_in(self.at, Role.INDEX):
+            lower, upper = operands_of(self.at, bounds)
+            return lower, upper, _only(arguments_of_bodies(self.at, bounds))
 
-def _saved_by_branch(
-    work: Linearized, at: Instruction, number: int, residuals: Sequence[Value]
-) -> dict[Value, Value]:
-    """For values of body `number` the results of `at` that are these if it was the one that ran."""
-    flows = add_flows(at, Role.CHOSEN, residuals)
-    for other, region in enumerate(at.regions):
-        values = residuals
-        if other != number:
-            terminator = region.entry.instructions.pop()
-            b = Builder(region.entry, at.location)
-            values = [_zero(b, x.type) for x in residuals]
-            region.entry.instructions.append(terminator)
-        add_yields(at, other, flows, values)
-    return _saved(work, at, flows, residuals, f"of branch {number}")
+        def next_number(b: Builder, number: Value) -> Value:
+            return b.emit(Add(), number, constant(b, COUNTER, 1))
 
+        start = Builder(Block(), self.at.location)
+        count = self.carry(start, constant(start, COUNTER, 0), next_number)
+        self.work.copy.origins[count] = self.origin(self.at.results[:1], "how many iterations")
+        return constant(self.adjoints.builder, COUNTER, 0), count, None
 
-def _reverse_for(
-    work: Linearized, at: Instruction, trips: int, adjoints: Adjoints, sweep: SweepBlock
-) -> Sweep:
-    (bounds,) = flows_in(at, Role.INDEX)
-    lower, upper = operands_of(at, bounds)
-    carried = [f for f in flows_in(at, Role.CARRIED) if _result(at, f) in adjoints.active]
-    seeds = [adjoints[_result(at, flow)] for flow in carried]
-    if not trips:  # what is carried stays as it was
-        for flow, seed in zip(carried, seeds, strict=True):
-            adjoints.add(_only(operands_of(at, flow)), seed)
-        return
-    outer = adjoints.builder
-    starts = [seed or _zero(outer, flow.type) for flow, seed in zip(carried, seeds, strict=True)]
-    body = _ReversedBody(work, at.regions[0].entry, adjoints)
-    index = _only(arguments_of_bodies(at, bounds))
-    one = constant(outer, scalar(I64), 1)
-    both = outer.emit(Subtract(), outer.emit(Add(), lower, upper), one)
-    place = body.head.emit(Subtract(), both, body.b.argument(index.type, index.name))
-    row = body.head.emit(Subtract(), place, lower)
-    for flow in carried:
-        body.adjoints.add(_only(yields_of_bodies(at, flow)), body.b.argument(flow.type))
-    for flow in flows_in(at, Role.STACKED):
-        ct = adjoints[_result(at, flow)]
-        element = ct and body.b.emit(Gather(0, Bounds.INSIDE), ct, row)
-        body.adjoints.add(_only(yields_of_bodies(at, flow)), element)
-    yield sweep(work, body.body, body.adjoints)
-    outputs = [body.cotangent(_only(arguments_of_bodies(at, flow))) for flow in carried]
-    around = body.around()
-    for x in around:
-        starts.append(_zero(outer, x.type))
-        outputs.append(body.b.emit(Add(), body.b.argument(x.type), body.cotangent(x)))
-    needed = body.finish(outputs)
-    values = {x: again(body.head, x) for x in needed if is_constant(x)}
-    values[index] = place
-    residuals = [x for x in needed if x not in values]
-    for x, stacked in _stacked_by_loop(work, at, trips, residuals).items():
-        values[x] = body.head.emit(Gather(0, Bounds.INSIDE), stacked, row)
-    made = outer.emit_many(For(), [lower, upper, *starts], [body.region(values)])
-    targets = [*(_only(operands_of(at, flow)) for flow in carried), *around]
-    for x, cotangent in zip(targets, made, strict=True):
-        adjoints.add(x, cotangent)
+    def saved_by_branch(self, number: int, residuals: Sequence[Value]) -> dict[Value, Value]:
+        """For values of body `number` the results that are these if it was the one that ran."""
+        flows = add_flows(self.at, Role.CHOSEN, residuals)
+        for other in range(len(self.at.regions)):
+            values = residuals
+            if other != number:
+                values = self.at_end(other, lambda b: [_nothing(b, x.type) for x in residuals])
+            add_yields(self.at, other, flows, values)
+        return self.saved(flows, residuals, f"of branch {number}")
 
+    def stacked(self, trips: int, residuals: Sequence[Value]) -> dict[Value, Value]:
+        """For values of the body the results that are these of all iterations, along a new leading axis."""
+        rows = [Value(x.tensor.with_shape((trips, *x.tensor.shape)), x.name) for x in residuals]
+        flows = add_flows(self.at, Role.STACKED, rows)
+        add_yields(self.at, 0, flows, residuals)
+        return self.saved(flows, residuals, "of all iterations")
 
-def _stacked_by_loop(
-    work: Linearized, at: Instruction, trips: int, residuals: Sequence[Value]
-) -> dict[Value, Value]:
-    """For values of the body the results of `at` that are these of all iterations, along a new leading axis."""
-    rows = [Value(x.tensor.with_shape((trips, *x.tensor.shape)), x.name) for x in residuals]
-    flows = add_flows(at, Role.STACKED, rows)
-    add_yields(at, 0, flows, residuals)
-    return _saved(work, at, flows, residuals, "of all iterations")
+    def recorded(self, residuals: Sequence[Value]) -> Value:
+        """The tape with a record of these values of the body for each iteration."""
+        type = self.work.tapes.of([x.type for x in residuals])
+        start = Builder(Block(), self.at.location)
 
+        def record(b: Builder, tape: Value) -> Value:
+            return b.emit(EnumCase(type, RECORD), *residuals, tape)
 
-def _saved(
-    work: Linearized, at: Instruction, flows: Sequence[Flow], residuals: Sequence[Value], how: str
-) -> dict[Value, Value]:
-    """For each residual the result that has been added for it."""
-    found = {x: _result(at, flow) for x, flow in zip(residuals, flows, strict=True)}
-    for x, result in found.items():
-        work.copy.origins[result] = work.copy.origins[x], how
-    return found
+        tape = self.carry(start, start.emit(EnumCase(type, EMPTY)), record)
+        self.work.copy.origins[tape] = self.origin(residuals, "recorded")
+        return tape
 
+    def carry(
+        self, start: Builder, first: Value, following: Callable[[Builder, Value], Value]
+    ) -> Value:
+        """Have the loop carry one value more, `first` at first, which `start` makes; what it is in the end."""
+        place = self.block.instructions.index(self.at)
+        self.block.instructions[place:place] = start.block.instructions
+        (flow,) = add_flows(self.at, Role.CARRIED, [first])
+        body = len(self.at.regions) - 1
+        argument = arguments_of_bodies(self.at, flow)[-1]
+        add_yields(self.at, body, [flow], self.at_end(body, lambda b: [following(b, argument)]))
+        return self.result(flow)
 
-def _result(at: Instruction, flow: Flow) -> Value:
-    assert flow.result is not None
-    return at.results[flow.result]
+    def at_end(self, body: int, emit: Callable[[Builder], list[Value]]) -> list[Value]:
+        """What is emitted at the end of a body of the forward half."""
+        block = self.at.regions[body].entry
+        terminator = block.instructions.pop()
+        values = emit(Builder(block, self.at.location))
+        block.instructions.append(terminator)
+        return values
+
+    def saved(
+        self, flows: Sequence[Flow], residuals: Sequence[Value], how: str
+    ) -> dict[Value, Value]:
+        """For each residual the result that has been added for it."""
+        found = {x: self.result(flow) for x, flow in zip(residuals, flows, strict=True)}
+        for x, result in found.items():
+            self.work.copy.origins[result] = self.origin([x], how)
+        return found
+
+    def origin(self, values: Sequence[Value], how: str) -> Origin:
+        return (*(self.work.copy.origins[x] for x in values), how)
+
+    def result(self, flow: Flow) -> Value:
+        assert flow.result is not None
+        return self.at.results[flow.result]
 
 
 def _results(block: Block) -> list[Value]:
@@ -228,3 +278,8 @@ def _only(values: Sequence[Value]) -> Value:
 def _zero(b: Builder, type: Type) -> Value:
     assert isinstance(type, TensorType)
     return constant(b, type, 0)
+
+
+def _nothing(b: Builder, type: Type) -> Value:
+    """What the branch that does not run leaves of a residual."""
+    return _zero(b, type) if isinstance(type, TensorType) else b.emit(Undefined(type))
