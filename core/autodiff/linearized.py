@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..ir import Block, Builder, Function, Instruction, Value
+from ..ir.surgery import with_bodies
 from .adjoints import Adjoints
 from .primal_copy import PrimalCopy
 from .pullback import Pullback, PullbackKey, SavingCall
@@ -42,9 +43,7 @@ class Linearized:
 
     def drop_all_but(self, *functions: Function) -> None:
         """Have what was made, and is in none of these functions, use nothing any more."""
-        kept = {
-            instruction for function in functions for instruction in function.entry.instructions
-        }
+        kept = {instruction for function in functions for instruction in with_bodies(function.entry.instructions)}
         saving = [call.instruction for call in self.calls.values()]
         halves = (self.copy.builder, self.backward)
         for instruction in (*saving, *(i for half in halves for i in half.block.instructions)):

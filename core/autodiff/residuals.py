@@ -4,6 +4,8 @@
 2. The forward values it still uses are the residuals, exactly: `sum(x + x)` has none, `x · x` has x.
 3. Constants are made anew; arguments and results are at the caller's hand (`core.autodiff.pullback`).
 4. What remains is saved: the forward function returns it after the results.
+5. The signature of functions that call themselves must be known before the residuals are: there, all of these are one
+   record of a tape.
 """
 
 from __future__ import annotations
@@ -13,13 +15,16 @@ from dataclasses import dataclass, field
 
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
 from ..ir.surgery import clone_instructions, replace_operands, with_bodies
+from ..ops.enums import EnumCase, Payload
+from ..ops.literal import constant
 from ..ops.terminators import Return
-from ..types import FunctionType, one_or_tuple
+from ..types import EnumType, FunctionType, Type, one_or_tuple
 from .activity import members
 from .linearized import Linearized
 from .liveness import backward_slice
 from .primal_copy import Origin
 from .pullback import Pullback, PullbackKey, Residual, ResidualSource
+from .tapes import EMPTY, RECORD, Tapes
 
 
 @dataclass
@@ -30,16 +35,38 @@ class ResidualSplitter:
     """
 
     module: Module
+    tapes: Tapes
     effectful: set[str] = field(default_factory=set[str])
     _forwards: dict[tuple[str, tuple[Origin, ...]], Function] = field(
         default_factory=dict[tuple[str, "tuple[Origin, ...]"], Function]
     )
+    _recursive: dict[PullbackKey, Pullback] = field(default_factory=dict[PullbackKey, Pullback])
+
+    def recursive(self, key: PullbackKey) -> Pullback:
+        """The two functions for `key`, still without bodies: `cut` gives them later."""
+        if key not in self._recursive:
+            type = self.module.functions[key.name].type
+            tape = self.tapes.undefined()
+            seeds, gradients = tuple(members(key.seeded)), tuple(members(key.wanted))
+            forward = self._declare(
+                f"{key.name}_fwd", key.name, type.parameters, [*type.results, tape]
+            )
+            backward = self._declare(
+                f"{key.name}_bwd",
+                key.name,
+                [tape, *(type.results[k] for k in seeds)],
+                [type.parameters[k] for k in gradients],
+            )
+            self._recursive[key] = Pullback(forward, backward, (), seeds, gradients)
+        return self._recursive[key]
 
     def cut(self, signature: PullbackKey, work: Linearized) -> Pullback:
         """The two functions for `signature`, of which `work` is the sweep.
 
         The backward half's block has the seeds as its arguments, for the results in `signature.seeded`.
         """
+        if signature in self._recursive:
+            return self._cut_recursive(self._recursive[signature], work)
         arguments = work.copy.arguments
         found = {k: ct for k in members(signature.wanted) if (ct := work.adjoints[arguments[k]])}
         if not found:
@@ -73,6 +100,37 @@ class ResidualSplitter:
             tuple(found),
         )
 
+    def _cut_recursive(self, pullback: Pullback, work: Linearized) -> Pullback:
+        """Give the functions of a pullback that was asked for already their bodies."""
+        forward, backward = pullback.forward, pullback.backward
+        assert forward is not None and backward is not None
+        b, arguments = work.backward, work.copy.arguments
+        wanted = [arguments[k] for k in pullback.gradients]
+        outputs = [work.adjoints[x] or constant(b, x.tensor, 0) for x in wanted]
+        seeds = b.block.arguments
+        instructions, used = backward_slice(b.block.instructions, outputs)
+        free = _defined_before(work, used.difference(seeds))
+        saved = [value for value in free if not is_constant(value)]
+        tape = forward.type.results[-1]
+        assert isinstance(tape, EnumType)
+        tape.define([(EMPTY, ()), (RECORD, tuple(value.type for value in saved))])
+        start = Builder(Block(name="entry"))
+        record = start.argument(tape)
+        start.block.arguments += seeds
+        new = {x: start.emit(Payload(RECORD, number), record) for number, x in enumerate(saved)}
+        new.update((value, again(start, value)) for value in free if value not in new)
+        replace_operands(with_bodies(instructions), new)
+        start.block.instructions += instructions
+        start.emit_many(Return(), [new.get(output, output) for output in outputs])
+        backward.body = Region([start.block])
+        results = work.copy.results
+        kept, _ = backward_slice(work.forward(used), [*results, *saved], self.effectful)
+        half = Builder(Block(arguments, kept, "entry"))
+        half.emit_many(Return(), [*results, half.emit(EnumCase(tape, RECORD), *saved)])
+        forward.body = Region([half.block])
+        work.drop_all_but(forward, backward)
+        return pullback
+
     def _backward(self, name: str, half: _Backward) -> Function:
         b = Builder(Block(name="entry"))
         new = {value: b.argument(value.type, value.name) for value in half.at_hand}
@@ -96,18 +154,26 @@ class ResidualSplitter:
         instructions, _ = backward_slice(work.forward(used), wanted, self.effectful)
         b = Builder(Block(work.copy.builder.block.arguments, instructions, "entry"))
         forward = self._forwards[name, origins] = self._finish(f"{name}_fwd", name, b, wanted)
-        if name in self.effectful:
-            self.effectful.add(forward.name)
         return forward
 
     def _finish(self, name: str, primal: str, b: Builder, results: Sequence[Value]) -> Function:
         b.emit_many(Return(), results)
-        parameters = tuple(argument.type for argument in b.block.arguments)
+        parameters = [argument.type for argument in b.block.arguments]
+        function = self._declare(name, primal, parameters, [result.type for result in results])
+        function.body = Region([b.block])
+        return function
+
+    def _declare(
+        self, name: str, primal: str, parameters: Sequence[Type], results: Sequence[Type]
+    ) -> Function:
+        """A function made of `@primal`, effects and attributes included, whose body comes later."""
+        fresh = self.module.fresh_name(name)
+        if primal in self.effectful and name.endswith("_fwd"):
+            self.effectful.add(fresh)
         return self.module.add(
             Function(
-                self.module.fresh_name(name),
-                FunctionType(parameters, one_or_tuple([result.type for result in results])),
-                Region([b.block]),
+                fresh,
+                FunctionType(tuple(parameters), one_or_tuple(results)),
                 attributes=self.module.functions[primal].attributes,
             )
         )

@@ -10,7 +10,8 @@
 2. What another declaration differentiates again is simplified as soon as it has its body, and its own gradient
    by one number is taken forward (`core.autodiff.higher_order`).
 3. Calls in an active place are differentiated through functions that all of the module share; they are
-   made on demand, by generators on an explicit stack, so no depth of calls is too deep.
+   made on demand, by generators on an explicit stack, so no depth of calls is too deep.  One that is asked for
+   while it is being made calls itself.
 4. Last, `stopGradient` and `straightThrough` have done their work and go, and so do functions that ended up unused.
 """
 
@@ -31,7 +32,7 @@ from ..ops.stop_gradient import IDENTITIES
 from ..ops.terminators import Return
 from ..types import TensorType, Type
 from .activity import Activity, mask_of, members, straight_line
-from .declaration_order import declarations_in_order, refuse_cycle
+from .declaration_order import declarations_in_order
 from .forward import Forward
 from .higher_order import DerivativeOrders, prefers_forward_mode
 from .linearize import Linearizing, Seeds, linearize
@@ -57,7 +58,7 @@ def differentiate(
     keep their meaning and their instructions, but for those.
     Cost: linear in the size of the functions, once per set of needs of their callers.
     Raises: DifferentiationError for a wrong declaration or an op without derivative; UnsupportedError
-        when a function that is differentiated depends on itself, or derivatives of derivatives become too large.
+        when a derivative depends on itself, or derivatives of derivatives become too large.
     """
     given = list(module.functions)
     work = _Differentiator(module, effects or Effects(module))
@@ -97,7 +98,7 @@ class _Differentiator:
         names = self.module.functions
         self.forward = Forward(self.module, self.activity)
         self.cutter = ResidualSplitter(
-            self.module, {n for n in names if effects.of_function(n) & KEPT}
+            self.module, self.tapes, {n for n in names if effects.of_function(n) & KEPT}
         )
 
     def define(self, function: Function, order: int) -> None:
@@ -146,10 +147,9 @@ class _Differentiator:
                     answer = None
                     continue
                 answer = self.pullbacks.get(needed)
-                if answer is None:
-                    names = [s.name for s, _ in stack if s is not None]
-                    if needed.name in names:
-                        refuse_cycle([*names[names.index(needed.name) :], needed.name])
+                if answer is None and any(key == needed for key, _ in stack):
+                    answer = self.cutter.recursive(needed)
+                elif answer is None:
                     stack.append((needed, self._sweep(needed)))
 
     def _sweep(self, signature: PullbackKey) -> Linearizing:

@@ -31,13 +31,17 @@ class Tapes:
         """The type of tapes with records of these types."""
         key = tuple(types)
         if key not in self._known:
-            module = self.module
-            taken = {*module.structs, *module.enums, *module.aliases}
-            name, number = "tape", 0
-            while name in taken:
-                number += 1
-                name = f"tape_{number}"
-            tape = self._known[key] = EnumType(name)
+            tape = self._known[key] = self.undefined()
             tape.define([(EMPTY, ()), (RECORD, (*key, tape))])
-            module.add_structs(tape)
         return self._known[key]
+
+    def undefined(self) -> EnumType:
+        """The type of a tape whose cases are still to be defined."""
+        module = self.module
+        taken = {*module.structs, *module.enums, *module.aliases}
+        name, number = "tape", 0
+        while name in taken:
+            number += 1
+            name = f"tape_{number}"
+        tape = module.enums[name] = EnumType(name)
+        return tape
