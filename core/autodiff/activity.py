@@ -164,6 +164,11 @@ def check_flow(instruction: Instruction, is_moving: Callable[[Value], bool]) -> 
     passed = instruction.operands if op.called else (*instruction.operands, *instruction.results)
     moving = [x for x in passed if is_moving(x)]
     has_effect = op.effect is not Effect.NONE and op.called is None
+    if moving and instruction.regions and not op.is_structured:
+        error = UnsupportedError(
+            f"{op.name} has regions, which cannot be differentiated: differentiate before loop nests are made"
+        )
+        raise located(error, instruction.location)
     if moving and (has_effect or not all(isinstance(x.type, TensorType) for x in moving)):
         error = UnsupportedError(
             f"{op.name} cannot be differentiated: derivatives do not pass through memory, enums, function values "

@@ -75,6 +75,6 @@ def refuse_cycle(cycle: list[str]) -> None:
     """Raises: UnsupportedError that shows how the last function of `cycle` depends on itself."""
     chain = " → ".join(written("@", name) for name in cycle)
     raise UnsupportedError(
-        f"the gradient of a function that depends on itself ({chain}) is not supported: unroll the "
+        f"the gradient of a function that uses that gradient ({chain}) is not supported: unroll the "
         "recursion while staging, with a depth that is a Python number"
     )

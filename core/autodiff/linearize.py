@@ -52,7 +52,7 @@ def linearize(
     backward.location = function.entry.terminator.location
     for position, seed in seeds(backward).items():
         result.adjoints.add(copy.results[position], seed)
-    yield sweep_block(result, copy.builder.block, result.adjoints)
+    yield from sweep_block(result, copy.builder.block, result.adjoints)
     return result
 
 

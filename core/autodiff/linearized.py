@@ -43,7 +43,11 @@ class Linearized:
 
     def drop_all_but(self, *functions: Function) -> None:
         """Have what was made, and is in none of these functions, use nothing any more."""
-        kept = {instruction for function in functions for instruction in with_bodies(function.entry.instructions)}
+        kept = {
+            instruction
+            for function in functions
+            for instruction in with_bodies(function.entry.instructions)
+        }
         saving = [call.instruction for call in self.calls.values()]
         halves = (self.copy.builder, self.backward)
         for instruction in (*saving, *(i for half in halves for i in half.block.instructions)):

@@ -434,21 +434,3 @@ def test_message(name: str) -> None:
 
 def test_truth_values_stay_what_they_are() -> None:
     assert Tensor1D(L).numpy().tolist() == [True, False, True]
-
-
-@pytest.mark.parametrize(("names", "body"), [
-    ("if (cond)", lambda x: cond(x[0] > 0.0, lambda: x, lambda: x * 2.0)),
-    ("while (while_loop)", lambda x: while_loop(lambda c: c[0] < 3.0, lambda c: c * 2.0, x)),
-    ("for (fori, scan, map, fold)", lambda x: fori(0, 3, lambda i, c: c * 2.0, x)),
-    ("for (fori, scan, map, fold)", lambda x: x.map(lambda e: e * 2.0)),
-    ("for (fori, scan, map, fold)", lambda x: x.fold(x[0], lambda c, e: c * e)),
-])  # fmt: skip
-def test_no_gradient_of_control_flow_yet(names: str, body: Callable[[Any], Any]) -> None:
-    slope = nk.gradient(of=staged(body), wrt=0)
-    with pytest.raises(UnsupportedError) as caught:
-        slope(V)
-    assert str(caught.value) == (
-        f"the gradient of {names} is not supported yet: unroll it, in the language with Python's own for, "
-        "or choose with select"
-    )
-    assert any("test_errors_of_control.py" in note for note in caught.value.__notes__)

@@ -26,15 +26,6 @@ def test_gradients_of_gradients_come_last_wherever_they_stand() -> None:
     assert evaluate(module, "third", 5.0) == 6.0
 
 
-def test_a_recursive_function_has_no_gradient_yet() -> None:
-    module = Module()
-    itself = Function("f", SCALARS)
-    define(module, "f", [tensor()], lambda x: call(itself, x) * x)
-    declare(module, "df", "f")
-    with pytest.raises(UnsupportedError, match=r"depends on itself \(@f → @f\).*unroll"):
-        differentiate(module)
-
-
 def test_a_function_that_needs_its_own_gradient_is_refused() -> None:
     module = Module()
     gradient = Function("df", SCALARS, declaration=GradientOf("f"))

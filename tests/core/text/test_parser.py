@@ -97,8 +97,7 @@ def test_clauses_of_a_gradient_come_in_any_order() -> None:
             declaration = module.functions["d"].declaration
             assert declaration == GradientOf("f", (0,), (1, 0), (0,), True)
             assert (
-                print_declaration(declaration)
-                == "gradient @f from 0 wrt 1, 0 keeping 0 seedable"
+                print_declaration(declaration) == "gradient @f from 0 wrt 1, 0 keeping 0 seedable"
             )
             reread(module)
 

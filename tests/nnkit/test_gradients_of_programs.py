@@ -1,0 +1,150 @@
+"""Gradients of programs: choices, loops and recursion, in reverse and by the rows of `docs/features.md`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnkit as nk
+from nnkit import Rep, Scalar, Tensor1D, f64, i64
+
+Number = Scalar[f64]
+Count = Scalar[i64]
+Row = Tensor1D[f64]
+
+
+def slope(f: Any, x: float, *rest: Any, h: float = 1e-6) -> float:
+    """By a central difference."""
+    ends = [float(f(nk.f64(x + s * h), *rest)) for s in (1, -1)]
+    return (ends[0] - ends[1]) / (2 * h)
+
+
+def test_only_the_branch_that_was_taken_runs() -> None:
+    @nk.staged
+    def f(x: Rep[Number]) -> Rep[Number]:
+        return nk.cond(x >= 0.0, lambda: x * x, lambda: x)
+
+    d = nk.gradient(of=f, wrt=0)
+    assert float(d(nk.f64(4.5))) == 9.0
+    assert float(d(nk.f64(-1.0))) == 1.0
+    assert float(nk.gradient(of=d, wrt=0)(nk.f64(4.5))) == 2.0
+
+
+@nk.staged
+def power(x: Rep[Number], n: Rep[Count]) -> Rep[Number]:
+    return nk.fori(0, n, lambda i, r: r * x, x * 0.0 + 1.0)
+
+
+@nk.staged
+def recursive_power(x: Rep[Number], n: Rep[Count]) -> Rep[Number]:
+    return nk.cond(n == 0, lambda: x * 0.0 + 1.0, lambda: x * recursive_power(x, n - 1))
+
+
+@pytest.mark.parametrize("f", [power, recursive_power])
+def test_as_many_iterations_or_calls_as_are_asked_for(f: Any) -> None:
+    """xⁿ, whose first carry does not depend on x but for its shape."""
+    d = nk.gradient(of=f, wrt=0)
+    for n in (0, 1, 5, 1000):
+        expected = n * 1.001 ** (n - 1) if n else 0.0
+        np.testing.assert_allclose(d(nk.f64(1.001), nk.i64(n)), expected, rtol=1e-12)
+
+
+def test_a_carry_that_starts_constant() -> None:
+    @nk.staged
+    def f(x: Rep[Number]) -> Rep[Number]:
+        return nk.fori(0, 5, lambda i, r: r * x, nk.f64(1.0))
+
+    third: Any = f
+    for expected in (5 * 1.3**4, 20 * 1.3**3, 60 * 1.3**2):
+        third = nk.gradient(of=third, wrt=0)
+        np.testing.assert_allclose(third(nk.f64(1.3)), expected, rtol=1e-13)
+
+
+def test_a_loop_that_ends_when_it_has_converged() -> None:
+    """√a by Newton's method."""
+
+    @nk.staged
+    def root(a: Rep[Number]) -> Rep[Number]:
+        return nk.while_loop(
+            lambda x: nk.abs(x * x - a) > 1e-13 * a, lambda x: 0.5 * (x + a / x), a
+        )
+
+    d = nk.gradient(of=root, wrt=0)
+    for a in (0.25, 2.0, 1e6):
+        np.testing.assert_allclose(d(nk.f64(a)), 0.5 / np.sqrt(a), rtol=1e-11)
+
+
+def test_loops_in_loops_of_any_number_of_iterations() -> None:
+    @nk.staged
+    def f(x: Rep[Number], n: Rep[Count]) -> Rep[Number]:
+        def step(i: Rep[Count], r: Rep[Number]) -> Rep[Number]:
+            grown = nk.while_loop(lambda q: q < 10.0, lambda q: q * x * r, r * nk.sin(x))
+            return nk.cond(i % 2 == 0, lambda: grown / 10.0, lambda: grown / (3.0 + x))
+
+        return nk.fori(0, n, step, x)
+
+    d = nk.gradient(of=f, wrt=0)
+    for n in (0, 1, 2, 5):
+        np.testing.assert_allclose(d(nk.f64(1.7), nk.i64(n)), slope(f, 1.7, nk.i64(n)), rtol=1e-7)
+
+
+def test_trees_of_calls() -> None:
+    @nk.staged
+    def tree(x: Rep[Number], n: Rep[Count]) -> Rep[Number]:
+        return nk.cond(
+            n <= 1, lambda: nk.sin(x), lambda: tree(x * 1.1, n // 2) * tree(x, n - n // 2) + x
+        )
+
+    d = nk.gradient(of=tree, wrt=0)
+    for n in (1, 2, 7, 64):
+        np.testing.assert_allclose(
+            d(nk.f64(0.9), nk.i64(n)), slope(tree, 0.9, nk.i64(n)), rtol=1e-7
+        )
+
+
+def test_functions_that_call_each_other() -> None:
+    @nk.staged
+    def even(x: Rep[Number], n: Rep[Count]) -> Rep[Number]:
+        return nk.cond(n == 0, lambda: x, lambda: nk.sin(odd(x, n - 1)) * x)
+
+    @nk.staged
+    def odd(x: Rep[Number], n: Rep[Count]) -> Rep[Number]:
+        return nk.cond(n == 0, lambda: x * x, lambda: nk.exp(even(x, n - 1) * 0.1) + x)
+
+    d = nk.gradient(of=even, wrt=0)
+    for n in (0, 1, 2, 3, 6):
+        np.testing.assert_allclose(
+            d(nk.f64(0.7), nk.i64(n)), slope(even, 0.7, nk.i64(n)), rtol=1e-7
+        )
+
+
+def test_rows_that_are_scanned_mapped_and_folded() -> None:
+    @nk.staged
+    def f(xs: Rep[Row], w: Rep[Number]) -> Rep[Number]:
+        last, ys = xs.scan(w, lambda c, x: (nk.tanh(c * w + x), c * x))
+        squares = xs.map(lambda x: x * x * last)
+        return last + (ys.tensor() * squares).sum() + xs.fold(w, lambda c, x: c + x + c * x)
+
+    rng = np.random.default_rng(0)
+    xs, w = rng.normal(size=7), 0.7
+    by_xs, by_w = nk.gradient(of=f, wrt=(0, 1))(xs, nk.f64(w))
+    expected = []
+    for k in range(7):
+        step = np.eye(7)[k] * 1e-6
+        ends = [float(f(xs + s * step, nk.f64(w))) for s in (1, -1)]
+        expected.append((ends[0] - ends[1]) / 2e-6)
+    np.testing.assert_allclose(by_xs, expected, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(by_w, slope(lambda v: f(xs, v), w), rtol=1e-7)
+
+
+def test_a_reduction_by_a_users_function() -> None:
+    """a + b + ab over 1, 2, 3, 4."""
+
+    @nk.staged
+    def f(xs: Rep[Row]) -> Rep[Number]:
+        return xs.fold(nk.f64(0.0), lambda a, b: a + b + a * b)
+
+    found = nk.gradient(of=f, wrt=0)(np.array([1.0, 2.0, 3.0, 4.0]))
+    np.testing.assert_array_equal(found, [60.0, 40.0, 30.0, 24.0])
