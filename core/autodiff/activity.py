@@ -152,11 +152,15 @@ def mask_of(positions: Iterable[int]) -> Mask:
     return _union(1 << position for position in positions)
 
 
-def check_flow(instruction: Instruction, is_moving: Callable[[Value], bool]) -> None:
+def check_flow(
+    instruction: Instruction,
+    is_moving: Callable[[Value], bool],
+    can_follow: Callable[[Type], bool] = lambda type: isinstance(type, TensorType),
+) -> None:
     """Raises: UnsupportedError where a derivative would have to follow a value into memory or an enum.
 
     A tangent stored and loaded again, or hidden in a case, would be lost without a word.  Who uses an aggregate
-    is asked in its place.
+    is asked in its place.  `can_follow` says of which types a value that moves may be.
     """
     op = instruction.op
     if isinstance(op, Aggregate):
@@ -169,7 +173,7 @@ def check_flow(instruction: Instruction, is_moving: Callable[[Value], bool]) -> 
             f"{op.name} has regions, which cannot be differentiated: differentiate before loop nests are made"
         )
         raise located(error, instruction.location)
-    if moving and (has_effect or not all(isinstance(x.type, TensorType) for x in moving)):
+    if moving and (has_effect or not all(can_follow(x.type) for x in moving)):
         error = UnsupportedError(
             f"{op.name} cannot be differentiated: derivatives do not pass through memory, enums, function values "
             "or very large arrays; carry the value through the loop or return it"

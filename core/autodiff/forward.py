@@ -24,6 +24,7 @@ from ..ops.terminators import Return
 from ..types import FunctionType, TensorType, one_or_tuple
 from .activity import Activity, mask_of, members
 from .pushforward import PushforwardBody
+from .tangent_types import TangentTypes
 
 
 @dataclass
@@ -32,6 +33,7 @@ class Forward:
 
     module: Module
     activity: Activity
+    types: TangentTypes
     made: dict[tuple[str, int], Function] = field(default_factory=dict[tuple[str, int], Function])
     pending: list[tuple[Function, Function, int]] = field(
         default_factory=list[tuple[Function, Function, int]]
@@ -70,7 +72,7 @@ class Forward:
         b.emit_many(Return(), outputs)
         function.body = Region([b.block])
         function.declaration = None
-        self._fill()
+        self.fill()
 
     def define_gradient(self, function: Function, request: DerivativeRequest) -> None:
         """Give `function`, a gradient of one number by one number, its body: the tangent of the seed.
@@ -83,7 +85,7 @@ class Forward:
         (index,) = request.wrt
         (source,) = request.sources
         body = PushforwardBody(
-            self.pushforward, self.moved, self.activity, function, primal, 1 << index
+            self.pushforward, self.moved, self.activity, self.types, function, primal, 1 << index
         )
         b = Builder(Block(name="entry"))
         body.take(b)
@@ -97,7 +99,7 @@ class Forward:
         b.emit_many(Return(), outputs)
         function.body = Region([b.block])
         function.declaration = None
-        self._fill()
+        self.fill()
 
     def moved(self, name: str, given: int) -> list[int]:
         """The results of `@name` that move when the parameters in `given` do."""
@@ -110,8 +112,8 @@ class Forward:
             parameters, results = primal.type.parameters, primal.type.results
             moved = [results[k] for k in self.moved(name, given)]
             type = FunctionType(
-                (*parameters, *(parameters[k] for k in members(given))),
-                one_or_tuple((*results, *moved)),
+                (*parameters, *self.types.carried([parameters[k] for k in members(given)])),
+                one_or_tuple((*results, *self.types.carried(moved))),
             )
             push = Function(self.module.fresh_name(f"{name}_jvp"), type)
             self.module.add(push)
@@ -119,7 +121,10 @@ class Forward:
             self.pending.append((push, primal, given))
         return self.made[name, given]
 
-    def _fill(self) -> None:
+    def fill(self) -> None:
+        """Give the pushforwards that were asked for their bodies."""
         while self.pending:
             push, primal, given = self.pending.pop()
-            PushforwardBody(self.pushforward, self.moved, self.activity, push, primal, given).fill()
+            PushforwardBody(
+                self.pushforward, self.moved, self.activity, self.types, push, primal, given
+            ).fill()

@@ -18,15 +18,17 @@ from typing import TypeAlias
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, Region, Value
 from ..ir.nested import Nested, run_nested
-from ..ir.surgery import clone_instructions
+from ..ir.surgery import clone_instructions, with_bodies
 from ..location import located
 from ..ops.aggregate import Aggregate, Apply
+from ..ops.enums import EnumCase, IsCase, Payload
 from ..ops.flows import Flow, flows_of, operands_of, structured
-from ..ops.literal import constant
 from ..ops.nest import Yield
 from ..ops.terminators import Return
+from ..types import EnumType, TensorType, Type
 from .activity import Activity, Mask, check_flow, mask_of, members, straight_line
 from .rules import jvp_of
+from .tangent_types import TangentTypes
 
 Tangent: TypeAlias = "Value | None"
 """The tangent of a value; None is zero."""
@@ -40,11 +42,13 @@ class PushforwardBody:
         pushforward: Callable[[str, int], Function],
         moved: Callable[[str, int], list[int]],
         activity: Activity,
+        types: TangentTypes,
         push: Function,
         primal: Function,
         given: Mask,
     ) -> None:
         self.pushforward, self.moved, self.push, self.given = pushforward, moved, push, given
+        self.types = types
         self.source = straight_line(primal)
         self.masks = activity.of_values(primal)
         self.values: dict[Value, Value] = {}
@@ -56,7 +60,7 @@ class PushforwardBody:
         for k in members(self.given):
             parameter = self.source.arguments[k]
             name = f"d{parameter.name}" if parameter.name else None
-            self.tangents[parameter] = b.argument(parameter.type, name)
+            self.tangents[parameter] = b.argument(self.tangent_type(parameter), name)
         run_nested(self.block(self.source, b))
         returned = self.source.terminator.operands
         outputs = [self.values[value] for value in returned]
@@ -86,6 +90,8 @@ class PushforwardBody:
             if not any(self.is_moving(x) for x in instruction.operands) and not any(
                 self.is_moving(y) for y in instruction.results
             ):
+                for inside in with_bodies([instruction]):
+                    self.check(inside)
                 clone_instructions(b.block, [instruction], self.values)
                 for result in instruction.results:
                     self.tangents[result] = None
@@ -100,18 +106,40 @@ class PushforwardBody:
 
     def materialized(self, b: Builder, values: Sequence[Value]) -> list[Value]:
         """The tangents of those `values` that move, symbolic zeros instantiated."""
-        return [self.tangents[x] or constant(b, x.tensor, 0) for x in values if self.is_moving(x)]
+        return [self.tangent(b, x) for x in values if self.is_moving(x)]
+
+    def tangent(self, b: Builder, value: Value) -> Value:
+        """The tangent of a value, a zero too."""
+        return self.tangents[value] or self.types.zero(b, value.type)
+
+    def tangent_type(self, value: Value) -> Type:
+        type = self.types.of(value.type)
+        assert type is not None
+        return type
+
+    def check(self, instruction: Instruction) -> None:
+        check_flow(
+            instruction,
+            self.is_moving,
+            lambda type: isinstance(type, TensorType) or self.types.of(type) is not None,
+        )
 
     def instruction(self, instruction: Instruction, b: Builder) -> None:
         """One instruction without bodies."""
-        check_flow(instruction, self.is_moving)
+        self.check(instruction)
         op = instruction.op
         if isinstance(op, Apply):
             self.call(instruction, op, b)
             return
         clone_instructions(b.block, [instruction], self.values)
-        if isinstance(op, Aggregate):
-            return  # nothing that moves is taken out of it
+        match op:
+            case Aggregate():
+                return  # nothing that moves is taken out of it
+            case EnumCase() | IsCase() | Payload():
+                self.tangents[instruction.result] = self.of_enum(b, instruction, op)
+                return
+            case _:
+                pass
         xs = [self.values[operand] for operand in instruction.operands]
         ys = [self.values[result] for result in instruction.results]
         dxs = [self.tangents[operand] for operand in instruction.operands]
@@ -120,6 +148,26 @@ class PushforwardBody:
         except DifferentiationError as error:
             raise located(error, instruction.location) from None
         self.tangents.update(zip(instruction.results, dys, strict=True))
+
+    def of_enum(
+        self, b: Builder, instruction: Instruction, op: EnumCase | IsCase | Payload
+    ) -> Tangent:
+        """Enums carry the tangents of what they carry, as enums with the same cases."""
+        result = instruction.result
+        if not self.is_moving(result):
+            return None
+        if isinstance(op, EnumCase):
+            type = self.types.of(op.type)
+            assert isinstance(type, EnumType)
+            carried = [x for x in instruction.operands if self.types.of(x.type) is not None]
+            return b.emit(EnumCase(type, op.case), *(self.tangent(b, x) for x in carried))
+        (value,) = instruction.operands
+        tangent = self.tangents[value]
+        if tangent is None or isinstance(op, IsCase):
+            return None
+        assert isinstance(value.type, EnumType)
+        before = value.type.carried(op.case)[: op.index]
+        return b.emit(Payload(op.case, len(self.types.carried(before))), tangent)
 
     def call(self, instruction: Instruction, op: Apply, b: Builder) -> None:
         """A call becomes a call of the callee's pushforward for the arguments that move."""
@@ -161,7 +209,7 @@ class PushforwardBody:
             inner.emit_many(Yield(), yielded)
             regions.append(Region([inner.block]))
         b.location = instruction.location
-        roles = [(flow.role, flow.type) for flow, _ in flows]
+        roles = [(flow.role, self.role_type(flow.type, is_tangent)) for flow, is_tangent in flows]
         made = iter(b.emit_many(structured(instruction).with_roles(roles), operands, regions))
         for flow, is_tangent in flows:
             if flow.result is not None:
@@ -180,12 +228,15 @@ class PushforwardBody:
         """The copy of a value, or its tangent; a zero is made."""
         if not is_tangent:
             return self.values.get(value, value)
-        return self.tangents[value] or constant(b, value.tensor, 0)
+        return self.tangent(b, value)
+
+    def role_type(self, type: Type, is_tangent: bool) -> Type:
+        return (self.types.of(type) or type) if is_tangent else type
 
     def argument(self, is_tangent: bool, old: Value, inner: Builder) -> None:
         """What a body takes for a flow."""
         if is_tangent:
-            self.tangents[old] = inner.argument(old.type)
+            self.tangents[old] = inner.argument(self.tangent_type(old))
             return
         self.values[old] = inner.argument(old.type, old.name)
         self.tangents[old] = None

@@ -24,7 +24,7 @@ from .linearized import Linearized
 from .liveness import backward_slice
 from .primal_copy import Origin
 from .pullback import Pullback, PullbackKey, Residual, ResidualSource
-from .tapes import EMPTY, RECORD, Tapes
+from .tapes import EMPTY, RECORD, fresh_enum
 
 
 @dataclass
@@ -35,7 +35,6 @@ class ResidualSplitter:
     """
 
     module: Module
-    tapes: Tapes
     effectful: set[str] = field(default_factory=set[str])
     _forwards: dict[tuple[str, tuple[Origin, ...]], Function] = field(
         default_factory=dict[tuple[str, "tuple[Origin, ...]"], Function]
@@ -46,7 +45,7 @@ class ResidualSplitter:
         """The two functions for `key`, still without bodies: `cut` gives them later."""
         if key not in self._recursive:
             type = self.module.functions[key.name].type
-            tape = self.tapes.undefined()
+            tape = fresh_enum(self.module, "tape")
             seeds, gradients = tuple(members(key.seeded)), tuple(members(key.wanted))
             forward = self._declare(
                 f"{key.name}_fwd", key.name, type.parameters, [*type.results, tape]

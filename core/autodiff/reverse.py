@@ -26,7 +26,8 @@ from ..analysis import Effects
 from ..analysis.call_graph import reachable
 from ..analysis.derivatives import DerivativeRequest, resolve_declared
 from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
-from ..ir.surgery import walk_blocks
+from ..ir.surgery import walk, walk_blocks
+from ..ops.enums import Payload
 from ..ops.literal import constant
 from ..ops.stop_gradient import IDENTITIES
 from ..ops.terminators import Return
@@ -40,6 +41,8 @@ from .linearized import Linearized, Sweep
 from .liveness import KEPT, backward_slice
 from .pullback import Pullback, PullbackKey
 from .residuals import ResidualSplitter
+from .symmetric import SymmetricPullback, caller_of
+from .tangent_types import TangentTypes
 from .tapes import Tapes
 
 SimplifyFunction: TypeAlias = "Callable[[Sequence[Function]], object]"
@@ -91,29 +94,36 @@ class _Differentiator:
     module: Module
     effects: InitVar[Effects]
     pullbacks: dict[PullbackKey, Pullback] = field(default_factory=dict[PullbackKey, Pullback])
+    gradients: dict[str, tuple[Function, DerivativeRequest]] = field(
+        default_factory=dict[str, "tuple[Function, DerivativeRequest]"]
+    )
+    """The gradients that have got bodies, with what they are of."""
 
     def __post_init__(self, effects: Effects) -> None:
         self.activity = Activity(self.module)
         self.tapes = Tapes(self.module)
         names = self.module.functions
-        self.forward = Forward(self.module, self.activity)
+        self.forward = Forward(self.module, self.activity, TangentTypes(self.module))
         self.cutter = ResidualSplitter(
-            self.module, self.tapes, {n for n in names if effects.of_function(n) & KEPT}
+            self.module, {n for n in names if effects.of_function(n) & KEPT}
         )
 
-    def define(self, function: Function, order: int) -> None:
+    def define(self, function: Function, order: int = 0) -> None:
         """Give the declaration `function` its body; `order` is how often its primal is a derivative."""
         assert isinstance(function.declaration, GradientOf)
         primal = self.module.functions[function.declaration.primal]
         straight_line(primal)
         names = [parameter.name for parameter in primal.parameters]
         request = resolve_declared(primal.type, function, names)
+        self.gradients[function.name] = primal, request
         if order and prefers_forward_mode(primal, request):
             self.forward.define_gradient(function, request)
             return
         given = zip(request.given(primal.type), request.given_names(names), strict=True)
         seeds = [Value(type, name) for type, name in given]
         cotangents = _seeds_or_ones(request.sources, primal.type.results, seeds)
+        if self._reads_tapes(primal.name):
+            primal = caller_of(primal)
         work = self._run(
             linearize(primal, mask_of(request.wrt), cotangents, self.activity, self.tapes)
         )
@@ -149,8 +159,22 @@ class _Differentiator:
                 answer = self.pullbacks.get(needed)
                 if answer is None and any(key == needed for key, _ in stack):
                     answer = self.cutter.recursive(needed)
+                elif answer is None and self._reads_tapes(needed.name):
+                    primal, request = self.gradients[needed.name]
+                    symmetric = SymmetricPullback(
+                        self.module, self.forward, self.define, primal, request
+                    )
+                    answer = self.pullbacks[needed] = symmetric.build(needed)
                 elif answer is None:
                     stack.append((needed, self._sweep(needed)))
+
+    def _reads_tapes(self, name: str) -> bool:
+        """Whether `@name` is a gradient that may read a tape, itself or in what it calls."""
+        if name not in self.gradients:
+            return False
+        needed = (self.module.functions[called] for called in reachable(self.module, [name]))
+        bodies = (function.body for function in needed if function.body is not None)
+        return any(isinstance(i.op, Payload) for body in bodies for i in walk(body))
 
     def _sweep(self, signature: PullbackKey) -> Linearizing:
         function = self.module.functions[signature.name]

@@ -31,17 +31,17 @@ class Tapes:
         """The type of tapes with records of these types."""
         key = tuple(types)
         if key not in self._known:
-            tape = self._known[key] = self.undefined()
+            tape = self._known[key] = fresh_enum(self.module, "tape")
             tape.define([(EMPTY, ()), (RECORD, (*key, tape))])
         return self._known[key]
 
-    def undefined(self) -> EnumType:
-        """The type of a tape whose cases are still to be defined."""
-        module = self.module
-        taken = {*module.structs, *module.enums, *module.aliases}
-        name, number = "tape", 0
-        while name in taken:
-            number += 1
-            name = f"tape_{number}"
-        tape = module.enums[name] = EnumType(name)
-        return tape
+
+def fresh_enum(module: Module, wanted: str) -> EnumType:
+    """A new enum of `module`, called `wanted` or so, whose cases are still to be defined."""
+    taken = {*module.structs, *module.enums, *module.aliases}
+    name, number = wanted, 0
+    while name in taken:
+        number += 1
+        name = f"{wanted}_{number}"
+    enum = module.enums[name] = EnumType(name)
+    return enum

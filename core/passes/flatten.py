@@ -15,7 +15,7 @@ from ..ir import Block, Builder, Function, GradientOf, Instruction, Module, Regi
 from ..ir.surgery import walk, walk_blocks
 from ..location import located
 from ..ops import Aggregate, Apply, Extract, Reference, Return
-from ..ops.leaves import leaves_of, put_together, take_apart
+from ..ops.leaves import LARGE_ARRAY, leaves_of, put_together, take_apart
 from ..ops.literal import constant
 from ..types import FunctionType, TensorType, Type, one_or_tuple, written
 from .base import ModulePass
@@ -189,6 +189,14 @@ def _flatten_declaration(
     function.type = flat_type(function.type)
     given = _leaf_types(request.given(primal))
     derivatives = _leaf_types(request.derivatives(primal))
+    if not all(isinstance(type, TensorType) for type in derivatives):
+        raise located(
+            UnsupportedError(
+                f"{written('@', function.name)} is a derivative by an array of more than {LARGE_ARRAY:,} elements: "
+                "make it a tensor"
+            ),
+            declaration.location,
+        )
     if all(map(_is_float, (*given, *derivatives))):
         function.declaration = flat
         return True

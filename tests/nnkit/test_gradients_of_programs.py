@@ -148,3 +148,47 @@ def test_a_reduction_by_a_users_function() -> None:
 
     found = nk.gradient(of=f, wrt=0)(np.array([1.0, 2.0, 3.0, 4.0]))
     np.testing.assert_array_equal(found, [60.0, 40.0, 30.0, 24.0])
+
+
+def test_derivatives_of_any_order_of_loops_and_recursion() -> None:
+    """√a by Newton's method, and xⁿ by calls: what a backward loop reads from a tape is differentiated again."""
+
+    @nk.staged
+    def root(a: Rep[Number]) -> Rep[Number]:
+        return nk.while_loop(lambda x: nk.abs(x * x - a) > 1e-12, lambda x: 0.5 * (x + a / x), a)
+
+    d: Any = root
+    for expected in (0.5 * 2**-0.5, -0.25 * 2**-1.5, 0.375 * 2**-2.5, -15 / 16 * 2**-3.5):
+        d = nk.gradient(of=d, wrt=0)
+        np.testing.assert_allclose(d(nk.f64(2.0)), expected, rtol=1e-12)
+    for f in (power, recursive_power):
+        d = f
+        for expected in (5 * 1.3**4, 20 * 1.3**3, 60 * 1.3**2, 120 * 1.3):
+            d = nk.gradient(of=d, wrt=0)
+            np.testing.assert_allclose(d(nk.f64(1.3), nk.i64(5)), expected, rtol=1e-12)
+
+
+def test_a_gradient_of_a_loop_in_another_function_is_differentiated_by_point_and_seed() -> None:
+    @nk.staged
+    def f(x: Rep[Row], n: Rep[Count]) -> tuple[Rep[Number], Rep[Row]]:
+        y = nk.fori(0, n, lambda i, c: nk.tanh(c * x) + x * c, x)
+        return y.sum(), y * y
+
+    g = nk.gradient(of=f, wrt=0, from_=1, seedable=True, keeping=(0, 1))
+
+    @nk.staged
+    def weighted(x: Rep[Row], seed: Rep[Row], v: Rep[Row], n: Rep[Count]) -> Rep[Number]:
+        slope, total, squares = g(x, n, seed)
+        return (slope * v).sum() * total + (squares * squares).sum()
+
+    h = nk.gradient(of=weighted, wrt=(0, 1, 2))
+    point = [np.array(row) for row in ([0.3, -0.5, 0.8], [1.0, 2.0, -1.0], [0.5, -0.25, 2.0])]
+    n = nk.i64(4)
+    for position, found in enumerate(h(*point, n)):
+        for k in range(3):
+            ends = []
+            for sign in (1, -1):
+                moved = [row.copy() for row in point]
+                moved[position][k] += sign * 1e-6
+                ends.append(float(weighted(*moved, n)))
+            np.testing.assert_allclose(found.numpy()[k], (ends[0] - ends[1]) / 2e-6, rtol=1e-6)
