@@ -21,7 +21,7 @@ from ..ir.nested import Nested, run_nested
 from ..ir.surgery import clone_instructions, with_bodies
 from ..location import located
 from ..ops.aggregate import Aggregate, Apply
-from ..ops.enums import EnumCase, IsCase, Payload
+from ..ops.enums import EnumCase, Payload
 from ..ops.flows import Flow, flows_of, operands_of, structured
 from ..ops.nest import Yield
 from ..ops.terminators import Return
@@ -132,14 +132,12 @@ class PushforwardBody:
             self.call(instruction, op, b)
             return
         clone_instructions(b.block, [instruction], self.values)
-        match op:
-            case Aggregate():
-                return  # nothing that moves is taken out of it
-            case EnumCase() | IsCase() | Payload():
-                self.tangents[instruction.result] = self.of_enum(b, instruction, op)
-                return
-            case _:
-                pass
+        if isinstance(op, Aggregate):
+            return  # nothing that moves is taken out of it
+        values = (*instruction.operands, *instruction.results)
+        if any(isinstance(x.type, EnumType) for x in values):
+            self.tangents[instruction.result] = self.of_enum(b, instruction)
+            return
         xs = [self.values[operand] for operand in instruction.operands]
         ys = [self.values[result] for result in instruction.results]
         dxs = [self.tangents[operand] for operand in instruction.operands]
@@ -149,12 +147,10 @@ class PushforwardBody:
             raise located(error, instruction.location) from None
         self.tangents.update(zip(instruction.results, dys, strict=True))
 
-    def of_enum(
-        self, b: Builder, instruction: Instruction, op: EnumCase | IsCase | Payload
-    ) -> Tangent:
+    def of_enum(self, b: Builder, instruction: Instruction) -> Tangent:
         """Enums carry the tangents of what they carry, as enums with the same cases."""
-        result = instruction.result
-        if not self.is_moving(result):
+        op = instruction.op
+        if not self.is_moving(instruction.result):
             return None
         if isinstance(op, EnumCase):
             type = self.types.of(op.type)
@@ -163,8 +159,9 @@ class PushforwardBody:
             return b.emit(EnumCase(type, op.case), *(self.tangent(b, x) for x in carried))
         (value,) = instruction.operands
         tangent = self.tangents[value]
-        if tangent is None or isinstance(op, IsCase):
+        if tangent is None:
             return None
+        assert isinstance(op, Payload)
         assert isinstance(value.type, EnumType)
         before = value.type.carried(op.case)[: op.index]
         return b.emit(Payload(op.case, len(self.types.carried(before))), tangent)

@@ -32,6 +32,7 @@ from ..ops.flows import (
     arguments_of_bodies,
     flows_in,
     operands_of,
+    structured,
     trips_of,
     yields_of_bodies,
 )
@@ -59,7 +60,7 @@ def reverse_control_flow(
 ) -> Sweep:
     """Hand the cotangents of the results of `at`, in a `block` of the forward half, on to all that its bodies use."""
     reversal = _Reversal(work, block, at, adjoints, sweep)
-    return reversal.choice() if isinstance(at.op, If) else reversal.loop()
+    return reversal.loop() if structured(at).is_loop else reversal.choice()
 
 
 class _ReversedBody:
