@@ -4,7 +4,8 @@
     %y = for %i carrying %x { … yield %u }    %x̄, %ā = for %i carrying ȳ, 0 { sweep from ȳ; yield its x̄, ā + its ā }
 
 1. A body is swept with adjoints of its own.  What it finds for values from around it is a result of the choice, and
-   added up by the loop.
+   added up by the loop; what it scatters to a part of such a value (a row that it has read) is a stacked result of the
+   loop, and scattered after it, all at once.
 2. The forward values that a swept body uses are *residuals*: the forward instruction has them as further results, a
    loop those of all iterations.  These are tensors with a new leading axis where the number of iterations is known,
    and else a *tape* that the forward loop carries (`core.autodiff.tapes`).  Constants and the index are made anew.
@@ -36,8 +37,9 @@ from ..ops.flows import (
     trips_of,
     yields_of_bodies,
 )
-from ..ops.indexing import Gather
+from ..ops.indexing import Gather, ScatterAdd
 from ..ops.literal import constant
+from ..ops.movement import Transpose
 from ..ops.nest import Bounds, Yield
 from ..ops.reference import Undefined
 from ..ops.structured import For, If
@@ -66,16 +68,18 @@ def reverse_control_flow(
 class _ReversedBody:
     """The sweep over one body of the forward half, in a block of its own; `head` is what comes first there."""
 
-    def __init__(self, work: Linearized, body: Block, adjoints: Adjoints) -> None:
+    def __init__(
+        self, work: Linearized, body: Block, adjoints: Adjoints, *, keeps_rows: bool = False
+    ) -> None:
         self.work, self.body = work, body
         self.head = Builder(Block(), adjoints.builder.location)
         self.b = Builder(Block(name=body.name), adjoints.builder.location)
-        self.adjoints = Adjoints(self.b, adjoints.active)
+        self.adjoints = Adjoints(self.b, adjoints.active, keeps_rows)
 
     def around(self) -> list[Value]:
         """The values from around the body that have got a cotangent."""
         inside = {*self.body.arguments, *_results(self.body)}
-        return [x for x, _ in self.adjoints.items() if x not in inside]
+        return [x for x in self.adjoints.values() if x not in inside]
 
     def cotangent(self, x: Value) -> Value:
         """What has come together for `x`, a zero too."""
@@ -92,9 +96,10 @@ class _ReversedBody:
         self.work.save_in_calls(self.body, used)
         return [x for x in (*self.body.arguments, *_results(self.body)) if x in used]
 
-    def yield_also(self, value: Value) -> None:
+    def yield_also(self, place: int, value: Value) -> None:
         terminator = self.b.block.terminator
-        terminator.set_operands([*terminator.operands, value])
+        yielded = terminator.operands
+        terminator.set_operands([*yielded[:place], value, *yielded[place:]])
 
     def region(self, values: Mapping[Value, Value]) -> Region:
         """The body, which uses values from its head for values of the forward body."""
@@ -149,7 +154,8 @@ class _Reversal:
             return
         b = self.adjoints.builder
         starts = [seed or _zero(b, x.type) for x, seed in zip(inputs, seeds, strict=True)]
-        body = _ReversedBody(self.work, at.regions[-1].entry, self.adjoints)
+        keeps_rows = trips is not None
+        body = _ReversedBody(self.work, at.regions[-1].entry, self.adjoints, keeps_rows=keeps_rows)
         lower, upper, index = self.counted()
         last = b.emit(Subtract(), b.emit(Add(), lower, upper), constant(b, COUNTER, 1))
         place = body.head.emit(Subtract(), last, body.b.argument(COUNTER, "index"))
@@ -162,11 +168,13 @@ class _Reversal:
             body.adjoints.add(_only(yields_of_bodies(at, flow)), element)
         yield self.sweep(self.work, body.body, body.adjoints)
         outputs = [body.cotangent(arguments_of_bodies(at, flow)[-1]) for flow in carried]
+        scattered = [(x, rows) for x in body.around() for rows in body.adjoints.take_rows(x)]
+        elements = [x for _, rows in scattered for x in _scattered(rows).operands]
         around = body.around()
         for x in around:
             starts.append(_zero(b, x.type))
             outputs.append(body.b.emit(Add(), body.b.argument(x.type), body.cotangent(x)))
-        needed = body.finish(outputs)
+        needed = body.finish([*outputs, *elements])
         values = {x: again(body.head, x) for x in needed if is_constant(x)}
         if index is not None:
             values[index] = place
@@ -181,10 +189,14 @@ class _Reversal:
             tape = body.b.argument(starts[-1].type)
             for number, x in enumerate(recorded):
                 values[x] = body.head.emit(Payload(RECORD, number), tape)
-            body.yield_also(body.head.emit(Payload(RECORD, len(recorded)), tape))
-        made = b.emit_many(For(), [lower, upper, *starts], [body.region(values)])
-        for x, cotangent in zip([*inputs, *around], made, strict=False):  # the tape is last
+            body.yield_also(len(outputs), body.head.emit(Payload(RECORD, len(recorded)), tape))
+        stacks = tuple(x.tensor.with_shape((trips or 0, *x.tensor.shape)) for x in elements)
+        made = b.emit_many(For(stacks), [lower, upper, *starts], [body.region(values)])
+        for x, cotangent in zip([*inputs, *around], made, strict=False):  # the tape comes after
             self.adjoints.add(x, cotangent)
+        operands = iter(made[len(starts) :])
+        for x, rows in scattered:
+            self.adjoints.add(x, _scattered_at_once(b, rows, next(operands), next(operands)))
 
     def counted(self) -> tuple[Value, Value, Value | None]:
         """The bounds of the iterations, and the index if there is one; iterations of a `while` are counted."""
@@ -264,6 +276,21 @@ class _Reversal:
     def result(self, flow: Flow) -> Value:
         assert flow.result is not None
         return self.at.results[flow.result]
+
+
+def _scattered(rows: Value) -> Instruction:
+    assert rows.producer is not None
+    return rows.producer
+
+
+def _scattered_at_once(b: Builder, rows: Value, updates: Value, indices: Value) -> Value:
+    """What `rows` scatters in each iteration, from the updates and indices of all, along their first axes."""
+    op = rows.op
+    assert isinstance(op, ScatterAdd)
+    if op.axis:
+        order = (*range(1, op.axis + 1), 0, *range(op.axis + 1, updates.tensor.rank))
+        updates = b.emit(Transpose(order), updates)
+    return b.emit(op, updates, indices)
 
 
 def _results(block: Block) -> list[Value]:

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 import nnkit as nk
-from nnkit import Rep, Scalar, Tensor1D, f64, i64
+from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f64, i64
+from nnkit.core.ir.surgery import with_bodies
+from nnkit.core.text import parse_module
 
 Number = Scalar[f64]
 Count = Scalar[i64]
 Row = Tensor1D[f64]
+Matrix = Tensor2D[f64]
 
 
 def slope(f: Any, x: float, *rest: Any, h: float = 1e-6) -> float:
@@ -192,3 +195,39 @@ def test_a_gradient_of_a_loop_in_another_function_is_differentiated_by_point_and
                 moved[position][k] += sign * 1e-6
                 ends.append(float(weighted(*moved, n)))
             np.testing.assert_allclose(found.numpy()[k], (ends[0] - ends[1]) / 2e-6, rtol=1e-6)
+
+
+def test_what_a_loop_reads_of_an_array_row_by_row_costs_no_more_than_the_rows() -> None:
+    """No body of the gradient computes anything of the size of the arrays."""
+
+    @nk.staged
+    def f(m: Rep[Matrix], v: Rep[Row]) -> Rep[Number]:
+        def step(i: Rep[Count], c: Rep[Number]) -> Rep[Number]:
+            inner = nk.fori(0, 3, lambda k, d: d + nk.sin(m[i, k] * v[k]) * d, c)
+            return inner + (nk.take(m, i, axis=1) * m[i] * v[0]).sum() * 0.1 + v[5 - i] * c
+
+        return nk.fori(0, 6, step, v.sum())
+
+    rng = np.random.default_rng(1)
+    point = [rng.normal(size=(6, 6)), rng.normal(size=6)]
+    g = nk.gradient(of=f, wrt=(0, 1))
+    for position, found in enumerate(g(*point)):
+        for place in np.ndindex(point[position].shape):
+            ends = []
+            for sign in (1, -1):
+                moved = [array.copy() for array in point]
+                moved[position][place] += sign * 1e-6
+                ends.append(float(f(*moved)))
+            expected = (ends[0] - ends[1]) / 2e-6
+            np.testing.assert_allclose(found.numpy()[place], expected, rtol=1e-6, atol=1e-7)
+
+    @nk.staged
+    def rows(x: Rep[Row]) -> Rep[Number]:
+        return nk.fori(0, 1000, lambda i, c: c + nk.sin(x[i]) * c, x[0])
+
+    slopes = nk.gradient(of=rows, wrt=0)
+    module = parse_module(slopes.ir(np.zeros(1000), stage="optimizable"))
+    loops = [i for f in module.functions.values() for i in f.entry.instructions if i.regions]
+    assert len(loops) == 3  # the primal, and both halves of the gradient
+    made = [x.tensor.size for i in with_bodies(loops) if not i.regions for x in i.results]
+    assert max(made) == 1
