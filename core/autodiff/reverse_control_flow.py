@@ -8,7 +8,8 @@
    loop, and scattered after it, all at once.
 2. The forward values that a swept body uses are *residuals*: the forward instruction has them as further results, a
    loop those of all iterations.  These are tensors with a new leading axis where the number of iterations is known,
-   and else a *tape* that the forward loop carries (`core.autodiff.tapes`).  Constants and the index are made anew.
+   and else a *tape* that the forward loop carries (`core.autodiff.tapes`).  What is saved, and what is computed from
+   that again, a minimum cut says (`core.autodiff.minimum_cut`).
 3. Values from around a body are used as they are; if they lie in a body themselves, they are residuals of that.
 
 Source: Griewank & Walther 2008, Evaluating Derivatives, §3.2; Hascoët & Pascual 2013, The Tapenade automatic
@@ -17,12 +18,12 @@ differentiation tool, §5 (adjoints of structured loops).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..ir import Block, Builder, Instruction, Region, Value
-from ..ir.surgery import replace_operands, with_bodies
+from ..ir.surgery import clone_instructions, replace_operands, with_bodies
 from ..ops.arithmetic import Add, Subtract
 from ..ops.enums import EnumCase, Payload
 from ..ops.flows import (
@@ -47,8 +48,8 @@ from ..types import I64, TensorType, Type, scalar
 from .adjoints import Adjoints
 from .linearized import Linearized, Sweep
 from .liveness import backward_slice
+from .minimum_cut import Residuals, choose_residuals
 from .primal_copy import Origin
-from .residuals import again, is_constant
 from .tapes import EMPTY, RECORD
 
 SweepBlock: TypeAlias = Callable[[Linearized, Block, Adjoints], Sweep]
@@ -85,8 +86,8 @@ class _ReversedBody:
         """What has come together for `x`, a zero too."""
         return self.adjoints[x] or _zero(self.b, x.type)
 
-    def finish(self, outputs: Sequence[Value]) -> list[Value]:
-        """Yield `outputs` and keep only what they need: the values of the forward body among that."""
+    def finish(self, outputs: Sequence[Value], free: Iterable[Value] = ()) -> Residuals:
+        """Yield `outputs` and keep only what they need: how to have the values of the forward body among that."""
         block = self.b.block
         kept, used = backward_slice(block.instructions, outputs)
         for instruction in set(block.instructions).difference(kept):
@@ -94,16 +95,18 @@ class _ReversedBody:
         block.instructions = kept
         self.b.emit_many(Yield(), outputs)
         self.work.save_in_calls(self.body, used)
-        return [x for x in (*self.body.arguments, *_results(self.body)) if x in used]
+        needed = [x for x in (*self.body.arguments, *_results(self.body)) if x in used]
+        return choose_residuals(self.body, needed, set(free))
 
     def yield_also(self, place: int, value: Value) -> None:
         terminator = self.b.block.terminator
         yielded = terminator.operands
         terminator.set_operands([*yielded[:place], value, *yielded[place:]])
 
-    def region(self, values: Mapping[Value, Value]) -> Region:
-        """The body, which uses values from its head for values of the forward body."""
+    def region(self, values: dict[Value, Value], computed: Sequence[Instruction]) -> Region:
+        """The body, which uses values from its head for values of the forward body, and computes others again."""
         block = self.b.block
+        clone_instructions(self.head.block, computed, values)
         replace_operands(with_bodies(block.instructions), values)
         block.instructions[:0] = self.head.block.instructions
         return Region([block])
@@ -133,10 +136,9 @@ class _Reversal:
             return
         regions: list[Region] = []
         for number, body in enumerate(bodies):
-            needed = body.finish([body.cotangent(x) for x in around])
-            values = {x: again(body.head, x) for x in needed if is_constant(x)}
-            values.update(self.saved_by_branch(number, [x for x in needed if x not in values]))
-            regions.append(body.region(values))
+            chosen_here = body.finish([body.cotangent(x) for x in around])
+            values = self.saved_by_branch(number, chosen_here.saved)
+            regions.append(body.region(values, chosen_here.computed))
         op = If(tuple(x.type for x in around))
         made = self.adjoints.builder.emit_many(op, at.operands[:1], regions)
         for x, cotangent in zip(around, made, strict=True):
@@ -174,16 +176,14 @@ class _Reversal:
         for x in around:
             starts.append(_zero(b, x.type))
             outputs.append(body.b.emit(Add(), body.b.argument(x.type), body.cotangent(x)))
-        needed = body.finish([*outputs, *elements])
-        values = {x: again(body.head, x) for x in needed if is_constant(x)}
-        if index is not None:
-            values[index] = place
-        residuals = [x for x in needed if x not in values]
-        stacked = [x for x in residuals if trips is not None and isinstance(x.type, TensorType)]
+        values: dict[Value, Value] = {} if index is None else {index: place}
+        residuals = body.finish([*outputs, *elements], values)
+        saved = residuals.saved
+        stacked = [x for x in saved if trips is not None and isinstance(x.type, TensorType)]
         if stacked:
             for x, rows in self.stacked(trips or 0, stacked).items():
                 values[x] = body.head.emit(Gather(0, Bounds.INSIDE), rows, row)
-        recorded = [x for x in residuals if x not in values]
+        recorded = [x for x in saved if x not in values]
         if recorded:
             starts.append(self.recorded(recorded))
             tape = body.b.argument(starts[-1].type)
@@ -191,7 +191,9 @@ class _Reversal:
                 values[x] = body.head.emit(Payload(RECORD, number), tape)
             body.yield_also(len(outputs), body.head.emit(Payload(RECORD, len(recorded)), tape))
         stacks = tuple(x.tensor.with_shape((trips or 0, *x.tensor.shape)) for x in elements)
-        made = b.emit_many(For(stacks), [lower, upper, *starts], [body.region(values)])
+        made = b.emit_many(
+            For(stacks), [lower, upper, *starts], [body.region(values, residuals.computed)]
+        )
         for x, cotangent in zip([*inputs, *around], made, strict=False):  # the tape comes after
             self.adjoints.add(x, cotangent)
         operands = iter(made[len(starts) :])
