@@ -26,6 +26,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "callables": "fn staged",
+    "checkpointing": "checkpoint",
     "composed": "cross_entropy layer_norm log_softmax logsumexp norm softmax",
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",

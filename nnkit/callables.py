@@ -481,3 +481,12 @@ def _named(module: str, name: str) -> Any:
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
+
+
+def check_staged(of: object, what: str) -> None:
+    """Raises: StagingError, in the name of the function `what`, for what is not a staged function."""
+    if not isinstance(of, StagedFunction):
+        raise located(
+            StagingError(f"{what} takes a staged function, not a {type(of).__name__}"),
+            "decorate it with @staged",
+        )

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .callables import StagedFunction
-from .core.errors import DifferentiationError, StagingError
+from .callables import StagedFunction, check_staged
+from .core.errors import DifferentiationError
 from .core.types import F32
 from .declared_types import declared_result
 from .staging.expression import Callee
@@ -39,7 +39,7 @@ def gradient(
     One index gives one derivative, a tuple of indices a tuple.
     Raises: DifferentiationError for an index out of range or given twice, or a parameter without floats.
     """
-    _check_staged(of, "gradient")
+    check_staged(of, "gradient")
     kept = _indices(keeping, "keeping")
     chosen = _chosen(of, wrt)
     if not _are_indices(chosen):
@@ -68,7 +68,7 @@ def value_and_gradient(*, of: StagedFunction, wrt: Any) -> StagedFunction:
 
     Raises: DifferentiationError when the result is not a scalar.
     """
-    _check_staged(of, "value_and_gradient")
+    check_staged(of, "value_and_gradient")
     chosen = _chosen(of, wrt)
     single = not is_tuple(chosen)
     if not _are_indices(chosen):
@@ -207,14 +207,6 @@ def _check_results(from_: Any, keeping: tuple[Any, ...]) -> None:
             )
     if len(set(keeping)) != len(keeping):
         raise located(DifferentiationError(f"keeping={keeping} names a result twice"))
-
-
-def _check_staged(of: object, what: str) -> None:
-    if not isinstance(of, StagedFunction):
-        raise located(
-            StagingError(f"{what} takes a staged function, not a {type(of).__name__}"),
-            "decorate it with @staged",
-        )
 
 
 def _check_indices(name: str, wrt: tuple[Any, ...], count: int, names: Sequence[str]) -> None:

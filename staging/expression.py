@@ -192,6 +192,8 @@ class Trace(Callee):
     """Whether `result` is what it returns; if not, the function is run to find that out."""
     progress: PendingTrace | None = None
     """What is still open, from the beginning of the run until all is known that the trace depends on."""
+    attributes: tuple[str, ...] = ()
+    """Those of the function in the IR."""
     expanded: dict[object, Any] = field(default_factory=dict[object, Any])
     """Functions that functions returned to this one, by what they were called with."""
 

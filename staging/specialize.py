@@ -281,7 +281,9 @@ class Specializer:
             )
         b.emit_many(Return(), unpacked(b, result))
         name = pending.name or self._fresh_name(identifier(trace.name))
-        return self.module.add(finish_function(name, b, result.type))
+        function = finish_function(name, b, result.type)
+        function.attributes = trace.attributes
+        return self.module.add(function)
 
     def _start(self, trace: Trace, types: tuple[Type, ...]) -> tuple[Builder, _Values]:
         names = [

@@ -82,7 +82,8 @@ class Stageable(abc.ABC):
 class PythonFunction(Stageable):
     """A Python function, which is traced once per set of argument types.
 
-    `declared` are the types its annotations promise (None where they do not say).
+    `declared` are the types its annotations promise (None where they do not say); `attributes` are those of the
+    function in the IR.
     """
 
     function: Callable[..., Any]
@@ -91,6 +92,7 @@ class PythonFunction(Stageable):
     declared: tuple[Spec | None, ...]
     declared_result: Spec | None
     location: HasLocation | None = None
+    attributes: tuple[str, ...] = ()
     traces: dict[tuple[Spec, ...], Trace] = field(default_factory=dict[tuple[Spec, ...], Trace])
 
     def callee(self, specs: tuple[Spec, ...]) -> Trace:
@@ -155,6 +157,7 @@ class PythonFunction(Stageable):
             location=self.location,
             parameter_names=self.parameter_names,
             origin=self,
+            attributes=self.attributes,
             is_determined=result is not None and not isinstance(result, CallableSpec),
         )
         if result is not None:

@@ -3,14 +3,15 @@
 1. The backward half is reduced to what its gradients need.
 2. The forward values it still uses are the residuals, exactly: `sum(x + x)` has none, `x · x` has x.
 3. Constants are made anew; arguments and results are at the caller's hand (`core.autodiff.pullback`).
-4. What remains is saved: the forward function returns it after the results.
+4. What remains is saved: the forward function returns it after the results.  Of a function with the attribute
+   `checkpoint` nothing is: the backward function computes it again from the arguments.
 5. The signature of functions that call themselves must be known before the residuals are: there, all of these are one
    record of a tape.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
@@ -79,6 +80,8 @@ class ResidualSplitter:
             )
             if seed in used
         }
+        if "checkpoint" in self.module.functions[signature.name].attributes:
+            return self._checkpoint(signature.name, work, found, seeds, instructions, used)
         free = _defined_before(work, used - set(seeds.values()))
         constants = [value for value in free if is_constant(value)]
         places = _places(work)
@@ -98,6 +101,24 @@ class ResidualSplitter:
             tuple(seeds),
             tuple(found),
         )
+
+    def _checkpoint(
+        self,
+        name: str,
+        work: Linearized,
+        found: Mapping[int, Value],
+        seeds: Mapping[int, Value],
+        instructions: Sequence[Instruction],
+        used: Set[Value],
+    ) -> Pullback:
+        """A backward function that has the arguments alone, and computes all the rest anew."""
+        forward, used = backward_slice(work.forward(used), used)
+        residuals = {k: x for k, x in enumerate(work.copy.arguments) if x in used}
+        block = Block([*residuals.values(), *seeds.values()], [*forward, *instructions], "entry")
+        backward = self._finish(f"{name}_bwd", name, Builder(block), list(found.values()))
+        work.drop_all_but(backward)
+        places = [Residual(ResidualSource.ARGUMENT, k) for k in residuals]
+        return Pullback(None, backward, tuple(places), tuple(seeds), tuple(found))
 
     def _cut_recursive(self, pullback: Pullback, work: Linearized) -> Pullback:
         """Give the functions of a pullback that was asked for already their bodies."""

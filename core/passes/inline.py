@@ -86,8 +86,8 @@ class Inline(ModulePass):
 def size_to_inline(function: Function) -> int | None:
     """By how much a call makes a function longer; None if it must stay a call."""
     body = function.body
-    if body is None or len(body.blocks) != 1:
-        return None
+    if body is None or len(body.blocks) != 1 or "checkpoint" in function.attributes:
+        return None  # what is computed again must not be found to be known
     size = -2  # the call goes, and the return
     for instruction in walk(body):
         size += 1

@@ -14,7 +14,7 @@ from .instruction import listed
 from .stage import form_violations
 from .types import Types
 
-ATTRIBUTES = ("inline",)
+ATTRIBUTES = ("inline", "checkpoint")
 """What may stand before a function with an exclamation mark."""
 
 
@@ -92,7 +92,7 @@ def _attribute_violations(function: Function) -> Iterator[str]:
     for attribute in function.attributes:
         if attribute not in ATTRIBUTES:
             known = ", ".join(written("!", known) for known in ATTRIBUTES)
-            message = f"has the attribute {written('!', attribute)}; known is {known}"
+            message = f"has the attribute {written('!', attribute)}; known are {known}"
             place = function.attribute_locations.get(attribute)
             yield from with_locations([message], place, function.location)
 

@@ -231,3 +231,53 @@ def test_what_a_loop_reads_of_an_array_row_by_row_costs_no_more_than_the_rows() 
     assert len(loops) == 3  # the primal, and both halves of the gradient
     made = [x.tensor.size for i in with_bodies(loops) if not i.regions for x in i.results]
     assert max(made) == 1
+
+
+def test_a_checkpoint_saves_the_arguments_alone_with_the_same_bits() -> None:
+    @nk.staged
+    def step(x: Rep[Row], w: Rep[Row]) -> Rep[Row]:
+        y = nk.tanh(x * w)
+        return y * nk.exp(y) + nk.sin(x)
+
+    small = nk.checkpoint(step)
+
+    @nk.staged
+    def plain_sum(x: Rep[Row], w: Rep[Row]) -> Rep[Number]:
+        return nk.fori(0, 10, lambda i, c: step(c, w), x).sum()
+
+    @nk.staged
+    def small_sum(x: Rep[Row], w: Rep[Row]) -> Rep[Number]:
+        return nk.fori(0, 10, lambda i, c: small(c, w), x).sum()
+
+    rng = np.random.default_rng(2)
+    point = rng.normal(size=4), rng.normal(size=4)
+    saved: list[int] = []
+    for order in (1, 2):
+        both = []
+        for f in (plain_sum, small_sum):
+            g: Any = nk.gradient(of=f, wrt=1)
+            if order == 2:
+                first = nk.gradient(of=f, wrt=1)
+                g = nk.gradient(
+                    of=nk.fn(Row, Row)(lambda x, w, d=first: (d(x, w) * d(x, w)).sum()), wrt=1
+                )
+            both.append(g(*point).numpy())
+            module = parse_module(g.ir(*point, stage="optimizable"))
+            stacks = [
+                x
+                for function in module.functions.values()
+                for i in with_bodies(function.entry.instructions)
+                for x in i.results
+                if i.op.name == "for" and x.tensor.shape == (10, 4)
+            ]
+            saved.append(len(stacks))
+        # the second derivatives add up cotangents in another order
+        np.testing.assert_allclose(*both, rtol=0 if order == 1 else 1e-14)
+    assert saved[:2] == [3, 1]  # exp y, tanh and x, or the carry alone
+
+
+def test_only_staged_functions_have_checkpoints() -> None:
+    with pytest.raises(nk.StagingError, match="takes a staged function, not a function"):
+        nk.checkpoint(lambda x: x)  # type: ignore[arg-type, misc]  # pyright: ignore[reportArgumentType]
+    with pytest.raises(nk.StagingError, match="power_grad is a gradient"):
+        nk.checkpoint(nk.gradient(of=power, wrt=0))
