@@ -36,7 +36,7 @@ from ..core.ops import (
 from ..core.ops.expansion import result_of_expansion
 from ..core.ops.forms import check_kind
 from ..core.ops.literal import check_range
-from ..core.types import BF16, F16, F32, F64, Array, DType, Kind, TensorType, Type
+from ..core.types import Array, DType, Kind, TensorType, Type
 from .expression import Constant, Expression, Primitive, ShapeDependent, at, make
 from .location import here
 from .spec import TensorSpec, as_tuple, dtype_words
@@ -80,15 +80,7 @@ def literal(number: Any, dtype: DType) -> Expression:
 
 def _out_of_range(number: Any, dtype: DType) -> DTypeError:
     shown = f"an integer of {number.bit_length()} bits" if isinstance(number, int) else f"{number}"
-    largest = dtype.round(np.asarray(LARGEST[dtype], dtype.numpy))
-    return DTypeError(f"{shown} is out of range for {dtype}: at most {float(largest):.5g}")
-
-
-LARGEST = {
-    dtype: float(np.finfo(dtype.numpy).max) if dtype is not BF16 else 2.0**128 - 2.0**120
-    for dtype in (F16, BF16, F32, F64)
-}
-"""The largest finite number of each float type."""
+    return DTypeError(f"{shown} is out of range for {dtype}: at most {dtype.normal_range[1]:.5g}")
 
 
 def array_constant(dtype: DType, stored: Array) -> Expression:
@@ -223,6 +215,7 @@ def checked_rank(rank: int) -> int:
 
 
 MAX_RANK = 4
+"""`Tensor0D` to `Tensor4D`: checkers know ranks by classes, of which there are finitely many (docs/typing.md)."""
 
 
 def arg_extremum(x: Expression, op: type[ArgMax] | type[ArgMin], axis: Any) -> Expression:

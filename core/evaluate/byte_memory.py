@@ -29,7 +29,11 @@ BOX = "a box"
 VALUES = "a stack"
 
 _MARGIN = 1 << 31
+"""Bytes before and behind each allocation.  An offset that fits an i32 does not lead from one into another; of the 2⁶³
+addresses, a billion allocations take half."""
+
 _ALIGNMENT = 16
+"""Between addresses that stand for values: that of `malloc`, so that they look like those of compiled code."""
 
 _LaidOut: TypeAlias = tuple[int, list[tuple[int, Type]] | None]
 """The size of an aggregate, and its leaves; None for a value that is one leaf."""

@@ -21,8 +21,13 @@ Symbol: TypeAlias = str
 """The name of a function or variable, printed `@name`."""
 
 ADDRESS: Final = scalar(I64)
+"""The type of an address."""
+
 FIRST_ADDRESS: Final = 4096
+"""Systems map nothing into the first page of memory, so that smaller numbers are free for what is no address."""
+
 OUTSIDE: Final = 1
+"""Any number from 1 to `FIRST_ADDRESS` that is not null would do."""
 
 OWNERS: Final = ("heap", "call", "frame", "run", "program")
 """Until when memory that is allocated lasts.
@@ -36,7 +41,8 @@ program   for ever
 
 
 CALL_NANOSECONDS: Final = 10.0
-"""A call of the library, besides what it fills or moves."""
+"""A call of the library, besides what it fills or moves: `malloc` with `free` takes 7 ns up to 1 KiB, and 16 beyond
+(glibc)."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ from .movement import ShapeCast
 from .nest import Access, Affine, Bounds, Output, build_nest, coordinate, identity_access
 
 _PARTS_OF_A_NEST = 4
-"""How many operands one nest of a concatenation reads; more are joined in a tree."""
+"""How many operands one nest of a concatenation reads, each with a `select` for every element; more are joined in a
+tree, which moves each element once per level. Between 2 and 8 no benchmark changes."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from .rounding import Floor
 from .transcendental import Exp, FloatFunction
 
 _VANISHED = 1000
-"""e^(−1000) is 0 in every element type, which all hold this number."""
+"""e^(−1000) is 0 in every element type, which all hold this number: f64 ends at e^(−745.2), f16 holds up to 65504."""
 
 
 class Erf(FloatFunction):

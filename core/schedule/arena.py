@@ -9,10 +9,12 @@ from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 
 ALIGNMENT = 64
-"""Every buffer starts at a multiple of this: a cache line, and the widest vector."""
+"""Every buffer starts at a multiple of this: a cache line, and the widest vector. `core.verify.nest.UNIT` is the
+same."""
 
 RESERVED = 64
-"""Bytes at the head of the arena where a running program leaves the details of a failed check."""
+"""Bytes at the head of the arena where a running program leaves the details of a failed check: eight words, which
+`jit.emit.arena_header` lists, and a multiple of the alignment."""
 
 
 @dataclass

@@ -17,7 +17,11 @@ from ..ops.nest import Access, Affine, Bounds, Index, Nest, Output, coordinate
 from ..types import Shape
 
 _SHORT = 128
-"""Axes shorter than this join their outer neighbour."""
+"""Axes shorter than this join their outer neighbour.
+
+At least some vectors of f32: with 64, the rows of 100 numbers that an embedding gathers stay, and take 1.1 times as
+long. With 512, rows too long for the group of a softmax join, which the benchmarks do not notice.
+"""
 
 
 def emit_collapsed(

@@ -15,7 +15,8 @@ from .recovery import DEFINING, skip_to_definition
 from .types import parse_function_type, parse_type, parse_types
 
 MAX_PARTS = 100_000
-"""The most types that one is made of, all in all: sharing makes more of a short text than fits anywhere."""
+"""The most types that one is made of, all in all: with sharing, a short text makes 2ᵏ of k lines.  Values have at most
+`MOST_LEAVES` (`core.compute.lower_memory.data_layout`), a tenth of this, so any bound from there on does."""
 
 
 class Definitions:

@@ -27,7 +27,8 @@ from .scope import Scope
 from .types import parse_type
 
 MAX_REGIONS = 5_000
-"""How deeply regions may nest."""
+"""How deeply regions may nest: as deeply as calls of staged functions, which print as regions
+(`staging.user_calls`)."""
 
 
 class UnterminatedFunction(Exception):

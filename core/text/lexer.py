@@ -38,6 +38,9 @@ _TOKEN = re.compile(
     r"(?:[ \t\n\f\v\ufeff]+|//[^\n]*)*(?:" + "|".join(f"({p})" for _, p in _GROUPS) + ")",
     re.DOTALL,
 )
+_MOST_SHOWN, _SHOWN_BEFORE, _SHOWN_OF_LINE = 40, 60, 100
+"""Characters in messages: of a token; of a line, before what is wrong and in all.  A matter of taste."""
+
 _ESCAPED = {"\\\\": "\\", '\\"': '"', "\\n": "\n", "\\t": "\t", "\\r": "\r"}
 
 
@@ -65,7 +68,7 @@ class Token(NamedTuple):
         """For messages."""
         if self.kind == "end":
             return "the end of the text"
-        return repr(self.text if len(self.text) <= 40 else f"{self.text[:40]}…")
+        return repr(self.text if len(self.text) <= _MOST_SHOWN else f"{self.text[:_MOST_SHOWN]}…")
 
 
 def tokenize(text: str) -> list[Token]:
@@ -104,8 +107,10 @@ def located(text: str, position: int, message: str, file: str = "") -> str:
     end = text.find("\n", position)
     line = text[start : end if end >= 0 else len(text)]
     number, column = text.count("\n", 0, position) + 1, position - start
-    first = max(0, column - 60)
-    shown = "".join(c if c.isprintable() or c == "\t" else "�" for c in line[first : first + 100])
+    first = max(0, column - _SHOWN_BEFORE)
+    shown = "".join(
+        c if c.isprintable() or c == "\t" else "�" for c in line[first : first + _SHOWN_OF_LINE]
+    )
     caret = "".join("\t" if c == "\t" else " " for c in line[first:column])
     place = f"{file}, line" if file else "line"
     return f"{place} {number}, column {column + 1}: {message}\n  {shown}\n  {caret}^"

@@ -11,7 +11,7 @@ from .lexer import Token
 from .types import parse_tensor
 
 _MOST_AXES = 4
-"""Digits of the number of a coordinate."""
+"""Digits of the number of a coordinate, of which a nest has few; Python refuses to convert thousands."""
 
 
 def joined(values: tuple[Any, ...]) -> str:

@@ -24,6 +24,9 @@ from ..types import (
 from .cursor import Cursor, alternatives
 from .lexer import Token
 
+_MOST_EXTENT_DIGITS = 19
+"""2⁶³ − 1 has so many."""
+
 _OTHER_WIDTH = re.compile(r"(i|u|f|bf)[0-9]+")
 
 
@@ -148,7 +151,8 @@ def _no_dtype(token: Token) -> str:
 
 
 def _extent(cursor: Cursor, position: int, text: str) -> int:
-    if len(text) > 19 or int(text) >= 1 << 63:
+    # Python refuses to convert thousands of digits
+    if len(text) > _MOST_EXTENT_DIGITS or int(text) >= 1 << 63:
         raise cursor.error(f"the extent {text[:40]} does not fit into 64 bits", position)
     return int(text)
 
