@@ -17,7 +17,7 @@ The object file is bytes, so that it can be stored and loaded again without step
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import count
 from threading import Lock
 from types import MappingProxyType
@@ -25,7 +25,7 @@ from typing import Final, TypeVar
 
 from llvmlite import binding
 
-from .half import missing_conversions
+from .half import conversions_for
 
 REGISTERS: Final = "nnkit-registers"
 """The attribute of functions whose variables become registers."""
@@ -169,7 +169,7 @@ class Engine:
             return self._emit(text, binding.TargetMachine.emit_assembly)
 
     def _emit(self, text: str, emit: Callable[[binding.TargetMachine, binding.ModuleRef], T]) -> T:
-        module = _parse(text + self._conversions if "half" in text else text)
+        module = _parse(text + conversions_for(text, self._machine))
         try:
             machine = self._machine_for(text)
             use_registers(module, machine, text)
@@ -178,10 +178,6 @@ class Engine:
             raise LLVMError(str(error), text) from None
         finally:
             module.close()
-
-    @cached_property
-    def _conversions(self) -> str:
-        return missing_conversions(self._machine)
 
 
 @cache

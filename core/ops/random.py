@@ -29,14 +29,15 @@ from .indexing import Iota
 from .movement import reshaped
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-"""Of the four rounds between two injections of the key, in turn.  The authors' choice, by how quickly bits mix."""
+"""Of the four rounds between two injections of the key, in turn. The authors' choice, found by search for how quickly
+bits mix."""
 
 PARITY = 0x1BD11BDA
 """What the third key word is made of, with the other two. The authors' (the C240 of Skein, cut to 32 bits): with it, no
 key gives three words of zeros."""
 
 ROUNDS = 20
-"""The authors' choice: 13 pass all tests of randomness, and the rest is a margin."""
+"""The authors' default for words of 32 bits."""
 
 RANDOM_COUNT = "nnkit.random"
 """The global variable, an i64, that counts the executed `random` once they are expanded."""

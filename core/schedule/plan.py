@@ -18,13 +18,25 @@ from dataclasses import replace
 from ..compute.bodies import Body, bodies_of, effectful_regions, erase_dead
 from ..compute.ops import CallAddress, MatrixProduct
 from ..errors import InternalError
-from ..ir import Block, Builder, Function, Instruction, Module, Op, Placement, Region, Stage, Value
+from ..ir import (
+    HEADER_BYTES,
+    Block,
+    Builder,
+    Function,
+    Instruction,
+    Module,
+    Op,
+    Placement,
+    Region,
+    Stage,
+    Value,
+)
 from ..ops.aggregate import Apply
 from ..ops.bytes import BYTES
 from ..ops.nest import Nest, Yield
 from ..ops.scan import Scan
 from ..ops.terminators import Return
-from .arena import RESERVED, aligned
+from .arena import aligned
 from .buffer_assignment import BlockResults, assign_buffers, own_outputs, without_exchanges
 from .collapse import emit_collapsed, joined_axes
 from .group import GroupedInstruction, group_nests
@@ -50,7 +62,7 @@ def arena_bytes(function: Function) -> int:
     for body in reversed(bodies_of(function)):
         sizes[body.region] = block_bytes(body.block, sizes)
     assert function.body is not None
-    return max(RESERVED, sizes[function.body])
+    return max(HEADER_BYTES, sizes[function.body])
 
 
 def block_bytes(block: Block, sizes: Mapping[Region, int]) -> int:
@@ -136,7 +148,7 @@ def _schedule_block(
         _returned(body, replaced),
         frames,
         {i: scratch_bytes(op, i) for i, op in zip(instructions, ops, strict=True)},
-        reserved=0 if body.owner else RESERVED,
+        reserved=0 if body.owner else HEADER_BYTES,
         uses_registers=uses_registers,
     )
     body.block.instructions = instructions
