@@ -29,6 +29,7 @@ from .emit.alignment import emit_aligned, emit_malloc
 from .emit.extern import PREFIX
 from .emit.program import EmittedProgram, emit_program
 from .emit.steps import CheckSite, Problem
+from .emit.values import XMM_BYTES, ZMM_BYTES
 from .emit.writer import I8, I32, I64, PTR, Argument, ModuleWriter, constant
 from .half import conversions_for
 from .header import OUT_OF_MEMORY, Export, Interface
@@ -85,16 +86,16 @@ def find_target(triple: str | None = None, cpu: str | None = None) -> TargetMach
     known = (
         find_cpu_features(wanted, named, baseline.features)
         if named
-        else CPUFeatures(16, baseline.fma)
+        else CPUFeatures(XMM_BYTES, baseline.fma)
     )
     return TargetMachine(
         triple=wanted,
         cpu=named,
         # of CPUs that are tuned for half vectors: our kernels choose their width themselves
-        features="-prefer-256-bit" if known.vector_bytes == 64 else baseline.features,
+        features="-prefer-256-bit" if known.vector_bytes == ZMM_BYTES else baseline.features,
         vector_bytes=known.vector_bytes,
-        vector_registers=32 if is_arm or known.vector_bytes == 64 else 16,
-        scalef=known.vector_bytes == 64,
+        vector_registers=32 if is_arm or known.vector_bytes == ZMM_BYTES else 16,
+        scalef=known.vector_bytes == ZMM_BYTES,
         fma=known.fma,
     )
 

@@ -25,14 +25,15 @@ from typing import Final, TypeVar
 
 from llvmlite import binding
 
+from .emit.values import XMM_BYTES, YMM_BYTES, ZMM_BYTES
 from .half import conversions_for
 
 REGISTERS: Final = "nnkit-registers"
 """The attribute of functions whose variables become registers."""
 
 MODULES_PER_LLJIT: Final = 16
-"""With 16, a module takes 8 KiB of the LLJIT's own memory, and 0.1 ms of the time to make one; a module that
-stays while the others go keeps 135 KiB of theirs."""
+"""Modules that an LLJIT serves before the next one is made. With 16, a module takes 8 KiB of the LLJIT's own memory,
+and 0.1 ms of the time to make one; a module that stays while the others go keeps 135 KiB of theirs."""
 
 DEEP_LOOPS: Final = "nnkit-deep-loops"
 """The attribute of functions whose loops are nested too deeply for LLVM to optimize their module: of 2,000 loops
@@ -63,7 +64,7 @@ class TargetMachine:
     cpu: str
     features: str
     vector_bytes: int
-    """The widest vectors that the instructions work on: 64, 32 or 16."""
+    """The widest vectors that the instructions work on."""
     vector_registers: int
     scalef: bool
     """Whether multiplying by a power of two is one instruction, for `ModuleWriter`."""
@@ -193,7 +194,11 @@ def host_machine() -> TargetMachine:
         triple=binding.get_process_triple(),
         cpu=binding.get_host_cpu_name(),
         features=flat,
-        vector_bytes=64 if x86_512 else 32 if features.get("avx2", False) else 16,
+        vector_bytes=ZMM_BYTES
+        if x86_512
+        else YMM_BYTES
+        if features.get("avx2", False)
+        else XMM_BYTES,
         vector_registers=32 if x86_512 or features.get("neon", False) else 16,
         scalef=x86_512,
         fma=features.get("fma", True),  # LLVM names it on x86 only; elsewhere every CPU has it

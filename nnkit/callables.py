@@ -389,7 +389,7 @@ _CONVERTED = _Converted()
 
 
 _MOST_BOUND = 64
-"""Different functions as arguments, for which what is compiled is kept."""
+"""Different functions as arguments, for which what is compiled is kept (docs/decisions/0022)."""
 
 
 class Application(StagedFunction):

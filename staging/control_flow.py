@@ -54,6 +54,7 @@ from .spec import Spec, TensorSpec, TupleSpec, is_tuple
 _INDEX = TensorSpec(0, I64)
 _TRUTH = TensorSpec(0, BOOL)
 _LARGEST_INDEX = (1 << 31) - 1
+"""The index of `fori` is an i32."""
 
 
 def if_else(condition: object, then: Any, otherwise: Any) -> Any:

@@ -55,7 +55,9 @@ _Values: TypeAlias = "dict[Expression, Any]"
 """The value of each expression; a tuple of them for a choice or loop, None for what is not known."""
 
 MOST_SHAPES = 256
-"""How many calls of one function, with other shapes each, may be inside one another."""
+"""How many calls of one function, with other shapes each, may be inside one another: an endless recursion has a new
+shape each time. Halving a tensor has 47 of them at most; of as many, a staged function keeps the code
+(docs/decisions/0022)."""
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,8 @@ class PythonFunction(Stageable):
 
 
 _MOST_FUNCTIONS = 64
-"""Traces that are kept for different functions as arguments."""
+"""Traces that are kept for different functions as arguments: a lambda is another one at each call
+(docs/decisions/0022)."""
 
 
 def _keep(known: dict[tuple[Spec, ...], _Callee], callee: _Callee) -> None:

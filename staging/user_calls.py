@@ -28,7 +28,8 @@ MOST_NESTED: Final = 5_000
 memory does.  As many regions may nest in the text form."""
 
 _MANY: Final = MOST_NESTED // 10
-"""A function that is called so often inside itself is a recursion."""
+"""A function that is called so often inside itself is a recursion: a chain of different functions has each once, and a
+tenth leaves room for recursions of several in turn."""
 
 
 _T = TypeVar("_T")
@@ -168,7 +169,7 @@ def of_python(name: str, error: RecursionError) -> NNKitError:
 
 
 _REPEATED: Final = 10
-"""Frames of one function that make a recursion of it."""
+"""Frames of one function that make a recursion of it: nested calls of helpers have a few, endless ones some 900."""
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:

@@ -34,7 +34,8 @@ from .structured_ops import truth, write_copy
 from .writer import I1, I8, I64, PTR, Register, constant
 
 CHAIN_HEAD: Final = 16
-"""Bytes before what lasts until the function returns: the address of the block before it."""
+"""Bytes before what lasts until the function returns: the address of the block before it, and what follows is aligned
+as `calloc` does."""
 
 
 def write_read(k: FunctionEmitter, instruction: Instruction[ReadBytes]) -> None:

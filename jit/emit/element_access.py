@@ -21,6 +21,7 @@ from typing import Final, TypeAlias
 from ...core.ops.combinator import Combinator
 from ...core.types import DType
 from .elements import add_compensated, combine, horizontal, identity, memory_type, pack, unpack
+from .values import YMM_BYTES
 from .writer import (
     I8,
     PTR,
@@ -382,13 +383,10 @@ def _mask(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register | None:
     if at.condition is None:
         return lanes.mask
     mask = _mask_of(w, at.condition, lanes)
-    is_split = not w.scalef and lanes.count * at.dtype.bytes > _AVX2_BYTES
+    # several vectors without AVX-512: of one without lanes, as far as LLVM 22.1 knows, it reads what it must not, or it
+    # aborts (docs/decisions/0017)
+    is_split = not w.scalef and lanes.count * at.dtype.bytes > YMM_BYTES
     return _unknown(w, mask) if is_split else mask
-
-
-_AVX2_BYTES: Final = 32
-"""What takes more is several vectors without AVX-512 (with it, all is right).  Of one of them without lanes, as far as
-LLVM 22.1 knows, it reads what it must not, or it aborts."""
 
 
 def _mask_of(w: FunctionWriter, condition: Register, lanes: Lanes) -> Register:

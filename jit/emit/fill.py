@@ -11,9 +11,8 @@ from .element_access import Lanes, Pointers, read, shift, step, write
 from .elements import add_compensated, corrected, element, identity, memory_type, pack
 from .loops import LoopBody, LoopStep, write_loop
 from .steps import LoopShape
+from .values import ZMM_BYTES
 from .writer import I1, I8, I64, FunctionWriter, Register, constant
-
-_VECTOR_BYTES = 64
 
 
 def write_fill(w: FunctionWriter, base: Register, output: Output) -> None:
@@ -27,7 +26,7 @@ def write_fill(w: FunctionWriter, base: Register, output: Output) -> None:
     if len(set(stored)) == 1:
         _write_bytes(w, base, stored[0], output.type.bytes)
         return
-    lanes = _VECTOR_BYTES // dtype.bytes
+    lanes = ZMM_BYTES // dtype.bytes
     type = memory_type(dtype)
     vectors = size // lanes
     spread = pack(w, w.splat(value, lanes), dtype)
@@ -91,7 +90,7 @@ class _AddCorrections(_Buffers):
 
 def _write_elementwise(w: FunctionWriter, inside: _Buffers) -> None:
     size, bytes = inside.type.size, inside.type.dtype.bytes
-    lanes = min(_VECTOR_BYTES // bytes, 1 << max(size.bit_length() - 1, 0))
+    lanes = min(ZMM_BYTES // bytes, 1 << max(size.bit_length() - 1, 0))
     tail = 1 << max(size % lanes - 1, 0).bit_length()
     write_loop(w, LoopShape(size, lanes, tail, is_vector=True), inside, [])
 

@@ -25,13 +25,14 @@ from .single_threaded_blas import SYMBOL, single_threaded
 from .writer import I32, I64, FunctionWriter, LLVMType, ModuleWriter, Register, constant, llvm_type
 
 MOST_IN_ONE_CALL: Final = 50_000_000
-"""Nanoseconds, about, that one call of the BLAS may take in code that polls: longer products are divided."""
+"""Nanoseconds, about, that one call of the BLAS may take in code that polls: longer products are divided. A quarter of
+`polls.PERIOD`, so that signals are handled in time though an estimate be four times too short."""
 
 THREADED_WORK: Final = 64 * 1024 * 1024
 """Multiplications from which a product may use several threads.
 
 Below, threads that spin for each other gain little on an idle machine, and cost a hundredfold when another
-process wants one of the cores.
+process wants one of the cores (docs/decisions/0008).
 """
 
 

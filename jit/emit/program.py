@@ -134,7 +134,8 @@ def emit_program(
 
 
 MOST_OPTIMIZED_LOOPS: Final = 256
-"""Loops inside each other, of the most that LLVM optimizes: that is some 2 s."""
+"""Loops inside each other, of the most that LLVM optimizes: that is some 2 s, growing with the cube
+(`DEEP_LOOPS`)."""
 
 
 def _write_function(k: FunctionEmitter, function: Function) -> None:

@@ -17,12 +17,12 @@ from .elements import combine, corrected, identity, memory_type, normalized, two
 from .indices import multiply_constant
 from .loops import LoopBody, LoopStep, write_loop
 from .steps import LoopShape
+from .values import ZMM_BYTES
 from .writer import I64, FunctionWriter, Register, constant
 
-_VECTOR_BYTES = 64
-
 _BATCH = 64
-"""Blocks of a running sum before the total takes over what fits it: their corrections lose 64² · u² at most."""
+"""Blocks of a running sum before the total takes over what fits it: their corrections lose 64² · u² at most, which is
+nothing beside u, and taking over waits 40 cycles.  16 to 256 take the same time (docs/decisions/0019)."""
 
 
 def write_scan(
@@ -35,7 +35,7 @@ def write_scan(
     if type.size == 0:
         return
     outer, inner = prod(type.shape[: op.axis]), prod(type.shape[op.axis + 1 :])
-    lanes = min(_VECTOR_BYTES // type.dtype.bytes, 1 << (inner.bit_length() - 1))
+    lanes = min(ZMM_BYTES // type.dtype.bytes, 1 << (inner.bit_length() - 1))
     tail_lanes = 1 << max(inner % lanes - 1, 0).bit_length()
     columns = LoopShape(inner, lanes, tail_lanes, is_vector=True)
     rows = _Rows(w, op, type, inner, columns, bases)

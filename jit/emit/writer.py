@@ -141,7 +141,10 @@ class LoopPolls(Protocol):
 
 
 MOST_IN_PLACE = 16
-"""Uses of a routine in a module that are written in place."""
+"""Uses of a routine in a module that are written in place.
+
+40 sines in a row compile in 95 ms; 150 if all are in place, 54 with 4, and run equally fast.
+"""
 
 
 class FunctionWriter(InstructionWriter):

@@ -39,7 +39,8 @@ from .signature import Signature
 from .state import ARENA, ERROR, EXPLAIN, FALLBACK, UNEXPLAINED, State
 
 KEPT_BYTES: Final = 64 << 20
-"""How much memory an entry keeps for its results by default."""
+"""How much memory an entry keeps for its results by default: twice the 32 MiB from which glibc's `malloc` maps memory
+for each call, which makes outputs of 40 MB take 8.8 ms rather than 3.8."""
 
 _MOST_IN_PLACE: Final = 8
 """With more leaves, code for one is in functions, and the entry itself is compiled without

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+# offsets in bytes of the fields of `PyObject`, `PyArrayObject`, `PyArray_Descr` and `PyTupleObject`
 REFERENCES: Final = 0  # 32 bits; the other half of the word holds flags on 3.14
 TYPE: Final = 8
 
@@ -31,12 +32,14 @@ DTYPE_NUMBER: Final = 28
 TUPLE_SIZE: Final = 16
 TUPLE_ITEMS: Final = tuple.__basicsize__
 
+# flags of arrays: `NPY_ARRAY_…` of ndarraytypes.h
 C_CONTIGUOUS: Final = 0x001
 F_CONTIGUOUS: Final = 0x002
 OWNS_DATA: Final = 0x004
 ALIGNED: Final = 0x100
 WRITABLE: Final = 0x400
 
+# bytes of `PyObject` and `PyArrayObject`
 HEAD_SIZE: Final = 16
 ARRAY_SIZE: Final = 96
 

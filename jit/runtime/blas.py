@@ -24,6 +24,7 @@ from ...core.signal_handlers import pass_on
 
 FUNCTIONS: Final = ("sgemm", "dgemm", "sgemv", "dgemv")
 THREAD_CONTROL: Final = ("get_num_threads", "set_num_threads")
+# `CBLAS_LAYOUT` and `CBLAS_TRANSPOSE` of cblas.h
 ROW_MAJOR: Final = 101
 PLAIN: Final = 111
 TRANSPOSED: Final = 112
