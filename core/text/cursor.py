@@ -21,10 +21,13 @@ MAX_ERRORS = 20
 _MOST_KNOWN = 1000
 """Among more words none is suggested: comparing with 1000 takes 2 ms, and an error may ask twenty times."""
 
-_INT64 = range(-(1 << 63), 1 << 63)
+INT64 = range(-(1 << 63), 1 << 63)
 
 _MOST_INT64_DIGITS = 20
 """With the sign; Python refuses to convert thousands of digits."""
+
+MOST_POSITION_DIGITS = 9
+"""What has more is no position in a text that fits into memory; Python refuses to convert thousands."""
 
 _SUGGESTIONS = 3
 """As many as `difflib` gives by itself."""
@@ -152,7 +155,7 @@ class Cursor:
         if token.kind != "integer":
             raise self.error(f"an integer was expected, not {token.shown}")
         number = int(token.text) if len(token.text) <= _MOST_INT64_DIGITS else 1 << 64
-        if number not in _INT64:
+        if number not in INT64:
             raise self.error(f"the integer {token.shown} does not fit into 64 bits")
         self.skip(1)
         return number

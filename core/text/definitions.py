@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..ir import Module
 from ..types import EnumType, FunctionType, OpaqueType, StructType, Type, parts_of
-from .cursor import MAX_DEPTH, Cursor, did_you_mean
+from .cursor import MAX_DEPTH, MOST_POSITION_DIGITS, Cursor, did_you_mean
 from .lexer import TextError, Token, name_of, written
 from .location import TextLocation
 from .recovery import DEFINING, skip_to_definition
@@ -119,7 +119,8 @@ class Definitions:
         if name in self._functions or name in self._variables or is_quoted or not name.isdecimal():
             return name
         symbols = [*self._variables, *self._functions]
-        return symbols[int(name)] if len(name) < 9 and int(name) < len(symbols) else name
+        is_short = len(name) <= MOST_POSITION_DIGITS
+        return symbols[int(name)] if is_short and int(name) < len(symbols) else name
 
     def is_variable(self, name: str) -> bool:
         """Whether a variable is called so, and no function."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..ops import ORDERED, Bounds, Combinator, Elementwise
 from ..ops.nest import Access, Affine, Index, Loaded, Output, coordinate
-from .cursor import Cursor
+from .cursor import INT64, Cursor
 from .lexer import Token
 from .types import parse_tensor
 
@@ -93,7 +93,7 @@ def _parse_affine(cursor: Cursor) -> Affine:
             total = total + _parse_axis(cursor)
         if not cursor.accept("+"):
             break
-    if any(abs(number) >= 1 << 63 for number in (total.constant, *(c for _, c in total.terms))):
+    if any(number not in INT64 for number in (total.constant, *(c for _, c in total.terms))):
         raise cursor.error("the index does not fit into 64 bits", start)
     return total
 

@@ -21,7 +21,7 @@ from ..types import (
     TupleType,
     Type,
 )
-from .cursor import Cursor, alternatives
+from .cursor import INT64, Cursor, alternatives
 from .lexer import Token
 
 _MOST_EXTENT_DIGITS = 19
@@ -152,8 +152,10 @@ def _no_dtype(token: Token) -> str:
 
 def _extent(cursor: Cursor, position: int, text: str) -> int:
     # Python refuses to convert thousands of digits
-    if len(text) > _MOST_EXTENT_DIGITS or int(text) >= 1 << 63:
-        raise cursor.error(f"the extent {text[:40]} does not fit into 64 bits", position)
+    if len(text) > _MOST_EXTENT_DIGITS or int(text) not in INT64:
+        raise cursor.error(
+            f"the extent {text[: 2 * _MOST_EXTENT_DIGITS]} does not fit into 64 bits", position
+        )
     return int(text)
 
 

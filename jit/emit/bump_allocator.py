@@ -11,6 +11,7 @@ from typing import Final
 from .arena_header import BUMP_ALLOCATOR
 from .writer import I64, PTR, Argument, FunctionWriter, ModuleWriter, Register, constant
 
+# the three words of the arena's header
 _NEXT, _END, _CHUNK = BUMP_ALLOCATOR, BUMP_ALLOCATOR + 8, BUMP_ALLOCATOR + 16
 _HEAD = 16
 """Bytes of the two words that a chunk begins with."""

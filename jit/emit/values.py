@@ -27,6 +27,7 @@ _SUFFIXES: dict[ScalarName, str] = {
     "double": "f64",
     "ptr": "p0",
 }
+# as LLVM stores them; pointers are those of 64-bit machines
 _BITS: dict[ScalarName, int] = {
     "i1": 1,
     "i8": 8,
