@@ -22,6 +22,7 @@ _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _DECIMAL = r"-?[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)"
 _FLOAT = rf"(?:{_DECIMAL}|-?(?:inf|nan)|0x[0-9a-fA-F]+)(?![\w.])"
 _ANONYMOUS = r"%[0-9]+(?:[.^][0-9]+)*(?:_[0-9]+)?"
+# The first that matches is taken: frequent ones come first, `float` before `word`, as `inf` is both.
 _GROUPS: tuple[tuple[TokenKind, str], ...] = (
     ("name", rf"{_ANONYMOUS}|[@%'$\#?!](?:{WORD}|[0-9]+(?!\w)|{_STRING})"),
     ("tensor", rf"<(?:[0-9]+ x )+(?:{'|'.join(DTYPES)})>"),
