@@ -19,7 +19,7 @@ import numpy as np
 
 from ..compute.lower_memory.data_layout import MOST_BYTES, DataLayout
 from ..errors import TrapError
-from ..ops.bytes import ADDRESS, FIRST_ADDRESS, stop_message
+from ..ops.byte_memory import ADDRESS, FIRST_ADDRESS, stop_message
 from ..types import Array, BoxType, EnumType, PointerType, StackType, TensorType, Type, elements_of
 from .runtime_values import EnumValue, FunctionValue, flatten, undefined, unflatten
 

@@ -1,11 +1,11 @@
 """SSA: values, ops, instructions, blocks, regions, functions, modules and the builder.
 
-Read `graph` (the data structures and the op protocol), `module`, then `builder`.
+Read `instruction` (the data structures and the op protocol), `module`, then `builder`.
 """
 
 from ..stage import EARLY, LATE, Stage, Stages
 from .builder import Builder, finish_function, start_function
-from .graph import (
+from .instruction import (
     Block,
     Effect,
     Emitter,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
-from ..ir.graph import Emitter, Value
+from ..ir.instruction import Emitter, Value
 from ..types import F32
 from .arithmetic import Add, Divide, Multiply, Negate, Square, Subtract
 from .casting import DataTypeCast

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from ..errors import DTypeError, ShapeError
-from ..ir.graph import Emitter, Instruction, Pure, Value
+from ..ir.instruction import Emitter, Instruction, Pure, Value
 from ..types import DType, Kind, Shape, TensorType, broadcast_shapes, same_dtype
 from .nest import Access, Output, broadcast_access, build_nest, identity_access
 

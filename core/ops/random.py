@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import DTypeError, InternalError, RankError
-from ..ir.graph import Effect, Emitter, Op, Value
+from ..ir.instruction import Effect, Emitter, Op, Value
 from ..stage import Stage, Stages
 from ..types import DTYPES, I64, Array, DType, Kind, Shape, TensorType, scalar
 from .arithmetic import Add, Divide, FloorDivide, Modulo, Multiply, Subtract

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import InternalError
-from ..ir.graph import Emitter, Instruction, Pure, Value
+from ..ir.instruction import Emitter, Instruction, Pure, Value
 from ..stage import EARLY, Stage, Stages
 from ..types import DTYPES, Array, Kind, TensorType
 from .arithmetic import Add, Divide, Maximum, StrongMultiply

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import RankError, ShapeError
-from ..ir.graph import Emitter, Instruction, Value
+from ..ir.instruction import Emitter, Instruction, Value
 from ..types import BOOL, I64, Array, TensorType, same_dtype, scalar, tensor_bytes
 from .comparison import And, GreaterThanOrEqual, LessThan, Select
 from .forms import Linear

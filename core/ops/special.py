@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import DifferentiationError
-from ..ir.graph import Emitter, Value
+from ..ir.instruction import Emitter, Value
 from ..types import Array
 from . import erfc_reference, gamma_reference
 from .arithmetic import Multiply, Negate, Square

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, TypeGuard
 
 from ..compute.ops import MatrixProduct, flipped
-from ..ir.graph import Instruction, Op, Pure
+from ..ir.instruction import Instruction, Op, Pure
 from ..ops.combinator import Combinator
 from ..ops.nest import Loaded, Nest, Output
 from ..ops.scan import Scan

@@ -32,7 +32,7 @@ from ..ir import (
     Value,
 )
 from ..ops.aggregate import Apply
-from ..ops.bytes import BYTES
+from ..ops.byte_memory import BYTE_MEMORY
 from ..ops.nest import Nest, Yield
 from ..ops.scan import Scan
 from ..ops.terminators import Return
@@ -109,7 +109,7 @@ def has_variables(function: Function) -> bool:
     )
 
 
-_WITH_VARIABLES: tuple[type[Op], ...] = (Apply, CallAddress, *BYTES)
+_WITH_VARIABLES: tuple[type[Op], ...] = (Apply, CallAddress, *BYTE_MEMORY)
 
 
 def _schedule_function(function: Function, target: Target) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from ...core.compute.address import is_inside
 from ...core.errors import InternalError
-from ...core.ir.graph import Value
+from ...core.ir.instruction import Value
 from ...core.location import HasLocation
 from ...core.ops.nest import Affine, Bounds, Index, Loaded
 from ...core.schedule.ops import Loops, compensated_outputs

@@ -18,7 +18,7 @@ from ...core.compute.bodies import bodies_of
 from ...core.compute.ops import CallAddress
 from ...core.ir import ALIGNMENT, HEADER_BYTES, Effect, Function, Instruction, Op
 from ...core.ops.aggregate import Apply
-from ...core.ops.bytes import AllocateBytes
+from ...core.ops.byte_memory import AllocateBytes
 from ...core.schedule.plan import arena_bytes, has_variables
 from ..llvm import REGISTERS
 from ..runtime.process import STACK, STACK_KEY, WORDS

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ...core.ir.graph import Block, Instruction
+from ...core.ir.instruction import Block, Instruction
 from ...core.ops.comparison import Select
 from ...core.schedule.arena import aligned
 from ...core.schedule.ops import Loops, is_folded

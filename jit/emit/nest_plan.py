@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...core.ir.graph import Instruction, Value
+from ...core.ir.instruction import Instruction, Value
 from ...core.ops.arithmetic import Multiply, Square
 from ...core.ops.combinator import Combinator
 from ...core.ops.literal import Literal, literal_of, splat_literal

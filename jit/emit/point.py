@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...core.ir.graph import Instruction, Value
+from ...core.ir.instruction import Instruction, Value
 from .addresses import ZERO
 from .checks import Checks
 from .element_access import Lanes, Pointers, read, shift, step, write, write_compensated

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from ...core.errors import InternalError
-from ...core.ir.graph import Op
+from ...core.ir.instruction import Op
 from ...core.ops.arithmetic import FloorDivide, Modulo, Relu, StrongMultiply, TruncateDivide
 from ...core.ops.bits import Reinterpret
 from ...core.ops.casting import DataTypeCast

@@ -11,7 +11,7 @@ import enum
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ...core.ir.graph import Instruction, Value
+from ...core.ir.instruction import Instruction, Value
 from ...core.location import HasLocation
 from ...core.ops.combinator import Combinator
 from ...core.types import DType

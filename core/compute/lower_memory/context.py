@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ...errors import InternalError
 from ...ir import Block, Builder, Instruction, Module, Region, Value, Variable
 from ...ops.arithmetic import Add, Multiply
-from ...ops.bytes import (
+from ...ops.byte_memory import (
     ADDRESS,
     FIRST_ADDRESS,
     AddressOf,

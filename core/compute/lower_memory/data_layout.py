@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ...errors import UnsupportedError
 from ...ops.aggregate import positions_of
-from ...ops.bytes import ADDRESS
+from ...ops.byte_memory import ADDRESS
 from ...ops.enums import default_cases
 from ...ops.memory import pointee_at
 from ...types import (

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ...ir import Block, Builder, Instruction, Region, Value
 from ...ops.arithmetic import Subtract
-from ...ops.bytes import ADDRESS, FIRST_ADDRESS, FreeBytes, ReadBytes
+from ...ops.byte_memory import ADDRESS, FIRST_ADDRESS, FreeBytes, ReadBytes
 from ...ops.comparison import And, Equal, NotEqual
 from ...ops.enums import EnumCase, IsCase, Payload
 from ...ops.literal import constant

@@ -2,7 +2,7 @@
 
 1. Every value becomes the list of its leaves (`data_layout`), in the signatures of all functions, too: tensors as they
    are, and an `i64` for all that is none.
-2. Each instruction that knows of such values is written anew by its rule, with the ops of `core.ops.bytes`; the
+2. Each instruction that knows of such values is written anew by its rule, with the ops of `core.ops.byte_memory`; the
    others stay.
 3. A function of tensors whose instructions know of nothing else stays as it is.
 

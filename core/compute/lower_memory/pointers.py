@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ...ir import Instruction, Value
 from ...ops.arithmetic import Add
-from ...ops.bytes import FIRST_ADDRESS, OUTSIDE, AddressOf, FunctionAddress, MoveBytes
+from ...ops.byte_memory import FIRST_ADDRESS, OUTSIDE, AddressOf, FunctionAddress, MoveBytes
 from ...ops.comparison import And, Equal, GreaterThan, GreaterThanOrEqual, LessThan
 from ...ops.memory import AllocateHeap, AllocateStack, ElementPointer
 from ...ops.reference import Reference

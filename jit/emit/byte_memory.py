@@ -15,7 +15,7 @@ from typing import Final
 
 from ...core.errors import InternalError
 from ...core.ir import Instruction, Value
-from ...core.ops.bytes import (
+from ...core.ops.byte_memory import (
     FIRST_ADDRESS,
     AddressOf,
     AllocateBytes,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
 from ..errors import DTypeError
-from ..ir.graph import Effect, Instruction, Op, Pure
+from ..ir.instruction import Effect, Instruction, Op, Pure
 from ..stage import Stage, Stages
 from ..types import BOOL, I64, FunctionType, TensorType, Type, scalar
 
@@ -188,7 +188,7 @@ class StopIf(Op):
         return ()
 
 
-BYTES: tuple[type[Op], ...] = (
+BYTE_MEMORY: tuple[type[Op], ...] = (
     *(ReadBytes, WriteBytes, MoveBytes, AllocateBytes, FreeBytes),
     *(AddressOf, FunctionAddress, CheckAddress, StopIf),
 )
