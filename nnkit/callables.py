@@ -285,7 +285,7 @@ class StagedFunction(Rep):
                 )
             ]
         except NNKitError as error:
-            raise staged_functions.defined_here(located(error), self.stageable) from None
+            raise staged_functions.with_definition(located(error), self.stageable) from None
 
     def _stage(self, arguments: Sequence[Any]) -> Any:
         reps = self._reps(arguments)

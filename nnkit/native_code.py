@@ -19,7 +19,7 @@ from .core.types import TensorType, Type, elements_of
 from .jit import entry, executable
 from .jit.emit.checks import error_of
 from .jit.emit.steps import CheckSite, Problem
-from .staging.expression import at
+from .staging.expression import with_location
 from .staging.primitive import located
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
 from .staging.specialize import Specializer
@@ -120,14 +120,14 @@ def _result_shapes(type: Type) -> list[tuple[int, ...]]:
 def _explain(site: CheckSite, first: int, second: int) -> None:
     """Raise for a run-time check that failed."""
     if site.problem not in (Problem.DEPTH, Problem.MEMORY):
-        raise at(error_of(site, first, second), site.location)
+        raise with_location(error_of(site, first, second), site.location)
     name = "<lambda>" if site.callee == "lambda" else site.callee
     found = (
         f"its calls would take more than {second} bytes of stack"
         if site.problem is Problem.DEPTH
         else f"there are no {second} bytes of memory for one more call"
     )
-    raise at(
+    raise with_location(
         RecursionDepthError(f"recursion of {name} is too deep: {found}"),
         site.location,
         "end the recursion in a branch of `cond`, or write it as a loop, `while_loop` or `fori`",

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from .compile import Specialization
 from .conversion import concrete, constant_expression, declared_type, tensor_from
 from .core.errors import DTypeError, NNKitError, StagingError
-from .staging.carry import indefinite
+from .staging.carry import with_article
 from .staging.expression import Expression, MakeAggregate, Trace, make
 from .staging.primitive import located
 from .staging.rep import Rep
@@ -120,7 +120,7 @@ def _check_fields(cls: type[Struct], parts: Sequence[Expression]) -> None:
             error = mismatch(wanted, part.type)
             raise located(
                 error(
-                    f"field {name} of {cls.__name__} must be {indefinite(wanted.words)}, and is "
-                    f"{indefinite(part.type.words)}"
+                    f"field {name} of {cls.__name__} must be {with_article(wanted.words)}, and is "
+                    f"{with_article(part.type.words)}"
                 )
             )

@@ -115,7 +115,9 @@ def call_function(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
         staged: Any = function
         return staged(*arguments)
     if isinstance(function, RepBase) or not callable(function):
-        shown = indefinite(function.spec.words) if isinstance(function, RepBase) else kind(function)
+        shown = (
+            with_article(function.spec.words) if isinstance(function, RepBase) else kind(function)
+        )
         help = "put it into a function, `lambda: value`" if not arguments else ""
         raise located(StagingError(f"{what} must be a function, and is {shown}"), help)
     try:
@@ -152,7 +154,7 @@ def _of_pairs(function: Any, arguments: tuple[Any, ...]) -> str:
     )
 
 
-def indefinite(words: str) -> str:
+def with_article(words: str) -> str:
     """With its article."""
     return f"{'an' if words[0] in 'aeiouAEIOU' else 'a'} {words}"
 
@@ -191,7 +193,7 @@ def kind(value: object) -> str:
     if isinstance(value, FunctionType | MethodType):
         return "a plain Python function"
     name = type(value).__name__
-    return "an empty tuple" if name == "tuple" else indefinite(name)
+    return "an empty tuple" if name == "tuple" else with_article(name)
 
 
 def _unflatten(parts: Iterator[Expression], shape: TreeStructure) -> Any:

@@ -27,7 +27,7 @@ from .carry import (
     carry_of,
     carry_or_number_of,
     conform,
-    indefinite,
+    with_article,
 )
 from .expression import (
     Expression,
@@ -45,7 +45,7 @@ from .expression import (
     make,
     tracing,
 )
-from .location import here
+from .location import current_location
 from .primitive import is_index, located
 from .recursion import UnknownResultError, outermost, wait_for
 from .rep_base import RepBase, is_number, rep_of
@@ -85,7 +85,7 @@ def if_else(condition: object, then: Any, otherwise: Any) -> Any:
     if not one.like(other):
         raise one.mismatch(
             other,
-            f"the branches of cond return {indefinite(one.words)} and {indefinite(other.words)}",
+            f"the branches of cond return {with_article(one.words)} and {with_article(other.words)}",
         )
     return one.of(_nested(IfElse(first, second), [asked], one.specs))
 
@@ -219,7 +219,7 @@ def _run_with(
     returned: Callable[[Any, str], Carry],
     may_be_skipped: bool,
 ) -> tuple[TracedBody, Carry]:
-    place = here()
+    place = current_location()
     names = tuple(f"carry_{k}" if spec is not _INDEX else "index" for k, spec in enumerate(specs))
     body = TracedBody(
         name, specs, location=place, parameter_names=names, may_be_skipped=may_be_skipped
@@ -230,7 +230,7 @@ def _run_with(
             for k, spec in enumerate(specs)
         )
         carry = returned(run(body.inputs), f"{name} returns")
-        check_alive(carry.parts, here())
+        check_alive(carry.parts, current_location())
         body.outputs = carry.parts
     body.captures = free_expressions(body.outputs, body)
     return body, carry
@@ -272,8 +272,8 @@ def _following(what: str, start: Carry, returned: object) -> Carry:
     if not start.like(following):
         raise start.mismatch(
             following,
-            f"{what} carries {indefinite(start.words)} and its body returns "
-            f"{indefinite(following.words)}",
+            f"{what} carries {with_article(start.words)} and its body returns "
+            f"{with_article(following.words)}",
         )
     return following
 
@@ -347,7 +347,7 @@ def _stacked_spec(what: str, given: Carry) -> Spec:
     """The type of stacked elements.  Raises: StagingError when they are not one tensor each."""
     if len(given.parts) != 1 or not isinstance(given.specs[0], TensorSpec):
         raise located(
-            StagingError(f"{what} stacks tensors, not {indefinite(given.words)}"),
+            StagingError(f"{what} stacks tensors, not {with_article(given.words)}"),
             f"use {what} once for each",
         )
     return _lifted(what, given.specs[0])
@@ -371,7 +371,7 @@ def _condition(condition: object) -> Expression:
 
 
 def _no_truth(what: str, words: str, specs: Sequence[Spec]) -> NNKitError:
-    error = f"{what} a boolean scalar, not {indefinite(words)}"
+    error = f"{what} a boolean scalar, not {with_article(words)}"
     spec = specs[0]
     if len(specs) == 1 and isinstance(spec, TensorSpec) and spec.dtype is BOOL:
         return located(RankError(error), "reduce it, `.all()` or `.any()`")
@@ -391,10 +391,12 @@ def _bound(bound: object) -> Expression:
     spec = carry.specs[0]
     if len(carry.parts) != 1 or not isinstance(spec, TensorSpec) or not spec.dtype.is_integer:
         raise located(
-            DTypeError(f"fori counts from an integer to another one, not {indefinite(carry.words)}")
+            DTypeError(
+                f"fori counts from an integer to another one, not {with_article(carry.words)}"
+            )
         )
     if spec.rank:
         raise located(
-            RankError(f"fori counts from a scalar to another one, not {indefinite(carry.words)}")
+            RankError(f"fori counts from a scalar to another one, not {with_article(carry.words)}")
         )
     return primitive.cast(carry.parts[0], I64)

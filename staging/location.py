@@ -93,7 +93,7 @@ _MOST_DECORATORS = 20
 any number does."""
 
 
-def here() -> SourceLocation | None:
+def current_location() -> SourceLocation | None:
     """The innermost frame outside NNKit."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:

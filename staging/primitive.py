@@ -37,8 +37,8 @@ from ..core.ops.expansion import result_of_expansion
 from ..core.ops.forms import check_kind
 from ..core.ops.literal import check_range
 from ..core.types import Array, DType, Kind, TensorType, Type
-from .expression import Constant, Expression, Primitive, ShapeDependent, at, make
-from .location import here
+from .expression import Constant, Expression, Primitive, ShapeDependent, make, with_location
+from .location import current_location
 from .spec import TensorSpec, as_tuple, dtype_words
 
 
@@ -51,7 +51,7 @@ def tensor_of(expression: Expression, what: str) -> TensorSpec:
 
 def located(error: NNKitError, help: str = "") -> NNKitError:
     """`error` with the line the user is at."""
-    result: NNKitError = at(error, here(), help)
+    result: NNKitError = with_location(error, current_location(), help)
     return result
 
 

@@ -42,7 +42,7 @@ from .expression import (
     Trace,
     TracedBody,
     WhileLoop,
-    at,
+    with_location,
 )
 from .primitive import located
 from .spec import FunctionSpec, Spec, StructSpec, TensorSpec, TupleSpec
@@ -176,7 +176,7 @@ class Specializer:
         self._depths[callee] += 1
         if self._depths[callee] > MOST_SHAPES:
             shapes = ", ".join(map(shown, types))
-            raise at(
+            raise with_location(
                 StagingError(
                     f"{callee.name} calls itself with other shapes each time, {MOST_SHAPES} calls deep, now "
                     f"with {shapes}"
@@ -218,7 +218,7 @@ class Specializer:
                 return found
             if sum(type is not None for type in self._probed.values()) == known:
                 name = key[0].name
-                raise at(
+                raise with_location(
                     StagingError(
                         f"{name} calls itself on every path: the shape of what it returns is not known"
                     ),
@@ -274,7 +274,7 @@ class Specializer:
         (result,) = yield self._fill(b, [trace.output], values, probe=False)
         if pending.result not in (None, result.type):
             assert pending.result is not None
-            raise at(
+            raise with_location(
                 ShapeError(
                     f"{trace.name} returns {shown(pending.result)} where it does not call itself, and "
                     f"{shown(result.type)} where it does"

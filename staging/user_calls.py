@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from ..core.errors import NNKitError, StagingError
 from ..core.thread_stack import current_stack
-from .expression import Trace, active_traces, adopt_traces, at
+from .expression import Trace, active_traces, adopt_traces, with_location
 from .location import DefinitionLocation, SourceLocation, is_own_file
 from .primitive import located
 from .recursion import ENDLESS, CallSite, Running, adopt_thread_state, thread_state
@@ -145,7 +145,7 @@ def _too_deep(calls: Sequence[_Call]) -> NNKitError:
     return error
 
 
-def of_python(name: str, error: RecursionError) -> NNKitError:
+def python_recursion_error(name: str, error: RecursionError) -> NNKitError:
     """The error for Python code that recurses, without or between calls of staged functions, while `name` is staged."""
     frames = [
         (frame.f_code, position)
@@ -160,7 +160,7 @@ def of_python(name: str, error: RecursionError) -> NNKitError:
             StagingError(f"staging {name} takes too many calls inside each other: {limit}"), ENDLESS
         )
     last = next(position for other, position in reversed(frames) if other is code)
-    found: NNKitError = at(
+    found: NNKitError = with_location(
         StagingError(f"recursion of {code.co_name} is too deep while {name} is staged: {limit}"),
         SourceLocation(code, last),
         ENDLESS,

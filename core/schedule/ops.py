@@ -74,10 +74,10 @@ def is_loops(instruction: Instruction) -> TypeGuard[Instruction[Loops]]:
 
 def compensated_outputs(op: Loops) -> tuple[int, ...]:
     """The sums that are accumulated in memory with compensation: those over rows, then scattered ones."""
-    return (*corrected_rows(op), *op.scattered)
+    return (*compensated_rows(op), *op.scattered)
 
 
-def corrected_rows(op: Loops) -> tuple[int, ...]:
+def compensated_rows(op: Loops) -> tuple[int, ...]:
     """The sums over rows that are accumulated in memory with compensation."""
     return accumulated_sums(op, op.order) if op.compensated else ()
 

@@ -37,7 +37,12 @@ from ..ops.nest import Nest, Yield
 from ..ops.scan import Scan
 from ..ops.terminators import Return
 from .arena import aligned
-from .buffer_assignment import BlockResults, assign_buffers, own_outputs, without_exchanges
+from .buffer_assignment import (
+    BlockResults,
+    assign_buffers,
+    copy_aliased_results,
+    copy_overwritten_arguments,
+)
 from .collapse import emit_collapsed, joined_axes
 from .group import GroupedInstruction, group_nests
 from .loops import plan_loops
@@ -178,9 +183,9 @@ def _take_own_outputs(block: Block, replaced: Sequence[Value | None], target: Ta
         operands = instruction.operands
         match instruction.op:
             case Return():
-                instruction.set_operands(own_outputs(b, operands))
+                instruction.set_operands(copy_aliased_results(b, operands))
             case Yield():
-                instruction.set_operands(without_exchanges(b, operands, replaced))
+                instruction.set_operands(copy_overwritten_arguments(b, operands, replaced))
             case MatrixProduct() as product if not target.has_blas:
                 instruction.replace_with(product.nest(b, *operands))
                 continue

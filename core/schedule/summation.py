@@ -116,12 +116,12 @@ class _RegisterSums:
                 if inner - 1 + outer - 1 <= room:
                     return _sizes(points, length, inner), False
         most = self.most(compensated=True) - joins
-        ways = [
+        sizes = [
             (length, max(1, most - length * unit + 1))
             for length in range(1, max(1, most // unit) + 1)
         ]
         cost = self.loops.accumulators + 1, _COMPENSATION
-        best = min(ways, key=lambda way: cost[0] / way[0] + cost[1] / (way[0] * way[1]))
+        best = min(sizes, key=lambda size: cost[0] / size[0] + cost[1] / (size[0] * size[1]))
         return _sizes(points, *best), True
 
     def tree(self, found: _Sum) -> int:

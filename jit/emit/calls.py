@@ -25,9 +25,9 @@ from ..runtime.process import STACK, STACK_KEY, WORDS
 from .alignment import emit_aligned, emit_malloc
 from .bump_allocator import begin_allocations, end_allocations, free_chunks
 from .checks import Checks
-from .element_access import ZERO_ELEMENT, shift
+from .element_access import ZERO_ELEMENT, offset_bytes
 from .function_emitter import BlockBuffers, FunctionEmitter, ProgramContext
-from .polls import Polls, take_back
+from .polls import Polls, reacquire_gil
 from .steps import CheckSite, Problem
 from .writer import I8, I32, I64, PTR, Argument, FunctionWriter, Register, constant
 
@@ -91,7 +91,7 @@ def begin_kernel(shared: ProgramContext, function: Function) -> FunctionEmitter:
 
     def leave(code: Register) -> None:
         if shared.polls:
-            take_back(w, arena_address)
+            reacquire_gil(w, arena_address)
         if uses_bump_allocator:
             end_allocations(shared.module, w, arena_address)
         w.ret(code)
@@ -207,7 +207,7 @@ def _stop_if(
 def _stack_limit(shared: ProgramContext, w: FunctionWriter) -> Register:
     """The address below which the stack of this thread must not reach."""
     if shared.process is None:
-        return shift(w, _stack_pointer(w), -shared.stack_bytes)
+        return offset_bytes(w, _stack_pointer(w), -shared.stack_bytes)
     if not shared.module.has(_STACK_LIMIT):
         _write_stack_limit(shared)
     return w.call(_STACK_LIMIT, PTR, [])
@@ -223,7 +223,7 @@ def _write_stack_limit(shared: ProgramContext) -> None:
     w.begin(first)
     found = w.call(STACK, PTR, [])
     unknown = w.icmp("eq", found, constant(PTR, 0))
-    w.ret(w.select(unknown, shift(w, _stack_pointer(w), -shared.stack_bytes), found))
+    w.ret(w.select(unknown, offset_bytes(w, _stack_pointer(w), -shared.stack_bytes), found))
     w.begin(known)
     w.ret(kept)
 

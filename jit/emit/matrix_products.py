@@ -16,7 +16,7 @@ from ...core.schedule.arena import aligned
 from ...core.schedule.ops import Gemm, blas_nanoseconds, is_one_product, sizes_of
 from ...core.types import Shape, TensorType
 from ..runtime.blas import PLAIN, ROW_MAJOR, TRANSPOSED, Blas
-from .element_access import shift, step
+from .element_access import element_address, offset_bytes
 from .elements import register_type
 from .fill import write_corrected, write_folded, write_zeros
 from .indices import multiply_constant
@@ -130,9 +130,9 @@ def _moved(
     element = llvm_type(register_type(result.dtype).scalar)
     for coordinate, extent in zip(reversed(coordinates), reversed(batch), strict=False):
         if extent > 1:
-            base = step(w, base, element, multiply_constant(w, coordinate, size))
+            base = element_address(w, base, element, multiply_constant(w, coordinate, size))
         size *= extent
-    return shift(w, base, 0)
+    return offset_bytes(w, base, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +175,13 @@ class _ProductWriter:
         w, product = self.w, self.product
         a, b, c, total = bases
         type = self.result.with_shape((product.m, product.n))
-        rest = shift(w, total, aligned(type.bytes))
+        rest = offset_bytes(w, total, aligned(type.bytes))
         write_zeros(w, total, 2 * aligned(type.bytes))
         whole = product.k - product.k % product.chunk
 
         def write(first: Register, count: int) -> None:
             moved = (
-                step(w, base, self._number, multiply_constant(w, first, stride))
+                element_address(w, base, self._number, multiply_constant(w, first, stride))
                 for base, stride in zip((a, b), product.strides, strict=True)
             )
             self._write_tiles(count, (*moved, c))
@@ -210,7 +210,9 @@ class _ProductWriter:
 
         def write(first: Register, extent: int) -> None:
             moved = [
-                step(w, base, self._number, multiply_constant(w, first, stride)) if stride else base
+                element_address(w, base, self._number, multiply_constant(w, first, stride))
+                if stride
+                else base
                 for base, stride in zip((a, b, c), strides, strict=True)
             ]
             rows, columns = (extent, product.n) if by_rows else (product.m, extent)

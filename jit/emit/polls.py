@@ -190,7 +190,7 @@ def _fuel(w: FunctionWriter, head: Register, safepoints: Safepoints) -> Register
     return w.allocate(I64, align=8) if safepoints.has_long_loops else w.offset(head, FUEL)
 
 
-def take_back(w: FunctionWriter, head: Register) -> None:
+def reacquire_gil(w: FunctionWriter, head: Register) -> None:
     """Hold the GIL from here on."""
     owner = w.load(w.offset(head, OWNER), I64)
     with w.when(w.icmp("ne", owner, constant(I64, HOLDS_GIL)), rarely=True, hint="released"):
@@ -215,7 +215,7 @@ def _write_poll(module: ModuleWriter, process: Process) -> None:
     is_due = w.icmp("uge", waited, constant(I64, PERIOD))
     with w.when(w.and_(is_main, is_due), hint="signals"):
         w.store(now, w.offset(head, SIGNALS))
-        take_back(w, head)
+        reacquire_gil(w, head)
         raised = w.icmp("ne", w.call("PyErr_CheckSignals", I32, []), constant(I32, 0))
         stop, proceed = w.new_label("interrupted"), w.new_label("proceed")
         w.branch_if(raised, stop, proceed, rarely=True)

@@ -12,7 +12,7 @@ from typing import Final
 from ..emit.alignment import emit_aligned, emit_malloc
 from ..emit.arena_header import HOLDS_GIL, NOBODY, OWNER
 from ..emit.writer import I64, PTR, FunctionWriter, ModuleWriter, Register, constant
-from .access import NULL, QUICKLY_COMPILED, call_rarely
+from .access import NULL, QUICKLY_COMPILED, call_cold
 
 _ALLOCATE: Final = "arena.allocate"
 
@@ -33,12 +33,12 @@ class CallArena:
         w.branch(done)
         w.begin(private)
         w.declare("free", None, [PTR])
-        call_rarely(w, "free", [self.block])
+        call_cold(w, "free", [self.block])
         w.branch(done)
         w.begin(done)
 
 
-def take_arena(
+def acquire_arena(
     module: ModuleWriter, w: FunctionWriter, own: Register, size: int, failed: str
 ) -> CallArena:
     """An arena of `size` bytes: `own`, or a new one; without memory, go to the label `failed`."""

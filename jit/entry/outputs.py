@@ -22,7 +22,7 @@ from .access import (
     NULL,
     QUICKLY_COMPILED,
     array_data,
-    call_rarely,
+    call_cold,
     equals,
     field,
     from_state,
@@ -153,7 +153,7 @@ class OutputWriter:
             array, places = field(w, self._pending, 8 * index), self._places(index)
             known = [w.icmp("ne", array, field(w, places, 8 * place)) for place in range(PLACES)]
             with w.when(reduce(w.and_, known), hint="keep"):
-                call_rarely(w, function, [places, array])
+                call_cold(w, function, [places, array])
         self._write_keep(function)
 
     def _places(self, index: int) -> Register:
@@ -206,12 +206,12 @@ def fail_if_null(
     failed, proceed = w.new_label("failed"), w.new_label("made")
     w.branch_if(w.icmp("eq", value, NULL), failed, proceed)
     w.begin(failed)
-    call_rarely(w, release, [pending, constant(I64, count)])
+    call_cold(w, release, [pending, constant(I64, count)])
     w.ret(NULL)
     w.begin(proceed)
 
 
-def outputs_to_keep(outputs: Sequence[ArrayNode], limit: int) -> frozenset[int]:
+def outputs_to_recycle(outputs: Sequence[ArrayNode], limit: int) -> frozenset[int]:
     """Which outputs to recycle: the smallest, as many as together stay within `limit` bytes."""
     kept: set[int] = set()
     for index in sorted(range(len(outputs)), key=lambda index: outputs[index].bytes):

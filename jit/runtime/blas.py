@@ -29,7 +29,7 @@ ROW_MAJOR: Final = 101
 PLAIN: Final = 111
 TRANSPOSED: Final = 112
 
-# Those of the OpenBLAS in NumPy's wheels first, then those of distributions; a suffix says that integers have 64 bits, and
+# Those of the OpenBLAS in NumPy's wheels first, then those of distributions.  A suffix says that integers have 64 bits;
 # without one the library has to be asked.
 _SPELLINGS: Final = (
     ("scipy_cblas_", "64_"),
