@@ -11,7 +11,7 @@ from typing import Any
 
 from .compile import Specialization
 from .core.driver.stages import advance
-from .core.errors import InternalError, RecursionDepthError, StagingError
+from .core.errors import InternalError, RecursionDepthError
 from .core.ir import Function, Module
 from .core.stage import Stage
 from .core.text import print_module
@@ -20,7 +20,7 @@ from .jit import entry, executable
 from .jit.emit.checks import error_of
 from .jit.emit.steps import CheckSite, Problem
 from .staging.expression import with_location
-from .staging.primitive import located
+from .staging.primitive import staging_error
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
 from .staging.specialize import Specializer
 from .tensors import RANKED
@@ -33,9 +33,7 @@ def module_at(specialization: Specialization, stage: str) -> tuple[Module, Funct
     """
     names = [each.value for each in Stage]
     if stage not in names:
-        raise located(
-            StagingError(f"there is no stage {stage!r}; the stages are {', '.join(names)}")
-        )
+        raise staging_error(f"there is no stage {stage!r}; the stages are {', '.join(names)}")
     specializer = Specializer(Module(specialization.callee.name))
     shapes = list(specialization.shapes)
     types = tuple(specializer.type_of(spec, shapes) for spec in specialization.specs)

@@ -17,13 +17,12 @@ import numpy as np
 
 from .callables import StagedFunction, fn
 from .core import ops
-from .core.errors import DTypeError
 from .core.types import F32, DType, Shape
 from .elementwise import cos, floor_divide, log, sqrt
 from .functions import iota
 from .reps import tup
 from .staging import primitive
-from .staging.primitive import located
+from .staging.primitive import dtype_error
 from .staging.rep import Rep
 from .staging.static import core_dtype, static_shape
 from .tensors import DTYPES, Tensor0D, f32, i64
@@ -117,5 +116,5 @@ def _unit(bits: Rep, dtype: DType) -> Rep:
 def _float(dtype: Any) -> DType:
     core = core_dtype(dtype)
     if not core.is_float:
-        raise located(DTypeError(f"random numbers are floats, not {core}"))
+        raise dtype_error(f"random numbers are floats, not {core}")
     return core

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any, TypeAlias
 
-from ..core.errors import DTypeError, NNKitError, RankError, StagingError
+from ..core.errors import DTypeError, NNKitError, RankError
 from .aggregates import element_of
 from .expression import Expression
 from .number_help import typed_number
-from .primitive import located
+from .primitive import located, staging_error
 from .rep_base import RepBase, constant_of, is_number, rep_of
 from .spec import Spec, TensorSpec, TupleSpec, is_tuple
 from .user_calls import call_user
@@ -54,8 +54,8 @@ class Carry:
     def mismatch(self, other: Carry, message: str) -> NNKitError:
         """The error for `other` in the place of this: of rank, or of type."""
         if self.words == other.words:
-            return located(
-                StagingError(f"{message}: one is a Rep of a tuple, the other a tuple of Reps"),
+            return staging_error(
+                f"{message}: one is a Rep of a tuple, the other a tuple of Reps",
                 "take the Rep apart, `pair.unpack()`",
             )
         of_rank = len(self.parts) == len(other.parts) and any(
@@ -119,7 +119,7 @@ def call_function(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
             with_article(function.spec.words) if isinstance(function, RepBase) else kind(function)
         )
         help = "put it into a function, `lambda: value`" if not arguments else ""
-        raise located(StagingError(f"{what} must be a function, and is {shown}"), help)
+        raise staging_error(f"{what} must be a function, and is {shown}", help)
     try:
         inspect.signature(function).bind(*arguments)
     except ValueError:
@@ -127,11 +127,9 @@ def call_function(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
     except TypeError:
         number = f"{len(arguments)} argument{'s' * (len(arguments) != 1)}"
         name = getattr(function, "__name__", type(function).__name__)
-        raise located(
-            StagingError(
-                f"{what} is called with {number if arguments else 'no arguments'}, which "
-                f"{name} does not take"
-            ),
+        raise staging_error(
+            f"{what} is called with {number if arguments else 'no arguments'}, which "
+            f"{name} does not take",
             _of_pairs(function, arguments),
         ) from None
     return call_user(what, function, *arguments)
@@ -166,8 +164,8 @@ def _flatten(
         return tuple(_flatten(one, what, parts, (*at, k)) for k, one in enumerate(value))
     if isinstance(value, RepBase):
         if value.is_function:
-            raise located(
-                StagingError(f"{what} a staged function, not a Rep or a tuple of Reps"),
+            raise staging_error(
+                f"{what} a staged function, not a Rep or a tuple of Reps",
                 "which function is called must be known while staging: call it in each branch or step",
             )
         parts.append(value.expression)
@@ -175,8 +173,8 @@ def _flatten(
     if is_number(value):
         raise UntypedNumberError(what, value, at)
     if value is None or callable(value) or isinstance(value, _NO_TENSORS):
-        raise located(
-            StagingError(f"{what} {kind(value)}, not a Rep or a tuple of Reps"),
+        raise staging_error(
+            f"{what} {kind(value)}, not a Rep or a tuple of Reps",
             "a concrete value becomes one by `const(value)`",
         )
     parts.append(constant_of(value))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.errors import DTypeError, NNKitError, RankError, StagingError
+from ..core.errors import NNKitError
 from ..core.ir import Builder, Value
 from ..core.ops import Gather
 from ..core.ops.literal import constant
@@ -46,7 +46,7 @@ from .expression import (
     tracing,
 )
 from .location import current_location
-from .primitive import is_index, located
+from .primitive import dtype_error, is_index, rank_error, staging_error
 from .recursion import UnknownResultError, outermost, wait_for
 from .rep_base import RepBase, is_number, rep_of
 from .spec import Spec, TensorSpec, TupleSpec, is_tuple
@@ -154,8 +154,8 @@ def scan(xs: RepBase, init: object, step: Any) -> tuple[Any, Expression]:
         returned = call_function(step, (start.of(parts[1:]), element), name)
         pair = conform(returned, (None, None))
         if not is_tuple(pair) or len(pair) != 2:
-            raise located(
-                StagingError(f"{name} returns the next carry and an element, not {returned!r}"),
+            raise staging_error(
+                f"{name} returns the next carry and an element, not {returned!r}",
                 "for example `return carry, carry`",
             )
         following = _following("scan", start, conform(pair[0], start.shape))
@@ -308,9 +308,7 @@ def _rows(what: str, xs: RepBase) -> list[Expression]:
         over = [whole]
     for one in over:
         if primitive.tensor_of(one, what).rank == 0:
-            raise located(
-                RankError(f"{what} goes along the leading axis, and a {one.type.words} has none")
-            )
+            raise rank_error(f"{what} goes along the leading axis, and a {one.type.words} has none")
     return over
 
 
@@ -346,9 +344,8 @@ def _element(x: Expression, index: Expression) -> Expression:
 def _stacked_spec(what: str, given: Carry) -> Spec:
     """The type of stacked elements.  Raises: StagingError when they are not one tensor each."""
     if len(given.parts) != 1 or not isinstance(given.specs[0], TensorSpec):
-        raise located(
-            StagingError(f"{what} stacks tensors, not {with_article(given.words)}"),
-            f"use {what} once for each",
+        raise staging_error(
+            f"{what} stacks tensors, not {with_article(given.words)}", f"use {what} once for each"
         )
     return _lifted(what, given.specs[0])
 
@@ -360,8 +357,8 @@ def _lifted(what: str, spec: Spec) -> Spec:
 
 def _condition(condition: object) -> Expression:
     if isinstance(condition, bool):
-        raise located(
-            StagingError(f"cond decides by a Rep, not by the Python bool {condition}"),
+        raise staging_error(
+            f"cond decides by a Rep, not by the Python bool {condition}",
             "use Python's if: it runs while staging",
         )
     carry = carry_of(condition, "cond decides by")
@@ -374,8 +371,8 @@ def _no_truth(what: str, words: str, specs: Sequence[Spec]) -> NNKitError:
     error = f"{what} a boolean scalar, not {with_article(words)}"
     spec = specs[0]
     if len(specs) == 1 and isinstance(spec, TensorSpec) and spec.dtype is BOOL:
-        return located(RankError(error), "reduce it, `.all()` or `.any()`")
-    return located(DTypeError(error), "compare, for example `x > 0.0`")
+        return rank_error(error, "reduce it, `.all()` or `.any()`")
+    return dtype_error(error, "compare, for example `x > 0.0`")
 
 
 def _bound(bound: object) -> Expression:
@@ -383,20 +380,18 @@ def _bound(bound: object) -> Expression:
     if is_index(bound):
         number = int(bound)  # type: ignore[call-overload]  # is_index says it is an integer
         if abs(number) > _LARGEST_INDEX:
-            raise located(DTypeError(f"fori counts in i32: {number} is out of range"))
+            raise dtype_error(f"fori counts in i32: {number} is out of range")
         return primitive.literal(number, I64)
     if is_number(bound):
-        raise located(DTypeError(f"fori counts from an integer to another one, not {bound!r}"))
+        raise dtype_error(f"fori counts from an integer to another one, not {bound!r}")
     carry = carry_of(bound, "fori counts from or to")
     spec = carry.specs[0]
     if len(carry.parts) != 1 or not isinstance(spec, TensorSpec) or not spec.dtype.is_integer:
-        raise located(
-            DTypeError(
-                f"fori counts from an integer to another one, not {with_article(carry.words)}"
-            )
+        raise dtype_error(
+            f"fori counts from an integer to another one, not {with_article(carry.words)}"
         )
     if spec.rank:
-        raise located(
-            RankError(f"fori counts from a scalar to another one, not {with_article(carry.words)}")
+        raise rank_error(
+            f"fori counts from a scalar to another one, not {with_article(carry.words)}"
         )
     return primitive.cast(carry.parts[0], I64)

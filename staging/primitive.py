@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import DTypeError, NNKitError, RankError, ShapeError
+from ..core.errors import (
+    DifferentiationError,
+    DTypeError,
+    IndexOutOfRangeError,
+    NNKitError,
+    RankError,
+    ShapeError,
+    StagingError,
+    UnsupportedError,
+)
 from ..core.ir import Builder, Op, Value
 from ..core.ops import (
     ArgMax,
@@ -45,7 +54,7 @@ from .spec import TensorSpec, as_tuple, dtype_words
 def tensor_of(expression: Expression, what: str) -> TensorSpec:
     """The type of an expression that must be a tensor."""
     if not isinstance(expression.type, TensorSpec):
-        raise located(DTypeError(f"{what} takes tensors, not a {expression.type.words}"))
+        raise dtype_error(f"{what} takes tensors, not a {expression.type.words}")
     return expression.type
 
 
@@ -55,6 +64,20 @@ def located(error: NNKitError, help: str = "") -> NNKitError:
     return result
 
 
+def _located_error(kind: type[NNKitError], message: str, help: str = "") -> NNKitError:
+    return located(kind(message), help)
+
+
+# Errors at the line the user is at, of a message and a note that helps.
+staging_error = partial(_located_error, StagingError)
+dtype_error = partial(_located_error, DTypeError)
+rank_error = partial(_located_error, RankError)
+shape_error = partial(_located_error, ShapeError)
+differentiation_error = partial(_located_error, DifferentiationError)
+unsupported_error = partial(_located_error, UnsupportedError)
+index_error = partial(_located_error, IndexOutOfRangeError)
+
+
 def literal(number: Any, dtype: DType) -> Expression:
     """A Python number as a scalar of element type `dtype`.
 
@@ -62,9 +85,8 @@ def literal(number: Any, dtype: DType) -> Expression:
     """
     if isinstance(number, bool) is dtype.is_numeric:
         kind = "a bool" if dtype.is_numeric else "a number"
-        raise located(
-            DTypeError(f"{number} is {kind}, not {dtype_words(dtype)}"),
-            "cast the tensor, `x.cast(dtype)`",
+        raise dtype_error(
+            f"{number} is {kind}, not {dtype_words(dtype)}", "cast the tensor, `x.cast(dtype)`"
         )
     try:
         check_range(dtype, number)
@@ -167,10 +189,10 @@ def dot(x: Expression, y: Expression) -> Expression:
 def normalize_axis(axis: Any, rank: int) -> int:
     """A non-negative axis.  Raises: RankError when there is none of that number."""
     if not is_index(axis):
-        raise located(RankError(f"an axis is an int, not {axis!r}"))
+        raise rank_error(f"an axis is an int, not {axis!r}")
     position = int(axis)
     if not -rank <= position < rank:
-        raise located(RankError(f"axis {position} does not exist: the tensor has rank {rank}"))
+        raise rank_error(f"axis {position} does not exist: the tensor has rank {rank}")
     return int(position % rank)
 
 
@@ -186,7 +208,7 @@ def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
     given = as_tuple(axis)
     axes = tuple(normalize_axis(a, rank) for a in given)
     if len(set(axes)) != len(axes):
-        raise located(RankError(f"axes {given} name an axis twice"))
+        raise rank_error(f"axes {given} name an axis twice")
     return tuple(sorted(axes))
 
 
@@ -208,9 +230,7 @@ def expand(x: Expression, axis: int) -> Expression:
 def checked_rank(rank: int) -> int:
     """Raises: RankError for ranks the language has no type for."""
     if rank > MAX_RANK:
-        raise located(
-            RankError(f"the result would have rank {rank}; tensors have at most {MAX_RANK}")
-        )
+        raise rank_error(f"the result would have rank {rank}; tensors have at most {MAX_RANK}")
     return rank
 
 
@@ -234,10 +254,8 @@ def reshape(x: Expression, shape: tuple[int, ...]) -> Expression:
     """The same elements in row-major order; one extent may be −1."""
     spec = tensor_of(x, "reshape")
     if sum(extent == -1 for extent in shape) > 1 or any(extent < -1 for extent in shape):
-        raise located(
-            ShapeError(
-                f"cannot reshape {spec.words} to {list(shape)}: at most one extent may be -1"
-            )
+        raise shape_error(
+            f"cannot reshape {spec.words} to {list(shape)}: at most one extent may be -1"
         )
 
     def build(b: Builder, value: Value) -> Value:
@@ -258,7 +276,7 @@ def reshape(x: Expression, shape: tuple[int, ...]) -> Expression:
 def concatenate(xs: Sequence[Expression], axis: Any) -> Expression:
     """Tensors of one rank and element type, one after the other."""
     if not xs:
-        raise located(ShapeError("cannot concatenate nothing: pass at least one tensor"))
+        raise shape_error("cannot concatenate nothing: pass at least one tensor")
     position = normalize_axis(axis, tensor_of(xs[0], "concat").rank)
     return apply(Concatenate(position), *xs, name="concat")
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from ..core.errors import DTypeError, NNKitError, RankError, StagingError, UnsupportedError
+from ..core.errors import DTypeError, NNKitError, RankError, StagingError
 from ..core.location import HasLocation
 from .carry import kind, with_article
 from .expression import (
@@ -32,7 +32,7 @@ from .expression import (
     with_location,
 )
 from .number_help import typed_number
-from .primitive import located
+from .primitive import located, unsupported_error
 from .recursion import (
     UnknownResultError,
     discard,
@@ -261,8 +261,8 @@ class Gradient(Stageable):
             raise arity_error(self, len(specs))
         primal = self.of.callee(specs[:-1] if self.seedable else specs)
         if is_unfinished(primal):
-            raise located(
-                UnsupportedError(f"{primal.name} uses its own gradient, which is not supported"),
+            raise unsupported_error(
+                f"{primal.name} uses its own gradient, which is not supported",
                 "take the gradient of another function, or of this one outside of it",
             )
         self.check(primal, self)

@@ -19,7 +19,7 @@ from ..core.errors import NNKitError, StagingError
 from ..core.thread_stack import current_stack
 from .expression import Trace, active_traces, adopt_traces, with_location
 from .location import DefinitionLocation, SourceLocation, is_own_file
-from .primitive import located
+from .primitive import staging_error
 from .recursion import ENDLESS, CallSite, Running, adopt_thread_state, thread_state
 from .segmented_stack import call_in_segment, has_room
 
@@ -121,16 +121,14 @@ def _too_deep(calls: Sequence[_Call]) -> NNKitError:
     innermost, recursing = calls[-1]
     times = Counter(id(function) for _, function in calls)
     if times[id(recursing)] > _MANY:
-        return located(
-            StagingError(
-                f"recursion of {innermost} is too deep: {MOST_NESTED:,} calls are inside each other while it "
-                "is staged"
-            ),
+        return staging_error(
+            f"recursion of {innermost} is too deep: {MOST_NESTED:,} calls are inside each other while it "
+            "is staged",
             ENDLESS,
         )
     first, last = (" → ".join(what for what, _ in some) for some in (calls[:2], calls[-2:]))
-    error = located(
-        StagingError(f"functions are nested more than {MOST_NESTED:,} deep: {first} → … → {last}"),
+    error = staging_error(
+        f"functions are nested more than {MOST_NESTED:,} deep: {first} → … → {last}",
         "pass what the inner ones return as an argument instead of calling them inside each other; what is repeated "
         "can be a loop, `fori` or `while_loop`",
     )
@@ -156,8 +154,8 @@ def python_recursion_error(name: str, error: RecursionError) -> NNKitError:
     codes = Counter(code for code, _ in frames)
     code, count = codes.most_common(1)[0] if codes else (None, 0)
     if code is None or count < _REPEATED:
-        return located(
-            StagingError(f"staging {name} takes too many calls inside each other: {limit}"), ENDLESS
+        return staging_error(
+            f"staging {name} takes too many calls inside each other: {limit}", ENDLESS
         )
     last = next(position for other, position in reversed(frames) if other is code)
     found: NNKitError = with_location(
