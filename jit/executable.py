@@ -27,7 +27,7 @@ from .emit.program import EmittedProgram, emit_program
 from .emit.steps import CheckSite, Problem
 from .emit.writer import ModuleWriter
 from .entry import Signature, bind, entry_text
-from .llvm import LLVMError, assembly, compile_module, host_machine
+from .llvm import LLVMError, compile_module, host_engine, host_machine
 from .runtime.blas import find_blas
 from .runtime.process import this_process
 
@@ -66,7 +66,7 @@ def kernel_text(function: Function, functions: Mapping[str, Function] | None = N
 
 def kernel_assembly(function: Function, functions: Mapping[str, Function] | None = None) -> str:
     """The machine code of the same, for people to read."""
-    return assembly(kernel_text(function, functions))
+    return host_engine().assembly(kernel_text(function, functions))
 
 
 def build(

@@ -16,7 +16,7 @@ The object file is bytes, so that it can be stored and loaded again without step
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from threading import Lock
@@ -79,19 +79,15 @@ class TargetMachine:
         return f"llvm {version} {self.triple} {self.cpu} {self.features}"
 
 
+@dataclass(eq=False, slots=True)
 class CompiledModule:
     """Loaded code. Addresses are good as long as this is referenced."""
 
-    __slots__ = ("_found", "_jit", "_keep", "_library", "object_bytes")
-
-    def __init__(
-        self, object_bytes: int, jit: binding.LLJIT, library: str, tracker: binding.ResourceTracker
-    ) -> None:
-        self.object_bytes = object_bytes
-        self._jit = jit
-        self._library = library
-        self._keep = tracker
-        self._found: dict[str, binding.ResourceTracker] = {}
+    object_bytes: int
+    _jit: binding.LLJIT
+    _library: str
+    _keep: binding.ResourceTracker
+    _found: dict[str, binding.ResourceTracker] = field(default_factory=dict)
 
     def address(self, name: str) -> int:
         """Where the function or variable `name` of the module is. Raises LLVMError if there is none."""
@@ -216,11 +212,6 @@ def compile_module(text: str, symbols: Mapping[str, int] = _NO_SYMBOLS) -> Compi
     return host_engine().compile_module(text, symbols)
 
 
-def load_object(object_code: bytes, symbols: Mapping[str, int] = _NO_SYMBOLS) -> CompiledModule:
-    """Load an object file compiled earlier: `Engine.load_object` of the host's engine."""
-    return host_engine().load_object(object_code, symbols)
-
-
 def optimization_level(text: str, level: int = 2) -> int:
     """LLVM's optimization level for a module: `level`, and 0 where the text says that its loops are too deep."""
     return 0 if DEEP_LOOPS in text else level
@@ -237,11 +228,6 @@ def use_registers(module: binding.ModuleRef, machine: binding.TargetMachine, tex
     for function in module.functions:
         if not function.is_declaration and any(wanted in a for a in function.attributes):
             passes.run(function, builder)
-
-
-def assembly(text: str) -> str:
-    """The assembly of LLVM IR for this machine: `Engine.assembly` of the host's engine."""
-    return host_engine().assembly(text)
 
 
 def _parse(text: str) -> binding.ModuleRef:

@@ -20,9 +20,10 @@ from .element_access import (
     offset_bytes,
     store_elements,
 )
-from .elements import combine, corrected, identity, memory_type, normalized, two_sum
+from .elements import combine, corrected, identity, memory_type, normalized
 from .indices import multiply_constant
 from .loops import LoopBody, LoopStep, write_loop
+from .math.floats import two_sum
 from .steps import LoopShape
 from .values import ZMM_BYTES
 from .writer import I64, FunctionWriter, Register, constant
