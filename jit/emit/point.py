@@ -25,10 +25,9 @@ from .steps import (
     Address,
     Advance,
     AdvanceBy,
+    BoundIndex,
     Check,
-    Clip,
     Compute,
-    IsInside,
     MakeCoordinate,
     MakeIndex,
     OutputPlan,
@@ -113,10 +112,8 @@ class PointWriter:
             case TakeIndex(target, value):
                 loaded = self.values[value]
                 slots[target] = loaded if loaded.type.bits == 64 else self.w.sext(loaded, "i64")
-            case Clip(target, index, extent):
-                slots[target] = clip(self.w, slots[index], extent)
-            case IsInside(target, index, extent):
-                slots[target] = is_inside(self.w, slots[index], extent)
+            case BoundIndex(target, index, extent, clips):
+                slots[target] = (clip if clips else is_inside)(self.w, slots[index], extent)
             case AdvanceBy(target, source, index, coefficient, element):
                 scaled = multiply_constant(self.w, slots[index], coefficient)
                 slots[target] = element_address(self.w, slots[source], element, scaled)

@@ -96,21 +96,13 @@ class TakeIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
-    """target = the nearest number to index in 0 … extent - 1."""
+class BoundIndex:
+    """target = the nearest number to index in 0 … extent - 1 if it `clips`, else whether index is one of these."""
 
     target: Slot
     index: Slot
     extent: int
-
-
-@dataclass(frozen=True, slots=True)
-class IsInside:
-    """target = whether index is in 0 … extent - 1."""
-
-    target: Slot
-    index: Slot
-    extent: int
+    clips: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +175,7 @@ Step: TypeAlias = (
     | AdvanceBy
     | MakeIndex
     | TakeIndex
-    | Clip
-    | IsInside
+    | BoundIndex
     | Check
     | MakeCoordinate
     | ReadElement
