@@ -87,7 +87,9 @@ class CompiledModule:
     _jit: binding.LLJIT
     _library: str
     _keep: binding.ResourceTracker
-    _found: dict[str, binding.ResourceTracker] = field(default_factory=dict)
+    _found: dict[str, binding.ResourceTracker] = field(
+        default_factory=dict[str, binding.ResourceTracker]
+    )
 
     def address(self, name: str) -> int:
         """Where the function or variable `name` of the module is. Raises LLVMError if there is none."""
@@ -195,6 +197,7 @@ def host_machine() -> TargetMachine:
         else YMM_BYTES
         if features.get("avx2", False)
         else XMM_BYTES,
+        # AVX-512 and NEON have 32, AVX2 and SSE2 16
         vector_registers=32 if x86_512 or features.get("neon", False) else 16,
         scalef=x86_512,
         fma=features.get("fma", True),  # LLVM names it on x86 only; elsewhere every CPU has it

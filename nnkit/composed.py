@@ -77,6 +77,7 @@ def _is_label(b: Builder, logits: Value, labels: Value) -> Value:
     return b.emit(ops.Equal(), classes, column)
 
 
+# ε is that of PyTorch, so that models come over as they are
 def layer_norm(x: Any, /, *parameters: Any, epsilon: float = 1e-5) -> Rep:
     """(x − mean) / √(var + ε) over the last axis, then · scale + offset if these are given."""
     if len(parameters) not in (0, 2):
