@@ -6,10 +6,14 @@ import difflib
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from typing import ParamSpec, TypeVar
 
 from ..types import TensorType, Type
 from .lexer import FollowUpError, TextError, Token, explained, located, tokenize, unquoted
 from .spelling import in_text_form
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 MAX_DEPTH = 100
 """How deeply types and literals may nest, and definitions of types build on each other: hashing a type takes three of
@@ -114,6 +118,15 @@ class Cursor:
         if not is_first and not self.accept(","):
             raise self.error(f"',' or {close!r} was expected, not {self.token.shown}")
         return True
+
+    def listed(
+        self, parse: Callable[_P, _T], *arguments: _P.args, **keywords: _P.kwargs
+    ) -> tuple[_T, ...]:
+        """What `parse` reads, once or several times, separated by commas."""
+        found = [parse(*arguments, **keywords)]
+        while self.accept(","):
+            found.append(parse(*arguments, **keywords))
+        return tuple(found)
 
     def one_of(self, words: Sequence[str]) -> str:
         """Read one of these words."""

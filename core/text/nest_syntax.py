@@ -21,18 +21,12 @@ def joined(values: tuple[Any, ...]) -> str:
 
 def parse_accesses(cursor: Cursor) -> tuple[Access, ...]:
     """`(d0, 2 * d1 + 1) clip, (read 0)`."""
-    accesses = [Access(_parse_indices(cursor), _parse_optional_bounds(cursor))]
-    while cursor.accept(","):
-        accesses.append(Access(_parse_indices(cursor), _parse_optional_bounds(cursor)))
-    return tuple(accesses)
+    return cursor.listed(lambda: Access(_parse_indices(cursor), _parse_optional_bounds(cursor)))
 
 
 def parse_outputs(cursor: Cursor) -> tuple[Output, ...]:
     """`<2 x f32> at (d0) zero by add, f32 at ()`."""
-    outputs = [_parse_output(cursor)]
-    while cursor.accept(","):
-        outputs.append(_parse_output(cursor))
-    return tuple(outputs)
+    return cursor.listed(_parse_output, cursor)
 
 
 def parse_bounds(cursor: Cursor) -> Bounds:

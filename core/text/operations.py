@@ -127,7 +127,7 @@ class Operations:
             match piece:
                 case Operand(is_variadic=True):
                     if self.operands.is_next():
-                        operands += self.operands.operands(b)
+                        operands += cursor.listed(self.operands.operand, b)
                 case Operand():
                     operands.append(self.operands.operand(b))
                 case Words(tokens):

@@ -80,10 +80,7 @@ def parse_function_type(cursor: Cursor) -> FunctionType:
 
 def parse_types(cursor: Cursor) -> tuple[Type, ...]:
     """`T, U`: at least one."""
-    types = [parse_type(cursor)]
-    while cursor.accept(","):
-        types.append(parse_type(cursor))
-    return tuple(types)
+    return cursor.listed(parse_type, cursor)
 
 
 def parse_tensor(cursor: Cursor) -> TensorType:

@@ -10,7 +10,7 @@ from .writer import I64, PTR, FunctionWriter, Register, constant
 
 
 def allocate_aligned(size: int) -> Array:
-    """Zeros of this process."""
+    """Zeros of this process, at least one byte of them."""
     memory = np.zeros(size + ALIGNMENT, np.uint8)
     first = -memory.ctypes.data % ALIGNMENT
     return memory[first : first + size]

@@ -13,7 +13,7 @@ from nnkit.jit.emit.writer import I64, ModuleWriter
 from nnkit.jit.llvm import compile_module
 
 
-@given(st.integers(0, 1000))
+@given(st.integers(1, 1000))
 def test_memory_of_the_process_begins_at_a_multiple(size: int) -> None:
     memory = allocate_aligned(size)
     assert memory.nbytes == size and memory.ctypes.data % ALIGNMENT == 0 and not memory.any()
