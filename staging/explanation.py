@@ -54,7 +54,8 @@ def _called_here(error: NNKitError, node: Expression) -> NNKitError:
 
 _CALLED = " is called here  "
 _CALLS_SHOWN = 3
-"""How many of the calls that led to an error it names, the innermost ones: each is two lines.  A matter of taste."""
+"""How many of the calls that led to an error it names, the innermost ones: more would hide the message. A matter of
+taste."""
 
 
 def _origin(expression: Expression, value: Value, position: int, count: int) -> str:

@@ -89,8 +89,8 @@ def _place(
 
 
 _MOST_DECORATORS = 20
-"""Lines that decorators may take before a `def`: further down, it may be another function of that name. From 10 to 100,
-any number does."""
+"""Lines that decorators may take before a `def`: further down, it may be another function of that name. More than
+anybody stacks."""
 
 
 def current_location() -> SourceLocation | None:

@@ -167,7 +167,7 @@ def python_recursion_error(name: str, error: RecursionError) -> NNKitError:
 
 
 _REPEATED: Final = 10
-"""Frames of one function that make a recursion of it: nested calls of helpers have a few, endless ones some 900."""
+"""Frames of one function that make a recursion of it: nested calls of helpers have a few, endless ones hundreds."""
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:

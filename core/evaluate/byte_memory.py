@@ -29,8 +29,8 @@ BOX = "a box"
 VALUES = "a stack"
 
 _MARGIN = 1 << 31
-"""Bytes before and behind each allocation.  An offset that fits an i32 does not lead from one into another; of the 2⁶³
-addresses, a billion allocations take half."""
+"""Bytes before and behind each allocation. An offset that fits an i32 does not lead from one into another; a billion
+allocations still fit into 2⁶³ addresses."""
 
 _ALIGNMENT = 16
 """Between addresses that stand for values: that of `malloc`, so that they look like those of compiled code."""

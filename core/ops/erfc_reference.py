@@ -14,13 +14,13 @@ import math
 from decimal import Context, Decimal, localcontext
 
 _CONTEXT = Context(prec=40, Emin=-999999, Emax=999999)
-"""1 − erf x at 3 has 4 digits less than its terms, a float 17: the rest is to spare."""
+"""1 − erf x at 3 has 5 digits less than its terms, a float 17: the rest is to spare."""
 
 _ROOT_PI = Decimal("1.7724538509055160272981674833411451827975494561224")
 """√π to more digits than the context has."""
 
 _SERIES_UP_TO = 3
-"""From here on the fractions are enough; the series would lose a digit for each unit or so of x²."""
+"""From here on the fractions are enough; 1 − erf x loses 0.43 digits for each unit of x²."""
 
 _FRACTIONS, _LEAST_FRACTIONS = 1200, 8
 """So many over x², and so many more, are enough for 25 digits from there on: the error is 4 · 10⁻⁴⁰ at 3, 3 · 10⁻³⁰ at

@@ -29,7 +29,8 @@ from .simplify_structured import inline_known_bodies, run_to_fixpoint
 SMALL = 4096
 """A constant of this many elements is always worth keeping; a larger one if an operand is as large.
 
-Of the benchmarks, none has constants between 64 and a million elements that it would make a difference to.
+From 64 on, the benchmarks have the same code; with a million, the gradient of a cumsum of 1000 × 1000 becomes a
+constant of 4 MB.
 """
 
 WORK = 1 << 22

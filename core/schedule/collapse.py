@@ -19,8 +19,8 @@ from ..types import Shape
 _SHORT = 128
 """Axes shorter than this join their outer neighbour.
 
-At least some vectors of f32: with 64, the rows of 100 numbers that an embedding gathers stay, and take 1.1 times as
-long. With 512, rows too long for the group of a softmax join, which the benchmarks do not notice.
+Some vectors of f32: with 32 or 64, five matrices of 100 × 100 that are put together keep their rows, and take 1.1 times
+as long. With 512, rows of 256 join in a step of an MLP, to no effect.
 """
 
 

@@ -25,7 +25,8 @@ from .summation import plan_sums
 from .target import Target
 
 _MOST_MEMBERS = 12
-"""Nests of a group.  Each is asked of each tensor of those before; 4 to 100 give the benchmarks the same code."""
+"""Nests of a group: one whose rows do not fit the caches together is given up, so that it must not grow without end. 4
+to 100 give the benchmarks the same code."""
 
 _MOST_DEFERRED = 16
 """Instructions that wait behind an open group, and are looked at again: a bound keeps the time linear. 4 to 100 give

@@ -24,7 +24,7 @@ from ..core.types import Array, DType, EnumType, StructType, TensorType, Type, e
 
 _SMALL = 8
 """Numbers that are as many times smaller than the largest are measured in units of larger ones, as what cancels has the
-rounding of what it came from. Three binary digits; 4 or 16 would do."""
+rounding of what it came from. Three binary digits, by choice."""
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,8 @@ _PI = (3.141592653589793, 1.2246467991473532e-16)
 _LOG_PI = (1.1447298858494002, 1.0265951162707826e-17)
 _HALF_LOG_TWO_PI = (0.9189385332046728, -3.8782941580672414e-17)
 _LARGE = 2.0**100
-"""From here on lgamma is u (log u - 1), scaled by 2⁻³⁰ so that no product overflows before the result does.  Any number
-from 2⁶⁰ on, where the rest of the series is less than half a unit, to the root of the largest double would do."""
+"""From here on lgamma is u (log u - 1), scaled by 2⁻³⁰ so that no product overflows before the result does. From 2⁶⁰
+on, the rest is less than half a unit beside it."""
 
 
 def emit_lgamma(w: FunctionWriter, x: Register) -> Register:
