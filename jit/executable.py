@@ -14,8 +14,6 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-import numpy as np
-
 from ..core.errors import InternalError, UnsupportedError
 from ..core.ir import Function
 from ..core.location import located
@@ -23,12 +21,13 @@ from ..core.schedule.target import Target
 from ..core.thread_stack import current_stack
 from ..core.types import written
 from . import entry
+from .emit.alignment import allocate_aligned
 from .emit.checks import error_of
 from .emit.program import EmittedProgram, emit_program
 from .emit.steps import CheckSite, Problem
 from .emit.writer import ModuleWriter
 from .entry import Signature, bind, entry_text
-from .llvm import LLVMError, assembly, compile_module, host_machine
+from .llvm import LLVMError, compile_module, host_engine, host_machine
 from .runtime.blas import find_blas
 from .runtime.process import this_process
 
@@ -67,7 +66,7 @@ def kernel_text(function: Function, functions: Mapping[str, Function] | None = N
 
 def kernel_assembly(function: Function, functions: Mapping[str, Function] | None = None) -> str:
     """The machine code of the same, for people to read."""
-    return assembly(kernel_text(function, functions))
+    return host_engine().assembly(kernel_text(function, functions))
 
 
 def build(
@@ -99,7 +98,7 @@ def build(
         address = module.address(made.name)
     except LLVMError as error:
         raise InternalError(f"LLVM refused the code of {name}: {error.message}") from error
-    arena = aligned(program.arena_bytes)
+    arena = allocate_aligned(program.arena_bytes)
     raise_for = explain or _explain
     call = bind(
         address,
@@ -153,13 +152,6 @@ def _address_in_process(name: str) -> int | None:
         return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
     except AttributeError:
         return None
-
-
-def aligned(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Memory of at least `size` bytes, and 64, that begins on a cache line."""
-    raw = np.zeros(max(size, 64) + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    return raw[start : start + max(size, 64)]
 
 
 def _writer() -> ModuleWriter:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import InternalError
 from ..ir.builder import Builder
-from ..ir.graph import Emitter, Value, evaluates_to
+from ..ir.instruction import Emitter, Value, evaluates_to
 from ..types import Array, TensorType, Type
 from .literal import Literal
 

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from typing import Final
 
+# offsets of the words in the table above
 DETAILS: Final = 0
 BUMP_ALLOCATOR: Final = 16
 FUEL: Final = 40
 OWNER: Final = 48
 SIGNALS: Final = 56
 
+# values of `OWNER` that no address of a thread state is
 NOBODY: Final = 0
 HOLDS_GIL: Final = 1
 

@@ -20,6 +20,7 @@ from ...core.ops.combinator import Combinator
 from ...core.ops.literal import Literal
 from ...core.types import DType, Kind
 from .math.extremes import emit_max, emit_min
+from .math.floats import two_sum
 from .writer import (
     FunctionWriter,
     LLVMType,
@@ -169,21 +170,11 @@ def combine(
             return w.or_(total, x)
 
 
-def horizontal(
+def reduce_lanes(
     w: FunctionWriter, combinator: Combinator, dtype: DType, totals: Register
 ) -> Register:
     """All lanes joined into one value."""
     return w.reduce(reduction(combinator, dtype), totals)
-
-
-def two_sum(w: FunctionWriter, x: Register, y: Register) -> tuple[Register, Register]:
-    """x + y, and exactly what rounding cut off from it (no number where the sum is infinite).
-
-    Source: Knuth, The Art of Computer Programming 2, §4.2.2, theorem B.
-    """
-    total = w.fadd(x, y)
-    rest = w.fsub(total, x)
-    return total, w.fadd(w.fsub(x, w.fsub(total, rest)), w.fsub(y, rest))
 
 
 def corrected(w: FunctionWriter, total: Register, correction: Register) -> Register:

@@ -49,7 +49,7 @@ def require(w: FunctionWriter, conditions: Sequence[Register], otherwise: str) -
         w.begin(proceed)
 
 
-def call_rarely(w: FunctionWriter, name: str, arguments: Sequence[Register]) -> None:
+def call_cold(w: FunctionWriter, name: str, arguments: Sequence[Register]) -> None:
     """Call a function without result on a path that LLVM should lay out away from the usual one."""
     w.declare(name, None, [argument.type for argument in arguments])
     inside = ", ".join(argument.typed for argument in arguments)
