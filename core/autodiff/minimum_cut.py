@@ -26,6 +26,7 @@ _WORD = 8
 """Bytes of what is no tensor: an address."""
 
 _SOURCE, _SINK = 0, 1
+"""The first nodes."""
 
 
 @dataclass(frozen=True)

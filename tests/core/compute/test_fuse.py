@@ -47,6 +47,7 @@ from nnkit.core.ops import (
     constant,
     splat,
 )
+from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.stage import Stage
 from nnkit.core.text import parse_module
@@ -73,7 +74,7 @@ from .building import (
 @given(programs(tame=True, max_instructions=25))
 def test_fusion_keeps_the_results(program: Program) -> None:
     program.module.stage = Stage.OPTIMIZABLE
-    run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
+    run_pipeline(program.module, (Flatten(), *passes_to(Stage.OPTIMIZED, program.entry)))
     arguments = flat(program.arguments)
     expected = results(program.module, arguments, program.entry)
     generate_compute(program.module)

@@ -26,6 +26,7 @@ from nnkit.core.ops import (
     Transpose,
     splat,
 )
+from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.types import F16, F64, I32, FunctionType, TensorType
 from nnkit.core.verify import verify
@@ -40,7 +41,7 @@ LEGAL = (Nest, MatrixProduct, Scan, Literal, ShapeCast, Return)
 @given(programs(tame=True))
 def test_stage_compute_keeps_the_results(program: Program) -> None:
     program.module.stage = Stage.OPTIMIZABLE
-    run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
+    run_pipeline(program.module, (Flatten(), *passes_to(Stage.OPTIMIZED, program.entry)))
     arguments = flat(program.arguments)
     expected = results(program.module, arguments, program.entry)
     generate_compute(program.module)

@@ -13,6 +13,7 @@ from nnkit.core.ir import Builder
 from nnkit.core.ops import Add, Extract
 from nnkit.core.ops.aggregate import type_at
 from nnkit.core.ops.leaves import (
+    LARGE_ARRAY,
     assemble,
     leaves_of,
     put_together,
@@ -52,8 +53,9 @@ TYPES = st.recursive(
 def test_leaves_are_counted_left_to_right() -> None:
     paths = [leaf.path for leaf in leaves_of(TupleType((PARAMS, X)))]
     assert paths == [(0, "w"), (0, "inner", 0), (0, "inner", 2, 0), (0, "inner", 2, 1), (1,)]
-    whole = [leaf.type for leaf in leaves_of(PARAMS, arrays=False)]
-    assert whole == [X, scalar(I32), ROW]
+    large = ArrayType(LARGE_ARRAY + 1, X)
+    whole = [leaf.type for leaf in leaves_of(TupleType((ROW, large)), large_arrays=False)]
+    assert whole == [X, X, large]
 
 
 def test_a_path_reads_as_the_keys_are_written() -> None:
@@ -61,20 +63,22 @@ def test_a_path_reads_as_the_keys_are_written() -> None:
 
 
 @given(TYPES, st.booleans())
-def test_a_leaf_lies_where_its_path_leads(type: Type, arrays: bool) -> None:
-    for leaf in leaves_of(type, arrays=arrays):
+def test_a_leaf_lies_where_its_path_leads(type: Type, large_arrays: bool) -> None:
+    for leaf in leaves_of(type, large_arrays=large_arrays):
         assert type_at(type, leaf.path) == leaf.type
-        assert elements_of(leaf.type) is None or (isinstance(leaf.type, ArrayType) and not arrays)
+        assert elements_of(leaf.type) is None
 
 
 @given(TYPES, st.booleans())
-def test_what_was_taken_apart_is_put_together(type: Type, arrays: bool) -> None:
+def test_what_was_taken_apart_is_put_together(type: Type, large_arrays: bool) -> None:
     b = Builder()
     given = b.argument(type)
-    parts = take_apart(b, given, arrays=arrays)
-    assert [part.type for part in parts] == [leaf.type for leaf in leaves_of(type, arrays=arrays)]
+    parts = take_apart(b, given, large_arrays=large_arrays)
+    assert [part.type for part in parts] == [
+        leaf.type for leaf in leaves_of(type, large_arrays=large_arrays)
+    ]
     remaining = iter(parts)
-    assert put_together(b, type, remaining, arrays=arrays).type == type
+    assert put_together(b, type, remaining, large_arrays=large_arrays).type == type
     assert next(remaining, None) is None
 
 

@@ -125,7 +125,7 @@ def test_code_generation_flattens_and_keeps_every_bit(program: Program) -> None:
 def test_equal_programs_become_equal_programs(program: Program) -> None:
     copy = clone_module(program.module)
     for module in (program.module, copy):
-        run_pipeline(module, passes_to(Stage.OPTIMIZED, program.entry))
+        run_pipeline(module, (Flatten(), *passes_to(Stage.OPTIMIZED, program.entry)))
     assert describe(program.module) == describe(copy)
 
 

@@ -18,6 +18,7 @@ from nnkit.core.driver.stages import passes_to
 from nnkit.core.ir import HEADER_BYTES, Builder, Function, Instruction, Module, Value
 from nnkit.core.ir.placement import Place
 from nnkit.core.ops import Add, Combinator, Exp, Literal, Reduce, Scan, ShapeCast, Transpose, splat
+from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule.arena import aligned
 from nnkit.core.schedule.buffer_assignment import _group_ends, base_of, may_overwrite
@@ -115,7 +116,7 @@ def test_aliases_between_its_members_do_not_end_a_group() -> None:
 @given(programs(max_instructions=25), st.sampled_from([Target(), SMALL_CACHE]))
 def test_no_two_live_buffers_overlap(program: Program, target: Target) -> None:
     program.module.stage = Stage.OPTIMIZABLE
-    run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
+    run_pipeline(program.module, (Flatten(), *passes_to(Stage.OPTIMIZED, program.entry)))
     generate_compute(program.module)
     fuse(program.module)
     schedule(program.module, target)
@@ -125,7 +126,7 @@ def test_no_two_live_buffers_overlap(program: Program, target: Target) -> None:
 @given(programs(max_instructions=25))
 def test_the_same_without_fusion(program: Program) -> None:
     program.module.stage = Stage.OPTIMIZABLE
-    run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
+    run_pipeline(program.module, (Flatten(), *passes_to(Stage.OPTIMIZED, program.entry)))
     generate_compute(program.module)
     schedule(program.module, Target())
     check_memory(program.module.functions[program.entry])

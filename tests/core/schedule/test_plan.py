@@ -14,6 +14,7 @@ from nnkit.core.driver.stages import passes_to
 from nnkit.core.errors import InternalError
 from nnkit.core.ir import Builder, Stage, Value
 from nnkit.core.ops import Add, Aggregate, Combinator, Dot, Literal, Return, Scan, ShapeCast
+from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule.ops import Gemm, Loops, ScheduledScan
 from nnkit.core.schedule.plan import schedule
@@ -37,7 +38,7 @@ LEGAL = (Literal, ShapeCast, Loops, Gemm, ScheduledScan, Aggregate, Return)
 def test_stage_schedule_keeps_the_results(program: Program, target: Target, is_fused: bool) -> None:
     module = program.module
     module.stage = Stage.OPTIMIZABLE
-    run_pipeline(module, passes_to(Stage.OPTIMIZED, program.entry))
+    run_pipeline(module, (Flatten(), *passes_to(Stage.OPTIMIZED, program.entry)))
     arguments = flat(program.arguments)
     expected = results(module, arguments, program.entry)
     generate_compute(module)

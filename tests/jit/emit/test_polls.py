@@ -17,6 +17,7 @@ from nnkit.core.compute.generate import generate_compute
 from nnkit.core.driver.stages import passes_to
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Stage
+from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule import safepoints
 from nnkit.core.schedule.plan import schedule
@@ -135,7 +136,7 @@ def test_polls_change_nothing(program: Program, main: bool) -> None:
     module, arguments = program.module, program.arguments
     wanted = flat(evaluate(module, program.entry, *arguments))
     module.stage = Stage.OPTIMIZABLE
-    run_pipeline(module, passes_to(Stage.OPTIMIZED, program.entry))
+    run_pipeline(module, (Flatten(), *passes_to(Stage.OPTIMIZED, program.entry)))
     generate_compute(module)
     schedule(module, Target(vector_bytes=64))
     found: list[object] = []

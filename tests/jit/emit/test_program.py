@@ -32,6 +32,7 @@ from nnkit.core.ops.scan import Scan
 from nnkit.core.ops.special import Digamma, Lgamma, Trigamma
 from nnkit.core.ops.transcendental import FloatFunction
 from nnkit.core.ops.window import ReduceWindow
+from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule.ops import Loops
 from nnkit.core.schedule.plan import schedule
@@ -69,7 +70,7 @@ def scheduled_entry(
     """
     module = program.module
     module.stage = Stage.OPTIMIZABLE
-    run_pipeline(module, passes_to(Stage.OPTIMIZED, program.entry))
+    run_pipeline(module, (Flatten(), *passes_to(Stage.OPTIMIZED, program.entry)))
     generate_compute(module)
     if fused:
         fuse(module)

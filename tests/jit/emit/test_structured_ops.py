@@ -16,6 +16,7 @@ from nnkit.core.driver.stages import passes_to
 from nnkit.core.errors import IndexOutOfRangeError, ShapeError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Stage
+from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
@@ -635,7 +636,7 @@ def test_programs_with_control_flow_agree_bit_by_bit(program: Program, fused: bo
     module, arguments = program.module, program.arguments
     wanted = flat(evaluate(module, program.entry, *arguments))
     module.stage = Stage.OPTIMIZABLE
-    run_pipeline(module, passes_to(Stage.OPTIMIZED, program.entry))
+    run_pipeline(module, (Flatten(), *passes_to(Stage.OPTIMIZED, program.entry)))
     generate_compute(module)
     if fused:
         fuse(module)

@@ -18,6 +18,7 @@ from nnkit.core.ir import Module
 from nnkit.core.ir.surgery import walk
 from nnkit.core.ops.byte_memory import CheckAddress, ReadBytes
 from nnkit.core.passes.base import apply_pass
+from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.isolate import Isolate
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.stage import Stage
@@ -95,7 +96,7 @@ def test_random_programs_mean_the_same_and_hold_tensors_only(text: str, x: int) 
 @given(programs(control=True))
 def test_programs_of_tensors_stay_as_they_are(program: Program) -> None:
     program.module.stage = Stage.OPTIMIZABLE
-    run_pipeline(program.module, passes_to(Stage.OPTIMIZED, program.entry))
+    run_pipeline(program.module, (Flatten(), *passes_to(Stage.OPTIMIZED, program.entry)))
     text = print_module(program.module)
     assert not lower_memory(program.module, (program.entry,))
     assert print_module(program.module) == text
