@@ -35,6 +35,8 @@ _HOMES = {
         RankError RecursionDepthError ShapeError StagingError TrapError UnsupportedError
         VerifyError""",
     "differentiation": "gradient gradient_dynamic value_and_gradient",
+    "jacobian_products": "hvp jvp vjp",
+    "jacobians": "hessian jacobian",
     "elementwise": """
         abs acos acosh add asin asinh atan atanh ceil cos cosh digamma div erf erfc exp expm1
         floor floor_divide gelu lgamma log log1p logaddexp maximum minimum modulo mul negate power
