@@ -83,7 +83,7 @@ def vjp(of: StagedFunction, *, wrt: Any = None) -> StagedFunction:
 
 
 def hvp(of: StagedFunction, *, wrt: Any = 0, from_: int = 0) -> StagedFunction:
-    """The product of the Hessian of a scalar result with a vector: forward over reverse, for the price of few gradients.
+    """The product of the Hessian of a scalar result with a vector, forward over reverse; no Hessian is made.
 
     The vector follows the arguments: one tangent for each parameter of `wrt`, as of `jvp`.  One index gives one
     product, a tuple of indices a tuple.  `from_` picks the result.

@@ -1,0 +1,131 @@
+"""jvp, vjp, hvp, jacobian and hessian.
+
+As `gradient`, by literal index over the prefix of the parameters.  A tangent or a seed comes behind all parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from .differentiation import derivatives_by, indices_of, parameters_by, wrt_choices, wrt_literal
+from .expressions import (
+    MAX_INDEX,
+    MAX_RANK,
+    RANKS,
+    define,
+    dims,
+    function,
+    names,
+    rep,
+    tensor,
+    tup,
+)
+
+
+def jacobians() -> Iterator[str]:
+    yield from define("jvp", _jvp())
+    yield from define("vjp", _vjp())
+    yield from define("hvp", _hvp())
+    yield from define("jacobian", _jacobian())
+    yield from define("hessian", _hessian())
+
+
+ALL = range(1, MAX_INDEX + 2)
+"""How many parameters there may be where no `wrt` selects some of them."""
+SELECTED = "wrt: Callable[..., Any] | Lens[Any, Any]"
+"""A selector or a field, of which types do not follow."""
+ANY_FUNCTION = "Rep[Callable[..., Any]]"
+
+
+def _behind(parameters: Sequence[str], given: Sequence[str]) -> list[str]:
+    """Parameters, and those behind them; pyright mis-expands [*Ts, FT] without the inner tuple."""
+    return [f"Unpack[{tup([*parameters, *given])}]"]
+
+
+def _jvp() -> Iterator[str]:
+    both = "tuple[R, R]"
+    for n in ALL:
+        each = names("D", n)
+        yield f"(of: {rep(function(each, 'R'))}) -> {rep(function(each * 2, both))}"
+    for wrt in wrt_choices():
+        of = rep(function(parameters_by(wrt), "R"))
+        made = function(_behind(parameters_by(wrt), _each(wrt)), both)
+        yield f"(of: {of}, *, {wrt_literal(wrt)}) -> {rep(made)}"
+    yield f"(of: Rep[Callable[..., R]], *, {SELECTED}) -> Rep[Callable[..., {both}]]"
+
+
+def _vjp() -> Iterator[str]:
+    for n in ALL:
+        each = names("D", n)
+        yield f"(of: {rep(function(each, 'R'))}) -> {rep(function([*each, 'R'], tup(each)))}"
+    for wrt in wrt_choices():
+        of = rep(function(parameters_by(wrt), "R"))
+        made = function(_behind(parameters_by(wrt), ["R"]), derivatives_by(wrt))
+        yield f"(of: {of}, *, {wrt_literal(wrt)}) -> {rep(made)}"
+    yield f"(of: {ANY_FUNCTION}, *, {SELECTED}) -> {ANY_FUNCTION}"
+
+
+def _hvp() -> Iterator[str]:
+    for wrt in wrt_choices():
+        made = rep(function(_behind(parameters_by(wrt), _each(wrt)), derivatives_by(wrt)))
+        of = rep(function(parameters_by(wrt), "Tensor0D[F]"))
+        several = f"View[{function(parameters_by(wrt), 'tuple[Any, ...]')}]"
+        yield f"(of: {of}, *, {_or_first(wrt)}) -> {made}"
+        yield f"(of: {several}, *, {_or_first(wrt)}, from_: From = 0) -> {made}"
+    yield f"(of: {ANY_FUNCTION}, *, {SELECTED}, from_: From = 0) -> {ANY_FUNCTION}"
+
+
+def _jacobian() -> Iterator[str]:
+    """By one tensor, of one tensor; the ranks of several Jacobians are not followed."""
+    mode = 'mode: Literal["auto", "forward", "reverse"] = "auto"'
+    for wrt in range(MAX_INDEX + 1):
+        for by in RANKS:
+            parameters = _one_tensor(wrt, by)
+            for out in range(MAX_RANK + 1 - by):
+                axes = ["P", "Q", "U", "V"][:out]
+                of = rep(function(parameters, tensor(out, axes, "F")))
+                made = rep(function(parameters, tensor(out + by, [*axes, *dims(by)], "F")))
+                yield f"(of: {of}, *, {_or_first(wrt)}, {mode}) -> {made}"
+    for wrt in wrt_choices():
+        parameters, result = parameters_by(wrt), _untyped(wrt)
+        several = f"View[{function(parameters, 'tuple[Any, ...]')}]"
+        made = rep(function(parameters, result))
+        if not isinstance(wrt, int):
+            yield f"(of: {rep(function(parameters, 'FT'))}, *, {wrt_literal(wrt)}, {mode}) -> {made}"
+        yield f"(of: {several}, *, {_or_first(wrt)}, from_: From = 0, {mode}) -> {made}"
+    yield f"(of: {ANY_FUNCTION}, *, {SELECTED}, from_: From = 0, {mode}) -> {ANY_FUNCTION}"
+
+
+def _hessian() -> Iterator[str]:
+    for wrt in range(MAX_INDEX + 1):
+        for by in range(MAX_RANK // 2 + 1):
+            parameters = _one_tensor(wrt, by)
+            of = rep(function(parameters, "Tensor0D[F]"))
+            made = rep(function(parameters, tensor(2 * by, dims(by) * 2, "F")))
+            yield f"(of: {of}, *, {_or_first(wrt)}) -> {made}"
+    for wrt in wrt_choices():
+        parameters, row = parameters_by(wrt), _untyped(wrt)
+        several = f"View[{function(parameters, 'tuple[Any, ...]')}]"
+        made = rep(function(parameters, row if isinstance(wrt, int) else tup([row] * len(wrt))))
+        if not isinstance(wrt, int):
+            yield f"(of: {rep(function(parameters, 'Tensor0D[F]'))}, *, {wrt_literal(wrt)}) -> {made}"
+        yield f"(of: {several}, *, {_or_first(wrt)}, from_: From = 0) -> {made}"
+    yield f"(of: {ANY_FUNCTION}, *, {SELECTED}, from_: From = 0) -> {ANY_FUNCTION}"
+
+
+def _or_first(wrt: int | tuple[int, ...]) -> str:
+    """`wrt`, which may be left out for the first parameter."""
+    return f"{wrt_literal(wrt)} = 0" if wrt == 0 else wrt_literal(wrt)
+
+
+def _untyped(wrt: int | tuple[int, ...]) -> str:
+    return "Any" if isinstance(wrt, int) else tup(["Any"] * len(wrt))
+
+
+def _each(wrt: int | tuple[int, ...]) -> list[str]:
+    return [f"D{i}" for i in indices_of(wrt)]
+
+
+def _one_tensor(position: int, rank: int) -> list[str]:
+    """Parameters of which one is a tensor of that rank."""
+    return [*names("A", position), tensor(rank, None, "F"), "Unpack[Ts]"]
