@@ -6,12 +6,15 @@ As `gradient`, by literal index over the prefix of the parameters.  A tangent or
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from .differentiation import derivatives_by, indices_of, parameters_by, wrt_choices, wrt_literal
 from .expressions import (
     MAX_INDEX,
     MAX_RANK,
+    MAX_SELECTED,
     RANKS,
+    commas,
     define,
     dims,
     function,
@@ -32,9 +35,33 @@ def jacobians() -> Iterator[str]:
 
 ALL = range(1, MAX_INDEX + 2)
 """How many parameters there may be where no `wrt` selects some of them."""
-SELECTED = "wrt: Callable[..., Any] | Lens[Any, Any]"
-"""A selector or a field, of which types do not follow."""
-ANY_FUNCTION = "Rep[Callable[..., Any]]"
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A field, or what a selector returns: no index."""
+
+    of: str
+    wrt: str
+    parameters: Sequence[str]
+    type: str
+    tangent: Sequence[str] | None
+    """The parameter behind the others, where its type follows."""
+
+    def along(self, result: str) -> str:
+        """A function of tangents besides."""
+        if self.tangent is None:
+            return rep(f"Callable[..., {result}]")
+        return rep(function(_behind(self.parameters, self.tangent), result))
+
+
+def _selections(result: str) -> Iterator[Selected]:
+    lens = ["S", "Unpack[Ts]"]
+    yield Selected(rep(function(lens, result)), "wrt: Lens[S, D0]", lens, "D0", ["D0"])
+    for n in range(1, MAX_SELECTED + 1):
+        each = names("A", n)
+        of = f"View[Function{n}[{commas([*each, result])}]]"
+        yield Selected(of, f"wrt: {function(each, 'G')}", each, "G", None)
 
 
 def _behind(parameters: Sequence[str], given: Sequence[str]) -> list[str]:
@@ -51,7 +78,8 @@ def _jvp() -> Iterator[str]:
         of = rep(function(parameters_by(wrt), "R"))
         made = function(_behind(parameters_by(wrt), _each(wrt)), both)
         yield f"(of: {of}, *, {wrt_literal(wrt)}) -> {rep(made)}"
-    yield f"(of: Rep[Callable[..., R]], *, {SELECTED}) -> Rep[Callable[..., {both}]]"
+    for one in _selections("R"):
+        yield f"(of: {one.of}, *, {one.wrt}) -> {one.along(both)}"
 
 
 def _vjp() -> Iterator[str]:
@@ -62,7 +90,9 @@ def _vjp() -> Iterator[str]:
         of = rep(function(parameters_by(wrt), "R"))
         made = function(_behind(parameters_by(wrt), ["R"]), derivatives_by(wrt))
         yield f"(of: {of}, *, {wrt_literal(wrt)}) -> {rep(made)}"
-    yield f"(of: {ANY_FUNCTION}, *, {SELECTED}) -> {ANY_FUNCTION}"
+    for one in _selections("R"):
+        made = rep(function(_behind(one.parameters, ["R"]), one.type))
+        yield f"(of: {one.of}, *, {one.wrt}) -> {made}"
 
 
 def _hvp() -> Iterator[str]:
@@ -72,7 +102,8 @@ def _hvp() -> Iterator[str]:
         several = f"View[{function(parameters_by(wrt), 'tuple[Any, ...]')}]"
         yield f"(of: {of}, *, {_or_first(wrt)}) -> {made}"
         yield f"(of: {several}, *, {_or_first(wrt)}, from_: From = 0) -> {made}"
-    yield f"(of: {ANY_FUNCTION}, *, {SELECTED}, from_: From = 0) -> {ANY_FUNCTION}"
+    for one in _selections("Tensor0D[F]"):
+        yield f"(of: {one.of}, *, {one.wrt}) -> {one.along(one.type)}"
 
 
 def _jacobian() -> Iterator[str]:
@@ -93,7 +124,8 @@ def _jacobian() -> Iterator[str]:
         if not isinstance(wrt, int):
             yield f"(of: {rep(function(parameters, 'FT'))}, *, {wrt_literal(wrt)}, {mode}) -> {made}"
         yield f"(of: {several}, *, {_or_first(wrt)}, from_: From = 0, {mode}) -> {made}"
-    yield f"(of: {ANY_FUNCTION}, *, {SELECTED}, from_: From = 0, {mode}) -> {ANY_FUNCTION}"
+    for one in _selections("FT"):
+        yield f"(of: {one.of}, *, {one.wrt}, {mode}) -> {rep(function(one.parameters, 'Any'))}"
 
 
 def _hessian() -> Iterator[str]:
@@ -110,7 +142,8 @@ def _hessian() -> Iterator[str]:
         if not isinstance(wrt, int):
             yield f"(of: {rep(function(parameters, 'Tensor0D[F]'))}, *, {wrt_literal(wrt)}) -> {made}"
         yield f"(of: {several}, *, {_or_first(wrt)}, from_: From = 0) -> {made}"
-    yield f"(of: {ANY_FUNCTION}, *, {SELECTED}, from_: From = 0) -> {ANY_FUNCTION}"
+    for one in _selections("Tensor0D[F]"):
+        yield f"(of: {one.of}, *, {one.wrt}) -> {rep(function(one.parameters, 'Any'))}"
 
 
 def _or_first(wrt: int | tuple[int, ...]) -> str:
