@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .staging.derivatives import Derivative, Tangent
+from .staging.derivatives import Derivative, TangentMap
 from .staging.expression import Callee
 from .staging.spec import Spec, TupleSpec
 from .staging.staged_functions import PythonFunction, Stageable
@@ -14,7 +14,7 @@ def declared_of(stageable: Stageable) -> tuple[Spec | None, ...]:
         return stageable.declared
     if isinstance(stageable, Derivative):
         inner = declared_of(stageable.of)
-        if isinstance(stageable, Tangent):
+        if isinstance(stageable, TangentMap):
             return (*inner, *(inner[index] for index in stageable.wrt))
         result = declared_result(stageable.of)
         if result is None:

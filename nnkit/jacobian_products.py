@@ -21,7 +21,7 @@ from .derivative_checks import (
 )
 from .functions import zeros_like
 from .reps import tup
-from .staging.derivatives import Derivative, Gradient, Tangent, finished_callee, results_of
+from .staging.derivatives import Derivative, Gradient, TangentMap, finished_callee, results_of
 from .staging.expression import Callee, MakeAggregate, make
 from .staging.primitive import differentiation_error, staging_error
 from .staging.rep import Rep
@@ -172,7 +172,7 @@ def _value_and_tangent(
     passed = selection.arguments(primals)
     primal = _callee(made, selection.of, passed)
     sources, count = _sources(primal), len(results_of(primal))
-    derivative = Tangent(
+    derivative = TangentMap(
         selection.of.stageable,
         selection.indices,
         sources,

@@ -126,7 +126,7 @@ class Gradient(Derivative):
 
 
 @dataclass(eq=False)
-class Tangent(Derivative):
+class TangentMap(Derivative):
     """Forward mode: the tangents of `sources`, for tangents of `wrt`."""
 
     callee_class = TangentCallee

@@ -427,18 +427,21 @@ def _derivative(callee: DerivativeCallee, primal: FunctionType) -> Type:
 
 def _check_given(callee: DerivativeCallee, wanted: Sequence[Type], types: Sequence[Type]) -> None:
     """Raises: ShapeError when a seed or tangent is not of the shape of what it belongs to."""
-    for position in range(-callee.given, 0):
-        one, other = wanted[position], types[position]
-        if one != other:
-            what, like = "seed", "the result"
-            if isinstance(callee, TangentCallee):
-                assert callee.primal is not None
-                what = f"tangent {callee.parameter_names[position]}"
-                like = _parameter_name(callee.primal, callee.wrt[position + callee.given])
-            shapes = [x.words if isinstance(x, TensorType) else str(x) for x in (one, other)]
-            raise ShapeError(
-                f"the {what} of {callee.name} is {shapes[0]}, like {like}, not {shapes[1]}"
-            )
+    for position in range(callee.given):
+        one, other = (given[position - callee.given] for given in (wanted, types))
+        if one == other:
+            continue
+        assert callee.primal is not None
+        if isinstance(callee, TangentCallee):
+            like = _parameter_name(callee.primal, callee.wrt[position])
+            what = f"the tangent d{like} of {callee.name}"
+        elif callee.given == 1:
+            like, what = "the result", f"the seed of {callee.name}"
+        else:
+            like = f"result {callee.sources[position] if callee.sources else 0}"
+            what = f"the seed of {callee.name} for {like}"
+        shapes = [x.words if isinstance(x, TensorType) else str(x) for x in (one, other)]
+        raise ShapeError(f"{what} is {shapes[0]}, like {like}, not {shapes[1]}")
 
 
 def _parameter_name(callee: Callee, index: int) -> str:

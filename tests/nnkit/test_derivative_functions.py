@@ -507,3 +507,38 @@ def test_a_batch_of_matrices() -> None:
     x = random.normal(size=(2, 2, 2))
     expected = np.einsum("ab,bcd->abcd", np.eye(2), 2 * x)
     np.testing.assert_allclose(nk.jacobian(f)(x), expected, rtol=1e-12)
+
+
+SECOND = {
+    "as many iterations as asked for": (
+        nk.fn(Number, Count)(lambda x, n: nk.fori(0, n, lambda i, r: r * x, x * 0.0 + 1.0)),
+        lambda x, n: n * (n - 1) * x ** (n - 2.0),
+    ),
+    "until it has converged": (
+        nk.fn(Number, Count)(
+            lambda a, n: nk.while_loop(
+                lambda x: nk.abs(x * x - a) > 1e-13 * a, lambda x: 0.5 * (x + a / x), a
+            )
+        ),
+        lambda a, n: -0.25 * a**-1.5,
+    ),
+    "recursion": (
+        nk.fn(Number, Count)(lambda x, n: recursive(nk.stack([x]), n)[0]),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_second_derivatives_of_programs(name: str) -> None:
+    """hvp, hessian, and the Jacobian of a Jacobian, both forward."""
+    f, expected = SECOND[name]
+    x, n, one = np.array(1.3), np.array(5), np.array(1.0)
+    found = [
+        nk.hessian(f)(x, n),
+        nk.hvp(f)(x, n, one),
+        nk.jacobian(nk.jacobian(f, mode="forward"), mode="forward")(x, n),
+    ]
+    wanted = expected(1.3, 5) if expected is not None else found[-1]
+    for one in found:
+        np.testing.assert_allclose(one, wanted, rtol=1e-10)
