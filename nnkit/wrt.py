@@ -130,29 +130,30 @@ def select(of: StagedFunction, wrt: Any) -> Selection:
     if are_indices(chosen):
         check_indices(name, each, len(names), names)
         return Selection(of, each, single)
-    check_places(of, each)
-    for k, place in enumerate(each):
-        for other in each[k + 1 :]:
+    places: tuple[ParameterPath, ...] = each
+    check_places(of, places)
+    for k, place in enumerate(places):
+        for other in places[k + 1 :]:
             if place.holds(other) or other.holds(place):
                 raise differentiation_error("the selector names a parameter twice")
-    count = len(each)
+    count = len(places)
 
     def replaced(*arguments: Rep) -> Any:
         given = list(arguments[count:])
-        for place, value in zip(each, arguments, strict=False):
+        for place, value in zip(places, arguments, strict=False):
             given[place.index] = _with(given[place.index], place.path, value)
         return of(*given)
 
-    labels = (".".join((names[place.index], *place.path)) for place in each)
+    labels = (".".join((names[place.index], *place.path)) for place in places)
     stageable = PythonFunction(
         replaced,
         name,
         (*labels, *names),
-        (*(place.spec for place in each), *of.declared),
+        (*(place.spec for place in places), *of.declared),
         declared_result(of.stageable),
         of.stageable.location,
     )
-    return Selection(StagedFunction(stageable), tuple(range(count)), single, each)
+    return Selection(StagedFunction(stageable), tuple(range(count)), single, places)
 
 
 def _with(rep: Rep, path: tuple[str, ...], value: Rep) -> Rep:
