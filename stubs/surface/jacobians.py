@@ -19,6 +19,7 @@ from .expressions import (
     dims,
     function,
     names,
+    refused,
     rep,
     tensor,
     tup,
@@ -71,6 +72,7 @@ def _behind(parameters: Sequence[str], given: Sequence[str]) -> list[str]:
 
 def _jvp() -> Iterator[str]:
     both = "tuple[R, R]"
+    yield _refusal("FunctionOfFloatsAtIncreasingWrt")
     for n in ALL:
         each = names("D", n)
         yield f"(of: {rep(function(each, 'R'))}) -> {rep(function(each * 2, both))}"
@@ -83,6 +85,7 @@ def _jvp() -> Iterator[str]:
 
 
 def _vjp() -> Iterator[str]:
+    yield _refusal("FunctionOfFloatsAtIncreasingWrt")
     for n in ALL:
         each = names("D", n)
         yield f"(of: {rep(function(each, 'R'))}) -> {rep(function([*each, 'R'], tup(each)))}"
@@ -96,6 +99,7 @@ def _vjp() -> Iterator[str]:
 
 
 def _hvp() -> Iterator[str]:
+    yield _refusal("NumberFunctionOfFloatsAtIncreasingWrt", "from_: From = 0")
     for wrt in wrt_choices():
         made = rep(function(_behind(parameters_by(wrt), _each(wrt)), derivatives_by(wrt)))
         of = rep(function(parameters_by(wrt), "Tensor0D[F]"))
@@ -109,6 +113,7 @@ def _hvp() -> Iterator[str]:
 def _jacobian() -> Iterator[str]:
     """By one tensor, of one tensor; the ranks of several Jacobians are not followed."""
     mode = 'mode: Literal["auto", "forward", "reverse"] = "auto"'
+    yield _refusal("FunctionOfFloatsAtIncreasingWrt", "from_: From = 0", mode)
     for wrt in range(MAX_INDEX + 1):
         for by in RANKS:
             parameters = _one_tensor(wrt, by)
@@ -129,6 +134,7 @@ def _jacobian() -> Iterator[str]:
 
 
 def _hessian() -> Iterator[str]:
+    yield _refusal("NumberFunctionOfFloatsAtIncreasingWrt", "from_: From = 0")
     for wrt in range(MAX_INDEX + 1):
         for by in range(MAX_RANK // 2 + 1):
             parameters = _one_tensor(wrt, by)
@@ -144,6 +150,11 @@ def _hessian() -> Iterator[str]:
         yield f"(of: {several}, *, {_or_first(wrt)}, from_: From = 0) -> {made}"
     for one in _selections("Tensor0D[F]"):
         yield f"(of: {one.of}, *, {one.wrt}) -> {rep(function(one.parameters, 'Any'))}"
+
+
+def _refusal(what: str, *options: str) -> str:
+    given = commas([f"of: {refused(what)}", "*", "wrt: int | tuple[int, ...] = 0", *options])
+    return f"({given}) -> Any"
 
 
 def _or_first(wrt: int | tuple[int, ...]) -> str:
