@@ -12,7 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
-from nnkit import composed, elementwise, functions
+from nnkit import (
+    composed,
+    differentiation,
+    elementwise,
+    functions,
+    jacobian_products,
+    jacobians,
+)
 
 PAGE = Path(__file__).parent / "functions.md"
 HEAD = """# Functions
@@ -20,6 +27,10 @@ HEAD = """# Functions
 The functions of staged tensors. Written by `docs/generate_functions.py` from the modules that define them; what they
 are at edges, and how exact, [semantics.md](semantics.md) says. Types in full are in `nnkit/__init__.pyi`.
 """
+
+DERIVATIVES = """Of staged functions, and staged functions themselves. `wrt` is the index of a parameter, a tuple of
+them, a field `Params.w` of the first one, or a selector `lambda p, x: (x, p.b)`; what they can do, and how it is
+tested: [features.md](features.md)."""
 
 
 def defined_in(module: Any) -> Iterator[tuple[str, Any]]:
@@ -57,8 +68,15 @@ def page() -> Iterator[str]:
         yield f"| {shown} | {elements_of(function)} | {summary(function)} |"
     for title, module in (("Shapes, indices, makers", functions), ("Along axes", composed)):
         yield f"\n## {title}\n\n| function | is |\n|---|---|"
-        for name, function in defined_in(module):
-            yield f"| `{name}({parameters_of(function)})` | {summary(function)} |"
+        yield from rows(module)
+    yield f"\n## Derivatives\n\n{DERIVATIVES}\n\n| function | is |\n|---|---|"
+    for module in (differentiation, jacobian_products, jacobians):
+        yield from rows(module)
+
+
+def rows(module: Any) -> Iterator[str]:
+    for name, function in defined_in(module):
+        yield f"| `{name}({parameters_of(function)})` | {summary(function)} |"
 
 
 def main() -> None:

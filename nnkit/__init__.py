@@ -9,7 +9,8 @@ A tour for users, in the order they meet things:
 - `cond`, `while_loop`, `fori`, and `x.map(fn)`, `x.fold(init, fn)`, `x.scan(init, fn)`, `x.filter(fn)` along the first
   axis: choices and loops that run. A staged function may call itself in a branch of `cond` (or `fix`), and take and
   return staged functions.
-- `gradient(of=, wrt=)` and `value_and_gradient`: staged functions again.
+- `gradient(of=, wrt=)` and `value_and_gradient`: staged functions again; so are `jvp`, `vjp`, `hvp`, `jacobian` and
+  `hessian`.
 - `random`: numbers from explicit keys.
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
 - `f.compile(...)` without running; `f.cache_size()`, `f.clear_cache()`, `set_cache_limit(n)`: what is kept of it.
@@ -35,6 +36,8 @@ _HOMES = {
         RankError RecursionDepthError ShapeError StagingError TrapError UnsupportedError
         VerifyError""",
     "differentiation": "gradient gradient_dynamic value_and_gradient",
+    "jacobian_products": "hvp jvp vjp",
+    "jacobians": "hessian jacobian",
     "elementwise": """
         abs acos acosh add asin asinh atan atanh ceil cos cosh digamma div erf erfc exp expm1
         floor floor_divide gelu lgamma log log1p logaddexp maximum minimum modulo mul negate power

@@ -331,8 +331,8 @@ class StagedFunction(Rep):
         if not isinstance(self.stageable, PythonFunction):
             raise staging_error(
                 f"{self.stageable.name} returns staged functions: only a function of tensors, structs "
-                "and tuples has a gradient",
-                "take the gradient of the function that is returned",
+                "and tuples has derivatives",
+                "differentiate the function that is returned",
             )
         if isinstance(result.function, StagedFunction):
             return result.function.stageable.parameter_names

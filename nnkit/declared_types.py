@@ -1,18 +1,25 @@
-"""The types that annotations declare of staged functions and of their gradients."""
+"""The types that annotations declare of staged functions and of their derivatives."""
 
 from __future__ import annotations
 
+from .staging.derivatives import Derivative, TangentMap
+from .staging.expression import Callee
 from .staging.spec import Spec, TupleSpec
-from .staging.staged_functions import Gradient, PythonFunction, Stageable
+from .staging.staged_functions import PythonFunction, Stageable
 
 
 def declared_of(stageable: Stageable) -> tuple[Spec | None, ...]:
     """What is promised of the parameters, before any argument is seen."""
     if isinstance(stageable, PythonFunction):
         return stageable.declared
-    if isinstance(stageable, Gradient):
+    if isinstance(stageable, Derivative):
         inner = declared_of(stageable.of)
-        return (*inner, declared_seed(stageable)) if stageable.seedable else inner
+        if isinstance(stageable, TangentMap):
+            return (*inner, *(inner[index] for index in stageable.wrt))
+        result = declared_result(stageable.of)
+        if result is None:
+            return (*inner, *(None for _ in stageable.given_names()))
+        return (*inner, *stageable.given(Callee(stageable.of.name, (), result)))
     return (None,) * len(stageable.parameter_names)
 
 
@@ -20,12 +27,10 @@ def declared_result(stageable: Stageable) -> Spec | None:
     """What is promised of the result."""
     if isinstance(stageable, PythonFunction):
         return stageable.declared_result
+    if isinstance(stageable, Derivative):
+        inner, parameters = declared_result(stageable.of), declared_of(stageable.of)
+        known = tuple(spec for spec in parameters if spec is not None)
+        if inner is not None and len(known) == len(parameters):
+            parts = stageable.parts(Callee(stageable.of.name, known, inner))
+            return parts[0] if len(parts) == 1 else TupleSpec(parts)
     return None
-
-
-def declared_seed(gradient: Gradient) -> Spec | None:
-    """What is promised of the seed: the type of the result that is differentiated."""
-    result = declared_result(gradient.of)
-    elements = result.elements if isinstance(result, TupleSpec) else (result,)
-    source = gradient.source or 0
-    return elements[source] if source < len(elements) else None

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ..core.errors import StagingError
 from ..core.ir import Builder, Op, Value
@@ -163,7 +163,7 @@ class Expression:
 
 @dataclass(eq=False, repr=False)
 class Callee:
-    """What can be called in the IR: a traced function, or the gradient of another callee.
+    """What can be called in the IR: a traced function, or a derivative of another callee.
 
     `captures` are expressions of enclosing traces that the body uses; a call passes them as further
     arguments.
@@ -226,14 +226,36 @@ class PendingTrace:
 
 
 @dataclass(eq=False, repr=False)
-class GradientCallee(Callee):
-    """The gradient of `primal`, as the IR declares it (indices are those of the primal's parameters)."""
+class DerivativeCallee(Callee):
+    """A derivative of `primal`, as the IR declares it (indices are those of the primal's parameters).
+
+    `sources=None` means the only result.  The last `given` parameters are seeds or tangents.
+    """
 
     primal: Callee | None = None
     wrt: tuple[int, ...] = ()
-    source: int | None = None
+    sources: tuple[int, ...] | None = None
     keeping: tuple[int, ...] = ()
-    seedable: bool = False
+    given: int = 0
+
+
+class GradientCallee(DerivativeCallee):
+    """Reverse mode: cotangents of `wrt`; what is given are seeds of the sources."""
+
+
+class TangentCallee(DerivativeCallee):
+    """Forward mode: tangents of the sources; what is given are those of `wrt`."""
+
+
+@dataclass(eq=False, repr=False)
+class JacobianCallee(DerivativeCallee):
+    """The Jacobians of all sources by all of `wrt`, source by source."""
+
+    mode: Mode = "auto"
+
+
+Mode: TypeAlias = Literal["auto", "forward", "reverse"]
+"""How Jacobians are computed: column by column, or row by row; `auto` takes whichever are fewer."""
 
 
 class _Active(threading.local):
@@ -352,9 +374,10 @@ HELP = "\n  help: "
 
 
 __all__ = [
-    "Builder", "Callee", "Constant", "Expression", "ForLoop", "GetElement", "GradientCallee",
-    "IfElse", "MakeAggregate", "Operation", "Parameter", "PendingTrace", "Primitive", "Result",
-    "ShapeDependent", "StagedCall", "StructuredOperation", "Trace", "TracedBody", "UnknownResult",
-    "WhileLoop", "active_traces", "adopt_traces", "check_alive", "current_trace",
-    "depends_on_parameters", "free_expressions", "make", "tracing", "with_location",
+    "Builder", "Callee", "Constant", "DerivativeCallee", "Expression", "ForLoop", "GetElement",
+    "GradientCallee", "IfElse", "JacobianCallee", "MakeAggregate", "Mode", "Operation",
+    "Parameter", "PendingTrace", "Primitive", "Result", "ShapeDependent", "StagedCall",
+    "StructuredOperation", "TangentCallee", "Trace", "TracedBody", "UnknownResult", "WhileLoop",
+    "active_traces", "adopt_traces", "check_alive", "current_trace", "depends_on_parameters",
+    "free_expressions", "make", "tracing", "with_location",
 ]  # fmt: skip

@@ -19,26 +19,37 @@ from typing import Any, TypeAlias
 
 from ..core.analysis.derivatives import derivative_type
 from ..core.errors import InternalError, NNKitError, ShapeError, StagingError
-from ..core.ir import Builder, Function, GradientOf, Module, Value, finish_function, start_function
+from ..core.ir import (
+    Builder,
+    Function,
+    GradientOf,
+    Module,
+    TangentOf,
+    Value,
+    finish_function,
+    start_function,
+)
 from ..core.ops import Aggregate, Apply, Extract, Return
 from ..core.ops.aggregate import packed, unpacked
 from ..core.ops.literal import dense
-from ..core.types import FunctionType, StructType, TensorType, TupleType, Type
+from ..core.types import FunctionType, StructType, TensorType, TupleType, Type, one_or_tuple
 from .explanation import explained, shown
 from .expression import (
     Callee,
     Constant,
+    DerivativeCallee,
     Expression,
     ForLoop,
     GetElement,
-    GradientCallee,
     IfElse,
+    JacobianCallee,
     MakeAggregate,
     Parameter,
     Primitive,
     Result,
     ShapeDependent,
     StagedCall,
+    TangentCallee,
     Trace,
     TracedBody,
     WhileLoop,
@@ -47,6 +58,7 @@ from .expression import (
 from .primitive import located
 from .spec import FunctionSpec, Spec, StructSpec, TensorSpec, TupleSpec
 from .specialize_control_flow import emit_control_flow
+from .specialize_jacobian import jacobian_function, jacobian_types
 
 _Key: TypeAlias = tuple[Callee, tuple[Type, ...]]
 _Suspension: TypeAlias = Generator[Any, Any, Any]
@@ -189,7 +201,9 @@ class Specializer:
         """The function for a key; ends with a call of it."""
         callee, types = key
         pending = self._pending[key] = _Pending()
-        if isinstance(callee, GradientCallee):
+        if isinstance(callee, JacobianCallee):
+            function = yield self._define_jacobian(callee, types)
+        elif isinstance(callee, DerivativeCallee):
             function = yield self._declare(callee, types)
         else:
             assert isinstance(callee, Trace)
@@ -230,12 +244,11 @@ class Specializer:
         """The type of what a function returns, or None, following only what is known."""
         callee, types = key
         self._probed[key] = None
-        if isinstance(callee, GradientCallee):
-            primal, taken = self._primal(callee, types)
-            result = yield _Wanted((primal, taken), probe=True)
+        if isinstance(callee, DerivativeCallee):
+            primal = _primal(callee, types)
+            result = yield _Wanted(primal, probe=True)
             if result is not None:
-                declared = self._gradient_of(callee, primal.name)
-                self._probed[key] = derivative_type(FunctionType(taken, result), declared).result
+                self._probed[key] = _derivative(callee, FunctionType(primal[1], result))
         else:
             assert isinstance(callee, Trace) and callee.output is not None
             b, values = self._start(callee, types)
@@ -250,23 +263,23 @@ class Specializer:
         pending = self._pending.get(key)
         return (pending.result if pending else None) or self._probed.get(key)
 
-    def _primal(
-        self, callee: GradientCallee, types: tuple[Type, ...]
-    ) -> tuple[Callee, tuple[Type, ...]]:
-        assert callee.primal is not None
-        return callee.primal, types[:-1] if callee.seedable else types
+    def _declare(self, callee: DerivativeCallee, types: tuple[Type, ...]) -> _Suspension:
+        primal = yield _Wanted(_primal(callee, types), probe=False)
+        declaration = _declaration(callee, primal.callee)
+        type = derivative_type(primal.type, declaration)
+        _check_given(callee, type.parameters, types)
+        return self._add_declared(type, declaration)
 
-    def _gradient_of(self, callee: GradientCallee, primal: str) -> GradientOf:
-        sources = None if callee.source is None else (callee.source,)
-        return GradientOf(primal, sources, callee.wrt, callee.keeping, callee.seedable)
+    def _add_declared(self, type: FunctionType, declaration: GradientOf | TangentOf) -> Function:
+        kind = "grad" if isinstance(declaration, GradientOf) else "tangent"
+        name = self._fresh_name(f"{declaration.primal}_{kind}")
+        return self.module.add(Function(name, type, declaration=declaration))
 
-    def _declare(self, callee: GradientCallee, types: tuple[Type, ...]) -> _Suspension:
-        primal = yield _Wanted(self._primal(callee, types), probe=False)
-        name = self._fresh_name(f"{primal.callee}_grad")
-        gradient = self._gradient_of(callee, primal.callee)
-        type = derivative_type(primal.type, gradient)
-        _check_seed(callee, type.parameters, types)
-        return self.module.add(Function(name, type, declaration=gradient))
+    def _define_jacobian(self, callee: JacobianCallee, types: tuple[Type, ...]) -> _Suspension:
+        primal = yield _Wanted(_primal(callee, types), probe=False)
+        name = self._fresh_name(f"{primal.callee}_jacobian")
+        function = jacobian_function(name, callee, primal, self._add_declared)
+        return self.module.add(function)
 
     def _define(self, trace: Trace, types: tuple[Type, ...], pending: _Pending) -> _Suspension:
         assert trace.output is not None
@@ -317,7 +330,7 @@ class Specializer:
                     case _ if None in operands:
                         values[node] = None
                     case StagedCall(callee):
-                        operands = _seed_last(callee, operands)
+                        operands = _given_last(callee, operands)
                         types = tuple(operand.type for operand in operands)
                         called = yield _Wanted((callee, types), probe)
                         values[node] = _applied(b, called, operands)
@@ -393,16 +406,52 @@ def identifier(name: str) -> str:
     return cleaned if cleaned and not cleaned[0].isdigit() else f"_{cleaned}"
 
 
-def _check_seed(callee: GradientCallee, wanted: Sequence[Type], given: Sequence[Type]) -> None:
-    """Raises: ShapeError when the seed is not of the shape of the result that is differentiated."""
-    seed, found = wanted[-1:], given[-1:]
-    if callee.seedable and seed != found:
-        shapes = [
-            type.words if isinstance(type, TensorType) else str(type) for type in (*seed, *found)
-        ]
-        raise ShapeError(
-            f"the seed of {callee.name} is {shapes[0]}, like the result, not {shapes[1]}"
-        )
+def _primal(callee: DerivativeCallee, types: tuple[Type, ...]) -> _Key:
+    """What is differentiated, and what of `types` it takes."""
+    assert callee.primal is not None
+    return callee.primal, types[: len(types) - callee.given]
+
+
+def _declaration(callee: DerivativeCallee, primal: str) -> GradientOf | TangentOf:
+    if isinstance(callee, TangentCallee):
+        return TangentOf(primal, callee.sources, callee.wrt, callee.keeping)
+    return GradientOf(primal, callee.sources, callee.wrt, callee.keeping, bool(callee.given))
+
+
+def _derivative(callee: DerivativeCallee, primal: FunctionType) -> Type:
+    """What `callee`, a derivative of a function of type `primal`, returns."""
+    if isinstance(callee, JacobianCallee):
+        return one_or_tuple(jacobian_types(callee, primal))
+    return derivative_type(primal, _declaration(callee, callee.name)).result
+
+
+def _check_given(callee: DerivativeCallee, wanted: Sequence[Type], types: Sequence[Type]) -> None:
+    """Raises: ShapeError when a seed or tangent is not of the shape of what it belongs to."""
+    for position in range(callee.given):
+        one, other = (given[position - callee.given] for given in (wanted, types))
+        if one == other:
+            continue
+        assert callee.primal is not None
+        if isinstance(callee, TangentCallee):
+            like = _parameter_name(callee.primal, callee.wrt[position])
+            what = f"the tangent d{like} of {callee.name}"
+        elif callee.given == 1:
+            like, what = "the result", f"the seed of {callee.name}"
+        else:
+            like = f"result {callee.sources[position] if callee.sources else 0}"
+            what = f"the seed of {callee.name} for {like}"
+        shapes = [x.words if isinstance(x, TensorType) else str(x) for x in (one, other)]
+        raise ShapeError(f"{what} is {shapes[0]}, like {like}, not {shapes[1]}")
+
+
+def _parameter_name(callee: Callee, index: int) -> str:
+    """The name of a parameter by its number in the IR, where those that are functions do not exist."""
+    names = [
+        name
+        for name, spec in zip(callee.parameter_names, callee.parameters, strict=True)
+        if not isinstance(spec, FunctionSpec)
+    ]
+    return names[index]
 
 
 def _applied(b: Builder, called: Any, operands: Sequence[Value]) -> Value | None:
@@ -412,12 +461,13 @@ def _applied(b: Builder, called: Any, operands: Sequence[Value]) -> Value | None
     return None if called is None else Value(called)
 
 
-def _seed_last(callee: Callee, operands: list[Value]) -> list[Value]:
-    """A gradient's captures belong to its primal, so they stand before the seed."""
-    if not isinstance(callee, GradientCallee) or not callee.seedable or not callee.captures:
+def _given_last(callee: Callee, operands: list[Value]) -> list[Value]:
+    """A derivative's captures belong to its primal, so they stand before the seeds or tangents."""
+    if not isinstance(callee, DerivativeCallee) or not callee.given or not callee.captures:
         return operands
-    count = sum(not isinstance(spec, FunctionSpec) for spec in callee.parameters) - 1
-    return [*operands[:count], *operands[count + 1 :], operands[count]]
+    end = len(operands) - len(callee.captures)
+    start = end - callee.given
+    return [*operands[:start], *operands[end:], *operands[start:end]]
 
 
 def _in_order(roots: Sequence[Expression], known: _Values) -> list[Expression]:

@@ -1,8 +1,8 @@
 """Staged functions: a Python function is traced once per set of argument types; calls of it stay calls in the IR.
 
-`PythonFunction` traces a Python function, `Gradient` names the gradient of a staged function.  Both give a
-`Callee` for the types of the arguments; the same types give the same callee, so the IR has one function
-for all its calls.
+`PythonFunction` traces a Python function; derivatives of staged functions (`derivatives`) can be called as well.  All
+give a `Callee` for the types of the arguments; the same types give the same callee, so the IR has one function for all
+its calls.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from .carry import kind, with_article
 from .expression import (
     Callee,
     Expression,
-    GradientCallee,
     MakeAggregate,
     Parameter,
     StagedCall,
@@ -32,7 +31,7 @@ from .expression import (
     with_location,
 )
 from .number_help import typed_number
-from .primitive import located, unsupported_error
+from .primitive import located
 from .recursion import (
     UnknownResultError,
     discard,
@@ -110,7 +109,7 @@ class PythonFunction(Stageable):
             raise arity_error(self, len(specs))
         for name, wanted, given in zip(self.parameter_names, self.declared, specs, strict=True):
             if wanted is not None and not fits(wanted, given):
-                raise _argument_error(self, name, wanted, given)
+                raise argument_error(self, name, wanted, given)
 
     def run(self, reps: Sequence[Rep]) -> Any:
         """What the Python function returns for these arguments.
@@ -147,7 +146,7 @@ class PythonFunction(Stageable):
 
     def keep(self, trace: Trace) -> None:
         """Use `trace` for all calls with arguments of its types."""
-        _keep(self.traces, trace)
+        keep_callee(self.traces, trace)
 
     def _attempt(self, specs: tuple[Spec, ...], result: Spec | None) -> Trace:
         """One run, as a function that returns a `result`; None if that is not known."""
@@ -215,7 +214,7 @@ _MOST_FUNCTIONS = 64
 (docs/decisions/0022)."""
 
 
-def _keep(known: dict[tuple[Spec, ...], _Callee], callee: _Callee) -> None:
+def keep_callee(known: dict[tuple[Spec, ...], _Callee], callee: _Callee) -> None:
     """Add to what is known by the types of parameters: types are few, functions without end."""
     if _takes_functions(callee.parameters):
         special = [specs for specs in known if _takes_functions(specs)]
@@ -233,66 +232,6 @@ def fits(wanted: Spec, given: Spec) -> bool:
     if isinstance(wanted, CallableSpec):
         return isinstance(given, FunctionSpec)
     return wanted == given
-
-
-@dataclass(eq=False)
-class Gradient(Stageable):
-    """The gradient of `of` as the IR declares it: derivatives in the order of `wrt`, then kept results."""
-
-    of: Stageable
-    wrt: tuple[int, ...]
-    source: int | None
-    keeping: tuple[int, ...]
-    seedable: bool
-    name: str
-    parameter_names: tuple[str, ...]
-    check: Callable[[Callee, Gradient], None]
-    """Raises a DifferentiationError when the callee has no such gradient."""
-    callees: dict[tuple[Spec, ...], GradientCallee] = field(
-        default_factory=dict[tuple[Spec, ...], GradientCallee]
-    )
-
-    def callee(self, specs: tuple[Spec, ...]) -> GradientCallee:
-        known = self.callees.get(specs)
-        if known is None:
-            known = self._make(specs)
-            _keep(self.callees, known)
-        return known
-
-    def _make(self, specs: tuple[Spec, ...]) -> GradientCallee:
-        if len(specs) != len(self.parameter_names):
-            raise arity_error(self, len(specs))
-        primal = self.of.callee(specs[:-1] if self.seedable else specs)
-        if is_unfinished(primal):
-            raise unsupported_error(
-                f"{primal.name} uses its own gradient, which is not supported",
-                "take the gradient of another function, or of this one outside of it",
-            )
-        self.check(primal, self)
-        results = (
-            primal.result.elements if isinstance(primal.result, TupleSpec) else (primal.result,)
-        )
-        if self.seedable and specs[-1] != results[self.source or 0]:
-            raise _argument_error(self, "seed", results[self.source or 0], specs[-1])
-        parts = [primal.parameters[i] for i in self.wrt] + [results[i] for i in self.keeping]
-        return GradientCallee(
-            self.name,
-            specs,
-            parts[0] if len(parts) == 1 else TupleSpec(tuple(parts)),
-            captures=primal.captures,
-            location=primal.location,
-            parameter_names=self.parameter_names,
-            primal=primal,
-            wrt=tuple(_data_index(primal, index) for index in self.wrt),
-            source=self.source if isinstance(primal.result, TupleSpec) else None,
-            keeping=self.keeping,
-            seedable=self.seedable,
-        )
-
-
-def _data_index(primal: Callee, index: int) -> int:
-    """The number of a parameter in the IR, where parameters that are functions do not exist."""
-    return index - sum(isinstance(spec, FunctionSpec) for spec in primal.parameters[:index])
 
 
 def call(callee: Callee, arguments: Sequence[Expression]) -> Expression:
@@ -373,7 +312,8 @@ def with_definition(error: NNKitError, stageable: Stageable) -> NNKitError:
     return error
 
 
-def _argument_error(stageable: Stageable, name: str, wanted: Spec, given: Spec) -> NNKitError:
+def argument_error(stageable: Stageable, name: str, wanted: Spec, given: Spec) -> NNKitError:
+    """The argument for parameter `name` of `stageable` is of another type."""
     shown = (
         _function_words(given.function)
         if isinstance(given, FunctionSpec)

@@ -21,6 +21,7 @@ from surface.control import control
 from surface.differentiation import differentiation
 from surface.expressions import REFUSED
 from surface.functions import elementwise_functions, functions
+from surface.jacobians import jacobians
 from surface.sampling import sampling
 from surface.staged import reductions, staged_class, staging
 from surface.tensors import dtypes, errors, header, refusals, structs, tensors
@@ -45,6 +46,7 @@ FILES: dict[str, list[Section]] = {
         staging,
         control,
         differentiation,
+        jacobians,
         errors,
     ],
     "random.pyi": [sampling],

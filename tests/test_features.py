@@ -149,6 +149,53 @@ def test_a_gradient_is_a_staged_function() -> None:
     assert float(newton(f64(3.0))) == pytest.approx(3.0 - np.tan(3.0), rel=1e-12)
 
 
+def test_forward_mode() -> None:
+    """⟨u, J v⟩ = ⟨Jᵀ u, v⟩ by both products with a Jacobian, through a loop, by a struct."""
+
+    @nk.staged
+    def f(p: Rep[Params], x: Rep[Vector]) -> Rep[Vector]:
+        return nk.fori(0, 3, lambda i, y: nk.tanh(y @ p[Params.w] + p[Params.b]), x)
+
+    rng = np.random.default_rng(0)
+    p, v = (Params(rng.normal(size=(3, 3)), rng.normal(size=3)) for _ in range(2))
+    x, u = rng.normal(size=(2, 3))
+    value, tangent = nk.jvp(of=f, wrt=0)(p, x, v)
+    cotangent = nk.vjp(of=f, wrt=0)(p, x, u)
+    np.testing.assert_array_equal(value, f(p, x))
+    right = np.vdot(cotangent.w, v.w) + np.vdot(cotangent.b, v.b)
+    assert u @ tangent.numpy() == pytest.approx(right, rel=1e-12)
+
+
+def test_many_tangents_and_seeds_run_the_function_once() -> None:
+    f = nk.fn(Vector)(lambda x: nk.tanh(x * x.sum()))
+    along = nk.fn(Vector, Matrix)(lambda x, vs: vs.map(lambda v: nk.jvp(f)(x, v)[1]))
+    seeded = nk.fn(Vector, Matrix)(lambda x, us: us.map(lambda u: nk.vjp(f)(x, u)[0]))
+    for all_at_once, one in ((along, nk.jvp(f)), (seeded, nk.vjp(f))):
+        found = all_at_once(B, W)
+        for k, direction in enumerate(W):
+            single = one(B, direction)[-1]
+            np.testing.assert_allclose(found.numpy()[k], single, rtol=1e-14)
+        before, loop = all_at_once.ir(B, W, stage="optimized").split("= for ")
+        assert count(before, "tanh") == 1 and count(loop, "tanh") == 0
+
+
+def test_a_jacobian_takes_the_fewer_directions() -> None:
+    f = nk.fn(Vector, Matrix)(lambda x, w: nk.tanh(x @ w))
+    for shape, mode in (((2, 5), "tangent"), ((5, 2), "gradient")):
+        w, x = np.random.default_rng(0).normal(size=shape), np.ones(shape[0])
+        assert f"[{mode} @" in nk.jacobian(f).ir(x, w)
+        forward, reverse = (nk.jacobian(f, mode=m)(x, w) for m in ("forward", "reverse"))  # type: ignore[call-overload]  # a variable
+        np.testing.assert_allclose(forward, reverse, rtol=1e-12)
+        np.testing.assert_allclose(forward, ((1 - np.tanh(x @ w) ** 2) * w).T, rtol=1e-12)
+
+
+def test_products_with_hessians() -> None:
+    cubes = nk.fn(Vector)(lambda x: (x * x * x).sum())
+    x = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(nk.hvp(of=cubes, wrt=0)(x, np.ones(3)), [6.0, 12.0, 18.0])
+    np.testing.assert_array_equal(nk.hessian(of=cubes, wrt=0)(x), np.diag([6.0, 12.0, 18.0]))
+
+
 def test_calls_share_their_forward_and_backward_functions() -> None:
     @nk.staged
     def layer(x: Rep[Vector]) -> Rep[Vector]:

@@ -37,32 +37,32 @@ def differentiation() -> Iterator[str]:
     yield from template("differentiation")
 
 
-def _choices() -> Iterator[int | tuple[int, ...]]:
+def wrt_choices() -> Iterator[int | tuple[int, ...]]:
     """What `wrt` may be: an index, or increasing indices."""
     yield from range(MAX_INDEX + 1)
     for count in range(1, MAX_INDEX + 2):
         yield from itertools.combinations(range(MAX_INDEX + 1), count)
 
 
-def _indices(wrt: int | tuple[int, ...]) -> Sequence[int]:
+def indices_of(wrt: int | tuple[int, ...]) -> Sequence[int]:
     return [wrt] if isinstance(wrt, int) else wrt
 
 
-def _literal(wrt: int | tuple[int, ...]) -> str:
+def wrt_literal(wrt: int | tuple[int, ...]) -> str:
     if isinstance(wrt, int):
         return f"wrt: Literal[{wrt}]"
     return f"wrt: {tup([f'Literal[{i}]' for i in wrt])}"
 
 
-def _parameters(wrt: int | tuple[int, ...]) -> list[str]:
+def parameters_by(wrt: int | tuple[int, ...]) -> list[str]:
     """D where differentiable, A elsewhere, then the rest."""
-    chosen = _indices(wrt)
+    chosen = indices_of(wrt)
     prefix = [f"D{i}" if i in chosen else f"A{i}" for i in range(max(chosen) + 1)]
     return [*prefix, "Unpack[Ts]"]
 
 
-def _result(wrt: int | tuple[int, ...]) -> str:
-    each = [f"D{i}" for i in _indices(wrt)]
+def derivatives_by(wrt: int | tuple[int, ...]) -> str:
+    each = [f"D{i}" for i in indices_of(wrt)]
     return each[0] if isinstance(wrt, int) else tup(each)
 
 
@@ -77,11 +77,11 @@ def _outputs() -> list[str]:
 
 
 def _by_index() -> Iterator[str]:
-    for wrt in _choices():
-        parameters, result, literal = _parameters(wrt), _result(wrt), _literal(wrt)
+    for wrt in wrt_choices():
+        parameters, result, literal = parameters_by(wrt), derivatives_by(wrt), wrt_literal(wrt)
         # pyright mis-expands [*Ts, FT] without the inner tuple
         seeded = [f"Unpack[{tup([*parameters, 'FT'])}]"]
-        kept = tup([*(f"D{i}" for i in _indices(wrt)), "FT"])
+        kept = tup([*(f"D{i}" for i in indices_of(wrt)), "FT"])
         any_output = f"of: {rep(function(parameters, 'OUT'))}, {literal}"
         single = f"of: {rep(function(parameters, 'FT'))}, {literal}"
         several = [f"of: View[{function(parameters, output)}], {literal}" for output in _outputs()]
@@ -140,10 +140,10 @@ def _value_refusal() -> str:
 
 
 def _value_by_index() -> Iterator[str]:
-    for wrt in _choices():
-        parameters, result = _parameters(wrt), tup(["Tensor0D[F]", _result(wrt)])
+    for wrt in wrt_choices():
+        parameters, result = parameters_by(wrt), tup(["Tensor0D[F]", derivatives_by(wrt)])
         of = rep(function(parameters, "Tensor0D[F]"))
-        yield f"(*, of: {of}, {_literal(wrt)}) -> {rep(function(parameters, result))}"
+        yield f"(*, of: {of}, {wrt_literal(wrt)}) -> {rep(function(parameters, result))}"
 
 
 def _value_by_selector() -> Iterator[str]:

@@ -350,7 +350,7 @@ def _concrete() -> None:
     down(ZERO)
 
 
-@row("recursion by its own gradient", UnsupportedError, "slope uses its own gradient, which is not supported")
+@row("recursion by its own gradient", UnsupportedError, "slope uses its own derivative, which is not supported")
 def _gradient() -> None:
     @staged
     def slope(x: Rep[Number]) -> Rep[Number]:

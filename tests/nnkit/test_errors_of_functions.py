@@ -370,7 +370,7 @@ row("seed missing", StagingError, "f_grad takes 4 arguments (x, w, b, seed), not
 row("shape of the seed", ShapeError, "the seed of f_grad is f32[2, 3], like the result, not f32[2, 2]")(
     lambda: gradient(of=f, wrt=0, seedable=True)(ones(2, 4), ones(4, 3), ones(1, 3), ones(2, 2)))
 row("gradient of a curried function", StagingError, "<lambda>_grad returns staged functions", "",
-    "help: take the gradient of the function that is returned")(
+    "help: differentiate the function that is returned")(
     on(lambda x: gradient(of=staged(lambda y: staged(lambda z: y * z)), wrt=0)(x), V))
 row("gradient of a curried function, run", StagingError, "<lambda>_grad returns staged functions")(
     lambda: gradient(of=staged(lambda y: staged(lambda z: y * z)), wrt=0)(V))

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from nnkit import (
     Dim, Field, Rep, Scalar, Struct, Tensor0D, Tensor1D, Tensor2D, Tensor3D, boolean, build, concat, cond,
-    f32, f64, fn, fori, gradient, i32, select, staged, tanh, value_and_gradient, while_loop,
+    f32, f64, fn, fori, gradient, hessian, i32, jvp, select, staged, tanh, value_and_gradient, vjp, while_loop,
 )
 Float1D: TypeAlias = Tensor1D[f32]
 Float2D: TypeAlias = Tensor2D[f32]
@@ -111,7 +111,10 @@ def app_grad(x: Rep[Float2D], c: Float2D, k: Float1D) -> None:
     G[c, c, c]    # E
     dw, db = Gk(c, c, c, c)    # E
     r: tuple[Float2D, Float2D] = Gk(c, c, c, c)    # E
+    jvp(f)(c, c, c)    # E
+    vjp(f)(c, c, c, k)    # E
     del dw, db, r
+hs = hessian(fn(Float1D)(lambda v: v * v))    # E
 
 def control(x: Rep[Float2D], v: Rep[Float1D], s: Rep[Scalar[f32]], n: Rep[Scalar[i32]]) -> None:
     cond(s, lambda: x, lambda: x)    # E

@@ -6,8 +6,8 @@ from typing_extensions import TypeVar, assert_type
 from nnkit import (
     Dim, Field, Lens, Rep, Scalar, Struct, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D,
     boolean, build, concat, cond, const, exp, f32, f64, fix, fn, fori, gradient, gradient_dynamic,
-    i32, i64, maximum, mul, relu, select, sigmoid, softmax, stack, staged, tanh, tup,
-    value_and_gradient, while_loop,
+    hessian, i32, i64, jacobian, jvp, maximum, mul, relu, select, sigmoid, softmax, stack, staged, tanh, tup,
+    value_and_gradient, vjp, while_loop,
 )
 
 Float1D: TypeAlias = Tensor1D[f32]
@@ -197,6 +197,12 @@ gf = gradient(of=ploss, wrt=Params.w)
 def use_gf(p: Rep[Params], x: Rep[Tensor2D[f32, Batch, In]], y: Rep[Tensor2D[f32, Batch, Out]]) -> None:
     assert_type(gf[p, x, y], Rep[Tensor2D[f32, In, Out]])
 gd = gradient_dynamic(of=loss, wrt=[2, 1])
+J = jvp(f)
+def more(x: Float2D, v: Float1D) -> None:
+    assert_type(J(x, x, x, x, x, x), tuple[Float2D, Float2D])
+    assert_type(vjp(f)(x, x, x, x), tuple[Float2D, Float2D, Float2D])
+    assert_type(jacobian(fn(Float1D)(lambda v: v * v))(v), Tensor2D[f32])
+    assert_type(hessian(fn(Float1D)(lambda v: (v * v).sum()))(v), Tensor2D[f32])
 
 # ------------------------------------------------------------------ 4. control flow
 def control(x: Rep[Float2D], v: Rep[Float1D], s: Rep[Scalar[f32]], n: Rep[Scalar[i32]]) -> None:
