@@ -124,24 +124,6 @@ class Effects:
                 self._inside[parent] |= self._inside[instruction]
 
 
-def effects_of(instruction: Instruction, module: Module) -> Effect:
-    """What one instruction does.  For several, an `Effects` remembers what it found."""
-    return Effects(module).of(instruction)
-
-
-def can_swap(first: Effect, second: Effect) -> bool:
-    """Whether two neighbouring instructions may be swapped, as far as their effects go.
-
-    Writes keep their order among each other, with reads, and with what stops the program.
-    """
-    ordered = Effect.READ | Effect.WRITE | Effect.TRAP
-    return not (
-        (first & Effect.WRITE and second & ordered)
-        or (second & Effect.WRITE and first & ordered)
-        or (first & second & Effect.TRAP)
-    )
-
-
 def callees_of(instruction: Instruction) -> tuple[str, ...] | None:
     """The functions that an instruction of effect CALL calls; None if only the running program knows."""
     if instruction.op.called is not None:

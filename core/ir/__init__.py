@@ -27,7 +27,6 @@ from .module import (
     TangentOf,
     Variable,
     nominals_in,
-    structs_in,
 )
 from .placement import NOT_PLACED, Place, Placement
 
@@ -35,5 +34,5 @@ __all__ = [
     "EARLY", "LATE", "NOT_PLACED", "Block", "Builder", "Declaration", "Effect", "Emitter", "Extern", "Function",
     "GradientOf", "Instruction", "MemoryUse", "Module", "Nominal", "Op", "Place", "Placement", "Pure", "Region",
     "Stage", "Stages", "TangentOf", "Value", "Variable", "evaluates_to", "finish_function", "nominals_in",
-    "start_function", "structs_in",
+    "start_function",
 ]  # fmt: skip

@@ -109,9 +109,6 @@ class InstructionWriter:
         "sdiv",
         "x / y truncated, signed; traps on 0 and on the least integer by -1 (`math` has a safe one).",
     )
-    srem = _binary("srem", "The remainder of `sdiv`, with its traps.")
-    udiv = _binary("udiv", "x / y truncated, unsigned; traps on 0.")
-    urem = _binary("urem", "The remainder of `udiv`, with its trap.")
     and_ = _binary("and", "Bitwise and.")
     or_ = _binary("or", "Bitwise or.")
     xor = _binary("xor", "Bitwise exclusive or.")
@@ -131,8 +128,7 @@ class InstructionWriter:
 
     smin = _intrinsic("smin", "The lesser signed integer.")
     smax = _intrinsic("smax", "The greater signed integer.")
-    fminimum = _intrinsic("minimum", "The lesser float; nan if one is nan; -0 is less than +0.")
-    fmaximum = _intrinsic("maximum", "The greater float; nan if one is nan; +0 is greater than -0.")
+
     # Comparison and choice.
 
     def icmp(self, predicate: IntegerPredicate, x: Register, y: Register) -> Register:
@@ -174,10 +170,6 @@ class InstructionWriter:
         LLVM 22.1 gets loops wrong around which a value is passed on by a bitcast to its own type.
         """
         return x if x.type.scalar == scalar else self.cast("bitcast", x, scalar)
-
-    def reinterpret(self, x: Register, type: LLVMType) -> Register:
-        """The same bits as another type of the same size, also with other lanes (`<8 x i1>` as `i8`)."""
-        return self.value(type, f"bitcast {x.typed} to {type.text}")
 
     def ptrtoint(self, x: Register) -> Register:
         """The address as `i64`."""
@@ -342,12 +334,6 @@ class InstructionWriter:
         name = f"llvm.masked.gather.{type.suffix}.{pointers.type.suffix}"
         return self.call(name, type, [pointers, mask, otherwise])
 
-    def scatter(self, value: Register, pointers: Register, *, mask: Register | None = None) -> None:
-        """Write each lane to its own address, where the mask is set; the last of equal ones wins."""
-        mask = mask or constant(value.type.with_scalar("i1"), 1)
-        name = f"llvm.masked.scatter.{value.type.suffix}.{pointers.type.suffix}"
-        self.call_void(name, [value, pointers, mask])
-
     # Lanes.
 
     def extract(self, x: Register, lane: int | Register) -> Register:
@@ -394,11 +380,6 @@ class InstructionWriter:
     def lane_numbers(self, scalar: ScalarName, lanes: int) -> Register:
         """0, 1, 2, … in the lanes, a constant."""
         return constants(scalar, range(lanes))
-
-    def first_lanes(self, count: Register, lanes: int) -> Register:
-        """The mask of the first `count` (an `i32` or `i64`) of `lanes` lanes."""
-        numbers = self.lane_numbers(count.type.scalar, lanes)
-        return self.icmp("slt", numbers, self.splat(count, lanes))
 
     def reduce(self, reduction: Reduction, x: Register) -> Register:
         """All lanes as one. Float sums and products pair lanes as a tree, the same on every run.
