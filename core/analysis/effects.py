@@ -23,8 +23,8 @@ from .graph import components
 EVERYTHING = Effect.READ | Effect.WRITE | Effect.ALLOCATE | Effect.TRAP
 """What a function does about which nothing is known."""
 
-_STAYS = Effect.WRITE | Effect.TRAP
-"""What happens even if nobody uses the results."""
+KEPT = Effect.WRITE | Effect.TRAP
+"""What has one of these effects is done whether its results are used or not."""
 
 
 class OwnEffects(NamedTuple):
@@ -64,7 +64,7 @@ class Effects:
 
     def is_removable(self, instruction: Instruction) -> bool:
         """Whether nothing is lost when the results are not used; terminators are not asked."""
-        return not self.of(instruction) & _STAYS
+        return not self.of(instruction) & KEPT
 
     @cached_property
     def _functions(self) -> dict[str, Effect]:

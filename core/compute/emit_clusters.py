@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..ir import Block, Builder, Instruction, Region, Value
+from ..analysis import Effects
+from ..ir import Block, Builder, Instruction, Value
 from ..ops.movement import ShapeCast
 from .block_uses import BlockUses
-from .bodies import must_execute
 from .cluster import Cluster
 
 
@@ -17,15 +17,12 @@ def emit_clusters(
     survey: BlockUses,
     clusters: Sequence[Cluster],
     libraries: Sequence[tuple[int, Instruction]],
-    effectful: Set[Region],
+    effects: Effects,
 ) -> Block:
-    """Write clusters and library ops (with their positions) in order, then the end of the old block.
-
-    Bodies in `effectful` must run even if nobody needs their results.
-    """
+    """Write clusters and library ops (with their positions) in order, then the end of the old block."""
     b = Builder(Block(list(block.arguments), name=block.name))
     writer = _ClusterEmitter(survey, b, {argument: argument for argument in block.arguments})
-    for item, live in _live(survey, clusters, libraries, effectful):
+    for item, live in _live(survey, clusters, libraries, effects):
         if isinstance(item, Cluster):
             for source in item.sources(live):
                 writer.materialize(source)
@@ -42,7 +39,7 @@ def _live(
     survey: BlockUses,
     clusters: Sequence[Cluster],
     libraries: Sequence[tuple[int, Instruction]],
-    effectful: Set[Region],
+    effects: Effects,
 ) -> list[tuple[Cluster | Instruction, set[Value]]]:
     """The live clusters and ops, in order, each with its live results."""
     items: list[tuple[int, Cluster | Instruction]] = [
@@ -55,7 +52,7 @@ def _live(
     for _, item in reversed(items):
         made = [w.value for w in item.results] if isinstance(item, Cluster) else item.results
         live = needed.intersection(made)
-        if live or (isinstance(item, Instruction) and must_execute(item, effectful)):
+        if live or not (isinstance(item, Cluster) or effects.is_removable(item)):
             sources = item.sources(live) if isinstance(item, Cluster) else item.operands
             needed.update(survey.source(source) for source in sources)
             kept.append((item, live))

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from ..analysis import Effects
 from ..errors import InternalError
 from ..ir import Function, Instruction, Module, Stage, Value
 from ..ir.surgery import drop_operands
@@ -31,7 +32,7 @@ from ..ops.nest import Affine, Bounds, Index, coordinate
 from ..types import scalar
 from .address import is_inside
 from .block_uses import BlockUses, collect_block_uses, is_library
-from .bodies import bodies_of, effectful_regions
+from .bodies import bodies_of
 from .cluster import Cluster, ClusterOutput
 from .emit_clusters import emit_clusters
 from .fusion_bounds import may_fuse_out_of_bounds
@@ -53,20 +54,20 @@ def fuse(module: Module) -> None:
     """Fuse the nests of every function of a module in stage compute."""
     if module.stage is not Stage.COMPUTE:
         raise InternalError(f"a module in stage {module.stage.value} has no nests to fuse")
+    effects = Effects(module)
     for function in module.functions.values():
         if function.body is not None:
-            _fuse_function(function)
+            _fuse_function(function, effects)
 
 
-def _fuse_function(function: Function) -> None:
-    bodies = bodies_of(function)
-    effectful = effectful_regions(bodies)
-    for body in bodies:
+def _fuse_function(function: Function, effects: Effects) -> None:
+    # outer before inner: the effects of bodies are those of their instructions as they were
+    for body in bodies_of(function):
         program = _BlockFusion(collect_block_uses(body.block))
         for instruction in body.block.instructions:
             program.place(instruction)
         fused = emit_clusters(
-            body.block, program.survey, program.clusters, program.libraries, effectful
+            body.block, program.survey, program.clusters, program.libraries, effects
         )
         drop_operands(body.block.instructions)
         body.region.blocks = [fused]
