@@ -16,6 +16,7 @@ are declared only or are values: their calls are listed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, reduce
 
 from ..errors import NNKitError
@@ -96,7 +97,10 @@ class Costs:
             return known
         key = instruction.op, tuple(x.type for x in instruction.operands)
         if key not in self._nests:  # the nests follow from these
-            self._nests[key] = _flops_of_nests(*key)
+            b = Builder()
+            with suppress(NNKitError):
+                instruction.op.nest(b, *map(Value, key[1]))
+            self._nests[key] = sum(map(self._flops_of, b.block.instructions))
         return self._nests[key]
 
     def _of_instruction(self, instruction: Instruction, inside: Mapping[Block, Cost]) -> Cost:
@@ -115,16 +119,6 @@ class Costs:
                 called = self._known.get(callee, Cost(unknown=frozenset({written("@", callee)})))
                 own += called.times(op.call_count(instruction))
         return own
-
-
-def _flops_of_nests(op: Op, types: tuple[Type, ...]) -> int:
-    """What the loop nests do that `op` means; 0 for what has none."""
-    b = Builder()
-    try:
-        op.nest(b, *map(Value, types))
-    except NNKitError:
-        return 0
-    return sum(i.op.flops(i) or 0 for i in b.block.instructions)
 
 
 def _cost_of_structured(instruction: Instruction, bodies: Sequence[Cost]) -> Cost:

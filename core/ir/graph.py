@@ -227,8 +227,8 @@ class Op(abc.ABC):
         raise InternalError(f"{self.name} has no reverse rule")
 
     def nest(self, b: Emitter, *operands: Any, **_: Any) -> Value | None:
-        """The same value as loop nests (stage compute); None for what stays a library op."""
-        return None
+        """The same value as loop nests (stage compute), or by ops that have some; None for what stays a library op."""
+        return self.expand(b, *operands)
 
     def expand(self, b: Emitter, *operands: Value) -> Value | None:
         """The same value by ops that have derivatives and nests; None if this is one."""

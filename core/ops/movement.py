@@ -172,6 +172,11 @@ def reshaped(b: Emitter, x: Value, shape: Sequence[int]) -> Value:
     return x if x.tensor.shape == tuple(shape) else b.emit(ShapeCast(tuple(shape)), x)
 
 
+def permuted(b: Emitter, x: Value, order: tuple[int, ...]) -> Value:
+    """x with its axes in another order; x itself when that is the order they have."""
+    return x if order == tuple(range(len(order))) else b.emit(Transpose(order), x)
+
+
 def check_axes(name: str, axes: Sequence[int], x: TensorType) -> None:
     """Raises: RankError for an axis out of range, ShapeError for one named twice."""
     for axis in axes:

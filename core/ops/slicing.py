@@ -21,7 +21,7 @@ from .forms import Linear
 from .formulas import number
 from .indexing import ScatterAdd, check_axis
 from .literal import Literal, constant
-from .movement import ShapeCast
+from .movement import ShapeCast, reshaped
 from .nest import Access, Affine, Bounds, Output, build_nest, coordinate, identity_access
 
 _PARTS_OF_A_NEST = 4
@@ -267,9 +267,7 @@ class Concatenate(Linear):
                 for first in range(0, len(parts), _PARTS_OF_A_NEST)
             ]
         expected = self.infer(*(x.tensor for x in xs)).shape
-        return (
-            parts[0] if parts[0].tensor.shape == expected else b.emit(ShapeCast(expected), parts[0])
-        )
+        return reshaped(b, parts[0], expected)
 
     def _joined(self, b: Emitter, xs: Sequence[Value]) -> Value:
         if len(xs) == 1:
