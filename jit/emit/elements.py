@@ -20,6 +20,7 @@ from ...core.ops.combinator import Combinator
 from ...core.ops.literal import Literal
 from ...core.types import DType, Kind
 from .math.extremes import emit_max, emit_min
+from .math.floats import two_sum
 from .writer import (
     FunctionWriter,
     LLVMType,
@@ -76,9 +77,9 @@ def register_type(dtype: DType, lanes: int = 1) -> LLVMType:
     return llvm_type(_REGISTERS[dtype.name], lanes)
 
 
-def memory_type(dtype: DType, lanes: int = 1) -> LLVMType:
-    """The LLVM type of `lanes` consecutive elements in memory."""
-    return llvm_type(_MEMORY.get(dtype.name, _REGISTERS[dtype.name]), lanes)
+def memory_type(dtype: DType) -> LLVMType:
+    """The LLVM type of an element in memory."""
+    return llvm_type(_MEMORY.get(dtype.name, _REGISTERS[dtype.name]))
 
 
 def narrow_scalar(dtype: DType) -> ScalarName | None:
@@ -174,16 +175,6 @@ def horizontal(
 ) -> Register:
     """All lanes joined into one value."""
     return w.reduce(reduction(combinator, dtype), totals)
-
-
-def two_sum(w: FunctionWriter, x: Register, y: Register) -> tuple[Register, Register]:
-    """x + y, and exactly what rounding cut off from it (no number where the sum is infinite).
-
-    Source: Knuth, The Art of Computer Programming 2, §4.2.2, theorem B.
-    """
-    total = w.fadd(x, y)
-    rest = w.fsub(total, x)
-    return total, w.fadd(w.fsub(x, w.fsub(total, rest)), w.fsub(y, rest))
 
 
 def corrected(w: FunctionWriter, total: Register, correction: Register) -> Register:

@@ -296,26 +296,22 @@ class InstructionWriter:
         pointer: Register,
         mask: Register,
         otherwise: Register,
-        *,
-        align: int | None = None,
     ) -> Register:
         """Read only the lanes whose mask is set; the others are not touched, but `otherwise`."""
         type = otherwise.type
-        aligned = f"ptr align {align or max(type.bits // 8, 1)} {pointer.text}"
+        aligned = f"ptr align {max(type.bits // 8, 1)} {pointer.text}"
         name = f"llvm.masked.load.{type.suffix}.p0"
         self.declare(name, type, [PTR, mask.type, type])
         return self.value(
             type, f"call {type.text} @{name}({aligned}, {mask.typed}, {otherwise.typed})"
         )
 
-    def masked_store(
-        self, value: Register, pointer: Register, mask: Register, *, align: int | None = None
-    ) -> None:
+    def masked_store(self, value: Register, pointer: Register, mask: Register) -> None:
         """Write only the lanes whose mask is set, which LLVM must not know: see Note [Stores under constant masks]."""
         if mask.is_constant:
             raise ValueError(f"a store under the constant mask {mask.text}")
         type = value.type
-        aligned = f"ptr align {align or max(type.bits // 8, 1)} {pointer.text}"
+        aligned = f"ptr align {max(type.bits // 8, 1)} {pointer.text}"
         name = f"llvm.masked.store.{type.suffix}.p0"
         self.declare(name, None, [type, PTR, mask.type])
         self.line(f"call void @{name}({value.typed}, {aligned}, {mask.typed})")
@@ -404,11 +400,11 @@ class InstructionWriter:
         inside = ", ".join(argument.typed for argument in arguments)
         return self.value(result, f"call {result.text} @{name}({inside})")
 
-    def call_void(self, name: str, arguments: Sequence[Register]) -> None:
-        """Call a function without result."""
+    def call_void(self, name: str, arguments: Sequence[Register], *, is_rare: bool = False) -> None:
+        """Call a function without result; LLVM lays a rare call out away from the usual path."""
         self.declare(name, None, [argument.type for argument in arguments])
         inside = ", ".join(argument.typed for argument in arguments)
-        self.line(f"call void @{name}({inside})")
+        self.line(f"call void @{name}({inside}){' cold' if is_rare else ''}")
 
     def call_pointer(
         self, function: Register, result: LLVMType, arguments: Sequence[Register]

@@ -13,9 +13,10 @@ from math import prod
 from ...core.schedule.ops import ScheduledScan
 from ...core.types import TensorType
 from .element_access import Lanes, Pointers, read, shift, step, write
-from .elements import combine, corrected, identity, memory_type, normalized, two_sum
+from .elements import combine, corrected, identity, memory_type, normalized
 from .indices import multiply_constant
 from .loops import LoopBody, LoopStep, write_loop
+from .math.floats import two_sum
 from .steps import LoopShape
 from .writer import I64, FunctionWriter, Register, constant
 

@@ -454,9 +454,9 @@ class ModuleWriter:
         )
         return Register(f"@{name}", PTR)
 
-    def variable(self, name: str, size: int, *, align: int = 64) -> Register:
+    def variable(self, name: str, size: int) -> Register:
         """Zeroed memory of `size` bytes that lives as long as the compiled module; its address."""
-        self._data[name] = f"@{name} = internal global [{size} x i8] zeroinitializer, align {align}"
+        self._data[name] = f"@{name} = internal global [{size} x i8] zeroinitializer, align 64"
         return Register(f"@{name}", PTR)
 
     def external(self, name: str) -> Register:

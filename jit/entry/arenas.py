@@ -11,7 +11,7 @@ from typing import Final
 
 from ..emit.arena_header import HOLDS_GIL, NOBODY, OWNER
 from ..emit.writer import I64, PTR, FunctionWriter, ModuleWriter, Register, constant
-from .access import NULL, QUICKLY_COMPILED, call_rarely
+from .access import NULL, QUICKLY_COMPILED
 
 _ALIGNMENT: Final = 64
 _ALLOCATE: Final = "arena.allocate"
@@ -33,7 +33,7 @@ class CallArena:
         w.branch(done)
         w.begin(private)
         w.declare("free", None, [PTR])
-        call_rarely(w, "free", [self.block])
+        w.call_void("free", [self.block], is_rare=True)
         w.branch(done)
         w.begin(done)
 

@@ -22,7 +22,6 @@ from .access import (
     NULL,
     QUICKLY_COMPILED,
     array_data,
-    call_rarely,
     equals,
     field,
     from_state,
@@ -153,7 +152,7 @@ class OutputWriter:
             array, places = field(w, self._pending, 8 * index), self._places(index)
             known = [w.icmp("ne", array, field(w, places, 8 * place)) for place in range(PLACES)]
             with w.when(reduce(w.and_, known), hint="keep"):
-                call_rarely(w, function, [places, array])
+                w.call_void(function, [places, array], is_rare=True)
         self._write_keep(function)
 
     def _places(self, index: int) -> Register:
@@ -206,7 +205,7 @@ def fail_if_null(
     failed, proceed = w.new_label("failed"), w.new_label("made")
     w.branch_if(w.icmp("eq", value, NULL), failed, proceed)
     w.begin(failed)
-    call_rarely(w, release, [pending, constant(I64, count)])
+    w.call_void(release, [pending, constant(I64, count)], is_rare=True)
     w.ret(NULL)
     w.begin(proceed)
 
