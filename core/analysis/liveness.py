@@ -11,20 +11,23 @@ from .effects import KEPT, Effects
 
 def is_dead(instruction: Instruction, effects: Effects) -> bool:
     """Whether nothing uses the results of `instruction`, and nothing is lost without it."""
-    if instruction.op.is_terminator or any(result.uses for result in instruction.results):
-        return False
-    return effects.is_removable(instruction)
+    for result in instruction.results:
+        if result.uses:
+            return False
+    return not instruction.op.is_terminator and effects.is_removable(instruction)
 
 
-def erase_dead(block: Block, effects: Effects) -> None:
-    """Erase what is dead in `block`, with all that it alone used; bodies inside stay as they are."""
+def erase_dead(block: Block, effects: Effects) -> bool:
+    """Erase what is dead in `block`, with all that it alone used; whether there was any.  Bodies stay as they are."""
     kept: list[Instruction] = []
     for instruction in reversed(block.instructions):
         if is_dead(instruction, effects):
             instruction.erase()
         else:
             kept.append(instruction)
-    block.instructions = kept[::-1]
+    changed = len(kept) < len(block.instructions)
+    block.instructions[:] = kept[::-1]
+    return changed
 
 
 def backward_slice(

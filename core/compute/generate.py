@@ -60,10 +60,9 @@ def _generate_function(function: Function, module: Module, effects: Effects) -> 
 def _refuse(instruction: Instruction, module: Module) -> None:
     """Raises: UnsupportedError for what only the evaluator can do."""
     op = instruction.op
-    for value in (*instruction.operands, *instruction.results):
-        if not isinstance(value.type, TensorType):
-            verb = " of" if value in instruction.operands else ", which makes"
-            raise unsupported(f"{op.name}{verb} a {value.type}", instruction.location)
+    for result in instruction.results:
+        if not isinstance(result.type, TensorType):
+            raise unsupported(f"{op.name}, which makes a {result.type}", instruction.location)
     callee = None if op.called is None else module.functions[op.called]
     if callee is not None and not (callee.body or isinstance(callee.declaration, Extern)):
         what = f"a call of {written('@', callee.name)}, which has no body"
@@ -77,12 +76,13 @@ def _generate_block(block: Block, name: str, effects: Effects) -> None:
     """
     lowered: list[Instruction] = []
     pending = [(instruction, _DEPTH) for instruction in block.instructions]
+    b = Builder()
     while pending:
         instruction, depth = pending.pop()
         if is_dead(instruction, effects):
             instruction.erase()
             continue
-        b = Builder(location=instruction.location)
+        b.block, b.location = Block(), instruction.location
         value = _lowered(b, instruction)
         if value is None:
             lowered.append(instruction)
