@@ -77,12 +77,13 @@ def _generate_block(block: Block, name: str, effects: Effects) -> None:
     lowered: list[Instruction] = []
     pending = [(instruction, _DEPTH) for instruction in block.instructions]
     b = Builder()
+    emitted = b.block.instructions
     while pending:
         instruction, depth = pending.pop()
         if is_dead(instruction, effects):
             instruction.erase()
             continue
-        b.block, b.location = Block(), instruction.location
+        b.location = instruction.location
         value = _lowered(b, instruction)
         if value is None:
             lowered.append(instruction)
@@ -95,7 +96,8 @@ def _generate_block(block: Block, name: str, effects: Effects) -> None:
             )
         else:
             instruction.replace_with(value)
-            pending += ((emitted, depth - 1) for emitted in b.block.instructions)
+            pending += [(one, depth - 1) for one in emitted]
+            emitted.clear()
     block.instructions = lowered[::-1]
 
 
