@@ -14,8 +14,6 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-import numpy as np
-
 from ..core.errors import InternalError, UnsupportedError
 from ..core.ir import Function
 from ..core.location import located
@@ -23,6 +21,7 @@ from ..core.schedule.target import Target
 from ..core.thread_stack import current_stack
 from ..core.types import written
 from . import entry
+from .emit.arena_header import aligned_memory
 from .emit.checks import error_of
 from .emit.program import EmittedProgram, emit_program
 from .emit.steps import CheckSite, Problem
@@ -99,7 +98,7 @@ def build(
         address = module.address(made.name)
     except LLVMError as error:
         raise InternalError(f"LLVM refused the code of {name}: {error.message}") from error
-    arena = aligned(program.arena_bytes)
+    arena = aligned_memory(max(program.arena_bytes, 64))
     raise_for = explain or _explain
     call = bind(
         address,
@@ -153,13 +152,6 @@ def _address_in_process(name: str) -> int | None:
         return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
     except AttributeError:
         return None
-
-
-def aligned(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Memory of at least `size` bytes, and 64, that begins on a cache line."""
-    raw = np.zeros(max(size, 64) + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    return raw[start : start + max(size, 64)]
 
 
 def _writer() -> ModuleWriter:

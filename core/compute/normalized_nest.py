@@ -16,7 +16,7 @@ from typing import TypeAlias
 from ..errors import InternalError
 from ..ir import Instruction, Value
 from ..ops.combinator import Combinator
-from ..ops.nest import Access, Affine, Bounds, Index, Loaded, Nest, Output, coordinate
+from ..ops.nest import Access, Affine, Bounds, Index, Loaded, Nest, Output, axes_in, coordinate
 from ..types import Shape
 from .address import address, is_inside, through_cast
 from .bodies import base_of
@@ -46,9 +46,9 @@ class NestRead:
         return tuple(axes) if len(set(named)) == len(named) else None
 
     @property
-    def mentioned(self) -> set[int]:
+    def mentioned(self) -> frozenset[int]:
         """The coordinates that affine indices depend on."""
-        return {axis for i in self.indices if isinstance(i, Affine) for axis, _ in i.terms}
+        return axes_in(self.indices)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from .formulas import number
 from .indexing import check_axis
 from .literal import constant
 from .movement import check_axes, permuted, reshaped
-from .nest import Access, Output, broadcast_access, build_nest, identity_access
+from .nest import Access, Output, broadcast_access, build_nest, identity_access, read_nest
 from .scan import Scan, check_combinator, nan_where_nan
 
 
@@ -55,9 +55,7 @@ class Broadcast(Linear):
 
     def nest(self, b: Emitter, x: Value) -> Value:
         result = self.infer(x.tensor)
-        reads = [(x, broadcast_access(x.tensor.shape, result.shape))]
-        output = Output(result, identity_access(result.shape))
-        return build_nest(b, result.shape, reads, [output], lambda _, __, read: read)[0]
+        return read_nest(b, x, broadcast_access(x.tensor.shape, result.shape), result)
 
 
 @dataclass(frozen=True)

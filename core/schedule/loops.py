@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from ..compute.fusion_cost import LOAD, STORE
 from ..ir import Instruction
-from ..ops.nest import Affine, Bounds, Index, Loaded, Nest
+from ..ops.nest import Affine, Bounds, Index, Loaded, Nest, axes_in
 from ..types import F32, I64, DType, TensorType
 from .ops import Loops, is_float_sum
 from .summation import plan_rows, plan_sums
@@ -101,7 +101,7 @@ def summed_axes(nest: Nest) -> frozenset[int]:
     summed: set[int] = set()
     for written in nest.outputs:
         if written.combinator is not None:
-            kept = {a for i in written.indices if isinstance(i, Affine) for a, _ in i.terms}
+            kept = axes_in(written.indices)
             if not any(isinstance(index, Loaded) for index in written.indices):
                 summed.update(set(range(len(nest.extents))) - kept)
     return frozenset(axis for axis in summed if nest.extents[axis] != 1)

@@ -31,7 +31,7 @@ from ..ir import Instruction, Value
 from ..ops.casting import DataTypeCast
 from ..ops.combinator import Combinator
 from ..ops.indexing import NAIVE_UPDATES
-from ..ops.nest import Affine, Loaded, Nest, Output
+from ..ops.nest import Affine, Loaded, Nest, Output, axes_in
 from ..types import F64, DType
 from .ops import Loops, is_float_sum, is_scattered_sum
 
@@ -239,8 +239,7 @@ def _axes_of(nest: Nest, written: Output) -> frozenset[int] | None:
     """The axes that a result keeps; None where indices are read from memory."""
     if any(isinstance(index, Loaded) for index in written.indices):
         return None
-    affine = [index for index in written.indices if isinstance(index, Affine)]
-    return frozenset(axis for index in affine for axis, _ in index.terms)
+    return axes_in(written.indices)
 
 
 def _kept(nest: Nest) -> frozenset[int]:

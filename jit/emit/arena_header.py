@@ -12,7 +12,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
+
+from ...core.schedule.arena import ALIGNMENT
 
 DETAILS: Final = 0
 BUMP_ALLOCATOR: Final = 16
@@ -25,3 +29,10 @@ HOLDS_GIL: Final = 1
 
 INTERRUPTED: Final = -1
 """What a kernel returns when a signal's handler raised an exception, which is set; no number of a check."""
+
+
+def aligned_memory(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Zeroed memory of `size` bytes that is aligned as arenas and constants are."""
+    raw = np.zeros(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size]

@@ -19,7 +19,7 @@ from ...core.compute.ops import CallAddress
 from ...core.ir import Effect, Function, Instruction, Op
 from ...core.ops.aggregate import Apply
 from ...core.ops.bytes import AllocateBytes
-from ...core.schedule.arena import RESERVED
+from ...core.schedule.arena import ALIGNMENT, RESERVED
 from ...core.schedule.plan import arena_bytes, has_variables
 from ..llvm import REGISTERS
 from ..runtime.process import STACK, STACK_KEY, WORDS
@@ -37,7 +37,6 @@ ON_STACK: Final = 2048
 STACK_BYTES: Final = 1 << 20
 """How much of the stack the calls of a program may take, where nothing better is known."""
 
-_ALIGNMENT: Final = 64
 
 _STACK_LIMIT: Final = "nnkit.stack.limit"
 
@@ -78,7 +77,7 @@ def _handing_over(k: FunctionEmitter) -> Generator[None]:
 
 def begin_kernel(shared: ProgramContext, function: Function) -> FunctionEmitter:
     """The kernel itself, `i64 @NAME(ptr inputs…, ptr outputs…, ptr arena)`."""
-    arena = Argument(PTR, f"noalias align {_ALIGNMENT}")
+    arena = Argument(PTR, f"noalias align {ALIGNMENT}")
     attributes = _attributes(function)
     w = shared.module.function(
         shared.name, [*_tensors(function), arena], I64, attributes=attributes
@@ -173,11 +172,11 @@ def _on_heap(
     shared: ProgramContext, w: FunctionWriter, report: Register, function: Function, size: int
 ) -> tuple[Register, Callable[[Register], None]]:
     """Allocates an arena for each call, with the epilogue that frees it."""
-    block = w.call("malloc", PTR, [constant(I64, size + _ALIGNMENT)])
+    block = w.call("malloc", PTR, [constant(I64, size + ALIGNMENT)])
     missing = w.icmp("eq", block, constant(PTR, 0))
     _stop_if(shared, w, report, missing, function, Problem.MEMORY, size)
-    mask = constant(I64, -_ALIGNMENT)
-    arena = w.inttoptr(w.and_(w.ptrtoint(shift(w, block, _ALIGNMENT)), mask))
+    mask = constant(I64, -ALIGNMENT)
+    arena = w.inttoptr(w.and_(w.ptrtoint(shift(w, block, ALIGNMENT)), mask))
 
     def leave(code: Register) -> None:
         w.call_void("free", [block])

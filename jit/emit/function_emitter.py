@@ -22,6 +22,7 @@ from ...core.schedule.ops import is_loops
 from ...core.types import Array, written
 from ..runtime.blas import Blas
 from ..runtime.process import Process
+from .arena_header import aligned_memory
 from .checks import Checks
 from .element_access import ZERO_ELEMENT
 from .elements import memory_type
@@ -32,7 +33,6 @@ from .writer import FunctionWriter, ModuleWriter, Register
 
 INLINE_BYTES: Final = 4096
 """Constants up to this size stand in the text."""
-_ALIGNMENT: Final = 64
 
 
 @dataclass(eq=False)
@@ -77,7 +77,7 @@ class ProgramContext:
         count = literal.type.size if literal.is_splat else 1
         if literal.type.bytes <= INLINE_BYTES:
             return self.module.data(name, literal.data * count)
-        data = _aligned(literal.type.bytes)
+        data = aligned_memory(literal.type.bytes)
         stored = np.frombuffer(literal.data, np.uint8)
         data[:] = np.tile(stored, count) if count > 1 else stored
         self.data.append(data)
@@ -175,10 +175,3 @@ class FunctionEmitter:
                 return self.w.allocate(memory_type(dtype), align=dtype.bytes)
             case _:
                 return self.in_arena(place.offset)
-
-
-def _aligned(size: int) -> Array:
-    """Memory for constants, aligned as they are in the text."""
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
-    first = -memory.ctypes.data % _ALIGNMENT
-    return memory[first : first + size]

@@ -11,16 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from threading import RLock
-from typing import Final, cast
+from typing import cast
 
 import numpy as np
 
 from ...core.types import Array
+from ..emit.arena_header import aligned_memory
 from .layout import slot_of, type_numbers
 from .signature import ArrayNode, Node, RecordNode, Signature, TupleNode
 from .state import UNEXPLAINED
-
-_ALIGNMENT: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +46,8 @@ class PythonEntry:
             with self.lock:
                 code, details = self._run(pointers, self.arena)
         else:
-            memory = np.zeros(self.private_arena + _ALIGNMENT, np.uint8)
-            code, details = self._run(pointers, -(-memory.ctypes.data // _ALIGNMENT) * _ALIGNMENT)
+            memory = aligned_memory(self.private_arena)
+            code, details = self._run(pointers, memory.ctypes.data)
         if code:
             self.explain(code, *details)
             raise SystemError(UNEXPLAINED)
