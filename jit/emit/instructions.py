@@ -282,14 +282,12 @@ class InstructionWriter:
         pointer: Register,
         *,
         align: int | None = None,
-        nontemporal: bool = False,
         volatile: bool = False,
     ) -> None:
-        """Write a value; `nontemporal` goes past the caches and needs `align` of the whole vector."""
+        """Write a value, aligned as `load` expects it."""
         align = align or max(value.type.bits // 8, 1)
-        hint = ", !nontemporal !0" if nontemporal else ""
         opcode = "store volatile" if volatile else "store"
-        self.line(f"{opcode} {value.typed}, {pointer.typed}, align {align}{hint}")
+        self.line(f"{opcode} {value.typed}, {pointer.typed}, align {align}")
 
     def masked_load(
         self,

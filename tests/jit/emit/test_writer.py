@@ -275,16 +275,6 @@ def test_call_of_a_pointer_and_external_symbol() -> None:
     assert main(ctypes.cast(function, ctypes.c_void_p)) == 40.5
 
 
-def test_nontemporal_store() -> None:
-    def emit(w: FunctionWriter) -> Register:
-        vector = llvm_type("i64", 8)
-        memory = w.allocate(vector)
-        w.store(w.lane_numbers("i64", 8), memory, align=64, nontemporal=True)
-        return w.reduce("add", w.load(memory, vector))
-
-    assert straight(emit) == 28
-
-
 def test_unreachable_blocks_and_phi() -> None:
     module = ModuleWriter()
     w = module.function("f", [Argument(I64)], I64)
