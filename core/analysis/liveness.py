@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 
 from ..ir import Block, Instruction, Value
-from ..ir.surgery import walk
+from ..ir.surgery import operands_inside, with_bodies
 from .effects import KEPT, Effects
 
 
@@ -44,16 +44,14 @@ def backward_slice(
     for instruction in reversed(instructions):
         if not used.isdisjoint(instruction.results) or _has_effect(instruction, effectful):
             kept.append(instruction)
-            used.update(instruction.operands)
-            for region in instruction.regions:
-                used.update(operand for inner in walk(region) for operand in inner.operands)
+            used.update(operands_inside([instruction]))
     kept.reverse()
     return kept, used
 
 
 def _has_effect(instruction: Instruction, effectful: Set[str]) -> bool:
     """Whether `instruction` must stay although its results are unused."""
-    inside = (inner for region in instruction.regions for inner in walk(region))
     return any(
-        bool(one.op.effect & KEPT) or one.op.called in effectful for one in (instruction, *inside)
+        bool(one.op.effect & KEPT) or one.op.called in effectful
+        for one in with_bodies([instruction])
     )
