@@ -10,11 +10,9 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, get_args
+from typing import Literal
 
 ScalarName = Literal["i1", "i8", "i16", "i32", "i64", "half", "bfloat", "float", "double", "ptr"]
-
-SCALARS: tuple[ScalarName, ...] = get_args(ScalarName)
 
 _SUFFIXES: dict[ScalarName, str] = {
     "half": "f16",
@@ -94,7 +92,6 @@ I16 = llvm_type("i16")
 I32 = llvm_type("i32")
 I64 = llvm_type("i64")
 HALF = llvm_type("half")
-BFLOAT = llvm_type("bfloat")
 FLOAT = llvm_type("float")
 DOUBLE = llvm_type("double")
 PTR = llvm_type("ptr")

@@ -25,7 +25,6 @@ from typing import Protocol
 
 from .instructions import FloatPredicate, InstructionWriter, IntegerPredicate, Reduction
 from .values import (
-    BFLOAT,
     DOUBLE,
     FLOAT,
     HALF,
@@ -46,7 +45,6 @@ from .values import (
 )
 
 __all__ = [
-    "BFLOAT",
     "DOUBLE",
     "FLOAT",
     "HALF",
