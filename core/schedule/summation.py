@@ -226,7 +226,7 @@ def _is_widened(value: Value) -> bool:
 def _sums(nest: Nest, order: Sequence[int]) -> Iterator[_Sum]:
     """The float sums whose loops, or some of them, run inside of those over what they keep."""
     for written in nest.outputs:
-        kept = _axes_of(nest, written)
+        kept = kept_axes(written)
         if not is_float_sum(written) or kept is None or 0 in nest.extents:
             continue
         deepest = max((order.index(axis) for axis in kept if axis in order), default=-1)
@@ -235,7 +235,7 @@ def _sums(nest: Nest, order: Sequence[int]) -> Iterator[_Sum]:
             yield _Sum(math.prod(nest.extents[axis] for axis in inner), inner)
 
 
-def _axes_of(nest: Nest, written: Output) -> frozenset[int] | None:
+def kept_axes(written: Output) -> frozenset[int] | None:
     """The axes that a result keeps; None where indices are read from memory."""
     if any(isinstance(index, Loaded) for index in written.indices):
         return None
@@ -244,7 +244,7 @@ def _axes_of(nest: Nest, written: Output) -> frozenset[int] | None:
 
 def _kept(nest: Nest) -> frozenset[int]:
     """The axes that any result combined of several points keeps."""
-    found = [_axes_of(nest, written) for written in nest.outputs if written.combinator is not None]
+    found = [kept_axes(written) for written in nest.outputs if written.combinator is not None]
     return frozenset[int]().union(*(axes for axes in found if axes is not None))
 
 
