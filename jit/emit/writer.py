@@ -13,8 +13,7 @@ entry:
   ret float %0
 }
 <BLANKLINE>
-!0 = !{i32 1}
-!1 = !{!"branch_weights", i32 1, i32 1000000}
+!0 = !{!"branch_weights", i32 1, i32 1000000}
 <BLANKLINE>
 """
 
@@ -73,10 +72,9 @@ __all__ = [
 ]
 
 
-# What `!nontemporal !0` and `!prof !1` refer to.
+# What `!prof !0` refers to.
 _METADATA = """\
-!0 = !{i32 1}
-!1 = !{!"branch_weights", i32 1, i32 1000000}
+!0 = !{!"branch_weights", i32 1, i32 1000000}
 """
 
 
@@ -204,7 +202,7 @@ class FunctionWriter(InstructionWriter):
         self, condition: Register, then: str, otherwise: str, *, rarely: bool = False
     ) -> None:
         """End the block by going to one of two; `rarely` keeps the first, and its spills, aside."""
-        weights = ", !prof !1" if rarely else ""
+        weights = ", !prof !0" if rarely else ""
         self.line(f"br i1 {condition.text}, label %{then}, label %{otherwise}{weights}")
 
     def ret(self, value: Register | None = None) -> None:
