@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 _WIDEST = 160
-"""Of a longer line, so many characters are shown."""
+"""Of a longer line, so many characters are shown: two lines of a terminal, any more hide the message. A matter of
+taste."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ RealNumber: TypeAlias = int | float | Fraction | Decimal
 _EXACT_INTEGERS = 1 << 53
 """Float64 has every integer up to this one, and of larger i64 all multiples of 2¹¹."""
 _DROPPED = (1 << 11) - 1
+"""The digits that an i64 may have beyond the 53 of float64."""
 
 
 def odd_double(number: RealNumber) -> float:

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 ROOM: Final = 128 << 10
-"""Bytes that are left for what compiled code calls itself: the C library, the BLAS, handlers of signals."""
+"""Bytes that are left for what compiled code calls itself: the C library, the BLAS, handlers of signals, and some
+frames of Python. musl, whose library must do with the stack of any thread it makes, gives a thread as many."""
 
 MOST: Final = 256 << 20
-"""Of a larger stack, or one without a limit, only so much is used: a recursion without end is to end soon."""
+"""Of a larger stack, or one without a limit, only so much is used: a recursion without end is to end soon, and writes
+that much memory; 32 times the 8 MiB that threads usually have."""
 
 _ATTRIBUTES: Final = 256
-"""Bytes for a `pthread_attr_t`, more than any system needs."""
+"""Bytes for a `pthread_attr_t`, more than any system needs: glibc has 56, macOS 64."""
 
 
 @dataclass(frozen=True, slots=True)

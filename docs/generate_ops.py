@@ -44,7 +44,7 @@ from nnkit.core.ops import (  # noqa: E402
     Undefined,
     Yield,
 )
-from nnkit.core.ops.bytes import BYTES  # noqa: E402
+from nnkit.core.ops.byte_memory import BYTE_MEMORY  # noqa: E402
 from nnkit.core.schedule.ops import SCHEDULED  # noqa: E402
 from nnkit.core.text import parse_module, print_instruction, print_module  # noqa: E402
 from nnkit.core.text.printer import value_names  # noqa: E402
@@ -54,7 +54,7 @@ from tests.core.ops.samples import Sample  # noqa: E402
 
 PAGE = ROOT / "docs" / "ops.md"
 LATE: tuple[type[Op], ...] = (
-    *BYTES,
+    *BYTE_MEMORY,
     *(Nest, compute_ops.MatrixProduct, compute_ops.CallAddress),
     *SCHEDULED,
 )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..core.errors import UnsupportedError
+from .emit.values import XMM_BYTES, YMM_BYTES, ZMM_BYTES
 
 _PROBE: Final = """
 import sys
@@ -44,7 +45,7 @@ class CPUFeatures:
     """The features of a CPU that code generation depends on."""
 
     vector_bytes: int
-    """The width of vectors: 64, 32 or 16."""
+    """The width of vectors."""
     fma: bool
     """Whether x · y + z with one rounding is an instruction, not a call of the C library."""
 
@@ -59,7 +60,9 @@ def find_cpu_features(triple: str, cpu: str, features: str) -> CPUFeatures:
         near = difflib.get_close_matches(cpu, _names(triple), n=2)
         meant = f"; did you mean {' or '.join(near)}?" if near else ""
         raise UnsupportedError(f"LLVM has no CPU {cpu!r} for {triple}{meant}")
-    width = 64 if "%zmm" in found.stdout else 32 if "%ymm" in found.stdout else 16
+    width = (
+        ZMM_BYTES if "%zmm" in found.stdout else YMM_BYTES if "%ymm" in found.stdout else XMM_BYTES
+    )
     return CPUFeatures(width, fma="fmaf" not in found.stdout)
 
 

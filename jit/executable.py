@@ -21,13 +21,13 @@ from ..core.schedule.target import Target
 from ..core.thread_stack import current_stack
 from ..core.types import written
 from . import entry
-from .emit.arena_header import aligned_memory
+from .emit.alignment import allocate_aligned
 from .emit.checks import error_of
 from .emit.program import EmittedProgram, emit_program
 from .emit.steps import CheckSite, Problem
 from .emit.writer import ModuleWriter
 from .entry import Signature, bind, entry_text
-from .llvm import LLVMError, assembly, compile_module, host_machine
+from .llvm import LLVMError, compile_module, host_engine, host_machine
 from .runtime.blas import find_blas
 from .runtime.process import this_process
 
@@ -66,7 +66,7 @@ def kernel_text(function: Function, functions: Mapping[str, Function] | None = N
 
 def kernel_assembly(function: Function, functions: Mapping[str, Function] | None = None) -> str:
     """The machine code of the same, for people to read."""
-    return assembly(kernel_text(function, functions))
+    return host_engine().assembly(kernel_text(function, functions))
 
 
 def build(
@@ -98,7 +98,7 @@ def build(
         address = module.address(made.name)
     except LLVMError as error:
         raise InternalError(f"LLVM refused the code of {name}: {error.message}") from error
-    arena = aligned_memory(max(program.arena_bytes, 64))
+    arena = allocate_aligned(program.arena_bytes)
     raise_for = explain or _explain
     call = bind(
         address,

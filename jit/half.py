@@ -10,6 +10,7 @@ conversions; CPUs with f16c alone, without AVX-512, have an instruction for f32 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -127,8 +128,11 @@ def conversions_for(text: str, machine: binding.TargetMachine) -> str:
     return missing_conversions(machine) if "half" in text else ""
 
 
+@lru_cache(
+    maxsize=1
+)  # finding out takes about a millisecond, and a process compiles for one machine at a time
 def missing_conversions(machine: binding.TargetMachine) -> str:
-    """The functions that `machine` has no instructions for; finding out takes about a millisecond."""
+    """The functions that `machine` has no instructions for."""
     probe = binding.parse_assembly(_PROBE, binding.create_context())
     try:
         code = machine.emit_object(probe)

@@ -20,10 +20,11 @@ from ..core.ops.leaves import leaves_of
 from ..core.types import TensorType, Type, written
 
 OUT_OF_MEMORY: Final = -1
-"""What a function returns when there is no memory for its intermediate values."""
+"""What a function returns when there is no memory for its intermediate values: numbers of checks are positive."""
 
 MOST_LEAVES: Final = 1000
-"""Tensors that a function with a C interface takes and returns."""
+"""Tensors that a function with a C interface takes and returns. C compilers must support 127 parameters (C11, 5.2.4.1),
+and those in use have no limit: any bound from there on does."""
 
 C_TYPES: Final[Mapping[str, str]] = MappingProxyType(
     {

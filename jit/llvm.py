@@ -16,8 +16,8 @@ The object file is bytes, so that it can be stored and loaded again without step
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property
+from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from threading import Lock
 from types import MappingProxyType
@@ -25,14 +25,15 @@ from typing import Final, TypeVar
 
 from llvmlite import binding
 
-from .half import missing_conversions
+from .emit.values import XMM_BYTES, YMM_BYTES, ZMM_BYTES
+from .half import conversions_for
 
 REGISTERS: Final = "nnkit-registers"
 """The attribute of functions whose variables become registers."""
 
 MODULES_PER_LLJIT: Final = 16
-"""With 16, a module takes 8 KiB of the LLJIT's own memory, and 0.1 ms of the time to make one; a module that
-stays while the others go keeps 135 KiB of theirs."""
+"""Modules that an LLJIT serves before the next one is made. With 16, a module takes 8 KiB of the LLJIT's own memory,
+and 0.1 ms of the time to make one; a module that stays while the others go keeps 135 KiB of theirs."""
 
 DEEP_LOOPS: Final = "nnkit-deep-loops"
 """The attribute of functions whose loops are nested too deeply for LLVM to optimize their module: of 2,000 loops
@@ -63,7 +64,7 @@ class TargetMachine:
     cpu: str
     features: str
     vector_bytes: int
-    """The widest vectors that the instructions work on: 64, 32 or 16."""
+    """The widest vectors that the instructions work on."""
     vector_registers: int
     scalef: bool
     """Whether multiplying by a power of two is one instruction, for `ModuleWriter`."""
@@ -78,19 +79,17 @@ class TargetMachine:
         return f"llvm {version} {self.triple} {self.cpu} {self.features}"
 
 
+@dataclass(eq=False, slots=True)
 class CompiledModule:
     """Loaded code. Addresses are good as long as this is referenced."""
 
-    __slots__ = ("_found", "_jit", "_keep", "_library", "object_bytes")
-
-    def __init__(
-        self, object_bytes: int, jit: binding.LLJIT, library: str, tracker: binding.ResourceTracker
-    ) -> None:
-        self.object_bytes = object_bytes
-        self._jit = jit
-        self._library = library
-        self._keep = tracker
-        self._found: dict[str, binding.ResourceTracker] = {}
+    object_bytes: int
+    _jit: binding.LLJIT
+    _library: str
+    _keep: binding.ResourceTracker
+    _found: dict[str, binding.ResourceTracker] = field(
+        default_factory=dict[str, binding.ResourceTracker]
+    )
 
     def address(self, name: str) -> int:
         """Where the function or variable `name` of the module is. Raises LLVMError if there is none."""
@@ -169,7 +168,7 @@ class Engine:
             return self._emit(text, binding.TargetMachine.emit_assembly)
 
     def _emit(self, text: str, emit: Callable[[binding.TargetMachine, binding.ModuleRef], T]) -> T:
-        module = _parse(text + self._conversions if "half" in text else text)
+        module = _parse(text + conversions_for(text, self._machine))
         try:
             machine = self._machine_for(text)
             use_registers(module, machine, text)
@@ -178,10 +177,6 @@ class Engine:
             raise LLVMError(str(error), text) from None
         finally:
             module.close()
-
-    @cached_property
-    def _conversions(self) -> str:
-        return missing_conversions(self._machine)
 
 
 @cache
@@ -197,7 +192,12 @@ def host_machine() -> TargetMachine:
         triple=binding.get_process_triple(),
         cpu=binding.get_host_cpu_name(),
         features=flat,
-        vector_bytes=64 if x86_512 else 32 if features.get("avx2", False) else 16,
+        vector_bytes=ZMM_BYTES
+        if x86_512
+        else YMM_BYTES
+        if features.get("avx2", False)
+        else XMM_BYTES,
+        # AVX-512 and NEON have 32, AVX2 and SSE2 16
         vector_registers=32 if x86_512 or features.get("neon", False) else 16,
         scalef=x86_512,
         fma=features.get("fma", True),  # LLVM names it on x86 only; elsewhere every CPU has it
@@ -213,11 +213,6 @@ def host_engine() -> Engine:
 def compile_module(text: str, symbols: Mapping[str, int] = _NO_SYMBOLS) -> CompiledModule:
     """Compile LLVM IR for this machine and load it: `Engine.compile_module` of the host's engine."""
     return host_engine().compile_module(text, symbols)
-
-
-def load_object(object_code: bytes, symbols: Mapping[str, int] = _NO_SYMBOLS) -> CompiledModule:
-    """Load an object file compiled earlier: `Engine.load_object` of the host's engine."""
-    return host_engine().load_object(object_code, symbols)
 
 
 def optimization_level(text: str, level: int = 2) -> int:
@@ -236,11 +231,6 @@ def use_registers(module: binding.ModuleRef, machine: binding.TargetMachine, tex
     for function in module.functions:
         if not function.is_declaration and any(wanted in a for a in function.attributes):
             passes.run(function, builder)
-
-
-def assembly(text: str) -> str:
-    """The assembly of LLVM IR for this machine: `Engine.assembly` of the host's engine."""
-    return host_engine().assembly(text)
 
 
 def _parse(text: str) -> binding.ModuleRef:

@@ -196,15 +196,10 @@ _NUMBERS: Mapping[str, tuple[type, ...]] = {
 }
 _ARTICLE = {"float": "a number", "integer": "an integer", "boolean": "True or False"}
 _PLAIN = frozenset((float, int, bool))
-_OVERFLOW = {
-    F16: 65520.0,
-    BF16: 2.0**128 - 2.0**119,
-    F32: 2.0**128 - 2.0**103,
-    F64: np.inf,
-}
-"""From here on numbers round to infinity."""
+_OVERFLOW = {d: (2 - 2.0**-d.digits) * 2.0 ** (1 - d.least_exponent) for d in SURFACE if d.is_float}
+"""From here on numbers round to infinity: half a unit in the last place beyond the largest."""
 _FORM = 0x101
-"""NumPy's flags of C-contiguous and aligned arrays."""
+"""NumPy's flags of C-contiguous and aligned arrays (`NPY_ARRAY_CARRAY_RO`)."""
 _SHARED = frozenset(id(d.storage) for d in SURFACE)
 """The dtypes that almost all arrays have: found in half the time that asking them takes."""
 _BY_CHAR = {d.storage.char: d for d in SURFACE}

@@ -29,7 +29,7 @@ from .conversion import (
     signature_of,
     spec_of,
 )
-from .core.errors import InternalError, NNKitError, StagingError
+from .core.errors import InternalError, NNKitError
 from .declared_types import declared_of, declared_result
 from .forking import COMPILING
 from .introspection import hints_of, location_of, name_of, parameters_of
@@ -37,7 +37,7 @@ from .reps import const_beside
 from .specializations import Specializations
 from .staging import staged_functions
 from .staging.expression import active_traces, current_trace
-from .staging.primitive import located
+from .staging.primitive import located, staging_error
 from .staging.recursion import is_unfinished
 from .staging.rep import Rep
 from .staging.spec import FunctionSpec, Spec
@@ -86,9 +86,8 @@ class StagedFunction(Rep):
     def __getattr__(self, name: str) -> Any:
         if name == "expression":
             shown = self.stageable.name
-            raise located(
-                StagingError(f"{shown} is a staged function, not a tensor"),
-                f"call it, {shown}(...)",
+            raise staging_error(
+                f"{shown} is a staged function, not a tensor", f"call it, {shown}(...)"
             )
         if name in ("__name__", "__qualname__"):
             return self.stageable.name
@@ -105,10 +104,8 @@ class StagedFunction(Rep):
         function = self.stageable.function if isinstance(self.stageable, PythonFunction) else None
         name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
         if not all(name) or _named(*name) is not self:
-            raise located(
-                StagingError(
-                    f"{self.stageable.name} cannot be pickled: it is not found by name in a module"
-                ),
+            raise staging_error(
+                f"{self.stageable.name} cannot be pickled: it is not found by name in a module",
                 "define it at the top of a module",
             )
         return _named, name
@@ -167,11 +164,9 @@ class StagedFunction(Rep):
 
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         if keywords:
-            raise located(
-                StagingError(
-                    f"{self.stageable.name} takes its arguments by position, not by name "
-                    f"({', '.join(keywords)})"
-                )
+            raise staging_error(
+                f"{self.stageable.name} takes its arguments by position, not by name "
+                f"({', '.join(keywords)})"
             )
         reps = [value for value in arguments if isinstance(value, Rep)]
         if reps or not arguments:
@@ -285,7 +280,7 @@ class StagedFunction(Rep):
                 )
             ]
         except NNKitError as error:
-            raise staged_functions.defined_here(located(error), self.stageable) from None
+            raise staged_functions.with_definition(located(error), self.stageable) from None
 
     def _stage(self, arguments: Sequence[Any]) -> Any:
         reps = self._reps(arguments)
@@ -334,11 +329,9 @@ class StagedFunction(Rep):
     def _rest(self, result: FunctionResult) -> Sequence[str]:
         """The parameters of the function that this one returns."""
         if not isinstance(self.stageable, PythonFunction):
-            raise located(
-                StagingError(
-                    f"{self.stageable.name} returns staged functions: only a function of tensors, structs "
-                    "and tuples has a gradient"
-                ),
+            raise staging_error(
+                f"{self.stageable.name} returns staged functions: only a function of tensors, structs "
+                "and tuples has a gradient",
                 "take the gradient of the function that is returned",
             )
         if isinstance(result.function, StagedFunction):
@@ -349,19 +342,15 @@ class StagedFunction(Rep):
         specs = tuple(map(spec_of, values))
         callee = self.stageable.callee(specs)
         if is_unfinished(callee):
-            raise located(
-                StagingError(
-                    f"{self.stageable.name} is called with concrete values while it is staged: it cannot "
-                    "run yet"
-                ),
+            raise staging_error(
+                f"{self.stageable.name} is called with concrete values while it is staged: it cannot "
+                "run yet",
                 "call it with Reps; `const(value)` makes one",
             )
         if callee.captures:
-            raise located(
-                StagingError(
-                    f"{self.stageable.name} uses Reps of the staged function it was made in: "
-                    "it runs only there"
-                ),
+            raise staging_error(
+                f"{self.stageable.name} uses Reps of the staged function it was made in: "
+                "it runs only there",
                 "call it with Reps, inside that function",
             )
         return Specialization(callee, specs, tuple(s for value in values for s in shapes_of(value)))
@@ -389,7 +378,7 @@ _CONVERTED = _Converted()
 
 
 _MOST_BOUND = 64
-"""Different functions as arguments, for which what is compiled is kept."""
+"""Different functions as arguments, for which what is compiled is kept (docs/decisions/0022)."""
 
 
 class Application(StagedFunction):
@@ -455,10 +444,8 @@ def fn(*types: Any) -> Callable[[Callable[..., Any]], StagedFunction]:
     def stage(function: Callable[..., Any], /) -> StagedFunction:
         names = parameters_of(function)
         if len(names) != len(types):
-            raise located(
-                StagingError(
-                    f"fn names {len(types)} types and {name_of(function)} has {len(names)} parameters"
-                )
+            raise staging_error(
+                f"fn names {len(types)} types and {name_of(function)} has {len(names)} parameters"
             )
         return _lambda(function, names, declared, None)
 
@@ -486,7 +473,6 @@ def _named(module: str, name: str) -> Any:
 def check_staged(of: object, what: str) -> None:
     """Raises: StagingError, in the name of the function `what`, for what is not a staged function."""
     if not isinstance(of, StagedFunction):
-        raise located(
-            StagingError(f"{what} takes a staged function, not a {type(of).__name__}"),
-            "decorate it with @staged",
+        raise staging_error(
+            f"{what} takes a staged function, not a {type(of).__name__}", "decorate it with @staged"
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from .core import ops
-from .core.errors import DTypeError, RankError
 from .core.ir import Builder, Value
 from .core.ops import composed
 from .core.ops.nest import Bounds
@@ -13,7 +12,7 @@ from .core.types import BOOL, I8, I64
 from .functions import select
 from .reps import as_rep
 from .staging import primitive
-from .staging.primitive import located
+from .staging.primitive import dtype_error, rank_error
 from .staging.rep import Rep
 from .staging.spec import TensorSpec
 
@@ -52,17 +51,13 @@ def cross_entropy(logits: Any, labels: Any, /) -> Rep:
     spec = primitive.tensor_of(rep.expression, "cross_entropy")
     given = primitive.tensor_of(target.expression, "cross_entropy")
     if spec.rank not in (1, 2):
-        raise located(RankError(f"cross_entropy takes logits of rank 1 or 2, not a {spec.words}"))
+        raise rank_error(f"cross_entropy takes logits of rank 1 or 2, not a {spec.words}")
     if not given.dtype.is_integer:
         if given != spec:
-            raise located(
-                DTypeError(f"labels are class numbers or a {spec.words}, not a {given.words}")
-            )
+            raise dtype_error(f"labels are class numbers or a {spec.words}, not a {given.words}")
         return -(target * log_softmax(rep)).sum(-1).mean()
     if given.rank != spec.rank - 1:
-        raise located(
-            RankError(f"labels for a {spec.words} have rank {spec.rank - 1}, not {given.rank}")
-        )
+        raise rank_error(f"labels for a {spec.words} have rank {spec.rank - 1}, not {given.rank}")
     if given.dtype is I8:  # it cannot count more than 128 classes
         target = Rep(primitive.cast(target.expression, I64))
     logs = log_softmax(rep)
@@ -82,19 +77,18 @@ def _is_label(b: Builder, logits: Value, labels: Value) -> Value:
     return b.emit(ops.Equal(), classes, column)
 
 
+# ε is that of PyTorch, so that models come over as they are
 def layer_norm(x: Any, /, *parameters: Any, epsilon: float = 1e-5) -> Rep:
     """(x − mean) / √(var + ε) over the last axis, then · scale + offset if these are given."""
     if len(parameters) not in (0, 2):
-        raise located(RankError("layer_norm takes x alone, or x, scale and offset"))
+        raise rank_error("layer_norm takes x alone, or x, scale and offset")
     normal = _along("layer_norm", composed.standardized, x, -1, epsilon=float(epsilon))
     if not parameters:
         return normal
     scale, offset = map(as_rep, parameters)
     for parameter in (scale, offset):
         if primitive.tensor_of(parameter.expression, "layer_norm").rank != 1:
-            raise located(
-                RankError(
-                    f"scale and offset of layer_norm are vectors, not a {parameter.spec.words}"
-                )
+            raise rank_error(
+                f"scale and offset of layer_norm are vectors, not a {parameter.spec.words}"
             )
     return normal * scale + offset

@@ -13,12 +13,12 @@ from typing import Any, NoReturn
 
 from .callables import StagedFunction, staged
 from .conversion import annotated
-from .core.errors import RankError, ShapeError, StagingError
+from .core.errors import ShapeError
 from .core.ir import Builder, Value
 from .introspection import hints_of, location_of, name_of, parameters_of
 from .reps import const, tup
 from .staging import control_flow
-from .staging.primitive import located, shape_dependent, tensor_of
+from .staging.primitive import rank_error, shape_dependent, staging_error, tensor_of
 from .staging.rep import Rep
 from .staging.spec import CallableSpec, Spec
 from .staging.staged_functions import PythonFunction, is_function
@@ -68,7 +68,7 @@ def _sequences(a: Any, b: Any) -> tuple[Rep, Rep]:
     x, y = const(a), const(b)
     for one in (x, y):
         if tensor_of(one.expression, "zip").rank == 0:
-            raise located(RankError("zip goes along the leading axis, and a scalar has none"))
+            raise rank_error("zip goes along the leading axis, and a scalar has none")
     return x, y
 
 
@@ -90,15 +90,15 @@ def fix(f: Callable[[Any], Any], /) -> StagedFunction:
     """
     names = parameters_of(f)
     if len(names) != 1:
-        raise located(
-            StagingError(f"fix takes a function of one parameter, not of {len(names)}"),
+        raise staging_error(
+            f"fix takes a function of one parameter, not of {len(names)}",
             "the parameter is the function itself: `lambda fac: lambda n: ...`",
         )
     name = name_of(f)
 
     def too_early(*_: object, **__: object) -> NoReturn:
-        raise located(
-            StagingError(f"{name} calls the function that it is to return, before there is one"),
+        raise staging_error(
+            f"{name} calls the function that it is to return, before there is one",
             "call it inside the function that is returned",
         )
 
@@ -108,10 +108,8 @@ def fix(f: Callable[[Any], Any], /) -> StagedFunction:
     made = f(itself)
     if not is_function(made) or made is itself:
         shown = "what it is given" if made is itself else "no function"
-        raise located(
-            StagingError(
-                f"fix takes a function that returns a function, and {name} returns {shown}"
-            )
+        raise staging_error(
+            f"fix takes a function that returns a function, and {name} returns {shown}"
         )
     itself.replace_with(
         _of(staged(made), name, annotated(hints.get(names[0]) or hints.get("return")))

@@ -20,7 +20,7 @@ from .arrays import is_storage
 from .core import types
 from .core.errors import DTypeError, NNKitError, RankError, ShapeError
 from .staging import primitive
-from .staging.carry import indefinite, kind
+from .staging.carry import kind, with_article
 from .staging.expression import Expression, MakeAggregate, make
 from .staging.number_help import typed_number
 from .staging.primitive import MAX_RANK, is_index
@@ -183,7 +183,7 @@ def _scalar(
     number: float, wanted: TensorSpec | None, declared: Spec | None, place: str
 ) -> AnyTensor:
     if wanted is None or wanted.rank:
-        shown = indefinite(declared.words) if declared else "a tensor, a struct or an array"
+        shown = with_article(declared.words) if declared else "a tensor, a struct or an array"
         raise DTypeError(
             f"{place} must be {shown}, and is the Python number {number!r}, which has no element type of "
             f"its own\n  help: {typed_number(number, wanted, staged=False)}"
@@ -199,7 +199,7 @@ def _scalar(
 
 _EXACTLY = (types.F32, types.F64)
 _ORDINARY = 1e38
-"""Up to here no float is out of range of an f32."""
+"""Up to here no float is out of range of an f32, of which the largest is 3.4e38."""
 
 
 def _tensor(value: Any, wanted: TensorSpec | None, declared: Spec | None, place: str) -> AnyTensor:
@@ -213,7 +213,7 @@ def _tensor(value: Any, wanted: TensorSpec | None, declared: Spec | None, place:
         or not is_arraylike(value)
         or (declared is not None and wanted is None)
     ):
-        shown = indefinite(declared.words) if declared else "a tensor, a struct or an array"
+        shown = with_article(declared.words) if declared else "a tensor, a struct or an array"
         help = _wrapped(value, declared)
         raise DTypeError(
             f"{place} must be {shown}, and is {_described(value)}"

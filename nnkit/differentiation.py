@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from .callables import StagedFunction, check_staged
-from .core.errors import DifferentiationError
 from .core.types import F32
 from .declared_types import declared_result
 from .staging.expression import Callee
-from .staging.primitive import located
+from .staging.primitive import differentiation_error
 from .staging.rep import Rep
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple, leaves
 from .staging.staged_functions import Gradient, PythonFunction
@@ -89,19 +88,15 @@ def _chosen(of: StagedFunction, wrt: Any) -> Any:
     try:
         inspect.signature(wrt).bind(*places)
     except TypeError:
-        raise located(
-            DifferentiationError(
-                f"the selector takes other arguments than {of.stageable.name}: it gets "
-                f"{len(names)} ({', '.join(names)})"
-            )
+        raise differentiation_error(
+            f"the selector takes other arguments than {of.stageable.name}: it gets "
+            f"{len(names)} ({', '.join(names)})"
         ) from None
     found = wrt(*places)
     for place in as_tuple(found):
         if not isinstance(place, ParameterPath):
-            raise located(
-                DifferentiationError(
-                    f"the selector returns {place!r}: it picks parameters or their fields"
-                )
+            raise differentiation_error(
+                f"the selector returns {place!r}: it picks parameters or their fields"
             )
     return _indices(found, "wrt") if isinstance(found, list) else found
 
@@ -114,8 +109,8 @@ def _indices(given: Any, what: str) -> tuple[int, ...]:
     """A sequence of indices as a tuple."""
     if hasattr(given, "__len__") and not isinstance(given, str | Rep):
         return tuple(given)
-    raise located(
-        DifferentiationError(f"{what} is a tuple of indices, not {given!r}"),
+    raise differentiation_error(
+        f"{what} is a tuple of indices, not {given!r}",
         f"{what}=(0,)" if what == "keeping" else "an index, a tuple of them, a field or a selector",
     )
 
@@ -124,16 +119,12 @@ def _path_of_lens(of: StagedFunction, lens: Lens) -> ParameterPath:
     """The field of the first parameter."""
     names = of.stageable.parameter_names
     if not names:
-        raise located(
-            DifferentiationError(f"{of.stageable.name} has no parameters to differentiate")
-        )
+        raise differentiation_error(f"{of.stageable.name} has no parameters to differentiate")
     first = of.declared[0]
     if not isinstance(first, StructSpec) or not issubclass(first.cls, lens.owner):
         held = f"a {first.words}" if first else "of no declared type"
-        raise located(
-            DifferentiationError(
-                f"wrt={lens!r} is a field of parameter 0, and {names[0]} of {of.stageable.name} is {held}"
-            ),
+        raise differentiation_error(
+            f"wrt={lens!r} is a field of parameter 0, and {names[0]} of {of.stageable.name} is {held}",
             f"declare it, {names[0]}: Rep[{lens.owner.__name__}], or use a selector",
         )
     return ParameterPath(0, (lens.name,), first.find(lens.name))
@@ -150,10 +141,8 @@ class ParameterPath:
     def __getattr__(self, name: str) -> ParameterPath:
         if not isinstance(self.spec, StructSpec) or self.spec.find(name) is None:
             held = f"a {self.spec.words}" if self.spec else "of no declared type"
-            raise located(
-                DifferentiationError(
-                    f"the selector asks parameter {self.index} for the field {name!r}, and it is {held}"
-                )
+            raise differentiation_error(
+                f"the selector asks parameter {self.index} for the field {name!r}, and it is {held}"
             )
         return ParameterPath(self.index, (*self.path, name), self.spec.find(name))
 
@@ -202,33 +191,29 @@ def _check_promised(request: Gradient, of: StagedFunction, scalar: bool) -> None
 def _check_results(from_: Any, keeping: tuple[Any, ...]) -> None:
     for what, index in (("from_", from_), *(("keeping", index) for index in keeping)):
         if isinstance(index, bool) or not isinstance(index, int) or index < 0:
-            raise located(
-                DifferentiationError(f"{what}={index!r} is no index of a result: they count from 0")
+            raise differentiation_error(
+                f"{what}={index!r} is no index of a result: they count from 0"
             )
     if len(set(keeping)) != len(keeping):
-        raise located(DifferentiationError(f"keeping={keeping} names a result twice"))
+        raise differentiation_error(f"keeping={keeping} names a result twice")
 
 
 def _check_indices(name: str, wrt: tuple[Any, ...], count: int, names: Sequence[str]) -> None:
     if not wrt:
-        raise located(DifferentiationError(f"wrt is empty: name at least one parameter of {name}"))
+        raise differentiation_error(f"wrt is empty: name at least one parameter of {name}")
     for index in wrt:
         if isinstance(index, bool) or not isinstance(index, int):
-            raise located(
-                DifferentiationError(
-                    f"wrt holds {index!r}: it takes indices of parameters of {name}"
-                )
+            raise differentiation_error(
+                f"wrt holds {index!r}: it takes indices of parameters of {name}"
             )
         if not 0 <= index < count:
             shown = ", ".join(f"{k} {parameter}" for k, parameter in enumerate(names))
-            raise located(
-                DifferentiationError(
-                    f"wrt={index} is out of range: {name} has {count} parameter{'s' * (count != 1)}"
-                    f"{f' ({shown})' * bool(shown)}"
-                )
+            raise differentiation_error(
+                f"wrt={index} is out of range: {name} has {count} parameter{'s' * (count != 1)}"
+                f"{f' ({shown})' * bool(shown)}"
             )
     if len(set(wrt)) != len(wrt):
-        raise located(DifferentiationError(f"wrt={wrt} names a parameter of {name} twice"))
+        raise differentiation_error(f"wrt={wrt} names a parameter of {name} twice")
 
 
 def _check_callee(callee: Callee, request: Gradient, scalar: bool) -> None:
@@ -238,35 +223,27 @@ def _check_callee(callee: Callee, request: Gradient, scalar: bool) -> None:
     name, source = callee.name, request.source or 0
     for what, index in (("from_", source), *(("keeping", index) for index in request.keeping)):
         if index >= len(results):
-            raise located(
-                DifferentiationError(
-                    f"{what}={index} is out of range: {name} has {len(results)} "
-                    f"result{'s' * (len(results) != 1)}"
-                )
+            raise differentiation_error(
+                f"{what}={index} is out of range: {name} has {len(results)} "
+                f"result{'s' * (len(results) != 1)}"
             )
     found = results[source]
     if not _has_floats(found):
-        raise located(
-            DifferentiationError(
-                f"result {source} of {name} is a {found.words}: only floats have derivatives"
-            ),
+        raise differentiation_error(
+            f"result {source} of {name} is a {found.words}: only floats have derivatives",
             "cast it to a float type inside the function",
         )
     if scalar and (several or not isinstance(found, TensorSpec) or found.rank):
-        raise located(
-            DifferentiationError(
-                f"value_and_gradient needs a scalar result and {name} returns a {callee.result.words}"
-            ),
+        raise differentiation_error(
+            f"value_and_gradient needs a scalar result and {name} returns a {callee.result.words}",
             "reduce it, for example `.sum()` or `.mean()`",
         )
     for index in request.wrt:
         if not _has_floats(callee.parameters[index]):
             parameter = callee.parameter_names[index] if callee.parameter_names else str(index)
-            raise located(
-                DifferentiationError(
-                    f"parameter {parameter} of {name} is a {callee.parameters[index].words}: only "
-                    "floats have derivatives"
-                ),
+            raise differentiation_error(
+                f"parameter {parameter} of {name} is a {callee.parameters[index].words}: only "
+                "floats have derivatives",
                 "leave it out of wrt, or cast it to a float type inside the function",
             )
 
@@ -290,7 +267,7 @@ def _selected(
         assert isinstance(place, ParameterPath)
         places.append(place)
         if places.count(place) > 1:
-            raise located(DifferentiationError("the selector names a parameter twice"))
+            raise differentiation_error("the selector names a parameter twice")
     indices: tuple[int, ...] = tuple(sorted({place.index for place in places}))
     _check_places(of, places)
     inner = _declared(of, indices, from_, seedable, keeping, scalar=scalar)
@@ -312,10 +289,8 @@ def _check_places(of: StagedFunction, places: Sequence[ParameterPath]) -> None:
     for place in places:
         if place.path and place.spec is not None and not _has_floats(place.spec):
             name = ".".join((of.stageable.parameter_names[place.index], *place.path))
-            raise located(
-                DifferentiationError(
-                    f"{name} of {of.stageable.name} is a {place.spec.words}: only floats have derivatives"
-                ),
+            raise differentiation_error(
+                f"{name} of {of.stageable.name} is a {place.spec.words}: only floats have derivatives",
                 "leave it out of wrt",
             )
 

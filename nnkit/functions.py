@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from .core import ops
-from .core.errors import DTypeError, RankError, ShapeError
 from .core.ir import Builder, Value
 from .core.ops import Combinator
 from .core.ops.literal import constant
@@ -18,7 +17,7 @@ from .core.types import BOOL, DType, TensorType
 from .reps import as_rep
 from .staging import primitive
 from .staging.indexing import wrap_negative
-from .staging.primitive import MAX_RANK, located
+from .staging.primitive import MAX_RANK, dtype_error, rank_error, shape_error
 from .staging.rep import Rep
 from .staging.rep_base import is_number
 from .staging.static import core_dtype, static_shape
@@ -27,7 +26,7 @@ from .staging.static import core_dtype, static_shape
 def select(pred: Any, a: Any, b: Any, /) -> Rep:
     """a where pred is true, else b; the branch not taken has no derivative, whatever it is."""
     if is_number(a) and is_number(b):
-        raise located(DTypeError("select between two Python numbers: one of them must be a tensor"))
+        raise dtype_error("select between two Python numbers: one of them must be a tensor")
     known = as_rep(b if is_number(a) else a)
     chosen = [known.lift(value, "select") for value in (a, b)]
     return Rep(primitive.elementwise(ops.Select(), *chosen, as_rep(pred).expression))
@@ -79,9 +78,7 @@ def pad(x: Any, widths: Sequence[tuple[int, int]], /, *, value: float = 0) -> Re
     rep = as_rep(x)
     spec = primitive.tensor_of(rep.expression, "pad")
     if len(widths) != spec.rank or any(len(pair) != 2 for pair in widths):
-        raise located(
-            RankError(f"pad takes a pair (before, after) for each of the {spec.rank} axes")
-        )
+        raise rank_error(f"pad takes a pair (before, after) for each of the {spec.rank} axes")
     low = static_shape([before for before, _ in widths], "pad")
     high = static_shape([after for _, after in widths], "pad")
     filler = primitive.literal(value, spec.dtype)
@@ -94,7 +91,7 @@ def take(x: Any, indices: Any, /, axis: int = 0, *, mode: str = "error") -> Rep:
     Raises: IndexOutOfRangeError when run with an index outside the axis; `mode="clip"` takes the nearest.
     """
     if mode not in ("error", "clip"):
-        raise located(ShapeError(f"mode is 'error' or 'clip', not {mode!r}"))
+        raise shape_error(f"mode is 'error' or 'clip', not {mode!r}")
     rep, at = as_rep(x), as_rep(indices)
     spec = primitive.tensor_of(rep.expression, "take")
     position = primitive.normalize_axis(axis, spec.rank)
@@ -159,9 +156,7 @@ def ones_like(x: Any, /) -> Rep:
 def _shape(shape: Any, what: str) -> tuple[int, ...]:
     extents = static_shape(shape, what)
     if len(extents) > MAX_RANK:
-        raise located(
-            RankError(f"{what}: tensors have at most {MAX_RANK} axes, not {len(extents)}")
-        )
+        raise rank_error(f"{what}: tensors have at most {MAX_RANK} axes, not {len(extents)}")
     return extents
 
 

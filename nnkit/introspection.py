@@ -11,9 +11,8 @@ from functools import partial
 from types import CellType
 from typing import Any, get_type_hints
 
-from .core.errors import StagingError
 from .staging.location import DefinitionLocation
-from .staging.primitive import located
+from .staging.primitive import staging_error
 
 
 def underlying_function(function: Callable[..., Any]) -> Any:
@@ -47,24 +46,19 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
     Raises: StagingError when there is one that cannot be staged, or no signature at all.
     """
     if not callable(function):
-        raise located(
-            StagingError(f"only a function can be staged, not a {type(function).__name__}")
-        )
+        raise staging_error(f"only a function can be staged, not a {type(function).__name__}")
     try:
         given = inspect.signature(function).parameters.values()
     except ValueError:
-        raise located(
-            StagingError(f"{name_of(function)} does not say what its parameters are"),
-            "wrap it, `lambda x: ...`",
+        raise staging_error(
+            f"{name_of(function)} does not say what its parameters are", "wrap it, `lambda x: ...`"
         ) from None
     staged = [parameter for parameter in given if parameter.default is parameter.empty]
     for parameter in staged:
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            raise located(
-                StagingError(
-                    f"parameter {parameter} of {name_of(function)} cannot be staged: a staged "
-                    "function has a fixed number of positional parameters"
-                ),
+            raise staging_error(
+                f"parameter {parameter} of {name_of(function)} cannot be staged: a staged "
+                "function has a fixed number of positional parameters",
                 "give it a default, or pass a tuple",
             )
     return tuple(parameter.name for parameter in staged)
@@ -93,13 +87,11 @@ def hints_of(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str
     try:
         return get_type_hints(written, localns={**_enclosed(written), **scope})
     except NameError as error:
-        raise located(
-            StagingError(
-                f"the annotations of {name_of(function)} name {error.name}, which is not defined here"
-            ),
+        raise staging_error(
+            f"the annotations of {name_of(function)} name {error.name}, which is not defined here",
             "define or import it before the function, not only for typing",
         ) from None
     except (SyntaxError, TypeError, AttributeError) as error:
-        raise located(
-            StagingError(f"the annotations of {name_of(function)} cannot be read: {error}")
+        raise staging_error(
+            f"the annotations of {name_of(function)} cannot be read: {error}"
         ) from None

@@ -11,7 +11,7 @@ from typing import Any
 
 from .compile import Specialization
 from .core.driver.stages import advance
-from .core.errors import InternalError, RecursionDepthError, StagingError
+from .core.errors import InternalError, RecursionDepthError
 from .core.ir import Function, Module
 from .core.stage import Stage
 from .core.text import print_module
@@ -19,8 +19,8 @@ from .core.types import TensorType, Type, elements_of
 from .jit import entry, executable
 from .jit.emit.checks import error_of
 from .jit.emit.steps import CheckSite, Problem
-from .staging.expression import at
-from .staging.primitive import located
+from .staging.expression import with_location
+from .staging.primitive import staging_error
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
 from .staging.specialize import Specializer
 from .tensors import RANKED
@@ -33,9 +33,7 @@ def module_at(specialization: Specialization, stage: str) -> tuple[Module, Funct
     """
     names = [each.value for each in Stage]
     if stage not in names:
-        raise located(
-            StagingError(f"there is no stage {stage!r}; the stages are {', '.join(names)}")
-        )
+        raise staging_error(f"there is no stage {stage!r}; the stages are {', '.join(names)}")
     specializer = Specializer(Module(specialization.callee.name))
     shapes = list(specialization.shapes)
     types = tuple(specializer.type_of(spec, shapes) for spec in specialization.specs)
@@ -120,14 +118,14 @@ def _result_shapes(type: Type) -> list[tuple[int, ...]]:
 def _explain(site: CheckSite, first: int, second: int) -> None:
     """Raise for a run-time check that failed."""
     if site.problem not in (Problem.DEPTH, Problem.MEMORY):
-        raise at(error_of(site, first, second), site.location)
+        raise with_location(error_of(site, first, second), site.location)
     name = "<lambda>" if site.callee == "lambda" else site.callee
     found = (
         f"its calls would take more than {second} bytes of stack"
         if site.problem is Problem.DEPTH
         else f"there are no {second} bytes of memory for one more call"
     )
-    raise at(
+    raise with_location(
         RecursionDepthError(f"recursion of {name} is too deep: {found}"),
         site.location,
         "end the recursion in a branch of `cond`, or write it as a loop, `while_loop` or `fori`",

@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 
 from .compile import Specialization
 from .conversion import concrete, constant_expression, declared_type, tensor_from
-from .core.errors import DTypeError, NNKitError, StagingError
-from .staging.carry import indefinite
+from .core.errors import NNKitError, StagingError
+from .staging.carry import with_article
 from .staging.expression import Expression, MakeAggregate, Trace, make
-from .staging.primitive import located
+from .staging.primitive import dtype_error, located, staging_error
 from .staging.rep import Rep
 from .staging.rep_base import constant_of, is_number, value_of
 from .staging.spec import Spec, StructSpec, TupleSpec
@@ -64,7 +64,7 @@ def as_rep(x: Any) -> Rep:
 def operands_of(verb: str, x: Any, y: Any) -> tuple[Rep, Rep]:
     """Two tensors, or a tensor and a Python number on either side, as Reps."""
     if is_number(x) and is_number(y):
-        raise located(DTypeError(f"cannot {verb} two Python numbers: one must be a tensor"))
+        raise dtype_error(f"cannot {verb} two Python numbers: one must be a tensor")
     known = as_rep(y if is_number(x) else x)
     return Rep(known.lift(x, verb)), Rep(known.lift(y, verb))
 
@@ -72,7 +72,7 @@ def operands_of(verb: str, x: Any, y: Any) -> tuple[Rep, Rep]:
 def tup(*reps: Any) -> Rep:
     """Several staged values as one.  Raises: StagingError for none."""
     if not reps:
-        raise located(StagingError("tup takes at least one value"))
+        raise staging_error("tup takes at least one value")
     parts = [const(rep).expression for rep in reps]
     spec = TupleSpec(tuple(part.type for part in parts))
     return Rep(make(MakeAggregate(spec), parts, spec))
@@ -87,24 +87,22 @@ def build(cls: type[Struct], /, *bindings: Any) -> Rep:
     given: dict[str, Expression] = {}
     for binding in bindings:
         if not isinstance(binding, Binding):
-            raise located(
-                StagingError(
-                    f"build takes fields with their values, not a {type(binding).__name__}"
-                ),
+            raise staging_error(
+                f"build takes fields with their values, not a {type(binding).__name__}",
                 f"for example {cls.__name__}.{names[0] if names else 'field'} << value",
             )
         name = binding.lens.name
         if not issubclass(cls, binding.lens.owner) or name not in names:
-            raise located(
-                StagingError(f"{binding.lens!r} is not a field of {cls.__name__}"),
+            raise staging_error(
+                f"{binding.lens!r} is not a field of {cls.__name__}",
                 f"its fields are {', '.join(names)}",
             )
         if name in given:
-            raise located(StagingError(f"field {name} of {cls.__name__} is given twice"))
+            raise staging_error(f"field {name} of {cls.__name__} is given twice")
         given[name] = const(binding.value).expression
     missing = [name for name in names if name not in given]
     if missing:
-        raise located(StagingError(f"field {', '.join(missing)} of {cls.__name__} is missing"))
+        raise staging_error(f"field {', '.join(missing)} of {cls.__name__} is missing")
     parts = [given[name] for name in names]
     _check_fields(cls, parts)
     spec = StructSpec(cls, tuple((name, given[name].type) for name in names))
@@ -120,7 +118,7 @@ def _check_fields(cls: type[Struct], parts: Sequence[Expression]) -> None:
             error = mismatch(wanted, part.type)
             raise located(
                 error(
-                    f"field {name} of {cls.__name__} must be {indefinite(wanted.words)}, and is "
-                    f"{indefinite(part.type.words)}"
+                    f"field {name} of {cls.__name__} must be {with_article(wanted.words)}, and is "
+                    f"{with_article(part.type.words)}"
                 )
             )

@@ -17,21 +17,19 @@ import numpy as np
 
 from .callables import StagedFunction, fn
 from .core import ops
-from .core.errors import DTypeError
-from .core.types import BF16, F16, F32, F64, DType, Shape
+from .core.types import F32, DType, Shape
 from .elementwise import cos, floor_divide, log, sqrt
 from .functions import iota
 from .reps import tup
 from .staging import primitive
-from .staging.primitive import located
+from .staging.primitive import dtype_error
 from .staging.rep import Rep
 from .staging.static import core_dtype, static_shape
 from .tensors import DTYPES, Tensor0D, f32, i64
 
 _MOST_KEPT = 256
-"""Staged functions of each kind that are kept, one per shape."""
-_PRECISION = {F16: 11, BF16: 8, F32: 24, F64: 53}
-"""Significant bits of each float type: as many random bits make a number in [0, 1)."""
+"""Staged functions of each kind that are kept, one per shape: as many as specialisations of one function
+(docs/decisions/0022)."""
 
 
 def key(seed: int, /) -> Any:
@@ -111,13 +109,12 @@ def _bits(key: Rep, counters: Rep) -> Rep:
 
 def _unit(bits: Rep, dtype: DType) -> Rep:
     """The leading bits as a number in [0, 1), every value of which is exact."""
-    precision = _PRECISION[dtype]
-    number = floor_divide(bits, 1 << (64 - precision)) + (1 << (precision - 1))
-    return number.cast(DTYPES[dtype]) * 2.0**-precision
+    number = floor_divide(bits, 1 << (64 - dtype.digits)) + (1 << (dtype.digits - 1))
+    return number.cast(DTYPES[dtype]) * 2.0**-dtype.digits
 
 
 def _float(dtype: Any) -> DType:
     core = core_dtype(dtype)
     if not core.is_float:
-        raise located(DTypeError(f"random numbers are floats, not {core}"))
+        raise dtype_error(f"random numbers are floats, not {core}")
     return core

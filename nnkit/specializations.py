@@ -23,7 +23,8 @@ from typing import Any, Final
 from .compile import Program
 
 _LONGEST_CHAIN: Final = 8
-"""Specialisations tried in native code before Python looks among all of them."""
+"""Specialisations tried in native code before Python looks among all of them: each that does not fit costs 6 ns, so
+that 8 are 50 ns of a call by way of Python, 2 µs."""
 
 _MOST_PATIENCE: Final = 64
 """Calls by way of Python until a specialisation comes into the chain again, at most: a chain costs 4 us, and a

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from ..core.errors import DTypeError, IndexOutOfRangeError, StagingError
 from .expression import Expression, GetElement, MakeAggregate, make
-from .primitive import is_index, located
+from .primitive import dtype_error, index_error, is_index, staging_error
 from .spec import Spec, StructSpec, TupleSpec
 
 
@@ -30,16 +29,14 @@ def set_field(struct: Expression, lens: FieldLens, value: object) -> Expression:
     """The struct with one field replaced.  Raises: DTypeError when the value is of another type."""
     spec = struct.type
     if not isinstance(spec, StructSpec):
-        raise located(StagingError(f"only a struct has fields to set, not a {spec.words}"))
+        raise staging_error(f"only a struct has fields to set, not a {spec.words}")
     position = _position(spec, lens)
     held = spec.fields[position][1]
     new = getattr(value, "expression", None)
     if not isinstance(new, Expression) or new.type != held:
         found = new.type.words if isinstance(new, Expression) else type(value).__name__
-        raise located(
-            DTypeError(
-                f"field {lens.name} of {spec.words} must be a {held.words}, and is a {found}"
-            )
+        raise dtype_error(
+            f"field {lens.name} of {spec.words} must be a {held.words}, and is a {found}"
         )
     parts = [
         new if k == position else _part(struct, k, element)
@@ -54,11 +51,9 @@ def element_of(value: Expression, key: Any) -> Expression:
     assert isinstance(spec, TupleSpec)
     count = len(spec.elements)
     if not is_index(key):
-        raise located(StagingError(f"an element of a tuple is chosen by an int, not {key!r}"))
+        raise staging_error(f"an element of a tuple is chosen by an int, not {key!r}")
     if not -count <= key < count:
-        raise located(
-            IndexOutOfRangeError(f"element {key} does not exist: the tuple has {count} elements")
-        )
+        raise index_error(f"element {key} does not exist: the tuple has {count} elements")
     position = int(key) % count
     return _part(value, position, spec.elements[position])
 
@@ -67,8 +62,8 @@ def _position(spec: StructSpec, lens: Any) -> int:
     """Where the struct has the field; a subclass may have it elsewhere than its base."""
     owner, name = getattr(lens, "owner", None), getattr(lens, "name", None)
     if not (isinstance(owner, type) and issubclass(spec.cls, owner)) or name is None:
-        raise located(
-            StagingError(f"{lens!r} is not a field of {spec.words}"),
+        raise staging_error(
+            f"{lens!r} is not a field of {spec.words}",
             f"its fields are {', '.join(f'{spec.words}.{field}' for field, _ in spec.fields)}",
         )
     return [field for field, _ in spec.fields].index(name)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any, TypeAlias
 
-from ..core.errors import DTypeError, NNKitError, RankError, StagingError
+from ..core.errors import DTypeError, NNKitError, RankError
 from .aggregates import element_of
 from .expression import Expression
 from .number_help import typed_number
-from .primitive import located
+from .primitive import located, staging_error
 from .rep_base import RepBase, constant_of, is_number, rep_of
 from .spec import Spec, TensorSpec, TupleSpec, is_tuple
 from .user_calls import call_user
@@ -54,8 +54,8 @@ class Carry:
     def mismatch(self, other: Carry, message: str) -> NNKitError:
         """The error for `other` in the place of this: of rank, or of type."""
         if self.words == other.words:
-            return located(
-                StagingError(f"{message}: one is a Rep of a tuple, the other a tuple of Reps"),
+            return staging_error(
+                f"{message}: one is a Rep of a tuple, the other a tuple of Reps",
                 "take the Rep apart, `pair.unpack()`",
             )
         of_rank = len(self.parts) == len(other.parts) and any(
@@ -115,9 +115,11 @@ def call_function(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
         staged: Any = function
         return staged(*arguments)
     if isinstance(function, RepBase) or not callable(function):
-        shown = indefinite(function.spec.words) if isinstance(function, RepBase) else kind(function)
+        shown = (
+            with_article(function.spec.words) if isinstance(function, RepBase) else kind(function)
+        )
         help = "put it into a function, `lambda: value`" if not arguments else ""
-        raise located(StagingError(f"{what} must be a function, and is {shown}"), help)
+        raise staging_error(f"{what} must be a function, and is {shown}", help)
     try:
         inspect.signature(function).bind(*arguments)
     except ValueError:
@@ -125,11 +127,9 @@ def call_function(function: Any, arguments: tuple[Any, ...], what: str) -> Any:
     except TypeError:
         number = f"{len(arguments)} argument{'s' * (len(arguments) != 1)}"
         name = getattr(function, "__name__", type(function).__name__)
-        raise located(
-            StagingError(
-                f"{what} is called with {number if arguments else 'no arguments'}, which "
-                f"{name} does not take"
-            ),
+        raise staging_error(
+            f"{what} is called with {number if arguments else 'no arguments'}, which "
+            f"{name} does not take",
             _of_pairs(function, arguments),
         ) from None
     return call_user(what, function, *arguments)
@@ -152,7 +152,7 @@ def _of_pairs(function: Any, arguments: tuple[Any, ...]) -> str:
     )
 
 
-def indefinite(words: str) -> str:
+def with_article(words: str) -> str:
     """With its article."""
     return f"{'an' if words[0] in 'aeiouAEIOU' else 'a'} {words}"
 
@@ -164,8 +164,8 @@ def _flatten(
         return tuple(_flatten(one, what, parts, (*at, k)) for k, one in enumerate(value))
     if isinstance(value, RepBase):
         if value.is_function:
-            raise located(
-                StagingError(f"{what} a staged function, not a Rep or a tuple of Reps"),
+            raise staging_error(
+                f"{what} a staged function, not a Rep or a tuple of Reps",
                 "which function is called must be known while staging: call it in each branch or step",
             )
         parts.append(value.expression)
@@ -173,8 +173,8 @@ def _flatten(
     if is_number(value):
         raise UntypedNumberError(what, value, at)
     if value is None or callable(value) or isinstance(value, _NO_TENSORS):
-        raise located(
-            StagingError(f"{what} {kind(value)}, not a Rep or a tuple of Reps"),
+        raise staging_error(
+            f"{what} {kind(value)}, not a Rep or a tuple of Reps",
             "a concrete value becomes one by `const(value)`",
         )
     parts.append(constant_of(value))
@@ -191,7 +191,7 @@ def kind(value: object) -> str:
     if isinstance(value, FunctionType | MethodType):
         return "a plain Python function"
     name = type(value).__name__
-    return "an empty tuple" if name == "tuple" else indefinite(name)
+    return "an empty tuple" if name == "tuple" else with_article(name)
 
 
 def _unflatten(parts: Iterator[Expression], shape: TreeStructure) -> Any:

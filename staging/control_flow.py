@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.errors import DTypeError, NNKitError, RankError, StagingError
+from ..core.errors import NNKitError
 from ..core.ir import Builder, Value
 from ..core.ops import Gather
 from ..core.ops.literal import constant
@@ -27,7 +27,7 @@ from .carry import (
     carry_of,
     carry_or_number_of,
     conform,
-    indefinite,
+    with_article,
 )
 from .expression import (
     Expression,
@@ -45,8 +45,8 @@ from .expression import (
     make,
     tracing,
 )
-from .location import here
-from .primitive import is_index, located
+from .location import current_location
+from .primitive import dtype_error, is_index, rank_error, staging_error
 from .recursion import UnknownResultError, outermost, wait_for
 from .rep_base import RepBase, is_number, rep_of
 from .spec import Spec, TensorSpec, TupleSpec, is_tuple
@@ -54,6 +54,7 @@ from .spec import Spec, TensorSpec, TupleSpec, is_tuple
 _INDEX = TensorSpec(0, I64)
 _TRUTH = TensorSpec(0, BOOL)
 _LARGEST_INDEX = (1 << 31) - 1
+"""The index of `fori` is an i32."""
 
 
 def if_else(condition: object, then: Any, otherwise: Any) -> Any:
@@ -84,7 +85,7 @@ def if_else(condition: object, then: Any, otherwise: Any) -> Any:
     if not one.like(other):
         raise one.mismatch(
             other,
-            f"the branches of cond return {indefinite(one.words)} and {indefinite(other.words)}",
+            f"the branches of cond return {with_article(one.words)} and {with_article(other.words)}",
         )
     return one.of(_nested(IfElse(first, second), [asked], one.specs))
 
@@ -153,8 +154,8 @@ def scan(xs: RepBase, init: object, step: Any) -> tuple[Any, Expression]:
         returned = call_function(step, (start.of(parts[1:]), element), name)
         pair = conform(returned, (None, None))
         if not is_tuple(pair) or len(pair) != 2:
-            raise located(
-                StagingError(f"{name} returns the next carry and an element, not {returned!r}"),
+            raise staging_error(
+                f"{name} returns the next carry and an element, not {returned!r}",
                 "for example `return carry, carry`",
             )
         following = _following("scan", start, conform(pair[0], start.shape))
@@ -218,7 +219,7 @@ def _run_with(
     returned: Callable[[Any, str], Carry],
     may_be_skipped: bool,
 ) -> tuple[TracedBody, Carry]:
-    place = here()
+    place = current_location()
     names = tuple(f"carry_{k}" if spec is not _INDEX else "index" for k, spec in enumerate(specs))
     body = TracedBody(
         name, specs, location=place, parameter_names=names, may_be_skipped=may_be_skipped
@@ -229,7 +230,7 @@ def _run_with(
             for k, spec in enumerate(specs)
         )
         carry = returned(run(body.inputs), f"{name} returns")
-        check_alive(carry.parts, here())
+        check_alive(carry.parts, current_location())
         body.outputs = carry.parts
     body.captures = free_expressions(body.outputs, body)
     return body, carry
@@ -271,8 +272,8 @@ def _following(what: str, start: Carry, returned: object) -> Carry:
     if not start.like(following):
         raise start.mismatch(
             following,
-            f"{what} carries {indefinite(start.words)} and its body returns "
-            f"{indefinite(following.words)}",
+            f"{what} carries {with_article(start.words)} and its body returns "
+            f"{with_article(following.words)}",
         )
     return following
 
@@ -307,9 +308,7 @@ def _rows(what: str, xs: RepBase) -> list[Expression]:
         over = [whole]
     for one in over:
         if primitive.tensor_of(one, what).rank == 0:
-            raise located(
-                RankError(f"{what} goes along the leading axis, and a {one.type.words} has none")
-            )
+            raise rank_error(f"{what} goes along the leading axis, and a {one.type.words} has none")
     return over
 
 
@@ -345,9 +344,8 @@ def _element(x: Expression, index: Expression) -> Expression:
 def _stacked_spec(what: str, given: Carry) -> Spec:
     """The type of stacked elements.  Raises: StagingError when they are not one tensor each."""
     if len(given.parts) != 1 or not isinstance(given.specs[0], TensorSpec):
-        raise located(
-            StagingError(f"{what} stacks tensors, not {indefinite(given.words)}"),
-            f"use {what} once for each",
+        raise staging_error(
+            f"{what} stacks tensors, not {with_article(given.words)}", f"use {what} once for each"
         )
     return _lifted(what, given.specs[0])
 
@@ -359,8 +357,8 @@ def _lifted(what: str, spec: Spec) -> Spec:
 
 def _condition(condition: object) -> Expression:
     if isinstance(condition, bool):
-        raise located(
-            StagingError(f"cond decides by a Rep, not by the Python bool {condition}"),
+        raise staging_error(
+            f"cond decides by a Rep, not by the Python bool {condition}",
             "use Python's if: it runs while staging",
         )
     carry = carry_of(condition, "cond decides by")
@@ -370,11 +368,11 @@ def _condition(condition: object) -> Expression:
 
 
 def _no_truth(what: str, words: str, specs: Sequence[Spec]) -> NNKitError:
-    error = f"{what} a boolean scalar, not {indefinite(words)}"
+    error = f"{what} a boolean scalar, not {with_article(words)}"
     spec = specs[0]
     if len(specs) == 1 and isinstance(spec, TensorSpec) and spec.dtype is BOOL:
-        return located(RankError(error), "reduce it, `.all()` or `.any()`")
-    return located(DTypeError(error), "compare, for example `x > 0.0`")
+        return rank_error(error, "reduce it, `.all()` or `.any()`")
+    return dtype_error(error, "compare, for example `x > 0.0`")
 
 
 def _bound(bound: object) -> Expression:
@@ -382,18 +380,18 @@ def _bound(bound: object) -> Expression:
     if is_index(bound):
         number = int(bound)  # type: ignore[call-overload]  # is_index says it is an integer
         if abs(number) > _LARGEST_INDEX:
-            raise located(DTypeError(f"fori counts in i32: {number} is out of range"))
+            raise dtype_error(f"fori counts in i32: {number} is out of range")
         return primitive.literal(number, I64)
     if is_number(bound):
-        raise located(DTypeError(f"fori counts from an integer to another one, not {bound!r}"))
+        raise dtype_error(f"fori counts from an integer to another one, not {bound!r}")
     carry = carry_of(bound, "fori counts from or to")
     spec = carry.specs[0]
     if len(carry.parts) != 1 or not isinstance(spec, TensorSpec) or not spec.dtype.is_integer:
-        raise located(
-            DTypeError(f"fori counts from an integer to another one, not {indefinite(carry.words)}")
+        raise dtype_error(
+            f"fori counts from an integer to another one, not {with_article(carry.words)}"
         )
     if spec.rank:
-        raise located(
-            RankError(f"fori counts from a scalar to another one, not {indefinite(carry.words)}")
+        raise rank_error(
+            f"fori counts from a scalar to another one, not {with_article(carry.words)}"
         )
     return primitive.cast(carry.parts[0], I64)

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from ..core.errors import NNKitError
 from ..core.ir import Value
 from ..core.types import TensorType, Type
-from .expression import HELP, Expression, ForLoop, IfElse, Parameter, StagedCall, WhileLoop, at
+from .expression import (
+    HELP,
+    Expression,
+    ForLoop,
+    IfElse,
+    Parameter,
+    StagedCall,
+    WhileLoop,
+    with_location,
+)
 
 
 def explained(error: NNKitError, node: Expression, operands: Sequence[Value]) -> NNKitError:
@@ -16,7 +25,7 @@ def explained(error: NNKitError, node: Expression, operands: Sequence[Value]) ->
         return _called_here(error, node)
     if getattr(error, "__notes__", None) or "\n" in str(error).partition(HELP)[0]:
         return error  # it has its place already
-    result: NNKitError = at(error, node.location)
+    result: NNKitError = with_location(error, node.location)
     if isinstance(node.operation, IfElse | WhileLoop | ForLoop):
         return result  # what its operands are says nothing of what its bodies do
     for position, (expression, value) in enumerate(zip(node.operands, operands, strict=False)):
@@ -32,7 +41,7 @@ def shown(type: Type) -> str:
 def _called_here(error: NNKitError, node: Expression) -> NNKitError:
     assert isinstance(node.operation, StagedCall)
     if "\n" not in str(error):
-        result: NNKitError = at(error, node.location)
+        result: NNKitError = with_location(error, node.location)
         return result
     place = node.location.resolve() if node.location else None
     noted = sum(_CALLED in note for note in getattr(error, "__notes__", []))
@@ -45,7 +54,8 @@ def _called_here(error: NNKitError, node: Expression) -> NNKitError:
 
 _CALLED = " is called here  "
 _CALLS_SHOWN = 3
-"""How many of the calls that led to an error it names, the innermost ones."""
+"""How many of the calls that led to an error it names, the innermost ones: more would hide the message. A matter of
+taste."""
 
 
 def _origin(expression: Expression, value: Value, position: int, count: int) -> str:

@@ -17,7 +17,7 @@ from ..core.errors import StagingError
 from ..core.ir import Builder, Op, Value
 from ..core.location import HasLocation
 from ..core.types import Array, DType
-from .location import here
+from .location import current_location
 from .spec import Spec, StructSpec, TupleSpec
 
 
@@ -276,7 +276,7 @@ def make(operation: Operation, operands: Sequence[Expression], type: Spec) -> Ex
 
     Raises: StagingError when an operand belongs to a trace that is over.
     """
-    location = here()
+    location = current_location()
     check_alive(operands, location)
     trace = current_trace()
     return Expression(operation, tuple(operands), type, location, trace)
@@ -290,7 +290,7 @@ def check_alive(expressions: Sequence[Expression], location: HasLocation | None)
         if owner is None or (traces and owner is traces[-1]):
             continue
         if owner not in traces:
-            raise at(
+            raise with_location(
                 StagingError(
                     f"a Rep of {owner.name} is used outside of it: it was made while {owner.name} was "
                     "staged, and means nothing after that"
@@ -331,7 +331,7 @@ def free_expressions(roots: Sequence[Expression], trace: Trace) -> tuple[Express
     return tuple(found)
 
 
-def at(error: Any, location: HasLocation | None, help: str = "") -> Any:
+def with_location(error: Any, location: HasLocation | None, help: str = "") -> Any:
     """`error` with the user's line and caret in its message, and a note that helps.
 
     A help that the message ends with becomes that note.
@@ -355,6 +355,6 @@ __all__ = [
     "Builder", "Callee", "Constant", "Expression", "ForLoop", "GetElement", "GradientCallee",
     "IfElse", "MakeAggregate", "Operation", "Parameter", "PendingTrace", "Primitive", "Result",
     "ShapeDependent", "StagedCall", "StructuredOperation", "Trace", "TracedBody", "UnknownResult",
-    "WhileLoop", "active_traces", "adopt_traces", "at", "check_alive", "current_trace",
-    "depends_on_parameters", "free_expressions", "make", "tracing",
+    "WhileLoop", "active_traces", "adopt_traces", "check_alive", "current_trace",
+    "depends_on_parameters", "free_expressions", "make", "tracing", "with_location",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypeIs
 
-from ..core.errors import DTypeError, IndexOutOfRangeError, RankError, StagingError
+from ..core.errors import DTypeError, IndexOutOfRangeError
 from ..core.ir import Builder, Value
 from ..core.ops import (
     Add,
@@ -32,7 +32,7 @@ from ..core.ops.nest import Bounds
 from ..core.types import BOOL, I8, I64, scalar
 from . import primitive
 from .expression import Expression
-from .primitive import is_index, located
+from .primitive import dtype_error, is_index, rank_error, staging_error
 from .spec import TensorSpec
 
 _WHOLE: Any = slice(None)
@@ -62,13 +62,13 @@ def subscript(x: Expression, key: Any, staged: Callable[[Any], Expression | None
 def _check_index(index: Expression) -> None:
     spec = primitive.tensor_of(index, "a subscript")
     if spec.dtype is BOOL:
-        raise located(
-            DTypeError(f"a subscript is an integer, not a {spec.words}"),
+        raise dtype_error(
+            f"a subscript is an integer, not a {spec.words}",
             "`select(mask, x, 0.0)` keeps the shape, which must be static",
         )
     if spec.rank != 0:
-        raise located(
-            RankError(f"a subscript is a scalar, not a {spec.words}"),
+        raise rank_error(
+            f"a subscript is a scalar, not a {spec.words}",
             "use `take(x, indices, axis)` for several indices",
         )
 
@@ -80,9 +80,7 @@ def wrap_negative(index: Expression, x: Expression, axis: int) -> Expression:
     """
     spec = primitive.tensor_of(index, "an index")
     if not spec.dtype.is_integer:
-        raise located(
-            DTypeError(f"indices are integers, not a {spec.words}"), "cast them, `i.cast(i64)`"
-        )
+        raise dtype_error(f"indices are integers, not a {spec.words}", "cast them, `i.cast(i64)`")
     if spec.dtype is I8:  # it cannot hold the extent of a long axis
         index = primitive.cast(index, I64)
         spec = TensorSpec(spec.rank, I64)
@@ -112,10 +110,10 @@ def _entries(key: Any, spec: TensorSpec) -> list[Any]:
     """One entry per axis."""
     given: list[Any] = [*key] if isinstance(key, tuple) else [key]
     if sum(entry is Ellipsis for entry in given) > 1:
-        raise located(StagingError("a subscript has at most one `...`"))
+        raise staging_error("a subscript has at most one `...`")
     missing = spec.rank - sum(entry is not Ellipsis for entry in given)
     if missing < 0:
-        raise located(RankError(f"{len(given)} subscripts are too many for a {spec.words}"))
+        raise rank_error(f"{len(given)} subscripts are too many for a {spec.words}")
     whole: list[Any] = [_WHOLE] * missing
     at = next((k for k, entry in enumerate(given) if entry is Ellipsis), None)
     if at is not None:
@@ -133,22 +131,20 @@ def _entry(entry: Any) -> Any:
     if _is_slice(entry):
         ends: list[Any] = [entry.start, entry.stop, entry.step]
         if not all(end is None or is_index(end) for end in ends):
-            raise located(
-                StagingError("the ends of a slice are Python ints: its extent must be static"),
+            raise staging_error(
+                "the ends of a slice are Python ints: its extent must be static",
                 "use `take` with staged indices",
             )
         if ends[2] == 0:
-            raise located(StagingError("the step of a slice cannot be 0"))
+            raise staging_error("the step of a slice cannot be 0")
         return slice(*ends)
     if is_index(entry):
         return int(entry)
     if entry is None or isinstance(entry, bool):
-        raise located(
-            StagingError(f"{entry} is not a subscript"), "`x.expand_dims(axis)` adds an axis"
-        )
+        raise staging_error(f"{entry} is not a subscript", "`x.expand_dims(axis)` adds an axis")
     if not hasattr(entry, "expression"):
-        raise located(
-            StagingError(f"a subscript is an int, a slice or a Rep, not a {type(entry).__name__}"),
+        raise staging_error(
+            f"a subscript is an int, a slice or a Rep, not a {type(entry).__name__}",
             "use `take` for several indices",
         )
     return entry

@@ -89,10 +89,11 @@ def _place(
 
 
 _MOST_DECORATORS = 20
-"""Lines that decorators may take before a `def`."""
+"""Lines that decorators may take before a `def`: further down, it may be another function of that name. More than
+anybody stacks."""
 
 
-def here() -> SourceLocation | None:
+def current_location() -> SourceLocation | None:
     """The innermost frame outside NNKit."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:

@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import DTypeError, NNKitError, RankError, ShapeError
+from ..core.errors import (
+    DifferentiationError,
+    DTypeError,
+    IndexOutOfRangeError,
+    NNKitError,
+    RankError,
+    ShapeError,
+    StagingError,
+    UnsupportedError,
+)
 from ..core.ir import Builder, Op, Value
 from ..core.ops import (
     ArgMax,
@@ -36,23 +45,37 @@ from ..core.ops import (
 from ..core.ops.expansion import result_of_expansion
 from ..core.ops.forms import check_kind
 from ..core.ops.literal import check_range
-from ..core.types import BF16, F16, F32, F64, Array, DType, Kind, TensorType, Type
-from .expression import Constant, Expression, Primitive, ShapeDependent, at, make
-from .location import here
+from ..core.types import Array, DType, Kind, TensorType, Type
+from .expression import Constant, Expression, Primitive, ShapeDependent, make, with_location
+from .location import current_location
 from .spec import TensorSpec, as_tuple, dtype_words
 
 
 def tensor_of(expression: Expression, what: str) -> TensorSpec:
     """The type of an expression that must be a tensor."""
     if not isinstance(expression.type, TensorSpec):
-        raise located(DTypeError(f"{what} takes tensors, not a {expression.type.words}"))
+        raise dtype_error(f"{what} takes tensors, not a {expression.type.words}")
     return expression.type
 
 
 def located(error: NNKitError, help: str = "") -> NNKitError:
     """`error` with the line the user is at."""
-    result: NNKitError = at(error, here(), help)
+    result: NNKitError = with_location(error, current_location(), help)
     return result
+
+
+def _located_error(kind: type[NNKitError], message: str, help: str = "") -> NNKitError:
+    return located(kind(message), help)
+
+
+# Errors at the line the user is at, of a message and a note that helps.
+staging_error = partial(_located_error, StagingError)
+dtype_error = partial(_located_error, DTypeError)
+rank_error = partial(_located_error, RankError)
+shape_error = partial(_located_error, ShapeError)
+differentiation_error = partial(_located_error, DifferentiationError)
+unsupported_error = partial(_located_error, UnsupportedError)
+index_error = partial(_located_error, IndexOutOfRangeError)
 
 
 def literal(number: Any, dtype: DType) -> Expression:
@@ -62,9 +85,8 @@ def literal(number: Any, dtype: DType) -> Expression:
     """
     if isinstance(number, bool) is dtype.is_numeric:
         kind = "a bool" if dtype.is_numeric else "a number"
-        raise located(
-            DTypeError(f"{number} is {kind}, not {dtype_words(dtype)}"),
-            "cast the tensor, `x.cast(dtype)`",
+        raise dtype_error(
+            f"{number} is {kind}, not {dtype_words(dtype)}", "cast the tensor, `x.cast(dtype)`"
         )
     try:
         check_range(dtype, number)
@@ -80,15 +102,7 @@ def literal(number: Any, dtype: DType) -> Expression:
 
 def _out_of_range(number: Any, dtype: DType) -> DTypeError:
     shown = f"an integer of {number.bit_length()} bits" if isinstance(number, int) else f"{number}"
-    largest = dtype.round(np.asarray(LARGEST[dtype], dtype.numpy))
-    return DTypeError(f"{shown} is out of range for {dtype}: at most {float(largest):.5g}")
-
-
-LARGEST = {
-    dtype: float(np.finfo(dtype.numpy).max) if dtype is not BF16 else 2.0**128 - 2.0**120
-    for dtype in (F16, BF16, F32, F64)
-}
-"""The largest finite number of each float type."""
+    return DTypeError(f"{shown} is out of range for {dtype}: at most {dtype.normal_range[1]:.5g}")
 
 
 def array_constant(dtype: DType, stored: Array) -> Expression:
@@ -175,10 +189,10 @@ def dot(x: Expression, y: Expression) -> Expression:
 def normalize_axis(axis: Any, rank: int) -> int:
     """A non-negative axis.  Raises: RankError when there is none of that number."""
     if not is_index(axis):
-        raise located(RankError(f"an axis is an int, not {axis!r}"))
+        raise rank_error(f"an axis is an int, not {axis!r}")
     position = int(axis)
     if not -rank <= position < rank:
-        raise located(RankError(f"axis {position} does not exist: the tensor has rank {rank}"))
+        raise rank_error(f"axis {position} does not exist: the tensor has rank {rank}")
     return int(position % rank)
 
 
@@ -194,7 +208,7 @@ def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
     given = as_tuple(axis)
     axes = tuple(normalize_axis(a, rank) for a in given)
     if len(set(axes)) != len(axes):
-        raise located(RankError(f"axes {given} name an axis twice"))
+        raise rank_error(f"axes {given} name an axis twice")
     return tuple(sorted(axes))
 
 
@@ -216,13 +230,12 @@ def expand(x: Expression, axis: int) -> Expression:
 def checked_rank(rank: int) -> int:
     """Raises: RankError for ranks the language has no type for."""
     if rank > MAX_RANK:
-        raise located(
-            RankError(f"the result would have rank {rank}; tensors have at most {MAX_RANK}")
-        )
+        raise rank_error(f"the result would have rank {rank}; tensors have at most {MAX_RANK}")
     return rank
 
 
 MAX_RANK = 4
+"""`Tensor0D` to `Tensor4D`: checkers know ranks by classes, of which there are finitely many (docs/typing.md)."""
 
 
 def arg_extremum(x: Expression, op: type[ArgMax] | type[ArgMin], axis: Any) -> Expression:
@@ -241,10 +254,8 @@ def reshape(x: Expression, shape: tuple[int, ...]) -> Expression:
     """The same elements in row-major order; one extent may be −1."""
     spec = tensor_of(x, "reshape")
     if sum(extent == -1 for extent in shape) > 1 or any(extent < -1 for extent in shape):
-        raise located(
-            ShapeError(
-                f"cannot reshape {spec.words} to {list(shape)}: at most one extent may be -1"
-            )
+        raise shape_error(
+            f"cannot reshape {spec.words} to {list(shape)}: at most one extent may be -1"
         )
 
     def build(b: Builder, value: Value) -> Value:
@@ -265,7 +276,7 @@ def reshape(x: Expression, shape: tuple[int, ...]) -> Expression:
 def concatenate(xs: Sequence[Expression], axis: Any) -> Expression:
     """Tensors of one rank and element type, one after the other."""
     if not xs:
-        raise located(ShapeError("cannot concatenate nothing: pass at least one tensor"))
+        raise shape_error("cannot concatenate nothing: pass at least one tensor")
     position = normalize_axis(axis, tensor_of(xs[0], "concat").rank)
     return apply(Concatenate(position), *xs, name="concat")
 

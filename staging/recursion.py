@@ -22,8 +22,16 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ..core.errors import StagingError
-from .expression import Callee, Expression, PendingTrace, Trace, TracedBody, active_traces, at
-from .location import here
+from .expression import (
+    Callee,
+    Expression,
+    PendingTrace,
+    Trace,
+    TracedBody,
+    active_traces,
+    with_location,
+)
+from .location import current_location
 from .spec import Spec
 
 
@@ -105,14 +113,14 @@ def note_recursion(trace: Trace) -> None:
     """
     inside = active_traces()[_position(trace) + 1 :]
     if not any(isinstance(one, TracedBody) and one.may_be_skipped for one in inside):
-        raise at(
+        raise with_location(
             StagingError(f"{trace.name} calls itself while it is staged, without end"),
-            here(),
+            current_location(),
             ENDLESS,
         )
     if not trace.is_determined:
         message = f"{trace.name} calls itself on every path: what it returns is not known"
-        raise at(UnknownResultError(message, trace), here(), _ANNOTATE)
+        raise with_location(UnknownResultError(message, trace), current_location(), _ANNOTATE)
     wait_for(trace)
 
 

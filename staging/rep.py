@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NoReturn, TypeAlias, cast
 
 import numpy as np
 
-from ..core.errors import NNKitError, RankError, StagingError
+from ..core.errors import NNKitError, StagingError
 from ..core.ops import (
     Abs,
     Add,
@@ -43,7 +43,7 @@ from . import control_flow, primitive
 from .aggregates import FieldLens, element_of, field_of, set_field
 from .expression import Expression, Trace, depends_on_parameters
 from .indexing import subscript
-from .primitive import located
+from .primitive import located, rank_error, staging_error
 from .rep_base import RepBase, constant_of, is_number, rep_of, value_of
 from .spec import StructSpec, TupleSpec
 from .stacked import Stacked, filter_rows
@@ -142,9 +142,7 @@ class Rep(RepBase):
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise located(
-            StagingError("a Rep cannot be pickled: it means something only while staging")
-        )
+        raise staging_error("a Rep cannot be pickled: it means something only while staging")
 
     def __getitem__(self, key: Any, /) -> Rep:
         """A field of a struct, an element of a tuple, or elements and slices of a tensor."""
@@ -154,20 +152,18 @@ class Rep(RepBase):
             case TupleSpec():
                 return Rep(element_of(self.expression, key))
             case spec if hasattr(key, "owner"):
-                raise located(
-                    StagingError(f"{key!r} is a field of a struct, and this is a {spec.words}")
-                )
+                raise staging_error(f"{key!r} is a field of a struct, and this is a {spec.words}")
             case _:
                 return Rep(subscript(self.expression, key, _index_expression))
 
     def __setitem__(self, key: object, value: object, /) -> NoReturn:
-        raise located(
-            StagingError("a Rep cannot be written to: it is a value, as a number is"),
+        raise staging_error(
+            "a Rep cannot be written to: it is a value, as a number is",
             "`select(where, new, x)` or `concat` make a new one; a struct has `set`",
         )
 
     def __delitem__(self, key: object, /) -> NoReturn:
-        raise located(StagingError("elements of a Rep cannot be deleted"), "take a slice")
+        raise staging_error("elements of a Rep cannot be deleted", "take a slice")
 
     def __getattr__(self, name: str) -> Any:
         reason = ": it is not known while staging" if name in _UNKNOWN else ""
@@ -180,7 +176,7 @@ class Rep(RepBase):
     def unpack(self) -> tuple[Rep, ...]:
         """The elements of a tuple."""
         if not isinstance(self.spec, TupleSpec):
-            raise located(StagingError(f"only a tuple can be unpacked, not a {self.spec.words}"))
+            raise staging_error(f"only a tuple can be unpacked, not a {self.spec.words}")
         return tuple(self[position] for position in range(len(self.spec.elements)))
 
     def sum(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
@@ -256,8 +252,8 @@ class Rep(RepBase):
         """The transposed matrix."""
         rank = primitive.tensor_of(self.expression, "T").rank
         if rank != 2:
-            raise located(
-                RankError(f"only a matrix has a T, not a {self.spec.words}"), "transpose(1, 0, ...)"
+            raise rank_error(
+                f"only a matrix has a T, not a {self.spec.words}", "transpose(1, 0, ...)"
             )
         return self.transpose(1, 0)
 
@@ -287,9 +283,7 @@ class Rep(RepBase):
         """The same value; its dimensions have names for the type checker now."""
         rank = primitive.tensor_of(self.expression, "named").rank
         if len(dims) != rank:
-            raise located(
-                RankError(f"a tensor of rank {rank} cannot take {len(dims)} names of dimensions")
-            )
+            raise rank_error(f"a tensor of rank {rank} cannot take {len(dims)} names of dimensions")
         return self
 
     def cast(self, dtype: Any) -> Rep:
@@ -299,18 +293,14 @@ class Rep(RepBase):
     def eval(self) -> Any:
         """The value, computed now.  Raises: StagingError when it depends on a parameter."""
         if depends_on_parameters(self.expression):
-            raise located(
-                StagingError(
-                    "this Rep has no value: it depends on parameters of a staged function"
-                ),
+            raise staging_error(
+                "this Rep has no value: it depends on parameters of a staged function",
                 "return it from the function and call that with concrete tensors",
             )
         return value_of(Trace("eval", (), result=self.spec, output=self.expression))
 
     def __call__(self, *_: object, **__: object) -> Any:
-        raise located(
-            StagingError(f"a {self.spec.words} cannot be called: it is no staged function")
-        )
+        raise staging_error(f"a {self.spec.words} cannot be called: it is no staged function")
 
     def ir(self, *_: object, stage: str = "raw") -> str:
         """Only staged functions have IR."""
@@ -337,11 +327,11 @@ class Rep(RepBase):
         raise self._no_function("code")
 
     def _no_function(self, what: str) -> NNKitError:
-        return located(StagingError(f"a {self.spec.words} is no staged function: it has no {what}"))
+        return staging_error(f"a {self.spec.words} is no staged function: it has no {what}")
 
     def __bool__(self) -> NoReturn:
-        raise located(
-            StagingError("a Rep has no truth value: it stands for a value that is not there yet"),
+        raise staging_error(
+            "a Rep has no truth value: it stands for a value that is not there yet",
             "choose with `cond(condition, lambda: a, lambda: b)`, element by element with `select`, repeat "
             "with `while_loop`; Python's if, while, and, or, not run while staging",
         )
@@ -349,17 +339,15 @@ class Rep(RepBase):
     def __iter__(self) -> Iterator[Rep]:
         if isinstance(self.spec, TupleSpec):
             return iter(self.unpack())
-        raise located(
-            StagingError(
-                "a Rep cannot be iterated: how many rows it has is not known while staging"
-            ),
+        raise staging_error(
+            "a Rep cannot be iterated: how many rows it has is not known while staging",
             "`x.map(fn)`, `x.fold(init, fn)`, `x.scan(init, fn)` go along the leading axis, `fori` over a "
             "range; a Python loop over `x[i]` needs a known range",
         )
 
     def __contains__(self, _: object) -> NoReturn:
-        raise located(
-            StagingError("a Rep cannot be searched: its elements are not known while staging"),
+        raise staging_error(
+            "a Rep cannot be searched: its elements are not known while staging",
             "`(x == value).any()`",
         )
 

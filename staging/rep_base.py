@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 from typing_extensions import TypeIs
 
-from ..core.errors import DTypeError, InternalError
+from ..core.errors import InternalError
 from .expression import Expression, Trace
-from .primitive import located
+from .primitive import dtype_error
 from .spec import Spec
 
 
@@ -41,7 +41,7 @@ def rep_of(expression: Expression) -> Any:
 @singledispatch
 def constant_of(value: object) -> Expression:
     """A concrete value as a constant."""
-    raise located(DTypeError(f"a {type(value).__name__} cannot be used in a staged function"))
+    raise dtype_error(f"a {type(value).__name__} cannot be used in a staged function")
 
 
 @singledispatch

@@ -24,10 +24,12 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 _FRAMES: Final = 400
-"""More frames than these lie in no segment before it ends, however large the limit is that is set."""
+"""More frames than these lie in no segment before it ends, however large the limit is that is set: they fit into its 8
+MiB of C stack, with 20 KiB each."""
 
 _LEAST_STACK: Final = 8 << 20
-"""Bytes of C stack for the frames of a segment and what the user's function adds, where less is set."""
+"""Bytes of C stack for the frames of a segment and what the user's function adds, where less is set: what threads have
+on Linux."""
 
 _SECONDS: Final = 0.5
 """Between two looks at whether the thread that is waited for still lives: it always says when it ends, but

@@ -42,7 +42,7 @@ from .expression import (
     Trace,
     TracedBody,
     WhileLoop,
-    at,
+    with_location,
 )
 from .primitive import located
 from .spec import FunctionSpec, Spec, StructSpec, TensorSpec, TupleSpec
@@ -55,7 +55,9 @@ _Values: TypeAlias = "dict[Expression, Any]"
 """The value of each expression; a tuple of them for a choice or loop, None for what is not known."""
 
 MOST_SHAPES = 256
-"""How many calls of one function, with other shapes each, may be inside one another."""
+"""How many calls of one function, with other shapes each, may be inside one another: an endless recursion has a new
+shape each time. Halving a tensor has 47 of them at most; of as many, a staged function keeps the code
+(docs/decisions/0022)."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ class Specializer:
         self._depths[callee] += 1
         if self._depths[callee] > MOST_SHAPES:
             shapes = ", ".join(map(shown, types))
-            raise at(
+            raise with_location(
                 StagingError(
                     f"{callee.name} calls itself with other shapes each time, {MOST_SHAPES} calls deep, now "
                     f"with {shapes}"
@@ -216,7 +218,7 @@ class Specializer:
                 return found
             if sum(type is not None for type in self._probed.values()) == known:
                 name = key[0].name
-                raise at(
+                raise with_location(
                     StagingError(
                         f"{name} calls itself on every path: the shape of what it returns is not known"
                     ),
@@ -272,7 +274,7 @@ class Specializer:
         (result,) = yield self._fill(b, [trace.output], values, probe=False)
         if pending.result not in (None, result.type):
             assert pending.result is not None
-            raise at(
+            raise with_location(
                 ShapeError(
                     f"{trace.name} returns {shown(pending.result)} where it does not call itself, and "
                     f"{shown(result.type)} where it does"

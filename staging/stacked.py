@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import GenericAlias
 from typing import Any, ClassVar, cast
 
-from ..core.errors import StagingError
 from ..core.ir import Builder, Value
 from ..core.ops import (
     Combinator,
@@ -24,7 +23,7 @@ from ..core.ops.nest import Bounds
 from ..core.types import BOOL, I64, scalar
 from . import control_flow, primitive
 from .expression import Expression
-from .primitive import located
+from .primitive import staging_error
 from .rep_base import RepBase
 from .spec import TensorSpec
 
@@ -52,11 +51,9 @@ def filter_rows(xs: RepBase, predicate: Any) -> tuple[Expression, Expression]:
     spec = primitive.tensor_of(x, "filter")
     kept = control_flow.map_rows("filter", xs, predicate)
     if kept.type != TensorSpec(1, BOOL):
-        raise located(
-            StagingError(
-                f"the function of filter says whether to keep an element, by a boolean scalar: it "
-                f"returns {_element(kept)}"
-            ),
+        raise staging_error(
+            f"the function of filter says whether to keep an element, by a boolean scalar: it "
+            f"returns {_element(kept)}",
             "compare, for example `x > 0.0`",
         )
     padded = primitive.shape_dependent("filter", _kept_first, (x, kept), spec)

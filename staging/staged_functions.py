@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from ..core.errors import DTypeError, NNKitError, RankError, StagingError, UnsupportedError
+from ..core.errors import DTypeError, NNKitError, RankError, StagingError
 from ..core.location import HasLocation
-from .carry import indefinite, kind
+from .carry import kind, with_article
 from .expression import (
     Callee,
     Expression,
@@ -25,14 +25,14 @@ from .expression import (
     StagedCall,
     Trace,
     active_traces,
-    at,
     check_alive,
     free_expressions,
     make,
     tracing,
+    with_location,
 )
 from .number_help import typed_number
-from .primitive import located
+from .primitive import located, unsupported_error
 from .recursion import (
     UnknownResultError,
     discard,
@@ -48,7 +48,7 @@ from .recursion import (
 from .rep import Rep
 from .rep_base import is_number
 from .spec import CallableSpec, FunctionSpec, Spec, TensorSpec, TupleSpec, is_tuple
-from .user_calls import call_user, of_python, staging_lock
+from .user_calls import call_user, python_recursion_error, staging_lock
 
 _Callee = TypeVar("_Callee", bound=Callee)
 
@@ -120,7 +120,7 @@ class PythonFunction(Stageable):
         try:
             return call_user(self.name, self.function, *reps)
         except RecursionError as error:
-            raise of_python(self.name, error) from None
+            raise python_recursion_error(self.name, error) from None
 
     def _trace_once(self, specs: tuple[Spec, ...]) -> Trace:
         """The trace for these types: the one in progress, or a new one."""
@@ -172,7 +172,7 @@ class PythonFunction(Stageable):
         except UnknownResultError as error:
             if error.trace is not trace:
                 raise
-            raise defined_here(plain(error), self) from None
+            raise with_definition(plain(error), self) from None
         trace.result = trace.output.type
         trace.captures = free_expressions([trace.output], trace)
         return trace
@@ -182,16 +182,18 @@ class PythonFunction(Stageable):
         if wanted is None or isinstance(wanted, CallableSpec) or not is_function(returned):
             return
         error = DTypeError(
-            f"{self.name} is declared to return {indefinite(wanted.words)} and returns {_function_words(returned)}"
+            f"{self.name} is declared to return {with_article(wanted.words)} and returns {_function_words(returned)}"
         )
-        raise defined_here(at(error, self.location, "call it, and return what it gives"), self)
+        raise with_definition(
+            with_location(error, self.location, "call it, and return what it gives"), self
+        )
 
     def _check_result(self, trace: Trace, wanted: Spec | None) -> None:
         """Raises: RankError or DTypeError when the function returns something else than it says."""
         assert trace.output is not None
         if wanted is not None and trace.output.type != wanted:
             error = _result_error(self.name, wanted, trace.output.type)
-            raise defined_here(at(error, trace.output.location), self)
+            raise with_definition(with_location(error, trace.output.location), self)
 
     def _arguments(self, trace: Trace) -> list[Rep]:
         """Symbolic arguments; functions are themselves."""
@@ -209,7 +211,8 @@ class PythonFunction(Stageable):
 
 
 _MOST_FUNCTIONS = 64
-"""Traces that are kept for different functions as arguments."""
+"""Traces that are kept for different functions as arguments: a lambda is another one at each call
+(docs/decisions/0022)."""
 
 
 def _keep(known: dict[tuple[Spec, ...], _Callee], callee: _Callee) -> None:
@@ -261,8 +264,8 @@ class Gradient(Stageable):
             raise arity_error(self, len(specs))
         primal = self.of.callee(specs[:-1] if self.seedable else specs)
         if is_unfinished(primal):
-            raise located(
-                UnsupportedError(f"{primal.name} uses its own gradient, which is not supported"),
+            raise unsupported_error(
+                f"{primal.name} uses its own gradient, which is not supported",
                 "take the gradient of another function, or of this one outside of it",
             )
         self.check(primal, self)
@@ -310,7 +313,7 @@ def result_of(
         return returned.expression
     if is_tuple(returned) and returned:
         if any(map(is_function, returned)):
-            raise at(
+            raise with_location(
                 StagingError(f"{name} returns a tuple with a staged function in it"),
                 location,
                 "return one function, or a tuple of tensors",
@@ -323,7 +326,7 @@ def result_of(
         ]
         spec = TupleSpec(tuple(part.type for part in parts))
         return make(MakeAggregate(spec), parts, spec)
-    raise at(
+    raise with_location(
         StagingError(f"{name} returns {kind(returned)}, not a Rep or a tuple of Reps"),
         location,
         typed_number(returned, wanted)
@@ -355,10 +358,10 @@ def arity_error(stageable: Stageable, given: int) -> NNKitError:
         f"{stageable.name} takes {wanted if names else 'no arguments'}, not {given}"
     )
     help = "stage the bound method, staged(instance.method)" if names[:1] == ("self",) else ""
-    return defined_here(located(error, help), stageable)
+    return with_definition(located(error, help), stageable)
 
 
-def defined_here(error: NNKitError, stageable: Stageable) -> NNKitError:
+def with_definition(error: NNKitError, stageable: Stageable) -> NNKitError:
     """`error` with a note that shows the `def`."""
     place = stageable.location.resolve() if stageable.location else None
     if place is not None:
@@ -374,17 +377,17 @@ def _argument_error(stageable: Stageable, name: str, wanted: Spec, given: Spec) 
     shown = (
         _function_words(given.function)
         if isinstance(given, FunctionSpec)
-        else indefinite(given.words)
+        else with_article(given.words)
     )
     message = (
-        f"argument {name} of {stageable.name} must be {indefinite(wanted.words)}, and is {shown}"
+        f"argument {name} of {stageable.name} must be {with_article(wanted.words)}, and is {shown}"
     )
-    return defined_here(located(mismatch(wanted, given)(message)), stageable)
+    return with_definition(located(mismatch(wanted, given)(message)), stageable)
 
 
 def _result_error(function: str, wanted: Spec, given: Spec) -> NNKitError:
     return mismatch(wanted, given)(
-        f"{function} is declared to return {indefinite(wanted.words)} and returns {indefinite(given.words)}"
+        f"{function} is declared to return {with_article(wanted.words)} and returns {with_article(given.words)}"
     )
 
 

@@ -17,9 +17,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from ..core.errors import NNKitError, StagingError
 from ..core.thread_stack import current_stack
-from .expression import Trace, active_traces, adopt_traces, at
+from .expression import Trace, active_traces, adopt_traces, with_location
 from .location import DefinitionLocation, SourceLocation, is_own_file
-from .primitive import located
+from .primitive import staging_error
 from .recursion import ENDLESS, CallSite, Running, adopt_thread_state, thread_state
 from .segmented_stack import call_in_segment, has_room
 
@@ -28,7 +28,8 @@ MOST_NESTED: Final = 5_000
 memory does.  As many regions may nest in the text form."""
 
 _MANY: Final = MOST_NESTED // 10
-"""A function that is called so often inside itself is a recursion."""
+"""A function that is called so often inside itself is a recursion: a chain of different functions has each once, and a
+tenth leaves room for recursions of several in turn."""
 
 
 _T = TypeVar("_T")
@@ -120,16 +121,14 @@ def _too_deep(calls: Sequence[_Call]) -> NNKitError:
     innermost, recursing = calls[-1]
     times = Counter(id(function) for _, function in calls)
     if times[id(recursing)] > _MANY:
-        return located(
-            StagingError(
-                f"recursion of {innermost} is too deep: {MOST_NESTED:,} calls are inside each other while it "
-                "is staged"
-            ),
+        return staging_error(
+            f"recursion of {innermost} is too deep: {MOST_NESTED:,} calls are inside each other while it "
+            "is staged",
             ENDLESS,
         )
     first, last = (" → ".join(what for what, _ in some) for some in (calls[:2], calls[-2:]))
-    error = located(
-        StagingError(f"functions are nested more than {MOST_NESTED:,} deep: {first} → … → {last}"),
+    error = staging_error(
+        f"functions are nested more than {MOST_NESTED:,} deep: {first} → … → {last}",
         "pass what the inner ones return as an argument instead of calling them inside each other; what is repeated "
         "can be a loop, `fori` or `while_loop`",
     )
@@ -144,7 +143,7 @@ def _too_deep(calls: Sequence[_Call]) -> NNKitError:
     return error
 
 
-def of_python(name: str, error: RecursionError) -> NNKitError:
+def python_recursion_error(name: str, error: RecursionError) -> NNKitError:
     """The error for Python code that recurses, without or between calls of staged functions, while `name` is staged."""
     frames = [
         (frame.f_code, position)
@@ -155,11 +154,11 @@ def of_python(name: str, error: RecursionError) -> NNKitError:
     codes = Counter(code for code, _ in frames)
     code, count = codes.most_common(1)[0] if codes else (None, 0)
     if code is None or count < _REPEATED:
-        return located(
-            StagingError(f"staging {name} takes too many calls inside each other: {limit}"), ENDLESS
+        return staging_error(
+            f"staging {name} takes too many calls inside each other: {limit}", ENDLESS
         )
     last = next(position for other, position in reversed(frames) if other is code)
-    found: NNKitError = at(
+    found: NNKitError = with_location(
         StagingError(f"recursion of {code.co_name} is too deep while {name} is staged: {limit}"),
         SourceLocation(code, last),
         ENDLESS,
@@ -168,7 +167,7 @@ def of_python(name: str, error: RecursionError) -> NNKitError:
 
 
 _REPEATED: Final = 10
-"""Frames of one function that make a recursion of it."""
+"""Frames of one function that make a recursion of it: nested calls of helpers have a few, endless ones hundreds."""
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:

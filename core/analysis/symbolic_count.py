@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -60,7 +61,9 @@ class Cost:
 
 def _written(term: int, k: int) -> str:
     """`term · nᵏ`; of what has very many digits, the order of magnitude."""
-    number = f"{term:,}" if term < 10**24 else f"10{_raised(round(term.bit_length() * 0.30103))}"
+    number = (
+        f"{term:,}" if term < _LONGEST else f"10{_raised(round(term.bit_length() * math.log10(2)))}"
+    )
     if k == 0:
         return number
     return f"{'' if term == 1 else number}n{'' if k == 1 else _raised(k)}"
@@ -69,5 +72,8 @@ def _written(term: int, k: int) -> str:
 def _raised(number: int) -> str:
     return str(number).translate(_RAISED)
 
+
+_LONGEST = 10**24
+"""What does not fit a column of the table is shown as a power: any other length would do."""
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -40,11 +40,18 @@ from .normalized_nest import Axes, NestRead, NormalizedNest, body_scalars, index
 from .scalars import Read, Scalar, ScalarIndex, ScalarPool, Substitution, reachable
 
 LARGEST_BODY = 200
-"""Scalars in one nest, reads included: longer chains are cut, which bounds registers and compile time."""
+"""Scalars in one nest, reads included: longer chains are cut, which bounds registers and compile time.
+
+40 sines in a row take the same time with 50 to 1000. 200 multiply-adds, each waiting for the one before, take 1.3 times
+as long with 400, and half as long with 50; but what is cut is stored, which costs where the values do not fit a cache.
+"""
 
 _READERS = 4
+"""The latest clusters that read a value and are considered for joining: 1 to 16 give the benchmarks the same code."""
+
 _CANDIDATES = 4
-"""How many of the clusters that read a value, and in all, are considered for joining."""
+"""Clusters considered in all, each for a walk over the body: 2 to 16 give the same code; with the latest alone, tanh(xᵀ
++ 1) · sigmoid(x) takes 3 to 9 % longer."""
 
 _Known = TypeVar("_Known")
 

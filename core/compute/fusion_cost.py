@@ -11,18 +11,26 @@ from ..types import Shape
 from .scalars import Computed, Coordinate, Read, Scalar, axes_of, operands_of
 
 LOAD = 1.0
-"""A load from the nearest cache."""
+"""A load from the nearest cache: an instruction, as an addition is. With 2, the gradient of a variance computes again
+what it could load, and takes 1.24 times as long."""
 
 STORE = 2.0
-"""A store, and the room in the cache that it takes from others."""
+"""A store, of which CPUs begin half as many per cycle as loads.  1 to 2 give the benchmarks the same code."""
 
 _NEAR, _FAR = 1 << 15, 1 << 20
-"""Bytes that the first and the second cache hold, roughly, on any machine."""
+"""Bytes that the first and the second cache hold, roughly, on any machine.
+
+Four times as many, or for `_FAR` a quarter and eight times, give the benchmarks the same code.
+"""
+
+_FAR_FACTOR, _MEMORY_FACTOR = 1.5, 3.0
+"""What an access costs more in the second cache, and beyond: a stream of them waits for bandwidth, not for each. 1 for
+the one, and 1.5 to 6 for the other, give the benchmarks the same code."""
 
 
 def traffic(size: int) -> tuple[float, float]:
     """The cost of a load from, and a store to, a tensor of `size` bytes that is walked through."""
-    factor = 1.0 if size <= _NEAR else 1.5 if size <= _FAR else 3.0
+    factor = 1.0 if size <= _NEAR else _FAR_FACTOR if size <= _FAR else _MEMORY_FACTOR
     return factor * LOAD, factor * STORE
 
 

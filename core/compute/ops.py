@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import ShapeError
-from ..ir.graph import Effect, Emitter, Op, Pure, Value
+from ..ir.instruction import Effect, Emitter, Op, Pure, Value
 from ..ops.arithmetic import Multiply
-from ..ops.bytes import ADDRESS
+from ..ops.byte_memory import ADDRESS
 from ..ops.combinator import Combinator
 from ..ops.contraction import product
 from ..ops.nest import Access, Affine, Output, build_nest, coordinate

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..compute.lower_memory.data_layout import MOST_BYTES, DataLayout
 from ..errors import TrapError
-from ..ops.bytes import ADDRESS, FIRST_ADDRESS, stop_message
+from ..ops.byte_memory import ADDRESS, FIRST_ADDRESS, stop_message
 from ..types import Array, BoxType, EnumType, PointerType, StackType, TensorType, Type, elements_of
 from .runtime_values import EnumValue, FunctionValue, flatten, undefined, unflatten
 
@@ -29,7 +29,11 @@ BOX = "a box"
 VALUES = "a stack"
 
 _MARGIN = 1 << 31
+"""Bytes before and behind each allocation. An offset that fits an i32 does not lead from one into another; a billion
+allocations still fit into 2⁶³ addresses."""
+
 _ALIGNMENT = 16
+"""Between addresses that stand for values: that of `malloc`, so that they look like those of compiled code."""
 
 _LaidOut: TypeAlias = tuple[int, list[tuple[int, Type]] | None]
 """The size of an aggregate, and its leaves; None for a value that is one leaf."""

@@ -22,7 +22,10 @@ from .frame import Frame
 from .runtime_values import unpacked_data
 
 MOST_FRAMES = 500_000
-"""Calls and bodies inside each other: an endless recursion ends before memory does."""
+"""Calls and bodies inside each other: an endless recursion ends before memory does.
+
+Frames of a call take 270 bytes: 130 MiB, after 2 s.
+"""
 
 
 class Machine:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import TrapError
 from ..ir import Instruction, Op
-from ..ops.bytes import (
+from ..ops.byte_memory import (
     FIRST_ADDRESS,
     OUTSIDE,
     AddressOf,
@@ -276,4 +276,4 @@ MEMORY: Mapping[type[Op], MachineRule] = {
     CheckAddress: _check_address,
     StopIf: _stop_if,
 }
-"""What the ops of `core.ops.memory`, `core.ops.stack` and `core.ops.bytes` do to memory."""
+"""What the ops of `core.ops.memory`, `core.ops.stack` and `core.ops.byte_memory` do to memory."""

@@ -1,11 +1,11 @@
 """SSA: values, ops, instructions, blocks, regions, functions, modules and the builder.
 
-Read `graph` (the data structures and the op protocol), `module`, then `builder`.
+Read `instruction` (the data structures and the op protocol), `module`, then `builder`.
 """
 
 from ..stage import EARLY, LATE, Stage, Stages
 from .builder import Builder, finish_function, start_function
-from .graph import (
+from .instruction import (
     Block,
     Effect,
     Emitter,
@@ -28,11 +28,11 @@ from .module import (
     Variable,
     nominals_in,
 )
-from .placement import NOT_PLACED, Place, Placement
+from .placement import ALIGNMENT, HEADER_BYTES, NOT_PLACED, Place, Placement
 
 __all__ = [
-    "EARLY", "LATE", "NOT_PLACED", "Block", "Builder", "Declaration", "Effect", "Emitter", "Extern", "Function",
-    "GradientOf", "Instruction", "MemoryUse", "Module", "Nominal", "Op", "Place", "Placement", "Pure", "Region",
-    "Stage", "Stages", "TangentOf", "Value", "Variable", "evaluates_to", "finish_function", "nominals_in",
-    "start_function",
+    "ALIGNMENT", "EARLY", "HEADER_BYTES", "LATE", "NOT_PLACED", "Block", "Builder", "Declaration", "Effect",
+    "Emitter", "Extern", "Function", "GradientOf", "Instruction", "MemoryUse", "Module", "Nominal", "Op",
+    "Place", "Placement", "Pure", "Region", "Stage", "Stages", "TangentOf", "Value", "Variable", "evaluates_to",
+    "finish_function", "nominals_in", "start_function",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..location import HasLocation
 from ..types import FunctionType, Type
-from .graph import Block, Instruction, Op, Region, Value
+from .instruction import Block, Instruction, Op, Region, Value
 from .module import Function
 from .placement import NOT_PLACED, Placement
 

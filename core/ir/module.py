@@ -10,7 +10,7 @@ from ..errors import InternalError
 from ..location import HasLocation
 from ..stage import Stage
 from ..types import EnumType, FunctionType, OpaqueType, StructType, Type, parts_of, written
-from .graph import Block, Region, Value
+from .instruction import Block, Region, Value
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+ALIGNMENT = 64
+"""Buffers begin at multiples of this: a cache line, and the widest vector, so that no vector lies in two lines."""
+
+HEADER_BYTES = 64
+"""The head of the arena, where a running program leaves what its caller reads: the eight words of
+`jit.emit.arena_header`. A multiple of the alignment, as buffers follow."""
+
 
 @dataclass(frozen=True)
 class Place:

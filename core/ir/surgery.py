@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..location import HasLocation
-from .graph import Block, Instruction, Op, Region, Value
+from .instruction import Block, Instruction, Op, Region, Value
 from .module import Function, Module
 from .placement import NOT_PLACED, Placement
 

@@ -10,7 +10,7 @@ make up programs are in `literal`, `reference`, `aggregate`, `enums`, `structure
 
 from types import ModuleType
 
-from ..ir.graph import Op
+from ..ir.instruction import Op
 from . import (
     arithmetic,
     bits,

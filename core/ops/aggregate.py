@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
 from ..ir.builder import Builder
-from ..ir.graph import Effect, Emitter, Instruction, Op, Pure, Value
+from ..ir.instruction import Effect, Emitter, Instruction, Op, Pure, Value
 from ..stage import Stage, Stages
 from ..types import (
     ArrayType,

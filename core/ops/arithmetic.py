@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..ir.graph import Emitter, Value
+from ..ir.instruction import Emitter, Value
 from ..types import Array, Kind
 from .comparison import GreaterThan, GreaterThanOrEqual, LessThanOrEqual, NotEqual, Select
 from .extrema import MAXIMUM, MINIMUM

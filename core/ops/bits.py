@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..ir.graph import Emitter, Pure, Value
+from ..ir.instruction import Emitter, Pure, Value
 from ..types import BF16, DTYPES, F16, I8, I16, I32, I64, Array, DType, TensorType
 from .arithmetic import FloorDivide, Modulo, Multiply
 from .casting import DataTypeCast

@@ -27,7 +27,7 @@ from types import MappingProxyType
 from typing import ClassVar, TypeAlias
 
 from ..errors import RankError, ShapeError, VerifyError
-from ..ir.graph import Emitter, Op, Pure, Value
+from ..ir.instruction import Emitter, Op, Pure, Value
 from ..stage import Stage, Stages
 from ..types import Array, Kind, TensorType
 from . import composed

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import DTypeError, InternalError
-from ..ir.graph import Emitter, Value
+from ..ir.instruction import Emitter, Value
 from ..types import BOOL, Array, DType, Kind, TensorType, same_dtype
 from .forms import ADDITION, Elementwise, Partial, broadcast_operands, check_kind
 from .formulas import number

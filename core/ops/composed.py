@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
-from ..ir.graph import Emitter, Value
+from ..ir.instruction import Emitter, Value
 from ..types import F32
 from .arithmetic import Add, Divide, Multiply, Negate, Square, Subtract
 from .casting import DataTypeCast
@@ -26,6 +26,12 @@ from .stop_gradient import StopGradient, StraightThrough
 from .transcendental import Exp, Log, Log1p, Rsqrt, Sqrt
 
 _P = ParamSpec("_P")
+
+_LOGISTIC_ENDS = 800
+"""From here on e⁻ˣ is 0 in every element type: f64 ends at e^(−745.2)."""
+
+_NORMAL_ENDS = 40
+"""From here on Φ(−x) is 0 in every element type: f64 ends where erfc does, at x / √2 = 27.3."""
 
 
 def _in_f32(
@@ -71,16 +77,17 @@ def softplus(b: Emitter, x: Value) -> Value:
 @_in_f32
 def silu(b: Emitter, x: Value) -> Value:
     """x · sigmoid(x)."""
-    bounded = _not_below(b, x, 800)
-    return b.emit(Multiply(), bounded, sigmoid(b, _not_above(b, bounded, 800)))
+    bounded = _not_below(b, x, _LOGISTIC_ENDS)
+    return b.emit(Multiply(), bounded, sigmoid(b, _not_above(b, bounded, _LOGISTIC_ENDS)))
 
 
 @_in_f32
 def gelu(b: Emitter, x: Value) -> Value:
     """x · Φ(x) with Φ of the normal distribution, by erfc, which has all its digits where Φ vanishes."""
-    bounded = _not_below(b, x, 40)
+    bounded = _not_below(b, x, _NORMAL_ENDS)
     half = b.emit(Multiply(), bounded, number(b, x, 0.5))
-    scaled = b.emit(Multiply(), _not_above(b, bounded, 40), number(b, x, -math.sqrt(0.5)))
+    inside = _not_above(b, bounded, _NORMAL_ENDS)
+    scaled = b.emit(Multiply(), inside, number(b, x, -math.sqrt(0.5)))
     return b.emit(Multiply(), half, b.emit(Erfc(), scaled))
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import RankError, ShapeError
-from ..ir.graph import Emitter, Value
+from ..ir.instruction import Emitter, Value
 from ..types import Array, Shape, TensorType, broadcast_shapes, same_dtype
 from .arithmetic import Multiply
 from .combinator import Combinator

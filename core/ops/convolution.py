@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..errors import RankError, ShapeError
-from ..ir.graph import Emitter, Value
+from ..ir.instruction import Emitter, Value
 from ..types import MAX_BYTES, Array, Shape, TensorType, same_dtype
 from .arithmetic import Multiply
 from .combinator import Combinator

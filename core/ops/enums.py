@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from ..errors import DTypeError
-from ..ir.graph import Pure
+from ..ir.instruction import Pure
 from ..types import (
     BOOL,
     ArrayType,

@@ -14,17 +14,27 @@ import math
 from decimal import Context, Decimal, localcontext
 
 _CONTEXT = Context(prec=40, Emin=-999999, Emax=999999)
+"""1 − erf x at 3 has 5 digits less than its terms, a float 17: the rest is to spare."""
+
 _ROOT_PI = Decimal("1.7724538509055160272981674833411451827975494561224")
+"""√π to more digits than the context has."""
+
 _SERIES_UP_TO = 3
-_FRACTIONS = 1200
-"""Over x², so many fractions are enough for 25 digits from there on."""
+"""From here on the fractions are enough; 1 − erf x loses 0.43 digits for each unit of x²."""
+
+_FRACTIONS, _LEAST_FRACTIONS = 1200, 8
+"""So many over x², and so many more, are enough for 25 digits from there on: the error is 4 · 10⁻⁴⁰ at 3, 3 · 10⁻³⁰ at
+10."""
+
+_VANISHES = 30
+"""erfc x is 0 in f64 from 27.3 on."""
 
 
 def erfc(x: float) -> float:
     """1 − erf(x)."""
     if math.isnan(x):
         return x
-    if abs(x) > 30:
+    if abs(x) > _VANISHES:
         return 0.0 if x > 0 else 2.0
     with localcontext(_CONTEXT):
         complement = _erfc(abs(Decimal(x)))
@@ -36,7 +46,7 @@ def _erfc(x: Decimal) -> Decimal:
     if x < _SERIES_UP_TO:
         return 1 - 2 * falling * _series(x)
     denominator = x
-    for numerator in range(int(_FRACTIONS / (x * x)) + 8, 0, -1):
+    for numerator in range(int(_FRACTIONS / (x * x)) + _LEAST_FRACTIONS, 0, -1):
         denominator = x + numerator / (2 * denominator)
     return falling / denominator
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import InternalError
 from ..ir.builder import Builder
-from ..ir.graph import Value, evaluates_to
+from ..ir.instruction import Value, evaluates_to
 from ..types import Array, TensorType, Type
 
 Expansion: TypeAlias = Callable[..., Value]

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self, TypeAlias
 
 from ..errors import ShapeError
-from ..ir.graph import Instruction, Pure, Value
+from ..ir.instruction import Instruction, Pure, Value
 from ..stage import Stage, Stages
 from ..types import TensorType, Type
 from .literal import number_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.graph import Emitter, Value
+from ..ir.instruction import Emitter, Value
 from ..types import Array, scalar
 from .literal import constant
 

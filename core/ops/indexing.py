@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from ..errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError
-from ..ir.graph import Emitter, Instruction, Pure, Value
+from ..ir.instruction import Emitter, Instruction, Pure, Value
 from ..types import F32, F64, I64, Array, DType, Shape, TensorType, scalar, tensor_bytes
 from .casting import DataTypeCast
 from .combinator import Combinator

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TypeAlias, TypeVar
 
 from ..errors import InternalError
-from ..ir.graph import Emitter, Value
+from ..ir.instruction import Emitter, Value
 from ..types import ArrayType, StructType, TupleType, Type, elements_of
 from .aggregate import Aggregate, Extract
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from ..errors import DTypeError
-from ..ir.graph import Emitter, Op, Pure, Value
+from ..ir.instruction import Emitter, Op, Pure, Value
 from ..stage import Stage, Stages
 from ..types import Array, DType, TensorType
 

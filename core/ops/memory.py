@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
-from ..ir.graph import Effect, Instruction, MemoryUse, Op, Pure, Value
+from ..ir.instruction import Effect, Instruction, MemoryUse, Op, Pure, Value
 from ..types import I64, ArrayType, BoxType, PointerType, TensorType, Type, scalar, tensor_bytes
 from .aggregate import element_type
 from .literal import number_of

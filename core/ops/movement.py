@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import RankError, ShapeError
-from ..ir.graph import Emitter, Value
+from ..ir.instruction import Emitter, Value
 from ..stage import Stage, Stages
 from ..types import Array, Shape, TensorType
 from .forms import Linear

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 
 from ..errors import DTypeError, RankError, ShapeError
-from ..ir.graph import Effect, Instruction, Op, Pure
+from ..ir.instruction import Effect, Instruction, Op, Pure
 from ..stage import Stage, Stages
 from ..types import I64, Array, FunctionType, TensorType, Type, scalar, tensor_bytes
 from .arithmetic import Divide, FloorDivide, Modulo, Subtract, TruncateDivide

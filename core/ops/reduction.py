@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import InternalError, RankError, ShapeError
-from ..ir.graph import Emitter, Pure, Value
+from ..ir.instruction import Emitter, Pure, Value
 from ..types import I64, Array, Shape, TensorType, broadcast_shapes, scalar
 from .arithmetic import Divide, Maximum, StrongMultiply
 from .casting import DataTypeCast

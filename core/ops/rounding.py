@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..ir.graph import Emitter, Value
+from ..ir.instruction import Emitter, Value
 from ..types import Array, Kind
 from .forms import ADDITION, Elementwise, Partial
 from .formulas import quietly

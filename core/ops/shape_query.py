@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..ir.graph import Emitter, Instruction, Pure, Value
+from ..ir.instruction import Emitter, Instruction, Pure, Value
 from ..stage import Stage, Stages
 from ..types import I64, Array, TensorType, scalar
 from .literal import Literal, dense

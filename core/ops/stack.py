@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError
-from ..ir.graph import Effect, Instruction, Op
+from ..ir.instruction import Effect, Instruction, Op
 from ..types import STACK, StackType, Type, tensor_bytes
 
 

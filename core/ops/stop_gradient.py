@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from ..errors import ShapeError
-from ..ir.graph import Emitter, Value
+from ..ir.instruction import Emitter, Value
 from ..stage import Stage, Stages
 from ..types import Array, Kind, TensorType
 from .forms import Elementwise, Partial

@@ -38,7 +38,7 @@ from types import MappingProxyType
 from typing import ClassVar, Self
 
 from ..errors import DTypeError, ShapeError
-from ..ir.graph import Instruction, Value
+from ..ir.instruction import Instruction, Value
 from ..types import BOOL, I64, TensorType, Type, scalar
 from .flows import ControlPath, FlowLayout, KnownDecider, Role, Structured
 

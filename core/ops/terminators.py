@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from ..errors import DTypeError
-from ..ir.graph import Instruction, Op, Pure, Value
+from ..ir.instruction import Instruction, Op, Pure, Value
 from ..stage import Stage, Stages
 from ..types import BOOL, EnumType, Type, scalar, written
 from .enums import EnumCase

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..ir.graph import Emitter, Value
+from ..ir.instruction import Emitter, Value
 from ..types import Array, Kind
 from .arithmetic import Abs, Add, Divide, Multiply, Negate, Square, StrongMultiply, Subtract
 from .comparison import And, Equal, GreaterThan, LessThan, Select

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..ir.graph import Effect, Op
+from ..ir.instruction import Effect, Op
 from ..types import Type
 
 

@@ -23,7 +23,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from ..errors import RankError, ShapeError
-from ..ir.graph import Emitter, Pure, Value
+from ..ir.instruction import Emitter, Pure, Value
 from ..types import BOOL, I64, MAX_BYTES, Array, TensorType, scalar
 from .arithmetic import Add, Multiply
 from .combinator import Combinator

@@ -38,7 +38,7 @@ ALL: tuple[type[FunctionPass] | type[ModulePass], ...] = (
     DeadCode, LoopInvariants, MatrixChain, LinearAlgebraFusion, Inline, InlineChains, Flatten, Scalarize,
     DeadFunctions, Isolate,
 )  # fmt: skip
-"""Every pass, for the command line and the tests."""
+"""Every pass, for the command line and the tests, about in the order in which they run; docs/passes.md has the same."""
 
 __all__ = [
     "ALL", "Canonicalize",

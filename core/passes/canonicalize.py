@@ -45,8 +45,10 @@ class Canonicalize(FunctionPass):
 
 def _laws(*, fast_math: bool, final: bool) -> Laws:
     return combine_laws(
+        # a constant is the end of it, whatever other laws would say
         FOLDING,
         STRICT,
+        # where a law that holds for every bit applies, it is taken
         FAST_MATH if fast_math else {},
         FINAL if final else {},
     )

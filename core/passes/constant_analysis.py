@@ -1,15 +1,15 @@
 """Sparse conditional constant analysis: which values are constant on all executable paths.
 
-1. Every value is first *open*: nothing that reaches it is known.  It can become a constant, and then *vary*:
-   it never goes back, so that each is told of twice at most.
-2. Only blocks that can be reached give anything on.  The entry is reached; a branch on a known condition
+1. Every value is first *open* (⊤): nothing that reaches it is known.  It can become a constant, and then *vary* (⊥):
+   it never goes back, so that its users are enqueued twice at most.
+2. Only blocks that can be reached pass anything on.  The entry is reached; a branch on a known condition
    reaches one block, any other all that it names; likewise the bodies of `if`, `while` and `for`.
-3. Arguments of blocks, what loops carry, and what bodies yield join what comes to them over ways that are
-   taken.  So a loop that carries a constant around is seen through, where looking at each instruction in
+3. Arguments of blocks, what loops carry, and what bodies yield meet what comes to them over executable edges.
+   So a loop that carries a constant around is seen through, where looking at each instruction in
    turn would find that it depends on itself.
 
-A way is opened once.  From then on each value that it gives on tells those that may be it, and nobody else: how
-many values a branch passes together, and how deep loops lie in each other, is no factor.
+An edge becomes executable once.  From then on each value that it passes propagates to its targets, and to nothing else:
+how many values a branch passes together, and how deep loops lie in each other, is no factor.
 
 Source: Wegman & Zadeck 1991, "Constant propagation with conditional branches".
 """
@@ -80,7 +80,7 @@ class ConstantAnalysis:
         self.reach(self.body.entry)
         while self.changed or self.pending:
             if self.changed:
-                self.tell(self.changed.pop())
+                self.propagate(self.changed.pop())
             else:
                 instruction = self.pending.popleft()
                 self.waiting.discard(instruction)
@@ -96,7 +96,7 @@ class ConstantAnalysis:
         self.known[value] = constant
         self.changed.append(value)
 
-    def tell(self, value: Value) -> None:
+    def propagate(self, value: Value) -> None:
         """Enqueue the users of `value`."""
         for target in self.targets.get(value, ()):
             self.meet(target, self.known[value])
@@ -104,17 +104,17 @@ class ConstantAnalysis:
             if self.homes[user] in self.reached:
                 self.enqueue(user)
 
-    def give(self, sources: Iterable[Value], targets: Iterable[Value]) -> None:
+    def connect(self, sources: Iterable[Value], targets: Iterable[Value]) -> None:
         """Each target may be, from now on, what its source is; those without one are left."""
         for source, target in zip(sources, targets, strict=False):
             self.targets.setdefault(source, []).append(target)
             if source in self.known:
                 self.meet(target, self.known[source])
 
-    def opens(self, instruction: Instruction, way: Hashable) -> bool:
-        """Whether this way of `instruction` is found only now."""
-        is_new = (instruction, way) not in self.opened
-        self.opened.add((instruction, way))
+    def is_new_edge(self, instruction: Instruction, edge: Hashable) -> bool:
+        """Whether this edge of `instruction` is found only now."""
+        is_new = (instruction, edge) not in self.opened
+        self.opened.add((instruction, edge))
         return is_new
 
     def reach(self, block: Block) -> None:
@@ -166,12 +166,12 @@ class ConstantAnalysis:
     def branch(self, terminator: Instruction) -> None:
         """The end of a block: its successors are reached, and given their arguments."""
         for number in self.ways(terminator):
-            if not self.opens(terminator, number):
+            if not self.is_new_edge(terminator, number):
                 continue
             target = terminator.successors[number]
             passed = values_passed(terminator, number)
             if passed is not None:
-                self.give(passed, target.arguments)
+                self.connect(passed, target.arguments)
             else:
                 for argument in target.arguments:
                     self.meet(argument, None)
@@ -197,10 +197,10 @@ class ConstantAnalysis:
         op = structured(instruction)
         are_known = all(decider in self.known for decider in op.deciders(instruction))
         for path in possible_paths(instruction, self.number) if are_known else op.certain:
-            if not self.opens(instruction, path):
+            if not self.is_new_edge(instruction, path):
                 continue
             for source, target in passed_along(instruction, path):
-                self.give([source], [target])
+                self.connect([source], [target])
             start, end = path
             if end is not None:
                 self.reach(instruction.regions[end].entry)
@@ -209,7 +209,7 @@ class ConstantAnalysis:
             ):
                 for index in arguments_of_bodies(instruction, flow):
                     self.meet(index, None)  # another one in each iteration
-        if self.opens(instruction, Role.STACKED):
+        if self.is_new_edge(instruction, Role.STACKED):
             for flow in flows_in(instruction, Role.STACKED):
                 self.meet(instruction.results[flow.result or 0], None)
 

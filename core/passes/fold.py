@@ -27,13 +27,19 @@ from .rewrite import Laws, rewrite
 from .simplify_structured import inline_known_bodies, run_to_fixpoint
 
 SMALL = 4096
-"""A constant of this many elements is always worth keeping; a larger one if an operand is as large."""
+"""A constant of this many elements is always worth keeping; a larger one if an operand is as large.
+
+From 64 on, the benchmarks have the same code; with a million, the gradient of a cumsum of 1000 × 1000 becomes a
+constant of 4 MB.
+"""
 
 WORK = 1 << 22
-"""The most elements that are read to compute a constant."""
+"""The most elements that are read to compute a constant: NumPy takes 5 to 10 ms for an addition or exponentials of
+them."""
 
 PRODUCT_WORK = 1 << 16
-"""The same for products, whose work is more than linear."""
+"""The same for products, whose work is more than linear: 2.5 ms for two matrices of i64, for which NumPy has no
+BLAS."""
 
 
 @dataclass(frozen=True)

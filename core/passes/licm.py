@@ -14,7 +14,7 @@ from ..ops.flows import Role, certain_bodies, flows_in, trips_of
 from .base import FunctionPass
 
 MOST_ROUNDS = 1 << 16
-"""What takes no more is as good as nothing, should it be computed in vain."""
+"""What runs no instruction oftener is as good as nothing, should it be computed in vain: 60 µs at 1 ns an iteration."""
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,7 @@ def _is_product(value: Value, total: Value, here: set[Value]) -> bool:
 
 def _pays(products: Sequence[Value]) -> bool:
     """Whether concatenating the factors moves fewer elements than adding the products."""
+    # each factor is read and written; each sum reads two products and writes one
     factors = sum(x.tensor.size for p in products for x in _factors(p))
     return 2 * factors < 3 * (len(products) - 1) * products[0].tensor.size
 

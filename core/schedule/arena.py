@@ -8,18 +8,14 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 
-ALIGNMENT = 64
-"""Every buffer starts at a multiple of this: a cache line, and the widest vector."""
-
-RESERVED = 64
-"""Bytes at the head of the arena where a running program leaves the details of a failed check."""
+from ..ir import ALIGNMENT, HEADER_BYTES
 
 
 @dataclass
 class Arena:
     """Gives out and takes back ranges; `end` is the size the arena has needed so far."""
 
-    end: int = RESERVED
+    end: int = HEADER_BYTES
     _holes: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     """(size, offset), sorted: the first that is large enough fits best."""
     _starts: dict[int, int] = field(default_factory=dict[int, int])

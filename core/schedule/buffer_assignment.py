@@ -1,6 +1,6 @@
 """Buffer assignment: a place for every buffer, with reuse and in-place updates.
 
-1. What is returned lies in its output (`own_outputs` has given each output a buffer of its own).
+1. What is returned lies in its output (`copy_aliased_results` has given each output a buffer of its own).
 2. Everything else lies in the arena from the instruction that makes it to the last one that reads it or an
    alias of it.  Instructions of one group share a loop, so their buffers live as long as the group.
 3. A nest may write over an operand that nobody reads later, when each point reads only the element that
@@ -27,7 +27,7 @@ from .arena import Arena
 from .ops import makes_buffers
 
 
-def own_outputs(b: Builder, returned: Sequence[Value]) -> list[Value]:
+def copy_aliased_results(b: Builder, returned: Sequence[Value]) -> list[Value]:
     """The values to return, each in a buffer made for it alone: copies what would be shared.
 
     A parameter, a literal, and what is returned twice are copied.
@@ -44,7 +44,7 @@ def own_outputs(b: Builder, returned: Sequence[Value]) -> list[Value]:
     return owned
 
 
-def without_exchanges(
+def copy_overwritten_arguments(
     b: Builder, yielded: Sequence[Value], replaced: Sequence[Value | None]
 ) -> list[Value]:
     """The values to yield, with copies of arguments that others may replace (`Body.replaced`) first."""

@@ -17,7 +17,11 @@ from ..ops.nest import Access, Affine, Bounds, Index, Nest, Output, coordinate
 from ..types import Shape
 
 _SHORT = 128
-"""Axes shorter than this join their outer neighbour."""
+"""Axes shorter than this join their outer neighbour.
+
+Some vectors of f32: with 32 or 64, five matrices of 100 × 100 that are put together keep their rows, and take 1.1 times
+as long. With 512, rows of 256 join in a step of an MLP, to no effect.
+"""
 
 
 def emit_collapsed(

@@ -20,14 +20,31 @@ from ..analysis.liveness import erase_dead
 from ..compute.bodies import Body, bodies_of
 from ..compute.ops import CallAddress, MatrixProduct
 from ..errors import InternalError
-from ..ir import Block, Builder, Function, Instruction, Module, Op, Placement, Region, Stage, Value
+from ..ir import (
+    HEADER_BYTES,
+    Block,
+    Builder,
+    Function,
+    Instruction,
+    Module,
+    Op,
+    Placement,
+    Region,
+    Stage,
+    Value,
+)
 from ..ops.aggregate import Apply
-from ..ops.bytes import BYTES
+from ..ops.byte_memory import BYTE_MEMORY
 from ..ops.nest import Nest, Yield
 from ..ops.scan import Scan
 from ..ops.terminators import Return
-from .arena import RESERVED, aligned
-from .buffer_assignment import BlockResults, assign_buffers, own_outputs, without_exchanges
+from .arena import aligned
+from .buffer_assignment import (
+    BlockResults,
+    assign_buffers,
+    copy_aliased_results,
+    copy_overwritten_arguments,
+)
 from .collapse import emit_collapsed, joined_axes
 from .group import GroupedInstruction, group_nests
 from .loops import plan_loops
@@ -53,7 +70,7 @@ def arena_bytes(function: Function) -> int:
     for body in reversed(bodies_of(function)):
         sizes[body.region] = block_bytes(body.block, sizes)
     assert function.body is not None
-    return max(RESERVED, sizes[function.body])
+    return max(HEADER_BYTES, sizes[function.body])
 
 
 def block_bytes(block: Block, sizes: Mapping[Region, int]) -> int:
@@ -100,7 +117,7 @@ def has_variables(function: Function) -> bool:
     )
 
 
-_WITH_VARIABLES: tuple[type[Op], ...] = (Apply, CallAddress, *BYTES)
+_WITH_VARIABLES: tuple[type[Op], ...] = (Apply, CallAddress, *BYTE_MEMORY)
 
 
 def _schedule_function(function: Function, target: Target, effects: Effects) -> None:
@@ -138,7 +155,7 @@ def _schedule_block(
         _returned(body, replaced),
         frames,
         {i: scratch_bytes(op, i) for i, op in zip(instructions, ops, strict=True)},
-        reserved=0 if body.owner else RESERVED,
+        reserved=0 if body.owner else HEADER_BYTES,
         uses_registers=uses_registers,
     )
     body.block.instructions = instructions
@@ -168,9 +185,9 @@ def _take_own_outputs(block: Block, replaced: Sequence[Value | None], target: Ta
         operands = instruction.operands
         match instruction.op:
             case Return():
-                instruction.set_operands(own_outputs(b, operands))
+                instruction.set_operands(copy_aliased_results(b, operands))
             case Yield():
-                instruction.set_operands(without_exchanges(b, operands, replaced))
+                instruction.set_operands(copy_overwritten_arguments(b, operands, replaced))
             case MatrixProduct() as product if not target.has_blas:
                 instruction.replace_with(product.nest(b, *operands))
                 continue

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ops.window import Padding, PaddingMode
-from ..types import TensorType, Type
+from ..types import TensorType
 from .cursor import Cursor
 from .lexer import quoted, written
 from .nest_syntax import (
@@ -21,7 +21,14 @@ from .nest_syntax import (
     parse_ordered,
     parse_outputs,
 )
-from .types import parse_dtype, parse_function_type, parse_shape, parse_type, print_shape
+from .types import (
+    parse_dtype,
+    parse_function_type,
+    parse_shape,
+    parse_type,
+    parse_types,
+    print_shape,
+)
 
 
 @dataclass(frozen=True)
@@ -85,13 +92,6 @@ def _print_keys(keys: tuple[int | str, ...]) -> str:
     return ", ".join(written("#", key) if isinstance(key, str) else str(key) for key in keys)
 
 
-def _parse_types(cursor: Cursor) -> tuple[Type, ...]:
-    types = [parse_type(cursor)]
-    while cursor.accept(","):
-        types.append(parse_type(cursor))
-    return tuple(types)
-
-
 def _parse_tensor_type(cursor: Cursor) -> TensorType:
     start = cursor.position
     type = parse_type(cursor)
@@ -105,10 +105,7 @@ def _parse_pairs(cursor: Cursor) -> tuple[tuple[int, int], ...]:
     if cursor.at("(") and cursor.ahead(1).text == ")":
         cursor.skip(2)
         return ()
-    pairs = [_parse_pair(cursor)]
-    while cursor.accept(","):
-        pairs.append(_parse_pair(cursor))
-    return tuple(pairs)
+    return cursor.listed(_parse_pair, cursor)
 
 
 def _parse_pair(cursor: Cursor) -> tuple[int, int]:
@@ -142,7 +139,7 @@ NOTATIONS: Mapping[str, Notation] = {
     "tuple[int | str, ...]": Notation(_print_keys, _parse_keys),
     "str": Notation(quoted, lambda cursor: cursor.quoted("a name")),
     "Type": Notation(str, parse_type),
-    "tuple[Type, ...]": Notation(joined, _parse_types),
+    "tuple[Type, ...]": Notation(joined, parse_types),
     "FunctionType": Notation(str, parse_function_type),
     "Symbol": Notation(
         lambda name: written("@", name), lambda cursor: cursor.name("@", "a function")

@@ -16,10 +16,9 @@ from typing import Any
 from ..ir import Builder, Instruction, Op, Value
 from ..ops.structured import For, If, While
 from ..ops.terminators import Branch, BranchEnum, Conditional, arguments_of
-from ..types import Type
 from .cursor import Cursor
 from .lexer import Token, written
-from .types import parse_type
+from .types import parse_types
 
 Typed = Callable[[Value], str]
 ReadOperand = Callable[[Builder], Value]
@@ -73,36 +72,22 @@ def parse_head(
         cursor.expect("upto")
         operands.append(operand(b))
     if cursor.accept("carrying"):
-        operands += _operands(cursor, b, operand)
-    given = _operands(cursor, b, operand) if cursor.accept("given") else []
+        operands += cursor.listed(operand, b)
+    given = cursor.listed(operand, b) if cursor.accept("given") else ()
     operands += given
     if opcode == "while":
         return While(len(given)), operands
-    return For(_types(cursor) if cursor.accept("stacking") else (), len(given)), operands
+    return For(parse_types(cursor) if cursor.accept("stacking") else (), len(given)), operands
 
 
 def _parse_if(cursor: Cursor, b: Builder, operand: ReadOperand) -> tuple[Op, list[Value]]:
     """The results come first: behind a tuple type, `->` would make it the type of a function."""
     condition = operand(b)
-    results = _types(cursor) if cursor.accept("->") else ()
-    given = _operands(cursor, b, operand) if cursor.accept("given") else []
+    results = parse_types(cursor) if cursor.accept("->") else ()
+    given = cursor.listed(operand, b) if cursor.accept("given") else ()
     if not results and cursor.accept("->"):
-        results = _types(cursor)
+        results = parse_types(cursor)
     return If(results, len(given)), [condition, *given]
-
-
-def _operands(cursor: Cursor, b: Builder, operand: ReadOperand) -> list[Value]:
-    found = [operand(b)]
-    while cursor.accept(","):
-        found.append(operand(b))
-    return found
-
-
-def _types(cursor: Cursor) -> tuple[Type, ...]:
-    types = [parse_type(cursor)]
-    while cursor.accept(","):
-        types.append(parse_type(cursor))
-    return tuple(types)
 
 
 def _print_branch(at: Instruction, typed: Typed, labels: Sequence[str]) -> str:

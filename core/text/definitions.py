@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from ..ir import Module
 from ..types import EnumType, FunctionType, OpaqueType, StructType, Type, parts_of
-from .cursor import MAX_DEPTH, Cursor, did_you_mean
+from .cursor import MAX_DEPTH, MOST_POSITION_DIGITS, Cursor, did_you_mean
 from .lexer import TextError, Token, name_of, written
 from .location import TextLocation
 from .recovery import DEFINING, skip_to_definition
 from .types import parse_function_type, parse_type, parse_types
 
 MAX_PARTS = 100_000
-"""The most types that one is made of, all in all: sharing makes more of a short text than fits anywhere."""
+"""The most types that one is made of, all in all: with sharing, a short text makes 2ᵏ of k lines.  Values have at most
+`MOST_LEAVES` (`core.compute.lower_memory.data_layout`), a tenth of this, so any bound from there on does."""
 
 
 class Definitions:
@@ -118,7 +119,8 @@ class Definitions:
         if name in self._functions or name in self._variables or is_quoted or not name.isdecimal():
             return name
         symbols = [*self._variables, *self._functions]
-        return symbols[int(name)] if len(name) < 9 and int(name) < len(symbols) else name
+        is_short = len(name) <= MOST_POSITION_DIGITS
+        return symbols[int(name)] if is_short and int(name) < len(symbols) else name
 
     def is_variable(self, name: str) -> bool:
         """Whether a variable is called so, and no function."""

@@ -16,7 +16,7 @@ from ..ops.aggregate import Apply, ApplyValue, packed, unpacked
 from ..ops.terminators import Return
 from ..types import Type
 from .control_flow_syntax import BRANCHES, parse_branch
-from .cursor import Cursor
+from .cursor import MOST_POSITION_DIGITS, Cursor
 from .definitions import Definitions
 from .lexer import TextError, Token
 from .location import TextLocation
@@ -27,7 +27,8 @@ from .scope import Scope
 from .types import parse_type
 
 MAX_REGIONS = 5_000
-"""How deeply regions may nest."""
+"""How deeply regions may nest: as deeply as calls of staged functions, which print as regions
+(`staging.user_calls`)."""
 
 
 class UnterminatedFunction(Exception):
@@ -271,8 +272,9 @@ class Bodies:
                 if target.text[1:2] == '"':
                     name = cursor.string(target, name)
                 block = region.labels.get(name)
-                if block is None and name.isdecimal() and int(name[:9]) < len(blocks):
-                    block = blocks[int(name[:9])]
+                is_position = name.isdecimal() and len(name) <= MOST_POSITION_DIGITS
+                if block is None and is_position and int(name) < len(blocks):
+                    block = blocks[int(name)]
                 if block is None:
                     error = cursor.error_at(target, f"there is no block {target.text} here")
                     cursor.report(error)

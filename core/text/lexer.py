@@ -22,6 +22,7 @@ _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _DECIMAL = r"-?[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)"
 _FLOAT = rf"(?:{_DECIMAL}|-?(?:inf|nan)|0x[0-9a-fA-F]+)(?![\w.])"
 _ANONYMOUS = r"%[0-9]+(?:[.^][0-9]+)*(?:_[0-9]+)?"
+# The first that matches is taken: frequent ones come first, `float` before `word`, as `inf` is both.
 _GROUPS: tuple[tuple[TokenKind, str], ...] = (
     ("name", rf"{_ANONYMOUS}|[@%'$\#?!](?:{WORD}|[0-9]+(?!\w)|{_STRING})"),
     ("tensor", rf"<(?:[0-9]+ x )+(?:{'|'.join(DTYPES)})>"),
@@ -38,6 +39,9 @@ _TOKEN = re.compile(
     r"(?:[ \t\n\f\v\ufeff]+|//[^\n]*)*(?:" + "|".join(f"({p})" for _, p in _GROUPS) + ")",
     re.DOTALL,
 )
+_MOST_SHOWN, _SHOWN_BEFORE, _SHOWN_OF_LINE = 40, 60, 100
+"""Characters in messages: of a token; of a line, before what is wrong and in all.  A matter of taste."""
+
 _ESCAPED = {"\\\\": "\\", '\\"': '"', "\\n": "\n", "\\t": "\t", "\\r": "\r"}
 
 
@@ -65,7 +69,7 @@ class Token(NamedTuple):
         """For messages."""
         if self.kind == "end":
             return "the end of the text"
-        return repr(self.text if len(self.text) <= 40 else f"{self.text[:40]}…")
+        return repr(self.text if len(self.text) <= _MOST_SHOWN else f"{self.text[:_MOST_SHOWN]}…")
 
 
 def tokenize(text: str) -> list[Token]:
@@ -104,8 +108,10 @@ def located(text: str, position: int, message: str, file: str = "") -> str:
     end = text.find("\n", position)
     line = text[start : end if end >= 0 else len(text)]
     number, column = text.count("\n", 0, position) + 1, position - start
-    first = max(0, column - 60)
-    shown = "".join(c if c.isprintable() or c == "\t" else "�" for c in line[first : first + 100])
+    first = max(0, column - _SHOWN_BEFORE)
+    shown = "".join(
+        c if c.isprintable() or c == "\t" else "�" for c in line[first : first + _SHOWN_OF_LINE]
+    )
     caret = "".join("\t" if c == "\t" else " " for c in line[first:column])
     place = f"{file}, line" if file else "line"
     return f"{place} {number}, column {column + 1}: {message}\n  {shown}\n  {caret}^"

@@ -38,7 +38,7 @@ LiteralNumber: TypeAlias = _Plain | Bits
 """Decimals keep every digit that was written, so that they are rounded once, to the type of the literal."""
 
 _MOST_DIGITS = 400
-"""No element type holds an integer with more; Python refuses to convert thousands."""
+"""No element type holds an integer with more: the largest f64 has 309.  Python refuses to convert more than 4,300."""
 
 
 @dataclass

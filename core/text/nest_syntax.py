@@ -6,12 +6,12 @@ from typing import Any
 
 from ..ops import ORDERED, Bounds, Combinator, Elementwise
 from ..ops.nest import Access, Affine, Index, Loaded, Output, coordinate
-from .cursor import Cursor
+from .cursor import INT64, Cursor
 from .lexer import Token
 from .types import parse_tensor
 
 _MOST_AXES = 4
-"""Digits of the number of a coordinate."""
+"""Digits of the number of a coordinate, of which a nest has few; Python refuses to convert thousands."""
 
 
 def joined(values: tuple[Any, ...]) -> str:
@@ -21,18 +21,12 @@ def joined(values: tuple[Any, ...]) -> str:
 
 def parse_accesses(cursor: Cursor) -> tuple[Access, ...]:
     """`(d0, 2 * d1 + 1) clip, (read 0)`."""
-    accesses = [Access(_parse_indices(cursor), _parse_optional_bounds(cursor))]
-    while cursor.accept(","):
-        accesses.append(Access(_parse_indices(cursor), _parse_optional_bounds(cursor)))
-    return tuple(accesses)
+    return cursor.listed(lambda: Access(_parse_indices(cursor), _parse_optional_bounds(cursor)))
 
 
 def parse_outputs(cursor: Cursor) -> tuple[Output, ...]:
     """`<2 x f32> at (d0) zero by add, f32 at ()`."""
-    outputs = [_parse_output(cursor)]
-    while cursor.accept(","):
-        outputs.append(_parse_output(cursor))
-    return tuple(outputs)
+    return cursor.listed(_parse_output, cursor)
 
 
 def parse_bounds(cursor: Cursor) -> Bounds:
@@ -93,7 +87,7 @@ def _parse_affine(cursor: Cursor) -> Affine:
             total = total + _parse_axis(cursor)
         if not cursor.accept("+"):
             break
-    if any(abs(number) >= 1 << 63 for number in (total.constant, *(c for _, c in total.terms))):
+    if any(number not in INT64 for number in (total.constant, *(c for _, c in total.terms))):
         raise cursor.error("the index does not fit into 64 bits", start)
     return total
 

@@ -24,7 +24,7 @@ from ..ops import (
     PointerCast,
     Reference,
 )
-from ..ops.bytes import BYTES
+from ..ops.byte_memory import BYTE_MEMORY
 from ..schedule.ops import SCHEDULED
 from ..types import FunctionType, PointerType, TensorType, Type, written
 from .attributes import parse_attribute
@@ -39,7 +39,7 @@ from .values import Operands, ParsedOperation
 
 _OWN_FORMS = ("literal", "apply", "elementPointer", "bitCast", *BRANCHES, *STRUCTURED)
 _WRITTEN: tuple[type[Op], ...] = (
-    *(*ALL, *PROGRAM, *BYTES),
+    *(*ALL, *PROGRAM, *BYTE_MEMORY),
     *(Nest, MatrixProduct, CallAddress),
     *SCHEDULED,
 )
@@ -127,7 +127,7 @@ class Operations:
             match piece:
                 case Operand(is_variadic=True):
                     if self.operands.is_next():
-                        operands += self.operands.operands(b)
+                        operands += cursor.listed(self.operands.operand, b)
                 case Operand():
                     operands.append(self.operands.operand(b))
                 case Words(tokens):

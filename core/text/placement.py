@@ -16,7 +16,4 @@ def parse_placement(cursor: Cursor) -> Placement:
 
 
 def _places(cursor: Cursor) -> tuple[Place, ...]:
-    places = [Place(cursor.one_of(_SPACES), cursor.integer())]
-    while cursor.accept(","):
-        places.append(Place(cursor.one_of(_SPACES), cursor.integer()))
-    return tuple(places)
+    return cursor.listed(lambda: Place(cursor.one_of(_SPACES), cursor.integer()))

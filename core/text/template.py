@@ -1,4 +1,4 @@
-"""The syntax template of an op, taken apart once per class: see `core.ir.graph` for the notation."""
+"""The syntax template of an op, taken apart once per class: see `core.ir.instruction` for the notation."""
 
 from __future__ import annotations
 

@@ -21,8 +21,11 @@ from ..types import (
     TupleType,
     Type,
 )
-from .cursor import Cursor, alternatives
+from .cursor import INT64, Cursor, alternatives
 from .lexer import Token
+
+_MOST_EXTENT_DIGITS = 19
+"""2⁶³ − 1 has so many."""
 
 _OTHER_WIDTH = re.compile(r"(i|u|f|bf)[0-9]+")
 
@@ -77,10 +80,7 @@ def parse_function_type(cursor: Cursor) -> FunctionType:
 
 def parse_types(cursor: Cursor) -> tuple[Type, ...]:
     """`T, U`: at least one."""
-    types = [parse_type(cursor)]
-    while cursor.accept(","):
-        types.append(parse_type(cursor))
-    return tuple(types)
+    return cursor.listed(parse_type, cursor)
 
 
 def parse_tensor(cursor: Cursor) -> TensorType:
@@ -148,8 +148,11 @@ def _no_dtype(token: Token) -> str:
 
 
 def _extent(cursor: Cursor, position: int, text: str) -> int:
-    if len(text) > 19 or int(text) >= 1 << 63:
-        raise cursor.error(f"the extent {text[:40]} does not fit into 64 bits", position)
+    # Python refuses to convert thousands of digits
+    if len(text) > _MOST_EXTENT_DIGITS or int(text) not in INT64:
+        raise cursor.error(
+            f"the extent {text[: 2 * _MOST_EXTENT_DIGITS]} does not fit into 64 bits", position
+        )
     return int(text)
 
 

@@ -75,13 +75,6 @@ class Operands:
         op, operands = self.literal(b, "a value %… or a literal")
         return b.emit(op, *operands)
 
-    def operands(self, b: Builder) -> list[Value]:
-        """At least one, separated by commas."""
-        found = [self.operand(b)]
-        while self.cursor.accept(","):
-            found.append(self.operand(b))
-        return found
-
     def literal(self, b: Builder, expected: str = "a literal") -> ParsedOperation:
         """What stands after `literal`, or in the place of an operand; an error says what is `expected`."""
         cursor = self.cursor

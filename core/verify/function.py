@@ -31,6 +31,9 @@ from .stage import needs_closed_bodies, stage_violations
 from .terminator import label, successor_violations
 from .types import Types
 
+_MOST_SHOWN = 200
+"""Characters of an instruction in a message: a line or two of a terminal.  A matter of taste."""
+
 
 class _Definition(NamedTuple):
     """Where a value is defined: an argument is at position −1."""
@@ -274,7 +277,7 @@ class FunctionCheck:
                 text = print_instruction(instruction, names).splitlines()[0].rstrip(" {")
             finally:
                 instruction.regions = regions
-        text = text if len(text) <= 200 else f"{text[:200]} …"
+        text = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} …"
         return f"    in: {text}{location_lines(instruction.location)}"
 
     @cached_property

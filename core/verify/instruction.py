@@ -10,7 +10,7 @@ from ..errors import NNKitError
 from ..ir import Instruction, Module, Op, Region
 from ..ops import Literal
 from ..ops.aggregate import listed
-from ..ops.bytes import AddressOf
+from ..ops.byte_memory import AddressOf
 from ..ops.flows import Structured, structured
 from ..text.template import Operand, Optional, Piece, template_of
 from ..types import BOOL, PointerType, TensorType, Type, written

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..ir import Block, Instruction, Place
+from ..ir import ALIGNMENT, HEADER_BYTES, Block, Instruction, Place
 from ..ops import Literal, Nest, Pointwise, Yield
 from ..ops.aggregate import listed
 from ..ops.combinator import Combinator
@@ -18,9 +18,6 @@ from ..schedule.ops import (
     makes_buffers,
 )
 from ..types import F32, F64, I64, TensorType, Type, scalar
-
-UNIT = 64
-"""Buffers in the arena begin at multiples of this, behind a head of as many bytes."""
 
 
 def nest_violations(instruction: Instruction, op: Nest) -> Iterator[str]:
@@ -101,14 +98,15 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
                 yield f"a running {op.combinator} of {dtype} has no blocks of {op.block}"
         case _:
             pass
+    first = 0 if is_body else HEADER_BYTES
     wanted = len(instruction.results) if makes_buffers(instruction) else 0
     if len(placement.results) != wanted:
         yield f"{len(placement.results)} places for {wanted} results"
     for place in placement.scratch:
-        if place.space != "arena" or not _is_place(place, scalar(I64), 0, 0 if is_body else UNIT):
+        if place.space != "arena" or not _is_place(place, scalar(I64), 0, first):
             yield f"{place} is no place for a scratch buffer"
     for place, result in zip(placement.results, instruction.results, strict=False):
-        if not _is_place(place, result.type, outputs, 0 if is_body else UNIT):
+        if not _is_place(place, result.type, outputs, first):
             yield f"{place} is no place for a buffer"
 
 
@@ -156,7 +154,7 @@ def _in_blas(type: Type) -> Type | None:
 def _is_place(place: Place, type: Type, outputs: int, first: int) -> bool:
     match place:
         case Place("arena", offset):
-            return offset >= first and offset % UNIT == 0
+            return offset >= first and offset % ALIGNMENT == 0
         case Place("output", number):
             return 0 <= number < outputs
         case Place("register", number):

@@ -22,7 +22,11 @@ from ..types import (
 from .error_location import with_locations
 
 MAX_PARTS = 1 << 20
-"""How many tensors, pointers and so on a type may have inside, an array counting as one of its elements."""
+"""How many tensors, pointers and so on a type may have inside, an array counting as one of its elements: as many as an
+array has elements (`core.types.MAX_ELEMENTS`)."""
+
+_MOST_SHOWN = 60
+"""Characters of a type in a message: what is around it is to stay in sight.  A matter of taste."""
 
 _HANDLE = 16
 """Bytes of what is behind a pointer or of a size that only code generation knows; at least this many."""
@@ -173,4 +177,4 @@ def _kind(nominal: Nominal) -> str:
 
 def _short(type: Type) -> str:
     text = str(type)
-    return text if len(text) <= 60 else f"{text[:60]} …"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} …"

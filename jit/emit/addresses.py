@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from ...core.compute.address import is_inside
 from ...core.errors import InternalError
-from ...core.ir.graph import Value
+from ...core.ir.instruction import Value
 from ...core.location import HasLocation
 from ...core.ops.nest import Affine, Bounds, Index, Loaded
 from ...core.schedule.ops import Loops, compensated_outputs
@@ -22,10 +22,9 @@ from .steps import (
     Address,
     Advance,
     AdvanceBy,
+    BoundIndex,
     Check,
     CheckSite,
-    Clip,
-    IsInside,
     MakeIndex,
     Slot,
     Step,
@@ -104,9 +103,9 @@ class AddressPlanner:
             if bounds is Bounds.CHECK:
                 self._check(slot, extent)
             elif bounds is Bounds.ZERO:
-                conditions.append(self._bounded(IsInside, slot, extent))
+                conditions.append(self._bounded(slot, extent, clips=False))
             elif bounds is Bounds.CLIP:
-                slot = self._bounded(Clip, slot, extent)
+                slot = self._bounded(slot, extent, clips=True)
             if isinstance(index, Loaded) or bounds is Bounds.CLIP:
                 added.append((slot, stride))
         return self._address(base, type, linear, added, conditions)
@@ -177,12 +176,12 @@ class AddressPlanner:
         self.known[key] = slot
         return slot
 
-    def _bounded(self, kind: type[Clip] | type[IsInside], index: Slot, extent: int) -> Slot:
-        key = (kind, index, extent)
+    def _bounded(self, index: Slot, extent: int, *, clips: bool) -> Slot:
+        key = (BoundIndex, index, extent, clips)
         if key not in self.known:
             mask = self.masks[index]
             self.known[key] = self._fresh(mask)
-            self.levels.put(mask, kind(self.known[key], index, extent))
+            self.levels.put(mask, BoundIndex(self.known[key], index, extent, clips))
         return self.known[key]
 
     def _check(self, index: Slot, extent: int) -> None:

@@ -12,27 +12,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-
-from ...core.schedule.arena import ALIGNMENT
-
+# offsets of the words in the table above
 DETAILS: Final = 0
 BUMP_ALLOCATOR: Final = 16
 FUEL: Final = 40
 OWNER: Final = 48
 SIGNALS: Final = 56
 
+# values of `OWNER` that no address of a thread state is
 NOBODY: Final = 0
 HOLDS_GIL: Final = 1
 
 INTERRUPTED: Final = -1
 """What a kernel returns when a signal's handler raised an exception, which is set; no number of a check."""
-
-
-def aligned_memory(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Zeroed memory of `size` bytes that is aligned as arenas and constants are."""
-    raw = np.zeros(size + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + size]

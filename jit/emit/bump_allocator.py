@@ -11,10 +11,20 @@ from typing import Final
 from .arena_header import BUMP_ALLOCATOR
 from .writer import I64, PTR, Argument, FunctionWriter, ModuleWriter, Register, constant
 
+# the three words of the arena's header
 _NEXT, _END, _CHUNK = BUMP_ALLOCATOR, BUMP_ALLOCATOR + 8, BUMP_ALLOCATOR + 16
 _HEAD = 16
+"""Bytes of the two words that a chunk begins with."""
+
+_ALIGNMENT = 16
+"""That of `malloc`: any tensor's element, and a vector of SSE2."""
+
 _FIRST_CHUNK = 1 << 16
+"""Bytes: below the 128 KiB from which glibc's `malloc` asks the system, so that programs that allocate little are
+quick."""
+
 _LARGEST_CHUNK = 1 << 26
+"""Bytes: chunks double up to this, so that there are few, and no more than so many are left over."""
 
 ALLOCATE: Final = "nnkit.cell"
 FREE_CHUNKS: Final = "nnkit.release"
@@ -50,7 +60,7 @@ def free_chunks(module: ModuleWriter, w: FunctionWriter, first: Register) -> Non
 def _write_allocate(module: ModuleWriter) -> None:
     w = module.function(ALLOCATE, [Argument(PTR), Argument(I64)], PTR, linkage="internal")
     report, size = w.parameters
-    rounded = w.and_(w.add(size, constant(I64, 15)), constant(I64, -16))
+    rounded = w.and_(w.add(size, constant(I64, _ALIGNMENT - 1)), constant(I64, -_ALIGNMENT))
     start = w.load(w.offset(report, _NEXT), I64)
     following = w.add(start, rounded)
     end = w.load(w.offset(report, _END), I64)

@@ -17,7 +17,7 @@ from ...core.errors import (
     ShapeError,
     TrapError,
 )
-from ...core.ops.bytes import stop_message
+from ...core.ops.byte_memory import stop_message
 from ...core.types import written
 from .steps import CheckSite, Problem
 from .writer import I64, FunctionWriter, Register, constant

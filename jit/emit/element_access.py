@@ -20,7 +20,8 @@ from typing import Final, TypeAlias
 
 from ...core.ops.combinator import Combinator
 from ...core.types import DType
-from .elements import add_compensated, combine, horizontal, identity, memory_type, pack, unpack
+from .elements import add_compensated, combine, identity, memory_type, pack, reduce_lanes, unpack
+from .values import YMM_BYTES
 from .writer import (
     I8,
     PTR,
@@ -80,12 +81,12 @@ class Pointers:
         return memory_type(self.dtype)
 
 
-def shift(w: FunctionWriter, pointer: Register, bytes: int) -> Register:
+def offset_bytes(w: FunctionWriter, pointer: Register, bytes: int) -> Register:
     """A pointer plus bytes, without `inbounds`: it need not lie in the same object until it is used."""
     return w.value(PTR, f"getelementptr i8, {pointer.typed}, i64 {bytes}") if bytes else pointer
 
 
-def step(w: FunctionWriter, base: Register, type: LLVMType, index: Register) -> Register:
+def element_address(w: FunctionWriter, base: Register, type: LLVMType, index: Register) -> Register:
     """The address of element `index`, or one per lane; the same holds."""
     result = PTR.with_lanes(index.type.lanes)
     return w.value(result, f"getelementptr {type.text}, {base.typed}, {index.typed}")
@@ -98,7 +99,7 @@ def opaque_address(w: FunctionWriter, pointer: Register) -> Register:
     return w.load(variable, PTR, volatile=True)
 
 
-def read(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register:
+def load_elements(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register:
     """The elements in registers; zero where there is none."""
     if not at.varies or lanes.count == 1:
         return _read_one(w, at)
@@ -111,7 +112,7 @@ def read(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register:
     return _read_anywhere(w, at, lanes)
 
 
-def write(
+def store_elements(
     w: FunctionWriter,
     at: Pointers,
     value: Register,
@@ -225,7 +226,7 @@ def _read_consecutive(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register
 
 def _read_backwards(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register:
     type = at.element.with_lanes(lanes.count)
-    first = shift(w, at.pointer, (1 - lanes.count) * at.dtype.bytes)
+    first = offset_bytes(w, at.pointer, (1 - lanes.count) * at.dtype.bytes)
     if lanes.mask is None:
         stored = w.load(first, type)
     else:
@@ -236,14 +237,14 @@ def _read_backwards(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register:
 def _read_strided(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register:
     stored = poison(at.element.with_lanes(lanes.count))
     for lane in range(lanes.active):
-        pointer = shift(w, at.pointer, lane * at.stride * at.dtype.bytes)
+        pointer = offset_bytes(w, at.pointer, lane * at.stride * at.dtype.bytes)
         stored = w.insert(stored, w.load(pointer, at.element), lane)
     return unpack(w, stored, at.dtype)
 
 
 def _read_anywhere(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register:
     type = at.element.with_lanes(lanes.count)
-    pointers = step(w, at.pointer, at.element, _offsets(at, lanes))
+    pointers = element_address(w, at.pointer, at.element, _offsets(at, lanes))
     stored = w.gather(pointers, type, mask=_mask(w, at, lanes), otherwise=constant(type, 0))
     return unpack(w, stored, at.dtype)
 
@@ -261,7 +262,7 @@ def _one_value(
         return w.extract(value, lanes.active - 1)
     if lanes.mask is not None:
         value = w.select(lanes.mask, value, identity(combinator, dtype, lanes.count))
-    return horizontal(w, combinator, dtype, value)
+    return reduce_lanes(w, combinator, dtype, value)
 
 
 def _joined(
@@ -303,7 +304,7 @@ def _write_consecutive(
 def _write_backwards(
     w: FunctionWriter, at: Pointers, value: Register, lanes: Lanes, joined: Combinator | None
 ) -> None:
-    last = shift(w, at.pointer, (1 - lanes.count) * at.dtype.bytes)
+    last = offset_bytes(w, at.pointer, (1 - lanes.count) * at.dtype.bytes)
     backwards = Pointers(at.dtype, last, 1, None, None, True)
     first = lanes.count - lanes.active
     _write_range(w, backwards, _reverse(w, value), first, lanes.count, joined)
@@ -328,7 +329,7 @@ def _write_range(
             old = w.masked_load(at.pointer, mask, constant(type, 0))
     stored = _joined(w, at.dtype, joined, old, value)
     for lane, count in _pieces(first, end):
-        pointer = shift(w, at.pointer, lane * at.dtype.bytes)
+        pointer = offset_bytes(w, at.pointer, lane * at.dtype.bytes)
         w.store(w.subvector(stored, lane, count), pointer)
 
 
@@ -365,9 +366,9 @@ def _by_lane(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Iterator[Pointers
     """The element of each active lane."""
     for lane in range(lanes.active):
         if at.offsets is None:
-            pointer = shift(w, at.pointer, lane * at.stride * at.dtype.bytes)
+            pointer = offset_bytes(w, at.pointer, lane * at.stride * at.dtype.bytes)
         else:
-            pointer = step(w, at.pointer, at.element, w.extract(at.offsets, lane))
+            pointer = element_address(w, at.pointer, at.element, w.extract(at.offsets, lane))
         condition = at.condition
         if condition is not None and condition.type.lanes > 1:
             condition = w.extract(condition, lane)
@@ -382,13 +383,10 @@ def _mask(w: FunctionWriter, at: Pointers, lanes: Lanes) -> Register | None:
     if at.condition is None:
         return lanes.mask
     mask = _mask_of(w, at.condition, lanes)
-    is_split = not w.scalef and lanes.count * at.dtype.bytes > _AVX2_BYTES
+    # several vectors without AVX-512: of one without lanes, as far as LLVM 22.1 knows, it reads what it must not, or it
+    # aborts (docs/decisions/0017)
+    is_split = not w.scalef and lanes.count * at.dtype.bytes > YMM_BYTES
     return _unknown(w, mask) if is_split else mask
-
-
-_AVX2_BYTES: Final = 32
-"""What takes more is several vectors without AVX-512 (with it, all is right).  Of one of them without lanes, as far as
-LLVM 22.1 knows, it reads what it must not, or it aborts."""
 
 
 def _mask_of(w: FunctionWriter, condition: Register, lanes: Lanes) -> Register:

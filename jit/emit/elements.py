@@ -170,7 +170,7 @@ def combine(
             return w.or_(total, x)
 
 
-def horizontal(
+def reduce_lanes(
     w: FunctionWriter, combinator: Combinator, dtype: DType, totals: Register
 ) -> Register:
     """All lanes joined into one value."""

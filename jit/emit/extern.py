@@ -14,7 +14,7 @@ from typing import Final
 from ...core.errors import UnsupportedError
 from ...core.ir import Function
 from .function_emitter import ProgramContext
-from .polls import take_back
+from .polls import reacquire_gil
 from .steps import CheckSite, Problem
 from .writer import I32, I64, PTR, Argument, constant
 
@@ -30,7 +30,7 @@ def write_extern(shared: ProgramContext, function: Function, symbol: str) -> Non
     shared.externs[function.name] = f"{PREFIX}{function.name}"
     w = shared.module.function(symbol, [Argument(PTR)] * (count + 2), I64, linkage="internal")
     if shared.polls:
-        take_back(w, w.parameters[count])
+        reacquire_gil(w, w.parameters[count])
     code = w.call(shared.externs[function.name], I32, w.parameters[:count])
     failed, done = w.new_label("failed"), w.new_label("done")
     w.branch_if(w.icmp("ne", code, constant(I32, 0)), failed, done, rarely=True)

@@ -7,13 +7,19 @@ from dataclasses import dataclass
 
 from ...core.ops.nest import Output
 from ...core.types import TensorType
-from .element_access import Lanes, Pointers, read, shift, step, write
+from .element_access import (
+    Lanes,
+    Pointers,
+    element_address,
+    load_elements,
+    offset_bytes,
+    store_elements,
+)
 from .elements import add_compensated, corrected, element, identity, memory_type, pack
 from .loops import LoopBody, LoopStep, write_loop
 from .steps import LoopShape
+from .values import ZMM_BYTES
 from .writer import I1, I8, I64, FunctionWriter, Register, constant
-
-_VECTOR_BYTES = 64
 
 
 def write_fill(w: FunctionWriter, base: Register, output: Output) -> None:
@@ -27,15 +33,15 @@ def write_fill(w: FunctionWriter, base: Register, output: Output) -> None:
     if len(set(stored)) == 1:
         _write_bytes(w, base, stored[0], output.type.bytes)
         return
-    lanes = _VECTOR_BYTES // dtype.bytes
+    lanes = ZMM_BYTES // dtype.bytes
     type = memory_type(dtype)
     vectors = size // lanes
     spread = pack(w, w.splat(value, lanes), dtype)
     if vectors:
         with w.loop(constant(I64, 0), constant(I64, vectors * lanes), constant(I64, lanes)) as loop:
-            w.store(spread, step(w, base, type, loop.index))
+            w.store(spread, element_address(w, base, type, loop.index))
     for number in range(vectors * lanes, size):
-        w.store(w.extract(spread, 0), shift(w, base, number * dtype.bytes))
+        w.store(w.extract(spread, 0), offset_bytes(w, base, number * dtype.bytes))
 
 
 def write_zeros(w: FunctionWriter, base: Register, bytes: int) -> None:
@@ -67,31 +73,31 @@ class _Buffers(LoopBody):
 
     def spots(self, index: Register) -> list[Pointers]:
         dtype = self.type.dtype
-        pointers = (step(self.w, base, memory_type(dtype), index) for base in self.bases)
+        pointers = (element_address(self.w, base, memory_type(dtype), index) for base in self.bases)
         return [Pointers(dtype, pointer, 1, None, None, True) for pointer in pointers]
 
 
 class _FoldBlock(_Buffers):
     def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
         w, spots, lanes = self.w, self.spots(step.index), step.lanes or Lanes()
-        value, total, rest = (read(w, at, lanes) for at in spots)
+        value, total, rest = (load_elements(w, at, lanes) for at in spots)
         stored = constant(value.type, 0), *add_compensated(w, total, rest, value)
         for at, register in zip(spots, stored, strict=True):
-            write(w, at, register, lanes, None, False)
+            store_elements(w, at, register, lanes, None, False)
         return list(totals)
 
 
 class _AddCorrections(_Buffers):
     def step(self, step: LoopStep, totals: Sequence[Register]) -> list[Register]:
         w, spots, lanes = self.w, self.spots(step.index), step.lanes or Lanes()
-        total, rest = (read(w, at, lanes) for at in spots[1:])
-        write(w, spots[0], corrected(w, total, rest), lanes, None, False)
+        total, rest = (load_elements(w, at, lanes) for at in spots[1:])
+        store_elements(w, spots[0], corrected(w, total, rest), lanes, None, False)
         return list(totals)
 
 
 def _write_elementwise(w: FunctionWriter, inside: _Buffers) -> None:
     size, bytes = inside.type.size, inside.type.dtype.bytes
-    lanes = min(_VECTOR_BYTES // bytes, 1 << max(size.bit_length() - 1, 0))
+    lanes = min(ZMM_BYTES // bytes, 1 << max(size.bit_length() - 1, 0))
     tail = 1 << max(size % lanes - 1, 0).bit_length()
     write_loop(w, LoopShape(size, lanes, tail, is_vector=True), inside, [])
 

@@ -22,7 +22,7 @@ from ...core.schedule.ops import is_loops
 from ...core.types import Array, written
 from ..runtime.blas import Blas
 from ..runtime.process import Process
-from .arena_header import aligned_memory
+from .alignment import allocate_aligned
 from .checks import Checks
 from .element_access import ZERO_ELEMENT
 from .elements import memory_type
@@ -32,7 +32,8 @@ from .steps import CheckSite
 from .writer import FunctionWriter, ModuleWriter, Register
 
 INLINE_BYTES: Final = 4096
-"""Constants up to this size stand in the text."""
+"""Constants up to this size stand in the text, of which LLVM reads a MiB in 19 ms; larger ones are memory that the text
+has the address of."""
 
 
 @dataclass(eq=False)
@@ -77,7 +78,7 @@ class ProgramContext:
         count = literal.type.size if literal.is_splat else 1
         if literal.type.bytes <= INLINE_BYTES:
             return self.module.data(name, literal.data * count)
-        data = aligned_memory(literal.type.bytes)
+        data = allocate_aligned(literal.type.bytes)
         stored = np.frombuffer(literal.data, np.uint8)
         data[:] = np.tile(stored, count) if count > 1 else stored
         self.data.append(data)

@@ -16,7 +16,7 @@ from ...core.schedule.arena import aligned
 from ...core.schedule.ops import Gemm, blas_nanoseconds, is_one_product, sizes_of
 from ...core.types import Shape, TensorType
 from ..runtime.blas import PLAIN, ROW_MAJOR, TRANSPOSED, Blas
-from .element_access import shift, step
+from .element_access import element_address, offset_bytes
 from .elements import register_type
 from .fill import write_corrected, write_folded, write_zeros
 from .indices import multiply_constant
@@ -25,13 +25,14 @@ from .single_threaded_blas import SYMBOL, single_threaded
 from .writer import I32, I64, FunctionWriter, LLVMType, ModuleWriter, Register, constant, llvm_type
 
 MOST_IN_ONE_CALL: Final = 50_000_000
-"""Nanoseconds, about, that one call of the BLAS may take in code that polls: longer products are divided."""
+"""Nanoseconds, about, that one call of the BLAS may take in code that polls: longer products are divided. A quarter of
+`polls.PERIOD`, so that signals are handled in time though an estimate be four times too short."""
 
 THREADED_WORK: Final = 64 * 1024 * 1024
 """Multiplications from which a product may use several threads.
 
 Below, threads that spin for each other gain little on an idle machine, and cost a hundredfold when another
-process wants one of the cores.
+process wants one of the cores (docs/decisions/0008).
 """
 
 
@@ -129,9 +130,9 @@ def _moved(
     element = llvm_type(register_type(result.dtype).scalar)
     for coordinate, extent in zip(reversed(coordinates), reversed(batch), strict=False):
         if extent > 1:
-            base = step(w, base, element, multiply_constant(w, coordinate, size))
+            base = element_address(w, base, element, multiply_constant(w, coordinate, size))
         size *= extent
-    return shift(w, base, 0)
+    return offset_bytes(w, base, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +175,13 @@ class _ProductWriter:
         w, product = self.w, self.product
         a, b, c, total = bases
         type = self.result.with_shape((product.m, product.n))
-        rest = shift(w, total, aligned(type.bytes))
+        rest = offset_bytes(w, total, aligned(type.bytes))
         write_zeros(w, total, 2 * aligned(type.bytes))
         whole = product.k - product.k % product.chunk
 
         def write(first: Register, count: int) -> None:
             moved = (
-                step(w, base, self._number, multiply_constant(w, first, stride))
+                element_address(w, base, self._number, multiply_constant(w, first, stride))
                 for base, stride in zip((a, b), product.strides, strict=True)
             )
             self._write_tiles(count, (*moved, c))
@@ -209,7 +210,9 @@ class _ProductWriter:
 
         def write(first: Register, extent: int) -> None:
             moved = [
-                step(w, base, self._number, multiply_constant(w, first, stride)) if stride else base
+                element_address(w, base, self._number, multiply_constant(w, first, stride))
+                if stride
+                else base
                 for base, stride in zip((a, b, c), strides, strict=True)
             ]
             rows, columns = (extent, product.n) if by_rows else (product.m, extent)

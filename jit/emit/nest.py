@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ...core.ir.graph import Block, Instruction
+from ...core.ir.instruction import Block, Instruction
 from ...core.ops.comparison import Select
 from ...core.schedule.arena import aligned
 from ...core.schedule.ops import Loops, is_folded
 from ...core.types import TensorType
 from .checks import Checks
-from .element_access import opaque_address, shift
-from .elements import add_compensated, combine, corrected, horizontal, identity
+from .element_access import offset_bytes, opaque_address
+from .elements import add_compensated, combine, corrected, identity, reduce_lanes
 from .fill import write_corrected, write_fill, write_folded, write_zeros
 from .loops import BlockRange, LoopBody, LoopStep, write_blocks, write_loop
 from .nest_plan import plan_nest
@@ -226,7 +226,7 @@ class NestWriter:
     ) -> tuple[Register, Register]:
         """Where a sum in memory and what rounding cut off from it are."""
         if self._is_folded:
-            return correction, shift(self.w, correction, aligned(type.bytes))
+            return correction, offset_bytes(self.w, correction, aligned(type.bytes))
         return base, correction
 
     def _corrections(self) -> list[tuple[int, Register]]:
@@ -358,7 +358,7 @@ class NestWriter:
 
     def _horizontal(self, target: OutputPlan, total: Register) -> Register:
         assert target.combinator is not None
-        return horizontal(self.w, target.combinator, target.address.dtype, total)
+        return reduce_lanes(self.w, target.combinator, target.address.dtype, total)
 
     def _registers(self, target: OutputPlan, level: int) -> int:
         """How many registers a total is while the loop at `level` carries it."""

@@ -13,12 +13,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...core.ir.graph import Instruction, Value
+from ...core.ir.instruction import Instruction, Value
 from ...core.ops.arithmetic import Multiply, Square
 from ...core.ops.combinator import Combinator
 from ...core.ops.literal import Literal, literal_of, splat_literal
 from ...core.ops.nest import Access, Bounds, Loaded, Output
-from ...core.schedule.ops import Loops, compensated_outputs, corrected_rows, is_float_sum, is_folded
+from ...core.schedule.ops import (
+    Loops,
+    compensated_outputs,
+    compensated_rows,
+    is_float_sum,
+    is_folded,
+)
 from .addresses import AddressPlanner, Levels, level
 from .elements import element, splat_element
 from .index_maps import axes_of, covers, is_injective
@@ -139,7 +145,7 @@ class _Planner:
             self.constants,
             filled,
             self.afresh,
-            corrected_rows(self.op),
+            compensated_rows(self.op),
             begun,
         )
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...core.ir.graph import Instruction, Value
+from ...core.ir.instruction import Instruction, Value
 from .addresses import ZERO
 from .checks import Checks
-from .element_access import Lanes, Pointers, read, shift, step, write, write_compensated
+from .element_access import (
+    Lanes,
+    Pointers,
+    element_address,
+    load_elements,
+    offset_bytes,
+    store_elements,
+    write_compensated,
+)
 from .elements import add_compensated, add_kahan, memory_type, register_type
 from .indices import add, add_constant, clip, is_inside, multiply_constant
 from .loops import LoopStep
@@ -17,10 +25,9 @@ from .steps import (
     Address,
     Advance,
     AdvanceBy,
+    BoundIndex,
     Check,
-    Clip,
     Compute,
-    IsInside,
     MakeCoordinate,
     MakeIndex,
     OutputPlan,
@@ -83,7 +90,7 @@ class PointWriter:
             add = add_kahan if target.is_scattered else add_compensated
             write_compensated(self.w, at, self._spot(target.correction), value, self.lanes, add)
         else:
-            write(self.w, at, value, self.lanes, target.combinator, target.joins)
+            store_elements(self.w, at, value, self.lanes, target.combinator, target.joins)
 
     def _run(self, item: Step) -> None:
         slots = self.slots
@@ -105,13 +112,11 @@ class PointWriter:
             case TakeIndex(target, value):
                 loaded = self.values[value]
                 slots[target] = loaded if loaded.type.bits == 64 else self.w.sext(loaded, "i64")
-            case Clip(target, index, extent):
-                slots[target] = clip(self.w, slots[index], extent)
-            case IsInside(target, index, extent):
-                slots[target] = is_inside(self.w, slots[index], extent)
+            case BoundIndex(target, index, extent, clips):
+                slots[target] = (clip if clips else is_inside)(self.w, slots[index], extent)
             case AdvanceBy(target, source, index, coefficient, element):
                 scaled = multiply_constant(self.w, slots[index], coefficient)
-                slots[target] = step(self.w, slots[source], element, scaled)
+                slots[target] = element_address(self.w, slots[source], element, scaled)
             case Check(index, extent, site):
                 self.checks.write_check(self.w, slots[index], extent, site, self.lanes.mask)
 
@@ -128,14 +133,14 @@ class PointWriter:
             result = add(self.w, source, self._scaled(coordinate, item.coefficient))
         else:
             scaled = self._scaled(coordinate, item.coefficient)
-            result = step(self.w, source, item.element, scaled)
+            result = element_address(self.w, source, item.element, scaled)
         self.firsts[item.target] = result
         return result
 
     def _moved(self, item: Advance, source: Register, distance: int) -> Register:
         if item.element is None:
             return add_constant(self.w, source, distance)
-        return shift(self.w, source, distance * item.element.size)
+        return offset_bytes(self.w, source, distance * item.element.size)
 
     def _scaled(self, coordinate: Register, coefficient: int) -> Register:
         key = coordinate.text, coefficient
@@ -190,17 +195,17 @@ class PointWriter:
         if address.is_empty:
             lanes = self.lanes.count if address.varies else 1
             return constant(register_type(address.dtype, lanes), 0)
-        return read(self.w, self._spot(address), self.lanes)
+        return load_elements(self.w, self._spot(address), self.lanes)
 
     def _spot(self, address: Address) -> Pointers:
         w, dtype = self.w, address.dtype
-        pointer = shift(w, self.slots[address.pointer], address.constant * dtype.bytes)
+        pointer = offset_bytes(w, self.slots[address.pointer], address.constant * dtype.bytes)
         lanes = self.lanes.count if address.varies else 1
         offsets: Register | None = None
         for slot, stride in address.offsets:
             offset = multiply_constant(w, self.slots[slot], stride)
             if lanes == 1:
-                pointer = step(w, pointer, memory_type(dtype), offset)
+                pointer = element_address(w, pointer, memory_type(dtype), offset)
             else:
                 offsets = offset if offsets is None else w.add(offsets, offset)
         if offsets is not None and address.stride:

@@ -27,22 +27,29 @@ from .checks import Checks
 from .writer import I32, I64, PTR, Argument, FunctionWriter, ModuleWriter, Register, constant
 
 PERIOD: Final = 200_000_000
-"""Nanoseconds between two looks for signals: taking the GIL back can cost 5 ms where other threads run Python."""
+"""Nanoseconds between two looks for signals: taking the GIL back can cost 5 ms where other threads run Python, a
+fortieth."""
 
 _LATER: Final = 5 * LONG
 """Fuel after a poll; where an estimate is ten times too small, signals still wait no longer than `PERIOD` or so."""
 
 BLOCK: Final = 50_000
-"""Nanoseconds: iterations of a counted loop that poll once together."""
+"""Nanoseconds: iterations of a counted loop that poll once together. A poll is nothing beside so much, and 40 of these
+are as long as anything runs without one (`LONG`)."""
 
 MOST: Final = LONG
 """Nanoseconds that a round of a loop nest takes at most, for its loop to poll and not one inside of it."""
 
 _ROUND, _MOST_COPIES, _MOST_INSTRUCTIONS = 32, 8, 48
-"""A `while` is unrolled until a poll is paid by so many nanoseconds, but to no more copies, and instructions."""
+"""A `while` is unrolled until a poll is paid by so many nanoseconds, but to no more copies, and instructions.
+
+A poll is a subtraction and a branch, 1 to 2 % of 32 ns.  Bodies of 0.13 ns take 1.11 times as long with 8 copies
+(docs/decisions/0020); beyond, code grows for the shortest loops alone.
+"""
 
 _CALL: Final = 5
-"""Nanoseconds that a call takes, besides what it runs."""
+"""Nanoseconds that a call takes, besides what it runs: 2.8 were measured for a recursion (docs/decisions/0011), more is
+safe."""
 
 _POLL: Final = "nnkit.poll"
 _CONVENTION: Final = "preserve_mostcc"
@@ -183,7 +190,7 @@ def _fuel(w: FunctionWriter, head: Register, safepoints: Safepoints) -> Register
     return w.allocate(I64, align=8) if safepoints.has_long_loops else w.offset(head, FUEL)
 
 
-def take_back(w: FunctionWriter, head: Register) -> None:
+def reacquire_gil(w: FunctionWriter, head: Register) -> None:
     """Hold the GIL from here on."""
     owner = w.load(w.offset(head, OWNER), I64)
     with w.when(w.icmp("ne", owner, constant(I64, HOLDS_GIL)), rarely=True, hint="released"):
@@ -208,7 +215,7 @@ def _write_poll(module: ModuleWriter, process: Process) -> None:
     is_due = w.icmp("uge", waited, constant(I64, PERIOD))
     with w.when(w.and_(is_main, is_due), hint="signals"):
         w.store(now, w.offset(head, SIGNALS))
-        take_back(w, head)
+        reacquire_gil(w, head)
         raised = w.icmp("ne", w.call("PyErr_CheckSignals", I32, []), constant(I32, 0))
         stop, proceed = w.new_label("interrupted"), w.new_label("proceed")
         w.branch_if(raised, stop, proceed, rarely=True)

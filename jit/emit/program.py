@@ -21,7 +21,7 @@ from ...core.compute.ops import CallAddress
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Op
 from ...core.ops.aggregate import Apply
-from ...core.ops.bytes import (
+from ...core.ops.byte_memory import (
     AddressOf,
     AllocateBytes,
     CheckAddress,
@@ -44,7 +44,7 @@ from ...core.types import Array
 from ..llvm import DEEP_LOOPS
 from ..runtime.blas import Blas, find_blas
 from ..runtime.process import Process
-from .bytes import (
+from .byte_memory import (
     write_address,
     write_allocate,
     write_check,
@@ -134,7 +134,8 @@ def emit_program(
 
 
 MOST_OPTIMIZED_LOOPS: Final = 256
-"""Loops inside each other, of the most that LLVM optimizes: that is some 2 s."""
+"""Loops inside each other, of the most that LLVM optimizes: that is some 2 s, growing with the cube
+(`DEEP_LOOPS`)."""
 
 
 def _write_function(k: FunctionEmitter, function: Function) -> None:

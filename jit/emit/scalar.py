@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from ...core.errors import InternalError
-from ...core.ir.graph import Op
+from ...core.ir.instruction import Op
 from ...core.ops.arithmetic import FloorDivide, Modulo, Relu, StrongMultiply, TruncateDivide
 from ...core.ops.bits import Reinterpret
 from ...core.ops.casting import DataTypeCast
@@ -72,14 +72,16 @@ def _function(
     return FUNCTIONS[op.name](w, *operands)
 
 
-def _comparison(floats: FloatPredicate, integers: IntegerPredicate) -> ScalarRule:
-    def compare(
-        w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
-    ) -> Register:
-        x, y = operands
-        return w.fcmp(floats, x, y) if dtype.is_float else w.icmp(integers, x, y)
+def _of_operands(emit: Callable[..., Register]) -> ScalarRule:
+    """The rule of an op for which the registers say enough."""
+    return lambda w, op, dtype, result, operands: emit(w, *operands)
 
-    return compare
+
+def _comparison(floats: FloatPredicate, integers: IntegerPredicate) -> ScalarRule:
+    def compare(w: FunctionWriter, x: Register, y: Register) -> Register:
+        return w.fcmp(floats, x, y) if x.type.is_float else w.icmp(integers, x, y)
+
+    return _of_operands(compare)
 
 
 def _floor_divide(
@@ -110,53 +112,24 @@ def _modulo(
     return modulo_by_constant(w, *operands) or _function(w, op, dtype, result, operands)
 
 
-def _and(
-    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
-) -> Register:
-    return w.and_(*operands)
-
-
-def _or(
-    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
-) -> Register:
-    return w.or_(*operands)
-
-
-def _not(
-    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
-) -> Register:
-    return w.not_(*operands)
-
-
-def _select(
-    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
-) -> Register:
-    x, y, condition = operands
+def _select(w: FunctionWriter, x: Register, y: Register, condition: Register) -> Register:
     return w.select(condition, x, y)
 
 
-def _relu(
-    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
-) -> Register:
-    (x,) = operands
+def _relu(w: FunctionWriter, x: Register) -> Register:
     zero = constant(x.type, 0)
-    below = w.fcmp("ole", x, zero) if dtype.is_float else w.icmp("sle", x, zero)
+    below = w.fcmp("ole", x, zero) if x.type.is_float else w.icmp("sle", x, zero)
     return w.select(below, zero, x)
 
 
-def _strong_multiply(
-    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
-) -> Register:
-    u, v = operands
+def _strong_multiply(w: FunctionWriter, u: Register, v: Register) -> Register:
     zero = constant(u.type, 0)
     kept = w.and_(w.fcmp("une", u, zero), w.fcmp("une", v, zero))
     return w.select(kept, w.fmul(u, v), zero)
 
 
-def _same(
-    w: FunctionWriter, op: Op, dtype: DType, result: DType, operands: Sequence[Register]
-) -> Register:
-    return operands[0]
+def _same(w: FunctionWriter, x: Register, *_: Register) -> Register:
+    return x
 
 
 def _cast(
@@ -231,14 +204,14 @@ _RULES: Final[Mapping[type[Op], ScalarRule]] = MappingProxyType(
         GreaterThanOrEqual: _comparison("oge", "sge"),
         Equal: _comparison("oeq", "eq"),
         NotEqual: _comparison("une", "ne"),
-        And: _and,
-        Or: _or,
-        Not: _not,
-        Select: _select,
-        Relu: _relu,
-        StrongMultiply: _strong_multiply,
-        StopGradient: _same,
-        StraightThrough: _same,
+        And: _of_operands(FunctionWriter.and_),
+        Or: _of_operands(FunctionWriter.or_),
+        Not: _of_operands(FunctionWriter.not_),
+        Select: _of_operands(_select),
+        Relu: _of_operands(_relu),
+        StrongMultiply: _of_operands(_strong_multiply),
+        StopGradient: _of_operands(_same),
+        StraightThrough: _of_operands(_same),
         DataTypeCast: _cast,
         Reinterpret: _reinterpret,
     }

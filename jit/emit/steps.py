@@ -11,7 +11,7 @@ import enum
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ...core.ir.graph import Instruction, Value
+from ...core.ir.instruction import Instruction, Value
 from ...core.location import HasLocation
 from ...core.ops.combinator import Combinator
 from ...core.types import DType
@@ -96,21 +96,13 @@ class TakeIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
-    """target = the nearest number to index in 0 … extent - 1."""
+class BoundIndex:
+    """target = the nearest number to index in 0 … extent - 1 if it `clips`, else whether index is one of these."""
 
     target: Slot
     index: Slot
     extent: int
-
-
-@dataclass(frozen=True, slots=True)
-class IsInside:
-    """target = whether index is in 0 … extent - 1."""
-
-    target: Slot
-    index: Slot
-    extent: int
+    clips: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +175,7 @@ Step: TypeAlias = (
     | AdvanceBy
     | MakeIndex
     | TakeIndex
-    | Clip
-    | IsInside
+    | BoundIndex
     | Check
     | MakeCoordinate
     | ReadElement

@@ -16,7 +16,7 @@ from ...core.ir import Block, Instruction, Value
 from ...core.ops.flows import Role, element_of, flows_in, operands_of
 from ...core.ops.structured import For, If, While
 from ...core.types import BOOL, TensorType
-from .element_access import step
+from .element_access import element_address
 from .elements import memory_type, unpack
 from .function_emitter import BlockBuffers, FunctionEmitter
 from .indices import multiply_constant
@@ -32,7 +32,7 @@ def write_if(k: FunctionEmitter, instruction: Instruction[If]) -> Iterator[Block
     labels = w.new_label("then"), w.new_label("else")
     done = w.new_label("if.done")
     frame = BlockBuffers(k.in_arena(instruction.placement.frame), results)
-    w.branch_if(truth(k, condition), *labels)
+    w.branch_if(as_i1(k, condition), *labels)
     for region, label in zip(instruction.regions, labels, strict=True):
         w.begin(label)
         k.enter(region.entry, inputs, frame)
@@ -58,7 +58,7 @@ def write_while(k: FunctionEmitter, instruction: Instruction[While]) -> Iterator
         yield condition
         k.exit()
         inside = w.new_label("do")
-        w.branch_if(truth(k, condition.terminator.operands[0]), inside, done)
+        w.branch_if(as_i1(k, condition.terminator.operands[0]), inside, done)
         w.begin(inside)
         if k.polls is not None and copy == 0:
             k.polls.spend(copies * sum(map(k.polls.safepoints.at_start, (condition, body))))
@@ -161,11 +161,11 @@ def _rows(k: FunctionEmitter, stacked: Sequence[Value], number: Register) -> lis
         element = element_of(result.type)
         assert isinstance(element, TensorType)
         distance = multiply_constant(k.w, number, element.bytes)
-        rows.append(step(k.w, k.addresses[result], I8, distance))
+        rows.append(element_address(k.w, k.addresses[result], I8, distance))
     return rows
 
 
-def truth(k: FunctionEmitter, value: Value) -> Register:
+def as_i1(k: FunctionEmitter, value: Value) -> Register:
     """A bool as an `i1`."""
     return unpack(k.w, k.w.load(k.address(value), memory_type(BOOL)), BOOL)
 

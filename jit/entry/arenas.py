@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ...core.schedule.arena import ALIGNMENT
+from ..emit.alignment import emit_aligned, emit_malloc
 from ..emit.arena_header import HOLDS_GIL, NOBODY, OWNER
 from ..emit.writer import I64, PTR, FunctionWriter, ModuleWriter, Register, constant
 from .access import NULL, QUICKLY_COMPILED
@@ -38,7 +38,7 @@ class CallArena:
         w.begin(done)
 
 
-def take_arena(
+def acquire_arena(
     module: ModuleWriter, w: FunctionWriter, own: Register, size: int, failed: str
 ) -> CallArena:
     """An arena of `size` bytes: `own`, or a new one; without memory, go to the label `failed`."""
@@ -54,8 +54,7 @@ def take_arena(
     there = w.new_label("allocated")
     w.branch_if(w.icmp("eq", allocated, NULL), failed, there)
     w.begin(there)
-    mask = constant(I64, -ALIGNMENT)
-    moved = w.inttoptr(w.and_(w.ptrtoint(w.offset(allocated, ALIGNMENT - 1)), mask))
+    moved = emit_aligned(w, allocated)
     last = w.block
     w.branch(ready)
     w.begin(ready)
@@ -71,7 +70,7 @@ def take_arena(
 def _write_allocate(module: ModuleWriter, name: str, size: int) -> None:
     """`ptr allocate()`: memory for an arena wherever in it a cache line begins; null with a MemoryError set."""
     w = module.function(name, [], PTR, linkage="internal", attributes=QUICKLY_COMPILED)
-    memory = w.call("malloc", PTR, [constant(I64, size + ALIGNMENT)])
+    memory = emit_malloc(w, size)
     with w.when(w.icmp("eq", memory, NULL)):
         w.value(PTR, "call ptr @PyErr_NoMemory()")
         w.declare("PyErr_NoMemory", PTR, [])

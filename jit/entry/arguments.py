@@ -31,9 +31,8 @@ from .access import NULL, array_data, equals, field, from_state, require, words_
 from .signature import ArrayNode, Node, RecordNode, Signature, TupleNode
 from .state import ARRAY_TYPE, TUPLE_TYPE, State
 
-_COUNT_MASK = (
-    1 << 63
-) - 1  # the top bit of nargsf lets the callee use the place before the arguments
+_COUNT_MASK = (1 << 63) - 1
+"""The top bit of nargsf lets the callee use the place before the arguments (`PY_VECTORCALL_ARGUMENTS_OFFSET`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from functools import cache
 from types import BuiltinFunctionType, MethodType
 from typing import Final, cast
 
+from ...core.ir import ALIGNMENT
 from ...core.types import Array
 from .fallback import PythonEntry, python_entry
 from .selftest import is_supported
@@ -15,7 +16,9 @@ from .signature import Signature
 from .state import FALLBACK, KEPT, POOL, State
 
 _FASTCALL: Final = 0x0080
+"""`METH_FASTCALL` of CPython's methodobject.h."""
 _KEYWORDS: Final = 0x0002
+"""`METH_KEYWORDS`."""
 
 
 class _MethodDefinition(ctypes.Structure):
@@ -94,8 +97,8 @@ def drop_kept_results(function: Callable[..., object]) -> None:
 
 
 def _check_memory(arena: int, explain: Callable[[int, int, int], object]) -> None:
-    if arena <= 0 or arena % 64:
-        raise ValueError(f"the arena at {arena:#x} is not aligned to 64 bytes")
+    if arena <= 0 or arena % ALIGNMENT:
+        raise ValueError(f"the arena at {arena:#x} is not aligned to {ALIGNMENT} bytes")
     try:
         inspect.signature(explain).bind(0, 0, 0)
     except TypeError as error:  # now, and not only when a check has already failed

@@ -11,11 +11,13 @@ import numpy as np
 
 from .layout import pointer_at
 
+# positions in the table of NumPy's C API, which NumPy promises not to change (numpy/_core/code_generators/numpy_api.py)
 TABLE_VERSION: Final = 0
 TABLE_ARRAY_TYPE: Final = 2
 TABLE_DTYPE_TYPE: Final = 3
 TABLE_NEW: Final = 93
 TABLE_VERSIONS: Final = (0x1000009, 0x2000000)
+"""`NPY_ABI_VERSION` of NumPy 1 and 2."""
 
 
 PROCESS_FUNCTIONS: Final = (

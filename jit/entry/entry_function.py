@@ -29,17 +29,18 @@ from ..emit.writer import (
     constant,
 )
 from .access import NULL, QUICKLY_COMPILED, array_data, equals, field, from_state
-from .arenas import take_arena
+from .arenas import acquire_arena
 from .arguments import ArgumentReader, ObjectReader
 from .capi import symbols
-from .outputs import ArrayFinder, OutputWriter, outputs_to_keep
+from .outputs import ArrayFinder, OutputWriter, outputs_to_recycle
 from .results import ResultWriter, pending_places
 from .selftest import is_supported
 from .signature import Signature
 from .state import ARENA, ERROR, EXPLAIN, FALLBACK, UNEXPLAINED, State
 
 KEPT_BYTES: Final = 64 << 20
-"""How much memory an entry keeps for its results by default."""
+"""How much memory an entry keeps for its results by default: twice the 32 MiB from which glibc's `malloc` maps memory
+for each call, which makes outputs of 40 MB take 8.8 ms rather than 3.8."""
 
 _MOST_IN_PLACE: Final = 8
 """With more leaves, code for one is in functions, and the entry itself is compiled without
@@ -112,7 +113,7 @@ def _write_entry(
     objects = ObjectReader(w, state, signature, mismatch)
     ArgumentReader(module, objects, pointers, in_place=in_place).read()
     finder = ArrayFinder(module, w, state, w.name)
-    kept = outputs_to_keep(outputs, kept_bytes)
+    kept = outputs_to_recycle(outputs, kept_bytes)
     arrays = OutputWriter(finder, outputs, kept, pending, release, in_place=in_place)
     arrays.acquire()
     read = [field(w, pointers, 8 * index) for index in range(len(inputs))]
@@ -150,7 +151,7 @@ class _KernelCall:
                 self._explain(code, arena)
             return
         unable = w.new_label("no_arena")
-        taken = take_arena(self.module, w, arena, private_arena, unable)
+        taken = acquire_arena(self.module, w, arena, private_arena, unable)
         code = self._call(data, taken.address)
         with self._failing(code):
             with w.when(w.icmp("ne", code, constant(I64, INTERRUPTED))):

@@ -16,7 +16,7 @@ from typing import cast
 import numpy as np
 
 from ...core.types import Array
-from ..emit.arena_header import aligned_memory
+from ..emit.alignment import allocate_aligned
 from .layout import slot_of, type_numbers
 from .signature import ArrayNode, Node, RecordNode, Signature, TupleNode
 from .state import UNEXPLAINED
@@ -46,7 +46,7 @@ class PythonEntry:
             with self.lock:
                 code, details = self._run(pointers, self.arena)
         else:
-            memory = aligned_memory(self.private_arena)
+            memory = allocate_aligned(self.private_arena)
             code, details = self._run(pointers, memory.ctypes.data)
         if code:
             self.explain(code, *details)

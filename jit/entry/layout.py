@@ -13,9 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
+# offsets in bytes of the fields of `PyObject`
 REFERENCES: Final = 0  # 32 bits; the other half of the word holds flags on 3.14
 TYPE: Final = 8
 
+# of `PyArrayObject`
 ARRAY_DATA: Final = 16
 ARRAY_RANK: Final = 24
 ARRAY_SHAPE: Final = 32
@@ -25,18 +27,22 @@ ARRAY_DTYPE: Final = 56
 ARRAY_FLAGS: Final = 64
 ARRAY_WEAK_REFERENCES: Final = 72
 
+# of `PyArray_Descr`
 DTYPE_BYTE_ORDER: Final = 26
 DTYPE_NUMBER: Final = 28
 
+# of `PyTupleObject`
 TUPLE_SIZE: Final = 16
 TUPLE_ITEMS: Final = tuple.__basicsize__
 
+# flags of arrays: `NPY_ARRAY_…` of ndarraytypes.h
 C_CONTIGUOUS: Final = 0x001
 F_CONTIGUOUS: Final = 0x002
 OWNS_DATA: Final = 0x004
 ALIGNED: Final = 0x100
 WRITABLE: Final = 0x400
 
+# bytes of `PyObject` and `PyArrayObject`
 HEAD_SIZE: Final = 16
 ARRAY_SIZE: Final = 96
 

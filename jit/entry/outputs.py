@@ -14,6 +14,7 @@ kernel is done.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as member
 from functools import reduce
 
 from ..emit.writer import I32, I64, PTR, Argument, FunctionWriter, ModuleWriter, Register, constant
@@ -99,6 +100,7 @@ class ArrayFinder:
             require(w, [*same_shape, *words_equal(w, strides, [*_free_strides(leaf)])], otherwise)
 
 
+@dataclass(eq=False, slots=True)
 class OutputWriter:
     """Writes the code of an entry that provides the arrays of its outputs.
 
@@ -106,50 +108,32 @@ class OutputWriter:
     failure.
     """
 
-    __slots__ = (
-        "_finder",
-        "_functions",
-        "_in_place",
-        "_kept",
-        "_outputs",
-        "_pending",
-        "_release",
-        "_w",
-    )
+    finder: ArrayFinder
+    outputs: Sequence[ArrayNode]
+    kept: frozenset[int]
+    pending: Register
+    release: str
+    in_place: bool
+    _functions: dict[ArrayNode, str] = member(default_factory=dict[ArrayNode, str])
 
-    def __init__(
-        self,
-        finder: ArrayFinder,
-        outputs: Sequence[ArrayNode],
-        kept: frozenset[int],
-        pending: Register,
-        release: str,
-        *,
-        in_place: bool,
-    ) -> None:
-        self._finder = finder
-        self._w = finder.w
-        self._outputs = outputs
-        self._kept = kept
-        self._pending = pending
-        self._release = release
-        self._in_place = in_place
-        self._functions: dict[ArrayNode, str] = {}
+    @property
+    def _w(self) -> FunctionWriter:
+        return self.finder.w
 
     def acquire(self) -> None:
         """Find or make an array for each output."""
-        for index, leaf in enumerate(self._outputs):
-            array = self._find(leaf, index) if index in self._kept else self._finder.new(leaf)
-            fail_if_null(self._w, array, self._release, self._pending, index)
-            self._w.store(array, self._w.offset(self._pending, 8 * index))
+        for index, leaf in enumerate(self.outputs):
+            array = self._find(leaf, index) if index in self.kept else self.finder.new(leaf)
+            fail_if_null(self._w, array, self.release, self.pending, index)
+            self._w.store(array, self._w.offset(self.pending, 8 * index))
 
     def keep(self) -> None:
         """Keep the arrays that were made, in place of the older one of the two."""
-        if not self._kept:
+        if not self.kept:
             return
         w, function = self._w, f"{self._w.name}.keep"
-        for index in sorted(self._kept):
-            array, places = field(w, self._pending, 8 * index), self._places(index)
+        for index in sorted(self.kept):
+            array, places = field(w, self.pending, 8 * index), self._places(index)
             known = [w.icmp("ne", array, field(w, places, 8 * place)) for place in range(PLACES)]
             with w.when(reduce(w.and_, known), hint="keep"):
                 w.call_void(function, [places, array], is_rare=True)
@@ -160,8 +144,8 @@ class OutputWriter:
         return self._w.offset(pool, 8 * PLACES * index)
 
     def _find(self, leaf: ArrayNode, index: int) -> Register:
-        if self._in_place:
-            return self._finder.recycled(leaf, self._places(index))
+        if self.in_place:
+            return self.finder.recycled(leaf, self._places(index))
         arguments = [self._w.parameters[0], self._places(index)]
         return self._w.call(self._function(leaf), PTR, arguments)
 
@@ -170,8 +154,8 @@ class OutputWriter:
         if leaf not in self._functions:
             name = f"{self._w.name}.find.{len(self._functions)}"
             parameters = [Argument(PTR), Argument(PTR)]
-            w = self._finder.module.function(name, parameters, PTR, linkage="internal")
-            w.ret(replace(self._finder, w=w).recycled(leaf, w.parameters[1]))
+            w = self.finder.module.function(name, parameters, PTR, linkage="internal")
+            w.ret(replace(self.finder, w=w).recycled(leaf, w.parameters[1]))
             self._functions[leaf] = name
         return self._functions[leaf]
 
@@ -181,7 +165,7 @@ class OutputWriter:
 
         The array was made by this call and nobody else has seen it, so it has one reference.
         """
-        w = self._finder.module.function(
+        w = self.finder.module.function(
             name,
             [Argument(PTR), Argument(PTR)],
             None,
@@ -210,7 +194,7 @@ def fail_if_null(
     w.begin(proceed)
 
 
-def outputs_to_keep(outputs: Sequence[ArrayNode], limit: int) -> frozenset[int]:
+def outputs_to_recycle(outputs: Sequence[ArrayNode], limit: int) -> frozenset[int]:
     """Which outputs to recycle: the smallest, as many as together stay within `limit` bytes."""
     kept: set[int] = set()
     for index in sorted(range(len(outputs)), key=lambda index: outputs[index].bytes):

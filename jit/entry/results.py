@@ -5,6 +5,8 @@ one call frees all of it when a C function fails: first the arrays, one for each
 containers.
 """
 
+from dataclasses import dataclass
+
 from ..emit.writer import I64, PTR, FunctionWriter, Register, constant
 from . import layout
 from .access import NULL, from_state
@@ -18,36 +20,20 @@ def pending_places(signature: Signature) -> int:
     return sum(1 for _ in walk(signature.result))
 
 
+@dataclass(eq=False)
 class ResultWriter:
     """Writes the code for one entry that builds its result."""
 
-    __slots__ = (
-        "_containers",
-        "_leaves",
-        "_places",
-        "pending",
-        "release",
-        "signature",
-        "state",
-        "w",
-    )
+    w: FunctionWriter
+    state: State
+    signature: Signature
+    pending: Register
+    release: str
 
-    def __init__(
-        self,
-        w: FunctionWriter,
-        state: State,
-        signature: Signature,
-        pending: Register,
-        release: str,
-    ) -> None:
-        self.w = w
-        self.state = state
-        self.signature = signature
-        self.pending = pending
-        self.release = release
-        self._places = pending_places(signature)
+    def __post_init__(self) -> None:
+        self._places = pending_places(self.signature)
         self._leaves = 0
-        self._containers = len(signature.outputs)
+        self._containers = len(self.signature.outputs)
 
     def build(self) -> Register:
         """The result, from the arrays in `pending`."""

@@ -175,7 +175,8 @@ def _immortals() -> Iterator[str]:
 
 
 _OTHERS: Final = 1000
-"""References to a shared object, at most, that other threads make or drop in the meantime."""
+"""References to a shared object, at most, that other threads make or drop in the meantime, which is two calls: any
+large number does, as what is no counter is an address or flags."""
 
 
 def _tuples() -> Iterator[str]:

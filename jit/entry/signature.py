@@ -13,21 +13,11 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from ...core.types import MAX_RANK
+from ...core.types import DTYPES, MAX_RANK
 from .layout import slot_of
 
 STORAGE: Final[Mapping[str, np.dtype[Any]]] = MappingProxyType(
-    {
-        "bool": np.dtype(np.bool_),
-        "i8": np.dtype(np.int8),
-        "i16": np.dtype(np.int16),
-        "i32": np.dtype(np.int32),
-        "i64": np.dtype(np.int64),
-        "f16": np.dtype(np.float16),
-        "bf16": np.dtype(np.uint16),
-        "f32": np.dtype(np.float32),
-        "f64": np.dtype(np.float64),
-    }
+    {dtype.name: dtype.storage for dtype in DTYPES.values()}
 )
 """The NumPy dtype that holds each of ours; bf16, which NumPy lacks, as bit patterns."""
 

@@ -20,6 +20,7 @@ from ...core.types import Array
 from .layout import TUPLE_ITEMS
 from .signature import STORAGE, ArrayNode, RecordNode, Signature
 
+# positions in the tuple that an entry has as its state; those of its dtypes and classes follow
 FALLBACK: Final = 0
 EXPLAIN: Final = 1
 ERROR: Final = 2
@@ -33,7 +34,8 @@ _FIRST: Final = 8
 UNEXPLAINED: Final = "a check in the compiled program failed, and nothing was raised to explain it"
 
 PLACES: Final = 2
-"""Arrays that an entry keeps of each output, to use again once nobody else does."""
+"""Arrays that an entry keeps of each output, to use again once nobody else does: one that the caller holds from the
+last call, while the next is made."""
 
 
 @dataclass(frozen=True, slots=True)

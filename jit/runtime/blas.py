@@ -24,10 +24,13 @@ from ...core.signal_handlers import pass_on
 
 FUNCTIONS: Final = ("sgemm", "dgemm", "sgemv", "dgemv")
 THREAD_CONTROL: Final = ("get_num_threads", "set_num_threads")
+# `CBLAS_LAYOUT` and `CBLAS_TRANSPOSE` of cblas.h
 ROW_MAJOR: Final = 101
 PLAIN: Final = 111
 TRANSPOSED: Final = 112
 
+# Those of the OpenBLAS in NumPy's wheels first, then those of distributions.  A suffix says that integers have 64 bits;
+# without one the library has to be asked.
 _SPELLINGS: Final = (
     ("scipy_cblas_", "64_"),
     ("cblas_", "64_"),

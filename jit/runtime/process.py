@@ -36,6 +36,7 @@ BLAS_USERS: Final = 24
 BLAS_THREADS: Final = 32
 """How many threads it had before the first of them."""
 _COUNT: Final = 8
+"""Words: the five above, and three to spare."""
 
 _PYTHON: Final = (
     "PyEval_SaveThread",

@@ -63,6 +63,9 @@ class OptionParser(argparse.ArgumentParser):
         raise UsageError(message)
 
 
+_PIPE_CLOSED, _INTERRUPTED = 128 + 13, 128 + 2
+"""The codes of shells for programs that SIGPIPE and SIGINT ended."""
+
 _EXIT_CODES = "exit codes: 0 done, 1 wrong input, 2 wrong command line, 3 a bug of NNKit\n"
 
 
@@ -85,10 +88,10 @@ def run_tool(
         return code
     except BrokenPipeError:
         _leave_stdout()
-        return 141
+        return _PIPE_CLOSED
     except KeyboardInterrupt:
         complain(tool, "interrupted")
-        return 130
+        return _INTERRUPTED
     except UsageError as error:
         complain(tool, f"{error}\ntry '{tool} --help'")
         return 2

@@ -14,6 +14,9 @@ from ..core.verify import verify
 from .command import InputError
 from .files import read_text, shown
 
+_UNKNOWN_MEMORY = 1 << 40
+"""Bytes, where the system does not say: more than machines have, so that nothing is refused."""
+
 __all__ = ["defined", "print_module", "read_module", "refuse_huge", "refuse_return"]
 
 
@@ -67,4 +70,4 @@ def _memory_bytes() -> int:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return 1 << 40
+        return _UNKNOWN_MEMORY

@@ -21,7 +21,7 @@ from .modules import refuse_return
 from .passes import PASSES, passes_of
 from .statistics import comparison, measure
 
-__all__ = ["PASSES", "PassPlan", "Reports", "plan_of", "table_of", "transform"]
+__all__ = ["PASSES", "PassPlan", "Reports", "plan_of", "timing_table", "transform"]
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def transform(
         level = plan.levels[-1] if plan.levels else 2
         advance(module, plan.stage, *kept, level=level, target=target, run=run)
     if reports.times:
-        print_error(table_of(runs))
+        print_error(timing_table(runs))
     if before is not None:
         after = measure(module, before.entries)
         print_error(comparison(before, after, by_function=reports.verbose))
@@ -134,7 +134,7 @@ def _differences(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> s
     return "".join([*parts, *([f"{title}: {', '.join(gone)} removed\n\n"] if gone else [])])
 
 
-def table_of(runs: Sequence[PassRun]) -> str:
+def timing_table(runs: Sequence[PassRun]) -> str:
     """What each pass took."""
     total = sum(run.seconds for run in runs)
     width = max([len(run.name) for run in runs] + [len("total")])

@@ -14,13 +14,13 @@ from nnkit.staging.expression import (
     Parameter,
     Primitive,
     Trace,
-    at,
     check_alive,
     current_trace,
     depends_on_parameters,
     free_expressions,
     make,
     tracing,
+    with_location,
 )  # fmt: skip
 from nnkit.staging.spec import TensorSpec
 
@@ -74,6 +74,6 @@ def test_dependence_and_depth() -> None:
 
 
 def test_a_help_in_the_message_becomes_a_note() -> None:
-    error = at(ShapeError("wrong\n  help: do this"), None)
+    error = with_location(ShapeError("wrong\n  help: do this"), None)
     assert str(error) == "wrong" and error.__notes__ == ["  help: do this"]
-    assert at(ShapeError("wrong"), None, "that").__notes__ == ["  help: that"]
+    assert with_location(ShapeError("wrong"), None, "that").__notes__ == ["  help: that"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import nnkit as nk
 from nnkit import staged
-from nnkit.staging.location import DefinitionLocation, SourceLocation, here, is_own_file
+from nnkit.staging.location import DefinitionLocation, SourceLocation, current_location, is_own_file
 
 
 def place_of(location: Any) -> Any:
@@ -78,5 +78,5 @@ def test_code_without_a_file_has_a_line_only() -> None:
 
 
 def test_here_is_the_user() -> None:
-    location = here()
+    location = current_location()
     assert location is not None and place_of(location).file == __file__

@@ -20,7 +20,7 @@ from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Function, Module
 from nnkit.core.text import parse_module
 from nnkit.core.types import TensorType, elements_of
-from nnkit.jit.llvm import load_object
+from nnkit.jit.llvm import host_engine
 from tests.jit.emit.running import sample, tolerance
 from tests.jit.guard_pages import Guarded, report_cases, run_stored
 
@@ -28,7 +28,7 @@ from tests.jit.guard_pages import Guarded, report_cases, run_stored
 def addresses(path: Path, names: list[str]) -> dict[str, int]:
     """Where the functions are; the library stays loaded."""
     if path.suffix == ".o":
-        loaded = load_object(path.read_bytes())
+        loaded = host_engine().load_object(path.read_bytes())
         _KEPT.append(loaded)
         return {name: loaded.address(name) for name in names}
     library = ctypes.CDLL(str(path))

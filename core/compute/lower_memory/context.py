@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ...errors import InternalError
 from ...ir import Block, Builder, Instruction, Module, Region, Value, Variable
 from ...ops.arithmetic import Add, Multiply
-from ...ops.bytes import (
+from ...ops.byte_memory import (
     ADDRESS,
     FIRST_ADDRESS,
     AddressOf,
@@ -22,10 +22,14 @@ from ...ops.bytes import (
 from ...ops.comparison import LessThan, NotEqual, Select
 from ...ops.literal import constant, number_of
 from ...types import BOOL, I64, EnumType, TensorType, TupleType, Type, scalar
-from .data_layout import DataLayout, machine_type, reaches_cells
+from .data_layout import WORD_BYTES, DataLayout, machine_type, reaches_cells
 
 NOTHING = "nnkit.nothing"
 """The global variable of zeros that is read in place of an enum's value that is not there."""
+
+_LARGEST_FOLDED = 1 << 62
+"""Sums and products of known numbers are computed here up to this size; beyond, code computes them, as they may wrap
+around."""
 
 
 @dataclass(eq=False)
@@ -53,8 +57,8 @@ class ModuleContext:
     def nothing(self) -> AddressOf:
         """Zeros, as many as any enum may carry."""
         cells = (self.cell(e, case) for e in self.module.enums.values() for case, _ in e.cases)
-        size = max((self.layout.extent(cell).bytes for cell in cells), default=8)
-        type = TensorType((-(-size // 8),), I64)
+        size = max((self.layout.extent(cell).bytes for cell in cells), default=WORD_BYTES)
+        type = TensorType((-(-size // WORD_BYTES),), I64)
         known = self.module.variables.setdefault(NOTHING, Variable(NOTHING, type))
         if known.type != type:
             raise InternalError(f"@{NOTHING} belongs to the compiler")
@@ -112,14 +116,14 @@ class LoweringContext:
     def add(self, x: Value, number: int) -> Value:
         """x + number."""
         known = literal_number(x)
-        if known is not None and abs(known + number) < 1 << 62:
+        if known is not None and abs(known + number) < _LARGEST_FOLDED:
             return self.number(known + number)
         return self.b.emit(Add(), x, self.number(number)) if number else x
 
     def scaled(self, x: Value, factor: int) -> Value:
         """x · factor."""
         known = literal_number(x)
-        if known is not None and abs(known * factor) < 1 << 62:
+        if known is not None and abs(known * factor) < _LARGEST_FOLDED:
             return self.number(known * factor)
         return x if factor == 1 else self.b.emit(Multiply(), x, self.number(factor))
 

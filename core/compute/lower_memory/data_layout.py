@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ...errors import UnsupportedError
 from ...ops.aggregate import positions_of
-from ...ops.bytes import ADDRESS
+from ...ops.byte_memory import ADDRESS
 from ...ops.enums import default_cases
 from ...ops.memory import pointee_at
 from ...types import (
@@ -28,12 +28,15 @@ from ...types import (
 )
 
 MOST_LEAVES = 10_000
-"""Values of more leaves are refused: each is an instruction wherever the value goes."""
+"""Values of more leaves are refused: each is an instruction wherever the value goes, and 10,000 instructions compile in
+a second (docs/decisions/0015)."""
 
 WORD_BYTES = 8
+"""Of an `i64`, which holds an address of any machine that code is made for."""
 
 MOST_BYTES = 1 << 46
-"""More than any machine gives."""
+"""More than any machine gives, and so little that sizes can be added, and moved by offsets, without leaving an
+`i64`."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ...ir import Block, Builder, Instruction, Region, Value
 from ...ops.arithmetic import Subtract
-from ...ops.bytes import ADDRESS, FIRST_ADDRESS, FreeBytes, ReadBytes
+from ...ops.byte_memory import ADDRESS, FIRST_ADDRESS, FreeBytes, ReadBytes
 from ...ops.comparison import And, Equal, NotEqual
 from ...ops.enums import EnumCase, IsCase, Payload
 from ...ops.literal import constant
@@ -23,9 +23,16 @@ from ...ops.stack import Pop
 from ...ops.structured import While
 from ...types import I64, BoxType, EnumType, scalar
 from .context import LoweringContext
+from .data_layout import WORD_BYTES
 
-_CONTENT = 16
+_SECOND = WORD_BYTES
+"""The offset of the second word of each object: a box's mark, whether a stack is destroyed, the type of an entry."""
+
+_CONTENT = 2 * WORD_BYTES
+"""The offset of the value behind two words, at which any tensor is aligned."""
+
 _BOX_MARK = 0x6E6E6B69_74626F78
+"""`nnkitbox`: a word that memory which is no box is unlikely to have there, as the number of owners before it."""
 _RELEASED = "a box that was released by its last owner"
 
 
@@ -36,7 +43,7 @@ def allocate_box(c: LoweringContext, at: Instruction[AllocateBox]) -> list[list[
     op = at.op
     box = c.allocate(_CONTENT + c.layout.extent(op.type).bytes, "heap")
     c.write(c.number(1), box)
-    c.write(c.number(_BOX_MARK), box, 8)
+    c.write(c.number(_BOX_MARK), box, _SECOND)
     return [[box]]
 
 
@@ -57,7 +64,7 @@ def release(c: LoweringContext, at: Instruction) -> list[list[Value]]:
     owners = c.b.emit(Subtract(), c.read(box), c.number(1))
     c.write(owners, box)
     is_last = c.b.emit(Equal(), owners, c.number(0))
-    c.write(c.select(is_last, c.number(0), c.number(_BOX_MARK)), box, 8)
+    c.write(c.select(is_last, c.number(0), c.number(_BOX_MARK)), box, _SECOND)
     c.free(c.select(is_last, box, c.number(0)))
     return []
 
@@ -65,7 +72,7 @@ def release(c: LoweringContext, at: Instruction) -> list[list[Value]]:
 def _owned(c: LoweringContext, at: Instruction, action: str) -> Value:
     box = c.word(at.operands[0])
     c.check(box, action)
-    c.stop_unless_equal(c.read(box, 8), _BOX_MARK, f"{action} {_RELEASED}")
+    c.stop_unless_equal(c.read(box, _SECOND), _BOX_MARK, f"{action} {_RELEASED}")
     return box
 
 
@@ -73,9 +80,9 @@ def _owned(c: LoweringContext, at: Instruction, action: str) -> Value:
 
 
 def create_stack(c: LoweringContext, at: Instruction) -> list[list[Value]]:
-    stack = c.allocate(16, c.program.cells)
+    stack = c.allocate(2 * WORD_BYTES, c.program.cells)
     c.write(c.number(0), stack)
-    c.write(c.number(0), stack, 8)
+    c.write(c.number(0), stack, _SECOND)
     return [[stack]]
 
 
@@ -84,7 +91,7 @@ def push(c: LoweringContext, at: Instruction) -> list[list[Value]]:
     stack = _existing(c, at.operands[1], "push to")
     entry = c.allocate(_CONTENT + c.layout.extent(value.type).bytes, "heap")
     c.write(c.read(stack), entry)
-    c.write(c.number(c.program.number(value.type)), entry, 8)
+    c.write(c.number(c.program.number(value.type)), entry, _SECOND)
     c.write_value(value.type, c.leaves(value), entry, _CONTENT)
     c.write(entry, stack)
     return []
@@ -97,7 +104,7 @@ def pop(c: LoweringContext, at: Instruction[Pop]) -> list[list[Value]]:
     is_empty = c.b.emit(Equal(), entry, c.number(0))
     c.stop_if(is_empty, f"pop {op.type} from an empty stack")
     c.stop_unless_equal(
-        c.read(entry, 8),
+        c.read(entry, _SECOND),
         c.program.number(op.type),
         f"pop {op.type} from a stack with another type on top",
     )
@@ -109,7 +116,7 @@ def pop(c: LoweringContext, at: Instruction[Pop]) -> list[list[Value]]:
 
 def destroy_stack(c: LoweringContext, at: Instruction) -> list[list[Value]]:
     stack = _existing(c, at.operands[0], "destroy")
-    c.write(c.number(1), stack, 8)
+    c.write(c.number(1), stack, _SECOND)
     condition = Builder(Block(name="condition"))
     entry = condition.argument(ADDRESS)
     is_there = condition.emit(NotEqual(), entry, constant(condition, scalar(I64), 0))
@@ -127,7 +134,7 @@ def destroy_stack(c: LoweringContext, at: Instruction) -> list[list[Value]]:
 def _existing(c: LoweringContext, value: Value, action: str) -> Value:
     stack = c.word(value)
     c.check(stack, action)
-    c.stop_unless_equal(c.read(stack, 8), 0, f"{action} a stack that was destroyed")
+    c.stop_unless_equal(c.read(stack, _SECOND), 0, f"{action} a stack that was destroyed")
     return stack
 
 

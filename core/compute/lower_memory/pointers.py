@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ...ir import Instruction, Value
 from ...ops.arithmetic import Add
-from ...ops.bytes import FIRST_ADDRESS, OUTSIDE, AddressOf, FunctionAddress, MoveBytes
+from ...ops.byte_memory import FIRST_ADDRESS, OUTSIDE, AddressOf, FunctionAddress, MoveBytes
 from ...ops.comparison import And, Equal, GreaterThan, GreaterThanOrEqual, LessThan
 from ...ops.memory import AllocateHeap, AllocateStack, ElementPointer, pointee_of
 from ...ops.reference import Reference
@@ -19,10 +19,14 @@ from .context import LoweringContext, literal_number
 from .data_layout import MOST_BYTES
 
 ON_STACK = 1024
-"""A piece of memory up to this size lies on the stack of the function that allocates it."""
+"""A piece of memory up to this size lies on the stack of the function that allocates it: a quarter of its room, so that
+one piece does not take it from the others."""
 
 _HEAD = 16
+"""Bytes before heap memory: the mark takes 8, and what follows is aligned as `calloc` does."""
+
 _HEAP_MARK = 0x6E6E6B69_68656170
+"""`nnkiheap`: a word that memory of others is unlikely to have there."""
 
 
 def allocate_stack(c: LoweringContext, at: Instruction[AllocateStack]) -> list[list[Value]]:

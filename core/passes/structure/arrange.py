@@ -34,10 +34,12 @@ from .reducible_graph import Arc, LoopScope, ReducibleGraph, Vertex
 from .statements import Assign, Choice, Execute, Forget, Immediate, Repeat, Source, Statement, Test
 
 CHEAP = 16
-"""So many elements are computed again rather than kept, by so many instructions at most."""
+"""So many elements are computed again rather than kept, by so many instructions at most: 16 f32 are a
+vector of AVX-512, which is computed as quickly as it is kept and loaded again."""
 
 ROTATED = 64
-"""Headers of at most so many instructions are written twice, where that saves a test per iteration."""
+"""Headers of at most so many instructions are written twice, where that saves a test per iteration: of longer
+ones, a test is less than 2 % of the work."""
 
 
 def arrange(graph: ReducibleGraph, crossing: set[Value]) -> list[Statement]:

@@ -14,6 +14,7 @@ floats; without fma 0.501) / 2.34.
 
 from dataclasses import dataclass
 
+from ....core.ops.special import VANISHED
 from ..writer import FunctionWriter, Register, ScalarName
 from .exponential import exp_parts, scale, scaled_exp
 from .floats import clamp, horner, like, residual, two_sum
@@ -60,6 +61,14 @@ _ERROR_FUNCTION: dict[ScalarName, _ErrorFunction] = {
     ),
 }  # fmt: skip
 
+_ERF_BORDER = 0.9
+"""Up to here `small` was fitted. Where 1 - exp Q takes over, an error of the exponential counts a quarter: erfc /
+erf."""
+
+_ERFC_BORDER = 0.8
+"""Within `small`'s range: an error of erf counts 2.9 times in 1 - erf there, and more and more beyond."""
+
+# T for x ≥ 0.8, of doubles and of what becomes a float
 _TAIL = (
     1.2329951186255526, -0.1396211168405625, 0.015379652102619684, 0.06809705425468882,
     -0.10103906603629885, 0.093732834998517, -0.06633036581239822, 0.03716751553415871,
@@ -83,6 +92,7 @@ _FLOAT_SMALL = (
 )  # fmt: skip
 """P of 1 - x - x P(x²); minimax for an error relative to erfc, up to `_FLOAT_BORDER`."""
 _FLOAT_BORDER = 0.89
+"""Up to here `_FLOAT_SMALL` was fitted, and from here on `_FLOAT_TAIL`."""
 _FLOAT_SLOPE = 0.6875
 """h: about where the degree of S is least for x from there to 10.15."""
 _FLOAT_CENTER = 0.5515244007110596
@@ -93,8 +103,8 @@ _FLOAT_TAIL = (
 )  # fmt: skip
 """S: a fit of the relative error, each coefficient rounded to a float before the next ones are fitted; of many such
 fits, near to the minimax one, that whose greatest error with rounding is least over all floats."""
-_VANISHED = 1000.0
-"""The bound on x² in the derivative of erfc, see `core.ops.special`."""
+_BEYOND = 31.0
+"""Any number from 27.3, where erfc of a double is 0, to √`VANISHED`, so that all that is computed is finite."""
 
 
 def emit_erf(w: FunctionWriter, x: Register) -> Register:
@@ -103,7 +113,7 @@ def emit_erf(w: FunctionWriter, x: Register) -> Register:
     magnitude = clamp(w, w.fabs(x), 0.0, data.one)
     complement = scaled_exp(w, horner(w, magnitude, data.logarithm))
     large = w.fsub(like(x, 1.0), complement)
-    is_small = w.fcmp("olt", magnitude, like(x, 0.9))
+    is_small = w.fcmp("olt", magnitude, like(x, _ERF_BORDER))
     return w.copysign(w.select(is_small, _small_erf(w, magnitude), large), x)
 
 
@@ -141,7 +151,7 @@ def _erfc(w: FunctionWriter, x: Register, tail: tuple[float, ...]) -> Register:
     # 2ⁿ comes last, so that there is one rounding where the result is subnormal.
     large = scale(w, w.multiply_add(remainder, reciprocal, quotient), n)
     large = w.select(w.fcmp("olt", x, like(x, 0.0)), w.fsub(like(x, 2.0), large), large)
-    is_small = w.fcmp("olt", magnitude, like(x, 0.8))
+    is_small = w.fcmp("olt", magnitude, like(x, _ERFC_BORDER))
     return w.select(is_small, w.fsub(one, _small_erf(w, x)), large)
 
 
@@ -173,8 +183,8 @@ def _falling_exponential(
 
     By the instructions of erfc's derivative, as both are often wanted. Beyond, all are finite, and 2ⁿ is tiny.
     """
-    square, bound = w.fmul(x, x), like(x, _VANISHED)
+    square, bound = w.fmul(x, x), like(x, float(VANISHED))
     square = w.select(w.fcmp("ogt", square, bound), bound, square)
     m, n = exp_parts(w, w.fneg(square))
-    magnitude = clamp(w, w.fabs(x), 0.0, 31.0)
+    magnitude = clamp(w, w.fabs(x), 0.0, _BEYOND)
     return m, n, magnitude, residual(w, square, magnitude, magnitude)

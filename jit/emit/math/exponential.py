@@ -14,6 +14,10 @@ from dataclasses import dataclass
 from ..writer import FunctionWriter, Register, ScalarName, constant
 from .floats import clamp, format_of, horner, keep_tiny, like, quick_two_sum
 
+_TANH_BORDER = 0.6
+"""The quotient that is subtracted from 1 is less than a half from 0.55 on, so that its error does not count more than
+once."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Exponential:
@@ -30,7 +34,7 @@ class _Exponential:
     sinh: tuple[float, ...]
     """sinh x = x + x³ P(x²) for |x| ≤ 1."""
     tanh: tuple[float, ...]
-    """tanh x = x + x³ P(x²) for |x| ≤ 0.6."""
+    """tanh x = x + x³ P(x²) for |x| ≤ `_TANH_BORDER`."""
 
 
 _EXPONENTIAL: dict[ScalarName, _Exponential] = {
@@ -136,7 +140,7 @@ def emit_tanh(w: FunctionWriter, x: Register) -> Register:
     large = w.fsub(like(x, 1.0), quotient)
     z = w.fmul(x, x)
     small = w.multiply_add(w.fmul(magnitude, z), horner(w, z, data.tanh), magnitude)
-    is_small = w.fcmp("olt", magnitude, like(x, 0.6))
+    is_small = w.fcmp("olt", magnitude, like(x, _TANH_BORDER))
     return w.copysign(w.select(is_small, small, large), x)
 
 

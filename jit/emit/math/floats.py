@@ -73,7 +73,7 @@ def horner(w: FunctionWriter, x: Register, coefficients: Sequence[float]) -> Reg
 
 
 def two_sum(w: FunctionWriter, x: Register, y: Register) -> tuple[Register, Register]:
-    """x + y and the error of that rounding, exactly. Source: Knuth, TAOCP 2, 4.2.2, theorem B."""
+    """x + y and the error of that rounding, exactly (nan where the sum is infinite). Source: Knuth, TAOCP 2, 4.2.2."""
     total = w.fadd(x, y)
     part = w.fsub(total, x)
     error = w.fadd(w.fsub(x, w.fsub(total, part)), w.fsub(y, part))

@@ -29,8 +29,9 @@ from .logarithm import emit_log, log_extended
 from .trigonometric import cotpi_extended, sinpi_extended
 
 _RAISED = 6
+"""The least number of steps that leaves m ≥ 5½, where nine coefficients have the errors below; its factors pair off."""
 _TINY = 2.0**-60
-"""Below this the leading term is the function."""
+"""Below this the leading term is the function: the next one is less than half a unit of a double beside it."""
 
 # Relative errors 2⁻⁵⁴, 2⁻⁵³ and 2⁻⁵⁰, of terms that are 2⁻⁷, 2⁻⁹ and 2⁻¹¹ at most.
 _LGAMMA = (
@@ -52,11 +53,13 @@ _TRIGAMMA = (
 _LATER = (820.0, 412.0, 70.0, 4.0)
 _LATER_SLOPE = (412.0, 140.0, 12.0)
 _LATER_DIVISOR = (24.0, 10.0, 1.0)
+# as a double and what is left of it, to twice the digits
 _PI = (3.141592653589793, 1.2246467991473532e-16)
 _LOG_PI = (1.1447298858494002, 1.0265951162707826e-17)
 _HALF_LOG_TWO_PI = (0.9189385332046728, -3.8782941580672414e-17)
 _LARGE = 2.0**100
-"""From here on lgamma is u (log u - 1), scaled by 2⁻³⁰ so that no product overflows before the result does."""
+"""From here on lgamma is u (log u - 1), scaled by 2⁻³⁰ so that no product overflows before the result does. From 2⁶⁰
+on, the rest is less than half a unit beside it."""
 
 
 def emit_lgamma(w: FunctionWriter, x: Register) -> Register:

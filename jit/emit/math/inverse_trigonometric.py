@@ -15,7 +15,9 @@ import math
 from ..writer import FunctionWriter, Register
 from .floats import horner, keep_tiny, like, residual
 
+# as a double and what is left of it
 _HALF_PI = (math.pi / 2, 6.123233995736766e-17)
+# minimax polynomials P of steps 1 and 2, for |x| ≤ ½ and |t| ≤ tan π/8
 _ASIN = (
     0.16666666666666763, 0.07499999999970118, 0.04464285717527126, 0.030381942675886797,
     0.022372215890595112, 0.01735159575395025, 0.013981015665843264, 0.011397315513600946,

@@ -23,6 +23,7 @@ from .floats import (
     two_sum,
 )
 
+# minimax polynomials P of step 2, for m between √½ and √2
 _LOG_FLOAT = (
     0.3333333134651184, -0.250008225440979, 0.20001262426376343, -0.16623321175575256,
     0.1420084685087204, -0.13159450888633728, 0.12766948342323303, -0.07642567157745361,
@@ -36,7 +37,11 @@ _LOG_EXTENDED = (
     0.39999999999999974, 0.28571428571447044, 0.22222222217070106, 0.18181818927115698,
     0.1538455302439411, 0.13336464315862187, 0.11671858749931843, 0.12013478071823551,
 )  # fmt: skip
+# as a double and what is left of it
 _TWO_THIRDS = (2 / 3, 3.700743415417188e-17)
+
+_ATANH_BORDER = 0.17
+"""Just below the largest s of a logarithm, (√2 - 1) / (√2 + 1) = 0.1716, up to which `_LOG_DOUBLE` was fitted."""
 
 
 def emit_log(w: FunctionWriter, x: Register) -> Register:
@@ -69,7 +74,7 @@ def emit_atanh(w: FunctionWriter, x: Register) -> Register:
     z = w.fmul(x, x)
     series = w.fmul(horner(w, z, _LOG_DOUBLE), like(x, 0.5))
     small = w.multiply_add(w.fmul(magnitude, z), series, magnitude)
-    is_small = w.fcmp("olt", magnitude, like(x, 0.17))
+    is_small = w.fcmp("olt", magnitude, like(x, _ATANH_BORDER))
     return keep_tiny(w, x, w.copysign(w.select(is_small, small, large), x))
 
 

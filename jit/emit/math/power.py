@@ -17,7 +17,10 @@ from .floats import clamp, like, two_product
 from .logarithm import emit_log, log_extended
 
 _LARGEST_EXPONENT = 745.2
-"""Beyond ± this the exponential is infinite or zero in double."""
+"""Beyond ± this the exponential is infinite or zero in double.  f64 ends at 2⁻¹⁰⁷⁵."""
+
+_REGULAR_EXPONENT = 1000.0
+"""Any number above `_LARGEST_EXPONENT`: beyond, what rounding the exponent lost is not needed, and may be no number."""
 
 
 def emit_power(w: FunctionWriter, x: Register, y: Register) -> Register:
@@ -51,7 +54,7 @@ def _product_with_log(
     regular = w.fcmp("olt", w.fabs(logarithm), like(y, math.inf))
     product, error = two_product(w, y, w.select(regular, high, logarithm))
     error = w.multiply_add(y, low, error)
-    small = w.and_(regular, w.fcmp("olt", w.fabs(product), like(y, 1000.0)))
+    small = w.and_(regular, w.fcmp("olt", w.fabs(product), like(y, _REGULAR_EXPONENT)))
     return product, w.select(small, error, like(y, 0.0))
 
 

@@ -3,20 +3,18 @@
 Source: Salmon, Moraes, Dror & Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3".
 """
 
+from ....core.ops.random import PARITY, ROTATIONS, ROUNDS
 from ..writer import FunctionWriter, Register, constant
-
-_ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
-_PARITY = 0x1BD11BDA
 
 
 def emit_threefry(w: FunctionWriter, key: Register, counter: Register) -> Register:
     """64 random bits. The high half of the operands and the result is word 0, the low half 1."""
     keys = _words(w, key)
-    parity = w.xor(w.xor(*keys), constant(keys[0].type, _PARITY))
+    parity = w.xor(w.xor(*keys), constant(keys[0].type, PARITY))
     schedule = (*keys, parity)
     x, y = (w.add(word, part) for word, part in zip(_words(w, counter), keys, strict=True))
-    for group in range(5):
-        for rotation in _ROTATIONS[group % 2 * 4 :][:4]:
+    for group in range(ROUNDS // len(ROTATIONS[0])):
+        for rotation in ROTATIONS[group % len(ROTATIONS)]:
             x = w.add(x, y)
             rotated = w.intrinsic("fshl", y.type, [y, y, constant(y.type, rotation)])
             y = w.xor(rotated, x)

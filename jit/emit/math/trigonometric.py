@@ -28,8 +28,11 @@ from .floats import (
     two_sum,
 )
 
+# as a double, and twice what is left
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 _LARGEST = 2.0**30
+"""n has 30 digits up to here, no double is nearer to a multiple of π/2 than 2⁻⁶¹, and 53 digits are wanted: 144 of the
+161 that three doubles have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nnkit.core.analysis import Aliases
 from nnkit.core.compute.lower_memory.data_layout import DataLayout
 from nnkit.core.evaluate import evaluate
-from nnkit.core.ops.bytes import FIRST_ADDRESS
+from nnkit.core.ops.byte_memory import FIRST_ADDRESS
 from nnkit.core.ops.memory import pointee_at
 from nnkit.core.text import parse_module
 from nnkit.core.types import I64, ArrayType, PointerType, StructType, TensorType, Type, scalar

@@ -15,7 +15,7 @@ from nnkit.core.compute.products import BLAS_WORK
 from nnkit.core.driver.stages import passes_to
 from nnkit.core.errors import InternalError
 from nnkit.core.ir import Builder, Stage, Value
-from nnkit.core.ir.graph import Emitter, Pure
+from nnkit.core.ir.instruction import Emitter, Pure
 from nnkit.core.ops import (
     Add,
     Apply,

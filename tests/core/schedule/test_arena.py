@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnkit.core.schedule.arena import ALIGNMENT, RESERVED, Arena, aligned
+from nnkit.core.ir import ALIGNMENT, HEADER_BYTES
+from nnkit.core.schedule.arena import Arena, aligned
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5000)), max_size=60))
@@ -18,7 +19,7 @@ def test_live_ranges_never_overlap(requests: list[tuple[bool, int]]) -> None:
             continue
         offset = arena.allocate(size)
         assert offset % ALIGNMENT == 0
-        assert offset >= RESERVED
+        assert offset >= HEADER_BYTES
         assert offset + aligned(size) <= arena.end
         for other, length in live:
             assert offset + aligned(size) <= other or other + aligned(length) <= offset

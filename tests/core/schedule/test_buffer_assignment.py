@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.driver.stages import passes_to
-from nnkit.core.ir import Builder, Function, Instruction, Module, Value
+from nnkit.core.ir import HEADER_BYTES, Builder, Function, Instruction, Module, Value
 from nnkit.core.ir.placement import Place
 from nnkit.core.ops import Add, Combinator, Exp, Literal, Reduce, Scan, ShapeCast, Transpose, splat
 from nnkit.core.passes.pipeline import run_pipeline
-from nnkit.core.schedule.arena import RESERVED, aligned
+from nnkit.core.schedule.arena import aligned
 from nnkit.core.schedule.buffer_assignment import _group_ends, base_of, may_overwrite
 from nnkit.core.schedule.ops import Loops
 from nnkit.core.schedule.plan import arena_bytes, schedule
@@ -145,7 +145,7 @@ def test_a_chain_needs_two_buffers() -> None:
         return x
 
     function = scheduled(module_of(build, f32(1000)))
-    assert arena_bytes(function) <= RESERVED + 2 * aligned(4000)
+    assert arena_bytes(function) <= HEADER_BYTES + 2 * aligned(4000)
 
 
 def test_results_are_written_over_operands() -> None:
@@ -154,12 +154,12 @@ def test_results_are_written_over_operands() -> None:
         return b.emit(Scan(Combinator.ADD, 0), b.emit(Exp(), scanned))
 
     function = scheduled(module_of(build, f32(1000)))
-    assert arena_bytes(function) == RESERVED + aligned(4000)
+    assert arena_bytes(function) == HEADER_BYTES + aligned(4000)
 
 
 def test_intermediates_lie_in_the_output() -> None:
     function = scheduled(module_of(softmax, f32(200, 300)))
-    assert arena_bytes(function) <= RESERVED + 2 * aligned(800)
+    assert arena_bytes(function) <= HEADER_BYTES + 2 * aligned(800)
 
 
 def test_a_transposed_read_is_not_in_place() -> None:
@@ -169,7 +169,7 @@ def test_a_transposed_read_is_not_in_place() -> None:
         return b.emit(Scan(Combinator.ADD, 0), turned)
 
     function = scheduled(module_of(build, f32(30, 30)))
-    assert arena_bytes(function) >= RESERVED + 2 * aligned(3600)
+    assert arena_bytes(function) >= HEADER_BYTES + 2 * aligned(3600)
 
 
 RETURNED: list[Callable[[Builder, Value], list[Value]]] = [

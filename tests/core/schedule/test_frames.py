@@ -7,12 +7,12 @@ import pytest
 from nnkit.core.compute.bodies import Body, bodies_of
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
-from nnkit.core.ir import Function, Instruction, Module, Stage
+from nnkit.core.ir import HEADER_BYTES, Function, Instruction, Module, Stage
 from nnkit.core.ir.placement import Place, arena, output, register
 from nnkit.core.ops.flows import Structured
 from nnkit.core.passes.base import apply_pass
 from nnkit.core.passes.isolate import Isolate
-from nnkit.core.schedule.arena import RESERVED, aligned
+from nnkit.core.schedule.arena import aligned
 from nnkit.core.schedule.plan import arena_bytes, block_bytes, schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module
@@ -59,7 +59,7 @@ def test_an_accumulator_is_written_over_itself() -> None:
     function = scheduled(loop(f"%s = add %v: {T}, %w: {T}\nyield %s: {T}"))
     entry, body = bodies_of(function)
     assert made(entry) == [output(0)] and made(body) == [output(0)]
-    assert arena_bytes(function) == RESERVED
+    assert arena_bytes(function) == HEADER_BYTES
 
 
 def test_the_first_value_of_a_loop_lies_where_the_loop_has_it() -> None:
@@ -74,8 +74,8 @@ def test_what_others_still_read_is_copied_at_the_end() -> None:
     entry, body = bodies_of(function)
     assert made(body) == [arena(0)]
     (instruction,) = (i for i in entry.block.instructions if isinstance(i.op, Structured))
-    assert instruction.placement.frame == RESERVED
-    assert arena_bytes(function) == RESERVED + aligned(400)
+    assert instruction.placement.frame == HEADER_BYTES
+    assert arena_bytes(function) == HEADER_BYTES + aligned(400)
 
 
 def test_a_conditional_update_happens_in_place() -> None:
@@ -95,7 +95,7 @@ def test_a_conditional_update_happens_in_place() -> None:
     entry, body, then, otherwise = bodies_of(function)
     assert made(entry) == made(then) == [output(0)] and made(otherwise) == []
     assert made(body) == [register(0), output(0)]
-    assert arena_bytes(function) == RESERVED
+    assert arena_bytes(function) == HEADER_BYTES
 
 
 def test_a_stacked_element_is_written_to_its_row() -> None:
@@ -133,7 +133,7 @@ def test_bodies_of_an_if_share_a_frame_that_is_free_afterwards() -> None:
     assert made(then)[0] == made(otherwise)[0] == arena(0)
     assert block_bytes(then.block, {}) == block_bytes(otherwise.block, {}) == aligned(400)
     # the frame, what the if makes, and perhaps one more
-    assert arena_bytes(function) <= RESERVED + 3 * aligned(400)
+    assert arena_bytes(function) <= HEADER_BYTES + 3 * aligned(400)
     assert made(entry)
 
 
@@ -160,11 +160,11 @@ def test_frames_lie_inside_of_each_other(depth: int) -> None:
     function = scheduled(f"%v0 = add %x: {T}, %w: {T}\n{text}\n%r = add %s0: {T}, %w: {T}")
     frames = frames_of(function)
     assert len(frames) == depth and all(frame % 64 == 0 for _, frame in frames)
-    assert arena_bytes(function) <= RESERVED + (depth + 2) * aligned(400)
+    assert arena_bytes(function) <= HEADER_BYTES + (depth + 2) * aligned(400)
 
 
 def test_scalars_are_variables_only_where_there_is_control_flow() -> None:
     straight = f"%s = reduce %x: {T} by add along 0\n%r = multiply %w: {T}, %s: f32"
-    assert made(bodies_of(scheduled(straight))[0])[0] == arena(RESERVED)
+    assert made(bodies_of(scheduled(straight))[0])[0] == arena(HEADER_BYTES)
     bent = scheduled(straight.replace("%r", "%x2") + loop(f"yield %v: {T}", first="%x2"))
     assert made(bodies_of(bent)[0])[0] == register(0)

@@ -97,4 +97,6 @@ def test_rule_8_extern() -> None:
 def test_rule_9_attributes() -> None:
     wrong = negated()
     wrong.attributes = ("inline", "fast")
-    assert found(module_of(wrong)) == "  @f: has the attribute !fast; known are !inline, !checkpoint"
+    assert (
+        found(module_of(wrong)) == "  @f: has the attribute !fast; known are !inline, !checkpoint"
+    )

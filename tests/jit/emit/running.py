@@ -11,7 +11,7 @@ import numpy as np
 from nnkit.core.errors import NNKitError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir.builder import Builder, finish_function, start_function
-from nnkit.core.ir.graph import Value
+from nnkit.core.ir.instruction import Value
 from nnkit.core.ir.module import Function, Module
 from nnkit.core.ir.placement import Place, Placement, arena, output
 from nnkit.core.ops.nest import Nest

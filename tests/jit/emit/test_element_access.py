@@ -24,7 +24,14 @@ from llvmlite import binding
 from nnkit.core.ops import ALL
 from nnkit.core.types import DTYPES, DType
 from nnkit.jit.ahead_of_time import find_target
-from nnkit.jit.emit.element_access import Lanes, Pointers, _pieces, define_zero_element, read, write
+from nnkit.jit.emit.element_access import (
+    Lanes,
+    Pointers,
+    _pieces,
+    define_zero_element,
+    load_elements,
+    store_elements,
+)
 from nnkit.jit.emit.elements import register_type
 from nnkit.jit.emit.writer import (
     I8,
@@ -203,7 +210,9 @@ def test_active_lanes_alone_are_stored(source: DType, dtype: DType, cpu: str) ->
                     numbers = w.lane_numbers("i64", lanes.count)
                     condition = w.icmp("eq", numbers, constant(numbers.type, only))
                 value = narrowed(w, x, source, dtype)
-                write(w, pointers(target, dtype, backwards, condition), value, lanes, None, False)
+                store_elements(
+                    w, pointers(target, dtype, backwards, condition), value, lanes, None, False
+                )
 
             functions[name] = emit
     calls = compiled(engine_for(cpu), functions)
@@ -250,7 +259,7 @@ def read_ranges(dtype: DType, cpu: str) -> None:
         lanes, backwards, known = cases[name]
         source, target = w.parameters
         first = None if known else w.icmp("eq", w.load(target, I8, align=1), constant(I8, 0))
-        value = read(w, pointers(source, dtype, backwards, first), lanes)
+        value = load_elements(w, pointers(source, dtype, backwards, first), lanes)
         if value.type.scalar == "i1":
             value = w.zext(value, "i64")
         elif value.type.is_integer and value.type.bits < 64:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nnkit.core.ir.builder import Builder
-from nnkit.core.ir.graph import Value
+from nnkit.core.ir.instruction import Value
 from nnkit.core.ops.arithmetic import Add, Multiply
 from nnkit.core.ops.casting import DataTypeCast
 from nnkit.core.ops.combinator import Combinator

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from nnkit.core.ir.builder import Builder
-from nnkit.core.ir.graph import Value
+from nnkit.core.ir.instruction import Value
 from nnkit.core.ir.module import Function
 from nnkit.core.ops.arithmetic import Add, Multiply
 from nnkit.core.ops.combinator import Combinator

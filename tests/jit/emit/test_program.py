@@ -15,7 +15,7 @@ from nnkit.core.compute.generate import generate_compute
 from nnkit.core.driver.stages import passes_to
 from nnkit.core.evaluate import evaluate_instruction
 from nnkit.core.ir.builder import Builder, start_function
-from nnkit.core.ir.graph import Instruction, Value
+from nnkit.core.ir.instruction import Instruction, Value
 from nnkit.core.ir.module import Function, Module, Stage
 from nnkit.core.ir.placement import output
 from nnkit.core.ops import ALL, PROGRAM

@@ -10,7 +10,7 @@ import pytest
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.errors import InternalError
 from nnkit.core.ir.builder import Builder
-from nnkit.core.ir.graph import Op, Value
+from nnkit.core.ir.instruction import Op, Value
 from nnkit.core.ops import ALL
 from nnkit.core.ops.arithmetic import Divide, FloorDivide, Maximum, Minimum, Modulo, TruncateDivide
 from nnkit.core.ops.bits import BitCast, Reinterpret

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nnkit.jit.entry import ArrayNode, Signature, TupleNode, drop_kept_results
-from nnkit.jit.entry.outputs import outputs_to_keep
+from nnkit.jit.entry.outputs import outputs_to_recycle
 
 from .programs import Array, Compiler, Program, Tensor2D, filling
 
@@ -189,10 +189,10 @@ def test_dropping_is_harmless_with_the_python_entry() -> None:
 
 def test_the_smallest_are_kept() -> None:
     leaves = [ArrayNode("f64", (size,)) for size in (100, 1, 50, 0)]
-    assert outputs_to_keep(leaves, 0) == {3}
-    assert outputs_to_keep(leaves, 16) == {1, 3}
-    assert outputs_to_keep(leaves, 16 + 800) == {1, 2, 3}
-    assert outputs_to_keep(leaves, 1 << 20) == {0, 1, 2, 3}
+    assert outputs_to_recycle(leaves, 0) == {3}
+    assert outputs_to_recycle(leaves, 16) == {1, 3}
+    assert outputs_to_recycle(leaves, 16 + 800) == {1, 2, 3}
+    assert outputs_to_recycle(leaves, 1 << 20) == {0, 1, 2, 3}
 
 
 def test_outputs_have_arrays_of_their_own(native: Compiler) -> None:

@@ -16,7 +16,7 @@ from nnkit.core.errors import TrapError, UnsupportedError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module
 from nnkit.core.ir.surgery import walk
-from nnkit.core.ops.bytes import CheckAddress, ReadBytes
+from nnkit.core.ops.byte_memory import CheckAddress, ReadBytes
 from nnkit.core.passes.base import apply_pass
 from nnkit.core.passes.isolate import Isolate
 from nnkit.core.passes.pipeline import run_pipeline

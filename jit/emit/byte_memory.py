@@ -15,7 +15,7 @@ from typing import Final
 
 from ...core.errors import InternalError
 from ...core.ir import Instruction, Value
-from ...core.ops.bytes import (
+from ...core.ops.byte_memory import (
     FIRST_ADDRESS,
     AddressOf,
     AllocateBytes,
@@ -27,14 +27,15 @@ from ...core.ops.bytes import (
 )
 from ...core.ops.literal import number_of
 from .bump_allocator import bump_allocate
-from .element_access import shift
+from .element_access import offset_bytes
 from .function_emitter import FunctionEmitter
 from .steps import CheckSite, Problem
-from .structured_ops import truth, write_copy
+from .structured_ops import as_i1, write_copy
 from .writer import I1, I8, I64, PTR, Register, constant
 
 CHAIN_HEAD: Final = 16
-"""Bytes before what lasts until the function returns: the address of the block before it."""
+"""Bytes before what lasts until the function returns: the address of the block before it, and what follows is aligned
+as `calloc` does."""
 
 
 def write_read(k: FunctionEmitter, instruction: Instruction[ReadBytes]) -> None:
@@ -115,7 +116,7 @@ def write_stop(k: FunctionEmitter, instruction: Instruction[StopIf]) -> None:
     op = instruction.op
     site = k.checks.add(CheckSite(instruction.location, Problem.STOP, text=op.message))
     zero = constant(I64, 0)
-    k.checks.stop_if(k.w, truth(k, instruction.operands[0]), site, zero, zero)
+    k.checks.stop_if(k.w, as_i1(k, instruction.operands[0]), site, zero, zero)
 
 
 def variable_symbol(name: str) -> str:
@@ -134,7 +135,7 @@ def _chained(k: FunctionEmitter, instruction: Instruction, size: Register) -> Re
     _check_there(k, instruction, block, size)
     w.store(w.load(k.chain, PTR), block)
     w.store(block, k.chain)
-    return shift(w, block, CHAIN_HEAD)
+    return offset_bytes(w, block, CHAIN_HEAD)
 
 
 def _check_there(
@@ -150,4 +151,4 @@ def _word(k: FunctionEmitter, value: Value) -> Register:
 
 
 def _pointer(k: FunctionEmitter, address: Value, offset: int = 0) -> Register:
-    return shift(k.w, k.w.inttoptr(_word(k, address)), offset)
+    return offset_bytes(k.w, k.w.inttoptr(_word(k, address)), offset)

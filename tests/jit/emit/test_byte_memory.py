@@ -18,7 +18,7 @@ from nnkit.core.stage import Stage
 from nnkit.core.text import parse_module
 from nnkit.core.types import DTYPES
 from nnkit.core.verify import verify
-from nnkit.jit.emit.bytes import variable_symbol
+from nnkit.jit.emit.byte_memory import variable_symbol
 from nnkit.jit.emit.program import emit_program
 from nnkit.jit.emit.writer import ModuleWriter
 from nnkit.jit.executable import host_target
