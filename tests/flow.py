@@ -236,9 +236,9 @@ def graph(draft: Draft, name: str, step: Step, depth: int) -> Function:
     order = [flow.number[block] for block in flow.order]
     for number in order:
         node = nodes[number]
-        above = flow.immediate_dominator(node.block)
-        if above is not None:
-            node.draft.values[:0] = nodes[flow.number[above]].draft.values
+        above = flow.dominators.parents[number]
+        if above >= 0:
+            node.draft.values[:0] = nodes[above].draft.values
         node.block.instructions.clear()
         _fill(node.draft, step, depth)
         result = _finish(draft, node, nodes, result)

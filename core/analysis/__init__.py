@@ -6,15 +6,14 @@ What programs cost stands apart: `symbolic_count` and `cost`.
 """
 
 from .alias import Aliases
-from .dominance import DominatorTree, dominators, post_dominators
-from .effects import EVERYTHING, Effects, callees_of, can_swap, effects_of
+from .dominance import DominatorTree, dominators
+from .effects import EVERYTHING, Effects, callees_of
 from .flow import ControlFlow
 from .graph import Graph, components
-from .loops import LoopInfo, NaturalLoop, is_reducible, natural_loops
+from .loops import LoopInfo, NaturalLoop, natural_loops
 from .manager import Analyses, Analysis
 
 __all__ = [
     "EVERYTHING", "Aliases", "Analyses", "Analysis", "ControlFlow", "DominatorTree", "Effects",
-    "Graph", "LoopInfo", "NaturalLoop", "callees_of", "can_swap", "components", "dominators",
-    "effects_of", "is_reducible", "natural_loops", "post_dominators",
+    "Graph", "LoopInfo", "NaturalLoop", "callees_of", "components", "dominators", "natural_loops",
 ]  # fmt: skip

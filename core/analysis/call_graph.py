@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ..errors import VerifyError
 from ..ir import Extern, Function, Module
@@ -69,18 +69,20 @@ def reachable(module: Module, roots: Iterable[str]) -> set[str]:
     return found
 
 
-def cycles_callees_first(module: Module) -> Iterator[list[str]]:
-    """The strongly connected components of the call graph, each after those it calls.
+def cycles_callees_first(
+    module: Module, called: Callable[[Function], Iterable[str]] = callees
+) -> Iterator[list[str]]:
+    """The strongly connected components of the call graph, each after those it calls.  Who is `called` may be more.
 
     A component of several functions, or of one that calls itself, is a recursion.
     """
     names = list(module.functions)
     number = {name: position for position, name in enumerate(names)}
-    called = [
-        [number[callee] for callee in callees(function) if callee in number]
+    edges = [
+        [number[callee] for callee in called(function) if callee in number]
         for function in module.functions.values()
     ]
-    for component in components(called):
+    for component in components(edges):
         yield [names[position] for position in reversed(component)]
 
 

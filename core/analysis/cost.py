@@ -16,6 +16,7 @@ are declared only or are values: their calls are listed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, reduce
 
 from ..errors import NNKitError
@@ -23,6 +24,7 @@ from ..ir import Block, Builder, Effect, Function, Instruction, Module, Op, Valu
 from ..ir.surgery import walk, walk_blocks
 from ..ops.flows import Role, certain_bodies, flows_in, trips_of
 from ..types import TensorType, Type, tensor_bytes, written
+from .call_graph import cycles_callees_first
 from .effects import callees_of
 from .flow import ControlFlow
 from .graph import components
@@ -53,19 +55,13 @@ class Costs:
     @cached_property
     def _functions(self) -> Mapping[str, Cost]:
         """Callees first; functions that call each other in a circle all cost what a round of it does."""
-        names = list(self.module.functions)
-        number = {name: position for position, name in enumerate(names)}
-        calls = [_callees(function) for function in self.module.functions.values()]
-        edges = [[number[callee] for callee in found if callee in number] for found in calls]
-        for members in components(edges):
-            circle = {names[member] for member in members}
-            is_circle = len(members) > 1 or members[0] in edges[members[0]]
+        functions = self.module.functions
+        for names in cycles_callees_first(self.module, _callees):
+            is_circle = len(names) > 1 or names[0] in _callees(functions[names[0]])
             if is_circle:
-                self._known.update(dict.fromkeys(circle, Cost()))
-            total = Cost()
-            for member in members:
-                total += self._of_function(self.module.functions[names[member]])
-            self._known.update(dict.fromkeys(circle, total.repeated() if is_circle else total))
+                self._known.update(dict.fromkeys(names, Cost()))
+            total = sum((self._of_function(functions[name]) for name in names), Cost())
+            self._known.update(dict.fromkeys(names, total.repeated() if is_circle else total))
         return self._known
 
     def _of_function(self, function: Function) -> Cost:
@@ -96,7 +92,10 @@ class Costs:
             return known
         key = instruction.op, tuple(x.type for x in instruction.operands)
         if key not in self._nests:  # the nests follow from these
-            self._nests[key] = _flops_of_nests(*key)
+            b = Builder()
+            with suppress(NNKitError):
+                instruction.op.nest(b, *map(Value, key[1]))
+            self._nests[key] = sum(map(self._flops_of, b.block.instructions))
         return self._nests[key]
 
     def _of_instruction(self, instruction: Instruction, inside: Mapping[Block, Cost]) -> Cost:
@@ -115,16 +114,6 @@ class Costs:
                 called = self._known.get(callee, Cost(unknown=frozenset({written("@", callee)})))
                 own += called.times(op.call_count(instruction))
         return own
-
-
-def _flops_of_nests(op: Op, types: tuple[Type, ...]) -> int:
-    """What the loop nests do that `op` means; 0 for what has none."""
-    b = Builder()
-    try:
-        op.nest(b, *map(Value, types))
-    except NNKitError:
-        return 0
-    return sum(i.op.flops(i) or 0 for i in b.block.instructions)
 
 
 def _cost_of_structured(instruction: Instruction, bodies: Sequence[Cost]) -> Cost:

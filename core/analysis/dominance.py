@@ -1,4 +1,4 @@
-"""Dominator and post-dominator trees of a graph.
+"""Dominator trees of graphs.
 
 The tree is found in near-linear time for every graph, however deep, irreducible ones included:
 
@@ -58,9 +58,6 @@ class DominatorTree:
                 size[self.parents[node]] += size[node]
         return [(a, a + n if a >= 0 else -1) for a, n in zip(first, size, strict=True)]
 
-    def __contains__(self, node: int) -> bool:
-        return self._spans[node][0] >= 0
-
     def dominates(self, a: int, b: int) -> bool:
         """Whether every path from the root to `b` goes through `a`; a node dominates itself.
 
@@ -69,12 +66,6 @@ class DominatorTree:
         start, end = self._spans[a]
         return start <= self._spans[b][0] < end
 
-    def common(self, a: int, b: int) -> int:
-        """The nearest node that dominates both.  Both are in the tree."""
-        while not self.dominates(a, b):
-            a = self.parents[a]
-        return a
-
 
 def dominators(graph: Graph) -> DominatorTree:
     """The dominator tree of what `graph.entry` reaches."""
@@ -82,14 +73,6 @@ def dominators(graph: Graph) -> DominatorTree:
         return DominatorTree(graph.entry, [])
     search = _Search(graph)
     return DominatorTree(graph.entry, search.immediate_dominators())
-
-
-def post_dominators(graph: Graph) -> DominatorTree:
-    """The tree by which a node dominates those that cannot end without it.
-
-    Its root is one more node than `graph` has: the exit.  What never ends is not in the tree.
-    """
-    return dominators(graph.reversed())
 
 
 class _Search:

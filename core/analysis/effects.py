@@ -18,13 +18,13 @@ from typing import NamedTuple
 from ..ir import Effect, Function, Instruction, Module
 from ..ir.surgery import walk
 from ..types import FunctionType
-from .graph import components
+from .call_graph import cycles_callees_first
 
 EVERYTHING = Effect.READ | Effect.WRITE | Effect.ALLOCATE | Effect.TRAP
 """What a function does about which nothing is known."""
 
-_STAYS = Effect.WRITE | Effect.TRAP
-"""What happens even if nobody uses the results."""
+KEPT = Effect.WRITE | Effect.TRAP
+"""What has one of these effects is done whether its results are used or not."""
 
 
 class OwnEffects(NamedTuple):
@@ -64,30 +64,24 @@ class Effects:
 
     def is_removable(self, instruction: Instruction) -> bool:
         """Whether nothing is lost when the results are not used; terminators are not asked."""
-        return not self.of(instruction) & _STAYS
+        return not self.of(instruction) & KEPT
 
     @cached_property
     def _functions(self) -> dict[str, Effect]:
-        names = list(self.module.functions)
-        number = {name: position for position, name in enumerate(names)}
-        effects: list[Effect] = []
-        calls: list[list[int]] = []
-        for function in self.module.functions.values():
-            if function not in self._own_effects:
-                self._own_effects[function] = own_effects(function)
-            own = self._own_effects[function]
-            known = [name for name in own.called if name in number]
-            effects.append(own.effect if len(known) == len(own.called) else EVERYTHING)
-            calls.append([number[name] for name in known])
-        for members in components(calls):
+        functions, own = self.module.functions, self._own_effects
+        effects: dict[str, Effect] = {}
+        for name, function in functions.items():
+            if function not in own:
+                own[function] = own_effects(function)
+            is_known = functions.keys() >= set(own[function].called)
+            effects[name] = own[function].effect if is_known else EVERYTHING
+        for names in cycles_callees_first(self.module, lambda function: own[function].called):
             whole = Effect.NONE
-            for member in members:
-                whole |= effects[member]
-                for callee in calls[member]:
-                    whole |= effects[callee]
-            for member in members:
-                effects[member] = whole
-        return dict(zip(names, effects, strict=True))
+            for name in names:
+                for one in (name, *own[functions[name]].called):
+                    whole |= effects.get(one, Effect.NONE)
+            effects.update(dict.fromkeys(names, whole))
+        return effects
 
     def _own(self, instruction: Instruction) -> Effect:
         """Without bodies."""
@@ -122,24 +116,6 @@ class Effects:
         for instruction, parent in reversed(entered):
             if parent is not None:
                 self._inside[parent] |= self._inside[instruction]
-
-
-def effects_of(instruction: Instruction, module: Module) -> Effect:
-    """What one instruction does.  For several, an `Effects` remembers what it found."""
-    return Effects(module).of(instruction)
-
-
-def can_swap(first: Effect, second: Effect) -> bool:
-    """Whether two neighbouring instructions may be swapped, as far as their effects go.
-
-    Writes keep their order among each other, with reads, and with what stops the program.
-    """
-    ordered = Effect.READ | Effect.WRITE | Effect.TRAP
-    return not (
-        (first & Effect.WRITE and second & ordered)
-        or (second & Effect.WRITE and first & ordered)
-        or (first & second & Effect.TRAP)
-    )
 
 
 def callees_of(instruction: Instruction) -> tuple[str, ...] | None:

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..ir import Block, Region
-from .dominance import DominatorTree, dominators, post_dominators
+from .dominance import DominatorTree, dominators
 from .graph import Graph
-from .loops import LoopInfo, is_reducible, natural_loops
+from .loops import LoopInfo, natural_loops
 
 
 @dataclass(frozen=True, eq=False)
 class ControlFlow:
     """The control-flow graph of `region`; block 0 is the entry.
 
-    The analyses speak of numbers of blocks, the methods here of blocks.  Successors that are not in the
+    The analyses speak of numbers of blocks, the lists here of blocks.  Successors that are not in the
     region, and the bodies of structured ops, are left out.
     """
 
@@ -39,18 +39,8 @@ class ControlFlow:
         return dominators(self.graph)
 
     @cached_property
-    def post_dominators(self) -> DominatorTree:
-        """Its root is the exit: one number more than there are blocks."""
-        return post_dominators(self.graph)
-
-    @cached_property
     def loops(self) -> LoopInfo:
         return natural_loops(self.graph, self.dominators)
-
-    @cached_property
-    def is_reducible(self) -> bool:
-        """Whether all cycles are natural loops."""
-        return is_reducible(self.graph, self.dominators)
 
     @property
     def order(self) -> list[Block]:
@@ -62,36 +52,6 @@ class ControlFlow:
         """The blocks that nothing leads to, in the order of the text."""
         blocks = enumerate(self.region.blocks)
         return [block for number, block in blocks if not self.graph.is_reachable(number)]
-
-    def successors(self, block: Block) -> list[Block]:
-        """Where the terminator goes on, as often as it says so."""
-        return [self.region.blocks[k] for k in self.graph.successors[self.number[block]]]
-
-    def predecessors(self, block: Block) -> list[Block]:
-        """Whose terminators go on to `block`, as often as they say so."""
-        return [self.region.blocks[k] for k in self.graph.predecessors[self.number[block]]]
-
-    def is_reachable(self, block: Block) -> bool:
-        """Whether the entry leads to `block`."""
-        return self.graph.is_reachable(self.number[block])
-
-    def dominates(self, a: Block, b: Block) -> bool:
-        """Whether `b` is reached only through `a`; false if it is not reached at all."""
-        return self.dominators.dominates(self.number[a], self.number[b])
-
-    def post_dominates(self, a: Block, b: Block) -> bool:
-        """Whether nothing ends after `b` but through `a`; false if nothing ends after `b`."""
-        return self.post_dominators.dominates(self.number[a], self.number[b])
-
-    def immediate_dominator(self, block: Block) -> Block | None:
-        """The nearest other block that dominates; None for the entry and what is not reached."""
-        parent = self.dominators.parents[self.number[block]]
-        return self.region.blocks[parent] if parent >= 0 else None
-
-    def immediate_post_dominator(self, block: Block) -> Block | None:
-        """The nearest other block that post-dominates; None if that is the exit, or nothing ends."""
-        parent = self.post_dominators.parents[self.number[block]]
-        return self.region.blocks[parent] if 0 <= parent < len(self.number) else None
 
     def _after(self, block: Block) -> list[int]:
         if not block.instructions:

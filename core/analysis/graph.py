@@ -1,4 +1,4 @@
-"""Directed graphs of numbered nodes: orders, reversal, strongly connected components.
+"""Directed graphs of numbered nodes: orders, strongly connected components.
 
 Everything here takes time in proportion to nodes and edges, and nothing recurses.
 """
@@ -61,14 +61,6 @@ class Graph:
     def is_reachable(self, node: int) -> bool:
         """Whether a path leads from the entry to `node`."""
         return self.position[node] >= 0
-
-    def reversed(self) -> Graph:
-        """All edges turned around, from a new last node on: the exit, to which those without successors go.
-
-        What never comes to an end is not reachable in it.
-        """
-        ends = [node for node, after in enumerate(self.successors) if not after]
-        return Graph([*self.predecessors, ends], len(self.successors))
 
 
 def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:

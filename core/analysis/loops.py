@@ -1,4 +1,4 @@
-"""Natural loops of a graph, how they are nested, and whether there are cycles besides them.
+"""Natural loops of a graph, and how they are nested.
 
 A *back edge* leads to a node that dominates its start.  The loop of its end, the *header*, is what reaches
 the edge without going through the header; edges to one header make one loop.  Two loops with different
@@ -55,11 +55,6 @@ class LoopInfo:
     all: Sequence[NaturalLoop]
     innermost: Sequence[NaturalLoop | None]
 
-    @property
-    def outermost(self) -> list[NaturalLoop]:
-        """The loops in no other, in the order of the program."""
-        return [loop for loop in reversed(self.all) if loop.parent is None]
-
 
 def natural_loops(graph: Graph, tree: DominatorTree) -> LoopInfo:
     """The natural loops of what the entry reaches; `tree` are the dominators of `graph`."""
@@ -73,16 +68,6 @@ def natural_loops(graph: Graph, tree: DominatorTree) -> LoopInfo:
             _collect(loop, graph, innermost, around)
             found.append(loop)
     return LoopInfo(found, innermost)
-
-
-def is_reducible(graph: Graph, tree: DominatorTree) -> bool:
-    """Whether every cycle is entered at one node only, the header of a natural loop."""
-    position = graph.position
-    return all(
-        position[successor] > position[node] or tree.dominates(successor, node)
-        for node in graph.order
-        for successor in graph.successors[node]
-    )
 
 
 def _collect(

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from ..analysis.liveness import backward_slice
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
 from ..ir.surgery import clone_instructions, replace_operands, with_bodies
 from ..ops.enums import EnumCase, Payload
@@ -22,7 +23,6 @@ from ..ops.terminators import Return
 from ..types import EnumType, FunctionType, Type, one_or_tuple
 from .activity import members
 from .linearized import Linearized
-from .liveness import backward_slice
 from .primal_copy import Origin
 from .pullback import Pullback, PullbackKey, Residual, ResidualSource
 from .tapes import EMPTY, RECORD, fresh_enum

@@ -25,6 +25,8 @@ from typing import TypeAlias
 from ..analysis import Effects
 from ..analysis.call_graph import reachable
 from ..analysis.derivatives import DerivativeRequest, resolve_declared
+from ..analysis.effects import KEPT
+from ..analysis.liveness import backward_slice
 from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
 from ..ir.surgery import walk, walk_blocks
 from ..ops.enums import Payload
@@ -38,7 +40,6 @@ from .forward import Forward
 from .higher_order import DerivativeOrders, prefers_forward_mode
 from .linearize import Linearizing, Seeds, linearize
 from .linearized import Linearized, Sweep
-from .liveness import KEPT, backward_slice
 from .pullback import Pullback, PullbackKey
 from .residuals import ResidualSplitter
 from .symmetric import SymmetricPullback, caller_of

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ..analysis.liveness import backward_slice
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import clone_instructions, replace_operands, with_bodies
 from ..ops.arithmetic import Add, Subtract
@@ -47,7 +48,6 @@ from ..ops.structured import For, If
 from ..types import I64, TensorType, Type, scalar
 from .adjoints import Adjoints
 from .linearized import Linearized, Sweep
-from .liveness import backward_slice
 from .minimum_cut import Residuals, choose_residuals
 from .primal_copy import Origin
 from .tapes import EMPTY, RECORD

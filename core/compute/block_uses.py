@@ -1,23 +1,23 @@
-"""Use counts, aliases and escaping values of a block, for fusion."""
+"""Use counts and escaping values of a block, for fusion."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..ir import Block, Instruction, Value
+from ..ir import Block, Builder, Instruction, Value
+from ..ops.movement import reshaped
 from ..ops.nest import Nest
-from .normalized_nest import NormalizedNest, is_alias, normalize_nest, source_of
+from .bodies import base_of
+from .normalized_nest import NormalizedNest, is_copy, normalize_nest
 
 
 @dataclass(frozen=True)
 class BlockUses:
-    """The nests of a block, its aliases, and the readers of each value."""
+    """The nests of a block, and the readers of each value."""
 
     nests: dict[Instruction, NormalizedNest] = field(
         default_factory=dict[Instruction, NormalizedNest]
     )
-    alias_of: dict[Value, Value] = field(default_factory=dict[Value, Value])
-    """For the result of a nest that moves nothing: its operand."""
     demand: dict[Value, float] = field(default_factory=dict[Value, float])
     """How many elements of a value all its readers ask for together."""
     stored: set[Value] = field(default_factory=set[Value])
@@ -25,21 +25,24 @@ class BlockUses:
     ending: list[Instruction] = field(default_factory=list[Instruction])
     """The return, and the aggregate before it."""
 
-    def source(self, value: Value) -> Value:
-        """The value that this one aliases."""
-        return source_of(value, self.alias_of)
-
 
 def collect_block_uses(block: Block) -> BlockUses:
-    """Collect the nests, aliases and readers of a block."""
+    """Collect the nests and readers of a block, in which nests that only copy become views of what they copy."""
     found = BlockUses()
-    for instruction in block.instructions:
+    old, block.instructions = block.instructions, []
+    for instruction in old:
         if isinstance(instruction.op, Nest):
-            _add_nest(found, instruction, instruction.op)
+            normalized = normalize_nest(instruction, instruction.op)
+            if is_copy(normalized, instruction.op):
+                b, (x,) = Builder(block, instruction.location), instruction.operands
+                instruction.replace_with(reshaped(b, x, instruction.result.tensor.shape))
+                continue
+            _add_nest(found, normalized)
         elif is_library(instruction) or not instruction.op.needs_no_code:
-            found.stored.update(found.source(operand) for operand in instruction.operands)
+            found.stored.update(map(base_of, instruction.operands))
             if not is_library(instruction):
                 found.ending.append(instruction)
+        block.instructions.append(instruction)
     return found
 
 
@@ -49,15 +52,11 @@ def is_library(instruction: Instruction) -> bool:
     return not (op.is_terminator or op.needs_no_code or isinstance(op, Nest))
 
 
-def _add_nest(found: BlockUses, instruction: Instruction, nest: Nest) -> None:
-    lifted = normalize_nest(instruction, nest, found.alias_of)
-    if is_alias(lifted, nest):
-        found.alias_of[instruction.result] = instruction.operands[0]
-        return
-    found.nests[instruction] = lifted
-    for request in lifted.requests:
-        source = found.source(request.source)
+def _add_nest(found: BlockUses, nest: NormalizedNest) -> None:
+    found.nests[nest.instruction] = nest
+    for request in nest.requests:
+        source = base_of(request.source)
         if source is not request.source:
             found.stored.add(source)
-        executions = lifted.executions(request)
+        executions = nest.executions(request)
         found.demand[source] = found.demand.get(source, 0.0) + executions

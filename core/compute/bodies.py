@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import UnsupportedError
-from ..ir import Block, Effect, Function, Instruction, Region, Value
+from ..ir import Block, Function, Instruction, Region, Value
 from ..location import HasLocation
 from ..ops.flows import (
     Flow,
@@ -18,8 +18,6 @@ from ..ops.flows import (
     yields_of_bodies,
 )
 from ..types import written
-
-_STAYS = Effect.WRITE | Effect.TRAP | Effect.CALL
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,38 +98,6 @@ def bodies_of(function: Function) -> list[Body]:
                 loops = body.loops + instruction.op.is_loop
                 found += [Body(r, instruction, k, loops) for k, r in enumerate(instruction.regions)]
     return found
-
-
-def effectful_regions(bodies: Sequence[Body]) -> set[Region]:
-    """The bodies in which something happens that matters even if nobody uses the results."""
-    found: set[Region] = set()
-    for body in reversed(bodies):
-        if any(must_execute(i, found) for i in body.block.instructions):
-            found.add(body.region)
-    return found
-
-
-def must_execute(instruction: Instruction, effectful: Set[Region]) -> bool:
-    """Whether an instruction must execute although its results are unused."""
-    return bool(instruction.op.effect & _STAYS) or not effectful.isdisjoint(instruction.regions)
-
-
-def erase_dead(block: Block, effectful: Set[Region]) -> None:
-    """Leave only what happens, and what that and the terminator depend on.
-
-    Bodies, which are closed, stay as they are.
-    """
-    kept: list[Instruction] = []
-    for instruction in reversed(block.instructions):
-        if (
-            instruction.op.is_terminator
-            or any(result.uses for result in instruction.results)
-            or must_execute(instruction, effectful)
-        ):
-            kept.append(instruction)
-        else:
-            instruction.set_operands(())
-    block.instructions = kept[::-1]
 
 
 def unsupported(what: str, location: HasLocation | None) -> UnsupportedError:

@@ -11,7 +11,7 @@ from ..location import HasLocation
 from ..ops.arithmetic import Add, Multiply
 from ..ops.combinator import Combinator
 from ..ops.literal import constant
-from ..ops.movement import ShapeCast
+from ..ops.movement import reshaped
 from ..ops.nest import Access, Affine, Bounds, Index, Loaded, Nest, Output, Yield, coordinate
 from ..types import I64, Shape, scalar
 from .scalars import Computed, Coordinate, Read, Scalar, ScalarIndex, reachable
@@ -129,5 +129,4 @@ class _NestBody:
 def _reshaped(b: Builder, value: Value, original: Value) -> Value:
     if value.tensor.dtype != original.tensor.dtype:
         raise InternalError(f"fusion made {value.type} of {original.type}")
-    shape = original.tensor.shape
-    return value if value.tensor.shape == shape else b.emit(ShapeCast(shape), value)
+    return reshaped(b, value, original.tensor.shape)

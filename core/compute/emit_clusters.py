@@ -2,47 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..ir import Block, Builder, Instruction, Region, Value
-from ..ops.movement import ShapeCast
-from .block_uses import BlockUses
-from .bodies import must_execute
+from ..analysis import Effects
+from ..ir import Block, Builder, Instruction, Value
+from ..ir.surgery import drop_operands
+from ..ops.movement import reshaped
+from .bodies import base_of
 from .cluster import Cluster
 
 
 def emit_clusters(
     block: Block,
-    survey: BlockUses,
     clusters: Sequence[Cluster],
     libraries: Sequence[tuple[int, Instruction]],
-    effectful: Set[Region],
-) -> Block:
-    """Write clusters and library ops (with their positions) in order, then the end of the old block.
-
-    Bodies in `effectful` must run even if nobody needs their results.
-    """
-    b = Builder(Block(list(block.arguments), name=block.name))
-    writer = _ClusterEmitter(survey, b, {argument: argument for argument in block.arguments})
-    for item, live in _live(survey, clusters, libraries, effectful):
+    ending: Sequence[Instruction],
+    effects: Effects,
+) -> None:
+    """Write clusters in place of their nests, and library ops (with their positions) in order; then the `ending`."""
+    writer = _ClusterEmitter(Builder())
+    kept = writer.b.block.instructions
+    for item, live in _live(clusters, libraries, ending, effects):
         if isinstance(item, Cluster):
             for source in item.sources(live):
                 writer.materialize(source)
-            writer.values.update(item.emit(b, writer.values, live))
+            writer.values.update(item.emit(writer.b, writer.values, live))
         else:
-            b.location = item.location
-            operands = [writer.materialize(operand) for operand in item.operands]
-            results = b.emit_many(item.op, operands, item.regions)
-            writer.values.update(zip(item.results, results, strict=True))
-    return b.block
+            writer.b.location = item.location
+            item.set_operands([writer.materialize(operand) for operand in item.operands])
+            kept.append(item)
+    drop_operands(set(block.instructions).difference(kept))
+    block.instructions = kept
 
 
 def _live(
-    survey: BlockUses,
     clusters: Sequence[Cluster],
     libraries: Sequence[tuple[int, Instruction]],
-    effectful: Set[Region],
+    ending: Sequence[Instruction],
+    effects: Effects,
 ) -> list[tuple[Cluster | Instruction, set[Value]]]:
     """The live clusters and ops, in order, each with its live results."""
     items: list[tuple[int, Cluster | Instruction]] = [
@@ -50,35 +48,32 @@ def _live(
         *libraries,
     ]
     items.sort(key=lambda item: item[0])
-    needed = {survey.source(x) for instruction in survey.ending for x in instruction.operands}
+    needed = {base_of(x) for instruction in ending for x in instruction.operands}
     kept: list[tuple[Cluster | Instruction, set[Value]]] = []
     for _, item in reversed(items):
         made = [w.value for w in item.results] if isinstance(item, Cluster) else item.results
         live = needed.intersection(made)
-        if live or (isinstance(item, Instruction) and must_execute(item, effectful)):
+        if live or not (isinstance(item, Cluster) or effects.is_removable(item)):
             sources = item.sources(live) if isinstance(item, Cluster) else item.operands
-            needed.update(survey.source(source) for source in sources)
+            needed.update(map(base_of, sources))
             kept.append((item, live))
-    ending: list[tuple[Cluster | Instruction, set[Value]]] = [(i, set()) for i in survey.ending]
-    return kept[::-1] + ending
+    return [*kept[::-1], *((instruction, set[Value]()) for instruction in ending)]
 
 
 @dataclass
 class _ClusterEmitter:
-    """The new values of old ones."""
+    """The values that clusters compute, in place of those of nests, and views of them."""
 
-    survey: BlockUses
     b: Builder
     values: dict[Value, Value] = field(default_factory=dict[Value, Value])
 
     def materialize(self, value: Value) -> Value:
         """The new value that holds the bytes of `value`, in its shape."""
         if value not in self.values:
-            source = self.survey.source(value)
-            if source not in self.values and source.op is not None and source.op.is_constant:
-                self.values[source] = self.b.emit(source.op)
-            found = self.values[source]
-            if value.type != source.type:
-                found = self.b.emit(ShapeCast(value.tensor.shape), found)
-            self.values[value] = found
+            source = base_of(value)
+            if source not in self.values:
+                op = source.op
+                made = self.b.emit(op) if op is not None and op.is_constant else source
+                self.values[source] = made
+            self.values[value] = reshaped(self.b, self.values[source], value.tensor.shape)
         return self.values[value]

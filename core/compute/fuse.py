@@ -23,15 +23,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from ..analysis import Effects
 from ..errors import InternalError
 from ..ir import Function, Instruction, Module, Stage, Value
-from ..ir.surgery import drop_operands
 from ..ops.literal import Literal, splat_literal
 from ..ops.nest import Affine, Bounds, Index, coordinate
 from ..types import scalar
 from .address import is_inside
 from .block_uses import BlockUses, collect_block_uses, is_library
-from .bodies import bodies_of, effectful_regions
+from .bodies import base_of, bodies_of
 from .cluster import Cluster, ClusterOutput
 from .emit_clusters import emit_clusters
 from .fusion_bounds import may_fuse_out_of_bounds
@@ -60,23 +60,20 @@ def fuse(module: Module) -> None:
     """Fuse the nests of every function of a module in stage compute."""
     if module.stage is not Stage.COMPUTE:
         raise InternalError(f"a module in stage {module.stage.value} has no nests to fuse")
+    effects = Effects(module)
     for function in module.functions.values():
         if function.body is not None:
-            _fuse_function(function)
+            _fuse_function(function, effects)
 
 
-def _fuse_function(function: Function) -> None:
-    bodies = bodies_of(function)
-    effectful = effectful_regions(bodies)
-    for body in bodies:
+def _fuse_function(function: Function, effects: Effects) -> None:
+    # outer before inner: the effects of bodies are those of their instructions as they were
+    for body in bodies_of(function):
         program = _BlockFusion(collect_block_uses(body.block))
         for instruction in body.block.instructions:
             program.place(instruction)
-        fused = emit_clusters(
-            body.block, program.survey, program.clusters, program.libraries, effectful
-        )
-        drop_operands(body.block.instructions)
-        body.region.blocks = [fused]
+        ending = program.uses.ending
+        emit_clusters(body.block, program.clusters, program.libraries, ending, effects)
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ class _FusionCandidate:
 class _BlockFusion:
     """Fuses one block: its clusters and library ops so far."""
 
-    survey: BlockUses
+    uses: BlockUses
     pool: ScalarPool = field(default_factory=ScalarPool)
     clusters: list[Cluster] = field(default_factory=list[Cluster])
     libraries: list[tuple[int, Instruction]] = field(default_factory=list[tuple[int, Instruction]])
@@ -118,12 +115,12 @@ class _BlockFusion:
 
     def place(self, instruction: Instruction) -> None:
         """Add a nest to a cluster, or give a library op its position."""
-        normalized = self.survey.nests.get(instruction)
+        normalized = self.uses.nests.get(instruction)
         if normalized is not None:
             self._place_nest(normalized)
         elif is_library(instruction):
             for operand in instruction.operands:
-                self._mark_read(self.survey.source(operand))
+                self._mark_read(base_of(operand))
             position = self._next()
             self.libraries.append((position, instruction))
             self.made_at.update((result, position) for result in instruction.results)
@@ -184,13 +181,13 @@ class _BlockFusion:
         return True
 
     def _owner(self, value: Value) -> Cluster | None:
-        known = self.written.get(self.survey.source(value))
+        known = self.written.get(base_of(value))
         return known[0] if known is not None else None
 
     def _made(self, read: Read) -> int:
         """The position of the producer of a read; −1 for parameters and literals."""
         owner = self._owner(read.source)
-        return owner.sequence if owner else self.made_at.get(self.survey.source(read.source), -1)
+        return owner.sequence if owner else self.made_at.get(base_of(read.source), -1)
 
     def _add(self, attempt: _FusionCandidate, cluster: Cluster) -> None:
         normalized = attempt.normalized
@@ -204,7 +201,7 @@ class _BlockFusion:
             if part in self.homes:
                 _keep_last(self.homes[part], cluster)
         for read in new_reads:
-            self._mark_read(self.survey.source(read.source))
+            self._mark_read(base_of(read.source))
             axes = _plain_axes(read) if cluster.is_open else None
             if axes is not None:
                 _keep_last(self.readers.setdefault(read.source, []), (cluster, axes))
@@ -310,7 +307,7 @@ class _BlockFusion:
         """
         if root not in self.costs:
             self.costs[root] = cost_of(reachable([root]), owner.extents)
-        cost, reads = self.costs[root], self.survey.demand.get(value, 0.0)
+        cost, reads = self.costs[root], self.uses.demand.get(value, 0.0)
         load, store = traffic(value.tensor.bytes)
         if self._is_stored(value):
             return cost <= load
@@ -327,7 +324,7 @@ class _BlockFusion:
         return cost * reads <= (saved + store) * value.tensor.size + load * reads
 
     def _is_stored(self, value: Value) -> bool:
-        return value in self.survey.stored or value in self.read
+        return value in self.uses.stored or value in self.read
 
 
 def _match(

@@ -1,12 +1,12 @@
 """Lowers tensor ops to loop nests: stage optimized to stage compute.
 
-1. Each op's `nest` rule writes its loops; what a rule emits goes through the same way until only nests,
-   library ops, literals and aliases (`shapeCast`) are left.
+1. Each op's `nest` rule writes its loops, from the last instruction to the first; what a rule emits goes through
+   the same way until only nests, library ops, literals and aliases (`shapeCast`) are left.
 2. A `dot` that the BLAS computes faster than a nest becomes a `matrixProduct`, with transposes of its
    operands, and one of its result, folded into its flags.
 3. A literal of one repeated element becomes a nest that writes it, which fusion turns into a constant of the
    readers.
-4. Instructions whose results nobody reads are dropped, unless they have effects.
+4. Instructions whose results nobody reads by then are erased, unless they have effects.
 
 Each body of an `if`, `while` or `for` goes the same way by itself, so all of them must be closed (pass
 `isolate`).
@@ -14,21 +14,19 @@ Each body of an `if`, `while` or `for` goes the same way by itself, so all of th
 
 from __future__ import annotations
 
-from collections.abc import Set
-from dataclasses import dataclass, replace
-
+from ..analysis import Effects
+from ..analysis.liveness import is_dead
 from ..errors import InternalError
-from ..ir import Block, Builder, Extern, Function, Instruction, Module, Op, Region, Stage, Value
-from ..ir.surgery import drop_operands
+from ..ir import Block, Builder, Extern, Function, Instruction, Module, Stage, Value
 from ..ops.contraction import Dot
 from ..ops.literal import Literal
 from ..ops.movement import Transpose
 from ..ops.nest import Output, build_nest, identity_access
 from ..types import TensorType, scalar, written
-from .bodies import bodies_of, effectful_regions, erase_dead, unsupported
+from .bodies import bodies_of, unsupported
 from .products import ProductOperand, emit_product, library_product, transposed_product
 
-_ROUNDS = 8
+_DEPTH = 8
 """How deep rules may build on each other's ops before we suspect that they go round in circles."""
 
 
@@ -40,114 +38,93 @@ def generate_compute(module: Module) -> None:
     """
     if module.stage is not Stage.OPTIMIZED:
         raise InternalError(f"nests are generated from stage optimized, not {module.stage.value}")
+    effects = Effects(module)
     for function in module.functions.values():
         if function.body is not None:
-            _generate_function(function, module)
+            _generate_function(function, module, effects)
     module.stage = Stage.COMPUTE
 
 
-def _generate_function(function: Function, module: Module) -> None:
+def _generate_function(function: Function, module: Module, effects: Effects) -> None:
     for type in (*function.type.parameters, *function.type.results):
         if not isinstance(type, TensorType):
             raise unsupported(f"{written('@', function.name)} takes or returns a {type}", None)
     bodies = bodies_of(function)
-    effectful = effectful_regions(bodies)
     for body in bodies:
         for instruction in body.block.instructions:
-            callee = instruction.op.called
-            if callee is not None and not _is_there(module.functions[callee]):
-                what = f"a call of {written('@', callee)}, which has no body"
-                raise unsupported(what, instruction.location)
-        body.region.blocks = [_generate_block(body.block, function.name, effectful)]
+            _refuse(instruction, module)
+    for body in reversed(bodies):  # inner ones first: what is dead goes with its bodies
+        _generate_block(body.block, function.name, effects)
 
 
-def _is_there(function: Function) -> bool:
-    return function.body is not None or isinstance(function.declaration, Extern)
+def _refuse(instruction: Instruction, module: Module) -> None:
+    """Raises: UnsupportedError for what only the evaluator can do."""
+    op = instruction.op
+    for result in instruction.results:
+        if not isinstance(result.type, TensorType):
+            raise unsupported(f"{op.name}, which makes a {result.type}", instruction.location)
+    callee = None if op.called is None else module.functions[op.called]
+    if callee is not None and not (callee.body or isinstance(callee.declaration, Extern)):
+        what = f"a call of {written('@', callee.name)}, which has no body"
+        raise unsupported(what, instruction.location)
 
 
-def _generate_block(block: Block, name: str, effectful: Set[Region]) -> Block:
-    for _ in range(_ROUNDS):
-        old, block = block, _Generation.over(block).b.block
-        drop_operands(old.instructions)
-        erase_dead(block, effectful)
-        if all(_is_compute(instruction.op) for instruction in block.instructions):
-            return block
-    raise InternalError(f"{written('@', name)}: the nest rules of its ops go round in circles")
+def _generate_block(block: Block, name: str, effects: Effects) -> None:
+    """Lower the instructions of a block, and what their rules emit, from the last to the first.
 
-
-@dataclass
-class _Generation:
-    """One round of lowering over a block: each op is replaced by what its rule emits."""
-
-    b: Builder
-    known: dict[Value, Value]
-
-    @classmethod
-    def over(cls, block: Block) -> _Generation:
-        known = {argument: argument for argument in block.arguments}
-        made = cls(Builder(Block(list(block.arguments), name=block.name)), known)
-        for instruction in block.instructions:
-            made.b.location = instruction.location
-            made.visit(instruction)
-        return made
-
-    def visit(self, instruction: Instruction) -> None:
-        match instruction.op:
-            case Literal() as literal if _is_repeated(literal):
-                self.replace(instruction, _fill(self.b, literal))
-            case Dot() if (sides := library_product(instruction)) is not None:
-                self.product(instruction, *sides)
-            case Transpose() if (sides := self.transposed(instruction)) is not None:
-                self.product(instruction, *sides)
-            case op if _is_compute(op):
-                self.keep(instruction)
-            case op:
-                value = op.nest(self.b, *self.operands(instruction))
-                if value is None:
-                    raise unsupported(op.name, instruction.location)
-                self.replace(instruction, value)
-
-    def operands(self, instruction: Instruction) -> list[Value]:
-        """The new operands, all of them tensors."""
-        for operand in instruction.operands:
-            if not isinstance(operand.type, TensorType):
-                what = f"{instruction.op.name} of a {operand.type}"
-                raise unsupported(what, instruction.location)
-        return [self.known[operand] for operand in instruction.operands]
-
-    def keep(self, instruction: Instruction) -> None:
-        """Copy an instruction unchanged."""
-        for result in instruction.results:
-            if not isinstance(result.type, TensorType):
-                what = f"{instruction.op.name}, which makes a {result.type}"
-                raise unsupported(what, instruction.location)
-        operands = self.operands(instruction)
-        results = self.b.emit_many(instruction.op, operands, instruction.regions)
-        self.known.update(zip(instruction.results, results, strict=True))
-
-    def replace(self, instruction: Instruction, value: Value) -> None:
-        if value.type != instruction.result.type:
+    So an instruction is met when all its users are lowered: what they have folded, and what is dead, never is.
+    """
+    lowered: list[Instruction] = []
+    pending = [(instruction, _DEPTH) for instruction in block.instructions]
+    b = Builder()
+    emitted = b.block.instructions
+    while pending:
+        instruction, depth = pending.pop()
+        if is_dead(instruction, effects):
+            instruction.erase()
+            continue
+        b.location = instruction.location
+        value = _lowered(b, instruction)
+        if value is None:
+            lowered.append(instruction)
+        elif value.type != instruction.result.type:
+            was = f"{instruction.op.name} makes {value.type}, not {instruction.result.type}"
+            raise InternalError(f"the nest of {was}")
+        elif depth == 0:
             raise InternalError(
-                f"the nest of {instruction.op.name} makes {value.type}, not {instruction.result.type}"
+                f"{written('@', name)}: the nest rules of its ops go round in circles"
             )
-        self.known[instruction.result] = value
+        else:
+            instruction.replace_with(value)
+            pending += [(one, depth - 1) for one in emitted]
+            emitted.clear()
+    block.instructions = lowered[::-1]
 
-    def product(self, instruction: Instruction, a: ProductOperand, b: ProductOperand) -> None:
-        """Replace `instruction` by a library product."""
-        a, b = (replace(side, value=self.known[side.value]) for side in (a, b))
-        shape = instruction.result.tensor.shape
-        self.replace(instruction, emit_product(self.b, a, b, shape))
 
-    def transposed(self, transpose: Instruction) -> tuple[ProductOperand, ProductOperand] | None:
-        """The operands of the library product that is this transpose of one that nobody else uses."""
-        (x,) = transpose.operands
-        if not isinstance(x.op, Dot) or not x.has_one_use:
+def _lowered(b: Builder, instruction: Instruction) -> Value | None:
+    """The value that its rule emits for the result of an instruction; None for what stays in stage compute."""
+    match instruction.op:
+        case Literal() as literal if _is_repeated(literal):
+            return _fill(b, literal)
+        case Dot() if (sides := library_product(instruction)) is not None:
+            return emit_product(b, *sides, instruction.result.tensor.shape)
+        case Transpose() if (sides := _transposed(instruction)) is not None:
+            return emit_product(b, *sides, instruction.result.tensor.shape)
+        case op if Stage.COMPUTE in op.stages:
             return None
-        return transposed_product(transpose)
+        case op:
+            value = op.nest(b, *instruction.operands)
+            if value is None:
+                raise unsupported(op.name, instruction.location)
+            return value
 
 
-def _is_compute(op: Op) -> bool:
-    return Stage.COMPUTE in op.stages and not (isinstance(op, Literal) and _is_repeated(op))
+def _transposed(transpose: Instruction) -> tuple[ProductOperand, ProductOperand] | None:
+    """The operands of the library product that is this transpose of one that nobody else uses."""
+    (x,) = transpose.operands
+    if not isinstance(x.op, Dot) or not x.has_one_use:
+        return None
+    return transposed_product(transpose)
 
 
 def _is_repeated(literal: Literal) -> bool:

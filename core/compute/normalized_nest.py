@@ -16,9 +16,10 @@ from typing import TypeAlias
 from ..errors import InternalError
 from ..ir import Instruction, Value
 from ..ops.combinator import Combinator
-from ..ops.nest import Access, Affine, Bounds, Index, Loaded, Nest, Output, coordinate
+from ..ops.nest import Access, Affine, Bounds, Index, Loaded, Nest, Output, axes_in, coordinate
 from ..types import Shape
 from .address import address, is_inside, through_cast
+from .bodies import base_of
 from .scalars import Read, Scalar, ScalarIndex, ScalarPool
 
 Axes: TypeAlias = tuple[int | None, ...]
@@ -45,9 +46,9 @@ class NestRead:
         return tuple(axes) if len(set(named)) == len(named) else None
 
     @property
-    def mentioned(self) -> set[int]:
+    def mentioned(self) -> frozenset[int]:
         """The coordinates that affine indices depend on."""
-        return {axis for i in self.indices if isinstance(i, Affine) for axis, _ in i.terms}
+        return axes_in(self.indices)
 
 
 @dataclass(frozen=True)
@@ -99,16 +100,14 @@ class NormalizedNest:
         return frozenset(i.operand for i in indices if isinstance(i, Loaded))
 
 
-def normalize_nest(
-    instruction: Instruction, nest: Nest, alias_of: dict[Value, Value]
-) -> NormalizedNest:
-    """The nest without axes of extent 1; `alias_of` maps results of aliasing nests (`is_alias`)."""
+def normalize_nest(instruction: Instruction, nest: Nest) -> NormalizedNest:
+    """The nest without axes of extent 1."""
     axes: list[Affine] = []
     for extent in nest.extents:
         axes.append(Affine() if extent == 1 else coordinate(len(axes) - axes.count(Affine())))
     extents = tuple(extent for extent in nest.extents if extent != 1)
     requests = tuple(
-        _request(operand, access, axes, extents, alias_of)
+        _request(operand, access, axes, extents)
         for operand, access in zip(instruction.operands, nest.accesses, strict=True)
     )
     results = tuple(
@@ -146,8 +145,8 @@ def index_in_cluster(index: Index, axes: Sequence[Affine], reads: Sequence[Scala
     return read
 
 
-def is_alias(normalized: NormalizedNest, nest: Nest) -> bool:
-    """Whether a nest is a reshape: a copy of its operand in row-major order."""
+def is_copy(normalized: NormalizedNest, nest: Nest) -> bool:
+    """Whether a nest only copies its operand, in row-major order."""
     block = normalized.instruction.regions[0].entry
     if len(nest.accesses) != 1 or len(nest.outputs) != 1 or 0 in nest.extents:
         return False
@@ -165,26 +164,14 @@ def is_alias(normalized: NormalizedNest, nest: Nest) -> bool:
     return operand.size == written.type.size and source is not None and source == target
 
 
-def source_of(value: Value, alias_of: dict[Value, Value]) -> Value:
-    """The value that this one aliases."""
-    while True:
-        if value in alias_of:
-            value = alias_of[value]
-        elif value.producer is not None and value.producer.op.is_view:
-            value = value.producer.operands[0]
-        else:
-            return value
-
-
 def _request(
     operand: Value,
     access: Access,
     axes: Sequence[Affine],
     extents: Shape,
-    alias_of: dict[Value, Value],
 ) -> NestRead:
     indices = tuple(i.substitute(axes) if isinstance(i, Affine) else i for i in access.indices)
-    source = source_of(operand, alias_of)
+    source = base_of(operand)
     if source is not operand:
         shape, wanted = operand.tensor.shape, source.tensor.shape
         through = through_cast(indices, shape, wanted, access.bounds, extents)

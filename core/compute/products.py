@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from ..ir import Builder, Instruction, Value
-from ..ops.movement import ShapeCast, Transpose
+from ..ops.movement import Transpose, reshaped
 from ..types import F32, F64, Shape
 from .ops import MatrixProduct, flipped
 
@@ -59,12 +59,12 @@ def emit_product(b: Builder, left: ProductOperand, right: ProductOperand, shape:
     """The library product of two operands, of the `shape` that `dot` gives it."""
     x, y = left.value, right.value
     if len(left.shape) == 1:
-        x = _cast(b, x, (1, *left.shape))
+        x = reshaped(b, x, (1, *left.shape))
     elif _is_tall(left, right):
-        x = _cast(b, x, (math.prod(left.shape[:-1]), left.shape[-1]))
+        x = reshaped(b, x, (math.prod(left.shape[:-1]), left.shape[-1]))
     if len(right.shape) == 1:
-        y = _cast(b, y, (*right.shape, 1))
-    return _cast(b, b.emit(MatrixProduct(left.flip, right.flip), x, y), shape)
+        y = reshaped(b, y, (*right.shape, 1))
+    return reshaped(b, b.emit(MatrixProduct(left.flip, right.flip), x, y), shape)
 
 
 def _is_tall(a: ProductOperand, b: ProductOperand) -> bool:
@@ -85,7 +85,3 @@ def _swaps_last(instruction: Instruction) -> bool:
         return False
     rank = instruction.operands[0].tensor.rank
     return rank >= 2 and instruction.op.order(rank) == flipped(tuple(range(rank)), True)
-
-
-def _cast(b: Builder, value: Value, shape: Shape) -> Value:
-    return value if value.tensor.shape == shape else b.emit(ShapeCast(shape), value)

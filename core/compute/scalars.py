@@ -17,7 +17,7 @@ from typing import TypeAlias
 from ..errors import InternalError
 from ..ir import Op, Value
 from ..ops.casting import DataTypeCast
-from ..ops.nest import Affine, Bounds
+from ..ops.nest import Affine, Bounds, axes_in
 from ..types import I64, DType, TensorType, scalar
 
 
@@ -142,8 +142,7 @@ class Substitution:
 
     def bounds_of(self, indices: Sequence[ScalarIndex], known: Bounds) -> Bounds:
         """The bounds that a read at `indices` has after the replacement."""
-        mentioned = {a for i in indices if isinstance(i, Affine) for a, _ in i.terms}
-        return self.bounds if mentioned & self.unsafe else known
+        return self.bounds if axes_in(indices) & self.unsafe else known
 
 
 def reachable(
@@ -172,12 +171,12 @@ def operands_of(part: Scalar) -> Sequence[Scalar]:
             return ()
 
 
-def axes_of(part: Scalar) -> set[int]:
+def axes_of(part: Scalar) -> frozenset[int]:
     """The coordinates that `part` mentions itself, not those of its operands."""
     match part:
         case Coordinate(index=index):
-            return {axis for axis, _ in index.terms}
+            return axes_in([index])
         case Read(indices=indices):
-            return {axis for i in indices if isinstance(i, Affine) for axis, _ in i.terms}
+            return axes_in(indices)
         case _:
-            return set()
+            return frozenset()

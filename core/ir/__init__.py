@@ -27,7 +27,6 @@ from .module import (
     TangentOf,
     Variable,
     nominals_in,
-    structs_in,
 )
 from .placement import ALIGNMENT, HEADER_BYTES, NOT_PLACED, Place, Placement
 
@@ -35,5 +34,5 @@ __all__ = [
     "ALIGNMENT", "EARLY", "HEADER_BYTES", "LATE", "NOT_PLACED", "Block", "Builder", "Declaration", "Effect",
     "Emitter", "Extern", "Function", "GradientOf", "Instruction", "MemoryUse", "Module", "Nominal", "Op",
     "Place", "Placement", "Pure", "Region", "Stage", "Stages", "TangentOf", "Value", "Variable", "evaluates_to",
-    "finish_function", "nominals_in", "start_function", "structs_in",
+    "finish_function", "nominals_in", "start_function",
 ]  # fmt: skip

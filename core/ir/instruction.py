@@ -91,6 +91,12 @@ class Value:
                 user.keep_operands(changed)
             other.uses[user] = ANYWHERE if user in other.uses else position
 
+    def replace_with(self, other: Value) -> None:
+        """The same, for good: `other` takes the name if it is computed by an instruction and has none."""
+        if other.producer is not None and other.name is None:
+            other.name = self.name
+        self.replace_all_uses_with(other)
+
     @property
     def tensor(self) -> TensorType:
         """The type, where only a tensor can stand."""
@@ -227,8 +233,8 @@ class Op(abc.ABC):
         raise InternalError(f"{self.name} has no reverse rule")
 
     def nest(self, b: Emitter, *operands: Any, **_: Any) -> Value | None:
-        """The same value as loop nests (stage compute); None for what stays a library op."""
-        return None
+        """The same value as loop nests (stage compute), or by ops that have some; None for what stays a library op."""
+        return self.expand(b, *operands)
 
     def expand(self, b: Emitter, *operands: Value) -> Value | None:
         """The same value by ops that have derivatives and nests; None if this is one."""
@@ -378,14 +384,9 @@ class Instruction(Generic[OpT]):
         object.__setattr__(self, "operands", kept)
 
     def replace_with(self, *values: Value) -> None:
-        """Have `values` used in place of the results, and erase the instruction.
-
-        A value that an instruction computes takes the name of the result if it has none.
-        """
+        """Have `values` used in place of the results, and erase the instruction."""
         for result, value in zip(self.results, values, strict=True):
-            if value.producer is not None and value.name is None:
-                value.name = result.name
-            result.replace_all_uses_with(value)
+            result.replace_with(value)
         self.erase()
 
     def erase(self) -> None:

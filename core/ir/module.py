@@ -154,11 +154,6 @@ Nominal: TypeAlias = StructType | EnumType | OpaqueType
 """The types that have a definition of their own."""
 
 
-def structs_in(type: Type) -> list[StructType]:
-    """All structs that `type` mentions, each after those it is made of."""
-    return [nominal for nominal in nominals_in(type) if isinstance(nominal, StructType)]
-
-
 def nominals_in(*types: Type) -> list[Nominal]:
     """All types with definitions that `types` mention, each after those it is made of.
 

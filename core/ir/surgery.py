@@ -38,6 +38,11 @@ def with_bodies(instructions: Iterable[Instruction]) -> Iterator[Instruction]:
             yield from walk(region)
 
 
+def operands_inside(instructions: Iterable[Instruction]) -> Iterator[Value]:
+    """What instructions use, in their bodies too."""
+    return (operand for one in with_bodies(instructions) for operand in one.operands)
+
+
 def replace_operands(instructions: Iterable[Instruction], values: Mapping[Value, Value]) -> None:
     """Use the value of a key of `values` instead of the key, in these instructions only."""
     for instruction in instructions if values else ():

@@ -53,19 +53,11 @@ class Aggregate(Pure):
 
 
 @dataclass(frozen=True)
-class Extract(Pure):
-    """An element: `extract 0, #w from %p: …` follows the keys inwards.
+class ElementAccess(Pure):
+    """An op on an element of an aggregate, its last operand."""
 
-    Keys are fields of structs, and numbers of elements of tuples and arrays and of rows of tensors.
-    """
-
-    name: ClassVar[str] = "extract"
-    syntax: ClassVar[str] = "extract {keys} from {x}"
     takes_any: ClassVar[bool] = True
     keys: tuple[int | str, ...]
-
-    def infer(self, x: Type) -> Type:
-        return type_at(x, self.keys)
 
     def positions(self, x: Type) -> tuple[int, ...]:
         """The keys as positions, for an aggregate of type `x`.  Raises: ShapeError for a wrong key."""
@@ -76,18 +68,30 @@ class Extract(Pure):
 
     def bytes_moved(self, instruction: Instruction) -> int:
         """Of an element of an aggregate nothing is; of a tensor, rows are."""
-        (x,) = instruction.operands
-        return 2 * tensor_bytes(instruction.result.type) if isinstance(x.type, TensorType) else 0
+        is_tensor = isinstance(instruction.operands[-1].type, TensorType)
+        return 2 * tensor_bytes(instruction.result.type) if is_tensor else 0
 
 
 @dataclass(frozen=True)
-class Insert(Pure):
+class Extract(ElementAccess):
+    """An element: `extract 0, #w from %p: …` follows the keys inwards.
+
+    Keys are fields of structs, and numbers of elements of tuples and arrays and of rows of tensors.
+    """
+
+    name: ClassVar[str] = "extract"
+    syntax: ClassVar[str] = "extract {keys} from {x}"
+
+    def infer(self, x: Type) -> Type:
+        return type_at(x, self.keys)
+
+
+@dataclass(frozen=True)
+class Insert(ElementAccess):
     """The same aggregate with another element: `insert %e: T to %p: U at 0, #w`.  Keys as of `extract`."""
 
     name: ClassVar[str] = "insert"
     syntax: ClassVar[str] = "insert {element} to {x} at {keys}"
-    takes_any: ClassVar[bool] = True
-    keys: tuple[int | str, ...]
 
     def infer(self, element: Type, x: Type) -> Type:
         place = type_at(x, self.keys)
@@ -96,17 +100,6 @@ class Insert(Pure):
                 f"{', '.join(map(_shown, self.keys))} of {x} is a {place}, not a {element}"
             )
         return x
-
-    def positions(self, x: Type) -> tuple[int, ...]:
-        """The keys as positions, for an aggregate of type `x`.  Raises: ShapeError for a wrong key."""
-        return positions_of(x, self.keys)
-
-    def stages_of(self, instruction: Instruction) -> Stages:
-        return _written_out(self.keys, instruction.operands[-1].type) or self.stages
-
-    def bytes_moved(self, instruction: Instruction) -> int:
-        _, x = instruction.operands
-        return 2 * tensor_bytes(x.type) if isinstance(x.type, TensorType) else 0
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from ..types import BF16, DTYPES, F16, I8, I16, I32, I64, Array, DType, TensorTy
 from .arithmetic import FloorDivide, Modulo, Multiply
 from .casting import DataTypeCast
 from .combinator import Combinator
-from .expansion import nest_expansion
 from .forms import ADDITION, Pointwise, check_kind
 from .formulas import number
 from .literal import dense
@@ -89,9 +88,6 @@ class BitCast(Pure):
         return _viewed(x, source, self.type.dtype).reshape(self.type.shape)
 
     def nest(self, b: Emitter, x: Value) -> Value:
-        return nest_expansion(self._expand, b, [x])
-
-    def _expand(self, b: Emitter, x: Value) -> Value:
         source, target = x.tensor.dtype, self.type.dtype
         if source.bits > target.bits:
             x = _taken_apart(b, x, _INTEGERS[target.bits])

@@ -33,7 +33,7 @@ from ..types import Array, Kind, TensorType
 from . import composed
 from .arithmetic import Maximum, Minimum, Relu
 from .combinator import Combinator
-from .expansion import evaluate_expansion, nest_expansion, result_of_expansion
+from .expansion import evaluate_expansion, result_of_expansion
 from .forms import check_kind
 from .reduction import Reduce
 
@@ -88,9 +88,6 @@ class Builtin(Pure):
     def evaluate(self, *operands: Array) -> Array:
         types = [TensorType(operand.shape, self.type.dtype) for operand in operands]
         return evaluate_expansion(definition_of(self.builtin).rule, types, operands)
-
-    def nest(self, b: Emitter, *operands: Value) -> Value:
-        return nest_expansion(self.expand, b, operands)
 
     def expand(self, b: Emitter, *operands: Value) -> Value:
         """The same value, by ops that have derivatives."""

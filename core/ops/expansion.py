@@ -12,9 +12,8 @@ import numpy as np
 
 from ..errors import InternalError
 from ..ir.builder import Builder
-from ..ir.instruction import Emitter, Value, evaluates_to
+from ..ir.instruction import Value, evaluates_to
 from ..types import Array, TensorType, Type
-from .literal import Literal
 
 Expansion: TypeAlias = Callable[..., Value]
 """(emitter, operands…) to the value that the op equals."""
@@ -36,19 +35,6 @@ def evaluate_expansion(
             for value, data in zip(instruction.results, found, strict=True):
                 values[value] = np.asarray(value.tensor.dtype.round(data), order="C")
     return np.asarray(values[result])
-
-
-def nest_expansion(rule: Expansion, b: Emitter, operands: Sequence[Value]) -> Value:
-    """The nests of the emitted ops; an op without one is emitted as it is."""
-    inner = Builder()
-    arguments = [inner.argument(operand.type) for operand in operands]
-    result = rule(inner, *arguments)
-    known: dict[Value, Value] = dict(zip(arguments, operands, strict=True))
-    for instruction in inner.block.instructions:
-        op, xs = instruction.op, [known[x] for x in instruction.operands]
-        nested = None if isinstance(op, Literal) else op.nest(b, *xs)
-        known[instruction.result] = nested if nested is not None else b.emit(op, *xs)
-    return known[result]
 
 
 def result_of_expansion(rule: Expansion, types: Sequence[Type]) -> Type:

@@ -15,7 +15,7 @@ from ..stage import Stage, Stages
 from ..types import Array, Shape, TensorType
 from .forms import Linear
 from .indexing import check_axis
-from .nest import Access, Affine, Output, build_nest, coordinate, identity_access
+from .nest import Access, coordinate, read_nest
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Transpose(Linear):
     def nest(self, b: Emitter, x: Value) -> Value:
         order = self.order(x.tensor.rank)
         indices = tuple(coordinate(order.index(axis)) for axis in range(len(order)))
-        return _moved(b, x, indices, self.infer(x.tensor))
+        return read_nest(b, x, Access(indices), self.infer(x.tensor))
 
 
 @dataclass(frozen=True)
@@ -164,12 +164,17 @@ class Reverse(Linear):
             coordinate(axis) * -1 + (extent - 1) if axis in self.axes else coordinate(axis)
             for axis, extent in enumerate(x.tensor.shape)
         )
-        return _moved(b, x, indices, x.tensor)
+        return read_nest(b, x, Access(indices), x.tensor)
 
 
 def reshaped(b: Emitter, x: Value, shape: Sequence[int]) -> Value:
     """x under `shape`; x itself when that is the shape it has."""
     return x if x.tensor.shape == tuple(shape) else b.emit(ShapeCast(tuple(shape)), x)
+
+
+def permuted(b: Emitter, x: Value, order: tuple[int, ...]) -> Value:
+    """x with its axes in another order; x itself when that is the order they have."""
+    return x if order == tuple(range(len(order))) else b.emit(Transpose(order), x)
 
 
 def check_axes(name: str, axes: Sequence[int], x: TensorType) -> None:
@@ -178,9 +183,3 @@ def check_axes(name: str, axes: Sequence[int], x: TensorType) -> None:
         check_axis(name, axis, x)
     if len(set(axes)) != len(axes):
         raise ShapeError(f"{name}: an axis is named twice in {list(axes)}")
-
-
-def _moved(b: Emitter, x: Value, indices: tuple[Affine, ...], result: TensorType) -> Value:
-    output = Output(result, identity_access(result.shape))
-    reads = [(x, Access(indices))]
-    return build_nest(b, result.shape, reads, [output], lambda _, __, read: read)[0]

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias
 
@@ -281,6 +281,18 @@ def build_nest(
     inner.emit_many(Yield(), results)
     op = Nest(tuple(extents), tuple(access for _, access in reads), tuple(outputs))
     return b.emit_many(op, [value for value, _ in reads], [Region([inner.block])])
+
+
+def axes_in(indices: Iterable[object]) -> frozenset[int]:
+    """The axes that those of `indices` which are affine depend on."""
+    affine = (index for index in indices if isinstance(index, Affine))
+    return frozenset(axis for index in affine for axis, _ in index.terms)
+
+
+def read_nest(b: Emitter, x: Value, access: Access, result: TensorType) -> Value:
+    """The nest that has at each point of `result` what the access reads of x."""
+    output = Output(result, identity_access(result.shape))
+    return build_nest(b, result.shape, [(x, access)], [output], lambda _, __, read: read)[0]
 
 
 def identity_access(shape: Shape) -> tuple[Affine, ...]:

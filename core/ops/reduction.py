@@ -20,8 +20,8 @@ from .forms import Linear, check_kind
 from .formulas import number
 from .indexing import check_axis
 from .literal import constant
-from .movement import Transpose, check_axes, reshaped
-from .nest import Access, Output, broadcast_access, build_nest, identity_access
+from .movement import check_axes, permuted, reshaped
+from .nest import Access, Output, broadcast_access, build_nest, identity_access, read_nest
 from .scan import Scan, check_combinator, nan_where_nan
 
 
@@ -55,9 +55,7 @@ class Broadcast(Linear):
 
     def nest(self, b: Emitter, x: Value) -> Value:
         result = self.infer(x.tensor)
-        reads = [(x, broadcast_access(x.tensor.shape, result.shape))]
-        output = Output(result, identity_access(result.shape))
-        return build_nest(b, result.shape, reads, [output], lambda _, __, read: read)[0]
+        return read_nest(b, x, broadcast_access(x.tensor.shape, result.shape), result)
 
 
 @dataclass(frozen=True)
@@ -145,8 +143,7 @@ class Reduce(Pure):
         return reshaped(b, y, [1 if a in self.axes else n for a, n in enumerate(shape)])
 
     def _spread(self, b: Emitter, y: Value, shape: Shape) -> Value:
-        kept = self._kept(b, y, shape)
-        return kept if kept.tensor.shape == shape else b.emit(Broadcast(shape), kept)
+        return broadcast_to(b, self._kept(b, y, shape), shape)
 
     def _attained(self, b: Emitter, y: Value, x: Value) -> tuple[Value, Value, Value]:
         """Where x attains the extremum y; the partial there, one over how often it does, and elsewhere, 0.
@@ -165,7 +162,7 @@ class Reduce(Pure):
         kept = [axis for axis in range(len(shape)) if axis not in self.axes]
         order = (*kept, *self.axes)
         count = math.prod(shape[axis] for axis in self.axes)
-        together = reshaped(b, _permuted(b, x, order), [*(shape[axis] for axis in kept), count])
+        together = reshaped(b, permuted(b, x, order), [*(shape[axis] for axis in kept), count])
         before, after = (
             b.emit(Scan(Combinator.MULTIPLY, len(kept), reverse=way, exclusive=True), together)
             for way in (False, True)
@@ -173,7 +170,7 @@ class Reduce(Pure):
         others = reshaped(
             b, b.emit(StrongMultiply(), before, after), [shape[axis] for axis in order]
         )
-        return _permuted(b, others, tuple(order.index(axis) for axis in range(len(shape))))
+        return permuted(b, others, tuple(order.index(axis) for axis in range(len(shape))))
 
 
 @dataclass(frozen=True)
@@ -232,6 +229,11 @@ class ArgMin(_Arg):
         return np.asarray(np.argmin(x, self.axis), np.int64)
 
 
+def broadcast_to(b: Emitter, x: Value, shape: Shape) -> Value:
+    """x broadcast to `shape`; x itself when that is the shape it has."""
+    return x if x.tensor.shape == shape else b.emit(Broadcast(shape), x)
+
+
 def sum_to_shape(b: Emitter, x: Value, shape: Shape) -> Value:
     """x summed over the axes along which a tensor of `shape` was broadcast to the shape of x."""
     new = x.tensor.rank - len(shape)
@@ -242,7 +244,3 @@ def sum_to_shape(b: Emitter, x: Value, shape: Shape) -> Value:
     )
     total = b.emit(Reduce(Combinator.ADD, axes), x) if axes else x
     return reshaped(b, total, shape)
-
-
-def _permuted(b: Emitter, x: Value, order: tuple[int, ...]) -> Value:
-    return x if order == tuple(range(len(order))) else b.emit(Transpose(order), x)

@@ -24,9 +24,6 @@ class ShapeQuery(Pure):
         assert isinstance(result, TensorType)
         return dense(result, self.evaluate(np.broadcast_to(np.zeros((), x.dtype.numpy), x.shape)))
 
-    def nest(self, b: Emitter, x: Value) -> Value:
-        return b.emit(self.answer(x.tensor))
-
     def expand(self, b: Emitter, *operands: Value) -> Value:
         (x,) = operands
         return b.emit(self.answer(x.tensor))

@@ -21,8 +21,8 @@ from .forms import Linear
 from .formulas import number
 from .indexing import ScatterAdd, check_axis
 from .literal import Literal, constant
-from .movement import ShapeCast
-from .nest import Access, Affine, Bounds, Output, build_nest, coordinate, identity_access
+from .movement import ShapeCast, reshaped
+from .nest import Access, Affine, Bounds, Output, build_nest, coordinate, identity_access, read_nest
 
 _PARTS_OF_A_NEST = 4
 """How many operands one nest of a concatenation reads; more are joined in a tree, which moves each element once per
@@ -92,7 +92,7 @@ class Slice(Linear):
             coordinate(axis) * stride + start for axis, (start, _, stride) in enumerate(ranges)
         )
         result = self.infer(x.tensor)
-        return _read_nest(b, x, Access(indices), result)
+        return read_nest(b, x, Access(indices), result)
 
     def bytes_moved(self, instruction: Instruction) -> int:
         return 2 * tensor_bytes(instruction.result.type)
@@ -188,7 +188,7 @@ class Pad(Linear):
     def _nest_without_gaps(self, b: Emitter, x: Value, value: Value, result: TensorType) -> Value:
         shifted = tuple(coordinate(axis) + -low for axis, low in enumerate(self.low))
         if _is_zero(value):
-            return _read_nest(b, x, Access(shifted, Bounds.ZERO), result)
+            return read_nest(b, x, Access(shifted, Bounds.ZERO), result)
 
         def body(inner: Emitter, at: Sequence[Value], read: Sequence[Value]) -> list[Value]:
             inside = constant(inner, scalar(BOOL), True)
@@ -269,9 +269,7 @@ class Concatenate(Linear):
                 for first in range(0, len(parts), _PARTS_OF_A_NEST)
             ]
         expected = self.infer(*(x.tensor for x in xs)).shape
-        return (
-            parts[0] if parts[0].tensor.shape == expected else b.emit(ShapeCast(expected), parts[0])
-        )
+        return reshaped(b, parts[0], expected)
 
     def _joined(self, b: Emitter, xs: Sequence[Value]) -> Value:
         if len(xs) == 1:
@@ -305,8 +303,3 @@ def _is_zero(value: Value) -> bool:
         return False
     element = value.op.splat_value()
     return element == 0 and math.copysign(1, element) > 0
-
-
-def _read_nest(b: Emitter, x: Value, access: Access, result: TensorType) -> Value:
-    output = Output(result, identity_access(result.shape))
-    return build_nest(b, result.shape, [(x, access)], [output], lambda _, __, read: read)[0]

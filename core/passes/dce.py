@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis, Effects
-from ..ir import Block, Effect, Function, Instruction, Region, Value
+from ..analysis.effects import KEPT
+from ..analysis.liveness import erase_dead
+from ..ir import Block, Function, Instruction, Region, Value
 from ..ir.surgery import drop_operands, walk, walk_blocks
 from ..ops.flows import (
     Flow,
@@ -21,7 +23,6 @@ from ..ops.terminators import decider_of
 from .base import FunctionPass
 from .edges import EdgesInto, edges_into, keep_arguments
 
-_STAYS = Effect.WRITE | Effect.TRAP | Effect.CALL
 _ALWAYS = (Role.DECISION, Role.INDEX)
 
 
@@ -48,10 +49,14 @@ class DeadCode(FunctionPass):
 def remove_dead(function: Function, analyses: Analyses) -> bool:
     """Remove what `function` does not need; whether there was anything.
 
-    Marks from what must happen backwards.  Blocks that cannot be reached are forgotten, nothing else is.
+    Without bodies uses say all.  With them, what is needed is marked from what must happen backwards, as loops
+    carry values around that only they use.  Blocks that cannot be reached are forgotten, nothing else is.
     """
     if function.body is None:
         return False
+    entry = function.body.entry
+    if len(function.body.blocks) == 1 and not any(i.regions for i in entry.instructions):
+        return erase_dead(entry, analyses.effects)
     changed = remove_unreachable(function, analyses)
     needs = _Needs(function.body, analyses.effects)
     needs.mark()
@@ -135,9 +140,10 @@ class _Needs:
             instruction, owner = owner, parents[owner]
 
     def _must_happen(self, instruction: Instruction) -> bool:
-        if instruction.regions or not instruction.op.effect:
-            return bool(instruction.op.effect & _STAYS) or never_ends(instruction)
-        return not self.effects.is_removable(instruction)
+        if not instruction.regions:
+            return not self.effects.is_removable(instruction)
+        # what must happen in its bodies keeps it
+        return bool(instruction.op.effect & KEPT) or never_ends(instruction)
 
     def mark(self) -> None:
         """Find all that is needed."""

@@ -17,7 +17,6 @@ from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
 from ..ops import (
     Apply,
     ApplyValue,
-    Broadcast,
     Concatenate,
     For,
     Gather,
@@ -32,12 +31,12 @@ from ..ops import (
     ScanBy,
     Select,
     Slice,
-    Transpose,
     Yield,
     constant,
 )
-from ..ops.movement import reshaped
+from ..ops.movement import permuted, reshaped
 from ..ops.nest import Bounds
+from ..ops.reduction import broadcast_to
 from ..ops.window import Views
 from ..types import BOOL, I64, FunctionType, TensorType, scalar
 
@@ -61,7 +60,7 @@ def expand_reduction(module: Module, b: Builder, instruction: Instruction) -> Va
 
 def _reduce(b: Builder, op: ReduceBy, step: _Combine, x: Value, init: Sequence[Value]) -> Value:
     count = op.count(x.tensor)
-    moved = _permuted(b, x, op.order(x.tensor.rank))
+    moved = permuted(b, x, op.order(x.tensor.rank))
     rest = moved.tensor.shape[len(op.axes) :]
     rows = reshaped(b, moved, (count, *rest))
     start, first = _start(b, rows, init)
@@ -80,7 +79,7 @@ def _scan(b: Builder, op: ScanBy, step: _Combine, x: Value, init: Sequence[Value
         return x
     others = [axis for axis in range(x.tensor.rank) if axis != op.axis]
     order = (op.axis, *others)
-    rows = _permuted(b, x, order)
+    rows = permuted(b, x, order)
     rows = b.emit(Reverse((0,)), rows) if op.reverse else rows
     start, first = _start(b, rows, init)
     stacked = rows.tensor.with_shape((count - first, *rows.tensor.shape[1:]))
@@ -94,14 +93,14 @@ def _scan(b: Builder, op: ScanBy, step: _Combine, x: Value, init: Sequence[Value
         head = reshaped(b, start, (1, *start.tensor.shape))
         scanned = b.emit(Concatenate(0), head, scanned)
     scanned = b.emit(Reverse((0,)), scanned) if op.reverse else scanned
-    return _permuted(b, scanned, tuple(order.index(axis) for axis in range(len(order))))
+    return permuted(b, scanned, tuple(order.index(axis) for axis in range(len(order))))
 
 
 def _reduce_window(b: Builder, op: ReduceWindowBy, step: _Combine, x: Value, init: Value) -> Value:
     """One iteration for each element of a window, at all places of the window at once."""
     panes, rank = op.panes(x.tensor), x.tensor.rank
     places = tuple(pane.places for pane in panes)
-    start = _repeated(b, init, places)
+    start = broadcast_to(b, init, places)
     if 0 in places:
         return start
     views = Views(tuple(panes))
@@ -109,7 +108,7 @@ def _reduce_window(b: Builder, op: ReduceWindowBy, step: _Combine, x: Value, ini
     count = math.prod(op.window)
 
     def arranged(windows: Value) -> Value:
-        return reshaped(b, _permuted(b, windows, order), (count, *places))
+        return reshaped(b, permuted(b, windows, order), (count, *places))
 
     rows = arranged(views.apply(b, x, 0))
     mask: Value | None = None
@@ -141,7 +140,7 @@ class _Combine:
             return total
         if not self.takes_rows:
             return self._one_by_one(b, total, row, mask)
-        result = _repeated(b, self.meaning(b, total, row), row.tensor.shape)
+        result = broadcast_to(b, self.meaning(b, total, row), row.tensor.shape)
         return result if mask is None else b.emit(Select(), result, total, mask)
 
     def _one_by_one(self, b: Builder, total: Value, row: Value, mask: Value | None) -> Value:
@@ -242,17 +241,9 @@ def _start(b: Builder, rows: Value, init: Sequence[Value]) -> tuple[Value, int]:
     """What the first combination starts from, and the row it takes."""
     rest = rows.tensor.shape[1:]
     if init:
-        return _repeated(b, init[0], rest), 0
+        return broadcast_to(b, init[0], rest), 0
     return reshaped(b, b.emit(Slice((0,), (1,)), rows), rest), 1
 
 
 def _row(b: Builder, rows: Value, index: Value) -> Value:
     return b.emit(Gather(0, Bounds.INSIDE), rows, index)
-
-
-def _repeated(b: Builder, x: Value, shape: tuple[int, ...]) -> Value:
-    return x if x.tensor.shape == shape else b.emit(Broadcast(shape), x)
-
-
-def _permuted(b: Builder, x: Value, order: tuple[int, ...]) -> Value:
-    return x if order == tuple(range(len(order))) else b.emit(Transpose(order), x)

@@ -5,7 +5,7 @@ Inner bodies are looked at before those around them, and everything again until 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -112,16 +112,16 @@ class _StructuredLaws:
             return False  # there should have been iterations: not for us to say
         # from the end, as what a path passes on may be what the one before has given
         for path in reversed([*pairwise(order)]):
-            _replace(passed_along(instruction, path))
+            for value, old in passed_along(instruction, path):
+                old.replace_with(value)
         for body in order:
             if body is not None:
                 inside = instruction.regions[body].entry.instructions
                 b.block.instructions += inside[:-1]
                 del inside[:-1]
-        empty = [
-            (b.emit(splat(f.type, 0)), f.result) for f in stacked if isinstance(f.type, TensorType)
-        ]
-        _replace((value, instruction.results[k]) for value, k in empty if k is not None)
+        for flow in stacked:
+            if isinstance(flow.type, TensorType) and flow.result is not None:
+                instruction.results[flow.result].replace_with(b.emit(splat(flow.type, 0)))
         instruction.erase()
         return True
 
@@ -131,7 +131,8 @@ class _StructuredLaws:
         known = self._branches(b, instruction) or self._invariants(instruction)
         b.block.instructions.append(instruction)
         is_empty = all(len(region.entry.instructions) == 1 for region in instruction.regions)
-        _replace((value, instruction.results[k]) for k, value in known.items())
+        for k, value in known.items():
+            instruction.results[k].replace_with(value)
         keep_flows(instruction, [f for f in flows_of(instruction) if f.result not in known])
         if not (instruction.op.is_loop or instruction.results) and is_empty:
             b.block.instructions.pop().erase()
@@ -166,13 +167,6 @@ class _StructuredLaws:
             arguments = arguments_of_bodies(loop, flow)
             if value is arguments[-1] or value is initial:
                 known[flow.result] = initial
-                _replace((initial, argument) for argument in arguments)
+                for argument in arguments:
+                    argument.replace_with(initial)
         return known
-
-
-def _replace(pairs: Iterable[tuple[Value, Value]]) -> None:
-    """Have the first value of each pair used in place of the second."""
-    for value, old in pairs:
-        if value.producer is not None and value.name is None:
-            value.name = old.name
-        old.replace_all_uses_with(value)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
 from ..ir import Block, Function, Instruction, Region
-from ..ir.surgery import drop_operands, walk
+from ..ir.surgery import drop_operands, walk, with_bodies
 from ..ops import AllocateHeap, AllocateStack, Deallocate
 from ..ops.literal import number_of
 from ..ops.memory import pointee_of
@@ -113,7 +113,7 @@ def _positions(entry: Block) -> dict[Instruction, int]:
     return {
         inner: position
         for position, instruction in enumerate(entry.instructions)
-        for inner in (instruction, *(i for r in instruction.regions for i in walk(r)))
+        for inner in with_bodies([instruction])
     }
 
 

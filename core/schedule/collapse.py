@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ..compute.bodies import base_of
 from ..ir import Builder, Instruction, Value
-from ..ops.movement import ShapeCast
+from ..ops.movement import reshaped
 from ..ops.nest import Access, Affine, Bounds, Index, Nest, Output, coordinate
 from ..types import Shape
 
@@ -133,5 +133,4 @@ def _narrowed(
 
 def _cast(b: Builder, value: Value, shape: Shape) -> Value:
     """The bytes of `value` as a tensor of `shape`."""
-    source = base_of(value) if value.tensor.shape != shape else value
-    return source if source.tensor.shape == shape else b.emit(ShapeCast(shape), source)
+    return reshaped(b, value if value.tensor.shape == shape else base_of(value), shape)

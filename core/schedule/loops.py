@@ -20,7 +20,7 @@ from ..ir import Instruction
 from ..ops.nest import Affine, Bounds, Index, Loaded, Nest
 from ..types import F32, I64, DType, TensorType
 from .ops import Loops, is_float_sum
-from .summation import plan_rows, plan_sums
+from .summation import kept_axes, plan_rows, plan_sums
 from .target import Target
 
 _PER_LANE = 2.0
@@ -113,13 +113,12 @@ def _follows_memory(nest: Nest, order: Sequence[int], summed: frozenset[int]) ->
 
 def summed_axes(nest: Nest) -> frozenset[int]:
     """Axes that some combining result does not keep."""
-    summed: set[int] = set()
-    for written in nest.outputs:
-        if written.combinator is not None:
-            kept = {a for i in written.indices if isinstance(i, Affine) for a, _ in i.terms}
-            if not any(isinstance(index, Loaded) for index in written.indices):
-                summed.update(set(range(len(nest.extents))) - kept)
-    return frozenset(axis for axis in summed if nest.extents[axis] != 1)
+    combined = [kept_axes(written) for written in nest.outputs if written.combinator is not None]
+    return frozenset(
+        axis
+        for axis, extent in enumerate(nest.extents)
+        if extent != 1 and any(kept is not None and axis not in kept for kept in combined)
+    )
 
 
 def depends_on(nest: Nest, index: Index, axis: int) -> bool:

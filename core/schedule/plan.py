@@ -12,10 +12,12 @@ that the block around them sets aside.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..compute.bodies import Body, bodies_of, effectful_regions, erase_dead
+from ..analysis import Effects
+from ..analysis.liveness import erase_dead
+from ..compute.bodies import Body, bodies_of
 from ..compute.ops import CallAddress, MatrixProduct
 from ..errors import InternalError
 from ..ir import (
@@ -55,9 +57,10 @@ def schedule(module: Module, target: Target) -> None:
     """Bring every function of `module` from stage compute to stage schedule."""
     if module.stage is not Stage.COMPUTE:
         raise InternalError(f"a module in stage {module.stage.value} cannot be scheduled")
+    effects = Effects(module)
     for function in module.functions.values():
         if function.body is not None:
-            _schedule_function(function, target)
+            _schedule_function(function, target, effects)
     module.stage = Stage.SCHEDULE
 
 
@@ -117,13 +120,12 @@ def has_variables(function: Function) -> bool:
 _WITH_VARIABLES: tuple[type[Op], ...] = (Apply, CallAddress, *BYTE_MEMORY)
 
 
-def _schedule_function(function: Function, target: Target) -> None:
+def _schedule_function(function: Function, target: Target, effects: Effects) -> None:
     bodies = bodies_of(function)
-    effectful = effectful_regions(bodies)
     uses_registers = has_variables(function)
     sizes: dict[Region, int] = {}
     for body in reversed(bodies):
-        _schedule_block(body, target, sizes, effectful, uses_registers=uses_registers)
+        _schedule_block(body, target, sizes, effects, uses_registers=uses_registers)
         sizes[body.region] = block_bytes(body.block, sizes)
 
 
@@ -131,14 +133,14 @@ def _schedule_block(
     body: Body,
     target: Target,
     sizes: Mapping[Region, int],
-    effectful: Set[Region],
+    effects: Effects,
     *,
     uses_registers: bool,
 ) -> None:
     # by what the body yields as it is, and not by copies of that
     replaced = body.replaced
     _take_own_outputs(body.block, replaced, target)
-    erase_dead(body.block, effectful)
+    erase_dead(body.block, effects)
     steps = [
         GroupedInstruction(i, plan_loops(i, i.op, target) if isinstance(i.op, Nest) else None)
         for i in body.block.instructions

@@ -31,7 +31,7 @@ from ..ir import Instruction, Value
 from ..ops.casting import DataTypeCast
 from ..ops.combinator import Combinator
 from ..ops.indexing import NAIVE_UPDATES
-from ..ops.nest import Affine, Loaded, Nest, Output
+from ..ops.nest import Affine, Loaded, Nest, Output, axes_in
 from ..types import F64, DType
 from .ops import Loops, is_float_sum, is_scattered_sum
 
@@ -230,7 +230,7 @@ def _is_widened(value: Value) -> bool:
 def _sums(nest: Nest, order: Sequence[int]) -> Iterator[_Sum]:
     """The float sums whose loops, or some of them, run inside of those over what they keep."""
     for written in nest.outputs:
-        kept = _axes_of(nest, written)
+        kept = kept_axes(written)
         if not is_float_sum(written) or kept is None or 0 in nest.extents:
             continue
         deepest = max((order.index(axis) for axis in kept if axis in order), default=-1)
@@ -239,17 +239,16 @@ def _sums(nest: Nest, order: Sequence[int]) -> Iterator[_Sum]:
             yield _Sum(math.prod(nest.extents[axis] for axis in inner), inner)
 
 
-def _axes_of(nest: Nest, written: Output) -> frozenset[int] | None:
+def kept_axes(written: Output) -> frozenset[int] | None:
     """The axes that a result keeps; None where indices are read from memory."""
     if any(isinstance(index, Loaded) for index in written.indices):
         return None
-    affine = [index for index in written.indices if isinstance(index, Affine)]
-    return frozenset(axis for index in affine for axis, _ in index.terms)
+    return axes_in(written.indices)
 
 
 def _kept(nest: Nest) -> frozenset[int]:
     """The axes that any result combined of several points keeps."""
-    found = [_axes_of(nest, written) for written in nest.outputs if written.combinator is not None]
+    found = [kept_axes(written) for written in nest.outputs if written.combinator is not None]
     return frozenset[int]().union(*(axes for axes in found if axes is not None))
 
 

@@ -19,7 +19,6 @@ class Target:
     cores: int = 1
     l1_bytes: int = 32 * 1024
     l2_bytes: int = 1024 * 1024
-    l3_bytes: int = 8 * 1024 * 1024
     has_blas: bool = True
     """Whether matrix products may call a BLAS; without one they are loops."""
 

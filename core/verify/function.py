@@ -18,13 +18,14 @@ from typing import NamedTuple
 from ..analysis import ControlFlow
 from ..ir import Block, Function, Instruction, Module, Region, Stage, Value
 from ..ops import Literal, Nest, Yield
+from ..ops.aggregate import listed
 from ..signal_handlers import pass_on
 from ..text.lexer import written
 from ..text.printer import print_instruction, value_names
 from ..text.spelling import in_text_form
 from ..types import TensorType
 from .error_location import location_lines, with_locations
-from .instruction import has_all_elements, instruction_violations, listed
+from .instruction import has_all_elements, instruction_violations
 from .nest import nest_violations, schedule_violations
 from .stage import needs_closed_bodies, stage_violations
 from .terminator import label, successor_violations
@@ -59,10 +60,6 @@ class _RegionCheck:
     @cached_property
     def flow(self) -> ControlFlow:
         return ControlFlow(self.region)
-
-    @cached_property
-    def numbers(self) -> dict[Block, int]:
-        return {block: number for number, block in enumerate(self.region.blocks)}
 
     def comes_before(self, site: _Definition) -> bool:
         """Whether a value of this region is defined on every path to the place."""
@@ -195,7 +192,7 @@ class FunctionCheck:
                 yield "a result does not know where it comes from"
         if op.is_terminator or instruction.successors:
             yield from self._ending(instruction, place, is_last)
-            yield from successor_violations(instruction, place.numbers)
+            yield from successor_violations(instruction, place.flow.number)
         yield from instruction_violations(instruction, self.module)
         if place.owner is None or place.owner.op.is_structured:
             yield from stage_violations(instruction, self.module.stage)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 
 from ..errors import NNKitError
 from ..ir import Instruction, Module, Op, Region
 from ..ops import Literal
+from ..ops.aggregate import listed
 from ..ops.byte_memory import AddressOf
 from ..ops.flows import Structured, structured
 from ..text.template import Operand, Optional, Piece, template_of
@@ -149,8 +150,3 @@ def _range(least: int, most: float) -> str:
     if least != most:
         return f"{least} to {most:.0f} operands"
     return f"{least or 'no'} operand{'s' * (least != 1)}"
-
-
-def listed(types: Sequence[Type]) -> str:
-    """The types, separated by commas."""
-    return ", ".join(map(str, types))

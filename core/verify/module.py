@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from ..analysis.derivatives import declared_type
 from ..errors import NNKitError, VerifyError
 from ..ir import Declaration, Extern, Function, GradientOf, Module, TangentOf, Variable
+from ..ops.aggregate import listed
 from ..text.lexer import written
 from .error_location import with_locations
 from .function import FunctionCheck, guarded
-from .instruction import listed
 from .stage import form_violations
 from .types import Types
 

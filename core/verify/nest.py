@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..ir import ALIGNMENT, HEADER_BYTES, Block, Instruction, Place
 from ..ops import Literal, Nest, Pointwise, Yield
+from ..ops.aggregate import listed
 from ..ops.combinator import Combinator
 from ..ops.nest import Affine, Index
 from ..schedule.ops import (
@@ -17,7 +18,6 @@ from ..schedule.ops import (
     makes_buffers,
 )
 from ..types import F32, F64, I64, TensorType, Type, scalar
-from .instruction import listed
 
 
 def nest_violations(instruction: Instruction, op: Nest) -> Iterator[str]:

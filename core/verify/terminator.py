@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..ir import Block, Instruction
+from ..ops.aggregate import listed
 from ..ops.terminators import argument_counts, case_of, types_passed
 from ..text.lexer import written
-from .instruction import listed
 
 
 def successor_violations(instruction: Instruction, inside: dict[Block, int]) -> Iterator[str]:

@@ -77,9 +77,9 @@ def register_type(dtype: DType, lanes: int = 1) -> LLVMType:
     return llvm_type(_REGISTERS[dtype.name], lanes)
 
 
-def memory_type(dtype: DType, lanes: int = 1) -> LLVMType:
-    """The LLVM type of `lanes` consecutive elements in memory."""
-    return llvm_type(_MEMORY.get(dtype.name, _REGISTERS[dtype.name]), lanes)
+def memory_type(dtype: DType) -> LLVMType:
+    """The LLVM type of an element in memory."""
+    return llvm_type(_MEMORY.get(dtype.name, _REGISTERS[dtype.name]))
 
 
 def narrow_scalar(dtype: DType) -> ScalarName | None:

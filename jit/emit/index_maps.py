@@ -9,19 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...core.ops.nest import Affine, Bounds, Index, Output
+from ...core.ops.nest import Affine, Bounds, Index, Output, axes_in
 from ...core.types import Shape
 
 
 def axes_of(indices: Sequence[Index], extents: Shape) -> frozenset[int]:
     """The axes of more than one point that affine indices depend on."""
-    return frozenset(
-        axis
-        for index in indices
-        if isinstance(index, Affine)
-        for axis, _ in index.terms
-        if extents[axis] > 1
-    )
+    return frozenset(axis for axis in axes_in(indices) if extents[axis] > 1)
 
 
 def is_injective(indices: Sequence[Index], extents: Shape) -> bool:

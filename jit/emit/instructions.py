@@ -109,9 +109,6 @@ class InstructionWriter:
         "sdiv",
         "x / y truncated, signed; traps on 0 and on the least integer by -1 (`math` has a safe one).",
     )
-    srem = _binary("srem", "The remainder of `sdiv`, with its traps.")
-    udiv = _binary("udiv", "x / y truncated, unsigned; traps on 0.")
-    urem = _binary("urem", "The remainder of `udiv`, with its trap.")
     and_ = _binary("and", "Bitwise and.")
     or_ = _binary("or", "Bitwise or.")
     xor = _binary("xor", "Bitwise exclusive or.")
@@ -131,8 +128,7 @@ class InstructionWriter:
 
     smin = _intrinsic("smin", "The lesser signed integer.")
     smax = _intrinsic("smax", "The greater signed integer.")
-    fminimum = _intrinsic("minimum", "The lesser float; nan if one is nan; -0 is less than +0.")
-    fmaximum = _intrinsic("maximum", "The greater float; nan if one is nan; +0 is greater than -0.")
+
     # Comparison and choice.
 
     def icmp(self, predicate: IntegerPredicate, x: Register, y: Register) -> Register:
@@ -174,10 +170,6 @@ class InstructionWriter:
         LLVM 22.1 gets loops wrong around which a value is passed on by a bitcast to its own type.
         """
         return x if x.type.scalar == scalar else self.cast("bitcast", x, scalar)
-
-    def reinterpret(self, x: Register, type: LLVMType) -> Register:
-        """The same bits as another type of the same size, also with other lanes (`<8 x i1>` as `i8`)."""
-        return self.value(type, f"bitcast {x.typed} to {type.text}")
 
     def ptrtoint(self, x: Register) -> Register:
         """The address as `i64`."""
@@ -290,40 +282,34 @@ class InstructionWriter:
         pointer: Register,
         *,
         align: int | None = None,
-        nontemporal: bool = False,
         volatile: bool = False,
     ) -> None:
-        """Write a value; `nontemporal` goes past the caches and needs `align` of the whole vector."""
+        """Write a value, aligned as `load` expects it."""
         align = align or max(value.type.bits // 8, 1)
-        hint = ", !nontemporal !0" if nontemporal else ""
         opcode = "store volatile" if volatile else "store"
-        self.line(f"{opcode} {value.typed}, {pointer.typed}, align {align}{hint}")
+        self.line(f"{opcode} {value.typed}, {pointer.typed}, align {align}")
 
     def masked_load(
         self,
         pointer: Register,
         mask: Register,
         otherwise: Register,
-        *,
-        align: int | None = None,
     ) -> Register:
         """Read only the lanes whose mask is set; the others are not touched, but `otherwise`."""
         type = otherwise.type
-        aligned = f"ptr align {align or max(type.bits // 8, 1)} {pointer.text}"
+        aligned = f"ptr align {max(type.bits // 8, 1)} {pointer.text}"
         name = f"llvm.masked.load.{type.suffix}.p0"
         self.declare(name, type, [PTR, mask.type, type])
         return self.value(
             type, f"call {type.text} @{name}({aligned}, {mask.typed}, {otherwise.typed})"
         )
 
-    def masked_store(
-        self, value: Register, pointer: Register, mask: Register, *, align: int | None = None
-    ) -> None:
+    def masked_store(self, value: Register, pointer: Register, mask: Register) -> None:
         """Write only the lanes whose mask is set, which LLVM must not know: see Note [Stores under constant masks]."""
         if mask.is_constant:
             raise ValueError(f"a store under the constant mask {mask.text}")
         type = value.type
-        aligned = f"ptr align {align or max(type.bits // 8, 1)} {pointer.text}"
+        aligned = f"ptr align {max(type.bits // 8, 1)} {pointer.text}"
         name = f"llvm.masked.store.{type.suffix}.p0"
         self.declare(name, None, [type, PTR, mask.type])
         self.line(f"call void @{name}({value.typed}, {aligned}, {mask.typed})")
@@ -341,12 +327,6 @@ class InstructionWriter:
         otherwise = otherwise or poison(type)
         name = f"llvm.masked.gather.{type.suffix}.{pointers.type.suffix}"
         return self.call(name, type, [pointers, mask, otherwise])
-
-    def scatter(self, value: Register, pointers: Register, *, mask: Register | None = None) -> None:
-        """Write each lane to its own address, where the mask is set; the last of equal ones wins."""
-        mask = mask or constant(value.type.with_scalar("i1"), 1)
-        name = f"llvm.masked.scatter.{value.type.suffix}.{pointers.type.suffix}"
-        self.call_void(name, [value, pointers, mask])
 
     # Lanes.
 
@@ -395,11 +375,6 @@ class InstructionWriter:
         """0, 1, 2, … in the lanes, a constant."""
         return constants(scalar, range(lanes))
 
-    def first_lanes(self, count: Register, lanes: int) -> Register:
-        """The mask of the first `count` (an `i32` or `i64`) of `lanes` lanes."""
-        numbers = self.lane_numbers(count.type.scalar, lanes)
-        return self.icmp("slt", numbers, self.splat(count, lanes))
-
     def reduce(self, reduction: Reduction, x: Register) -> Register:
         """All lanes as one. Float sums and products pair lanes as a tree, the same on every run.
 
@@ -423,11 +398,11 @@ class InstructionWriter:
         inside = ", ".join(argument.typed for argument in arguments)
         return self.value(result, f"call {result.text} @{name}({inside})")
 
-    def call_void(self, name: str, arguments: Sequence[Register]) -> None:
-        """Call a function without result."""
+    def call_void(self, name: str, arguments: Sequence[Register], *, is_rare: bool = False) -> None:
+        """Call a function without result; LLVM lays a rare call out away from the usual path."""
         self.declare(name, None, [argument.type for argument in arguments])
         inside = ", ".join(argument.typed for argument in arguments)
-        self.line(f"call void @{name}({inside})")
+        self.line(f"call void @{name}({inside}){' cold' if is_rare else ''}")
 
     def call_pointer(
         self, function: Register, result: LLVMType, arguments: Sequence[Register]

@@ -64,7 +64,7 @@ from .nest import write_nests
 from .scan import write_scan
 from .single_threaded_blas import SYMBOL
 from .steps import CheckSite
-from .structured_ops import write_copy, write_for, write_if, write_while, write_yield
+from .structured_ops import write_for, write_if, write_while, write_yield
 from .writer import I64, ModuleWriter, Register, constant
 
 
@@ -228,8 +228,7 @@ def _write_scan(k: FunctionEmitter, instruction: Instruction[ScheduledScan]) -> 
 
 def _write_return(k: FunctionEmitter, instruction: Instruction) -> None:
     """Tensors lie in the outputs already, scalars perhaps in variables."""
-    for value, target in zip(instruction.operands, k.frame.outputs, strict=True):
-        write_copy(k, k.address(value), target, value.tensor)
+    write_yield(k, instruction)
     k.leave(constant(I64, 0))
 
 

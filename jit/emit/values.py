@@ -10,15 +10,13 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, get_args
+from typing import Literal
 
 ScalarName = Literal["i1", "i8", "i16", "i32", "i64", "half", "bfloat", "float", "double", "ptr"]
 
 XMM_BYTES, YMM_BYTES, ZMM_BYTES = 16, 32, 64
 """Of a vector register: of SSE2 and NEON, which every CPU has; of AVX2; of AVX-512. LLVM divides what is wider than
 those of the CPU."""
-
-SCALARS: tuple[ScalarName, ...] = get_args(ScalarName)
 
 _SUFFIXES: dict[ScalarName, str] = {
     "half": "f16",
@@ -99,7 +97,6 @@ I16 = llvm_type("i16")
 I32 = llvm_type("i32")
 I64 = llvm_type("i64")
 HALF = llvm_type("half")
-BFLOAT = llvm_type("bfloat")
 FLOAT = llvm_type("float")
 DOUBLE = llvm_type("double")
 PTR = llvm_type("ptr")

@@ -13,8 +13,7 @@ entry:
   ret float %0
 }
 <BLANKLINE>
-!0 = !{i32 1}
-!1 = !{!"branch_weights", i32 1, i32 1000000}
+!0 = !{!"branch_weights", i32 1, i32 1000000}
 <BLANKLINE>
 """
 
@@ -26,7 +25,6 @@ from typing import Protocol
 from ...core.ir import ALIGNMENT
 from .instructions import FloatPredicate, InstructionWriter, IntegerPredicate, Reduction
 from .values import (
-    BFLOAT,
     DOUBLE,
     FLOAT,
     HALF,
@@ -47,7 +45,6 @@ from .values import (
 )
 
 __all__ = [
-    "BFLOAT",
     "DOUBLE",
     "FLOAT",
     "HALF",
@@ -76,10 +73,9 @@ __all__ = [
 ]
 
 
-# What `!nontemporal !0` and `!prof !1` refer to.
+# What `!prof !0` refers to.
 _METADATA = """\
-!0 = !{i32 1}
-!1 = !{!"branch_weights", i32 1, i32 1000000}
+!0 = !{!"branch_weights", i32 1, i32 1000000}
 """
 
 
@@ -210,7 +206,7 @@ class FunctionWriter(InstructionWriter):
         self, condition: Register, then: str, otherwise: str, *, rarely: bool = False
     ) -> None:
         """End the block by going to one of two; `rarely` keeps the first, and its spills, aside."""
-        weights = ", !prof !1" if rarely else ""
+        weights = ", !prof !0" if rarely else ""
         self.line(f"br i1 {condition.text}, label %{then}, label %{otherwise}{weights}")
 
     def ret(self, value: Register | None = None) -> None:
@@ -458,9 +454,11 @@ class ModuleWriter:
         )
         return Register(f"@{name}", PTR)
 
-    def variable(self, name: str, size: int, *, align: int = ALIGNMENT) -> Register:
+    def variable(self, name: str, size: int) -> Register:
         """Zeroed memory of `size` bytes that lives as long as the compiled module; its address."""
-        self._data[name] = f"@{name} = internal global [{size} x i8] zeroinitializer, align {align}"
+        self._data[name] = (
+            f"@{name} = internal global [{size} x i8] zeroinitializer, align {ALIGNMENT}"
+        )
         return Register(f"@{name}", PTR)
 
     def external(self, name: str) -> Register:

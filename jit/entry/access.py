@@ -47,10 +47,3 @@ def require(w: FunctionWriter, conditions: Sequence[Register], otherwise: str) -
         proceed = w.new_label("ok")
         w.branch_if(reduce(w.and_, conditions), proceed, otherwise)
         w.begin(proceed)
-
-
-def call_cold(w: FunctionWriter, name: str, arguments: Sequence[Register]) -> None:
-    """Call a function without result on a path that LLVM should lay out away from the usual one."""
-    w.declare(name, None, [argument.type for argument in arguments])
-    inside = ", ".join(argument.typed for argument in arguments)
-    w.line(f"call void @{name}({inside}) cold")

@@ -12,7 +12,7 @@ from typing import Final
 from ..emit.alignment import emit_aligned, emit_malloc
 from ..emit.arena_header import HOLDS_GIL, NOBODY, OWNER
 from ..emit.writer import I64, PTR, FunctionWriter, ModuleWriter, Register, constant
-from .access import NULL, QUICKLY_COMPILED, call_cold
+from .access import NULL, QUICKLY_COMPILED
 
 _ALLOCATE: Final = "arena.allocate"
 
@@ -33,7 +33,7 @@ class CallArena:
         w.branch(done)
         w.begin(private)
         w.declare("free", None, [PTR])
-        call_cold(w, "free", [self.block])
+        w.call_void("free", [self.block], is_rare=True)
         w.branch(done)
         w.begin(done)
 

@@ -28,7 +28,7 @@ from ..emit.writer import (
     Register,
     constant,
 )
-from .access import NULL, QUICKLY_COMPILED, array_data, call_cold, equals, field, from_state
+from .access import NULL, QUICKLY_COMPILED, array_data, equals, field, from_state
 from .arenas import acquire_arena
 from .arguments import ArgumentReader, ObjectReader
 from .capi import symbols
@@ -180,11 +180,13 @@ class _KernelCall:
         w.begin(done)
 
     def _explain(self, code: Register, arena: Register) -> None:
-        call_cold(self.w, f"{self.w.name}.explain", [self.w.parameters[0], code, arena])
+        self.w.call_void(
+            f"{self.w.name}.explain", [self.w.parameters[0], code, arena], is_rare=True
+        )
 
     def _fail(self) -> None:
         count = constant(I64, self.outputs)
-        call_cold(self.w, f"{self.w.name}.release", [self.pending, count])
+        self.w.call_void(f"{self.w.name}.release", [self.pending, count], is_rare=True)
         self.w.ret(NULL)
 
 

@@ -23,7 +23,6 @@ from .access import (
     NULL,
     QUICKLY_COMPILED,
     array_data,
-    call_cold,
     equals,
     field,
     from_state,
@@ -137,7 +136,7 @@ class OutputWriter:
             array, places = field(w, self.pending, 8 * index), self._places(index)
             known = [w.icmp("ne", array, field(w, places, 8 * place)) for place in range(PLACES)]
             with w.when(reduce(w.and_, known), hint="keep"):
-                call_cold(w, function, [places, array])
+                w.call_void(function, [places, array], is_rare=True)
         self._write_keep(function)
 
     def _places(self, index: int) -> Register:
@@ -190,7 +189,7 @@ def fail_if_null(
     failed, proceed = w.new_label("failed"), w.new_label("made")
     w.branch_if(w.icmp("eq", value, NULL), failed, proceed)
     w.begin(failed)
-    call_cold(w, release, [pending, constant(I64, count)])
+    w.call_void(release, [pending, constant(I64, count)], is_rare=True)
     w.ret(NULL)
     w.begin(proceed)
 

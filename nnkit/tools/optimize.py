@@ -70,7 +70,8 @@ def transform(
     Raises: InputError when the module is beyond the stage or the passes that are asked for, VerifyError when a
         pass fails on a module that breaks a rule and was not verified.
     """
-    _refuse_impossible(module, plan)
+    if plan.stage is not None:
+        refuse_return(Stage.OPTIMIZABLE if plan.levels else module.stage, plan.stage)
     entries = roots(module) if plan.stage else ()
     before = measure(module) if reports.statistics else None
     texts: Mapping[str, str] = _texts(module) if reports.changes else {}
@@ -91,10 +92,13 @@ def transform(
 
     for step in plan.steps:
         if isinstance(step, int):
+            _refuse_late(module)
             run(module, passes_to(Stage.OPTIMIZABLE, level=step))
             module.stage = Stage.OPTIMIZABLE
         else:
-            run(module, step)
+            for a_pass in step:
+                _refuse_late(module)
+                run(module, [a_pass])
     if plan.stage is not None:
         kept = [name for name in entries if name in module.functions]
         target = load("native").host_target() if plan.stage is Stage.SCHEDULE else None
@@ -143,11 +147,9 @@ def timing_table(runs: Sequence[PassRun]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _refuse_impossible(module: Module, plan: PassPlan) -> None:
-    """Raises: InputError for passes after stage optimizable, and for a stage that the module is beyond."""
-    if plan.steps and module.stage.has_reached(Stage.OPTIMIZED):
+def _refuse_late(module: Module) -> None:
+    """Raises: InputError where bodies are closed, which passes would open again: `isolate` may be one before."""
+    if module.stage.has_reached(Stage.OPTIMIZED):
         raise InputError(
             f"the module is in stage {module.stage.value}: passes run in the stages raw and optimizable"
         )
-    if plan.stage is not None:
-        refuse_return(Stage.OPTIMIZABLE if plan.levels else module.stage, plan.stage)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...ir import Extern, Instruction, Value
+from ...ir import Instruction, Value
 from ...ops.aggregate import Apply, ApplyValue, Extract, Insert
 from ...ops.flows import Role, Structured, arguments_of_bodies, flows_in, flows_of, operands_of
 from ...ops.nest import Yield
 from ...ops.reference import Null, Undefined
 from ...ops.terminators import Return
-from ...types import TensorType, written
+from ...types import TensorType
 from ..bodies import unsupported
 from ..ops import CallAddress
 from .context import LoweringContext
@@ -53,8 +53,6 @@ def trap(c: LoweringContext, at: Instruction) -> list[list[Value]]:
 
 def apply(c: LoweringContext, at: Instruction[Apply]) -> list[list[Value]]:
     op = at.op
-    if c.program.module.functions[op.callee].body is None:
-        _check_extern(c, at, op)
     flat = c.layout.flat(op.type)
     return _dealt(c, at, c.b.emit_many(Apply(op.callee, flat), c.all_leaves(at.operands)))
 
@@ -63,11 +61,6 @@ def _dealt(c: LoweringContext, at: Instruction, made: Iterable[Value]) -> list[l
     """For each result its leaves."""
     leaves = iter(made)
     return [[next(leaves) for _ in c.layout.machine_leaves(old.type)] for old in at.results]
-
-
-def _check_extern(c: LoweringContext, at: Instruction, op: Apply) -> None:
-    if not isinstance(c.program.module.functions[op.callee].declaration, Extern):
-        raise unsupported(f"a call of {written('@', op.callee)}, which has no body", at.location)
 
 
 def apply_value(c: LoweringContext, at: Instruction[ApplyValue]) -> list[list[Value]]:

@@ -12,9 +12,9 @@ from ...ir import Instruction, Value
 from ...ops.arithmetic import Add
 from ...ops.byte_memory import FIRST_ADDRESS, OUTSIDE, AddressOf, FunctionAddress, MoveBytes
 from ...ops.comparison import And, Equal, GreaterThan, GreaterThanOrEqual, LessThan
-from ...ops.memory import AllocateHeap, AllocateStack, ElementPointer
+from ...ops.memory import AllocateHeap, AllocateStack, ElementPointer, pointee_of
 from ...ops.reference import Reference
-from ...types import PointerType, Type
+from ...types import PointerType
 from .context import LoweringContext, literal_number
 from .data_layout import MOST_BYTES
 
@@ -89,7 +89,7 @@ def store(c: LoweringContext, at: Instruction) -> list[list[Value]]:
 
 def copy(c: LoweringContext, at: Instruction) -> list[list[Value]]:
     source, target, count = at.operands
-    size = c.layout.extent(_pointee(source)).bytes
+    size = c.layout.extent(pointee_of(source)).bytes
     number = c.word(count)
     zero = c.number(0)
     c.stop_if(c.b.emit(LessThan(), number, zero), "copy of a negative number of values")
@@ -109,7 +109,7 @@ def copy(c: LoweringContext, at: Instruction) -> list[list[Value]]:
 def element_pointer(c: LoweringContext, at: Instruction[ElementPointer]) -> list[list[Value]]:
     op = at.op
     pointer, *indices = at.operands
-    start, strides = c.layout.path(_pointee(pointer), op.keys)
+    start, strides = c.layout.path(pointee_of(pointer), op.keys)
     address = base = c.word(pointer)
     inside: Value | None = None
     for index, (count, size) in zip(map(c.word, indices), strides, strict=True):
@@ -129,7 +129,7 @@ def element_pointer(c: LoweringContext, at: Instruction[ElementPointer]) -> list
 def offset(c: LoweringContext, at: Instruction) -> list[list[Value]]:
     pointer, count = at.operands
     base = c.word(pointer)
-    distance = c.scaled(c.word(count), c.layout.extent(_pointee(pointer)).bytes)
+    distance = c.scaled(c.word(count), c.layout.extent(pointee_of(pointer)).bytes)
     known = literal_number(distance)
     if known is not None:
         return [[c.moved(base, known)]]
@@ -152,8 +152,3 @@ def reference(c: LoweringContext, at: Instruction[Reference]) -> list[list[Value
         address = c.b.emit(FunctionAddress(op.symbol, c.layout.flat(op.type)))
     c.valid.add(address)
     return [[address]]
-
-
-def _pointee(pointer: Value) -> Type:
-    assert isinstance(pointer.type, PointerType)
-    return pointer.type.pointee

@@ -26,11 +26,11 @@ from ...ops import (
     Subtract,
     TruncateDivide,
 )
+from ...ops.reduction import broadcast_to
 from ...types import DType
 from ..rewrite import Laws
 from .patterns import (
     KnownNumber,
-    as_type,
     filled,
     inputs,
     is_negative_zero,
@@ -88,9 +88,9 @@ def simplify_add(b: Builder, instruction: Instruction) -> Value | None:
     type = instruction.result.tensor
     # x + (−0) = x; of integers x + 0 = x
     if _adds_nothing(number(v), type.dtype):
-        return as_type(b, u, type)
+        return broadcast_to(b, u, type.shape)
     if _adds_nothing(number(u), type.dtype):
-        return as_type(b, v, type)
+        return broadcast_to(b, v, type.shape)
     # u + (−y) = u − y
     if operands := made_by(v, Negate):
         return b.emit(Subtract(), u, *operands)
@@ -105,10 +105,10 @@ def simplify_subtract(b: Builder, instruction: Instruction) -> Value | None:
     type = instruction.result.tensor
     # x − 0 = x
     if is_positive_zero(number(v)):
-        return as_type(b, u, type)
+        return broadcast_to(b, u, type.shape)
     # −0 − x = −x; of integers 0 − x = −x
     if _adds_nothing(number(u), type.dtype):
-        return b.emit(Negate(), as_type(b, v, type))
+        return b.emit(Negate(), broadcast_to(b, v, type.shape))
     # x − x = 0, of integers
     if u is v and type.dtype.is_integer:
         return filled(b, type, 0)
@@ -139,7 +139,7 @@ def simplify_strong_multiply(b: Builder, instruction: Instruction) -> Value | No
         # x ⊗ n = x · n + 0, all zeros of which are +0; what is less than 1 might underflow to −0
         if n is not None and 1 <= abs(n) < math.inf:
             zero = filled(b, type.with_shape(()), 0)
-            return b.emit(Add(), as_type(b, b.emit(Multiply(), x, other), type), zero)
+            return b.emit(Add(), broadcast_to(b, b.emit(Multiply(), x, other), type.shape), zero)
     # (−x) ⊗ (−y) = x ⊗ y
     xs, ys = made_by(u, Negate), made_by(v, Negate)
     return b.emit(StrongMultiply(), *xs, *ys) if xs and ys else None
@@ -154,10 +154,10 @@ def _multiply_by_number(b: Builder, instruction: Instruction, u: Value, v: Value
         match n:
             # x · 1 = x
             case 1:
-                return as_type(b, x, type)
+                return broadcast_to(b, x, type.shape)
             # x · (−1) = −x
             case -1:
-                return b.emit(Negate(), as_type(b, x, type))
+                return b.emit(Negate(), broadcast_to(b, x, type.shape))
             # x · 0 = 0, of integers
             case 0 if type.dtype.is_integer:
                 return filled(b, type, 0)
@@ -181,10 +181,10 @@ def simplify_divide(b: Builder, instruction: Instruction) -> Value | None:
     divisor = number(v)
     # x / 1 = x
     if divisor == 1:
-        return as_type(b, u, type)
+        return broadcast_to(b, u, type.shape)
     # x / (−1) = −x
     if divisor == -1:
-        return b.emit(Negate(), as_type(b, u, type))
+        return b.emit(Negate(), broadcast_to(b, u, type.shape))
     # x / 2ᵏ = x · 2⁻ᵏ
     if isinstance(divisor, float) and (inverse := exact_inverse(divisor, type.dtype)):
         return b.emit(Multiply(), u, filled(b, v.tensor, inverse))
@@ -198,7 +198,7 @@ def simplify_integer_division(b: Builder, instruction: Instruction) -> Value | N
     type = instruction.result.tensor
     # ⌊x / 1⌋ = x, of integers
     if type.dtype.is_integer and number(v) == 1:
-        return as_type(b, u, type)
+        return broadcast_to(b, u, type.shape)
     return None
 
 
@@ -224,10 +224,10 @@ def simplify_power(b: Builder, instruction: Instruction) -> Value | None:
             return filled(b, type, 1)
         # x¹ = x
         case 1:
-            return as_type(b, x, type)
+            return broadcast_to(b, x, type.shape)
         # x² = x · x, which is rounded correctly, as not every power is
         case 2:
-            return b.emit(Square(), as_type(b, x, type))
+            return b.emit(Square(), broadcast_to(b, x, type.shape))
         case _:
             return None
 

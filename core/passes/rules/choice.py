@@ -16,8 +16,9 @@ from ...ops import (
     Select,
 )
 from ...ops.comparison import Comparison
+from ...ops.reduction import broadcast_to
 from ..rewrite import Laws
-from .patterns import as_type, filled, inputs, made_by, number
+from .patterns import filled, inputs, made_by, number
 
 
 def simplify_comparison(b: Builder, instruction: Instruction) -> Value | None:
@@ -44,7 +45,7 @@ def _compare_to_truth(b: Builder, instruction: Instruction, *, when: bool) -> Va
     type = instruction.result.tensor
     for x, truth in ((u, number(v)), (v, number(u))):
         if isinstance(truth, bool):
-            same = as_type(b, x, type)
+            same = broadcast_to(b, x, type.shape)
             return same if truth is when else b.emit(Not(), same)
     return None
 
@@ -67,7 +68,9 @@ def _absorb(b: Builder, instruction: Instruction, *, neutral: bool) -> Value | N
         return u
     for x, truth in ((u, number(v)), (v, number(u))):
         if truth is not None:
-            return as_type(b, x, type) if truth == neutral else filled(b, type, not neutral)
+            return (
+                broadcast_to(b, x, type.shape) if truth == neutral else filled(b, type, not neutral)
+            )
     return None
 
 
@@ -95,14 +98,14 @@ def simplify_select(b: Builder, instruction: Instruction) -> Value | None:
     type = instruction.result.tensor
     # select x, x by c = x
     if x is y:
-        return as_type(b, x, type)
+        return broadcast_to(b, x, type.shape)
     match number(condition), made_by(condition, Not):
         # select x, y by true = x
         case True, _:
-            return as_type(b, x, type)
+            return broadcast_to(b, x, type.shape)
         # select x, y by false = y
         case False, _:
-            return as_type(b, y, type)
+            return broadcast_to(b, y, type.shape)
         # select x, y by ¬c = select y, x by c
         case _, (opposite,):
             return b.emit(Select(), y, x, opposite)
@@ -116,10 +119,10 @@ def _select_truth(b: Builder, instruction: Instruction) -> Value | None:
     match number(x), number(y):
         # select true, false by c = c
         case True, False if type.dtype == condition.tensor.dtype:
-            return as_type(b, condition, type)
+            return broadcast_to(b, condition, type.shape)
         # select false, true by c = ¬c
         case False, True if type.dtype == condition.tensor.dtype:
-            return b.emit(Not(), as_type(b, condition, type))
+            return b.emit(Not(), broadcast_to(b, condition, type.shape))
         case _:
             return None
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from ...ir import Builder, Instruction, Op, Value
 from ...ops import Broadcast, Elementwise, Literal, PadShape, ShapeCast, SqueezeShape
 from ...ops.literal import literal_of
+from ...ops.reduction import broadcast_to
 from ...types import broadcast_shapes
 from ..rewrite import Laws
 from .movement import without_broadcast
-from .patterns import as_type
 
 
 def simplify_elementwise(b: Builder, instruction: Instruction) -> Value | None:
@@ -40,7 +40,7 @@ def simplify_elementwise(b: Builder, instruction: Instruction) -> Value | None:
         for x, n in zip(operands, narrow, strict=True)
     ]
     # f(broadcast(x), y) = f(x, y), or the broadcast of it
-    return as_type(b, b.emit(op, *taken), result)
+    return broadcast_to(b, b.emit(op, *taken), result.shape)
 
 
 def _narrowed(x: Value) -> Value | Literal | None:

@@ -23,8 +23,9 @@ from ...ops import (
     Subtract,
     Transpose,
 )
+from ...ops.reduction import broadcast_to
 from ..rewrite import Laws
-from .patterns import as_type, filled, inputs, is_normal, made_by, number
+from .patterns import filled, inputs, is_normal, made_by, number
 from .reduction import merged_axes, sum_of_equals
 
 
@@ -43,11 +44,13 @@ def relax_add(b: Builder, instruction: Instruction) -> Value | None:
     for x, n in _with_numbers(instruction):
         # x + 0 = x
         if n == 0:
-            return as_type(b, x, type)
+            return broadcast_to(b, x, type.shape)
         for y, m in _with_inner_numbers(x, Add):
             # (y + m) + n = y + (m + n)
             if m + n == 0 or is_normal(m + n, type.dtype):
-                return as_type(b, b.emit(Add(), y, filled(b, type.with_shape(()), m + n)), type)
+                return broadcast_to(
+                    b, b.emit(Add(), y, filled(b, type.with_shape(()), m + n)), type.shape
+                )
     return None
 
 
@@ -56,7 +59,7 @@ def relax_subtract(b: Builder, instruction: Instruction) -> Value | None:
     type = instruction.result.tensor
     # 0 − x = −x
     if number(u) == 0:
-        return b.emit(Negate(), as_type(b, v, type))
+        return b.emit(Negate(), broadcast_to(b, v, type.shape))
     # x − x = 0
     return filled(b, type, 0) if u is v else None
 
@@ -70,8 +73,8 @@ def relax_multiply(b: Builder, instruction: Instruction) -> Value | None:
         for y, m in _with_inner_numbers(x, Multiply):
             # (y · m) · n = y · (m · n)
             if is_normal(m * n, type.dtype):
-                return as_type(
-                    b, b.emit(Multiply(), y, filled(b, type.with_shape(()), m * n)), type
+                return broadcast_to(
+                    b, b.emit(Multiply(), y, filled(b, type.with_shape(()), m * n)), type.shape
                 )
     return None
 
@@ -115,16 +118,18 @@ def relax_power(b: Builder, instruction: Instruction) -> Value | None:
     match n:
         # x^½ = √x
         case 0.5:
-            return b.emit(Sqrt(), as_type(b, x, type))
+            return b.emit(Sqrt(), broadcast_to(b, x, type.shape))
         # x^(−½) = 1 / √x
         case -0.5:
-            return b.emit(Rsqrt(), as_type(b, x, type))
+            return b.emit(Rsqrt(), broadcast_to(b, x, type.shape))
         # x⁻¹ = 1 / x
         case -1:
-            return b.emit(Divide(), filled(b, type.with_shape(()), 1), as_type(b, x, type))
+            return b.emit(
+                Divide(), filled(b, type.with_shape(()), 1), broadcast_to(b, x, type.shape)
+            )
         # x³ = x² · x
         case 3:
-            base = as_type(b, x, type)
+            base = broadcast_to(b, x, type.shape)
             return b.emit(Multiply(), b.emit(Square(), base), base)
         case _:
             return None

@@ -20,7 +20,7 @@ from ...ops import (
     SqueezeShape,
     Transpose,
 )
-from ...types import Shape
+from ...ops.movement import reshaped
 from ..rewrite import Laws
 from .patterns import inputs, made_by, number
 
@@ -32,7 +32,7 @@ def simplify_transpose(b: Builder, instruction: Instruction[Transpose]) -> Value
     moved = [axis for axis in order if shape[axis] != 1]
     # axes of extent 1 may go anywhere: Aᵀ is A seen under another shape
     if moved == sorted(moved):
-        return _seen_as(b, x, instruction.result.tensor.shape)
+        return reshaped(b, x, instruction.result.tensor.shape)
     match x.op, x.producer:
         # (Aᵖ)ᵠ = Aᵖᵠ
         case Transpose() as inner, Instruction(operands=(y,)):
@@ -51,8 +51,8 @@ def simplify_view(b: Builder, instruction: Instruction) -> Value | None:
         return x
     # a view of a view is one view
     if (source := _viewed(x)) is not None:
-        return _seen_as(b, source, shape)
-    return None if isinstance(instruction.op, ShapeCast) else _seen_as(b, x, shape)
+        return reshaped(b, source, shape)
+    return None if isinstance(instruction.op, ShapeCast) else reshaped(b, x, shape)
 
 
 def simplify_broadcast(b: Builder, instruction: Instruction) -> Value | None:
@@ -60,7 +60,7 @@ def simplify_broadcast(b: Builder, instruction: Instruction) -> Value | None:
     result = instruction.result.tensor
     # nothing is repeated: x under its own or a longer shape
     if x.tensor.shape == result.shape or x.tensor.size == result.size != 0:
-        return _seen_as(b, x, result.shape)
+        return reshaped(b, x, result.shape)
     # broadcasting twice is broadcasting once; leading axes of extent 1 come by themselves
     if (source := without_broadcast(x)) is not None:
         return b.emit(Broadcast(result.shape), source)
@@ -170,10 +170,6 @@ def without_broadcast(x: Value) -> Value | None:
 def _viewed(x: Value) -> Value | None:
     operands = made_by(x, ShapeCast) or made_by(x, PadShape) or made_by(x, SqueezeShape)
     return operands[0] if operands else None
-
-
-def _seen_as(b: Builder, x: Value, shape: Shape) -> Value:
-    return x if x.tensor.shape == shape else b.emit(ShapeCast(shape), x)
 
 
 def _ranges(op: Slice, x: Value) -> list[range]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from ...ir import Builder, Op, Value
-from ...ops import Broadcast, splat
+from ...ops import splat
 from ...ops.literal import number_of
 from ...types import DType, TensorType
 
@@ -47,11 +47,6 @@ def is_normal(n: float, dtype: DType) -> bool:
     """Whether `n` lies among the normal numbers of a float type: not 0, not ∞, nor what has fewer digits."""
     least, largest = dtype.normal_range
     return least <= abs(n) <= largest
-
-
-def as_type(b: Builder, x: Value, type: TensorType) -> Value:
-    """`x` broadcast to the shape of `type`, if it does not have it already."""
-    return x if x.tensor.shape == type.shape else b.emit(Broadcast(type.shape), x)
 
 
 def filled(b: Builder, type: TensorType, n: KnownNumber) -> Value:

@@ -9,9 +9,10 @@ import numpy as np
 from ...ir import Builder, Instruction, Value
 from ...ops import Add, Broadcast, Multiply, Reduce, Scan, ShapeCast
 from ...ops.combinator import Combinator
-from ...types import Shape
+from ...ops.movement import reshaped
+from ...ops.reduction import broadcast_to
 from ..rewrite import Laws
-from .patterns import as_type, filled, inputs, is_normal, made_by
+from .patterns import filled, inputs, is_normal, made_by
 
 _IDEMPOTENT = (Combinator.MIN, Combinator.MAX, Combinator.AND, Combinator.OR)
 """x ∘ x = x."""
@@ -32,7 +33,7 @@ def simplify_reduce(b: Builder, instruction: Instruction[Reduce]) -> Value | Non
         return b.emit(Add(), view, filled(b, result.with_shape(()), 0))
     if op.combinator in _IDEMPOTENT and (source := _repeated(x, op.axes)) is not None:
         # x ∘ … ∘ x = x
-        return as_type(b, _without_axes(b, source, op.axes, len(shape)), result)
+        return broadcast_to(b, _without_axes(b, source, op.axes, len(shape)), result.shape)
     match x.op, inputs(x):
         # Σᵢ Σⱼ x = Σᵢⱼ x, of integers and truth values
         case Reduce(op.combinator, inner), (y,) if not result.dtype.is_float:
@@ -65,7 +66,7 @@ def sum_of_equals(b: Builder, instruction: Instruction[Reduce]) -> Value | None:
         return None
     one = _without_axes(b, source, op.axes, x.tensor.rank)
     total = b.emit(Multiply(), one, filled(b, one.tensor.with_shape(()), count))
-    return as_type(b, total, result)
+    return broadcast_to(b, total, result.shape)
 
 
 def merged_axes(inner: tuple[int, ...], outer: tuple[int, ...], rank: int) -> tuple[int, ...]:
@@ -89,8 +90,7 @@ def _repeated(x: Value, axes: tuple[int, ...]) -> Value | None:
 def _without_axes(b: Builder, x: Value, axes: tuple[int, ...], rank: int) -> Value:
     """`x` without those of the axes (counted in `rank`) that it has, all of extent 1."""
     new = rank - x.tensor.rank
-    shape: Shape = tuple(n for axis, n in enumerate(x.tensor.shape, new) if axis not in axes)
-    return x if shape == x.tensor.shape else b.emit(ShapeCast(shape), x)
+    return reshaped(b, x, [n for axis, n in enumerate(x.tensor.shape, new) if axis not in axes])
 
 
 REDUCTION: Laws = {Reduce: (simplify_reduce,), Scan: (simplify_scan,)}

@@ -16,8 +16,9 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ...analysis.liveness import backward_slice
 from ...ir import Instruction, Value
-from ...ir.surgery import walk
+from ...ir.surgery import operands_inside
 from .reducible_graph import Arc, ReducibleGraph, Vertex
 from .statements import Assign, Carried, Choice, Execute, Forget, Repeat, Statement, Test, lists_in
 
@@ -91,7 +92,9 @@ class _Liveness:
 
     def _of_run(self, instructions: list[Instruction]) -> _Summary:
         results = {x for instruction in instructions for x in instruction.results}
-        reads = {x for x in _operands(instructions) if x in self.variables and x not in results}
+        reads = {
+            x for x in operands_inside(instructions) if x in self.variables and x not in results
+        }
         sets = {x: None for i in instructions for x in i.results if x in self.crossing}
         return _Summary(reads, set(sets), sets)
 
@@ -115,7 +118,7 @@ class _Liveness:
                 match statement:
                     case Execute(instructions, is_copy):
                         if is_copy:
-                            statement.instructions = _needed(instructions, live)
+                            statement.instructions = backward_slice(instructions, live)[0]
                             part = self._of_run(statement.instructions)
                         live -= part.kills
                         live |= part.reads
@@ -209,7 +212,7 @@ def _of_vertex(vertex: Vertex) -> _Summary:
     """What a vertex reads, on its arcs too, before it sets it."""
     instructions = vertex.block.instructions if vertex.block is not None else []
     kills = {x for i in instructions for x in i.results}
-    reads = set(_operands(instructions))
+    reads = set(operands_inside(instructions))
     reads.update(x for arc in vertex.arcs for s in arc.sources if (x := _read(s)) is not None)
     return _Summary(reads - kills, kills)
 
@@ -219,28 +222,9 @@ def crossing_values(blocks: Iterable[list[Instruction]]) -> set[Value]:
     found: set[Value] = set()
     for instructions in blocks:
         own = {x for instruction in instructions for x in instruction.results}
-        found.update(x for x in _operands(instructions[:-1]) if x not in own)
+        found.update(x for x in operands_inside(instructions[:-1]) if x not in own)
         found.update(x for k, x in enumerate(instructions[-1].operands) if k or x not in own)
     return found
-
-
-def _needed(instructions: list[Instruction], live: set[Value]) -> list[Instruction]:
-    wanted = set(live)
-    kept: list[Instruction] = []
-    for instruction in reversed(instructions):
-        if not wanted.isdisjoint(instruction.results):
-            kept.append(instruction)
-            wanted.update(instruction.operands)
-    return kept[::-1]
-
-
-def _operands(instructions: list[Instruction]) -> Iterable[Value]:
-    """What instructions use, in bodies too."""
-    for instruction in instructions:
-        yield from instruction.operands
-        for region in instruction.regions:
-            for inner in walk(region):
-                yield from inner.operands
 
 
 def _read(source: object) -> Value | None:

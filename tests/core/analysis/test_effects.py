@@ -6,10 +6,8 @@ import time
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from nnkit.core.analysis import EVERYTHING, Effects, can_swap, effects_of
+from nnkit.core.analysis import EVERYTHING, Effects
 from nnkit.core.analysis.effects import OwnEffects
 from nnkit.core.ir import (
     Builder,
@@ -110,7 +108,7 @@ def nothing(b: Builder) -> None:
 def test_effects_of_single_instructions(op: Op, effect: Effect, is_removable: bool) -> None:
     instruction = Instruction(op, (), ())
     effects = Effects(Module())
-    assert effects.of(instruction) == effect == effects_of(instruction, Module())
+    assert effects.of(instruction) == effect
     assert effects.is_removable(instruction) == is_removable
     assert effects.is_pure(instruction) == (effect == Effect.NONE)
 
@@ -202,21 +200,6 @@ def test_what_changed_is_seen_by_new_effects() -> None:
     del own[g]
     effects = Effects(module, own)
     assert effects.of(instruction) == Effect.WRITE == effects.of_function("f")
-
-
-SINGLE = [Effect.NONE, Effect.READ, Effect.WRITE, Effect.ALLOCATE, Effect.TRAP]
-
-
-@given(st.sampled_from(SINGLE), st.sampled_from(SINGLE))
-def test_what_can_change_places(a: Effect, b: Effect) -> None:
-    assert can_swap(a, b) == can_swap(b, a)
-    kept = {a, b} in (
-        {Effect.WRITE},
-        {Effect.TRAP},
-        {Effect.WRITE, Effect.READ},
-        {Effect.WRITE, Effect.TRAP},
-    )
-    assert can_swap(a, b) == (not kept)
 
 
 def test_long_chains_and_deep_bodies_take_little_time() -> None:

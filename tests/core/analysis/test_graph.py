@@ -29,15 +29,6 @@ def test_predecessors_are_successors_turned_around(graph: Graph) -> None:
 
 
 @given(graphs())
-def test_turned_around_it_starts_at_the_exit(graph: Graph) -> None:
-    backwards = graph.reversed()
-    ends = {n for n in range(len(graph)) if not graph.successors[n]}
-    for node in range(len(graph)):
-        assert backwards.is_reachable(node) == bool(reached(graph, start=node) & ends)
-        assert (not graph.is_reachable(node)) == (node not in reached(graph))
-
-
-@given(graphs())
 def test_members_of_a_component_lead_to_each_other(graph: Graph) -> None:
     found = components(graph.successors)
     component = {node: number for number, nodes in enumerate(found) for node in nodes}

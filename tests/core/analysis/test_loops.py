@@ -7,14 +7,7 @@ import time
 import pytest
 from hypothesis import given
 
-from nnkit.core.analysis import (
-    Graph,
-    NaturalLoop,
-    components,
-    dominators,
-    is_reducible,
-    natural_loops,
-)
+from nnkit.core.analysis import Graph, NaturalLoop, dominators, natural_loops
 
 from .graphs import graphs, is_dominator, reached
 
@@ -67,36 +60,19 @@ def test_nesting_is_inclusion(graph: Graph) -> None:
             assert loop.parent is None or loop in loop.parent.children
             loop = loop.parent
         assert found == around(node)
-    outer = [loop for loop in loops.all if loop.parent is None]
-    assert sorted(map(id, loops.outermost)) == sorted(map(id, outer))
-
-
-@given(graphs())
-def test_reducible_is_without_cycles_once_back_edges_are_gone(graph: Graph) -> None:
-    tree = dominators(graph)
-    inside = reached(graph)
-    forward = [
-        [b for b in graph.successors[a] if a in inside and not is_dominator(graph, b, a)]
-        for a in range(len(graph))
-    ]
-    cyclic = any(len(nodes) > 1 for nodes in components(forward))
-    assert is_reducible(graph, tree) == (not cyclic)
 
 
 IRREDUCIBLE = Graph([[1, 2], [2, 3], [1], []])
 
 
 def test_a_cycle_with_two_entries_is_no_loop() -> None:
-    tree = dominators(IRREDUCIBLE)
-    assert not is_reducible(IRREDUCIBLE, tree)
-    assert not natural_loops(IRREDUCIBLE, tree).all
+    assert not natural_loops(IRREDUCIBLE, dominators(IRREDUCIBLE)).all
 
 
 def test_a_node_that_goes_on_to_itself() -> None:
     graph = Graph([[0, 0, 1], []])
     [loop] = natural_loops(graph, dominators(graph)).all
     assert (loop.header, list(loop.latches), loop.own) == (0, [0], [0])
-    assert is_reducible(graph, dominators(graph))
 
 
 N = 10_000
@@ -115,5 +91,4 @@ def test_large_graphs_take_little_time(name: str) -> None:
     start = time.process_time()
     loops = natural_loops(graph, dominators(graph))
     assert len(loops.all) == {"nested": N, "in a row": 2 * N, "one header": 1}[name]
-    assert is_reducible(graph, dominators(graph))
     assert time.process_time() - start < 3

@@ -71,8 +71,7 @@ def ask(analyses: Analyses) -> None:
         for instruction in walk(function.body):
             analyses.effects.of(instruction)
         flow, aliases = analyses.flow(function), analyses.aliases(function)
-        for block in flow.region.blocks:
-            flow.immediate_dominator(block)
+        assert flow.dominators and flow.loops
         for block in walk_blocks(function.body):
             for value in (*block.arguments, *(r for i in block.instructions for r in i.results)):
                 if isinstance(value.type, PointerType):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +15,7 @@ from nnkit.core.compute.products import BLAS_WORK
 from nnkit.core.driver.stages import passes_to
 from nnkit.core.errors import InternalError
 from nnkit.core.ir import Builder, Stage, Value
+from nnkit.core.ir.instruction import Emitter, Pure
 from nnkit.core.ops import (
     Add,
     Apply,
@@ -143,6 +147,36 @@ def test_a_transposed_batch_stays_a_batch(flip: bool) -> None:
     generate_compute(module)
     assert not nests(module)
     assert_close(before, results(module, arguments))
+
+
+@dataclass(frozen=True)
+class Circle(Pure):
+    """An op whose rule emits the op itself."""
+
+    name: ClassVar[str] = "circle"
+    syntax: ClassVar[str] = "circle {x}"
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x
+
+    def nest(self, b: Emitter, x: Value) -> Value:
+        return b.emit(self, x)
+
+
+def test_rules_that_go_round_in_circles_are_found() -> None:
+    module = module_of(lambda b, x: b.emit(Circle(), x), f32(2))
+    with pytest.raises(InternalError, match="@main: the nest rules of its ops go round in circles"):
+        generate_compute(module)
+
+
+def test_what_is_dead_is_not_lowered() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        b.emit(Add(), b.emit(Circle(), x), x)
+        return x
+
+    module = module_of(build, f32(2))
+    generate_compute(module)
+    assert [i.op.name for i in module.functions["main"].entry.instructions] == ["return"]
 
 
 def test_repeated_elements_are_written_by_a_nest() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nnkit.core.errors import InternalError
-from nnkit.core.ir import Function, Module, structs_in
+from nnkit.core.ir import Function, Module
+from nnkit.core.ir.module import nominals_in
 from nnkit.core.types import F32, VOID, FunctionType, StructType, TupleType, scalar
 
 INNER = StructType("Inner", (("x", scalar(F32)),))
@@ -28,8 +29,8 @@ def test_a_name_is_given_once() -> None:
 
 def test_structs_come_after_those_inside_them() -> None:
     type = FunctionType((TupleType((OUTER,)),), INNER)
-    assert structs_in(type) == [INNER, OUTER]
-    assert structs_in(scalar(F32)) == []
+    assert nominals_in(type) == [INNER, OUTER]
+    assert nominals_in(scalar(F32)) == []
     module = Module()
     module.add(Function("f", type))
     assert list(module.structs) == ["Inner", "Outer"]
@@ -46,7 +47,7 @@ def test_deep_types_take_no_stack() -> None:
     type = TupleType((INNER,))
     for _ in range(400):
         type = TupleType((type,))
-    assert structs_in(type) == [INNER]
+    assert nominals_in(type) == [INNER]
 
 
 def test_a_declaration_has_no_entry() -> None:

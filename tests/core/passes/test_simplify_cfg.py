@@ -161,15 +161,18 @@ def test_the_canonical_form() -> None:
 
 def assert_canonical(flow: ControlFlow) -> None:
     blocks = flow.region.blocks
+    before = {
+        block: [blocks[k] for k in flow.graph.predecessors[n]] for n, block in enumerate(blocks)
+    }
     assert sum(not block.terminator.successors for block in blocks) == 1
     for loop in flow.loops.all:
         header, inside = blocks[loop.header], {blocks[k] for k in loop.members()}
-        outside = [block for block in flow.predecessors(header) if block not in inside]
+        outside = [block for block in before[header] if block not in inside]
         assert len(outside) == 1 and len(outside[0].terminator.successors) == 1
         assert len(loop.latches) == 1
         for block in inside:
-            for target in flow.successors(block):
-                assert target in inside or inside.issuperset(flow.predecessors(target))
+            for target in block.terminator.successors:
+                assert target in inside or inside.issuperset(before[target])
 
 
 @st.composite

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from nnkit.core.compute.generate import generate_compute
 from nnkit.core.errors import InternalError
 from nnkit.core.ir.builder import Builder
 from nnkit.core.ir.instruction import Op, Value
@@ -28,6 +29,8 @@ from nnkit.core.ops.scan import Scan
 from nnkit.core.ops.special import Digamma, Lgamma, Trigamma
 from nnkit.core.ops.transcendental import FloatFunction
 from nnkit.core.ops.window import ReduceWindow
+from nnkit.core.schedule.plan import schedule
+from nnkit.core.schedule.target import Target
 from nnkit.core.types import (
     BOOL,
     F16,
@@ -45,6 +48,7 @@ from nnkit.core.types import (
 from nnkit.jit.emit.elements import register_type
 from nnkit.jit.emit.scalar import rule_of, write_scalar
 from nnkit.jit.emit.writer import Argument, ModuleWriter
+from tests.core.compute.building import module_of
 from tests.core.ops.catalogue import SAMPLES
 from tests.core.ops.samples import Sample
 from tests.nearest import FORMATS, all_nearest, operands
@@ -287,8 +291,10 @@ def test_bit_cast_of_other_widths(target: DType) -> None:
     rng = np.random.default_rng(3)
     x = rng.integers(-(2**31), 2**31 - 1, 16, dtype=np.int32)
     op = BitCast(TensorType((512 // target.bits,), target))
-    function = scheduled([TensorType((16,), I32)], lambda b, *xs: [op.nest(b, *xs)], Decisions())
-    (found,) = run(function, [x])
+    module = module_of(lambda b, value: b.emit(op, value), TensorType((16,), I32))
+    generate_compute(module)
+    schedule(module, Target())
+    (found,) = run(module.functions["main"], [x])
     np.testing.assert_array_equal(found, op.evaluate(x))
 
 

@@ -8,7 +8,6 @@ import pytest
 from nnkit.jit.emit.writer import (
     DOUBLE,
     FLOAT,
-    I8,
     I64,
     PTR,
     Argument,
@@ -43,14 +42,12 @@ def test_integer_arithmetic(name: str, lanes: int) -> None:
 
 
 @pytest.mark.parametrize("lanes", LANES)
-@pytest.mark.parametrize(
-    "name", ["fadd", "fsub", "fmul", "fdiv", "fminimum", "fmaximum", "copysign"]
-)
+@pytest.mark.parametrize("name", ["fadd", "fsub", "fmul", "fdiv", "copysign"])
 def test_float_arithmetic(name: str, lanes: int) -> None:
     x, y = (grid.ravel() for grid in np.meshgrid(FLOATS, FLOATS))
     reference = {
         "fadd": np.add, "fsub": np.subtract, "fmul": np.multiply, "fdiv": np.divide,
-        "fminimum": np.minimum, "fmaximum": np.maximum, "copysign": np.copysign,
+        "copysign": np.copysign,
     }[name]  # fmt: skip
     result = elementwise(getattr(FunctionWriter, name), "float", lanes, operands=2)(x, y)
     with np.errstate(all="ignore"):
@@ -62,9 +59,6 @@ def test_division_and_shifts(lanes: int) -> None:
     x = np.array([7, -7, 100, -(2**31)], np.int32)
     for name, expected in {
         "sdiv": [2, -2, 33, -715827882],
-        "srem": [1, -1, 1, -2],
-        "udiv": [2, 1431655763, 33, 715827882],
-        "urem": [1, 0, 1, 2],
         "shl": [56, -56, 800, 0],
         "lshr": [0, 536870911, 12, 268435456],
         "ashr": [0, -1, 12, -268435456],
@@ -167,19 +161,20 @@ def test_masks_and_gather() -> None:
         memory = w.allocate(vector, 2)
         numbers = w.sitofp(w.lane_numbers("i32", 8), "float")
         w.store(numbers, memory)
-        mask = w.first_lanes(constant(I64, 3), 8)
+        mask = w.icmp(
+            "slt", w.lane_numbers("i64", 8), w.splat(w.add(constant(I64, 1), constant(I64, 2)), 8)
+        )
         loaded = w.masked_load(memory, mask, constant(vector, 100.0))
         indices = constants("i64", [7, 6, 5, 4, 3, 2, 1, 0])
         gathered = w.gather(w.gep(memory, FLOAT, indices), vector)
         second = w.offset(memory, 32)
         w.store(constant(vector, 0.0), second)
         w.masked_store(gathered, second, mask)
-        w.scatter(constant(vector, 0.5), w.gep(second, FLOAT, indices), mask=mask)
         total = w.fadd(w.reduce("fadd", loaded), w.reduce("fadd", w.load(second, vector)))
         return total
 
-    # lanes 0…2 of the first, 100 elsewhere; then 7 + 6 + 5, and ½ at 7, 6, 5
-    assert straight(emit, "float") == 3 + 500 + 18 + 1.5
+    # lanes 0…2 of the first, 100 elsewhere; then 7 + 6 + 5
+    assert straight(emit, "float") == 3 + 500 + 18
 
 
 def test_lanes() -> None:
@@ -278,17 +273,6 @@ def test_call_of_a_pointer_and_external_symbol() -> None:
     function = unary(lambda x: x * 10)
     main = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)(compiled.address("main"))
     assert main(ctypes.cast(function, ctypes.c_void_p)) == 40.5
-
-
-def test_nontemporal_store_and_mask_as_bits() -> None:
-    def emit(w: FunctionWriter) -> Register:
-        vector = llvm_type("i64", 8)
-        memory = w.allocate(vector)
-        w.store(w.lane_numbers("i64", 8), memory, align=64, nontemporal=True)
-        mask = w.icmp("sgt", w.load(memory, vector), constant(vector, 5))
-        return w.zext(w.reinterpret(mask, I8), "i64")
-
-    assert straight(emit) == 0b11000000
 
 
 def test_unreachable_blocks_and_phi() -> None:
