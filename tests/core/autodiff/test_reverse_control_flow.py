@@ -1,0 +1,228 @@
+"""Reverse mode through control flow and calls, by laws that hold for every program.
+
+With u random numbers for the results and v for the parameters:
+
+1. ⟨u, J v⟩ = ⟨Jᵀ u, v⟩, and both are the central difference where there is one;
+2. `keeping` gives the very bits of the function itself;
+3. compiled code gives what the evaluator does, at every level of optimization, by way of the text of every stage;
+4. of programs whose loops have known bounds, reverse over reverse, forward over reverse and reverse over forward agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from nnkit.core.analysis.derivatives import derivative_type
+from nnkit.core.driver.stages import advance
+from nnkit.core.errors import FuelError
+from nnkit.core.evaluate import evaluate
+from nnkit.core.ir import Function, GradientOf, Module, TangentOf
+from nnkit.core.ir.surgery import walk
+from nnkit.core.stage import Stage
+from nnkit.core.text import parse_module, print_module
+from nnkit.core.types import F32, F64, Array, DType, TensorType, Type
+from nnkit.jit.executable import host_target
+from tests.core.text.laws import reread
+from tests.jit.emit.running import run as run_compiled
+from tests.programs import flat, same_bits
+
+from .building import differentiate
+from .program_generator import DifferentiableProgram, differentiable_programs
+
+Numbers: TypeAlias = "list[Array]"
+
+LEVELS = (0, 1, 2, 3)
+FUEL = 20_000
+"""Instructions, so that no program takes a second."""
+
+LARGEST = 1e7
+"""Of results and derivatives that are compared: beyond, rounding may be all there is."""
+
+
+def declare(module: Module, name: str, declaration: GradientOf | TangentOf) -> None:
+    type = derivative_type(module.functions[declaration.primal].type, declaration)
+    module.add(Function(name, type, declaration=declaration))
+
+
+def with_derivatives(program: DifferentiableProgram) -> Module:
+    """The module with the declarations `@reverse`, by all floats of all floats, and `@forward`."""
+    module = copied(program.module)
+    sources, wrt = program.outputs, program.floats
+    keeping = tuple(range(len(program.type.results)))
+    declare(module, "reverse", GradientOf("main", sources, wrt, keeping, seedable=True))
+    declare(module, "forward", TangentOf("main", sources, wrt, keeping))
+    return module
+
+
+def copied(module: Module) -> Module:
+    return parse_module(print_module(module))
+
+
+def random_like(types: Sequence[Type], seed: int) -> Numbers:
+    rng = np.random.default_rng(seed)
+    found: Numbers = []
+    for type in types:
+        assert isinstance(type, TensorType)
+        found.append(np.asarray(rng.uniform(-1, 1, type.shape), type.dtype.numpy))
+    return found
+
+
+def call(module: Module, name: str, *arguments: Any) -> Numbers:
+    """Results as a list; a program that takes too long or gives no finite numbers is not a case."""
+    try:
+        results = list(flat(evaluate(module, name, *arguments, fuel=FUEL)))
+    except FuelError:
+        assume(False)
+        raise
+    assume(all(np.all(np.abs(x) < LARGEST) for x in results))
+    return results
+
+
+def inner(u: Sequence[Array], v: Sequence[Array]) -> tuple[float, float]:
+    """⟨u, v⟩, and the sum of the sizes of what is added up."""
+    terms = [np.asarray(x, np.float64) * y for x, y in zip(u, v, strict=True)]
+    return float(sum(np.sum(t) for t in terms)), float(sum(np.sum(np.abs(t)) for t in terms))
+
+
+def close(one: float, other: float, size: float, tolerance: float) -> None:
+    assert abs(one - other) <= tolerance * max(size, 1e-3), (one, other, size)
+
+
+def directions(program: DifferentiableProgram) -> tuple[Numbers, Numbers]:
+    """u and v."""
+    u = random_like([program.type.results[k] for k in program.outputs], 1)
+    return u, random_like([program.type.parameters[k] for k in program.floats], 2)
+
+
+def both_modes(
+    program: DifferentiableProgram, module: Module, tolerance: float = 1e-9
+) -> tuple[Numbers, Numbers]:
+    """J v and Jᵀ u, which agree, beside the bits of the function."""
+    u, v = directions(program)
+    plain = call(program.module, "main", *program.arguments)
+    reverse = call(module, "reverse", *program.arguments, *u)
+    forward = call(module, "forward", *program.arguments, *v)
+    gradients, tangents = reverse[: len(v)], forward[: len(u)]
+    assert same_bits(tuple(reverse[len(v) :]), tuple(plain))
+    assert same_bits(tuple(forward[len(u) :]), tuple(plain))
+    left, first = inner(u, tangents)
+    right, second = inner(gradients, v)
+    close(left, right, first + second, tolerance)
+    return tangents, gradients
+
+
+def difference(program: DifferentiableProgram, v: Numbers, step: float) -> Numbers:
+    """(f(x + h v) − f(x − h v)) / 2h."""
+    ends: list[Numbers] = []
+    for sign in (1, -1):
+        moved = list(program.arguments)
+        for k, direction in zip(program.floats, v, strict=True):
+            moved[k] = moved[k] + sign * step * direction
+        found = call(program.module, "main", *moved)
+        ends.append([found[k] for k in program.outputs])
+    return [(up - down) / (2 * step) for up, down in zip(*ends, strict=True)]
+
+
+def differences_agree(program: DifferentiableProgram, tangents: Numbers) -> None:
+    """Where two steps give the same slope, with nothing that jumps or bends between, it is the tangent."""
+    _, v = directions(program)
+    for tangent, one, other in zip(
+        tangents, difference(program, v, 1e-5), difference(program, v, 5e-6), strict=True
+    ):
+        smooth = np.abs(one - other) <= 1e-6 * np.maximum(np.abs(one), 1)
+        np.testing.assert_allclose(tangent[smooth], one[smooth], rtol=2e-5, atol=2e-5)
+
+
+def dtypes_of(module: Module) -> set[DType]:
+    """The element types of the values in its functions."""
+    bodies = [f.body for f in module.functions.values() if f.body is not None]
+    results = [x for body in bodies for i in walk(body) for x in i.results]
+    return {x.tensor.dtype for x in results if isinstance(x.type, TensorType)}
+
+
+def compiled(module: Module, level: int, entry: str, arguments: Sequence[Any]) -> Numbers:
+    """What compiled code returns, by way of the text of every stage, which reads back and verifies."""
+    module = copied(module)
+    for stage in module.stage.steps_to(Stage.SCHEDULE):
+        advance(module, stage, entry, level=level, target=host_target())
+        module = reread(module)
+    given = [np.asarray(x) for x in arguments]
+    return run_compiled(module.functions[entry], given, module.functions)
+
+
+def agree(found: Numbers, expected: Numbers, tolerance: float) -> None:
+    for one, other in zip(found, expected, strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        if one.dtype.kind != "f":
+            np.testing.assert_array_equal(one, other)
+            continue
+        size = np.maximum(np.max(np.abs(other), initial=0), 1e-3)
+        np.testing.assert_allclose(one, other, rtol=0, atol=tolerance * size)
+
+
+relaxed = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+
+
+@relaxed
+@given(differentiable_programs())
+def test_forward_is_reverse_is_the_difference(program: DifferentiableProgram) -> None:
+    module = with_derivatives(program)
+    differentiate(module)
+    tangents, _ = both_modes(program, module)
+    if not program.has_stops:
+        differences_agree(program, tangents)
+
+
+@relaxed
+@given(differentiable_programs(dtypes=(F64, F32)))
+def test_forward_is_reverse_among_types(program: DifferentiableProgram) -> None:
+    module = with_derivatives(program)
+    differentiate(module)
+    both_modes(program, module, 1e-4)
+
+
+@relaxed
+@given(differentiable_programs(static=True))
+def test_second_derivatives(program: DifferentiableProgram) -> None:
+    """∂/∂x ⟨w, Jᵀ u⟩ along v: in reverse of reverse, forward of reverse, and reverse of forward."""
+    module = copied(program.module)
+    sources, wrt = program.outputs, program.floats
+    declare(module, "reverse", GradientOf("main", sources, wrt, seedable=True))
+    declare(module, "forward", TangentOf("main", sources, wrt))
+    every = tuple(range(len(wrt)))
+    declare(module, "reverse_of_reverse", GradientOf("reverse", every, wrt, seedable=True))
+    declare(module, "forward_of_reverse", TangentOf("reverse", every, wrt))
+    outputs = tuple(range(len(sources)))
+    declare(module, "reverse_of_forward", GradientOf("forward", outputs, wrt, seedable=True))
+    differentiate(module)
+    u, v = directions(program)
+    w = random_like([program.type.parameters[k] for k in wrt], 3)
+    arguments = program.arguments
+    one = call(module, "reverse_of_reverse", *arguments, *u, *w)
+    other = call(module, "forward_of_reverse", *arguments, *u, *v)
+    third = call(module, "reverse_of_forward", *arguments, *w, *u)
+    (left, first), (right, second), (last, size) = inner(one, v), inner(other, w), inner(third, v)
+    size += first + second
+    close(left, right, size, 1e-9)
+    close(left, last, size, 1e-9)
+
+
+@relaxed
+@given(differentiable_programs(dtypes=(F64, F32)), st.sampled_from(LEVELS))
+def test_compiled_code_gives_what_the_evaluator_does(
+    program: DifferentiableProgram, level: int
+) -> None:
+    module = with_derivatives(program)
+    evaluated = copied(module)
+    differentiate(evaluated)
+    u, v = directions(program)
+    tolerance = 1e-9 if F32 not in dtypes_of(evaluated) else 1e-3
+    for entry, more in (("reverse", u), ("forward", v)):
+        arguments = [*program.arguments, *more]
+        expected = call(evaluated, entry, *arguments)
+        agree(compiled(module, level, entry, arguments), expected, tolerance)
