@@ -187,7 +187,7 @@ def test_forward_is_reverse_among_types(program: DifferentiableProgram) -> None:
 
 
 @relaxed
-@given(differentiable_programs(static=True))
+@given(differentiable_programs())
 def test_second_derivatives(program: DifferentiableProgram) -> None:
     """∂/∂x ⟨w, Jᵀ u⟩ along v: in reverse of reverse, forward of reverse, and reverse of forward."""
     module = copied(program.module)
