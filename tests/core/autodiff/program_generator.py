@@ -106,7 +106,9 @@ def differentiable_programs(
         _recursive(draw, choices, module)
     main = BodyWriter(draw, choices, module, Builder(Block(name="entry")), depth=3)
     main.parameters(draw(st.integers(1, 3)), draw(st.integers(0, 2)))
-    main.steps(draw(st.integers(2, 6)))
+    for _ in range(draw(st.integers(1, 3))):
+        main.steps(draw(st.integers(0, 2)))
+        main.structured()
     _finish(module, "main", main, main.returned())
     arguments = tuple(_argument(draw, type) for type in module.functions["main"].type.parameters)
     return DifferentiableProgram(module, arguments)
@@ -168,7 +170,7 @@ def _recursive(draw: Draw, choices: Choices, module: Module) -> None:
             deeper.values += deeper.b.emit_many(ops.Apply(callee, type), arguments)
         deeper.steps(body.integer(0, 1))
         flat.steps(body.integer(0, 1))
-        regions = [inner.region([inner.of(given) for given in types]) for inner in (deeper, flat)]
+        regions = [inner.region([inner.given(t) for t in types]) for inner in (deeper, flat)]
         results = body.b.emit_many(ops.If(tuple(types)), [more], regions)
         _finish(module, name, body, results)
 
@@ -225,7 +227,7 @@ class BodyWriter:
         """A value of `type`: one that there is, the last ones most of all, or a constant."""
         assert isinstance(type, TensorType)
         found = [x for x in self.values if x.type == type]
-        if not found or self.integer(0, 7) == 7:
+        if not found or self.integer(0, 9) == 9:
             return self.fresh(type)
         return found[-1 - min(self.integer(0, len(found) - 1), self.integer(0, len(found) - 1))]
 
@@ -260,6 +262,24 @@ class BodyWriter:
         x = self.scalar_of(self.float_value())
         return self.b.emit(self.pick(COMPARISONS), x, self.number(x.tensor, self.pick([0.0, 0.3])))
 
+    def latest(self, type: Type) -> Value:
+        """What was computed last, summed up or spread if that is how it becomes a value of `type`."""
+        assert isinstance(type, TensorType)
+        if not type.dtype.is_float:
+            return self.of(type)
+        found = [x for x in self.values if is_float(x.type)]
+        x = found[-1 - self.integer(0, min(2, len(found) - 1))] if found else self.fresh(type)
+        if x.tensor.dtype != type.dtype:
+            x = self.b.emit(ops.DataTypeCast(type.dtype), x)
+        if x.type == type:
+            return x
+        x = self.scalar_of(x)
+        return self.b.emit(ops.Broadcast(type.shape), x) if type.rank else x
+
+    def given(self, type: Type) -> Value:
+        """What a body gives: new, from around it, or a constant."""
+        return self.latest(type) if self.integer(0, 3) else self.of(type)
+
     def bounded(self, x: Value) -> Value:
         """x, or what keeps it from growing."""
         return self.b.emit(ops.Tanh(), x) if self.flag() else x
@@ -271,11 +291,16 @@ class BodyWriter:
             self.step()
 
     def step(self) -> None:
-        kinds = [self.unary, self.binary, self.binary, self.move, self.count]
+        kinds = [self.unary, self.binary, self.binary, self.move, self.count, self.rows]
         if self.depth:
-            kinds += [self.choice, self.counted_loop, self.counted_loop, self.call, self.rows]
-            if not self.choices.static:
-                kinds.append(self.loop)
+            kinds += [self.call, self.structured, self.structured]
+        self.pick(kinds)()
+
+    def structured(self) -> None:
+        """An instruction with bodies."""
+        kinds = [self.choice, self.counted_loop, self.counted_loop]
+        if not self.choices.static:
+            kinds.append(self.loop)
         self.pick(kinds)()
 
     def unary(self) -> None:
@@ -392,10 +417,10 @@ class BodyWriter:
         bodies = [self.inside("then"), self.inside("else")]
         for body in bodies:
             body.steps(self.integer(0, 2))
-        types = [bodies[0].float_value().tensor for _ in range(self.integer(1, 3))]
+        types = [self.float_type() for _ in range(self.integer(1, 3))]
         if self.flag():
             types.append(COUNT)
-        regions = [body.region([body.of(type) for type in types]) for body in bodies]
+        regions = [body.region([body.given(type) for type in types]) for body in bodies]
         self.keep(self.b.emit_many(ops.If(tuple(types)), [condition], regions))
 
     def starts(self) -> list[Value]:
@@ -413,16 +438,18 @@ class BodyWriter:
         return [self.next_of(x, carried) for x in carried]
 
     def next_of(self, x: Value, carried: Sequence[Value]) -> Value:
-        kind = self.integer(0, 5)
+        kind = self.integer(0, 7)
         if kind == 0:
             return x
         if kind == 1:
-            return self.b.emit(ops.Add(), x, self.of(x.type))
+            return self.fresh(x.tensor)
         if kind == 2:
             return self.pick([y for y in carried if y.type == x.type])
         if kind == 3:
-            return self.fresh(x.tensor)
-        y = self.of(x.type)
+            return self.of(x.type)
+        y = self.latest(x.type)
+        if kind == 4:
+            return self.b.emit(ops.Add(), x, y)
         return self.bounded(y) if is_float(x.type) else y
 
     def counted_loop(self) -> None:
@@ -468,6 +495,6 @@ class BodyWriter:
     def returned(self) -> list[Value]:
         """One to four values, a float among them."""
         floats = [x for x in self.values if is_float(x.type)]
-        first = floats[-1]
+        first = self.latest(scalar(self.choices.dtypes[0])) if self.flag() else floats[-1]
         others = [self.pick(self.values) for _ in range(self.integer(0, 3))]
         return [first, *others]
