@@ -28,6 +28,7 @@ from nnkit.core.ir.surgery import walk
 from nnkit.core.ops import Bounds, Combinator
 from nnkit.core.text import print_module
 from nnkit.core.types import (
+    BOOL,
     F64,
     I64,
     DType,
@@ -41,6 +42,7 @@ from nnkit.core.types import (
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 COUNT: Final = scalar(I64)
+FLAG: Final = scalar(BOOL)
 MOST_ELEMENTS: Final = 24
 MOST_TRIPS: Final = 4
 
@@ -54,22 +56,17 @@ COMPARISONS: Final[tuple[Op, ...]] = (
 
 @dataclass(frozen=True)
 class DifferentiableProgram:
-    """A module whose `main` is called with `arguments`."""
+    """A module whose `main` is called with `arguments`, and what to ask of its derivatives."""
 
     module: Module
     arguments: tuple[Any, ...]
+    wrt: tuple[int, ...]
+    sources: tuple[int, ...]
+    keeping: tuple[int, ...]
 
     @property
     def type(self) -> FunctionType:
         return self.module.functions["main"].type
-
-    @property
-    def floats(self) -> tuple[int, ...]:
-        return tuple(k for k, type in enumerate(self.type.parameters) if is_float(type))
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        return tuple(k for k, type in enumerate(self.type.results) if is_float(type))
 
     @property
     def has_stops(self) -> bool:
@@ -78,7 +75,8 @@ class DifferentiableProgram:
         return any(isinstance(i.op, ops.StopGradient) for body in bodies for i in walk(body))
 
     def __repr__(self) -> str:
-        return f"{print_module(self.module)}\narguments: {self.arguments!r}"
+        asked = f"wrt={self.wrt}, sources={self.sources}, keeping={self.keeping}"
+        return f"{print_module(self.module)}\narguments: {self.arguments!r}\n{asked}"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """How Hypothesis shows a failing example."""
@@ -110,12 +108,24 @@ def differentiable_programs(
         main.steps(draw(st.integers(0, 2)))
         main.structured()
     _finish(module, "main", main, main.returned())
-    arguments = tuple(_argument(draw, type) for type in module.functions["main"].type.parameters)
-    return DifferentiableProgram(module, arguments)
+    type = module.functions["main"].type
+    arguments = tuple(_argument(draw, parameter) for parameter in type.parameters)
+    wrt = _some(draw, [k for k, parameter in enumerate(type.parameters) if is_float(parameter)])
+    sources = _some(draw, [k for k, result in enumerate(type.results) if is_float(result)])
+    keeping = _some(draw, range(len(type.results))) if draw(st.booleans()) else ()
+    return DifferentiableProgram(module, arguments, wrt, sources, keeping)
 
 
 def is_float(type: Type) -> bool:
     return isinstance(type, TensorType) and type.dtype.is_float
+
+
+def _some(draw: Draw, positions: Sequence[int]) -> tuple[int, ...]:
+    """All of them, in order, or some, in any order."""
+    if draw(st.booleans()):
+        return tuple(positions)
+    count = draw(st.integers(1, len(positions)))
+    return tuple(draw(st.permutations(positions))[:count])
 
 
 def _argument(draw: Draw, type: Type) -> Any:
@@ -221,6 +231,8 @@ class BodyWriter:
         """A new constant."""
         if type.dtype.is_integer:
             return self.number(type, self.integer(-1, 3))
+        if not type.dtype.is_float:
+            return self.number(type, self.integer(0, 1))
         return self.number(type, self.pick([0.0, 1.0, 0.5, -0.75, 1.5]))
 
     def of(self, type: Type) -> Value:
@@ -254,7 +266,9 @@ class BodyWriter:
         return x
 
     def condition(self) -> Value:
-        """Of an integer, or of a float."""
+        """Of an integer or a float, or one that there is."""
+        if self.integer(0, 4) == 4:
+            return self.of(FLAG)
         if self.flag():
             two = self.number(COUNT, 2)
             parity = self.b.emit(ops.Modulo(), self.of(COUNT), two)
@@ -419,7 +433,7 @@ class BodyWriter:
             body.steps(self.integer(0, 2))
         types = [self.float_type() for _ in range(self.integer(1, 3))]
         if self.flag():
-            types.append(COUNT)
+            types.append(self.pick([COUNT, FLAG]))
         regions = [body.region([body.given(type) for type in types]) for body in bodies]
         self.keep(self.b.emit_many(ops.If(tuple(types)), [condition], regions))
 
@@ -430,7 +444,7 @@ class BodyWriter:
         if starts and self.flag():
             starts.append(self.of(starts[0].type))  # two of a type, which may be swapped
         if self.integer(0, 3) == 3:
-            starts.append(self.of(COUNT))
+            starts.append(self.of(self.pick([COUNT, FLAG])))
         return starts
 
     def following(self, carried: Sequence[Value]) -> list[Value]:
@@ -444,9 +458,12 @@ class BodyWriter:
         if kind == 1:
             return self.fresh(x.tensor)
         if kind == 2:
+            # another one, which this one may replace: they are swapped
             return self.pick([y for y in carried if y.type == x.type])
         if kind == 3:
             return self.of(x.type)
+        if x.type == FLAG:
+            return self.condition()
         y = self.latest(x.type)
         if kind == 4:
             return self.b.emit(ops.Add(), x, y)
@@ -468,7 +485,7 @@ class BodyWriter:
         stacked: list[TensorType] = []
         trips = max(trips, 0)
         for _ in range(self.integer(0, 2) if is_known else 0):
-            x = body.float_value()
+            x = body.of(COUNT) if body.integer(0, 7) == 7 else body.float_value()
             if x.tensor.rank < 3 and x.tensor.size * trips <= MOST_ELEMENTS:
                 yielded.append(x)
                 stacked.append(x.tensor.with_shape((trips, *x.tensor.shape)))
