@@ -25,41 +25,42 @@ Count = Scalar[i64]
 Row = Tensor1D[f64]
 
 
+def step(x: Rep[Number], r: Rep[Number]) -> Rep[Number]:
+    return nk.sin(r) * x + r * 0.5
+
+
 @nk.staged
 def counted(x: Rep[Number], n: Rep[Count]) -> Rep[Number]:
-    return nk.fori(0, n, lambda i, r: nk.sin(r) * x + r * 0.5, x)
+    return nk.fori(0, n, lambda i, r: step(x, r), x)
 
 
 @nk.staged
 def known(x: Rep[Number], n: Rep[Count]) -> Rep[Number]:
     """The same 1,000 times, in a loop of n iterations."""
-    step = 1000
 
-    def thousand(_: Any, r: Any) -> Any:
-        return nk.fori(0, step, lambda i, r: nk.sin(r) * x + r * 0.5, r)
+    def thousand(_: Any, r: Rep[Number]) -> Rep[Number]:
+        return nk.fori(0, 1000, lambda i, r: step(x, r), r)
 
-    return nk.fori(0, n // step, thousand, x)
+    return nk.fori(0, n // 1000, thousand, x)
 
 
 @nk.staged
 def repeated(x: Rep[Number], n: Rep[Count]) -> Rep[Number]:
-    def step(carried: Any) -> Any:
-        k, r = carried
-        return k + 1, nk.sin(r) * x + r * 0.5
-
-    return nk.while_loop(lambda carried: carried[0] < n, step, (i64(0), x))[1]
+    start = (nk.const(i64(0)), x)
+    return nk.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, step(x, c[1])), start)[1]
 
 
 @nk.staged
 def recursive(x: Rep[Number], n: Rep[Count]) -> Rep[Number]:
-    def deeper() -> Rep[Number]:
-        r = recursive(x, n - 1)
-        return nk.sin(r) * x + r * 0.5
-
-    return nk.cond(n == 0, lambda: x, deeper)
+    return nk.cond(n == 0, lambda: x, lambda: step(x, recursive(x, n - 1)))
 
 
-FORMS = {f.__name__: nk.gradient(of=f, wrt=0) for f in (counted, known, repeated, recursive)}
+FORMS: dict[str, Any] = {
+    "counted": nk.gradient(of=counted, wrt=0),
+    "known": nk.gradient(of=known, wrt=0),
+    "repeated": nk.gradient(of=repeated, wrt=0),
+    "recursive": nk.gradient(of=recursive, wrt=0),
+}
 
 
 def slope(x: float, n: int) -> float:
@@ -121,7 +122,7 @@ def test_what_a_call_has_saved_is_given_back_when_it_stops() -> None:
 
     @nk.staged
     def f(xs: Rep[Row], n: Rep[Count]) -> Rep[Number]:
-        return nk.fori(0, n, lambda i, r: nk.sin(r) * xs[i], xs[0])
+        return nk.fori(0, n, lambda i, r: step(xs[i], r), xs[0])
 
     d, xs = nk.gradient(of=f, wrt=0), Tensor1D(np.ones(1000))
 

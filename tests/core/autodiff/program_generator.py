@@ -459,7 +459,8 @@ class BodyWriter:
             return self.fresh(x.tensor)
         if kind == 2:
             # another one, which this one may replace: they are swapped
-            return self.pick([y for y in carried if y.type == x.type])
+            same = [y for y in carried if y.type == x.type]
+            return same[self.integer(0, len(same) - 1)]
         if kind == 3:
             return self.of(x.type)
         if x.type == FLAG:
