@@ -122,7 +122,7 @@ def is_float(type: Type) -> bool:
 
 def _some(draw: Draw, positions: Sequence[int]) -> tuple[int, ...]:
     """All of them, in order, or some, in any order."""
-    if draw(st.booleans()):
+    if draw(st.integers(0, 3)) < 3:
         return tuple(positions)
     count = draw(st.integers(1, len(positions)))
     return tuple(draw(st.permutations(positions))[:count])
@@ -241,13 +241,18 @@ class BodyWriter:
         found = [x for x in self.values if x.type == type]
         if not found or self.integer(0, 9) == 9:
             return self.fresh(type)
-        return found[-1 - min(self.integer(0, len(found) - 1), self.integer(0, len(found) - 1))]
+        return self.one_of(found)
+
+    def one_of(self, found: Sequence[Value]) -> Value:
+        """Any, or rather one of the last."""
+        last = len(found) - 1
+        return found[last - min(self.integer(0, last), self.integer(0, 2 * last))]
 
     def float_value(self) -> Value:
         found = [x for x in self.values if is_float(x.type)]
         if not found:
             return self.fresh(self.float_type())
-        return found[-1 - min(self.integer(0, len(found) - 1), self.integer(0, len(found) - 1))]
+        return self.one_of(found)
 
     def add(self, op: Op, *operands: Value) -> Value:
         value = self.b.emit(op, *operands)
@@ -439,7 +444,7 @@ class BodyWriter:
 
     def starts(self) -> list[Value]:
         """What a loop carries at first."""
-        found = [self.float_value() for _ in range(self.integer(0, 2))]
+        found = [self.float_value() for _ in range(self.pick([1, 2, 0, 1, 2]))]
         starts = [self.fresh(x.tensor) if self.integer(0, 2) == 2 else x for x in found]
         if starts and self.flag():
             starts.append(self.of(starts[0].type))  # two of a type, which may be swapped
@@ -511,8 +516,18 @@ class BodyWriter:
         self.keep(self.b.emit_many(ops.While(), starts, regions))
 
     def returned(self) -> list[Value]:
-        """One to four values, a float among them."""
+        """One to four values: a float among them, which may depend on all that were computed."""
         floats = [x for x in self.values if is_float(x.type)]
-        first = self.latest(scalar(self.choices.dtypes[0])) if self.flag() else floats[-1]
-        others = [self.pick(self.values) for _ in range(self.integer(0, 3))]
-        return [first, *others]
+        others = [self.one_of(self.values) for _ in range(self.integer(0, 3))]
+        return [floats[-1] if self.flag() else self.total(floats), *others]
+
+    def total(self, floats: Sequence[Value]) -> Value:
+        """The sum of the sines of all elements."""
+        type = scalar(self.choices.dtypes[0])
+        total = self.number(type, 0)
+        for x in floats:
+            part = self.scalar_of(self.b.emit(ops.Sin(), x))
+            if part.type != type:
+                part = self.b.emit(ops.DataTypeCast(type.dtype), part)
+            total = self.b.emit(ops.Add(), total, part)
+        return total
