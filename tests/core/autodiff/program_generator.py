@@ -109,7 +109,9 @@ def differentiable_programs(
         main.structured()
     _finish(module, "main", main, main.returned())
     type = module.functions["main"].type
-    arguments = tuple(_argument(draw, parameter) for parameter in type.parameters)
+    arguments = tuple(
+        _argument(draw, parameter, number) for number, parameter in enumerate(type.parameters)
+    )
     wrt = _some(draw, [k for k, parameter in enumerate(type.parameters) if is_float(parameter)])
     sources = _some(draw, [k for k, result in enumerate(type.results) if is_float(result)])
     keeping = _some(draw, range(len(type.results))) if draw(st.booleans()) else ()
@@ -128,13 +130,14 @@ def _some(draw: Draw, positions: Sequence[int]) -> tuple[int, ...]:
     return tuple(draw(st.permutations(positions))[:count])
 
 
-def _argument(draw: Draw, type: Type) -> Any:
+def _argument(draw: Draw, type: Type, number: int) -> Any:
     assert isinstance(type, TensorType)
     if not type.dtype.is_float:
         return np.asarray(draw(st.integers(-2, 5)), type.dtype.numpy)
     numbers = [draw(st.integers(-9, 9)) for _ in range(type.size)]
-    # no literal of the program is hit, so that no number lies at an edge
-    return np.asarray(np.asarray(numbers) / 6.1 + 0.0173, type.dtype.numpy).reshape(type.shape)
+    # no two are equal, nor is a literal of the program, so that no comparison is at its edge
+    away = 0.0173 + 0.00137 * (np.arange(type.size) + 7 * number)
+    return np.asarray(np.asarray(numbers) / 6.1 + away, type.dtype.numpy).reshape(type.shape)
 
 
 def _finish(module: Module, name: str, body: BodyWriter, returned: Sequence[Value]) -> None:
