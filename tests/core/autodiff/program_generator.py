@@ -3,7 +3,8 @@
 `differentiable_programs()` is a Hypothesis strategy over modules with arguments.  `main` takes a few floats (numbers
 and small tensors) and integers, and returns several of what it computes:
 
-    calls       of shared functions, and of functions that call themselves and each other with a falling counter
+    calls       of shared functions, some of which are checkpoints, and of functions that call themselves and each other
+                with a falling counter
     if          nested; a body may yield what is around it, or a constant
     for         bounds of literals or known when it runs, from below zero, empty; what is carried starts constant or
                 not, is replaced, added to, swapped, passed through, or put back; results stacked; the index is used
@@ -158,6 +159,8 @@ def _helper(draw: Draw, choices: Choices, module: Module, name: str) -> None:
     body.parameters(draw(st.integers(1, 2)), draw(st.integers(0, 1)))
     body.steps(draw(st.integers(1, 3)))
     _finish(module, name, body, body.returned())
+    if draw(st.integers(0, 2)) == 2:
+        module.functions[name].attributes = ("checkpoint",)
 
 
 def _recursive(draw: Draw, choices: Choices, module: Module) -> None:
