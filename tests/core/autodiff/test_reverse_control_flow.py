@@ -241,3 +241,49 @@ def test_compiled_code_gives_what_the_evaluator_does(
         found = compiled(module, level, entry, arguments)
         agree(found, expected, tolerance)
         assert same_bits(tuple(found[len(found) - len(kept) :]), kept)
+
+
+@settings(relaxed, max_examples=max(settings().max_examples // 10, 1))
+@given(differentiable_programs(), st.sampled_from(LEVELS))
+def test_compiled_second_derivatives(program: DifferentiableProgram, level: int) -> None:
+    """The gradient of a gradient: tangents of what is saved, of tapes among it."""
+    module = with_derivatives(program)
+    every = tuple(range(len(program.wrt)))
+    declare(module, "again", GradientOf("reverse", every, program.wrt, seedable=True))
+    evaluated = copied(module)
+    differentiate(evaluated)
+    u, v = directions(program)
+    arguments = [*program.arguments, *u, *v]
+    expected = call(evaluated, "again", *arguments)
+    agree(compiled(module, level, "again", arguments), expected, 1e-9)
+
+
+NOTHING_FLOWS_BACK = """module "m"
+stage raw
+func @f: (f64, bool) -> <0 x f64> {
+'entry(%x: f64, %c: bool):
+    %y = if %c: bool -> <0 x f64> {
+    'then():
+        %s = for 1: i64 upto 0: i64 stacking <0 x f64> {
+        'body(%i: i64):
+            yield %x: f64
+        }
+        %m = min %s: <0 x f64>, 0.0: f64
+        yield %m: <0 x f64>
+    } else {
+    'else():
+        %z = literal zero: <0 x f64>
+        yield %z: <0 x f64>
+    }
+    return %y: <0 x f64>
+}
+[gradient @f wrt 0 keeping 0]
+func @df: (f64, bool) -> (f64, <0 x f64>)
+"""
+
+
+def test_a_choice_through_which_nothing_flows_back() -> None:
+    """What was swept in its branches stayed a use of the forward half."""
+    module = parse_module(NOTHING_FLOWS_BACK)
+    differentiate(module)
+    assert evaluate(module, "df", 2.0, True)[0] == 0.0
