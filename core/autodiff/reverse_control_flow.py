@@ -133,6 +133,8 @@ class _Reversal:
             yield self.sweep(self.work, body.body, body.adjoints)
         around = list(dict.fromkeys(x for body in bodies for x in body.around()))
         if not around:
+            for body in bodies:
+                body.finish(())
             return
         regions: list[Region] = []
         for number, body in enumerate(bodies):
