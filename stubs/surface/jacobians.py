@@ -114,14 +114,14 @@ def _jacobian() -> Iterator[str]:
     """By one tensor, of one tensor; the ranks of several Jacobians are not followed."""
     mode = 'mode: Literal["auto", "forward", "reverse"] = "auto"'
     yield _refusal("FunctionOfFloatsAtIncreasingWrt", "from_: From = 0", mode)
-    for wrt in range(MAX_INDEX + 1):
+    for index in range(MAX_INDEX + 1):
         for by in RANKS:
-            parameters = _one_tensor(wrt, by)
+            parameters = _one_tensor(index, by)
             for out in range(MAX_RANK + 1 - by):
                 axes = ["P", "Q", "U", "V"][:out]
                 of = rep(function(parameters, tensor(out, axes, "F")))
                 made = rep(function(parameters, tensor(out + by, [*axes, *dims(by)], "F")))
-                yield f"(of: {of}, *, {_or_first(wrt)}, {mode}) -> {made}"
+                yield f"(of: {of}, *, {_or_first(index)}, {mode}) -> {made}"
     for wrt in wrt_choices():
         parameters, result = parameters_by(wrt), _untyped(wrt)
         several = f"View[{function(parameters, 'tuple[Any, ...]')}]"
@@ -135,12 +135,12 @@ def _jacobian() -> Iterator[str]:
 
 def _hessian() -> Iterator[str]:
     yield _refusal("NumberFunctionOfFloatsAtIncreasingWrt", "from_: From = 0")
-    for wrt in range(MAX_INDEX + 1):
+    for index in range(MAX_INDEX + 1):
         for by in range(MAX_RANK // 2 + 1):
-            parameters = _one_tensor(wrt, by)
+            parameters = _one_tensor(index, by)
             of = rep(function(parameters, "Tensor0D[F]"))
             made = rep(function(parameters, tensor(2 * by, dims(by) * 2, "F")))
-            yield f"(of: {of}, *, {_or_first(wrt)}) -> {made}"
+            yield f"(of: {of}, *, {_or_first(index)}) -> {made}"
     for wrt in wrt_choices():
         parameters, row = parameters_by(wrt), _untyped(wrt)
         several = f"View[{function(parameters, 'tuple[Any, ...]')}]"
