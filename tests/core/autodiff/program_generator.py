@@ -84,26 +84,17 @@ class DifferentiableProgram:
         printer.text(repr(self))
 
 
-@dataclass(frozen=True)
-class Choices:
-    """What programs may have: `static` ones loop as often as a literal says, and call nothing that calls itself."""
-
-    dtypes: tuple[DType, ...] = (F64,)
-    static: bool = False
-
-
 @st.composite
 def differentiable_programs(
-    draw: Draw, *, dtypes: Sequence[DType] = (F64,), static: bool = False
+    draw: Draw, *, dtypes: Sequence[DType] = (F64,)
 ) -> DifferentiableProgram:
-    """A program with floats of `dtypes`; if it is `static`, the iterations of every loop are known."""
-    choices = Choices(tuple(dtypes), static)
+    """A program with floats of `dtypes`."""
     module = Module()
     for number in range(draw(st.integers(0, 2))):
-        _helper(draw, choices, module, f"helper{number}")
-    if not static and draw(st.booleans()):
-        _recursive(draw, choices, module)
-    main = BodyWriter(draw, choices, module, Builder(Block(name="entry")), depth=3)
+        _helper(draw, dtypes, module, f"helper{number}")
+    if draw(st.booleans()):
+        _recursive(draw, dtypes, module)
+    main = BodyWriter(draw, dtypes, module, Builder(Block(name="entry")), depth=3)
     main.parameters(draw(st.integers(1, 3)), draw(st.integers(0, 2)))
     for _ in range(draw(st.integers(1, 3))):
         main.steps(draw(st.integers(0, 2)))
@@ -154,8 +145,8 @@ def _finish(module: Module, name: str, body: BodyWriter, returned: Sequence[Valu
     function.body = Region([block])
 
 
-def _helper(draw: Draw, choices: Choices, module: Module, name: str) -> None:
-    body = BodyWriter(draw, choices, module, Builder(Block(name="entry")), depth=1)
+def _helper(draw: Draw, dtypes: Sequence[DType], module: Module, name: str) -> None:
+    body = BodyWriter(draw, dtypes, module, Builder(Block(name="entry")), depth=1)
     body.parameters(draw(st.integers(1, 2)), draw(st.integers(0, 1)))
     body.steps(draw(st.integers(1, 3)))
     _finish(module, name, body, body.returned())
@@ -163,16 +154,16 @@ def _helper(draw: Draw, choices: Choices, module: Module, name: str) -> None:
         module.functions[name].attributes = ("checkpoint",)
 
 
-def _recursive(draw: Draw, choices: Choices, module: Module) -> None:
+def _recursive(draw: Draw, dtypes: Sequence[DType], module: Module) -> None:
     """One or two functions, which call themselves and each other while their first parameter is above zero."""
-    types = [BodyWriter(draw, choices, module, Builder(Block()), depth=0).float_type()]
+    types = [BodyWriter(draw, dtypes, module, Builder(Block()), depth=0).float_type()]
     types += [scalar(F64) for _ in range(draw(st.integers(0, 1)))]
     type = FunctionType((COUNT, *types), one_or_tuple(types))
     names = [f"recursive{number}" for number in range(draw(st.integers(1, 2)))]
     for name in names:
         module.add(Function(name, type))
     for name in names:
-        body = BodyWriter(draw, choices, module, Builder(Block(name="entry")), depth=2)
+        body = BodyWriter(draw, dtypes, module, Builder(Block(name="entry")), depth=2)
         counter = body.argument(COUNT)
         for given in types:
             body.argument(given)
@@ -196,7 +187,7 @@ class BodyWriter:
     """A block in the making, with the `values` that it sees."""
 
     draw: Draw
-    choices: Choices
+    dtypes: Sequence[DType]
     module: Module
     b: Builder
     depth: int
@@ -214,7 +205,7 @@ class BodyWriter:
         return items[self.integer(0, len(items) - 1)]
 
     def float_type(self) -> TensorType:
-        dtype = self.pick(self.choices.dtypes)
+        dtype = self.pick(self.dtypes)
         return TensorType(self.pick([(), (3,), (2, 3)]), dtype)
 
     # values
@@ -323,10 +314,7 @@ class BodyWriter:
 
     def structured(self) -> None:
         """An instruction with bodies."""
-        kinds = [self.choice, self.counted_loop, self.counted_loop]
-        if not self.choices.static:
-            kinds.append(self.loop)
-        self.pick(kinds)()
+        self.pick([self.choice, self.counted_loop, self.counted_loop, self.loop])()
 
     def unary(self) -> None:
         x = self.float_value()
@@ -379,8 +367,8 @@ class BodyWriter:
             self.add(ops.Concatenate(0), x, self.of(type))
         elif kind == 4 and type.rank == 1:
             self.add(ops.Dot(), x, self.of(type))
-        elif len(self.choices.dtypes) > 1:
-            self.add(ops.DataTypeCast(self.pick(self.choices.dtypes)), x)
+        elif len(self.dtypes) > 1:
+            self.add(ops.DataTypeCast(self.pick(self.dtypes)), x)
         else:
             self.add(ops.Scan(Combinator.ADD, 0) if type.rank else ops.Sin(), x)
 
@@ -391,7 +379,7 @@ class BodyWriter:
             self.add(self.pick([ops.Add(), ops.Subtract(), ops.Multiply()]), x, self.of(COUNT))
             return
         small = self.b.emit(ops.Modulo(), x, self.number(COUNT, 4))
-        self.add(ops.DataTypeCast(self.pick(self.choices.dtypes)), small)
+        self.add(ops.DataTypeCast(self.pick(self.dtypes)), small)
 
     def rows(self) -> None:
         """Read a row, or write one, at an index that may be outside."""
@@ -427,7 +415,7 @@ class BodyWriter:
     def inside(self, name: str) -> BodyWriter:
         b = Builder(Block(name=name))
         values = list(self.values)
-        return BodyWriter(self.draw, self.choices, self.module, b, self.depth - 1, values)
+        return BodyWriter(self.draw, self.dtypes, self.module, b, self.depth - 1, values)
 
     def region(self, yielded: Sequence[Value]) -> Region:
         self.b.emit_many(ops.Yield(), yielded)
@@ -484,7 +472,7 @@ class BodyWriter:
     def counted_loop(self) -> None:
         lower = self.integer(-2, 2)
         trips = self.integer(-1, MOST_TRIPS)
-        is_known = self.choices.static or self.flag()
+        is_known = self.flag()
         bounds = [self.number(COUNT, lower), self.number(COUNT, lower + trips)]
         if not is_known:
             bounds[1] = self.b.emit(ops.Add(), bounds[0], self.small_count())
@@ -529,7 +517,7 @@ class BodyWriter:
 
     def total(self, floats: Sequence[Value]) -> Value:
         """The sum of the sines of all elements."""
-        type = scalar(self.choices.dtypes[0])
+        type = scalar(self.dtypes[0])
         total = self.number(type, 0)
         for x in floats:
             part = self.scalar_of(self.b.emit(ops.Sin(), x))
