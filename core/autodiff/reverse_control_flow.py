@@ -148,7 +148,7 @@ class _Reversal:
 
     def loop(self) -> Sweep:
         at = self.at
-        carried = [f for f in flows_in(at, Role.CARRIED) if self.result(f) in self.adjoints.active]
+        carried = self.useful()
         inputs = [_only(operands_of(at, flow)) for flow in carried]
         seeds = [self.adjoints[self.result(flow)] for flow in carried]
         trips = trips_of(at)
@@ -201,6 +201,24 @@ class _Reversal:
         operands = iter(made[len(starts) :])
         for x, rows in scattered:
             self.adjoints.add(x, _scattered_at_once(b, rows, next(operands), next(operands)))
+
+    def useful(self) -> list[Flow]:
+        """What is carried and has a cotangent in some iteration: at the end, or as others depend on it."""
+        at, active = self.at, self.adjoints.active
+        carried = [f for f in flows_in(at, Role.CARRIED) if self.result(f) in active]
+        body = at.regions[-1].entry
+        wanted = [f for f in flows_in(at, Role.STACKED) if self.adjoints[self.result(f)]]
+        found = [f for f in carried if self.adjoints[self.result(f)]]
+        while True:
+            reached = {_only(yields_of_bodies(at, flow)) for flow in (*wanted, *found)}
+            for instruction in reversed(body.instructions):
+                if not reached.isdisjoint(instruction.results):
+                    used = (x for inner in with_bodies([instruction]) for x in inner.operands)
+                    reached.update(x for x in used if x in active)
+            grown = [f for f in carried if f in found or arguments_of_bodies(at, f)[-1] in reached]
+            if len(grown) == len(found):
+                return found
+            found = grown
 
     def counted(self) -> tuple[Value, Value, Value | None]:
         """The bounds of the iterations, and the index if there is one; iterations of a `while` are counted."""

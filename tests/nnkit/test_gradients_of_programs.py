@@ -153,6 +153,27 @@ def test_a_reduction_by_a_users_function() -> None:
     np.testing.assert_array_equal(found, [60.0, 40.0, 30.0, 24.0])
 
 
+def test_a_carry_without_cotangent_costs_nothing() -> None:
+    """Of a sum and a product in one loop, the gradient of the sum saves and carries nothing of the product."""
+
+    @nk.staged
+    def both(xs: Rep[Row]) -> tuple[Rep[Number], Rep[Number]]:
+        start = nk.const(nk.f64(0.0)), nk.const(nk.f64(1.0))
+        return nk.fori(0, 50, lambda i, c: (c[0] + xs[i], c[1] * xs[i]), start)
+
+    g = nk.gradient(of=both, wrt=0)
+    np.testing.assert_array_equal(g(np.arange(50.0)), np.ones(50))
+    (gradient,) = [
+        function
+        for function in parse_module(g.ir(np.arange(50.0), stage="optimizable")).functions.values()
+        if function.name.endswith("grad")
+    ]
+    assert "multiply" not in {i.op.name for i in with_bodies(gradient.entry.instructions)}
+    other = nk.gradient(of=both, wrt=0, from_=1)
+    xs = np.linspace(0.9, 1.1, 50)
+    np.testing.assert_allclose(other(xs), np.prod(xs) / xs, rtol=1e-13)
+
+
 def test_derivatives_of_any_order_of_loops_and_recursion() -> None:
     """√a by Newton's method, and xⁿ by calls: what a backward loop reads from a tape is differentiated again."""
 
