@@ -5,7 +5,8 @@ in one loop over the rows, the second and third find their row where the first h
 
 1. A nest whose outermost loop is over the rows opens a group; later ones over as many rows join it when they
    touch one of its tensors, and read what the group makes only in the row that all are at.  What sums over
-   the rows may join, but nobody in the group may read it.
+   the rows may join, but nobody in the group may read it; nor what is summed in memory with compensation, since its
+   parts are added up behind the loops of the group.
 2. Instructions in between that do not need the group go before it, others go after it and are looked at again.
 3. A group that fits the caches anyway, or whose rows do not, is given up.
 """
@@ -20,7 +21,7 @@ from ..compute.bodies import base_of
 from ..ir import Instruction, Value
 from ..ops.nest import Affine, Index
 from ..types import TensorType
-from .ops import Loops
+from .ops import Loops, compensated_outputs
 from .summation import plan_sums
 from .target import Target
 
@@ -69,7 +70,7 @@ class _Grouping:
     touched: dict[Value, int] = field(default_factory=dict[Value, int])
     """Tensors that members touch, and by how many."""
     made: dict[Value, bool] = field(default_factory=dict[Value, bool])
-    """What members make, and whether row by row."""
+    """What members make, and whether a row of it is there when the loop comes to the next member."""
     late: set[Value] = field(default_factory=set[Value])
     count: int = 0
 
@@ -143,9 +144,12 @@ class _Grouping:
         self.inside.append(step)
         for base in {base_of(operand) for operand in step.instruction.operands}:
             self.touched[base] = self.touched.get(base, 0) + 1
-        for result, written in zip(step.instruction.results, loops.outputs, strict=True):
+        unfinished = compensated_outputs(loops)
+        results = zip(step.instruction.results, loops.outputs, strict=True)
+        for number, (result, written) in enumerate(results):
             self.touched[result] = 1
-            self.made[result] = is_row(written.type, written.indices, outer, self.rows)
+            by_rows = is_row(written.type, written.indices, outer, self.rows)
+            self.made[result] = by_rows and number not in unfinished
 
     def _defer(self, step: GroupedInstruction) -> None:
         self.deferred.append(step)

@@ -64,5 +64,22 @@ def test_groups_with_reshapes_inside(
         np.testing.assert_allclose(np.asarray(x), y, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(25, 1000, 10), (1000, 20, 16), (1, 32_000, 10)])
+def test_long_sums_in_memory_are_finished_before_they_are_read(shape: tuple[int, int, int]) -> None:
+    """As in the gradient of a mixture of Gaussians by its means."""
+
+    @nk.staged
+    def weighted(
+        x: nk.Rep[nk.Tensor3D[nk.f64]], q: nk.Rep[nk.Tensor3D[nk.f64]]
+    ) -> nk.Rep[nk.Tensor3D[nk.f64]]:
+        weights = nk.exp(nk.square(x).sum(axis=2)).expand_dims(2)
+        return q @ (weights * x).sum(axis=1).expand_dims(2)
+
+    rows, _, width = shape
+    arguments = [ROWS.normal(size=shape) * 0.1, ROWS.normal(size=(rows, width, width))]
+    compiled, evaluated = compiled_and_evaluated(weighted, arguments)
+    np.testing.assert_allclose(compiled, evaluated, rtol=1e-10, atol=1e-10)
+
+
 def leaves(tree: Any) -> list[Any]:
     return [leaf for part in tree for leaf in leaves(part)] if isinstance(tree, tuple) else [tree]

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import pytest
 
+from nnkit.core.compute.bodies import base_of
 from nnkit.core.compute.fuse import fuse
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Builder, Instruction, Module, Value
 from nnkit.core.ops import (
     Add,
     Combinator,
+    Dot,
     Exp,
     Gather,
     Multiply,
@@ -21,10 +24,10 @@ from nnkit.core.ops import (
     Subtract,
     Transpose,
 )
-from nnkit.core.schedule.ops import Loops
+from nnkit.core.schedule.ops import Loops, compensated_outputs
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
-from nnkit.core.types import I32, TensorType
+from nnkit.core.types import F64, I32, TensorType
 from nnkit.core.verify import verify
 from tests.core.compute.building import (
     arguments_for,
@@ -124,3 +127,23 @@ def test_groups_are_numbered_apart() -> None:
     found = groups(scheduled(build, f32(256, 512)))
     assert len({group for group in found if group >= 0}) == 2
     assert np.all(np.diff([group for group in found if group >= 0]) >= 0)
+
+
+@pytest.mark.parametrize(("rows", "summed"), [(25, 1000), (1000, 20)])
+def test_sums_that_are_finished_behind_the_group_are_not_read_in_it(rows: int, summed: int) -> None:
+    """Σ over an axis in blocks, with compensation, in memory: its parts are added up behind all loops."""
+
+    def build(b: Builder, x: Value, q: Value) -> Value:
+        weights = b.emit(Exp(), b.emit(Reduce(Combinator.ADD, (2,)), b.emit(Multiply(), x, x)))
+        weighted = b.emit(Multiply(), b.emit(PadShape(2), weights), x)
+        sums = b.emit(Reduce(Combinator.ADD, (1,)), weighted)
+        return b.emit(Dot(), q, b.emit(PadShape(2), sums))
+
+    shapes = (rows, summed, 10), (rows, 10, 10)
+    nests = scheduled(build, *(TensorType(shape, F64) for shape in shapes))
+    (late,) = (
+        nest for nest in nests if isinstance(nest.op, Loops) and compensated_outputs(nest.op)
+    )
+    assert isinstance(late.op, Loops)
+    readers = [nest for nest in nests if late.result in map(base_of, nest.operands)]
+    assert readers and all(group != late.op.group or group < 0 for group in groups(readers))
