@@ -7,6 +7,8 @@ all observations has the rows of all blocks.  (`vmap` of the gradient of one obs
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -111,12 +113,19 @@ def columns(scene: Rep[Scene]) -> Rep[Tensor1D[i64]]:
     return nk.concat([nk.stack([row, row], axis=1).reshape(-1), by_weight])
 
 
-def run_jacobian(scene: Scene) -> tuple[npt.NDArray[np.int64], Tensor1D[i64], Vector]:
-    """Where rows begin, columns, values."""
+class Sparse(NamedTuple):
+    """A matrix in compressed rows."""
+
+    begins: npt.NDArray[np.int64]
+    columns: Tensor1D[i64]
+    values: Vector
+
+
+def run_jacobian(scene: Scene) -> Sparse:
     values, where = jacobian(scene)
     p = len(scene.weights.numpy())
     begins = np.concatenate([np.arange(0, 30 * p, 15), np.arange(30 * p, 31 * p + 1)])
-    return begins, where, values
+    return Sparse(begins, where, values)
 
 
 def prepare(given: Json) -> tuple[Scene]:
@@ -139,8 +148,8 @@ def encode_errors(errors: tuple[Matrix, Vector]) -> Json:
     }
 
 
-def encode_jacobian(parts: tuple[npt.NDArray[np.int64], Tensor1D[i64], Vector]) -> Json:
-    arrays = dict(zip(("rows", "cols", "vals"), map(np.asarray, parts), strict=True))
+def encode_jacobian(matrix: Sparse) -> Json:
+    arrays = dict(zip(("rows", "cols", "vals"), map(np.asarray, matrix), strict=True))
     return {name: [*array[:SHOWN].tolist(), array[-1].item()] for name, array in arrays.items()}
 
 
