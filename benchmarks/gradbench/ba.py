@@ -7,21 +7,17 @@ all observations has the rows of all blocks.  (`vmap` of the gradient of one obs
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
 import nnkit as nk
 from nnkit import Field, Rep, Struct, Tensor1D, Tensor2D, f64, i64
 
+from .compressed_rows import CompressedRows
 from .protocol import Function, Json
 
 Matrix = Tensor2D[f64]
 Vector = Tensor1D[f64]
 Three = tuple[Rep[Vector], Rep[Vector], Rep[Vector]]
-SHOWN = 30
-"""How many numbers of each array of the Jacobian are sent, besides the last one."""
 
 
 class Scene(Struct):
@@ -113,19 +109,11 @@ def columns(scene: Rep[Scene]) -> Rep[Tensor1D[i64]]:
     return nk.concat([nk.stack([row, row], axis=1).reshape(-1), by_weight])
 
 
-class Sparse(NamedTuple):
-    """A matrix in compressed rows."""
-
-    begins: npt.NDArray[np.int64]
-    columns: Tensor1D[i64]
-    values: Vector
-
-
-def run_jacobian(scene: Scene) -> Sparse:
+def run_jacobian(scene: Scene) -> CompressedRows:
     values, where = jacobian(scene)
     p = len(scene.weights.numpy())
     begins = np.concatenate([np.arange(0, 30 * p, 15), np.arange(30 * p, 31 * p + 1)])
-    return Sparse(begins, where, values)
+    return CompressedRows(begins, where, values)
 
 
 def prepare(given: Json) -> tuple[Scene]:
@@ -133,9 +121,8 @@ def prepare(given: Json) -> tuple[Scene]:
     rows = (given["cam"], n), (given["x"], m), (given["feat"], p)
     cameras, points, features = (Tensor2D(np.tile([row], (count, 1)), f64) for row, count in rows)
     weights, first = Tensor1D(np.full(p, given["w"]), f64), np.array([0, 11 * n, 11 * n + 3 * m])
-    at, camera, point = (
-        Tensor1D(each, i64) for each in (first, np.arange(p) % n, np.arange(p) % m)
-    )
+    i = np.arange(p)
+    at, camera, point = (Tensor1D(each, i64) for each in (first, i % n, i % m))
     return (Scene(cameras, points, weights, features, camera, point, at),)
 
 
@@ -148,12 +135,7 @@ def encode_errors(errors: tuple[Matrix, Vector]) -> Json:
     }
 
 
-def encode_jacobian(matrix: Sparse) -> Json:
-    arrays = dict(zip(("rows", "cols", "vals"), map(np.asarray, matrix), strict=True))
-    return {name: [*array[:SHOWN].tolist(), array[-1].item()] for name, array in arrays.items()}
-
-
 FUNCTIONS = {
     "objective": Function(prepare, errors, encode_errors),
-    "jacobian": Function(prepare, run_jacobian, encode_jacobian),
+    "jacobian": Function(prepare, run_jacobian, CompressedRows.encode),
 }

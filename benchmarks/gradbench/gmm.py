@@ -37,10 +37,13 @@ def log_density(
     alpha, mu, q, l = p[Mixture.alpha], p[Mixture.mu], p[Mixture.q], p[Mixture.l]
     scale, below = nk.exp(q), l
     entries = nk.pad(nk.concat([scale, below], axis=1), ((0, 0), (0, 1)))
-    Q = nk.take(entries, places, axis=1)  # (k, d, d)
-    centers = (Q @ mu.expand_dims(2)).transpose(0, 2, 1)  # (k, 1, d)
-    distances = nk.square(x.expand_dims(0) @ Q.transpose(0, 2, 1) - centers).sum(axis=2)  # (k, n)
-    logits = (alpha + q.sum(axis=1)).expand_dims(1) - 0.5 * distances
+
+    def distances(component: Rep[tuple[Matrix, Tensor1D[f64]]]) -> Rep[Tensor1D[f64]]:
+        Q, center = component.unpack()
+        return nk.square(x @ Q.T - Q @ center).sum(axis=1)
+
+    squares = nk.zip(nk.take(entries, places, axis=1), mu).map(distances)  # (k, n)
+    logits = (alpha + q.sum(axis=1)).expand_dims(1) - 0.5 * squares
     likelihood = (nk.logsumexp(logits, axis=0) - nk.logsumexp(alpha)).sum()
     frobenius = nk.square(scale).sum() + nk.square(below).sum()
     gamma = prior[Wishart.gamma]

@@ -20,8 +20,9 @@ import numpy as np
 
 from ..report import Cell, Row, header, seconds, table
 from ..timing import Batch, alternate, batch, other_load
-from . import ba, gmm, inputs, native
+from . import gmm, inputs, native
 from .__main__ import MODULES
+from .compressed_rows import CompressedRows
 from .protocol import Json
 
 Array = np.ndarray[Any, Any]
@@ -119,7 +120,7 @@ def numbers(results: Any) -> list[Array]:
     """The results as copies; the arrays of a sparse Jacobian in the order of those of C++."""
     if isinstance(results, gmm.Mixture):
         results = [results.alpha, results.mu, results.q, results.l]
-    elif isinstance(results, ba.Sparse):
+    elif isinstance(results, CompressedRows):
         results = [results.values, results.columns, results.begins]
     elif not isinstance(results, list | tuple):
         results = [results]
