@@ -1,8 +1,8 @@
 """ba: the errors of bundle adjustment, and their sparse Jacobian in compressed rows.
 
-All observations at once, in columns: camera (11, p), point (3, p), weight (p).  An observation has a block of 2×15
-derivatives, by its camera, point and weight; as no other depends on these, the gradient of the sum of a component over
-all observations has the rows of all blocks.  (`vmap` of the gradient of one observation is to take its place.)
+All observations at once, each of 15 numbers: camera, point and weight.  As its errors depend on these alone, the
+gradient of a sum of errors over all observations has a row of each one's 2×15 derivatives.  (`vmap` of the gradient of
+one observation is to take its place.)
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from nnkit import Field, Rep, Struct, Tensor1D, Tensor2D, f64, i64
 
 from .compressed_rows import CompressedRows
 from .protocol import Function, Json
+from .rotation import rotate
 
 Matrix = Tensor2D[f64]
 Vector = Tensor1D[f64]
-Three = tuple[Rep[Vector], Rep[Vector], Rep[Vector]]
 
 
 class Scene(Struct):
@@ -32,72 +32,68 @@ class Scene(Struct):
     ]  # (3)   columns where the derivatives by cameras, points, weights begin
 
 
+class Observations(Struct):
+    """A number of each observation in each field, in the order of columns in the Jacobian."""
+
+    r0: Field[Vector]
+    r1: Field[Vector]
+    r2: Field[Vector]
+    c0: Field[Vector]
+    c1: Field[Vector]
+    c2: Field[Vector]
+    focus: Field[Vector]
+    u: Field[Vector]
+    v: Field[Vector]
+    k1: Field[Vector]
+    k2: Field[Vector]
+    x: Field[Vector]
+    y: Field[Vector]
+    z: Field[Vector]
+    weight: Field[Vector]
+
+
+FIELDS = nk.fields(Observations)
+
+
 @nk.staged
-def project(
-    camera: Rep[Matrix], point: Rep[Matrix], weight: Rep[Vector], feature: Rep[Matrix]
-) -> tuple[Rep[Vector], Rep[Vector]]:
-    """The errors of reprojection along both axes of the image."""
-    seen = (point[0] - camera[3], point[1] - camera[4], point[2] - camera[5])
-    x, y, z = rotate((camera[0], camera[1], camera[2]), seen)
+def project(o: Rep[Observations], feature: Rep[Matrix]) -> tuple[Rep[Vector], Rep[Vector]]:
+    """The errors of reprojection along both axes of the image, whose features are rows."""
+    r0, r1, r2, c0, c1, c2, focus, u0, v0, k1, k2, px, py, pz, weight = (o[f] for f in FIELDS)
+    x, y, z = rotate((r0, r1, r2), (px - c0, py - c1, pz - c2))
     u, v = x / z, y / z
     square = u * u + v * v
-    factor = camera[6] * (1.0 + square * (camera[9] + square * camera[10]))
-    du, dv = u * factor + camera[7] - feature[0], v * factor + camera[8] - feature[1]
-    return weight * du, weight * dv
+    factor = focus * (1.0 + square * (k1 + square * k2))
+    return weight * (u * factor + u0 - feature[0]), weight * (v * factor + v0 - feature[1])
 
 
-def rotate(r: Three, x: Three) -> Three:
-    """x turned around the axis r by the angle |r| (Rodrigues); x + r × x where that is 0."""
-    angle = nk.sqrt(dot(r, r))
-    sine, cosine = nk.sin(angle), nk.cos(angle)
-    axis = (r[0] / angle, r[1] / angle, r[2] / angle)
-    along = dot(axis, x) * (1.0 - cosine)
-    turned, small = cross(axis, x), cross(r, x)
-    a, b, c = (
-        nk.select(angle == 0.0, x[k] + small[k], x[k] * cosine + turned[k] * sine + axis[k] * along)
-        for k in range(3)
-    )
-    return a, b, c
-
-
-def dot(a: Three, b: Three) -> Rep[Vector]:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def cross(a: Three, b: Three) -> Three:
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-rows_of_u = nk.gradient(of=project, wrt=(0, 1, 2), from_=0)
-rows_of_v = nk.gradient(of=project, wrt=(0, 1, 2), from_=1)
+rows_of_u = nk.gradient(of=project, wrt=0, from_=0)
+rows_of_v = nk.gradient(of=project, wrt=0, from_=1)
 
 
 @nk.staged
 def errors(scene: Rep[Scene]) -> tuple[Rep[Matrix], Rep[Vector]]:
     """(p, 2) of reprojection and (p) of weights."""
-    camera, point = observed(scene)
     weights = scene[Scene.weights]
-    both = project(camera, point, weights, scene[Scene.features].T).unpack()
+    both = project(observations(scene), scene[Scene.features].T).unpack()
     return nk.stack(both, axis=1), 1.0 - weights * weights
 
 
 @nk.staged
 def jacobian(scene: Rep[Scene]) -> tuple[Rep[Vector], Rep[Tensor1D[i64]]]:
     """The values that are not 0 and their columns, row by row: two of 15 per observation, then those of weights."""
-    camera, point = observed(scene)
-    weights, features = scene[Scene.weights], scene[Scene.features].T
-    rows: list[Rep[Matrix]] = []
-    for rows_of in (rows_of_u, rows_of_v):
-        block = rows_of(camera, point, weights, features).unpack()
-        rows.append(nk.concat([block[0], block[1], block[2].expand_dims(0)]))
-    values = nk.stack(rows).transpose(2, 0, 1)  # (p, 2, 15)
-    return nk.concat([values.reshape(-1), -2.0 * weights]), columns(scene)
+    made, features = observations(scene), scene[Scene.features].T
+    pair = rows_of_u(made, features), rows_of_v(made, features)
+    values = nk.stack([rows[field] for rows in pair for field in FIELDS], axis=1)  # (p, 30)
+    return nk.concat([values.reshape(-1), -2.0 * scene[Scene.weights]]), columns(scene)
 
 
-def observed(scene: Rep[Scene]) -> tuple[Rep[Matrix], Rep[Matrix]]:
-    """The camera and the point of each observation, in columns."""
-    cameras = nk.take(scene[Scene.cameras], scene[Scene.camera])
-    return cameras.T, nk.take(scene[Scene.points], scene[Scene.point]).T
+def observations(scene: Rep[Scene]) -> Rep[Observations]:
+    """What is observed in every observation."""
+    cameras = nk.take(scene[Scene.cameras], scene[Scene.camera]).T
+    points = nk.take(scene[Scene.points], scene[Scene.point]).T
+    rows = [cameras[k] for k in range(11)] + [points[k] for k in range(3)]
+    rows.append(scene[Scene.weights])
+    return nk.build(Observations, *(f << row for f, row in zip(FIELDS, rows, strict=True)))
 
 
 def columns(scene: Rep[Scene]) -> Rep[Tensor1D[i64]]:
