@@ -14,12 +14,13 @@ import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.gradbench import ba, gmm, inputs, protocol
+from benchmarks.gradbench import ba, gmm, inputs, protocol, times
 from benchmarks.gradbench.__main__ import MODULES
 from benchmarks.gradbench.protocol import respond, serve
 
@@ -240,6 +241,28 @@ def test_the_derivatives_are_ours() -> None:
     """The gradient by a mixture is one program of ours, differentiated before it runs."""
     arguments = gmm.prepare(inputs.gmm(2, 2, 3))
     assert "[gradient @log_density wrt" in gmm.slope.ir(*arguments)
+
+
+SMALL = {"lse": (50,), "gmm": (3, 2, 6), "lstm": (2, 9), "kmeans": (5, 60, 3), "ba": (3, 4, 40)}
+
+
+@pytest.mark.skipif(which("g++") is None, reason="there is no g++")
+@pytest.mark.parametrize("module", SMALL)
+def test_the_loops_in_c_compute_the_same(module: str) -> None:
+    """What the table compares us with: `compare` times nobody whose results differ from ours."""
+    for function in MODULES[module]:
+        row = times.compare(module, function, SMALL[module], ["NNKit", "C++"], rounds=1)
+        assert not [cell for cell in row.cells.values() if isinstance(cell, str)], row
+
+
+def test_who_computes_something_else_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(name: str, *_: Any) -> Callable[[], Any]:
+        return lambda: [np.array([1.0]), np.array([np.nan if name == "bad" else 2.0])]
+
+    monkeypatch.setattr(times, "build", build)
+    row = times.compare("lse", "primal", (3,), ["NNKit", "bad", "C++"], rounds=1)
+    assert row.cells["bad"] == "wrong, |x - y| / max(1, |x| + |y|) = nan"
+    assert not isinstance(row.cells["NNKit"], str) and not isinstance(row.cells["C++"], str)
 
 
 # ---------------------------------------------------------------------------------------------- messages

@@ -103,7 +103,7 @@ def compare(
     expected = numbers(calls[names[-1]]())
     for name, call in calls.items():
         found = numbers(call())
-        error = max(map(distance, found, expected))
+        error = float(np.max([*map(distance, found, expected)]))  # NaN if there is one
         if error < TOLERANCE:
             batches[name] = partial(batch, call)
         else:
