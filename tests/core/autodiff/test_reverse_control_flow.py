@@ -31,8 +31,9 @@ from tests.core.text.laws import reread
 from tests.jit.emit.running import run as run_compiled
 from tests.programs import flat, same_bits
 
+from .body_writer import is_float
 from .building import differentiate
-from .program_generator import DifferentiableProgram, differentiable_programs, is_float
+from .program_generator import DifferentiableProgram, differentiable_programs
 
 Numbers: TypeAlias = "list[Array]"
 
