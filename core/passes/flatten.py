@@ -124,15 +124,44 @@ def _wrap_values(module: Module, changed: dict[Function, None]) -> dict[str, str
 
 
 def _forwards_to(function: Function) -> str | None:
-    """The flat function of whose type `function` is, if all it does is call that one."""
+    """The flat function of whose type `function` is, if all it does is call that one with its leaves, in order."""
     if function.body is None or len(function.body.blocks) != 1:
         return None
-    ops = [i.op for i in function.entry.instructions if not isinstance(i.op, Extract | Aggregate)]
-    match ops:
-        case [Apply(callee, type), Return()] if type == flat_type(function.type):
-            return callee
+    block = function.entry
+    rest = [i for i in block.instructions if not isinstance(i.op, Extract | Aggregate)]
+    call, op = rest[0], rest[0].op
+    if len(rest) != 2 or not isinstance(op, Apply) or op.type != flat_type(function.type):
+        return None
+    leaves = [
+        (parameter, leaf.path)
+        for parameter in block.arguments
+        for leaf in leaves_of(parameter.type, large_arrays=False)
+    ]
+    passed = [_place_of(x) for x in call.operands]
+    returned = [leaf for x in block.terminator.operands for leaf in _made_of(x)]
+    return op.callee if passed == leaves and returned == [*call.results] else None
+
+
+def _place_of(x: Value) -> tuple[Value, tuple[int | str, ...]]:
+    """The value that `x` is taken out of, and the keys that lead to it."""
+    match x.op, x.producer:
+        case Extract(keys), Instruction(operands=(whole,)):
+            return whole, keys
         case _:
-            return None
+            return x, ()
+
+
+def _made_of(x: Value) -> list[Value]:
+    """The values that `x` is put together from; itself when it is not."""
+    found: list[Value] = []
+    pending = [x]
+    while pending:
+        value = pending.pop()
+        if isinstance(value.op, Aggregate) and value.producer is not None:
+            pending += reversed(value.producer.operands)
+        else:
+            found.append(value)
+    return found
 
 
 def _wrapper(module: Module, function: Function) -> Function:

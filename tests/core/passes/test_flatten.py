@@ -210,6 +210,58 @@ def test_functions_that_are_values_call_the_flat_one() -> None:
     assert not apply_pass(Flatten(), module)
 
 
+def test_a_function_that_swaps_what_it_passes_on_is_no_other_form_of_its_callee() -> None:
+    """As a value it keeps its type; called by name it still swaps."""
+    module = parsed("""
+    func @difference: (f32, f32) -> f32 {
+    'entry(%x: f32, %y: f32):
+        %z = subtract %x: f32, %y: f32
+        return %z: f32
+    }
+    func @swapped: ((f32, f32)) -> f32 {
+    'entry(%p: (f32, f32)):
+        %x = extract 0 from %p: (f32, f32)
+        %y = extract 1 from %p: (f32, f32)
+        %z = apply @difference(%y, %x): (f32, f32) -> f32
+        return %z: f32
+    }
+    func @both: (f32, f32) -> (f32, f32) {
+    'entry(%x: f32, %y: f32):
+        %z = subtract %x: f32, %y: f32
+        return %z: f32, %x: f32
+    }
+    func @turned: ((f32, f32)) -> (f32, f32) {
+    'entry(%p: (f32, f32)):
+        %x = extract 0 from %p: (f32, f32)
+        %y = extract 1 from %p: (f32, f32)
+        %z, %w = apply @both(%x, %y): (f32, f32) -> (f32, f32)
+        return %w: f32, %z: f32
+    }
+    func @first: () -> ((f32, f32)) -> f32 {
+    'entry():
+        %f = literal @swapped: ((f32, f32)) -> f32
+        return %f: ((f32, f32)) -> f32
+    }
+    func @second: () -> ((f32, f32)) -> (f32, f32) {
+    'entry():
+        %f = literal @turned: ((f32, f32)) -> (f32, f32)
+        return %f: ((f32, f32)) -> (f32, f32)
+    }
+    func @main: (f32, f32) -> (f32, f32, f32) {
+    'entry(%x: f32, %y: f32):
+        %p = literal (%x: f32, %y: f32): (f32, f32)
+        %z = apply @swapped(%p): ((f32, f32)) -> f32
+        %v, %w = apply @turned(%p): ((f32, f32)) -> (f32, f32)
+        return %z: f32, %v: f32, %w: f32
+    }
+    """)
+    assert evaluate(module, "main", 5.0, 2.0) == (-3.0, 5.0, 3.0)
+    assert apply_pass(Flatten(), module)
+    verify(module)
+    assert evaluate(module, "main", 5.0, 2.0) == (-3.0, 5.0, 3.0)
+    assert not apply_pass(Flatten(), module)
+
+
 def test_a_callee_becomes_known_where_it_lay_in_a_struct() -> None:
     module = parsed(
         """
