@@ -24,8 +24,8 @@ from ..ops.arithmetic import Add, Multiply, Negate, StrongMultiply
 from ..ops.comparison import Select
 from ..ops.forms import Bilinear, Elementwise, Linear, Partial
 from ..ops.literal import constant, number_of
-from ..ops.reduction import Broadcast, sum_to_shape
-from ..types import Shape, broadcast_shapes, scalar
+from ..ops.reduction import broadcast_to, sum_to_shape
+from ..types import broadcast_shapes, scalar
 
 Derivatives: TypeAlias = "tuple[Value | None, ...]"
 
@@ -99,11 +99,6 @@ def add(b: Emitter, first: Value | None, second: Value | None) -> Value | None:
     if first is None or second is None:
         return first or second
     return b.emit(Add(), first, second)
-
-
-def broadcast_to(b: Emitter, value: Value, shape: Shape) -> Value:
-    """`value` repeated along new or unit axes; itself when nothing changes."""
-    return value if value.tensor.shape == shape else b.emit(Broadcast(shape), value)
 
 
 def _pull_elementwise(
