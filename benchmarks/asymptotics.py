@@ -1,6 +1,7 @@
 """How gradients grow with programs: `python -m benchmarks.asymptotics [KIND …] [--most N]`.
 
     calls        a chain of functions, each of which calls the one before
+    unrolled     as many calls of a function, a step of a Runge-Kutta method for tanh(a·y)
     product      x · (x · (x · …)), one instruction a factor
     norm         x[i] / |x| summed in a loop over i: the norm is computed once, forward and backward
     rows         rows of a matrix read in a loop, one an iteration
@@ -58,6 +59,9 @@ class Measured:
     mebibytes: float
 
 
+WEIGHTS: Final = np.array([[0.1, 0.5, -0.3], [-0.5, 0.1, 0.2], [0.3, -0.2, 0.1]])
+"""Of Euler's steps: any value that neither overflows nor dies out does."""
+
 Problem = tuple[Any, Any, tuple[Any, ...]]
 """A function, its derivative, and arguments for both."""
 
@@ -82,6 +86,24 @@ def _named(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return result
 
     return f
+
+
+def unrolled(size: int) -> Problem:
+    @nk.staged
+    def step(a: Rep[Matrix], y: Rep[Row]) -> Rep[Row]:
+        k1 = nk.tanh(a @ y)
+        k2 = nk.tanh(a @ (y + 0.005 * k1))
+        k3 = nk.tanh(a @ (y + 0.005 * k2))
+        k4 = nk.tanh(a @ (y + 0.01 * k3))
+        return y + 0.01 / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+
+    @nk.staged
+    def f(a: Rep[Matrix], y: Rep[Row]) -> Rep[Number]:
+        for _ in range(size):
+            y = step(a, y)
+        return y.sum()
+
+    return f, nk.gradient(of=f, wrt=(0, 1)), (WEIGHTS, np.ones(3))
 
 
 def product(size: int) -> Problem:
@@ -121,10 +143,6 @@ def rows_late(size: int) -> Problem:
 
 def _step(a: Rep[Matrix], y: Rep[Row]) -> Rep[Row]:
     return y + 0.01 * nk.tanh(a @ y)
-
-
-WEIGHTS: Final = np.array([[0.1, 0.5, -0.3], [-0.5, 0.1, 0.2], [0.3, -0.2, 0.1]])
-"""Of Euler's steps: any value that neither overflows nor dies out does."""
 
 
 def steps(size: int) -> Problem:
@@ -167,6 +185,7 @@ def order(size: int) -> Problem:
 
 KINDS: Final[Mapping[str, tuple[Callable[[int], Problem], Sequence[int]]]] = {
     "calls": (calls, (10, 100, 1_000)),
+    "unrolled": (unrolled, (10, 30, 120, 1_000)),
     "product": (product, (10, 100, 1_000, 10_000)),
     "norm": (norm, (100, 1_000, 10_000, 100_000)),
     "rows": (rows, (100, 1_000, 10_000, 100_000)),

@@ -10,6 +10,8 @@ import pytest
 
 from benchmarks.asymptotics import KINDS, exponent, in_a_process, instructions, measure, table
 from nnkit import f64
+from nnkit.core.ir.surgery import walk
+from nnkit.core.text import parse_module
 
 LOOPS = ("norm", "rows", "steps", "while", "recursion")
 """Programs whose text does not grow with their size."""
@@ -32,6 +34,14 @@ def test_a_gradient_has_as_many_instructions_as_the_program_in_proportion() -> N
     assert count("product", 1_000) <= 5_000
     calls = [count("calls", size) for size in (10, 20, 40)]
     assert calls[2] - calls[1] == 2 * (calls[1] - calls[0])
+
+
+def test_what_is_called_a_hundred_times_stays_a_call() -> None:
+    """So the code of unrolled steps is that of one step, and a call for each."""
+    _, derivative, arguments = KINDS["unrolled"][0](120)
+    module = parse_module(derivative.ir(*arguments, stage="optimized"))
+    names = [i.op.name for f in module.functions.values() if f.body for i in walk(f.body)]
+    assert names.count("apply") == 240 and names.count("tanh") == 4
 
 
 def test_orders_of_derivatives_multiply_instructions_by_less_than_two() -> None:
