@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shlex
 import struct
 import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -43,8 +46,51 @@ def check_types(folder: Path, **programs: str) -> str:
     return re.sub(r"^\w+\.py:", "model.py:", said.stdout, flags=re.M)
 
 
-def test_the_example_is_short() -> None:
-    assert len((EXAMPLES / "digits.py").read_text().splitlines()) <= 120
+PROGRAMS = {
+    "kepler": r"^eccentricity 0\.(59|60)\d\d, phase 0\.(39|40)\d\d from 100 angles",
+    "particle": r"^5: the charge at -0\.26652340522\d misses by \d\.\d\de-1\d$",
+    "logistic": r"^100% of the \d+ of which the model is sure$",
+    "ode": r"^12: +0\.\d+ at \[1\.[01]\d+ +0\.[34]\d+ +0\.[34]\d+ +0\.(09|10)\d*",
+    "lstm": r"^1500: error 0\.00\d\d$",
+    "tree": r"^(99\.\d|100\.0)% of formulas of 9 to 40 joints read right$",
+}
+"""Programs about derivatives, and what the last lines of each say."""
+
+
+@pytest.mark.parametrize("name", ["digits", *PROGRAMS])
+def test_the_examples_are_short(name: str) -> None:
+    assert len((EXAMPLES / f"{name}.py").read_text().splitlines()) <= 120
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_about_derivatives(name: str) -> None:
+    """They check what they found, and have drawn the picture that they say they draw."""
+    picture = EXAMPLES / f"out/{name}.png"
+    picture.unlink(missing_ok=True)
+    finished = run(EXAMPLES / f"{name}.py")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert re.search(PROGRAMS[name], finished.stdout, re.M), finished.stdout
+    draws = "draw_curves(" in (EXAMPLES / f"{name}.py").read_text()
+    assert picture.exists() == draws
+
+
+@pytest.mark.slow
+def test_the_learned_reader_of_formulas_knows_logic() -> None:
+    """The truth that the formulas of `tree.py` carry is that of Python's own operators."""
+    formula = runpy.run_path(str(EXAMPLES / "tree.py"))["formula"]
+    names = ("and", "or", "!=")
+
+    def text(rows: Any, part: int) -> str:
+        if part < 0:
+            return str(bool(part + 2))
+        kind, left, right = (int(k) for k in rows[part])
+        return f"({text(rows, left)} {names[kind]} {text(rows, right)})"
+
+    rng = np.random.default_rng(1)
+    for joints in range(1, 41):
+        rows, truth = formula(rng, joints)
+        assert len(rows) == joints and eval(text(rows, 0)) == truth
 
 
 @pytest.mark.slow

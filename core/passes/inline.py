@@ -31,15 +31,26 @@ program then has three times its instructions at most.
 Functions that call each other twice would else grow as powers of two, and long chains with their square.
 """
 
+SHORT = 8
+"""Functions of at most so many instructions go however often they are called: a call takes some 10 ns, as they do."""
+
+COPIES = 1_000
+"""Functions stay whose copies would have more than so many instructions in all, which take 1 s to compile.
+
+120 steps of a Runge-Kutta method and their gradient, 2 · 120 calls, compile in 0.75 s, not 5.7 s, and run in 1.04 of
+the time; 12 layers of a perceptron in 1.01 to 1.04, 100 calls of nine operations on 64 numbers in 0.6 (medians of
+pairs).
+"""
+
 
 @dataclass(frozen=True)
 class Inline(ModulePass):
     """Puts the bodies of functions where they are called.
 
-    `small` inlines functions of at most so many instructions and those called at one place only; without
-    it every call goes.  Functions marked `inline` always do.  Stay do calls of functions that are part of a
-    recursion, have branches (structurize first) or no body, or allocate memory that lasts until they return,
-    and calls that would make the caller too long.  The callees stay for `dead-functions`.
+    `small` inlines functions of at most so many instructions and those called at one place only; without it those,
+    too, whose copies are not too long in all.  Functions marked `inline` always go.  Stay do calls of functions that
+    are part of a recursion, have branches (structurize first) or no body, or allocate memory that lasts until they
+    return, and calls that would make the caller too long.  The callees stay for `dead-functions`.
 
     With `entries`, calls go only from these and from what they still need afterwards.  Else functions that
     nobody uses come first, and all others after them.
@@ -80,8 +91,10 @@ class Inline(ModulePass):
         return inlining.changed
 
     def _wants(self, function: Function, size: int, sites: int) -> bool:
-        if self.small is None or sites == 1 or "inline" in function.attributes:
+        if sites == 1 or "inline" in function.attributes:
             return True
+        if self.small is None:
+            return size <= SHORT or size * sites <= COPIES
         return size + 2 <= self.small
 
 

@@ -10,7 +10,7 @@ from nnkit.core.analysis.call_graph import callees
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Builder, Function, GradientOf, Module, Value
 from nnkit.core.ir.surgery import clone_module
-from nnkit.core.ops import Add, Apply, Exp, Multiply, Negate
+from nnkit.core.ops import Add, Apply, Exp, Multiply, Negate, Tanh
 from nnkit.core.passes import (
     Canonicalize,
     DeadCode,
@@ -19,7 +19,7 @@ from nnkit.core.passes import (
     apply_pass,
     run_pipeline,
 )
-from nnkit.core.passes.inline import GROWTH, LARGEST
+from nnkit.core.passes.inline import COPIES, GROWTH, LARGEST, SHORT
 from nnkit.core.text import parse_module
 from nnkit.core.types import F32, FunctionType, TensorType
 from nnkit.core.verify import verify
@@ -65,6 +65,34 @@ def test_the_order_of_definition_does_not_matter() -> None:
     module.functions = dict(reversed(module.functions.items()))
     apply_pass(Inline(), module)
     assert "apply" not in opcodes(module.functions["f3"])
+
+
+@pytest.mark.parametrize("sites", [2, 40, 200])
+def test_what_would_be_copied_too_often_stays_a_function(sites: int) -> None:
+    """Short functions go always, longer ones while their copies have at most a thousand instructions in all."""
+    module = Module()
+
+    def chain(b: Builder, x: Value, length: int) -> Value:
+        for _ in range(length):
+            x = b.emit(Tanh(), x)
+        return x
+
+    short = define(module, "short", [X], lambda b, x: chain(b, x, SHORT))
+    long = define(module, "long", [X], lambda b, x: chain(b, x, SHORT + 2))
+
+    def main(b: Builder, x: Value) -> Value:
+        for _ in range(sites):
+            x = call(b, long, call(b, short, x))
+        return x
+
+    define(module, "main", [X], main)
+    expected = evaluate(module, "main", special(X))
+    apply_pass(Inline(entries=("main",)), module)
+    left = opcodes(module.functions["main"]).split()
+    stays = sites * (SHORT + 1) > COPIES  # a copy replaces a call
+    assert left.count("apply") == (sites if stays else 0)
+    assert left.count("tanh") == sites * (SHORT if stays else 2 * SHORT + 2)
+    assert same_bits(evaluate(module, "main", special(X)), expected)
 
 
 def test_small_functions_only() -> None:
