@@ -31,10 +31,12 @@ from ..core.ir import (
 )
 from ..core.ops import Aggregate, Apply, Extract, Return
 from ..core.ops.aggregate import packed, unpacked
+from ..core.ops.leaves import leaves_of
 from ..core.ops.literal import dense
 from ..core.types import FunctionType, StructType, TensorType, TupleType, Type, one_or_tuple
 from .explanation import explained, shown
 from .expression import (
+    BatchCallee,
     Callee,
     Constant,
     DerivativeCallee,
@@ -57,6 +59,7 @@ from .expression import (
 )
 from .primitive import located
 from .spec import FunctionSpec, Spec, StructSpec, TensorSpec, TupleSpec
+from .specialize_batch import declaration_of, extent_of, primal_types, result_shapes
 from .specialize_control_flow import emit_control_flow
 from .specialize_jacobian import jacobian_function, jacobian_types
 
@@ -205,6 +208,8 @@ class Specializer:
             function = yield self._define_jacobian(callee, types)
         elif isinstance(callee, DerivativeCallee):
             function = yield self._declare(callee, types)
+        elif isinstance(callee, BatchCallee):
+            function = yield self._declare_batch(callee, types)
         else:
             assert isinstance(callee, Trace)
             function = yield self._define(callee, types, pending)
@@ -249,6 +254,11 @@ class Specializer:
             result = yield _Wanted(primal, probe=True)
             if result is not None:
                 self._probed[key] = _derivative(callee, FunctionType(primal[1], result))
+        elif isinstance(callee, BatchCallee):
+            primal = self._one_element(callee, types)
+            result = yield _Wanted(primal, probe=True)
+            if result is not None:
+                self._probed[key] = self._batched(callee, types, result)
         else:
             assert isinstance(callee, Trace) and callee.output is not None
             b, values = self._start(callee, types)
@@ -274,6 +284,29 @@ class Specializer:
         kind = "grad" if isinstance(declaration, GradientOf) else "tangent"
         name = self._fresh_name(f"{declaration.primal}_{kind}")
         return self.module.add(Function(name, type, declaration=declaration))
+
+    def _declare_batch(self, callee: BatchCallee, types: tuple[Type, ...]) -> _Suspension:
+        extent_of(callee, types)
+        primal = yield _Wanted(self._one_element(callee, types), probe=False)
+        type = FunctionType(types, self._batched(callee, types, primal.type.result))
+        name = self._fresh_name(f"{primal.callee}_vmap")
+        declaration = declaration_of(callee, primal.callee)
+        return self.module.add(Function(name, type, declaration=declaration))
+
+    def _one_element(self, callee: BatchCallee, types: tuple[Type, ...]) -> _Key:
+        """What is batched, with the types of its arguments."""
+        assert callee.primal is not None
+        specs = [spec for spec in callee.primal.parameters if not isinstance(spec, FunctionSpec)]
+        specs += [capture.type for capture in callee.captures]
+        inner = primal_types(callee, types)
+        # a struct of other shapes has another name
+        return callee.primal, tuple(
+            self.type_of(spec, _shapes(type)) for spec, type in zip(specs, inner, strict=True)
+        )
+
+    def _batched(self, callee: BatchCallee, types: tuple[Type, ...], result: Type) -> Type:
+        """What a batch returns of a function that returns a `result`."""
+        return self.type_of(callee.result, result_shapes(callee, result, extent_of(callee, types)))
 
     def _define_jacobian(self, callee: JacobianCallee, types: tuple[Type, ...]) -> _Suspension:
         primal = yield _Wanted(_primal(callee, types), probe=False)
@@ -404,6 +437,12 @@ def identifier(name: str) -> str:
     plain = "lambda" if name == "<lambda>" else name
     cleaned = "".join(c if c.isalnum() or c in "_." else "_" for c in plain)
     return cleaned if cleaned and not cleaned[0].isdigit() else f"_{cleaned}"
+
+
+def _shapes(type: Type) -> list[tuple[int, ...]]:
+    """The shapes of all tensors inside."""
+    leaves = [leaf.type for leaf in leaves_of(type)]
+    return [leaf.shape for leaf in leaves if isinstance(leaf, TensorType)]
 
 
 def _primal(callee: DerivativeCallee, types: tuple[Type, ...]) -> _Key:

@@ -86,20 +86,20 @@ class Batching:
         b.emit_many(Return(), outputs)
         function.body = Region([b.block])
         function.declaration = None
-        self.fill()
 
     def _results(
         self, b: Builder, key: BatchKey, given: list[Value], into: tuple[int | None, ...]
     ) -> list[Value]:
         """The results of the batched function with the batch's axis at `into`."""
         batched, known = self.batched(key)
+        self.fill()
         found = b.emit_many(Apply(batched.name, batched.type), given)
         outputs: list[Value] = []
         for number, (x, axis, differs) in enumerate(zip(found, into, known.results, strict=True)):
             if axis is None and differs:
                 raise ShapeError(
-                    f"result {number} of {written('@', key.name)} differs among the elements of the batch: it "
-                    "has an axis of the batch, which none was given a place for"
+                    f"result {number} of {written('@', key.name)} differs among the elements of the batch, and has no "
+                    "axis for them: None in out_axes is for what is the same for all"
                 )
             if axis is None:
                 outputs.append(x)

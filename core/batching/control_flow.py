@@ -259,7 +259,10 @@ class BatchedControlFlow:
         values: Sequence[Value] = (),
         batched: Sequence[bool] = (),
     ) -> list[Value]:
-        """`values`, and from now on the copies of `captured`, with those of the first of `mask` in place of all not in it."""
+        """`values` with those of the first element of `mask` in place of all not in it.
+
+        So are the copies of `captured` from now on.
+        """
         first = b.emit(ArgMax(0), b.emit(DataTypeCast(I32), mask))
 
         def of_some(x: Value) -> Value:

@@ -1,4 +1,4 @@
-"""The batched form of one instruction, from what its op says: `batch`, or broadcasting of what is computed point by point."""
+"""The batched form of one instruction, from what its op says: `batch`, or that it is computed point by point."""
 
 from __future__ import annotations
 

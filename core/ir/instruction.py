@@ -233,7 +233,7 @@ class Op(abc.ABC):
         raise InternalError(f"{self.name} has no reverse rule")
 
     def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value | None:
-        """The op on every element of a batch at once: `xs` that are `batched` have a leading axis, and so has the result.
+        """The op on every element of a batch at once: `xs` that are `batched` have a leading axis; so has the result.
 
         At least one is.  None if there is no such form, and the op has to run for one element after the other.
         """
@@ -244,7 +244,7 @@ class Op(abc.ABC):
         return batched
 
     def differs(self, batched: Sequence[bool], axis: str | None) -> bool:
-        """Whether the results differ among the elements of a batch, along an axis of that name, if those of operands do."""
+        """Whether the results differ among the elements of a batch, along an axis of that name, if such operands do."""
         return any(batched)
 
     def nest(self, b: Emitter, *operands: Any, **_: Any) -> Value | None:

@@ -47,7 +47,7 @@ class TangentOf:
 
 @dataclass(frozen=True)
 class BatchOf:
-    """A declaration `[batch @primal along 0, none into 0 named "axis"]`: the primal for all elements of a batch at once.
+    """A declaration `[batch @primal along 0, none into 0 named "axis"]`: the primal for all elements of a batch.
 
     `along` has, for each parameter of the primal, where the batch's axis stands in what is given for it; None for a
     parameter that is the same for all elements.  `into` has where it stands in each result, None for one that is the

@@ -1,4 +1,7 @@
-"""What stands in brackets before a function: `[gradient @f wrt 0]`, `[tangent @f]`, `[batch @f along 0]`, `[extern]`."""
+"""What stands in brackets before a function: `[gradient @f wrt 0]`, `[tangent @f]`, `[batch @f along 0]`, `[extern]`.
+
+A clause may stand anywhere behind the name.
+"""
 
 from __future__ import annotations
 

@@ -32,9 +32,8 @@ FEW = 3
 def subsets(count: int) -> Iterator[tuple[bool, ...]]:
     """Every choice of some of so many operands; of more than a few, each alone, all but each, and all."""
     for which in itertools.product([True, False], repeat=count):
-        if count <= FEW or sum(which) in (1, count - 1, count):
-            if any(which):
-                yield which
+        if any(which) and (count <= FEW or sum(which) in (1, count - 1, count)):
+            yield which
 
 
 CASES = [(sample, which) for sample in SAMPLES for which in subsets(len(sample.types))]
