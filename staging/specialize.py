@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from ..core.analysis.derivatives import derivative_type
 from ..core.errors import InternalError, NNKitError, ShapeError, StagingError
 from ..core.ir import (
+    BatchOf,
     Builder,
     Function,
     GradientOf,
@@ -280,8 +281,10 @@ class Specializer:
         _check_given(callee, type.parameters, types)
         return self._add_declared(type, declaration)
 
-    def _add_declared(self, type: FunctionType, declaration: GradientOf | TangentOf) -> Function:
-        kind = "grad" if isinstance(declaration, GradientOf) else "tangent"
+    def _add_declared(
+        self, type: FunctionType, declaration: GradientOf | TangentOf | BatchOf
+    ) -> Function:
+        kind = _KINDS[declaration.__class__]
         name = self._fresh_name(f"{declaration.primal}_{kind}")
         return self.module.add(Function(name, type, declaration=declaration))
 
@@ -289,9 +292,7 @@ class Specializer:
         extent_of(callee, types)
         primal = yield _Wanted(self._one_element(callee, types), probe=False)
         type = FunctionType(types, self._batched(callee, types, primal.type.result))
-        name = self._fresh_name(f"{primal.callee}_vmap")
-        declaration = declaration_of(callee, primal.callee)
-        return self.module.add(Function(name, type, declaration=declaration))
+        return self._add_declared(type, declaration_of(callee, primal.callee))
 
     def _one_element(self, callee: BatchCallee, types: tuple[Type, ...]) -> _Key:
         """What is batched, with the types of its arguments."""
@@ -430,6 +431,10 @@ class Specializer:
             known = StructType(name if not number else f"{name}_{number}", tuple(named))
             self.structs[spec.cls, types] = known
         return known
+
+
+_KINDS = {GradientOf: "grad", TangentOf: "tangent", BatchOf: "vmap"}
+"""What stands behind the name of the primal in that of what is declared."""
 
 
 def identifier(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether every name of a batch's axis is one: of a batch that the function is run in, by way of calls or derivatives."""
+"""Whether every name of a batch's axis is one: of a batch that the function runs in, by way of calls or derivatives."""
 
 from __future__ import annotations
 
