@@ -11,6 +11,8 @@ A tour for users, in the order they meet things:
   return staged functions.
 - `gradient(of=, wrt=)` and `value_and_gradient`: staged functions again; so are `jvp`, `vjp`, `hvp`, `jacobian` and
   `hessian`.
+- `vmap(f)`: a function of one element becomes one of a batch, and composes with all of the above; inside,
+  `axis_sum(x, "name")` and its like combine the elements.
 - `random`: numbers from explicit keys.
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
 - `f.compile(...)` without running; `f.cache_size()`, `f.clear_cache()`, `set_cache_limit(n)`: what is kept of it.
@@ -26,6 +28,7 @@ import importlib
 __version__ = "0.1.0"
 
 _HOMES = {
+    "batching": "axis_max axis_mean axis_min axis_sum vmap vmap2",
     "callables": "fn staged",
     "checkpointing": "checkpoint",
     "composed": "cross_entropy layer_norm log_softmax logsumexp norm softmax",

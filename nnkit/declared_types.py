@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from .staging.batches import Batch, lifted_result, with_rank
 from .staging.derivatives import Derivative, TangentMap
 from .staging.expression import Callee
-from .staging.spec import Spec, TupleSpec
+from .staging.spec import Spec, TupleSpec, leaves
 from .staging.staged_functions import PythonFunction, Stageable
 
 
@@ -20,6 +21,11 @@ def declared_of(stageable: Stageable) -> tuple[Spec | None, ...]:
         if result is None:
             return (*inner, *(None for _ in stageable.given_names()))
         return (*inner, *stageable.given(Callee(stageable.of.name, (), result)))
+    if isinstance(stageable, Batch):
+        return tuple(
+            spec if spec is None or axis is None or not leaves(spec) else with_rank(spec, 1)
+            for spec, axis in zip(declared_of(stageable.of), stageable.in_axes, strict=True)
+        )
     return (None,) * len(stageable.parameter_names)
 
 
@@ -33,4 +39,7 @@ def declared_result(stageable: Stageable) -> Spec | None:
         if inner is not None and len(known) == len(parameters):
             parts = stageable.parts(Callee(stageable.of.name, known, inner))
             return parts[0] if len(parts) == 1 else TupleSpec(parts)
+    if isinstance(stageable, Batch):
+        inner = declared_result(stageable.of)
+        return None if inner is None else lifted_result(inner, stageable.places(inner))
     return None

@@ -254,6 +254,21 @@ class JacobianCallee(DerivativeCallee):
     mode: Mode = "auto"
 
 
+@dataclass(eq=False, repr=False)
+class BatchCallee(Callee):
+    """`primal` for all elements of a batch at once, as the IR declares it.
+
+    `along` has the axis of each argument and capture that the elements lie along, `into` that of each result; None
+    where there is none.  `data_names` are the parameters that are no functions.
+    """
+
+    primal: Callee | None = None
+    along: tuple[int | None, ...] = ()
+    into: tuple[int | None, ...] = ()
+    axis: str | None = None
+    data_names: tuple[str, ...] = ()
+
+
 Mode: TypeAlias = Literal["auto", "forward", "reverse"]
 """How Jacobians are computed: column by column, or row by row; `auto` takes whichever are fewer."""
 
@@ -374,7 +389,7 @@ HELP = "\n  help: "
 
 
 __all__ = [
-    "Builder", "Callee", "Constant", "DerivativeCallee", "Expression", "ForLoop", "GetElement",
+    "BatchCallee", "Builder", "Callee", "Constant", "DerivativeCallee", "Expression", "ForLoop", "GetElement",
     "GradientCallee", "IfElse", "JacobianCallee", "MakeAggregate", "Mode", "Operation",
     "Parameter", "PendingTrace", "Primitive", "Result", "ShapeDependent", "StagedCall",
     "StructuredOperation", "TangentCallee", "Trace", "TracedBody", "UnknownResult", "WhileLoop",

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from ..core.analysis.derivatives import derivative_type
 from ..core.errors import InternalError, NNKitError, ShapeError, StagingError
 from ..core.ir import (
+    BatchOf,
     Builder,
     Function,
     GradientOf,
@@ -31,10 +32,12 @@ from ..core.ir import (
 )
 from ..core.ops import Aggregate, Apply, Extract, Return
 from ..core.ops.aggregate import packed, unpacked
+from ..core.ops.leaves import leaves_of
 from ..core.ops.literal import dense
 from ..core.types import FunctionType, StructType, TensorType, TupleType, Type, one_or_tuple
 from .explanation import explained, shown
 from .expression import (
+    BatchCallee,
     Callee,
     Constant,
     DerivativeCallee,
@@ -57,6 +60,7 @@ from .expression import (
 )
 from .primitive import located
 from .spec import FunctionSpec, Spec, StructSpec, TensorSpec, TupleSpec
+from .specialize_batch import declaration_of, extent_of, primal_types, result_shapes
 from .specialize_control_flow import emit_control_flow
 from .specialize_jacobian import jacobian_function, jacobian_types
 
@@ -205,6 +209,8 @@ class Specializer:
             function = yield self._define_jacobian(callee, types)
         elif isinstance(callee, DerivativeCallee):
             function = yield self._declare(callee, types)
+        elif isinstance(callee, BatchCallee):
+            function = yield self._declare_batch(callee, types)
         else:
             assert isinstance(callee, Trace)
             function = yield self._define(callee, types, pending)
@@ -249,6 +255,11 @@ class Specializer:
             result = yield _Wanted(primal, probe=True)
             if result is not None:
                 self._probed[key] = _derivative(callee, FunctionType(primal[1], result))
+        elif isinstance(callee, BatchCallee):
+            primal = self._one_element(callee, types)
+            result = yield _Wanted(primal, probe=True)
+            if result is not None:
+                self._probed[key] = self._batched(callee, types, result)
         else:
             assert isinstance(callee, Trace) and callee.output is not None
             b, values = self._start(callee, types)
@@ -270,10 +281,33 @@ class Specializer:
         _check_given(callee, type.parameters, types)
         return self._add_declared(type, declaration)
 
-    def _add_declared(self, type: FunctionType, declaration: GradientOf | TangentOf) -> Function:
-        kind = "grad" if isinstance(declaration, GradientOf) else "tangent"
+    def _add_declared(
+        self, type: FunctionType, declaration: GradientOf | TangentOf | BatchOf
+    ) -> Function:
+        kind = _KINDS[declaration.__class__]
         name = self._fresh_name(f"{declaration.primal}_{kind}")
         return self.module.add(Function(name, type, declaration=declaration))
+
+    def _declare_batch(self, callee: BatchCallee, types: tuple[Type, ...]) -> _Suspension:
+        extent_of(callee, types)
+        primal = yield _Wanted(self._one_element(callee, types), probe=False)
+        type = FunctionType(types, self._batched(callee, types, primal.type.result))
+        return self._add_declared(type, declaration_of(callee, primal.callee))
+
+    def _one_element(self, callee: BatchCallee, types: tuple[Type, ...]) -> _Key:
+        """What is batched, with the types of its arguments."""
+        assert callee.primal is not None
+        specs = [spec for spec in callee.primal.parameters if not isinstance(spec, FunctionSpec)]
+        specs += [capture.type for capture in callee.captures]
+        inner = primal_types(callee, types)
+        # a struct of other shapes has another name
+        return callee.primal, tuple(
+            self.type_of(spec, _shapes(type)) for spec, type in zip(specs, inner, strict=True)
+        )
+
+    def _batched(self, callee: BatchCallee, types: tuple[Type, ...], result: Type) -> Type:
+        """What a batch returns of a function that returns a `result`."""
+        return self.type_of(callee.result, result_shapes(callee, result, extent_of(callee, types)))
 
     def _define_jacobian(self, callee: JacobianCallee, types: tuple[Type, ...]) -> _Suspension:
         primal = yield _Wanted(_primal(callee, types), probe=False)
@@ -399,11 +433,21 @@ class Specializer:
         return known
 
 
+_KINDS = {GradientOf: "grad", TangentOf: "tangent", BatchOf: "vmap"}
+"""What stands behind the name of the primal in that of what is declared."""
+
+
 def identifier(name: str) -> str:
     """`name` as the text form can write it."""
     plain = "lambda" if name == "<lambda>" else name
     cleaned = "".join(c if c.isalnum() or c in "_." else "_" for c in plain)
     return cleaned if cleaned and not cleaned[0].isdigit() else f"_{cleaned}"
+
+
+def _shapes(type: Type) -> list[tuple[int, ...]]:
+    """The shapes of all tensors inside."""
+    leaves = [leaf.type for leaf in leaves_of(type)]
+    return [leaf.shape for leaf in leaves if isinstance(leaf, TensorType)]
 
 
 def _primal(callee: DerivativeCallee, types: tuple[Type, ...]) -> _Key:

@@ -17,6 +17,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from surface.batching import batching
 from surface.control import control
 from surface.differentiation import differentiation
 from surface.expressions import REFUSED
@@ -47,6 +48,7 @@ FILES: dict[str, list[Section]] = {
         control,
         differentiation,
         jacobians,
+        batching,
         errors,
     ],
     "random.pyi": [sampling],

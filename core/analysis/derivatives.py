@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import DifferentiationError
-from ..ir import Function, GradientOf, Module, TangentOf
+from ..ir import BatchOf, Function, GradientOf, Module, TangentOf
 from ..ops.leaves import leaves_of
 from ..types import (
     ArrayType,
@@ -154,6 +154,9 @@ def parameter_names(module: Module, function: Function) -> list[str | None]:
         names = [parameter.name for parameter in function.parameters]
     for derivative in reversed(declared):
         declaration = derivative.declaration
+        if isinstance(declaration, BatchOf):
+            function = derivative
+            continue
         assert isinstance(declaration, GradientOf | TangentOf)
         request = resolve(function.type, declaration)
         names += request.given_names(names)

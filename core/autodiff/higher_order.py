@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from ..analysis.call_graph import callees
 from ..analysis.derivatives import DerivativeRequest
 from ..errors import UnsupportedError
-from ..ir import Function, GradientOf, Module, TangentOf
+from ..ir import BatchOf, Function, GradientOf, Module, TangentOf
 from ..ir.surgery import walk
 from ..location import located
 from ..types import TensorType, written
@@ -62,15 +62,19 @@ class DerivativeOrders:
         return self._orders[name]
 
     def add(
-        self, function: Function, declaration: GradientOf | TangentOf, made: Sequence[Function]
+        self,
+        function: Function,
+        declaration: GradientOf | TangentOf | BatchOf,
+        made: Sequence[Function],
     ) -> None:
         """`function`, which was declared so, has its body; `made` are it and what was added for it.
 
         Raises: UnsupportedError when this and the derivatives it is taken of have too many instructions.
         """
         before = declaration.primal
-        order = self._orders[function.name] = 1 + self.of(before)
-        if order == 1:
+        own = not isinstance(declaration, BatchOf)
+        order = self._orders[function.name] = own + self.of(before)
+        if order <= 1:
             return
         total = self._made.get(before, 0) + instruction_count(made)
         if total > self._most:

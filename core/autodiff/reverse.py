@@ -27,7 +27,8 @@ from ..analysis.call_graph import reachable
 from ..analysis.derivatives import DerivativeRequest, resolve_declared
 from ..analysis.effects import KEPT
 from ..analysis.liveness import backward_slice
-from ..ir import Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
+from ..batching.batch import Batching
+from ..ir import BatchOf, Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
 from ..ir.surgery import walk, walk_blocks
 from ..ops.enums import Payload
 from ..ops.literal import constant
@@ -53,7 +54,7 @@ SimplifyFunction: TypeAlias = "Callable[[Sequence[Function]], object]"
 def differentiate(
     module: Module, effects: Effects | None = None, simplify: SimplifyFunction | None = None
 ) -> bool:
-    """Give every declaration of a gradient or tangent in `module` its body.
+    """Give every declaration of a gradient, tangent or batch in `module` its body.
 
     `effects` are those of the module as it is, if they are known.  Whether anything changed.
     `simplify` is called with what is a derivative and differentiated again; without it sizes grow as powers of
@@ -70,9 +71,11 @@ def differentiate(
     orders = DerivativeOrders(module, declared)
     for function in declared:
         declaration = function.declaration
-        assert isinstance(declaration, GradientOf | TangentOf)
+        assert isinstance(declaration, GradientOf | TangentOf | BatchOf)
         before = len(module.functions)
-        if isinstance(declaration, TangentOf):
+        if isinstance(declaration, BatchOf):
+            work.batching.define(function)
+        elif isinstance(declaration, TangentOf):
             work.forward.define(function)
         else:
             work.define(function, orders.of(declaration.primal))
@@ -103,6 +106,7 @@ class _Differentiator:
     def __post_init__(self, effects: Effects) -> None:
         self.activity = Activity(self.module)
         self.tapes = Tapes(self.module)
+        self.batching = Batching(self.module)
         names = self.module.functions
         self.forward = Forward(self.module, self.activity, TangentTypes(self.module))
         self.cutter = ResidualSplitter(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses
+from ..analysis.axes import check_axes
 from ..autodiff.reverse import differentiate
 from ..ir import Function, Module
 from ..passes.base import ModulePass
@@ -17,7 +18,7 @@ from ..passes.dce import DeadCode
 
 @dataclass(frozen=True)
 class Differentiate(ModulePass):
-    """Gives the declarations of derivatives their bodies.
+    """Gives the declarations of derivatives and batches their bodies.
 
     A derivative that is differentiated again is simplified before, as otherwise each order would be a multiple
     of the one before: by `laws` of algebra too, or without them by leaving out what is computed twice.
@@ -27,6 +28,7 @@ class Differentiate(ModulePass):
     laws: bool = True
 
     def run(self, module: Module, analyses: Analyses) -> bool:
+        check_axes(module)
         passes = (Canonicalize() if self.laws else CommonSubexpressions(), DeadCode())
         between = Analyses(module)
 

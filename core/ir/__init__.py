@@ -18,6 +18,7 @@ from .instruction import (
     evaluates_to,
 )
 from .module import (
+    BatchOf,
     Declaration,
     Extern,
     Function,
@@ -31,7 +32,7 @@ from .module import (
 from .placement import ALIGNMENT, HEADER_BYTES, NOT_PLACED, Place, Placement
 
 __all__ = [
-    "ALIGNMENT", "EARLY", "HEADER_BYTES", "LATE", "NOT_PLACED", "Block", "Builder", "Declaration", "Effect",
+    "ALIGNMENT", "EARLY", "HEADER_BYTES", "LATE", "NOT_PLACED", "BatchOf", "Block", "Builder", "Declaration", "Effect",
     "Emitter", "Extern", "Function", "GradientOf", "Instruction", "MemoryUse", "Module", "Nominal", "Op",
     "Place", "Placement", "Pure", "Region", "Stage", "Stages", "TangentOf", "Value", "Variable", "evaluates_to",
     "finish_function", "nominals_in", "start_function",

@@ -232,6 +232,21 @@ class Op(abc.ABC):
         """Reverse rule: one cotangent per operand; None is a zero cotangent."""
         raise InternalError(f"{self.name} has no reverse rule")
 
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value | None:
+        """The op on every element of a batch at once: `xs` that are `batched` have a leading axis; so has the result.
+
+        At least one is.  None if there is no such form, and the op has to run for one element after the other.
+        """
+        return None
+
+    def repeated(self, batched: Sequence[bool]) -> Sequence[bool]:
+        """The operands that `batch` takes with a batch axis where these have one: the others of them are repeated."""
+        return batched
+
+    def differs(self, batched: Sequence[bool], axis: str | None) -> bool:
+        """Whether the results differ among the elements of a batch, along an axis of that name, if such operands do."""
+        return any(batched)
+
     def nest(self, b: Emitter, *operands: Any, **_: Any) -> Value | None:
         """The same value as loop nests (stage compute), or by ops that have some; None for what stays a library op."""
         return self.expand(b, *operands)
@@ -257,9 +272,18 @@ class Op(abc.ABC):
         """Whether some operands are an error when it runs, so that it must not run where it did not before."""
         return True
 
+    def trusted(self, operands: Sequence[Value]) -> Sequence[Value]:
+        """The operands that are never checked and must be right wherever it runs: indices that are inside."""
+        return ()
+
     @property
     def called(self) -> str | None:
         """The function that it calls by name; one of effect CALL may call those among its operands instead."""
+        return None
+
+    @property
+    def axis_name(self) -> str | None:
+        """The name of the batch's axis along which it combines elements."""
         return None
 
     @property

@@ -46,11 +46,27 @@ class TangentOf:
 
 
 @dataclass(frozen=True)
+class BatchOf:
+    """A declaration `[batch @primal along 0, none into 0 named "axis"]`: the primal for all elements of a batch.
+
+    `along` has, for each parameter of the primal, where the batch's axis stands in what is given for it; None for a
+    parameter that is the same for all elements.  `into` has where it stands in each result, None for one that is the
+    same for all; without it, it leads in every result.  `axis` is what `axisReduce` calls it.
+    """
+
+    primal: str
+    along: tuple[int | None, ...]
+    into: tuple[int | None, ...] | None = None
+    axis: str | None = None
+    location: HasLocation | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Extern:
     """A declaration `[extern]`: the function is defined elsewhere, with C's calling convention."""
 
 
-Declaration: TypeAlias = GradientOf | TangentOf | Extern
+Declaration: TypeAlias = GradientOf | TangentOf | BatchOf | Extern
 
 
 @dataclass(eq=False, repr=False)
@@ -70,10 +86,10 @@ class Function:
 
     @property
     def primal(self) -> str | None:
-        """The function that this one is declared as a derivative of."""
+        """The function that this one is declared as a derivative of, or as batching."""
         match self.declaration:
-            case GradientOf(primal=primal) | TangentOf(primal=primal):
-                return primal
+            case GradientOf() | TangentOf() | BatchOf():
+                return self.declaration.primal
             case _:
                 return None
 

@@ -10,6 +10,7 @@ bit of every NaN: the first of the mantissa.  Which bits a NaN has that was comp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -86,6 +87,10 @@ class BitCast(Pure):
             return np.zeros(self.type.shape, self.type.dtype.numpy)
         source = _computed_in(x, self.type.bytes * 8 // x.size)
         return _viewed(x, source, self.type.dtype).reshape(self.type.shape)
+
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        (x,) = xs
+        return b.emit(BitCast(self.type.with_shape((x.tensor.shape[0], *self.type.shape))), x)
 
     def nest(self, b: Emitter, x: Value) -> Value:
         source, target = x.tensor.dtype, self.type.dtype

@@ -85,6 +85,25 @@ class Dot(Bilinear):
             return b.emit(Dot(), b.emit(Transpose(), tall), sides)
         return sum_to_shape(b, b.emit(Dot(), _flipped(b, u), ct), v.tensor.shape)
 
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        """Vectors become matrices, and leading axes are lined up; a batch against one matrix is one tall product."""
+        u, v = xs
+        ranks = [x.tensor.rank - is_batched for x, is_batched in zip(xs, batched, strict=True)]
+        extent = (u if batched[0] else v).tensor.shape[0]
+        if batched == (True, False) and ranks[1] <= 2:
+            rest = u.tensor.shape[:-1]
+            tall = reshaped(b, u, (math.prod(rest), u.tensor.shape[-1]))
+            return reshaped(b, b.emit(self, tall, v), (*rest, *_columns(v.tensor.shape)))
+        if batched == (False, True) and ranks[1] == 1 and ranks[0] <= 2:
+            return b.emit(self, v, u if ranks[0] == 1 else b.emit(Transpose(), u))
+        left = _matrix(b, u, batched[0], ranks, 0)
+        right = _matrix(b, v, batched[1], ranks, 1)
+        found = b.emit(self, left, right)
+        batch = found.tensor.shape[1:-2]
+        rows = () if ranks[0] == 1 else found.tensor.shape[-2:-1]
+        columns = () if ranks[1] == 1 else found.tensor.shape[-1:]
+        return reshaped(b, found, (extent, *batch, *rows, *columns))
+
     def nest(self, b: Emitter, u: Value, v: Value) -> Value:
         """Axes of the box: those of the result, then k."""
         result = self.infer(u.tensor, v.tensor)
@@ -138,3 +157,17 @@ def _flipped(b: Emitter, x: Value) -> Value:
 def _new_axis(b: Emitter, x: Value, axis: int) -> Value:
     shape = x.tensor.shape
     return b.emit(ShapeCast((*shape[:axis], 1, *shape[axis:])), x)
+
+
+def _matrix(b: Emitter, x: Value, is_batched: bool, ranks: Sequence[int], position: int) -> Value:
+    """An operand of a batch's product as matrices, of which both have as many leading axes.
+
+    `ranks` are those of one element's operands; one that is not batched broadcasts.
+    """
+    rank, axes = ranks[position], max(2, *ranks) - 2
+    shape = x.tensor.shape
+    lead, own = (shape[:1], shape[1:]) if is_batched else ((), shape)
+    if rank == 1:
+        own = (*own, 1) if position else (1, *own)
+    ones = (1,) * (axes + 2 - len(own)) if is_batched else ()
+    return reshaped(b, x, (*lead, *ones, *own))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from .combinator import Combinator
 from .contraction import product
 from .forms import Bilinear, check_kind
 from .formulas import number
-from .movement import Reverse, Transpose, reshaped
+from .movement import Reverse, Transpose, permuted, reshaped
 from .nest import Access, Bounds, Output, build_nest, coordinate
 from .slicing import Pad
 
@@ -209,6 +209,31 @@ class Convolve(Bilinear):
         op = Convolve(self.right_dilation, tuple(padding), self.left_dilation, self.strides, groups)
         return b.emit(Transpose((1, 0, *spatial)), b.emit(op, images, kernels))
 
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        """Elements of x are more images; those of the kernel more groups, as each has channels of its own."""
+        x, kernel = xs
+        if not batched[1]:
+            extent, images, *image = x.tensor.shape
+            y = b.emit(self, reshaped(b, x, (extent * images, *image)), kernel)
+            return reshaped(b, y, (extent, images, *y.tensor.shape[1:]))
+        extent, made, inside, *window = kernel.tensor.shape
+        groups = self.groups
+        split = reshaped(b, kernel, (extent, groups, made // groups, inside, *window))
+        if batched[0]:
+            _, images, channels, *places = x.tensor.shape
+            x = reshaped(b, _exchanged(b, x, 0, 1), (images, extent * channels, *places))
+            op = replace(self, groups=extent * groups)
+            order = (extent, groups)
+        else:
+            images, op, order = x.tensor.shape[0], self, (groups, extent)
+            split = _exchanged(b, split, 0, 1)
+        y = b.emit(op, x, reshaped(b, split, (extent * made, inside, *window)))
+        y = reshaped(b, y, (images, *order, made // groups, *y.tensor.shape[2:]))
+        if not batched[0]:
+            y = _exchanged(b, y, 1, 2)
+        y = _exchanged(b, y, 0, 1)
+        return reshaped(b, y, (extent, images, made, *y.tensor.shape[4:]))
+
     def nest(self, b: Emitter, x: Value, kernel: Value) -> Value:
         """Axes of the box: batch, group, channel of the group, places; then input channel, kernel."""
         result = self.infer(x.tensor, kernel.tensor)
@@ -245,6 +270,13 @@ class Convolve(Bilinear):
             b, extents, reads, [output], lambda inner, _, read: [inner.emit(Multiply(), *read)]
         )
         return reshaped(b, y, result.shape)
+
+
+def _exchanged(b: Emitter, x: Value, one: int, other: int) -> Value:
+    """Two axes in each other's place."""
+    order = list(range(x.tensor.rank))
+    order[one], order[other] = other, one
+    return permuted(b, x, tuple(order))
 
 
 def _windows(x: Array, axis: int, side: SpatialAxis) -> Array:

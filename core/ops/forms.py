@@ -14,7 +14,7 @@ import abc
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, RankError, ShapeError
 from ..ir.instruction import Emitter, Instruction, Pure, Value
 from ..types import DType, Kind, Shape, TensorType, broadcast_shapes, same_dtype
 from .nest import Access, Output, broadcast_access, build_nest, identity_access
@@ -137,4 +137,12 @@ def check_kind(name: str, x: TensorType, accepts: Sequence[Kind]) -> None:
         raise DTypeError(f"{name} takes {wanted} elements, not {x.words}")
 
 
-__all__ = ["Access", "Bilinear", "Elementwise", "Linear", "Partial", "check_kind"]
+def check_axis(name: str, axis: int, x: TensorType) -> None:
+    """Raises: RankError when `x` has no such axis."""
+    if not 0 <= axis < x.rank:
+        raise RankError(
+            f"{name}: axis {axis} is out of range for {x.words}, which has rank {x.rank}"
+        )
+
+
+__all__ = ["Access", "Bilinear", "Elementwise", "Linear", "Partial", "check_axis", "check_kind"]

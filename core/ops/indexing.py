@@ -12,14 +12,16 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from ..errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError
+from ..errors import DTypeError, IndexOutOfRangeError, ShapeError
 from ..ir.instruction import Emitter, Instruction, Pure, Value
 from ..types import F32, F64, I64, Array, DType, Shape, TensorType, scalar, tensor_bytes
+from .arithmetic import Add, Maximum, Minimum, Multiply
 from .casting import DataTypeCast
 from .combinator import Combinator
-from .comparison import Equal, Select
-from .forms import Linear, check_kind
+from .comparison import And, Equal, GreaterThanOrEqual, LessThanOrEqual, Select
+from .forms import Linear, check_axis, check_kind
 from .literal import constant
+from .movement import permuted, reshaped
 from .nest import Access, Bounds, Index, Loaded, Output, build_nest, identity_access
 
 NAIVE_UPDATES: Final = 12
@@ -62,6 +64,28 @@ class Gather(Linear):
         x, indices = xs
         return b.emit(ScatterAdd(x.tensor.shape, self.axis, self.bounds), ct, indices), None
 
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        x, indices = xs
+        if not batched[1]:
+            return b.emit(Gather(self.axis + 1, self.bounds), x, indices)
+        if not batched[0]:
+            found = b.emit(self, x, indices)
+            order = list(range(found.tensor.rank))
+            return permuted(b, found, (order.pop(self.axis), *order))
+        extent, *shape = x.tensor.shape
+        before, size, after = shape[: self.axis], shape[self.axis], shape[self.axis + 1 :]
+        if not size:
+            return constant(b, x.tensor.with_shape(self._batched_shape(x, indices)), 0)
+        together = _axis_first(b, x, self.axis + 1)
+        rows = reshaped(b, together, (extent * size, *before, *after))
+        where, bounds = _places_in_rows(b, indices, size, self.bounds)
+        found = b.emit(Gather(0, bounds), rows, where)
+        return _axes_back(b, found, indices.tensor.rank, self.axis)
+
+    def _batched_shape(self, x: Value, indices: Value) -> Shape:
+        extent, *shape = x.tensor.shape
+        return (extent, *_gathered(tuple(shape), self.axis, indices.tensor.shape[1:]))
+
     def nest(self, b: Emitter, x: Value, indices: Value) -> Value:
         result = self.infer(x.tensor, indices.tensor)
         point = identity_access(result.shape)
@@ -75,6 +99,9 @@ class Gather(Linear):
 
     def can_fail(self) -> bool:
         return self.bounds is Bounds.CHECK
+
+    def trusted(self, operands: Sequence[Value]) -> Sequence[Value]:
+        return operands[1:] if self.bounds is Bounds.INSIDE else ()
 
     def bytes_moved(self, instruction: Instruction) -> int:
         """It reads no more of x than it gives."""
@@ -133,6 +160,30 @@ class ScatterAdd(Linear):
         _, indices = xs
         return b.emit(Gather(self.axis, self.bounds), ct, indices), None
 
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        updates, indices = xs
+        extent, size = updates.tensor.shape[0], self.shape[self.axis]
+        if not batched[1]:
+            return b.emit(
+                ScatterAdd((extent, *self.shape), self.axis + 1, self.bounds), updates, indices
+            )
+        if not size:
+            return constant(b, updates.tensor.with_shape((extent, *self.shape)), 0)
+        rank = indices.tensor.rank - 1
+        rest = (*self.shape[: self.axis], *self.shape[self.axis + 1 :])
+        # the axes of the indices first, then those before and behind them
+        order = list(range(1, updates.tensor.rank))
+        inner = order[self.axis : self.axis + rank]
+        outer = [axis for axis in order if axis not in inner]
+        moved = permuted(b, updates, (0, *inner, *outer))
+        where, bounds = _places_in_rows(b, indices, size, self.bounds)
+        rows = b.emit(ScatterAdd((extent * size, *rest), 0, bounds), moved, where)
+        return _axes_back(b, reshaped(b, rows, (extent, size, *rest)), 2, self.axis)
+
+    def repeated(self, batched: Sequence[bool]) -> Sequence[bool]:
+        """Each element has updates of its own."""
+        return True, batched[1]
+
     def nest(self, b: Emitter, updates: Value, indices: Value) -> Value:
         shape = updates.tensor.shape
         point = identity_access(shape)
@@ -151,6 +202,9 @@ class ScatterAdd(Linear):
 
     def can_fail(self) -> bool:
         return self.bounds is Bounds.CHECK
+
+    def trusted(self, operands: Sequence[Value]) -> Sequence[Value]:
+        return operands[1:] if self.bounds is Bounds.INSIDE else ()
 
     def _type_of_sums(self, dtype: DType, updates: int) -> DType:
         """What elements are while updates are added: f32 for halves at least, f64 where that is the cheapest way.
@@ -187,6 +241,9 @@ class OneHot(Pure):
     def evaluate(self, indices: Array) -> Array:
         hot = indices[..., np.newaxis].astype(np.int64) == np.arange(self.depth)
         return np.asarray(hot, self.dtype.numpy)
+
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        return b.emit(self, *xs)
 
     def nest(self, b: Emitter, indices: Value) -> Value:
         result = self.infer(indices.tensor)
@@ -232,14 +289,6 @@ class Iota(Pure):
         )[0]
 
 
-def check_axis(name: str, axis: int, x: TensorType) -> None:
-    """Raises: RankError when `x` has no such axis."""
-    if not 0 <= axis < x.rank:
-        raise RankError(
-            f"{name}: axis {axis} is out of range for {x.words}, which has rank {x.rank}"
-        )
-
-
 def _check_indices(name: str, indices: TensorType) -> None:
     if not indices.dtype.is_integer or indices.dtype.bits < 32:
         raise DTypeError(f"{name}: indices must be i32 or i64, not {indices.words}")
@@ -266,3 +315,39 @@ def _resolved(indices: Array, extent: int, bounds: Bounds) -> tuple[Array, Array
         )
     inside = np.clip(indices, 0, extent - 1).astype(np.int64)
     return inside, outside if bounds is Bounds.ZERO else np.zeros_like(outside)
+
+
+def _axis_first(b: Emitter, x: Value, axis: int) -> Value:
+    """The axis right behind the leading one."""
+    order = [k for k in range(x.tensor.rank) if k not in (0, axis)]
+    return permuted(b, x, (0, axis, *order))
+
+
+def _axes_back(b: Emitter, x: Value, leading: int, axis: int) -> Value:
+    """The first `leading` axes but one, which stays, behind the `axis` that follow them."""
+    order = list(range(x.tensor.rank))
+    first, moved, rest = order[:1], order[1:leading], order[leading:]
+    return permuted(b, x, (*first, *rest[:axis], *moved, *rest[axis:]))
+
+
+def _places_in_rows(b: Emitter, indices: Value, size: int, bounds: Bounds) -> tuple[Value, Bounds]:
+    """Where indices of an axis of `size` lie if the axes of all elements of a batch stand one after the other.
+
+    With what is to be done about those that are outside; whether they are, has been checked if it was asked for.
+    """
+    wide = indices if indices.tensor.dtype is I64 else b.emit(DataTypeCast(I64), indices)
+    zero, last = (constant(b, scalar(I64), n) for n in (0, size - 1))
+    if bounds is Bounds.CHECK:
+        # which gives every index itself, or the error that names it
+        wide = b.emit(Gather(0, bounds), b.emit(Iota((size,), 0, I64)), wide)
+    elif bounds is Bounds.CLIP:
+        wide = b.emit(Minimum(), b.emit(Maximum(), wide, zero), last)
+    extent, *shape = indices.tensor.shape
+    numbers = b.emit(Iota((extent, *[1] * len(shape)), 0, I64))
+    start = b.emit(Multiply(), numbers, constant(b, scalar(I64), size))
+    places = b.emit(Add(), start, wide)
+    if bounds is not Bounds.ZERO:
+        return places, Bounds.INSIDE
+    above = b.emit(GreaterThanOrEqual(), wide, zero)
+    inside = b.emit(And(), above, b.emit(LessThanOrEqual(), wide, last))
+    return b.emit(Select(), places, constant(b, scalar(I64), -1), inside), bounds

@@ -13,8 +13,7 @@ from ..errors import RankError, ShapeError
 from ..ir.instruction import Emitter, Value
 from ..stage import Stage, Stages
 from ..types import Array, Shape, TensorType
-from .forms import Linear
-from .indexing import check_axis
+from .forms import Linear, check_axis
 from .nest import Access, coordinate, read_nest
 
 
@@ -45,6 +44,11 @@ class Transpose(Linear):
     ) -> tuple[Value | None, ...]:
         inverse = tuple(self.permutation.index(axis) for axis in range(len(self.permutation)))
         return (b.emit(Transpose(inverse), ct),)
+
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        (x,) = xs
+        order = self.order(x.tensor.rank - 1)
+        return b.emit(Transpose((0, *(axis + 1 for axis in order))), x)
 
     def nest(self, b: Emitter, x: Value) -> Value:
         order = self.order(x.tensor.rank)
@@ -79,6 +83,10 @@ class ShapeCast(Linear):
     ) -> tuple[Value | None, ...]:
         return (b.emit(ShapeCast(xs[0].tensor.shape), ct),)
 
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        (x,) = xs
+        return b.emit(ShapeCast((x.tensor.shape[0], *self.shape)), x)
+
 
 @dataclass(frozen=True)
 class PadShape(Linear):
@@ -102,6 +110,9 @@ class PadShape(Linear):
         self, b: Emitter, xs: Sequence[Value], ct: Value
     ) -> tuple[Value | None, ...]:
         return (b.emit(SqueezeShape(self.axis), ct),)
+
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        return b.emit(PadShape(self.axis + 1), *xs)
 
     def nest(self, b: Emitter, x: Value) -> Value:
         return b.emit(ShapeCast(self.infer(x.tensor).shape), x)
@@ -134,6 +145,9 @@ class SqueezeShape(Linear):
     ) -> tuple[Value | None, ...]:
         return (b.emit(PadShape(self.axis), ct),)
 
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        return b.emit(SqueezeShape(self.axis + 1), *xs)
+
     def nest(self, b: Emitter, x: Value) -> Value:
         return b.emit(ShapeCast(self.infer(x.tensor).shape), x)
 
@@ -158,6 +172,9 @@ class Reverse(Linear):
         self, b: Emitter, xs: Sequence[Value], ct: Value
     ) -> tuple[Value | None, ...]:
         return (b.emit(self, ct),)
+
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        return b.emit(Reverse(tuple(axis + 1 for axis in self.axes)), *xs)
 
     def nest(self, b: Emitter, x: Value) -> Value:
         indices = tuple(

@@ -29,8 +29,7 @@ from ..ir.instruction import Effect, Instruction, Op, Pure
 from ..stage import Stage, Stages
 from ..types import I64, Array, FunctionType, TensorType, Type, scalar, tensor_bytes
 from .arithmetic import Divide, FloorDivide, Modulo, Subtract, TruncateDivide
-from .forms import Elementwise
-from .indexing import check_axis
+from .forms import Elementwise, check_axis
 from .movement import check_axes
 from .transcendental import Power
 from .window import Padding, PaddingMode, WindowAxis, window_axes

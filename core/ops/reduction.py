@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -16,9 +16,8 @@ from .arithmetic import Divide, Maximum, StrongMultiply
 from .casting import DataTypeCast
 from .combinator import Combinator
 from .comparison import Equal, NotEqual, Or, Select
-from .forms import Linear, check_kind
+from .forms import Linear, check_axis, check_kind
 from .formulas import number
-from .indexing import check_axis
 from .literal import constant
 from .movement import check_axes, permuted, reshaped
 from .nest import Access, Output, broadcast_access, build_nest, identity_access, read_nest
@@ -52,6 +51,12 @@ class Broadcast(Linear):
         self, b: Emitter, xs: Sequence[Value], ct: Value
     ) -> tuple[Value | None, ...]:
         return (sum_to_shape(b, ct, xs[0].tensor.shape),)
+
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        (x,) = xs
+        extent, *shape = x.tensor.shape
+        new = len(self.shape) - len(shape)
+        return broadcast_to(b, reshaped(b, x, (extent, *[1] * new, *shape)), (extent, *self.shape))
 
     def nest(self, b: Emitter, x: Value) -> Value:
         result = self.infer(x.tensor)
@@ -125,6 +130,9 @@ class Reduce(Pure):
             case _:
                 raise InternalError(f"a reduction by {self.combinator} has no derivative")
 
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        return b.emit(Reduce(self.combinator, tuple(axis + 1 for axis in self.axes)), *xs)
+
     def nest(self, b: Emitter, x: Value) -> Value:
         shape = x.tensor.shape
         point = identity_access(shape)
@@ -187,6 +195,9 @@ class _Arg(Pure):
         if x.shape[self.axis] == 0:
             raise ShapeError(f"{self.name}: axis {self.axis} of {x.words} is empty")
         return TensorType((*x.shape[: self.axis], *x.shape[self.axis + 1 :]), I64)
+
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        return b.emit(replace(self, axis=self.axis + 1), *xs)
 
     def nest(self, b: Emitter, x: Value) -> Value:
         """The extremum, then the least index where it is attained."""

@@ -25,9 +25,8 @@ from .arithmetic import Add, Divide, Maximum, StrongMultiply
 from .casting import DataTypeCast
 from .combinator import Combinator
 from .comparison import Equal, Select
-from .forms import check_kind
+from .forms import check_axis, check_kind
 from .formulas import number
-from .indexing import check_axis
 from .slicing import Pad, Slice
 
 _STEP_NANOSECONDS = 0.6
@@ -119,6 +118,9 @@ class Scan(Pure):
             b.emit(StrongMultiply(), ct, share.missing),
         )
         return (b.emit(Add(), b.emit(StrongMultiply(), found, share.attains), missing),)
+
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        return b.emit(replace(self, axis=self.axis + 1), *xs)
 
     def _sum(self) -> Scan:
         return Scan(Combinator.ADD, self.axis, self.reverse)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -27,6 +28,10 @@ class ShapeQuery(Pure):
     def expand(self, b: Emitter, *operands: Value) -> Value:
         (x,) = operands
         return b.emit(self.answer(x.tensor))
+
+    def differs(self, batched: Sequence[bool], axis: str | None) -> bool:
+        """All elements of a batch have one shape."""
+        return False
 
     def bytes_moved(self, instruction: Instruction) -> int:
         return 0

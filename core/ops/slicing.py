@@ -17,9 +17,9 @@ from ..errors import RankError, ShapeError
 from ..ir.instruction import Emitter, Instruction, Value
 from ..types import BOOL, I64, Array, TensorType, same_dtype, scalar, tensor_bytes
 from .comparison import And, GreaterThanOrEqual, LessThan, Select
-from .forms import Linear
+from .forms import Linear, check_axis
 from .formulas import number
-from .indexing import ScatterAdd, check_axis
+from .indexing import ScatterAdd
 from .literal import Literal, constant
 from .movement import ShapeCast, reshaped
 from .nest import Access, Affine, Bounds, Output, build_nest, coordinate, identity_access, read_nest
@@ -85,6 +85,11 @@ class Slice(Linear):
             tuple(start for start, _, _ in ranges), tuple(high), interior if any(interior) else ()
         )
         return (b.emit(pad, ct, number(b, ct, 0)),)
+
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        (x,) = xs
+        start, stop = (0, *self.start), (x.tensor.shape[0], *self.stop)
+        return b.emit(Slice(start, stop, (1, *self.strides) if self.strides else ()), x)
 
     def nest(self, b: Emitter, x: Value) -> Value:
         ranges = self.ranges(x.tensor.shape)
@@ -169,6 +174,22 @@ class Pad(Linear):
         first = constant(b, TensorType(flat.tensor.shape, I64), 0)
         total = b.emit(ScatterAdd((1,), 0, Bounds.INSIDE), flat, first)
         return b.emit(self.window(x.tensor.shape), ct), b.emit(ShapeCast(value.tensor.shape), total)
+
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        x, value = xs
+        gaps = (0, *self.interior) if self.interior else ()
+        wide = Pad((0, *self.low), (0, *self.high), gaps)
+        if not batched[1]:
+            return b.emit(wide, x, value)
+        padded = b.emit(wide, x, number(b, x, 0))
+        one = TensorType(x.tensor.shape[1:], BOOL)
+        mask = b.emit(self, constant(b, one, False), constant(b, scalar(BOOL), True))
+        each = reshaped(b, value, (x.tensor.shape[0], *[1] * one.rank))
+        return b.emit(Select(), each, padded, mask)
+
+    def repeated(self, batched: Sequence[bool]) -> Sequence[bool]:
+        """What is padded has as many elements as there are values."""
+        return True, batched[1]
 
     def nest(self, b: Emitter, x: Value, value: Value) -> Value:
         result = self.infer(x.tensor, value.tensor)
@@ -260,6 +281,12 @@ class Concatenate(Linear):
             b.emit(Slice((*(0 for _ in leading), start), (*leading, stop)), ct)
             for start, stop in itertools.pairwise(ends)
         )
+
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        return b.emit(Concatenate(self.axis + 1), *xs)
+
+    def repeated(self, batched: Sequence[bool]) -> Sequence[bool]:
+        return [True] * len(batched)
 
     def nest(self, b: Emitter, *xs: Value) -> Value:
         parts = [x for x in xs if x.tensor.size] or [xs[0]]

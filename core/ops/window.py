@@ -182,6 +182,12 @@ class ReduceWindow(Pure):
         (part,) = self._reduction(x).vjp(b, ys, [spread], cts)
         return (None if part is None else views.pull(b, part),)
 
+    def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
+        padding = self.padding
+        wide = padding if isinstance(padding, PaddingMode) else ((0, 0), *padding)
+        strides = (1, *self.strides) if self.strides else ()
+        return b.emit(ReduceWindow(self.combinator, (1, *self.window), strides, wide), *xs)
+
     def _reduction(self, x: Value) -> Reduce:
         return Reduce(self.combinator, tuple(range(1, 2 * x.tensor.rank, 2)))
 

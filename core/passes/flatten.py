@@ -8,10 +8,22 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..analysis import Analyses
+from ..analysis.batches import declared_batch, result_axes
 from ..analysis.call_graph import references
 from ..analysis.derivatives import elements, resolve_declared
 from ..errors import UnsupportedError
-from ..ir import Block, Builder, Function, GradientOf, Instruction, Module, Region, TangentOf, Value
+from ..ir import (
+    BatchOf,
+    Block,
+    Builder,
+    Function,
+    GradientOf,
+    Instruction,
+    Module,
+    Region,
+    TangentOf,
+    Value,
+)
 from ..ir.surgery import walk, walk_blocks
 from ..location import located
 from ..ops import Aggregate, Apply, Extract, Reference, Return
@@ -199,13 +211,15 @@ def _flatten_declaration(
 ) -> bool:
     """Declare the derivative of what the primal, of one of the `types`, is now."""
     declaration = function.declaration
-    assert isinstance(declaration, GradientOf | TangentOf)
+    assert isinstance(declaration, GradientOf | TangentOf | BatchOf)
     primal = types.get(declaration.primal)
     # one that is not there is refused when it is differentiated
     if primal is None or (
         flat_type(primal) == primal and flat_type(function.type) == function.type
     ):
         return False
+    if isinstance(declaration, BatchOf):
+        return _flatten_batch(function, declaration, primal)
     request = resolve_declared(primal, function)
     parameters = _spans(primal.parameters)
     results = _spans(elements(primal.result))
@@ -249,6 +263,26 @@ def _flatten_declaration(
     b.emit_many(Return(), [*outputs, *found])
     function.declaration, function.body = None, Region([b.block])
     return True
+
+
+def _flatten_batch(function: Function, declaration: BatchOf, primal: FunctionType) -> bool:
+    """Declare the batch of what the primal, of type `primal` before, is now: its leaves are along the same axes."""
+    declared_batch(primal, function)
+    results = _spans(elements(primal.result))
+    into = result_axes(primal, declaration)
+    function.type = flat_type(function.type)
+    function.declaration = replace(
+        declaration,
+        along=_of_leaves(declaration.along, _spans(primal.parameters)),
+        into=None if declaration.into is None else _of_leaves(into, results),
+    )
+    return True
+
+
+def _of_leaves(
+    axes: Sequence[int | None], spans: Sequence[Sequence[tuple[int, Type]]]
+) -> tuple[int | None, ...]:
+    return tuple(axis for axis, leaves in zip(axes, spans, strict=True) for _ in leaves)
 
 
 def _spans(types: Sequence[Type]) -> list[list[tuple[int, Type]]]:

@@ -1,14 +1,18 @@
-"""What stands in brackets before a function: `[gradient @f wrt 0]`, `[tangent @f]`, `[extern]`."""
+"""What stands in brackets before a function: `[gradient @f wrt 0]`, `[tangent @f]`, `[batch @f along 0]`, `[extern]`.
+
+A clause may stand anywhere behind the name.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from ..ir import Declaration, Extern, GradientOf, TangentOf
+from ..ir import BatchOf, Declaration, Extern, GradientOf, TangentOf
 from .attributes import parse_numbers
 from .cursor import Cursor
 from .definitions import Definitions
-from .lexer import written
+from .lexer import quoted, written
 from .location import TextLocation
 
 _CLAUSES = ("from", "wrt", "keeping")
@@ -17,10 +21,12 @@ _CLAUSES = ("from", "wrt", "keeping")
 def parse_declaration(cursor: Cursor, definitions: Definitions) -> Declaration:
     """The declaration whose bracket has been read; its clauses come in any order."""
     location = TextLocation(cursor.file, cursor.text, cursor.token)
-    word = cursor.one_of(["gradient", "adjoint", "tangent", "extern"])
+    word = cursor.one_of(["gradient", "adjoint", "tangent", "batch", "extern"])
     if word == "extern":
         cursor.expect("]")
         return Extern()
+    if word == "batch":
+        return _parse_batch(cursor, definitions, location)
     is_tangent = word == "tangent"
     words = [*_CLAUSES, "]"] if is_tangent else [*_CLAUSES, "seedable", "]"]
     primal = definitions.symbol("a function")
@@ -45,6 +51,8 @@ def print_declaration(declaration: Declaration) -> str:
     """`gradient @f from 0 wrt 1, 2 keeping 0 seedable`."""
     if isinstance(declaration, Extern):
         return "extern"
+    if isinstance(declaration, BatchOf):
+        return _print_batch(declaration)
     word = "gradient" if isinstance(declaration, GradientOf) else "tangent"
     parts = [f"{word} {written('@', declaration.primal)}"]
     if declaration.sources is not None:
@@ -56,3 +64,42 @@ def print_declaration(declaration: Declaration) -> str:
     if isinstance(declaration, GradientOf) and declaration.seedable:
         parts.append("seedable")
     return " ".join(parts)
+
+
+def _parse_batch(cursor: Cursor, definitions: Definitions, location: TextLocation) -> BatchOf:
+    """`@f along 0, none into 1 named "rows"]`, the clauses in any order."""
+    primal = definitions.symbol("a function")
+    clauses: dict[str, Any] = {}
+    while not cursor.accept("]"):
+        token = cursor.token
+        clause = cursor.one_of(["along", "into", "named", "]"])
+        if clause in clauses:
+            raise cursor.error_at(token, f"{clause} is given twice")
+        clauses[clause] = (
+            cursor.quoted("a name") if clause == "named" else cursor.listed(_parse_axis, cursor)
+        )
+    if "along" not in clauses:
+        raise cursor.error(f"{written('@', primal)} is batched along something: say along 0")
+    into, axis = clauses.get("into"), clauses.get("named")
+    return BatchOf(primal, clauses["along"], into, axis, location)
+
+
+def _parse_axis(cursor: Cursor) -> int | None:
+    """The number of an axis, or `none`."""
+    if cursor.accept("none"):
+        return None
+    return cursor.integer()
+
+
+def _print_batch(declaration: BatchOf) -> str:
+    """`batch @f along 0, none into 1 named "rows"`."""
+    parts = [f"batch {written('@', declaration.primal)} along {_axes(declaration.along)}"]
+    if declaration.into is not None:
+        parts.append(f"into {_axes(declaration.into)}")
+    if declaration.axis is not None:
+        parts.append(f"named {quoted(declaration.axis)}")
+    return " ".join(parts)
+
+
+def _axes(axes: Sequence[int | None]) -> str:
+    return ", ".join("none" if axis is None else str(axis) for axis in axes)

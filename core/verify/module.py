@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..analysis.batches import declared_batch
 from ..analysis.derivatives import declared_type
 from ..errors import NNKitError, VerifyError
-from ..ir import Declaration, Extern, Function, GradientOf, Module, TangentOf, Variable
+from ..ir import BatchOf, Declaration, Extern, Function, GradientOf, Module, TangentOf, Variable
 from ..ops.aggregate import listed
 from ..text.lexer import written
 from .error_location import with_locations
@@ -70,6 +71,9 @@ def _function_violations(
         yield from with_locations(derivative, function.declaration.location, function.location)
         if not derivative:
             yield from with_locations(guarded(_declared_type(function, module)), function.location)
+    if isinstance(function.declaration, BatchOf):
+        batch = guarded(_batch_violations(function, function.declaration, module))
+        yield from with_locations(batch, function.declaration.location, function.location)
     if function.body is not None:
         entry = function.entry.location if function.body.blocks else None
         yield from with_locations(guarded(_entry_violations(function)), entry, function.location)
@@ -127,6 +131,22 @@ def _derivative_violations(
         yield str(error)
 
 
+def _batch_violations(function: Function, declaration: BatchOf, module: Module) -> Iterator[str]:
+    """Rule 7, of what is batched."""
+    primal = module.functions.get(declaration.primal)
+    if primal is None:
+        yield f"is the batch of {written('@', declaration.primal)}, which does not exist"
+        return
+    reason = _without_body(function, module)
+    if reason:
+        yield f"is the batch of {written('@', declaration.primal)}{reason}"
+        return
+    try:
+        declared_batch(primal.type, function)
+    except NNKitError as error:
+        yield str(error)
+
+
 def _declared_type(function: Function, module: Module) -> Iterator[str]:
     """Rule 7: a derivative that exists has the type that is declared."""
     assert function.primal is not None
@@ -136,6 +156,8 @@ def _declared_type(function: Function, module: Module) -> Iterator[str]:
 
 
 def _kind(declaration: Declaration | None) -> str:
+    if isinstance(declaration, BatchOf):
+        return "batch"
     return "gradient" if isinstance(declaration, GradientOf) else "tangent"
 
 

@@ -5,6 +5,7 @@ What runs is compiled; `run` also evaluates the differentiated IR, after the raw
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -309,19 +310,32 @@ def test_jacobians_in_closed_form(name: str, mode: Any) -> None:
     [((3, 5), "tangent"), ((5, 3), "grad"), ((4, 4), "tangent"), ((1, 4), "tangent"), ((4, 1), "grad")],
 )  # fmt: skip
 def test_the_mode_of_a_jacobian_goes_by_the_shapes(shape: tuple[int, int], mode: str) -> None:
-    """Forward unless there are more inputs than outputs; a single direction is no loop."""
+    """Forward unless there are more inputs than outputs; several directions are one batch."""
     f = nk.fn(Vector, Matrix)(lambda x, w: nk.sin(x @ w))
     text = nk.jacobian(f).ir(nk.spec((shape[0],), f64), nk.spec(shape, f64))
     assert {"tangent": "[tangent @", "grad": "[gradient @"}[mode] in text
-    assert text.count("[") == 1 and ("for %" in text) == (1 not in shape)
+    assert text.count("[") == 1 + (1 not in shape) == 1 + text.count("[batch @")
+    assert "for %" not in text
 
 
 def test_the_function_itself_runs_once_for_all_directions() -> None:
     f = nk.fn(Vector, Matrix)(lambda x, w: nk.tanh(x @ w))
     for shape in ((3, 5), (5, 3)):
         text = nk.jacobian(f).ir(nk.spec((shape[0],), f64), nk.spec(shape, f64), stage="optimized")
-        before, loop = text.split(" for %")
-        assert before.count("= tanh") == 1 and "= tanh" not in loop
+        assert text.count("= tanh") == 1 and re.search(rf"= tanh %[\d.]+: <{shape[1]} x f64>", text)
+        assert "for %" not in text
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("extent", [64, 65, 100, 131])
+def test_many_directions_are_batches_in_a_loop(extent: int, mode: Any) -> None:
+    """A multiple of what is one batch, one more, what has such a divisor, and a prime number."""
+    x = np.linspace(-1, 1, extent)
+    jacobian = nk.jacobian(nk.fn(Vector)(lambda x: nk.sin(x) * x.sum()), mode=mode)
+    expected = np.diag(np.cos(x) * x.sum()) + np.sin(x)[:, None]
+    np.testing.assert_allclose(jacobian(x), expected, rtol=1e-12, atol=1e-12)
+    text = jacobian.ir(x, stage="optimized")
+    assert text.count("for %") == (extent > 64)
 
 
 def test_jacobians_by_several_parameters_and_fields_and_of_one_of_several_results() -> None:

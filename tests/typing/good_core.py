@@ -7,7 +7,7 @@ from nnkit import (
     Dim, Field, Lens, Rep, Scalar, Struct, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D,
     boolean, build, concat, cond, const, exp, f32, f64, fix, fn, fori, gradient, gradient_dynamic,
     hessian, i32, i64, jacobian, jvp, maximum, mul, relu, select, sigmoid, softmax, stack, staged, tanh, tup,
-    value_and_gradient, vjp, while_loop,
+    value_and_gradient, vjp, vmap, vmap2, while_loop,
 )
 
 Float1D: TypeAlias = Tensor1D[f32]
@@ -223,6 +223,10 @@ def control(x: Rep[Float2D], v: Rep[Float1D], s: Rep[Scalar[f32]], n: Rep[Scalar
     assert_type(x.map(lambda row: row.sum()), Rep[Float1D])
     assert_type(x.map(lambda row: row * 2.0), Rep[Float2D])
 rowsum = fn(Float1D)(lambda v: v.sum())
+assert_type(vmap(rowsum), Rep[Callable[[Float2D], Float1D]])
 dot = fn(Float1D, Float1D)(lambda a, b: a @ b)
 assert_type(rowsum, Rep[Callable[[Float1D], Scalar[f32]]])
+assert_type(vmap2(dot), Rep[Callable[[Float2D, Float2D], Float1D]])
+def more_vmap(a: Rep[Float2D], b: Rep[Float1D]) -> None:
+    assert_type(vmap(dot)(a, b), Rep[Float1D])
 assert_type(dot, Rep[Callable[[Float1D, Float1D], Scalar[f32]]])

@@ -1,0 +1,126 @@
+"""Builds batched functions: the instructions of a function, for all elements of a batch at once.
+
+    %y = add %x, %w                %y = add %x, %w with a leading axis      (the op's rule)
+    %y = apply @f(%x, %w)          %y = apply @f_batch(%x, %w)              shared by all calls with the same operands
+    %y = for … carrying %x …       bodies carry batches
+
+What does not differ among the elements is computed once, and has no further axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..ir import Block, Builder, Function, Instruction, Region, Value
+from ..ir.nested import Nested, run_nested
+from ..ir.surgery import clone_instructions, operands_inside, with_bodies
+from ..ops import Apply
+from ..ops.axis import AxisReduce
+from ..ops.terminators import Return
+from ..types import TensorType, Type
+from .control_flow import BatchedControlFlow
+from .differing import BatchKey, Differing, Totality
+from .element_loop import one_by_one
+from .rules import batch_of, repeated
+
+Batched = Callable[[BatchKey], "tuple[Function, Differing]"]
+"""The batched function of a key, which may get its body later, and what differs in it."""
+
+
+class BatchedBody:
+    """The body of one batched function."""
+
+    def __init__(
+        self,
+        batched: Batched,
+        totality: Totality,
+        combines: Callable[[Instruction, str | None], bool],
+        primal: Function,
+        key: BatchKey,
+        known: Differing,
+    ) -> None:
+        self.batched, self.totality, self.combines = batched, totality, combines
+        self.primal, self.key, self.known = primal, key, known
+        self.values: dict[Value, Value] = {}
+
+    def build(self) -> Region:
+        """The region of the batched function."""
+        b = Builder(Block(name="entry"))
+        source = self.primal.entry
+        for parameter in source.arguments:
+            self.values[parameter] = b.argument(self.type_of(parameter), parameter.name)
+        run_nested(self.block(source, b))
+        b.emit_many(Return(), [self.values[x] for x in source.terminator.operands])
+        return Region([b.block])
+
+    def block(self, source: Block, b: Builder) -> Nested:
+        """Copy the instructions of `source`, but for the terminator."""
+        for instruction in source.instructions[:-1]:
+            b.location = instruction.location
+            if not self.is_batched_inside(instruction):
+                clone_instructions(b.block, [instruction], self.values)
+            elif instruction.op.is_structured:
+                yield from BatchedControlFlow(self, instruction, b).emit()
+            else:
+                self.instruction(instruction, b)
+        b.location = None
+
+    def is_batched_inside(self, instruction: Instruction) -> bool:
+        """Whether it has anything to do with what differs."""
+        if self.combines(instruction, self.key.axis):
+            return True
+        if not instruction.regions:
+            values = (*instruction.operands, *instruction.results)
+            return self.differs(values)
+        return (
+            self.differs(list(operands_inside([instruction])))
+            or self.differs([x for one in with_bodies([instruction]) for x in one.results])
+            or self.differs([x for r in instruction.regions for x in r.entry.arguments])
+        )
+
+    def differs(self, values: Sequence[Value]) -> bool:
+        return any(value in self.known.values for value in values)
+
+    def type_of(self, value: Value) -> Type:
+        """The type of the copy of `value`."""
+        return self.batched_type(value.type) if value in self.known.values else value.type
+
+    def batched_type(self, type: Type) -> TensorType:
+        assert isinstance(type, TensorType)
+        return type.with_shape((self.key.extent, *type.shape))
+
+    def value(self, b: Builder, source: Value, is_batched: bool) -> Value:
+        """The copy of `source`, with a batch axis if `is_batched`, though it does not differ."""
+        copy = self.values[source]
+        if is_batched and source not in self.known.values:
+            return repeated(b, copy, self.key.extent)
+        return copy
+
+    def instruction(self, instruction: Instruction, b: Builder) -> None:
+        """One instruction without bodies."""
+        op = instruction.op
+        batched = tuple(x in self.known.values for x in instruction.operands)
+        xs = [self.values[x] for x in instruction.operands]
+        if op.called is not None:
+            self.call(instruction, op.called, b, batched)
+            return
+        if isinstance(op, AxisReduce) and op.axis == self.key.axis:
+            found: Sequence[Value] = [op.combined(b, xs[0], self.key.extent, batched[0])]
+        else:
+            result = batch_of(b, op, xs, batched)
+            found = one_by_one(b, op, xs, batched, self.key.extent) if result is None else [result]
+        for result, copy in zip(instruction.results, found, strict=True):
+            self.values[result] = copy
+            copy.name = copy.name or result.name
+
+    def call(
+        self, instruction: Instruction, name: str, b: Builder, batched: tuple[bool, ...]
+    ) -> None:
+        """A call becomes one of the callee's batched function for the operands that differ."""
+        key = self.key._replace(name=name, batched=batched)
+        function, _ = self.batched(key)
+        arguments = [self.values[operand] for operand in instruction.operands]
+        results = b.emit_many(Apply(function.name, function.type), arguments)
+        for result, copy in zip(instruction.results, results, strict=True):
+            self.values[result] = copy
+            copy.name = result.name

@@ -1,0 +1,275 @@
+"""Which values differ among the elements of a batch, and which functions run for one element after the other.
+
+1. What is computed from what differs, differs; through bodies and loops as it flows, to a fixed point.
+2. The results of a choice differ if its condition does, and so does what is carried by a loop whose iterations are not
+   the same for all, unless it stays what it was.
+3. A function is *looped*, run for one element after the other, if it has effects, if a value that differs is no tensor
+   (an enum, a pointer), or if a loop of differing bounds stacks.
+4. Calls ask the same of what they call, for the parameters that differ; recursion is a fixed point, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..analysis.call_graph import reachable
+from ..ir import Effect, Function, Instruction, Module, Region, Value
+from ..ir.surgery import walk, with_bodies
+from ..ops.flows import (
+    Flow,
+    Role,
+    arguments_of_bodies,
+    flows_in,
+    flows_of,
+    operands_of,
+    sources_of,
+    structured,
+    targets_of,
+    trips_of,
+    yields_of_bodies,
+)
+from ..types import TensorType
+
+
+class BatchKey(NamedTuple):
+    """A function, which of its parameters are batched, the name of the axis and its extent."""
+
+    name: str
+    batched: tuple[bool, ...]
+    axis: str | None
+    extent: int
+
+
+@dataclass
+class Differing:
+    """What is known of a function: the values that differ, which results do, and whether it is looped."""
+
+    values: set[Value] = field(default_factory=set[Value])
+    results: tuple[bool, ...] = ()
+    is_looped: bool = False
+
+
+class DifferingValues:
+    """Answers for the functions of `module`, which are remembered."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.known: dict[BatchKey, Differing] = {}
+        self._axes: dict[str, frozenset[str]] = {}
+
+    def combines(self, instruction: Instruction, axis: str | None) -> bool:
+        """Whether it, its bodies or what they call combines elements of the batch whose axis is called `axis`."""
+        if axis is None:
+            return False
+        for one in with_bodies([instruction]):
+            name = one.op.called
+            if one.op.axis_name == axis or (name is not None and axis in self.axes_of(name)):
+                return True
+        return False
+
+    def axes_of(self, name: str) -> frozenset[str]:
+        """The names of the axes over which a function, or what it calls, combines elements."""
+        if name not in self._axes:
+            needed = [self.module.functions[n] for n in reachable(self.module, [name])]
+            bodies = [function.body for function in needed if function.body is not None]
+            names = (i.op.axis_name for body in bodies for i in walk(body))
+            self._axes[name] = frozenset(axis for axis in names if axis is not None)
+        return self._axes[name]
+
+    def of(self, key: BatchKey) -> Differing:
+        """What differs in the function of `key`."""
+        if key not in self.known:
+            self._settle(key)
+        return self.known[key]
+
+    def _settle(self, root: BatchKey) -> None:
+        """The least fixed point over `root` and all that it calls."""
+        callers: dict[BatchKey, set[BatchKey]] = {root: set()}
+        self.known[root] = self._start(root)
+        pending = [root]
+        while pending:
+            key = pending.pop()
+            before = self.known[key]
+            found = _Walk(self, key, callers, pending).run()
+            self.known[key] = found
+            if (found.results, found.is_looped) != (before.results, before.is_looped):
+                pending += callers[key]
+
+    def _start(self, key: BatchKey) -> Differing:
+        return Differing(results=(False,) * len(self.module.functions[key.name].type.results))
+
+    def called(
+        self,
+        key: BatchKey,
+        caller: BatchKey,
+        callers: dict[BatchKey, set[BatchKey]],
+        pending: list[BatchKey],
+    ) -> Differing:
+        """What is known so far of a function that another one calls."""
+        if key not in self.known:
+            self.known[key] = self._start(key)
+            callers[key] = set()
+            pending += [caller, key]
+        callers.setdefault(key, set()).add(caller)
+        return self.known[key]
+
+
+class _Walk:
+    """Finds what differs in one function, given what is known so far of those that it calls."""
+
+    def __init__(
+        self,
+        analysis: DifferingValues,
+        key: BatchKey,
+        callers: dict[BatchKey, set[BatchKey]],
+        pending: list[BatchKey],
+    ) -> None:
+        self.analysis, self.key = analysis, key
+        self.callers, self.pending = callers, pending
+        self.function = analysis.module.functions[key.name]
+        self.values: set[Value] = set()
+        self.is_looped = False
+
+    def run(self) -> Differing:
+        results = len(self.function.type.results)
+        if self.function.body is None:
+            return Differing(results=(True,) * results, is_looped=True)
+        for parameter, is_batched in zip(self.function.parameters, self.key.batched, strict=True):
+            if is_batched:
+                self.add(parameter)
+        instructions = [i for i in walk(self.function.body) if not i.op.is_terminator]
+        count = -1
+        while count != len(self.values) and not self.is_looped:
+            count = len(self.values)
+            for instruction in instructions:
+                self.visit(instruction)
+        if self.is_looped:
+            return Differing(results=(True,) * results, is_looped=True)
+        returned = self.function.entry.terminator.operands
+        return Differing(self.values, tuple(value in self.values for value in returned))
+
+    def add(self, value: Value) -> None:
+        self.values.add(value)
+        if not isinstance(value.type, TensorType):
+            self.is_looped = True
+
+    def differs(self, values: Sequence[Value]) -> bool:
+        return any(value in self.values for value in values)
+
+    def visit(self, instruction: Instruction) -> None:
+        op = instruction.op
+        if op.is_structured:
+            self.visit_structured(instruction)
+            return
+        if op.effect & ~Effect.CALL or (op.effect & Effect.CALL and op.called is None):
+            self.is_looped = True
+            return
+        batched = tuple(operand in self.values for operand in instruction.operands)
+        if op.called is not None:
+            if any(batched) or self.analysis.combines(instruction, self.key.axis):
+                key = self.key._replace(name=op.called, batched=batched)
+                found = self.analysis.called(key, self.key, self.callers, self.pending)
+                self.add_some(instruction.results, found.results)
+        elif op.differs(batched, self.key.axis):
+            self.add_some(instruction.results, [True] * len(instruction.results))
+
+    def add_some(self, values: Sequence[Value], which: Sequence[bool]) -> None:
+        for value, is_batched in zip(values, which, strict=True):
+            if is_batched:
+                self.add(value)
+
+    def visit_structured(self, instruction: Instruction) -> None:
+        is_own = self.differs(structured(instruction).deciders(instruction))
+        for flow in flows_of(instruction):
+            if flow.role is Role.STACKED and is_own:
+                self.is_looped = True
+            all_differ = is_own and not is_kept(instruction, flow)
+            if all_differ or self.differs(sources_of(instruction, flow)):
+                for target in targets_of(instruction, flow):
+                    self.add(target)
+
+
+def is_kept(instruction: Instruction, flow: Flow) -> bool:
+    """Whether a flow is the same whichever bodies run, and however often: they do not replace it."""
+    if flow.role is Role.CHOSEN:
+        return len(set(yields_of_bodies(instruction, flow))) == 1
+    if flow.role is not Role.CARRIED:
+        return flow.role in (Role.INPUT, Role.DECISION)
+    start = operands_of(instruction, flow)
+    arguments = arguments_of_bodies(instruction, flow)
+    return all(x in arguments or x in start for x in yields_of_bodies(instruction, flow))
+
+
+@dataclass
+class Totality:
+    """Whether code can be run where it is not asked for: it ends, cannot fail and has no effects."""
+
+    module: Module
+    known: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    def of_region(self, region: Region) -> bool:
+        """Whether a body can."""
+        return all(self._own(i) for i in walk(region)) and all(
+            self._of_function(name) for name in _called_in(region)
+        )
+
+    def _of_function(self, root: str) -> bool:
+        """The same of a function; one that calls itself cannot."""
+        stack = [(root, iter(self._enter(root)))] if root not in self.known else []
+        open_names = {root}
+        while stack:
+            name, called = stack[-1]
+            following = next(called, None)
+            if following is None:
+                stack.pop()
+                open_names.discard(name)
+                self.known.setdefault(name, True)
+                if not self.known[name] and stack:
+                    self.known[stack[-1][0]] = False
+            elif following in open_names or self.known.get(following) is False:
+                self.known[name] = False
+            elif following not in self.known:
+                stack.append((following, iter(self._enter(following))))
+                open_names.add(following)
+        return self.known[root]
+
+    def _enter(self, name: str) -> list[str]:
+        """The functions that it calls; none if it cannot be run for what it does itself."""
+        function: Function | None = self.module.functions.get(name)
+        if function is None or function.body is None:
+            self.known[name] = False
+            return []
+        if not all(self._own(i) for i in walk(function.body)):
+            self.known[name] = False
+            return []
+        return _called_in(function.body)
+
+    def _own(self, instruction: Instruction) -> bool:
+        """Whether an instruction can, what it calls and its bodies aside."""
+        op = instruction.op
+        if op.is_structured:
+            return _has_known_trips(instruction)
+        if op.effect & Effect.CALL:
+            return op.called is not None
+        if op.effect or (op.can_fail() and not op.is_terminator):
+            return False
+        # the number of an iteration is right in each
+        return all(x.producer is None for x in op.trusted(instruction.operands))
+
+
+def _called_in(region: Region) -> list[str]:
+    return [name for i in walk(region) if (name := i.op.called) is not None]
+
+
+def _has_known_trips(instruction: Instruction) -> bool:
+    """Whether a structured instruction certainly ends soon, and stacks as many elements as it has iterations."""
+    op = structured(instruction)
+    if not op.is_loop:
+        return True
+    trips = trips_of(instruction)
+    stacked = [flow.type for flow in flows_in(instruction, Role.STACKED)]
+    return trips is not None and all(
+        isinstance(type, TensorType) and type.shape[0] == trips for type in stacked
+    )

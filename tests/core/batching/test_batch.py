@@ -1,0 +1,148 @@
+"""Batches of whole programs, by laws that hold for every one.
+
+1. A batched program gives each element what the program gives it.
+2. So does the batch of its gradient, and of its tangent.
+3. The gradient of the batch, for seeds, is the gradient of each element; summed over the elements where the parameter
+   is the same for all.
+4. A batch of batches is a table; compiled code gives what the evaluator does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nnkit.core.analysis.batches import batched_type
+from nnkit.core.analysis.derivatives import derivative_type
+from nnkit.core.driver.stages import advance
+from nnkit.core.evaluate import evaluate
+from nnkit.core.ir import BatchOf, Function, GradientOf, Module, TangentOf
+from nnkit.core.stage import Stage
+from nnkit.core.text import parse_module, print_module
+from nnkit.core.types import Array
+from tests.core.autodiff.program_generator import DifferentiableProgram, differentiable_programs
+from tests.core.autodiff.test_reverse_control_flow import call, copied, directions
+from tests.programs import flat
+
+EXTENT = 3
+LAW = settings(deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(LAW, max_examples=settings().max_examples // 2)
+
+
+def declare_batch(module: Module, name: str, primal: str, along: Sequence[int | None]) -> None:
+    declaration = BatchOf(primal, tuple(along))
+    type = batched_type(module.functions[primal].type, declaration, EXTENT)
+    module.add(Function(name, type, declaration=declaration))
+
+
+def elements_of(program: DifferentiableProgram) -> list[list[Any]]:
+    """Arguments for each element: those of the program, moved."""
+    found: list[list[Any]] = []
+    for number in range(EXTENT):
+        row: list[Any] = []
+        for x in program.arguments:
+            if x.dtype.kind == "f":
+                row.append(np.asarray(x + 0.31 * number, x.dtype))
+            else:
+                row.append(np.asarray((x + 2 + 3 * number) % 8 - 2, x.dtype))
+        found.append(row)
+    return found
+
+
+def chosen(rows: Sequence[Sequence[Any]], which: Sequence[bool]) -> list[list[Any]]:
+    """What each element is given, where some arguments are the same for all."""
+    return [[x if w else y for x, y, w in zip(row, rows[0], which, strict=True)] for row in rows]
+
+
+def together(rows: Sequence[Sequence[Any]], which: Sequence[bool]) -> list[Array]:
+    return [np.stack([row[k] for row in rows]) if w else rows[0][k] for k, w in enumerate(which)]
+
+
+def subset(program: DifferentiableProgram, mask: int) -> list[bool]:
+    """The parameters of a program that differ: some, at least one."""
+    count = len(program.arguments)
+    mask = mask % (2**count - 1) + 1
+    return [bool(mask >> k & 1) for k in range(count)]
+
+
+def agree(found: Sequence[Array], expected: Sequence[Sequence[Array]]) -> None:
+    """Each of `found` has a row for each element."""
+    for k, batch in enumerate(found):
+        for number, one in enumerate(expected):
+            tolerance = 1e-9 if one[k].dtype != np.float32 else 1e-3
+            np.testing.assert_allclose(batch[number], one[k], rtol=tolerance, atol=tolerance)
+
+
+MASKS = st.integers(0, 1 << 8)
+
+
+@LAW
+@given(differentiable_programs(), MASKS)
+def test_a_batch_is_a_loop_over_the_elements(program: DifferentiableProgram, mask: int) -> None:
+    which = subset(program, mask)
+    rows = chosen(elements_of(program), which)
+    expected = [call(program.module, "main", *row) for row in rows]
+    module = copied(program.module)
+    declare_batch(module, "batch", "main", [0 if w else None for w in which])
+    module = copied(module)
+    advance(module, Stage.OPTIMIZABLE, "batch")
+    found = list(flat(evaluate(module, "batch", *together(rows, which))))
+    agree(found, expected)
+
+
+@SLOW
+@given(differentiable_programs(), MASKS, st.booleans())
+def test_a_batch_of_derivatives_is_a_loop_over_them(
+    program: DifferentiableProgram, mask: int, is_gradient: bool
+) -> None:
+    which = subset(program, mask)
+    rows = chosen(elements_of(program), which)
+    u, v = directions(program)
+    given = u if is_gradient else v
+    module = copied(program.module)
+    sources, wrt, keeping = program.sources, program.wrt, program.keeping
+    declaration: GradientOf | TangentOf = TangentOf("main", sources, wrt, keeping)
+    if is_gradient:
+        declaration = GradientOf("main", sources, wrt, keeping, seedable=True)
+    type = derivative_type(module.functions["main"].type, declaration)
+    module.add(Function("derivative", type, declaration=declaration))
+    along = [0 if w else None for w in which]
+    declare_batch(module, "batch", "derivative", [*along, *[None] * len(given)])
+    advance(module, Stage.OPTIMIZABLE, "batch")
+    expected = [call(module, "derivative", *row, *given) for row in rows]
+    found = list(flat(evaluate(module, "batch", *together(rows, which), *given)))
+    agree(found, expected)
+
+
+@SLOW
+@given(differentiable_programs(), MASKS)
+def test_the_gradient_of_a_batch_is_that_of_each_element(
+    program: DifferentiableProgram, mask: int
+) -> None:
+    which = subset(program, mask)
+    rows = chosen(elements_of(program), which)
+    u, _ = directions(program)
+    module = copied(program.module)
+    of_one = GradientOf("main", program.sources, program.wrt, (), seedable=True)
+    type = derivative_type(module.functions["main"].type, of_one)
+    module.add(Function("derivative", type, declaration=of_one))
+    declare_batch(module, "batch", "main", [0 if w else None for w in which])
+    of_all = GradientOf("batch", program.sources, program.wrt, (), seedable=True)
+    type = derivative_type(module.functions["batch"].type, of_all)
+    module.add(Function("gradient", type, declaration=of_all))
+    module = parse_module(print_module(module))
+    advance(module, Stage.OPTIMIZABLE, "gradient", "derivative")
+    expected = [call(module, "derivative", *row, *u) for row in rows]
+    seeds = [np.broadcast_to(x, (EXTENT, *x.shape)) for x in u]
+    found = list(flat(evaluate(module, "gradient", *together(rows, which), *seeds)))
+    for position, k in enumerate(program.wrt):
+        each = [one[position] for one in expected]
+        if which[k]:
+            agree([found[position]], [[one] for one in each])
+        else:
+            size = sum(np.abs(one) for one in each) + 1
+            assert np.all(np.abs(found[position] - sum(each)) <= 1e-9 * size)
