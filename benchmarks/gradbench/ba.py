@@ -1,8 +1,7 @@
 """ba: the errors of bundle adjustment, and their sparse Jacobian in compressed rows.
 
-All observations at once, each of 15 numbers: camera, point and weight.  As its errors depend on these alone, the
-gradient of a sum of errors over all observations has a row of each one's 2×15 derivatives.  (`vmap` of the gradient of
-one observation is to take its place.)
+One observation has two errors, of 15 numbers: camera, point and weight.  `vmap` of its Jacobian, 2×15, gives the blocks
+of all.
 """
 
 from __future__ import annotations
@@ -10,13 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 import nnkit as nk
-from nnkit import Field, Rep, Struct, Tensor1D, Tensor2D, f64, i64
+from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f64, i64
 
 from .compressed_rows import CompressedRows
 from .protocol import Function, Json
 from .rotation import rotate
 
 Matrix = Tensor2D[f64]
+Number = Scalar[f64]
 Vector = Tensor1D[f64]
 
 
@@ -32,68 +32,44 @@ class Scene(Struct):
     ]  # (3)   columns where the derivatives by cameras, points, weights begin
 
 
-class Observations(Struct):
-    """A number of each observation in each field, in the order of columns in the Jacobian."""
-
-    r0: Field[Vector]
-    r1: Field[Vector]
-    r2: Field[Vector]
-    c0: Field[Vector]
-    c1: Field[Vector]
-    c2: Field[Vector]
-    focus: Field[Vector]
-    u: Field[Vector]
-    v: Field[Vector]
-    k1: Field[Vector]
-    k2: Field[Vector]
-    x: Field[Vector]
-    y: Field[Vector]
-    z: Field[Vector]
-    weight: Field[Vector]
-
-
-FIELDS = nk.fields(Observations)
-
-
 @nk.staged
-def project(o: Rep[Observations], feature: Rep[Matrix]) -> tuple[Rep[Vector], Rep[Vector]]:
-    """The errors of reprojection along both axes of the image, whose features are rows."""
-    r0, r1, r2, c0, c1, c2, focus, u0, v0, k1, k2, px, py, pz, weight = (o[f] for f in FIELDS)
-    x, y, z = rotate((r0, r1, r2), (px - c0, py - c1, pz - c2))
+def project(
+    camera: Rep[Vector], point: Rep[Vector], weight: Rep[Number], feature: Rep[Vector]
+) -> Rep[Vector]:
+    """The two errors of one observation: a camera of 11 numbers sees a point of 3 at an image's feature."""
+    axis, centre = (camera[0], camera[1], camera[2]), (camera[3], camera[4], camera[5])
+    x, y, z = rotate(axis, (point[0] - centre[0], point[1] - centre[1], point[2] - centre[2]))
     u, v = x / z, y / z
     square = u * u + v * v
-    factor = focus * (1.0 + square * (k1 + square * k2))
-    return weight * (u * factor + u0 - feature[0]), weight * (v * factor + v0 - feature[1])
+    factor = camera[6] * (1.0 + square * (camera[9] + square * camera[10]))
+    seen = nk.stack([u * factor + camera[7], v * factor + camera[8]])
+    return weight * (seen - feature)
 
 
-rows_of_u = nk.gradient(of=project, wrt=0, from_=0)
-rows_of_v = nk.gradient(of=project, wrt=0, from_=1)
+project_all = nk.vmap(project, in_axes=0)
+blocks = nk.vmap(nk.jacobian(of=project, wrt=(0, 1, 2)), in_axes=0)
 
 
 @nk.staged
 def errors(scene: Rep[Scene]) -> tuple[Rep[Matrix], Rep[Vector]]:
     """(p, 2) of reprojection and (p) of weights."""
     weights = scene[Scene.weights]
-    both = project(observations(scene), scene[Scene.features].T).unpack()
-    return nk.stack(both, axis=1), 1.0 - weights * weights
+    return project_all(*observations(scene)), 1.0 - weights * weights
 
 
 @nk.staged
 def jacobian(scene: Rep[Scene]) -> tuple[Rep[Vector], Rep[Tensor1D[i64]]]:
     """The values that are not 0 and their columns, row by row: two of 15 per observation, then those of weights."""
-    made, features = observations(scene), scene[Scene.features].T
-    pair = rows_of_u(made, features), rows_of_v(made, features)
-    values = nk.stack([rows[field] for rows in pair for field in FIELDS], axis=1)  # (p, 30)
+    by_camera, by_point, by_weight = blocks(*observations(scene)).unpack()
+    values = nk.concat([by_camera, by_point, by_weight.expand_dims(2)], axis=2)  # (p, 2, 15)
     return nk.concat([values.reshape(-1), -2.0 * scene[Scene.weights]]), columns(scene)
 
 
-def observations(scene: Rep[Scene]) -> Rep[Observations]:
-    """What is observed in every observation."""
-    cameras = nk.take(scene[Scene.cameras], scene[Scene.camera]).T
-    points = nk.take(scene[Scene.points], scene[Scene.point]).T
-    rows = [cameras[k] for k in range(11)] + [points[k] for k in range(3)]
-    rows.append(scene[Scene.weights])
-    return nk.build(Observations, *(f << row for f, row in zip(FIELDS, rows, strict=True)))
+def observations(scene: Rep[Scene]) -> tuple[Rep[Matrix], Rep[Matrix], Rep[Vector], Rep[Matrix]]:
+    """The arguments of `project` for each observation."""
+    cameras = nk.take(scene[Scene.cameras], scene[Scene.camera])
+    points = nk.take(scene[Scene.points], scene[Scene.point])
+    return cameras, points, scene[Scene.weights], scene[Scene.features]
 
 
 def columns(scene: Rep[Scene]) -> Rep[Tensor1D[i64]]:

@@ -1,6 +1,6 @@
 """kmeans: the cost of a clustering, and the direction of a Newton step in the centroids, J / diag H.
 
-H is diagonal, as every point counts for one centroid only: its diagonal is H·1, the gradient of Σ J.
+H is diagonal, as every point counts for one centroid only: its diagonal is H·1.
 """
 
 from __future__ import annotations
@@ -34,16 +34,7 @@ def spread(points: Rep[Matrix], centroids: Rep[Matrix], chosen: Rep[Indices]) ->
 
 
 slope = nk.gradient(of=spread, wrt=1)
-
-
-@nk.staged
-def total_slope(
-    points: Rep[Matrix], centroids: Rep[Matrix], chosen: Rep[Indices]
-) -> Rep[Scalar[f64]]:
-    return slope(points, centroids, chosen).sum()
-
-
-curvature = nk.gradient(of=total_slope, wrt=1)
+curvature = nk.hvp(of=spread, wrt=1)
 
 
 @nk.staged
@@ -54,7 +45,8 @@ def cost(points: Rep[Matrix], centroids: Rep[Matrix]) -> Rep[Scalar[f64]]:
 @nk.staged
 def direction(points: Rep[Matrix], centroids: Rep[Matrix]) -> Rep[Matrix]:
     chosen = nearest(points, centroids)  # piecewise constant, so the derivatives do not see it
-    return slope(points, centroids, chosen) / curvature(points, centroids, chosen)
+    diagonal = curvature(points, centroids, chosen, nk.ones_like(centroids))
+    return slope(points, centroids, chosen) / diagonal
 
 
 def prepare(given: Json) -> tuple[Matrix, Matrix]:

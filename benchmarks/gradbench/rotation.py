@@ -1,13 +1,13 @@
-"""Rotations of many vectors at once, around axes of their own."""
+"""Rotations of a vector around an axis."""
 
 from __future__ import annotations
 
 import nnkit as nk
-from nnkit import Rep, Tensor1D, f64
+from nnkit import Rep, Scalar, f64
 
-Vector = Tensor1D[f64]
-Three = tuple[Rep[Vector], Rep[Vector], Rep[Vector]]
-"""The coordinates of vectors in space."""
+Number = Scalar[f64]
+Three = tuple[Rep[Number], Rep[Number], Rep[Number]]
+"""The coordinates of a vector in space."""
 
 
 def rotate(r: Three, x: Three) -> Three:
@@ -24,7 +24,7 @@ def rotate(r: Three, x: Three) -> Three:
     return a, b, c
 
 
-def dot(a: Three, b: Three) -> Rep[Vector]:
+def dot(a: Three, b: Three) -> Rep[Number]:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
