@@ -12,10 +12,11 @@ import numpy as np
 
 from ..ir.instruction import Emitter, Value
 from ..types import Array, Kind
-from .comparison import GreaterThan, GreaterThanOrEqual, LessThanOrEqual, NotEqual, Select
+from .comparison import Equal, GreaterThan, GreaterThanOrEqual, LessThanOrEqual, NotEqual, Select
 from .extrema import MAXIMUM, MINIMUM
 from .forms import ADDITION, DIVISION, Elementwise, Partial
 from .formulas import number, quietly
+from .rounding import Rint
 from .stop_gradient import StopGradient
 
 
@@ -221,9 +222,11 @@ class Modulo(Elementwise):
         return np.where(v == 0, np.zeros((), u.dtype), remainder)
 
     def partials(self, b: Emitter, y: Value, u: Value, v: Value) -> tuple[Partial, ...]:
-        """1 and −⌊u / v⌋; NaN where the remainder is."""
+        """1 and −⌊u / v⌋, which is y / v − u / v but for rounding; NaN where the remainder is."""
         missing, nan = b.emit(NotEqual(), y, y), number(b, y, math.nan)
-        steps = b.emit(Negate(), b.emit(FloorDivide(), u, v))
+        # the quotient alone may have been rounded up to the next integer; y is v where both are infinite
+        part = b.emit(Select(), number(b, y, 1), b.emit(Divide(), y, v), b.emit(Equal(), y, v))
+        steps = b.emit(Rint(), b.emit(Subtract(), part, b.emit(Divide(), u, v)))
         return (
             b.emit(Select(), nan, number(b, y, 1), missing),
             b.emit(Select(), nan, steps, missing),

@@ -11,7 +11,7 @@ import numpy as np
 from nnkit.core.autodiff.rules import jvp_of, vjp_of
 from nnkit.core.evaluate import evaluate_instruction
 from nnkit.core.ir import Builder, Op, Value
-from nnkit.core.types import F64, Array, TensorType
+from nnkit.core.types import F64, Array, DType, TensorType
 
 from .samples import Sample
 
@@ -54,13 +54,13 @@ def pushed_forward(
 
 
 class Tangents:
-    """A sample with random tangents of its float operands, and a random cotangent of its result."""
+    """A sample with random tangents of its operands of type `dtype`, and a random cotangent of its result."""
 
-    def __init__(self, sample: Sample) -> None:
+    def __init__(self, sample: Sample, dtype: DType = F64) -> None:
         rng = np.random.default_rng(zlib.crc32(str(sample).encode()) + 1)
         self.sample, self.b = sample, Builder()
         self.xs = arguments(self.b, sample.types)
-        self.active = [x for x in self.xs if x.tensor.dtype == F64]
+        self.active = [x for x in self.xs if x.tensor.dtype == dtype]
         self.dxs = dict(zip(self.active, self._fresh(), strict=True))
         self.ddxs = dict(zip(self.active, self._fresh(), strict=True))
         self.y = self.b.emit(sample.op, *self.xs)
@@ -68,11 +68,17 @@ class Tangents:
         given = zip(self.xs, sample.operands(), strict=True)
         random = (*self.dxs.values(), *self.ddxs.values(), self.ct)
         self.given: dict[Value, Array] = dict(given) | {
-            value: np.asarray(rng.uniform(-1, 1, value.tensor.shape)) for value in random
+            value: rng.uniform(-1, 1, value.tensor.shape).astype(value.tensor.dtype.numpy)
+            for value in random
         }
 
     def _fresh(self) -> list[Value]:
         return [self.b.argument(x.tensor) for x in self.active]
+
+    def rounded_to(self, other: Tangents) -> None:
+        """Take what `other` is given, of the same sample in another float type, as its own."""
+        for mine, given in zip(self.given, other.given.values(), strict=True):
+            self.given[mine] = np.asarray(given).astype(mine.tensor.dtype.numpy)
 
     def forward(self) -> Value | None:
         dxs = [self.dxs.get(x) for x in self.xs]

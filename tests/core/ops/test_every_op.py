@@ -29,6 +29,10 @@ from .catalogue import ERRORS, SAMPLES
 from .running import Tangents, pushed_forward, result_of
 from .samples import ErrorSample, Sample
 
+EPSILON = {F32: 2.0**-23, F16: 2.0**-10, BF16: 2.0**-7}
+ERRORS_OF_A_RULE = 4
+"""Rounding errors, of the largest element, that a derivative may have: sums of some ten terms."""
+
 DIFFERENTIABLE = [sample for sample in SAMPLES if sample.has_derivative]
 
 
@@ -98,8 +102,25 @@ def test_reverse_derivative_is_the_transpose_of_the_forward_one(sample: Sample) 
     assert [ct.shape for ct in cts] == [x.tensor.shape for x in program.active]
     pulled = sum(float(np.vdot(ct, dx)) for ct, dx in zip(cts, tangents, strict=True))
     assert float(np.vdot(program.given[program.ct], dy)) == pytest.approx(
-        pulled, rel=1e-9, abs=1e-9
+        pulled, rel=1e-12, abs=1e-12
     )
+
+
+@pytest.mark.parametrize("dtype", [F32, F16, BF16], ids=str)
+@pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=str)
+def test_derivatives_of_short_floats_are_those_of_f64(sample: Sample, dtype: DType) -> None:
+    """At the same point, which is one of the short floats, to some rounding errors of the largest element."""
+    short, exact = Tangents(sample.with_floats(dtype), dtype), Tangents(sample)
+    exact.rounded_to(short)
+    pairs = (
+        (short.forward(), exact.forward(), short.y, exact.y),
+        *zip(short.reverse(), exact.reverse(), short.active, exact.active, strict=True),
+    )
+    for found, expected, like, exactly in pairs:
+        [value], [limit] = short.values([found], [like]), exact.values([expected], [exactly])
+        assert value.shape == limit.shape
+        allowed = ERRORS_OF_A_RULE * EPSILON[dtype] * np.abs(limit).max(initial=1)
+        np.testing.assert_allclose(value.astype(np.float64), limit, rtol=0, atol=allowed)
 
 
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
