@@ -53,7 +53,7 @@ Declare: TypeAlias = Callable[[FunctionType, GradientOf | TangentOf | BatchOf], 
 """Adds a declared derivative or batch to the module."""
 
 MOST_DIRECTIONS = 64
-"""Directions at once.  They share what is read of the primal, and their values stay in the nearer caches: the Jacobian
+"""Directions at once. They share what is read of the primal, and their values stay in the nearer caches: the Jacobian
 of an MLP 1000 → 256 → 1000 takes 129 ms one after the other, 40 by 8, 21 by 64, 19 by 128, and 64 ms all at once; one
 of 64 → 64 → 64 62, 20, 17, 16 and 15 µs."""
 

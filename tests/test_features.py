@@ -179,6 +179,19 @@ def test_many_tangents_and_seeds_run_the_function_once() -> None:
         assert count(before, "tanh") == 1 and count(loop, "tanh") == 0
 
 
+def test_many_tangents_are_one_batch() -> None:
+    f = nk.fn(Vector)(lambda x: nk.tanh(x * x.sum()))
+    # the value, of which there is one, and each tangent; each cotangent
+    for derivative, into in ((nk.jvp(f), (None, 0)), (nk.vjp(f), 0)):
+        batch = nk.vmap(derivative, in_axes=(None, 0), out_axes=into)
+        found = batch(B, W)[-1]
+        expected = [np.asarray(derivative(B, direction)[-1]) for direction in W]
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+        text = batch.ir(B, W, stage="optimized")
+        assert count(text, "tanh") == 1 and re.search(rf"tanh %[\d.]+: <{len(B)} x f64>", text)
+        assert "= for " not in text
+
+
 def test_a_jacobian_takes_the_fewer_directions() -> None:
     f = nk.fn(Vector, Matrix)(lambda x, w: nk.tanh(x @ w))
     for shape, mode in (((2, 5), "tangent"), ((5, 2), "gradient")):
@@ -367,9 +380,14 @@ def test_low_precision_stays_low() -> None:
 
 def test_the_document_names_only_tests_that_exist() -> None:
     named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs/features.md").read_text()))
-    files = {file.stem for file in (ROOT / "tests/core/autodiff").glob("test_*.py")}
-    programs = (ROOT / "tests/nnkit/test_gradients_of_programs.py").read_text()
-    tests = {*globals(), *re.findall(r"^def (test_\w+)", programs, re.MULTILINE)}
+    folders = [ROOT / "tests" / name for name in ("core/autodiff", "core/batching", "nnkit")]
+    files = {file.stem for folder in folders for file in folder.glob("test_*.py")}
+    programs = [
+        (ROOT / "tests/nnkit" / f"test_{name}.py").read_text()
+        for name in ("gradients_of_programs", "derivative_functions", "vmap")
+    ]
+    defined = re.findall(r"^def (test_\w+)", "\n".join(programs), re.MULTILINE)
+    tests = {*globals(), *defined}
     assert named - files <= tests and len(named) > 25
 
 

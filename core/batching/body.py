@@ -15,7 +15,6 @@ from ..ir import Block, Builder, Function, Instruction, Region, Value
 from ..ir.nested import Nested, run_nested
 from ..ir.surgery import clone_instructions, operands_inside, with_bodies
 from ..ops import Apply
-from ..ops.axis import AxisReduce
 from ..ops.terminators import Return
 from ..types import TensorType, Type
 from .control_flow import BatchedControlFlow
@@ -104,7 +103,7 @@ class BatchedBody:
         if op.called is not None:
             self.call(instruction, op.called, b, batched)
             return
-        if isinstance(op, AxisReduce) and op.axis == self.key.axis:
+        if op.axis_name is not None and op.axis_name == self.key.axis:
             found: Sequence[Value] = [op.combined(b, xs[0], self.key.extent, batched[0])]
         else:
             result = batch_of(b, op, xs, batched)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir import Builder, Op, Value
-from ..ops.forms import Elementwise, Pointwise
+from ..ops.forms import Pointwise
 from ..ops.movement import reshaped
 from ..ops.reduction import Broadcast
 
@@ -18,19 +18,13 @@ def batch_of(b: Builder, op: Op, xs: Sequence[Value], batched: Sequence[bool]) -
     extent = next(x for x, is_batched in zip(xs, batched, strict=True) if is_batched).tensor.shape[
         0
     ]
-    if isinstance(op, Pointwise):
-        repeats = isinstance(op, Elementwise) and not op.broadcasts
-        wanted: Sequence[bool] = [True] * len(xs) if repeats else batched
-        given = [
-            repeated(b, x, extent) if want and not is_batched else x
-            for x, want, is_batched in zip(xs, wanted, batched, strict=True)
-        ]
-        return b.emit(op, *_aligned(b, given, wanted))
     wanted = op.repeated(batched)
     given = [
         repeated(b, x, extent) if want and not is_batched else x
         for x, want, is_batched in zip(xs, wanted, batched, strict=True)
     ]
+    if isinstance(op, Pointwise):
+        return b.emit(op, *_aligned(b, given, wanted))
     return op.batch(b, given, tuple(wanted))
 
 

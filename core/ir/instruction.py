@@ -286,6 +286,10 @@ class Op(abc.ABC):
         """The name of the batch's axis along which it combines elements."""
         return None
 
+    def combined(self, b: Emitter, x: Value, extent: int, is_batched: bool) -> Value:
+        """What `extent` elements combine to along that axis, which are all the same if `x` is not batched."""
+        raise InternalError(f"{self.name} does not combine the elements of a batch")
+
     @property
     def referred(self) -> str | None:
         """The function or variable that is its result."""

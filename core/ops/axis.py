@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..errors import DTypeError
+from ..errors import DTypeError, UnsupportedError
 from ..ir.instruction import Emitter, Pure, Value
 from ..stage import Stage, Stages
-from ..types import I64, TensorType
+from ..types import I64, Array, TensorType, quoted
 from .arithmetic import Divide, Maximum, Multiply, StrongMultiply
 from .casting import DataTypeCast
 from .combinator import Combinator
@@ -42,6 +42,11 @@ class AxisReduce(Pure):
             raise DTypeError(f"axisReduce is by {known}, not by {self.combinator}")
         check_combinator(self.combinator, x)
         return x
+
+    def evaluate(self, x: Array) -> Array:
+        raise UnsupportedError(
+            f"axisReduce over {quoted(self.axis)} is run in a batch only: run the function that is declared as one"
+        )
 
     def jvp(
         self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], dxs: Sequence[Value | None]
@@ -77,7 +82,6 @@ class AxisReduce(Pure):
         return b.emit(self, *xs)
 
     def combined(self, b: Emitter, x: Value, extent: int, is_batched: bool) -> Value:
-        """Along its own axis: what `extent` elements combine to, which are all the same if x is not batched."""
         if is_batched:
             return b.emit(Reduce(self.combinator, (0,)), x)
         if self.combinator is not Combinator.ADD:

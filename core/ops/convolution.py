@@ -220,19 +220,20 @@ class Convolve(Bilinear):
         groups = self.groups
         split = reshaped(b, kernel, (extent, groups, made // groups, inside, *window))
         if batched[0]:
-            _, images, channels, *places = x.tensor.shape
-            x = reshaped(b, _exchanged(b, x, 0, 1), (images, extent * channels, *places))
+            _, images, channels, *image = x.tensor.shape
+            x = reshaped(b, _exchanged(b, x, 0, 1), (images, extent * channels, *image))
             op = replace(self, groups=extent * groups)
             order = (extent, groups)
         else:
             images, op, order = x.tensor.shape[0], self, (groups, extent)
             split = _exchanged(b, split, 0, 1)
         y = b.emit(op, x, reshaped(b, split, (extent * made, inside, *window)))
-        y = reshaped(b, y, (images, *order, made // groups, *y.tensor.shape[2:]))
+        places = y.tensor.shape[2:]
+        y = reshaped(b, y, (images, *order, made // groups, *places))
         if not batched[0]:
             y = _exchanged(b, y, 1, 2)
         y = _exchanged(b, y, 0, 1)
-        return reshaped(b, y, (extent, images, made, *y.tensor.shape[4:]))
+        return reshaped(b, y, (extent, images, made, *places))
 
     def nest(self, b: Emitter, x: Value, kernel: Value) -> Value:
         """Axes of the box: batch, group, channel of the group, places; then input channel, kernel."""

@@ -84,6 +84,9 @@ class Elementwise(Pointwise):
         """Element type of the result; the operands' own unless overridden."""
         return dtypes[0]
 
+    def repeated(self, batched: Sequence[bool]) -> Sequence[bool]:
+        return batched if self.broadcasts else [True] * len(batched)
+
     def infer(self, *xs: TensorType) -> TensorType:
         verb = self.verb or self.name
         dtype = same_dtype(verb, xs)

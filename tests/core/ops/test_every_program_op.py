@@ -22,6 +22,7 @@ from nnkit.core.ops import (
     Reference,
     Return,
     aggregate,
+    axis,
     enums,
     memory,
     reference,
@@ -32,16 +33,33 @@ from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import FunctionType, PointerType, Type, one_or_tuple, results_of
 from nnkit.core.verify import verify
 
-from . import test_aggregate, test_enums, test_memory, test_reference, test_stack, test_trap
+from . import (
+    test_aggregate,
+    test_axis,
+    test_enums,
+    test_memory,
+    test_reference,
+    test_stack,
+    test_trap,
+)
 from .program_samples import Refused, Typed
 
-_FAMILIES = (test_reference, test_enums, test_aggregate, test_memory, test_stack, test_trap)
+_FAMILIES = (
+    test_axis,
+    test_reference,
+    test_enums,
+    test_aggregate,
+    test_memory,
+    test_stack,
+    test_trap,
+)
 SAMPLES: list[Typed] = [sample for family in _FAMILIES for sample in family.SAMPLES]
 ERRORS: list[Refused] = [sample for family in _FAMILIES for sample in family.ERRORS]
 OPS = [
     op
     for op in PROGRAM
-    if op.__module__ in {m.__name__ for m in (reference, enums, aggregate, memory, stack, trap)}
+    if op.__module__
+    in {m.__name__ for m in (axis, reference, enums, aggregate, memory, stack, trap)}
 ]
 
 
@@ -117,7 +135,7 @@ def test_only_what_touches_nothing_may_be_moved_and_merged() -> None:
     free = {op.name for op in OPS if op.effect is Effect.NONE}
     assert free == {
         "reference", "null", "undefined", "aggregate", "enumCase", "isCase", "payload", "extract",
-        "insert", "projectBox", "elementPointer", "offset", "pointerCast",
+        "insert", "projectBox", "elementPointer", "offset", "pointerCast", "axisReduce",
     }  # fmt: skip
     assert {op.name for op in OPS if op.effect is Effect.CALL} == {"apply", "applyValue"}
     assert {op.name for op in OPS if op.effect is Effect.ALLOCATE} == {
