@@ -37,8 +37,7 @@ def vmap(
     `axis_sum` and its like, inside of `of`, call the batch.
 
     Choices and loops may go another way for each element: then both branches run, and a loop runs until the last
-    element is done.  An `of` with effects, and one that builds a list of unknown length for each element (the gradient
-    of a `while_loop` or a recursion) runs for one element after the other.
+    element is done.  An `of` with effects runs for one element after the other.
     Raises: RankError, StagingError for axes that there are not; ShapeError when extents differ.
 
     >>> import numpy as np
