@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from ..analysis.batches import batched_type, declared_batch, result_axes
 from ..analysis.derivatives import DerivativeRequest, derivative_type, resolve
+from ..analysis.effects import Effects
 from ..errors import ShapeError, UnsupportedError
 from ..ir import BatchOf, Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
 from ..location import located
@@ -61,6 +62,7 @@ class Batching:
         """
         declaration = function.declaration
         assert isinstance(declaration, BatchOf)
+        self.differing.effects = Effects(self.module)
         try:
             self._define(function, declaration)
         except (ShapeError, UnsupportedError) as error:

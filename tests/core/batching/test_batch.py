@@ -25,7 +25,7 @@ from nnkit.core.stage import Stage
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import Array
 from tests.core.autodiff.program_generator import DifferentiableProgram, differentiable_programs
-from tests.core.autodiff.test_reverse_control_flow import call, copied, directions
+from tests.core.autodiff.test_reverse_control_flow import LEVELS, call, copied, directions
 from tests.programs import flat
 
 EXTENT = 3
@@ -81,15 +81,17 @@ MASKS = st.integers(0, 1 << 8)
 
 
 @LAW
-@given(differentiable_programs(), MASKS)
-def test_a_batch_is_a_loop_over_the_elements(program: DifferentiableProgram, mask: int) -> None:
+@given(differentiable_programs(), MASKS, st.sampled_from(LEVELS))
+def test_a_batch_is_a_loop_over_the_elements(
+    program: DifferentiableProgram, mask: int, level: int
+) -> None:
     which = subset(program, mask)
     rows = chosen(elements_of(program), which)
     expected = [call(program.module, "main", *row) for row in rows]
     module = copied(program.module)
     declare_batch(module, "batch", "main", [0 if w else None for w in which])
     module = copied(module)
-    advance(module, Stage.OPTIMIZABLE, "batch")
+    advance(module, Stage.OPTIMIZABLE, "batch", level=level)
     found = list(flat(evaluate(module, "batch", *together(rows, which))))
     agree(found, expected)
 
