@@ -31,7 +31,7 @@ from ..ops.reduction import ArgMax, Reduce
 from ..ops.structured import For, If, While
 from ..types import I32, I64, TensorType, Type, scalar
 from .differing import BatchKey, Differing, Totality, is_kept
-from .rules import beside
+from .rules import beside, repeated
 
 
 class Work(Protocol):
@@ -318,8 +318,10 @@ class BatchedControlFlow:
 
     def select(self, b: Builder, mask: Value, one: Value, other: Value, flow: Flow) -> Value:
         """`one` for the elements of `mask`, else `other`."""
-        if one is other or not self.batched[flow.number]:
+        if not self.batched[flow.number] or (one is other and one.type == self.inner_type(flow)):
             return one
+        if one is other:  # both branches came to the same, which is one for all
+            return repeated(b, one, self.work.key.extent)
         assert isinstance(flow.type, TensorType)
         return b.emit(Select(), one, other, beside_mask(b, mask, flow.type.rank))
 

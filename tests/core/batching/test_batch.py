@@ -170,8 +170,8 @@ def test_compiled_code_gives_what_the_evaluator_does(
     evaluated = copied(module)
     advance(evaluated, Stage.OPTIMIZABLE)
     seeds = [np.stack([x * (k + 1) for k in range(EXTENT)]) for x in u]
-    for entry, given in (("batch", u), ("table", seeds)):
-        arguments = [*together(rows, which), *given]
+    for entry, more in (("batch", u), ("table", seeds)):
+        arguments = [*together(rows, which), *more]
         expected = call(evaluated, entry, *arguments)
         for one, other in zip(compiled(module, level, entry, arguments), expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
