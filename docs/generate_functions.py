@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from nnkit import (
+    batching,
     composed,
     differentiation,
     elementwise,
@@ -31,6 +32,9 @@ are at edges, and how exact, [semantics.md](semantics.md) says. Types in full ar
 DERIVATIVES = """Of staged functions, and staged functions themselves. `wrt` is the index of a parameter, a tuple of
 them, a field `Params.w` of the first one, or a selector `lambda p, x: (x, p.b)`; what they can do, and how it is
 tested: [features.md](features.md)."""
+
+
+BATCHES = """Of a staged function, for all elements of a batch; `axis_sum` and its like stand inside of it."""
 
 
 def defined_in(module: Any) -> Iterator[tuple[str, Any]]:
@@ -72,6 +76,8 @@ def page() -> Iterator[str]:
     yield f"\n## Derivatives\n\n{DERIVATIVES}\n\n| function | is |\n|---|---|"
     for module in (differentiation, jacobian_products, jacobians):
         yield from rows(module)
+    yield f"\n## Batches\n\n{BATCHES}\n\n| function | is |\n|---|---|"
+    yield from rows(batching)
 
 
 def rows(module: Any) -> Iterator[str]:

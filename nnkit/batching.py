@@ -16,15 +16,12 @@ from .staging.primitive import located, staging_error
 from .staging.rep import Rep
 from .staging.spec import Spec, TensorSpec, is_tuple, leaves
 
-_FIRST: Any = object()
-"""The default of `in_axes`: the first argument along its first axis."""
-
 
 def vmap(
     of: StagedFunction,
     /,
     *,
-    in_axes: Any = _FIRST,
+    in_axes: Any = (0, ...),
     out_axes: Any = 0,
     axis_name: str | None = None,
 ) -> StagedFunction:
@@ -32,13 +29,12 @@ def vmap(
 
     Without `in_axes` that is the first axis of the first argument, and the other arguments are the same for all
     elements.  `in_axes` is an axis for all arguments, or a tuple with an axis, or None for one that is the same, for
-    each argument; of a struct or tuple it is the axis of each tensor inside.  `out_axes` says the same of the results:
-    None for one that does not differ.  What is the same for all elements is computed once.  `axis_name` is what
-    `axis_sum` and its like, inside of `of`, call the batch.
+    each argument (None for all behind a `...`); of a struct or tuple it is the axis of each tensor inside.  `out_axes`
+    says the same of the results: None for one that does not differ.  What is the same for all elements is computed
+    once.  `axis_name` is what `axis_sum` and its like, inside of `of`, call the batch.
 
     Choices and loops may go another way for each element: then both branches run, and a loop runs until the last
-    element is done.  An `of` with effects, and one that builds a list of unknown length for each element (the gradient
-    of a `while_loop` or a recursion) runs for one element after the other.
+    element is done.  An `of` with effects runs for one element after the other.
     Raises: RankError, StagingError for axes that there are not; ShapeError when extents differ.
 
     >>> import numpy as np
@@ -48,9 +44,6 @@ def vmap(
     array([3., 4.])
     """
     check_staged(of, "vmap")
-    names = of.stageable.parameter_names
-    if in_axes is _FIRST:
-        in_axes = (0, *[None] * (len(names) - 1))
     return _made(of, "vmap", in_axes, out_axes, axis_name)
 
 
@@ -67,7 +60,7 @@ def vmap2(of: StagedFunction, /, *, axis_name: str | None = None) -> StagedFunct
             f"vmap2 goes along two arguments, and {of.stageable.name} takes {len(names)}",
             "use vmap",
         )
-    return _made(of, "vmap2", (0, 0, *[None] * (len(names) - 2)), 0, axis_name)
+    return _made(of, "vmap2", (0, 0, ...), 0, axis_name)
 
 
 def axis_sum(x: Any, axis_name: str, /) -> Rep:
@@ -110,6 +103,8 @@ def _made(
     stageable = of.stageable
     names = stageable.parameter_names
     axes = in_axes if is_tuple(in_axes) else (in_axes,) * len(names)
+    if axes[-1:] == (...,):
+        axes = (*axes[:-1], *[None] * (len(names) - len(axes) + 1))
     if len(axes) != len(names):
         raise staging_error(
             f"in_axes={in_axes} is of {len(axes)} arguments, and {stageable.name} takes {len(names)} "

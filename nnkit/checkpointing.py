@@ -21,7 +21,7 @@ def checkpoint(of: StagedFunction, /) -> StagedFunction:
     if not isinstance(of.stageable, PythonFunction):
         raise located(
             StagingError(
-                f"checkpoint takes a staged function of its own, and {of.stageable.name} is a derivative"
+                f"checkpoint takes a staged function of its own, and {of.stageable.name} is a derivative or a batch"
             ),
             "stage a function that calls it, with @nk.staged",
         )

@@ -75,10 +75,8 @@ def differentiate(
         before = len(module.functions)
         if isinstance(declaration, BatchOf):
             work.batching.define(function)
-        elif isinstance(declaration, TangentOf):
-            work.forward.define(function)
         else:
-            work.define(function, orders.of(declaration.primal))
+            work.define_derivative(function, orders.of(declaration.primal))
         made = [function, *islice(module.functions.values(), before, None)]
         orders.add(function, declaration, made)
         if function.name in orders.again:
@@ -106,12 +104,22 @@ class _Differentiator:
     def __post_init__(self, effects: Effects) -> None:
         self.activity = Activity(self.module)
         self.tapes = Tapes(self.module)
-        self.batching = Batching(self.module)
+        self.batching = Batching(self.module, self.define_derivative)
         names = self.module.functions
         self.forward = Forward(self.module, self.activity, TangentTypes(self.module))
         self.cutter = ResidualSplitter(
             self.module, {n for n in names if effects.of_function(n) & KEPT}
         )
+
+    def define_derivative(self, function: Function, order: int = 0) -> None:
+        """Give the declaration `function`, a gradient or tangent, its body."""
+        declaration = function.declaration
+        assert isinstance(declaration, GradientOf | TangentOf)
+        if isinstance(declaration, TangentOf):
+            self.forward.define(function)
+        else:
+            self.define(function, order)
+        self.batching.derivatives[function.name] = declaration
 
     def define(self, function: Function, order: int = 0) -> None:
         """Give the declaration `function` its body; `order` is how often its primal is a derivative."""

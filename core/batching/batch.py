@@ -14,11 +14,14 @@ Source: JAX's `vmap`; Radul et al. 2020, "Automatically Batching Control-Intensi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
-from ..analysis.batches import declared_batch, result_axes
+from ..analysis.batches import batched_type, declared_batch, result_axes
+from ..analysis.derivatives import DerivativeRequest, derivative_type, resolve
+from ..analysis.effects import Effects
 from ..errors import ShapeError, UnsupportedError
-from ..ir import BatchOf, Block, Builder, Function, Module, Region, Value
+from ..ir import BatchOf, Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
 from ..location import located
 from ..ops.aggregate import Apply
 from ..ops.literal import constant
@@ -36,6 +39,12 @@ class Batching:
     """Fills declarations of batches of `module`; batched functions are remembered by what they are asked for."""
 
     module: Module
+    differentiate: Callable[[Function], None]
+    """Gives a declared derivative its body."""
+    derivatives: dict[str, GradientOf | TangentOf] = field(
+        default_factory=dict[str, "GradientOf | TangentOf"]
+    )
+    """What functions with bodies were declared to be."""
     made: dict[BatchKey, Function] = field(default_factory=dict[BatchKey, Function])
     pending: list[tuple[Function, BatchKey]] = field(
         default_factory=list[tuple[Function, BatchKey]]
@@ -53,6 +62,7 @@ class Batching:
         """
         declaration = function.declaration
         assert isinstance(declaration, BatchOf)
+        self.differing.effects = Effects(self.module)
         try:
             self._define(function, declaration)
         except (ShapeError, UnsupportedError) as error:
@@ -125,6 +135,65 @@ class Batching:
             self.pending.append((function, key))
         return self.made[key], known
 
+    def _has_batched_primal(self, key: BatchKey) -> bool:
+        """Whether it is the derivative of what has a batched form, which has a derivative then."""
+        declaration = self.derivatives.get(key.name)
+        if declaration is None:
+            return False
+        inner, _ = self._primal_of(key, declaration)
+        return not self.differing.of(inner).is_looped or self._has_batched_primal(inner)
+
+    def _primal_of(
+        self, key: BatchKey, declaration: GradientOf | TangentOf
+    ) -> tuple[BatchKey, DerivativeRequest]:
+        """The primal of a derivative, of which what that is by differs, too; and what was asked for."""
+        primal = self.module.functions[declaration.primal]
+        request = resolve(primal.type, declaration)
+        own = key.batched[: len(primal.type.parameters)]
+        batched = tuple(is_one or k in request.wrt for k, is_one in enumerate(own))
+        return key._replace(name=primal.name, batched=batched), request
+
+    def _derivative_of_batch(self, function: Function, key: BatchKey) -> Region:
+        """The body of a batched derivative as the derivative of the batch.
+
+        That has one tape for all elements, where the batch of the derivative would have one for each.
+        """
+        declaration = self.derivatives[key.name]
+        inner, request = self._primal_of(key, declaration)
+        primal = self.module.functions[inner.name]
+        along = tuple(0 if is_batched else None for is_batched in inner.batched)
+        of_batch = BatchOf(primal.name, along, None, key.axis, declaration.location)
+        batch = self.module.add(
+            Function(
+                self.module.fresh_name(f"{primal.name}_vmap"),
+                batched_type(primal.type, of_batch, key.extent),
+                declaration=of_batch,
+            )
+        )
+        self.define(batch)
+        of_derivative = replace(
+            declaration,
+            primal=batch.name,
+            sources=request.sources,
+            wrt=request.wrt,
+            keeping=request.keeping,
+        )
+        type = derivative_type(batch.type, of_derivative)
+        name = self.module.fresh_name(
+            f"{batch.name}_{'grad' if request.is_gradient else 'tangent'}"
+        )
+        derivative = self.module.add(Function(name, type, declaration=of_derivative))
+        self.differentiate(derivative)
+        b = Builder(Block(name="entry"))
+        given = [b.argument(x) for x in function.type.parameters]
+        wanted = (*inner.batched, *(True for _ in given[len(inner.batched) :]))
+        arguments = [
+            repeated(b, x, key.extent) if want and not is_batched else x
+            for x, want, is_batched in zip(given, wanted, key.batched, strict=True)
+        ]
+        b.emit_many(Return(), b.emit_many(Apply(name, type), arguments))
+        return Region([b.block])
+
     def _check_loop(self, key: BatchKey) -> None:
         """Raises: UnsupportedError when one element after the other would have to know of all."""
         primal = self.module.functions[key.name]
@@ -142,7 +211,9 @@ class Batching:
         while self.pending:
             function, key = self.pending.pop()
             primal, known = self.module.functions[key.name], self.differing.of(key)
-            if known.is_looped:
+            if known.is_looped and self._has_batched_primal(key):
+                function.body = self._derivative_of_batch(function, key)
+            elif known.is_looped:
                 self._check_loop(key)
                 function.body = looped_body(primal, key.batched, key.extent)
             else:

@@ -31,7 +31,7 @@ from ..ops.reduction import ArgMax, Reduce
 from ..ops.structured import For, If, While
 from ..types import I32, I64, TensorType, Type, scalar
 from .differing import BatchKey, Differing, Totality, is_kept
-from .rules import beside
+from .rules import beside, repeated
 
 
 class Work(Protocol):
@@ -121,17 +121,28 @@ class BatchedControlFlow:
             region = self.instruction.regions[body]
             if work.totality.of_region(region):
                 yield work.block(region.entry, b)
-                found.append(self.yielded(b, body, as_is=True))
+                found.append(self.chosen_in(body, b, as_is=True))
             else:
                 given: list[Value] = []
                 yield self.for_some(body, mask, given)
                 found.append(given)
-        chosen = [flow for flow in self.flows if flow.role is Role.CHOSEN]
-        for flow, one, other in zip(chosen, *found, strict=True):
-            if is_kept(self.instruction, flow):
+        for flow, one, other in zip(self.chosen, *found, strict=True):
+            self.define(flow, self.select(b, taken, one, other, flow))
+        for flow in self.flows:
+            if flow.role is Role.CHOSEN and is_kept(self.instruction, flow):
                 self.define(flow, work.values[yields_of_bodies(self.instruction, flow)[0]])
-            else:
-                self.define(flow, self.select(b, taken, one, other, flow))
+
+    @property
+    def chosen(self) -> list[Flow]:
+        """What the branches give, but for what is the same in both."""
+        flows = [flow for flow in self.flows if flow.role is Role.CHOSEN]
+        return [flow for flow in flows if not is_kept(self.instruction, flow)]
+
+    def chosen_in(self, body: int, b: Builder, *, as_is: bool = False) -> list[Value]:
+        """What a branch gives for each of `chosen`; not repeated where it does not differ, if it is `as_is`."""
+        operands = self.source(body).terminator.operands
+        places = [k for flow in self.chosen for number, k in flow.yields if number == body]
+        return [self.work.value(b, operands[k], not as_is) for k in places]
 
     def for_some(self, body: int, mask: Value, found: list[Value]) -> Nested:
         """A branch that runs if it is for any element, and sees such elements only."""
@@ -140,9 +151,9 @@ class BatchedControlFlow:
         before = self.captured([body])
         self.substitute(inner, mask, before)
         yield work.block(self.source(body), inner)
-        inner.emit_many(Yield(), self.yielded(inner, body))
+        inner.emit_many(Yield(), self.chosen_in(body, inner))
         work.values.update(before)
-        types = [self.inner_type(flow) for flow in self.flows if flow.role is Role.CHOSEN]
+        types = [self.inner_type(flow) for flow in self.chosen]
         empty.emit_many(Yield(), [_zeros(empty, type) for type in types])
         regions = [Region([inner.block]), Region([empty.block])]
         found += b.emit_many(If(tuple(types)), [_any(b, mask)], regions)
@@ -289,12 +300,12 @@ class BatchedControlFlow:
                     self.work.values[argument] = inner.argument(type, argument.name)
         return inner
 
-    def yielded(self, b: Builder, body: int, *, as_is: bool = False) -> list[Value]:
-        """What a body yields, repeated where it does not differ and others do; not if it is `as_is`."""
+    def yielded(self, b: Builder, body: int) -> list[Value]:
+        """What a body yields, repeated where it does not differ and what it becomes does."""
         operands = self.source(body).terminator.operands
         places = self.yields_of(body)
         return [
-            self.work.value(b, operands[position], self.batched[flow.number] and not as_is)
+            self.work.value(b, operands[position], self.batched[flow.number])
             for flow, position in places
         ]
 
@@ -307,8 +318,10 @@ class BatchedControlFlow:
 
     def select(self, b: Builder, mask: Value, one: Value, other: Value, flow: Flow) -> Value:
         """`one` for the elements of `mask`, else `other`."""
-        if one is other or not self.batched[flow.number]:
+        if not self.batched[flow.number] or (one is other and one.type == self.inner_type(flow)):
             return one
+        if one is other:  # both branches came to the same, which is one for all
+            return repeated(b, one, self.work.key.extent)
         assert isinstance(flow.type, TensorType)
         return b.emit(Select(), one, other, beside_mask(b, mask, flow.type.rank))
 

@@ -3,8 +3,8 @@
 1. What is computed from what differs, differs; through bodies and loops as it flows, to a fixed point.
 2. The results of a choice differ if its condition does, and so does what is carried by a loop whose iterations are not
    the same for all, unless it stays what it was.
-3. A function is *looped*, run for one element after the other, if it has effects, if a value that differs is no tensor
-   (an enum, a pointer), or if a loop of differing bounds stacks.
+3. A function is *looped*, run for one element after the other, if it or what it calls has effects, if a value that
+   differs is no tensor (an enum, a pointer), or if a loop of differing bounds stacks.
 4. Calls ask the same of what they call, for the parameters that differ; recursion is a fixed point, too.
 """
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..analysis.call_graph import reachable
+from ..analysis.effects import Effects
 from ..ir import Effect, Function, Instruction, Module, Region, Value
 from ..ir.surgery import walk, with_bodies
 from ..ops.flows import (
@@ -57,6 +58,8 @@ class DifferingValues:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.known: dict[BatchKey, Differing] = {}
+        self.effects = Effects(module)
+        """Those of the functions that had bodies when a batch was asked for."""
         self._axes: dict[str, frozenset[str]] = {}
 
     def combines(self, instruction: Instruction, axis: str | None) -> bool:
@@ -163,7 +166,7 @@ class _Walk:
         if op.is_structured:
             self.visit_structured(instruction)
             return
-        if op.effect & ~Effect.CALL or (op.effect & Effect.CALL and op.called is None):
+        if not self.analysis.effects.is_pure(instruction):
             self.is_looped = True
             return
         batched = tuple(operand in self.values for operand in instruction.operands)

@@ -1,7 +1,7 @@
 """vmap, vmap2 and what combines the elements of a batch.
 
-The rank of what is batched is followed where the elements lie along the first axes of the first argument, or of the
-first two; other axes are not, as each would be a table of its own.
+The ranks of what is batched are followed: without `in_axes` for the first argument, or the first two, whatever follows;
+with it for up to two arguments and a result that is a tensor, with one axis of the batch.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from .expressions import (
     title,
     tup,
 )
+
+FOLLOWED = 2
+"""So many parameters a function may have for `in_axes` to be followed."""
 
 _NAMED = "axis_name: str | None = None"
 _AXES = "tuple[int | None, ...]"
@@ -52,11 +55,33 @@ def _vmap() -> Iterator[str]:
             batch = tensor(rank + 1, ["Any", *dims(rank)])
             made = function([batch, "Unpack[Ts]"], of_all)
             yield f"(of: View[{of}], /, *, {_NAMED}) -> {rep(made)}"
-    anything = rep("Callable[..., Any]")
+    for parameters, batches, axes in _chosen():
+        of, made = function(parameters, lifted("Y")), function(batches, "Y")
+        yield f"(of: View[{of}], /, *, in_axes: {axes}, out_axes: int = 0, {_NAMED}) -> {rep(made)}"
+    # no two fit one function: where dimensions are Any, mypy would see Any
     inside, outside = f"in_axes: int | {_AXES}", f"out_axes: int | None | {_AXES}"
-    # with one of them, so that it is no second choice for what stands above
-    for axes in (f"{inside}, {outside} = 0", outside):
-        yield f"(of: {anything}, /, *, {axes}, {_NAMED}) -> {anything}"
+    more = function([*names("A", FOLLOWED + 1), "Unpack[Ts]"], "Any")
+    for of, axes in (
+        ("Callable[..., tuple[Any, ...]]", f"{inside}, {outside} = 0"),
+        ("Callable[..., S]", f"{inside}, {outside} = 0"),
+        (more, f"{inside}, {outside} = 0"),
+        ("Callable[..., Any]", f"{inside}, out_axes: None | {_AXES}"),
+        ("Callable[..., Any]", outside),
+    ):
+        yield f"(of: View[{of}], /, *, {axes}, {_NAMED}) -> {rep('Callable[..., Any]')}"
+
+
+def _chosen() -> Iterator[tuple[list[str], list[str], str]]:
+    """Parameters, those of the batch, and the axes of these."""
+    ranks = range(MAX_RANK)
+    for one in ranks:
+        d = plain(one), plain(one + 1)
+        yield [d[0]], [d[1]], "int | tuple[int]"
+        yield [d[0], "A1"], [d[1], "A1"], "tuple[int, None]"
+        yield ["A0", d[0]], ["A0", d[1]], "tuple[None, int]"
+        for other in ranks:
+            e = plain(other, "E"), plain(other + 1, "E")
+            yield [d[0], e[0]], [d[1], e[1]], "int | tuple[int, int]"
 
 
 def _vmap2() -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -117,9 +118,8 @@ def test_batches_of_gradients_and_gradients_of_batches(name: str) -> None:
     np.testing.assert_allclose(of_all(xs), expected, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", sorted(set(PROGRAMS) - {"until done", "recursion", "nested"}))
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_second_derivatives_of_batches(name: str) -> None:
-    """Of those that end after a known number of iterations."""
     f, xs = PROGRAMS[name]
     total = nk.staged(lambda x: f(x).sum())
     product = nk.hvp(total)
@@ -128,6 +128,15 @@ def test_second_derivatives_of_batches(name: str) -> None:
     np.testing.assert_allclose(both, expected, rtol=1e-9, atol=1e-10)
     of_all = nk.hvp(nk.staged(lambda xs: nk.vmap(f)(xs).sum()))
     np.testing.assert_allclose(of_all(xs, xs), expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["until done", "recursion", "bounds", "nested"])
+def test_gradients_of_loops_of_unknown_length_are_one_batch(name: str) -> None:
+    """They keep one tape for all elements: nothing runs for one after the other."""
+    f, xs = PROGRAMS[name]
+    text = nk.vmap(nk.gradient(of=f, wrt=0)).ir(xs, stage="optimizable")
+    one_by_one = re.compile(rf"for %\S+: i64 upto %\S+: i64 stacking <{len(xs)} x")
+    assert "$tape" in text and not one_by_one.search(text)
 
 
 def test_what_is_the_same_for_all_has_no_axis() -> None:

@@ -12,6 +12,9 @@ def concrete(x: Tensor1D[f64], xs: Tensor2D[f64], single: Tensor2D[f32], by: Sca
     vmap(scale)(single, by)    # E
     vmap(scale)(xs)    # E
     vmap2(scale)(xs, by)    # E
+    vmap(scale, in_axes=0)(xs, by)    # E
+    vmap(scale, in_axes=(0, None))(xs, each)    # E
+    vmap(scale, in_axes=(None, 0))(xs, each)    # E
     vmap(scale, in_axes="rows")    # E
     vmap(scale, in_axes=(0, 1.5))    # E
     vmap(scale, axis_name=0)    # E

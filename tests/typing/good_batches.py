@@ -23,6 +23,10 @@ def both(x: Rep[Vector], n: Rep[Scalar[i32]]) -> tuple[Rep[Vector], Rep[Number]]
     return x * 2.0, x.sum()
 
 @staged
+def of_three(x: Rep[Vector], w: Rep[Matrix], n: Rep[Scalar[i32]]) -> Rep[Number]:
+    return loss(x, w) * n.cast(f64)
+
+@staged
 def centered(x: Rep[Vector]) -> Rep[Vector]:
     return (x - axis_mean(x, "rows")) / (axis_max(x, "rows") - axis_min(x, "rows")) + axis_sum(x, "rows")
 
@@ -33,8 +37,13 @@ def concrete(xs: Tensor2D[f64, Any, In], w: Matrix, n: Scalar[i32]) -> None:
     assert_type(vmap(gradient(of=loss, wrt=(0, 1)))(xs, w), tuple[Tensor2D[f64, Any, In], Tensor3D[f64, Any, In, Out]])
     assert_type(vmap(both)(xs, n), tuple[Tensor2D[f64, Any, In], Tensor1D[f64]])
     assert_type(vmap(centered, axis_name="rows")(xs), Tensor2D[f64, Any, In])
-    assert_type(vmap(loss, in_axes=(0, None)), Rep[Callable[..., Any]])
+    assert_type(vmap(loss, in_axes=(0, None))(xs, w), Tensor1D[f64])
+    assert_type(vmap(loss, in_axes=(None, 2)), Rep[Callable[[Vector, Tensor3D[f64]], Tensor1D[f64]]])
+    assert_type(vmap(loss, in_axes=1), Rep[Callable[[Tensor2D[f64], Tensor3D[f64]], Tensor1D[f64]]])
+    assert_type(vmap(centered, in_axes=-1, out_axes=1, axis_name="rows"), Rep[Callable[[Tensor2D[f64]], Tensor2D[f64, Any, In]]])
     assert_type(vmap(loss, in_axes=1, out_axes=None, axis_name="rows"), Rep[Callable[..., Any]])
+    assert_type(vmap(both, in_axes=(0, None)), Rep[Callable[..., Any]])
+    assert_type(vmap(of_three, in_axes=(0, None, 0)), Rep[Callable[..., Any]])
 
 product = fn(Tensor1D[f64], Tensor1D[f64])(lambda a, b: a * b)
 outer = vmap2(product)

@@ -25,7 +25,7 @@ from nnkit.core.stage import Stage
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import Array
 from tests.core.autodiff.program_generator import DifferentiableProgram, differentiable_programs
-from tests.core.autodiff.test_reverse_control_flow import call, copied, directions
+from tests.core.autodiff.test_reverse_control_flow import LEVELS, call, compiled, copied, directions
 from tests.programs import flat
 
 EXTENT = 3
@@ -81,15 +81,17 @@ MASKS = st.integers(0, 1 << 8)
 
 
 @LAW
-@given(differentiable_programs(), MASKS)
-def test_a_batch_is_a_loop_over_the_elements(program: DifferentiableProgram, mask: int) -> None:
+@given(differentiable_programs(), MASKS, st.sampled_from(LEVELS))
+def test_a_batch_is_a_loop_over_the_elements(
+    program: DifferentiableProgram, mask: int, level: int
+) -> None:
     which = subset(program, mask)
     rows = chosen(elements_of(program), which)
     expected = [call(program.module, "main", *row) for row in rows]
     module = copied(program.module)
     declare_batch(module, "batch", "main", [0 if w else None for w in which])
     module = copied(module)
-    advance(module, Stage.OPTIMIZABLE, "batch")
+    advance(module, Stage.OPTIMIZABLE, "batch", level=level)
     found = list(flat(evaluate(module, "batch", *together(rows, which))))
     agree(found, expected)
 
@@ -146,3 +148,30 @@ def test_the_gradient_of_a_batch_is_that_of_each_element(
         else:
             size = sum(np.abs(one) for one in each) + 1
             assert np.all(np.abs(found[position] - sum(each)) <= 1e-9 * size)
+
+
+@settings(LAW, max_examples=max(settings().max_examples // 10, 1))
+@given(differentiable_programs(), MASKS, st.sampled_from(LEVELS))
+def test_compiled_code_gives_what_the_evaluator_does(
+    program: DifferentiableProgram, mask: int, level: int
+) -> None:
+    """Of a batch of gradients, and, which is a batch of batches, of a table of them."""
+    which = subset(program, mask)
+    rows = chosen(elements_of(program), which)
+    u, _ = directions(program)
+    module = copied(program.module)
+    declaration = GradientOf("main", program.sources, program.wrt, seedable=True)
+    type = derivative_type(module.functions["main"].type, declaration)
+    module.add(Function("derivative", type, declaration=declaration))
+    declare_batch(
+        module, "batch", "derivative", [*(0 if w else None for w in which), *[None] * len(u)]
+    )
+    declare_batch(module, "table", "batch", [*[None] * len(which), *[0] * len(u)])
+    evaluated = copied(module)
+    advance(evaluated, Stage.OPTIMIZABLE)
+    seeds = [np.stack([x * (k + 1) for k in range(EXTENT)]) for x in u]
+    for entry, more in (("batch", u), ("table", seeds)):
+        arguments = [*together(rows, which), *more]
+        expected = call(evaluated, entry, *arguments)
+        for one, other in zip(compiled(module, level, entry, arguments), expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
