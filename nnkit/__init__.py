@@ -52,6 +52,8 @@ _HOMES = {
     "random": "random",
     "reps": "Rep build const tup",
     "specializations": "set_cache_limit",
+    "staging.at": "At Part",
+    "staging.refs": "Ref ref",
     "staging.stacked": "Stacked",
     "structs": "Binding Field Lens Struct fields",
     "tensors": """

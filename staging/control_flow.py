@@ -48,6 +48,7 @@ from .expression import (
 from .location import current_location
 from .primitive import dtype_error, is_index, rank_error, staging_error
 from .recursion import UnknownResultError, outermost, wait_for
+from .refs import thread_refs
 from .rep_base import RepBase, is_number, rep_of
 from .spec import Spec, TensorSpec, TupleSpec, is_tuple
 
@@ -218,11 +219,18 @@ def _run_with(
     run: Callable[[Sequence[Expression]], Any],
     returned: Callable[[Any, str], Carry],
     may_be_skipped: bool,
+    *,
+    is_branch: bool = False,
 ) -> tuple[TracedBody, Carry]:
     place = current_location()
     names = tuple(f"carry_{k}" if spec is not _INDEX else "index" for k, spec in enumerate(specs))
     body = TracedBody(
-        name, specs, location=place, parameter_names=names, may_be_skipped=may_be_skipped
+        name,
+        specs,
+        location=place,
+        parameter_names=names,
+        may_be_skipped=may_be_skipped,
+        is_branch=is_branch,
     )
     with tracing(body):
         body.inputs = tuple(
@@ -243,7 +251,12 @@ def _branch(name: str, function: Any) -> tuple[TracedBody, Carry]:
         return carry_or_number_of(made, what)
 
     return _run_with(
-        name, (), lambda _: call_function(function, (), name), returned, may_be_skipped=True
+        name,
+        (),
+        lambda _: call_function(function, (), name),
+        returned,
+        may_be_skipped=True,
+        is_branch=True,
     )
 
 
@@ -281,12 +294,17 @@ def _following(what: str, start: Carry, returned: object) -> Carry:
 def _nested(
     operation: StructuredOperation, operands: Sequence[Expression], specs: tuple[Spec, ...]
 ) -> list[Expression]:
-    """Emit the control-flow node; captured expressions follow its operands."""
+    """Emit the control-flow node; refs follow what it carries, captured expressions its operands."""
+    threaded = thread_refs(operation, len(specs))
+    operation, at, count = threaded.operation, threaded.at, len(threaded.refs)
     captured = dict.fromkeys(one for body in operation.bodies for one in body.captures)
-    node = make(operation, (*operands, *captured), TupleSpec(specs))
+    specs = (*specs[:at], *threaded.specs, *specs[at:])
+    node = make(operation, (*operands, *threaded.starts, *captured), TupleSpec(specs))
     for body in operation.bodies:
         body.site = node
-    return [make(Result(k), (node,), spec) for k, spec in enumerate(specs)]
+    results = [make(Result(k), (node,), spec) for k, spec in enumerate(specs)]
+    threaded.hold(results[at : at + count])
+    return [*results[:at], *results[at + count :]]
 
 
 def _unknown(carry: Carry) -> Any:

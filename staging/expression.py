@@ -207,6 +207,10 @@ class TracedBody(Trace):
     """The node that this is a body of."""
     may_be_skipped: bool = True
     """Whether it may not run at all, so that a recursion in it can end."""
+    is_branch: bool = False
+    """Whether it is that of a choice, which has no parameters."""
+    refs: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    """What refs from outside hold here (`staging.refs`)."""
 
 
 @dataclass(eq=False)

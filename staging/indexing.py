@@ -1,14 +1,14 @@
 """Subscripts of tensors: ints, strided slices, `...`, and staged indices.
 
 1. Every axis gets an entry: an int, a slice, or a staged scalar.
-2. Staged scalars become gathers, one axis at a time (they count from the end when negative).
+2. Staged scalars become gathers, those of neighbouring axes together (they count from the end when negative).
 3. Ints and slices become one `slice`, one `reverse` for negative steps and one `shapeCast`, whose
    numbers depend on the extents and are found at specialisation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,13 +41,14 @@ _WHOLE: Any = slice(None)
 def subscript(x: Expression, key: Any, staged: Callable[[Any], Expression | None]) -> Expression:
     """`x[key]`; `staged` finds the expression of an entry that is a Rep."""
     spec = primitive.tensor_of(x, "a subscript")
-    entries = _entries(key, spec)
+    entries = entries_of(key, spec)
     indices = [staged(entry) for entry in entries]
-    for axis in reversed(range(len(entries))):
-        index = indices[axis]
+    for index in indices:
         if index is not None:
             _check_index(index)
-            x = primitive.apply(Gather(axis, Bounds.CHECK), x, wrap_negative(index, x, axis))
+    for axis, run in reversed(_runs(indices)):
+        at = [wrap_negative(index, x, axis + number) for number, index in enumerate(run)]
+        x = primitive.apply(Gather(axis, Bounds.CHECK), x, *at)
     static = [entry for entry, index in zip(entries, indices, strict=True) if index is None]
     if all(isinstance(entry, slice) and entry == _WHOLE for entry in static):
         return x
@@ -57,6 +58,19 @@ def subscript(x: Expression, key: Any, staged: Callable[[Any], Expression | None
         return _select(b, value, static)
 
     return primitive.shape_dependent("subscript", build, (x,), TensorSpec(rank, spec.dtype))
+
+
+def _runs(indices: Sequence[Expression | None]) -> list[tuple[int, list[Expression]]]:
+    """The staged indices of neighbouring axes together, each run with its first axis."""
+    found: list[tuple[int, list[Expression]]] = []
+    for axis, index in enumerate(indices):
+        if index is None:
+            continue
+        if found and found[-1][0] + len(found[-1][1]) == axis:
+            found[-1][1].append(index)
+        else:
+            found.append((axis, [index]))
+    return found
 
 
 def _check_index(index: Expression) -> None:
@@ -106,8 +120,8 @@ def _check_reach(spec: TensorSpec, count: int) -> None:
         )
 
 
-def _entries(key: Any, spec: TensorSpec) -> list[Any]:
-    """One entry per axis."""
+def entries_of(key: Any, spec: TensorSpec, *, tensors: bool = False) -> list[Any]:
+    """One entry per axis; with `tensors`, what is no int and no slice may be one."""
     given: list[Any] = [*key] if isinstance(key, tuple) else [key]
     if sum(entry is Ellipsis for entry in given) > 1:
         raise staging_error("a subscript has at most one `...`")
@@ -120,14 +134,14 @@ def _entries(key: Any, spec: TensorSpec) -> list[Any]:
         given[at : at + 1] = whole
     else:
         given += whole
-    return [_entry(entry) for entry in given]
+    return [_entry(entry, tensors=tensors) for entry in given]
 
 
 def _is_slice(entry: object) -> TypeIs[slice[Any, Any, Any]]:
     return isinstance(entry, slice)
 
 
-def _entry(entry: Any) -> Any:
+def _entry(entry: Any, *, tensors: bool) -> Any:
     if _is_slice(entry):
         ends: list[Any] = [entry.start, entry.stop, entry.step]
         if not all(end is None or is_index(end) for end in ends):
@@ -142,7 +156,7 @@ def _entry(entry: Any) -> Any:
         return int(entry)
     if entry is None or isinstance(entry, bool):
         raise staging_error(f"{entry} is not a subscript", "`x.expand_dims(axis)` adds an axis")
-    if not hasattr(entry, "expression"):
+    if not hasattr(entry, "expression") and not tensors:
         raise staging_error(
             f"a subscript is an int, a slice or a Rep, not a {type(entry).__name__}",
             "use `take` for several indices",

@@ -41,6 +41,7 @@ from ..core.ops import (
 )
 from . import control_flow, primitive
 from .aggregates import FieldLens, element_of, field_of, set_field
+from .at import At
 from .expression import Expression, Trace, depends_on_parameters
 from .indexing import subscript
 from .primitive import located, rank_error, staging_error
@@ -159,7 +160,7 @@ class Rep(RepBase):
     def __setitem__(self, key: object, value: object, /) -> NoReturn:
         raise staging_error(
             "a Rep cannot be written to: it is a value, as a number is",
-            "`select(where, new, x)` or `concat` make a new one; a struct has `set`",
+            "`x.at[i].set(value)` makes a new one, `ref(x)` a mutable array; a struct has `set`",
         )
 
     def __delitem__(self, key: object, /) -> NoReturn:
@@ -168,6 +169,12 @@ class Rep(RepBase):
     def __getattr__(self, name: str) -> Any:
         reason = ": it is not known while staging" if name in _UNKNOWN else ""
         raise AttributeError(f"a Rep has no {name!r}{reason}", name=name, obj=self)
+
+    @property
+    def at(self) -> At:
+        """Parts of the tensor: `x.at[i].set(v)` is the tensor with v in that place; also add, multiply, min, max."""
+        primitive.tensor_of(self.expression, "at")
+        return At(self)
 
     def set(self, lens: FieldLens, value: object, /) -> Rep:
         """The struct with one field replaced."""

@@ -26,10 +26,11 @@ from surface.jacobians import jacobians
 from surface.sampling import sampling
 from surface.staged import reductions, staged_class, staging
 from surface.tensors import dtypes, errors, header, refusals, structs, tensors
+from surface.updates import updates
 
 NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
-    r"View Forbidden UnknownDType Reduce ReduceFloat RankTooHigh Fn\d Function\d "
+    r"View PartView RefView KeyEntry Key Forbidden UnknownDType Reduce ReduceFloat RankTooHigh Fn\d Function\d "
     "Index IndexMode Stage Argument From"
 ).split()
 """As regular expressions."""
@@ -42,6 +43,7 @@ FILES: dict[str, list[Section]] = {
         structs,
         refusals,
         staged_class,
+        updates,
         reductions,
         functions,
         staging,

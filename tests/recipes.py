@@ -38,6 +38,7 @@ from nnkit.core.ops import (
     Reinterpret,
     Reverse,
     Scan,
+    Scatter,
     ScatterAdd,
     Select,
     ShapeCast,
@@ -48,6 +49,7 @@ from nnkit.core.ops import (
     Threefry,
     Transpose,
     UnitCount,
+    Update,
     dense,
     splat,
 )
@@ -316,6 +318,19 @@ def _scatter(draft: Draft, _: type[Op]) -> Value:
     return draft.emit(ScatterAdd(result, axis, bounds), updates, indices)
 
 
+def _update(draft: Draft, _: type[Op]) -> Value:
+    x = draft.tensor(kinds=("float", "integer"), fits=lambda s: 0 < len(s) <= 2 and 0 not in s)
+    shape, axis = x.tensor.shape, draft.integer(0, x.tensor.rank - 1)
+    bounds, update = draft.pick(list(Bounds)), draft.pick(list(Update))
+    at: Shape = draft.pick(((), (2,), (1, 3)))
+    others = [draft.integer(0, extent) for extent in shape]
+    start = tuple(0 if k == axis else extent - others[k] for k, extent in enumerate(shape))
+    updates = (*others[:axis], *at, *others[axis + 1 :])
+    given = draft.tensor(dtype=x.tensor.dtype, fits=lambda s: s == updates, shape=updates)
+    indices = _indices(draft, at, shape[axis], bounds)
+    return draft.emit(Scatter(axis, update, start, bounds=bounds), given, x, indices)
+
+
 def _one_hot(draft: Draft, _: type[Op]) -> Value:
     indices = draft.tensor(kinds=("integer",), fits=lambda s: len(s) < MAX_RANK)
     return draft.emit(OneHot(draft.integer(1, 3), draft.pick(draft.options.dtypes)), indices)
@@ -431,6 +446,7 @@ RECIPES: dict[type[Op], Recipe] = {
     Concatenate: _concatenate,
     Gather: _gather,
     ScatterAdd: _scatter,
+    Scatter: _update,
     OneHot: _one_hot,
     Iota: _iota,
     Reduce: _reduce,

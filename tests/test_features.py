@@ -306,6 +306,19 @@ def test_cross_entropy_of_huge_logits() -> None:
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12, atol=1e-15)
 
 
+def test_mutable_arrays() -> None:
+    @nk.staged
+    def swapped(x: Rep[Vector]) -> Rep[Vector]:
+        r = nk.ref(x)
+        r[0] += r[1] ** 2.0
+        r[1] = -r[1]
+        return r.value
+
+    slope = nk.gradient(of=swapped, wrt=0, seedable=True)
+    found = slope(np.array([1.2, 3.4]), np.array([5.6, 7.8]))
+    assert found.numpy() == pytest.approx([5.6, 30.28], rel=1e-15)
+
+
 def test_a_captured_value_has_its_gradient() -> None:
     @nk.staged
     def outer(x: Rep[Vector]) -> Rep[Float]:
@@ -384,7 +397,7 @@ def test_the_document_names_only_tests_that_exist() -> None:
     files = {file.stem for folder in folders for file in folder.glob("test_*.py")}
     programs = [
         (ROOT / "tests/nnkit" / f"test_{name}.py").read_text()
-        for name in ("gradients_of_programs", "derivative_functions", "vmap")
+        for name in ("gradients_of_programs", "derivative_functions", "vmap", "refs", "at")
     ]
     defined = re.findall(r"^def (test_\w+)", "\n".join(programs), re.MULTILINE)
     tests = {*globals(), *defined}

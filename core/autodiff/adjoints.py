@@ -1,12 +1,16 @@
-"""Accumulates cotangents during a reverse sweep; zeros are symbolic."""
+"""Accumulates cotangents during a reverse sweep; zeros are symbolic.
+
+What is scattered to a part of a value, the adjoint of reading that part, is added to the part of a total that is there
+already, where there is one: the total is dead afterwards, so compiled code does that in place, and a row costs a row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
 from ..ir import Builder, Value
-from ..ops.indexing import ScatterAdd
+from ..ops.scatter import added_part
 from .rules import add
 
 
@@ -15,17 +19,21 @@ class Adjoints:
     """Cotangents of the `active` tensors; those of all others are zero and dropped.
 
     What flows to a value by several ways is added where `builder` stands.  With `keeps_rows`, what is scattered to a
-    part of a value is kept apart, until somebody asks for the sum.
+    part of a value is kept apart, until somebody asks for the sum.  `start` gives the total of a value from around a
+    body that its parts are added to, if there is one.
     """
 
     builder: Builder
     active: Set[Value]
     keeps_rows: bool = False
+    start: Callable[[Value], Value | None] | None = None
     _found: dict[Value, Value] = field(default_factory=dict[Value, Value])
     _rows: dict[Value, list[Value]] = field(default_factory=dict[Value, list[Value]])
+    running: dict[Value, Value] = field(default_factory=dict[Value, Value])
+    """Totals from around the body, with the parts that have been added to them."""
 
     def __getitem__(self, primal: Value) -> Value | None:
-        """What has come together for `primal`; None is a zero."""
+        """What has come together for `primal`, running totals aside; None is a zero."""
         for rows in self.take_rows(primal):
             self._accumulate(primal, rows)
         return self._found.get(primal)
@@ -35,27 +43,43 @@ class Adjoints:
         return self._rows.pop(primal, [])
 
     def values(self) -> list[Value]:
-        """Each value that has a cotangent."""
+        """Each value that has a cotangent of its own, running totals aside."""
         return list(dict.fromkeys((*self._found, *self._rows)))
 
     def add(self, primal: Value, cotangent: Value | None) -> None:
         """Accumulate a contribution."""
         if cotangent is None or primal not in self.active:
             return
-        if self.keeps_rows and _is_sparse(cotangent):
+        part = added_part(cotangent)
+        if self.keeps_rows and part is not None and part.indices:
             self._rows.setdefault(primal, []).append(cotangent)
-        else:
+            return
+        total = self.total(primal) if self.start is not None and part is not None else None
+        if part is None or total is None:
             self._accumulate(primal, cotangent)
+        else:
+            self.set_total(primal, part.add_to(self.builder, total))
+
+    def total(self, primal: Value) -> Value | None:
+        """What parts of the cotangent of `primal` are added to: a total from around, or what has come together."""
+        if primal not in self.running:
+            given = self.start(primal) if self.start is not None else None
+            if given is None:
+                return self._found.get(primal)
+            self.running[primal] = given
+        return self.running[primal]
+
+    def set_total(self, primal: Value, total: Value) -> None:
+        """Go on with `total`, which has what was there."""
+        where = self.running if primal in self.running else self._found
+        where[primal] = total
 
     def _accumulate(self, primal: Value, cotangent: Value) -> None:
-        total = add(self.builder, self._found.get(primal), cotangent)
+        before = self._found.get(primal)
+        part = added_part(before) if before is not None and self.start is not None else None
+        if part is not None:
+            self._found[primal] = part.add_to(self.builder, cotangent)
+            return
+        total = add(self.builder, before, cotangent)
         assert total is not None
         self._found[primal] = total
-
-
-def _is_sparse(cotangent: Value) -> bool:
-    """Whether it is zeros to which less is scattered than there is of them."""
-    producer = cotangent.producer
-    if producer is None or not isinstance(producer.op, ScatterAdd):
-        return False
-    return producer.operands[0].tensor.size < cotangent.tensor.size

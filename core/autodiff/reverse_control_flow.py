@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias
 
 from ..analysis.liveness import backward_slice
@@ -70,12 +71,24 @@ class _ReversedBody:
     """The sweep over one body of the forward half, in a block of its own; `head` is what comes first there."""
 
     def __init__(
-        self, work: Linearized, body: Block, adjoints: Adjoints, *, keeps_rows: bool = False
+        self,
+        work: Linearized,
+        body: Block,
+        adjoints: Adjoints,
+        start: Callable[[Builder, Value], Value | None],
+        *,
+        keeps_rows: bool = False,
     ) -> None:
         self.work, self.body = work, body
         self.head = Builder(Block(), adjoints.builder.location)
         self.b = Builder(Block(name=body.name), adjoints.builder.location)
-        self.adjoints = Adjoints(self.b, adjoints.active, keeps_rows)
+        inside = {*body.arguments, *_results(body)}
+        self.adjoints = Adjoints(
+            self.b,
+            adjoints.active,
+            keeps_rows,
+            lambda x: None if x in inside else start(self.b, x),
+        )
 
     def around(self) -> list[Value]:
         """The values from around the body that have got a cotangent."""
@@ -124,7 +137,11 @@ class _Reversal:
 
     def choice(self) -> Sweep:
         at = self.at
-        bodies = [_ReversedBody(self.work, region.entry, self.adjoints) for region in at.regions]
+        outer = self.adjoints
+        bodies = [
+            _ReversedBody(self.work, region.entry, outer, lambda _, x: outer.total(x))
+            for region in at.regions
+        ]
         chosen = flows_in(at, Role.CHOSEN)
         for number, body in enumerate(bodies):
             for flow in chosen:
@@ -132,19 +149,24 @@ class _Reversal:
                 body.adjoints.add(yields_of_bodies(at, flow)[number], ct)
             yield self.sweep(self.work, body.body, body.adjoints)
         around = list(dict.fromkeys(x for body in bodies for x in body.around()))
-        if not around:
+        running = list(dict.fromkeys(x for body in bodies for x in body.adjoints.running))
+        if not around and not running:
             for body in bodies:
                 body.finish(())
             return
         regions: list[Region] = []
         for number, body in enumerate(bodies):
-            chosen_here = body.finish([body.cotangent(x) for x in around])
+            totals = [body.adjoints.total(x) for x in running]
+            ends = [*(body.cotangent(x) for x in around), *(t for t in totals if t is not None)]
+            chosen_here = body.finish(ends)
             values = self.saved_by_branch(number, chosen_here.saved)
             regions.append(body.region(values, chosen_here.computed))
-        op = If(tuple(x.type for x in around))
-        made = self.adjoints.builder.emit_many(op, at.operands[:1], regions)
-        for x, cotangent in zip(around, made, strict=True):
-            self.adjoints.add(x, cotangent)
+        op = If(tuple(x.type for x in (*around, *running)))
+        made = outer.builder.emit_many(op, at.operands[:1], regions)
+        for x, total in zip(running, made[len(around) :], strict=True):
+            outer.set_total(x, total)
+        for x, cotangent in zip(around, made, strict=False):
+            outer.add(x, cotangent)
 
     def loop(self) -> Sweep:
         at = self.at
@@ -159,7 +181,13 @@ class _Reversal:
         b = self.adjoints.builder
         starts = [seed or _zero(b, x.type) for x, seed in zip(inputs, seeds, strict=True)]
         keeps_rows = trips is not None
-        body = _ReversedBody(self.work, at.regions[-1].entry, self.adjoints, keeps_rows=keeps_rows)
+        body = _ReversedBody(
+            self.work,
+            at.regions[-1].entry,
+            self.adjoints,
+            lambda inside, x: inside.argument(x.type),
+            keeps_rows=keeps_rows,
+        )
         lower, upper, index = self.counted()
         last = b.emit(Subtract(), b.emit(Add(), lower, upper), constant(b, COUNTER, 1))
         place = body.head.emit(Subtract(), last, body.b.argument(COUNTER, "index"))
@@ -172,8 +200,16 @@ class _Reversal:
             body.adjoints.add(_only(yields_of_bodies(at, flow)), element)
         yield self.sweep(self.work, body.body, body.adjoints)
         outputs = [body.cotangent(arguments_of_bodies(at, flow)[-1]) for flow in carried]
-        scattered = [(x, rows) for x in body.around() for rows in body.adjoints.take_rows(x)]
-        elements = [x for _, rows in scattered for x in _scattered(rows).operands]
+        scattered = [
+            (x, rows, len(_scattered(rows).operands))
+            for x in body.around()
+            for rows in body.adjoints.take_rows(x)
+        ]
+        elements = [x for _, rows, _ in scattered for x in _scattered(rows).operands]
+        running = list(body.adjoints.running)
+        totals = [self.adjoints.total(x) for x in running]
+        starts += [total or _zero(b, x.type) for x, total in zip(running, totals, strict=True)]
+        outputs += body.adjoints.running.values()
         around = body.around()
         for x in around:
             starts.append(_zero(b, x.type))
@@ -196,11 +232,18 @@ class _Reversal:
         made = b.emit_many(
             For(stacks), [lower, upper, *starts], [body.region(values, residuals.computed)]
         )
-        for x, cotangent in zip([*inputs, *around], made, strict=False):  # the tape comes after
+        first = len(inputs)
+        for x, before, total in zip(running, totals, made[first:], strict=False):
+            if before is None:
+                self.adjoints.add(x, total)
+            else:
+                self.adjoints.set_total(x, total)
+        others = [*made[:first], *made[first + len(running) :]]  # the tape comes last
+        for x, cotangent in zip([*inputs, *around], others, strict=False):
             self.adjoints.add(x, cotangent)
         operands = iter(made[len(starts) :])
-        for x, rows in scattered:
-            self.adjoints.add(x, _scattered_at_once(b, rows, next(operands), next(operands)))
+        for x, rows, count in scattered:
+            self.adjoints.add(x, _scattered_at_once(b, rows, *islice(operands, count)))
 
     def useful(self) -> list[Flow]:
         """What is carried and has a cotangent in some iteration: at the end, or as others depend on it."""
@@ -305,14 +348,14 @@ def _scattered(rows: Value) -> Instruction:
     return rows.producer
 
 
-def _scattered_at_once(b: Builder, rows: Value, updates: Value, indices: Value) -> Value:
+def _scattered_at_once(b: Builder, rows: Value, updates: Value, *indices: Value) -> Value:
     """What `rows` scatters in each iteration, from the updates and indices of all, along their first axes."""
     op = rows.op
     assert isinstance(op, ScatterAdd)
     if op.axis:
         order = (*range(1, op.axis + 1), 0, *range(op.axis + 1, updates.tensor.rank))
         updates = b.emit(Transpose(order), updates)
-    return b.emit(op, updates, indices)
+    return b.emit(op, updates, *indices)
 
 
 def _results(block: Block) -> list[Value]:

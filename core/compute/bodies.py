@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ..errors import UnsupportedError
 from ..ir import Block, Function, Instruction, Region, Value
@@ -17,6 +18,7 @@ from ..ops.flows import (
     is_condition,
     yields_of_bodies,
 )
+from ..ops.nest import Nest
 from ..types import written
 
 
@@ -55,8 +57,16 @@ class Body:
         ]
 
 
-def in_place_flows(instruction: Instruction) -> list[Flow | None]:
-    """For each result the flow whose buffer it may reuse: its own, or an input that a body yields unchanged."""
+_DEPTH: Final = 8
+"""How many choices inside each other are looked through for what they update: a bound, as each is looked at once for
+each that it is in."""
+
+
+def in_place_flows(instruction: Instruction, depth: int = _DEPTH) -> list[Flow | None]:
+    """For each result the flow whose buffer it may reuse: its own, or an input that a body yields unchanged or updated.
+
+    `depth` is how many choices inside each other are looked through.
+    """
     flows = flows_of(instruction)
     found = [f if f.role is Role.CARRIED else None for f in flows if f.result is not None]
     inputs = {
@@ -68,12 +78,33 @@ def in_place_flows(instruction: Instruction) -> list[Flow | None]:
     chosen = flows_in(instruction, Role.CHOSEN)
     for body in range(len(instruction.regions)):
         for flow in chosen:
-            source = inputs.get(base_of(yields_of_bodies(instruction, flow)[body]))
+            source = inputs.get(_updated(yields_of_bodies(instruction, flow)[body], depth))
             assert flow.result is not None
             if found[flow.result] is None and source is not None and source.number not in taken:
                 found[flow.result] = source
                 taken.add(source.number)
     return found
+
+
+def _updated(value: Value, depth: int) -> Value:
+    """The base whose buffer `value` has, if all that it is made of by updates is dead by then."""
+    while True:
+        value = base_of(value)
+        made = value.producer
+        if made is None:
+            return value
+        if isinstance(made.op, Nest):
+            init = made.op.outputs[value.index].init
+            if init is None:
+                return value
+            value = made.operands[init]
+        elif made.op.is_structured and depth:
+            flow = in_place_flows(made, depth - 1)[value.index]
+            if flow is None:
+                return value
+            value = made.operands[flow.operands[0]]
+        else:
+            return value
 
 
 def base_of(value: Value) -> Value:

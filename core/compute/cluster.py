@@ -27,6 +27,8 @@ class ClusterOutput:
     combinator: Combinator | None
     bounds: Bounds
     axes: tuple[int | None, ...] | None
+    init: Read | None = None
+    """What it reads of the tensor that it updates."""
 
     @property
     def is_elementwise(self) -> bool:
@@ -71,7 +73,8 @@ class Cluster:
         """What the results in `live` refer to directly."""
         results = [written for written in self.results if written.value in live]
         indices = [i for written in results for i in written.indices if isinstance(i, Read)]
-        return [*(written.root for written in results), *indices]
+        updated = [written.init for written in results if written.init is not None]
+        return [*(written.root for written in results), *indices, *updated]
 
 
 class _NestBody:
@@ -103,7 +106,9 @@ class _NestBody:
         """The output; a plain one leaves out axes of extent 1, which `_reshaped` puts back."""
         type = written.value.tensor
         if written.axes is None:
-            return Output(type, self._indices(written.indices), written.combinator, written.bounds)
+            init = None if written.init is None else self.numbers[written.init]
+            indices = self._indices(written.indices)
+            return Output(type, indices, written.combinator, written.bounds, init)
         kept = [axis for axis in written.axes if axis is not None]
         narrow = type.with_shape(
             n for n, axis in zip(type.shape, written.axes, strict=True) if axis is not None

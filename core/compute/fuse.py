@@ -20,6 +20,7 @@ Source: XLA's multi-output fusion; Halide's inlining of pure stages (Ragan-Kelle
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -85,6 +86,8 @@ class _FusionCandidate:
     roots: list[Scalar]
     indices: list[tuple[ScalarIndex, ...]]
     """Of each result, in the cluster's coordinates."""
+    inits: list[Read | None]
+    """What each result reads of the tensor that it updates."""
     new: list[Scalar]
     """The scalars that the cluster does not have yet."""
 
@@ -110,6 +113,8 @@ class _BlockFusion:
     """Clusters that compute what is written elementwise: that of the result, and those it is inlined to."""
     read: set[Value] = field(default_factory=set[Value])
     """What some cluster or library op reads from memory so far."""
+    updated: set[Value] = field(default_factory=set[Value])
+    """The bases that nests have updated so far: who reads them afterwards has them copied, so no read moves there."""
     costs: dict[Scalar, float] = field(default_factory=dict[Scalar, float])
     position: int = 0
 
@@ -173,12 +178,25 @@ class _BlockFusion:
             return False
         if len(cluster.parts) + len(attempt.new) > LARGEST_BODY:
             return False
+        if self._moves_down(attempt, cluster) and self._reads_any(cluster.parts, self.updated):
+            return False
         for read in attempt.new:
             if isinstance(read, Read):
                 owner = self._owner(read.source)
                 if owner is cluster or (cluster.is_read and self._made(read) > cluster.sequence):
                     return False
         return True
+
+    def _moves_down(self, attempt: _FusionCandidate, cluster: Cluster) -> bool:
+        """Whether the cluster would come after all others with the attempt in it."""
+        return any(
+            isinstance(part, Read) and self._made(part) > cluster.sequence for part in attempt.new
+        )
+
+    def _reads_any(self, parts: Iterable[Scalar], bases: AbstractSet[Value]) -> bool:
+        return bool(bases) and any(
+            isinstance(part, Read) and base_of(part.source) in bases for part in parts
+        )
 
     def _owner(self, value: Value) -> Cluster | None:
         known = self.written.get(base_of(value))
@@ -192,7 +210,7 @@ class _BlockFusion:
     def _add(self, attempt: _FusionCandidate, cluster: Cluster) -> None:
         normalized = attempt.normalized
         new_reads = [part for part in attempt.new if isinstance(part, Read)]
-        if any(self._made(read) > cluster.sequence for read in new_reads):
+        if self._moves_down(attempt, cluster):
             cluster.sequence = self._next()
         cluster.parts.update(attempt.new)
         cluster.location = normalized.instruction.location
@@ -205,14 +223,15 @@ class _BlockFusion:
             axes = _plain_axes(read) if cluster.is_open else None
             if axes is not None:
                 _keep_last(self.readers.setdefault(read.source, []), (cluster, axes))
-        for result, root, indices in zip(
-            normalized.results, attempt.roots, attempt.indices, strict=True
+        self.updated |= normalized.updated
+        for result, root, indices, init in zip(
+            normalized.results, attempt.roots, attempt.indices, attempt.inits, strict=True
         ):
             axes = result.axes and tuple(
                 None if axis is None else attempt.axes[axis].axis for axis in result.axes
             )
             made = ClusterOutput(
-                result.value, root, indices, result.combinator, result.bounds, axes
+                result.value, root, indices, result.combinator, result.bounds, axes, init
             )
             cluster.results.append(made)
             self.written[result.value] = cluster, made
@@ -237,11 +256,15 @@ class _BlockFusion:
         """The nest in the coordinates of `cluster`; None when it needs results of it complete."""
         reads: list[Scalar] = []
         room, pinned = LARGEST_BODY - normalized.size, normalized.pinned
+        kept = {result.init for result in normalized.results}
+        updated = self.updated | normalized.updated
         for number, request in enumerate(normalized.requests):
             places = _places(request.indices, axes, reads)
-            found = self._shared(request, cluster, places)
-            if found is None:
+            found = None if number in kept else self._shared(request, cluster, places)
+            if found is None and number not in kept:
                 found = self._inlined(request, cluster, places, room)
+                if found is not None and self._reads_any(reachable([found]), updated):
+                    found = None
                 room -= 0 if found is None else len(reachable([found]))
             if number in pinned and not isinstance(found, Read):
                 found = None
@@ -250,9 +273,11 @@ class _BlockFusion:
             reads.append(found or self.pool.read(request.source, places, request.bounds))
         roots = body_scalars(self.pool, normalized, axes, reads)
         indices = [_places(result.indices, axes, reads) for result in normalized.results]
+        inits = [None if r.init is None else _read(reads[r.init]) for r in normalized.results]
         needed = [*roots, *(i for each in indices for i in each if isinstance(i, Read))]
+        needed += [init for init in inits if init is not None]
         new = reachable(needed, stop=lambda part: part in cluster.parts)
-        return _FusionCandidate(normalized, axes, roots, indices, new)
+        return _FusionCandidate(normalized, axes, roots, indices, inits, new)
 
     def _shared(
         self, request: NestRead, cluster: Cluster, places: tuple[ScalarIndex, ...]
@@ -352,6 +377,11 @@ def _match(
         for other, extent in zip(mapped, normalized.extents, strict=True)
     ):
         found[cluster, tuple(coordinate(other) for other in mapped if other is not None)] = None
+
+
+def _read(scalar: Scalar) -> Read:
+    assert isinstance(scalar, Read)
+    return scalar
 
 
 def _keep_last(known: list[_Known], new: _Known) -> None:

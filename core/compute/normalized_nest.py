@@ -60,6 +60,8 @@ class NestResult:
     combinator: Combinator | None
     bounds: Bounds
     axes: Axes | None
+    init: int | None = None
+    """The request of the tensor that it updates."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,20 @@ class NormalizedNest:
 
     @cached_property
     def pinned(self) -> frozenset[int]:
-        """Reads that serve as indices, and so cannot be replaced by computed values."""
+        """Reads that serve as indices, or of what is updated, and so cannot be replaced by computed values."""
         indices = [i for request in self.requests for i in request.indices]
         indices += [i for result in self.results for i in result.indices]
-        return frozenset(i.operand for i in indices if isinstance(i, Loaded))
+        updated = [result.init for result in self.results if result.init is not None]
+        return frozenset([*updated, *(i.operand for i in indices if isinstance(i, Loaded))])
+
+    @cached_property
+    def updated(self) -> frozenset[Value]:
+        """The bases that results begin with, whose buffers they take if these are dead afterwards."""
+        return frozenset(
+            base_of(self.instruction.operands[result.init])
+            for result in self.results
+            if result.init is not None
+        )
 
 
 def normalize_nest(instruction: Instruction, nest: Nest) -> NormalizedNest:
@@ -106,12 +118,15 @@ def normalize_nest(instruction: Instruction, nest: Nest) -> NormalizedNest:
     for extent in nest.extents:
         axes.append(Affine() if extent == 1 else coordinate(len(axes) - axes.count(Affine())))
     extents = tuple(extent for extent in nest.extents if extent != 1)
+    updated = [written.init for written in nest.outputs]
     requests = tuple(
-        _request(operand, access, axes, extents)
-        for operand, access in zip(instruction.operands, nest.accesses, strict=True)
+        _request(operand, access, axes, extents, is_updated=number in updated)
+        for number, (operand, access) in enumerate(
+            zip(instruction.operands, nest.accesses, strict=True)
+        )
     )
     results = tuple(
-        _result(value, written, axes, extents)
+        _result(value, written, axes, extents, requests)
         for value, written in zip(instruction.results, nest.outputs, strict=True)
     )
     return NormalizedNest(
@@ -150,6 +165,8 @@ def is_copy(normalized: NormalizedNest, nest: Nest) -> bool:
     block = normalized.instruction.regions[0].entry
     if len(nest.accesses) != 1 or len(nest.outputs) != 1 or 0 in nest.extents:
         return False
+    if nest.outputs[0].init is not None:
+        return False
     if block.terminator.operands != (block.arguments[-1],):
         return False
     if normalized.results[0].axes is None or normalized.results[0].combinator is not None:
@@ -169,9 +186,11 @@ def _request(
     access: Access,
     axes: Sequence[Affine],
     extents: Shape,
+    *,
+    is_updated: bool,
 ) -> NestRead:
     indices = tuple(i.substitute(axes) if isinstance(i, Affine) else i for i in access.indices)
-    source = base_of(operand)
+    source = operand if is_updated else base_of(operand)
     if source is not operand:
         shape, wanted = operand.tensor.shape, source.tensor.shape
         through = through_cast(indices, shape, wanted, access.bounds, extents)
@@ -190,21 +209,29 @@ def _bounds(source: Value, indices: Sequence[Index], bounds: Bounds, extents: Sh
     return Bounds.INSIDE if proved else bounds
 
 
-def _result(value: Value, written: Output, axes: Sequence[Affine], extents: Shape) -> NestResult:
+def _result(
+    value: Value,
+    written: Output,
+    axes: Sequence[Affine],
+    extents: Shape,
+    requests: Sequence[NestRead],
+) -> NestResult:
     indices = tuple(i.substitute(axes) if isinstance(i, Affine) else i for i in written.indices)
-    plain = NestRead(value, indices, written.bounds).axes
+    bounds = written.bounds if written.init is None else requests[written.init].bounds
+    plain = NestRead(value, indices, bounds).axes
     named = [axis for axis in plain or () if axis is not None]
     covered = tuple(1 if axis is None else extents[axis] for axis in plain or ())
     combinator = written.combinator
     if combinator is not None and len(named) == len(extents):
         combinator = None
     if (
-        written.bounds is not Bounds.INSIDE
+        bounds is not Bounds.INSIDE
+        or written.init is not None
         or covered != written.type.shape
         or (combinator is None and len(named) != len(extents))
     ):
         plain, combinator = None, written.combinator
-    return NestResult(value, indices, combinator, written.bounds, plain)
+    return NestResult(value, indices, combinator, bounds, plain, written.init)
 
 
 def _summed(results: Sequence[NestResult], extents: Shape) -> frozenset[int] | None:

@@ -2,7 +2,7 @@
 
 Read `forms` (the forms of differentiation), `arithmetic` and `comparison` (elementwise ops),
 `transcendental`, `special`, `rounding`, `casting` and `random` (more of them); then `movement`,
-`indexing`, `slicing`, `scan`, `reduction`, `contraction`, `window` and `convolution` (each built on those
+`indexing`, `slicing`, `scan`, `scatter`, `reduction`, `contraction`, `window` and `convolution` (each built on those
 before it), `axis`, `shape_query`, `bits`, and what is expanded: `expansion`, `builtin`, `ordered_reduction`.  Ops that
 make up programs are in `literal`, `reference`, `aggregate`, `enums`, `structured`, `terminators`, `trap`,
 `memory` and `stack`; `nest` is the loop nest they become.
@@ -25,6 +25,7 @@ from . import (
     reduction,
     rounding,
     scan,
+    scatter,
     shape_query,
     slicing,
     special,
@@ -107,6 +108,7 @@ from .reduction import ArgMax, ArgMin, Broadcast, Reduce, sum_to_shape
 from .reference import Null, Reference, Undefined
 from .rounding import Ceil, Floor, Rint, Round
 from .scan import Scan
+from .scatter import Scatter, Update
 from .shape_query import Rank, ShapeOf, ShapeQuery, UnitCount
 from .slicing import Concatenate, Pad, Slice
 from .special import Digamma, Erf, Erfc, Lgamma, Trigamma
@@ -140,7 +142,7 @@ from .window import PaddingMode, ReduceWindow
 
 FAMILIES: tuple[ModuleType, ...] = (
     arithmetic, transcendental, special, rounding, comparison, casting, stop_gradient, random, movement, reduction,
-    slicing, indexing, scan, contraction, window, convolution, shape_query, bits, builtin,
+    slicing, indexing, scan, scatter, contraction, window, convolution, shape_query, bits, builtin,
 )  # fmt: skip
 """The modules of the ops that compute with tensors."""
 
@@ -280,6 +282,7 @@ __all__ = [
     "Scan",
     "ScanBy",
     "ScanInOrder",
+    "Scatter",
     "ScatterAdd",
     "Select",
     "ShapeCast",
@@ -307,6 +310,7 @@ __all__ = [
     "TruncateDivide",
     "Undefined",
     "UnitCount",
+    "Update",
     "While",
     "Yield",
     "arguments_of",

@@ -12,16 +12,15 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from ..errors import DTypeError, IndexOutOfRangeError, ShapeError
+from ..errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError
 from ..ir.instruction import Emitter, Instruction, Pure, Value
 from ..types import F32, F64, I64, Array, DType, Shape, TensorType, scalar, tensor_bytes
-from .arithmetic import Add, Maximum, Minimum, Multiply
 from .casting import DataTypeCast
 from .combinator import Combinator
-from .comparison import And, Equal, GreaterThanOrEqual, LessThanOrEqual, Select
+from .comparison import Equal, Select
 from .forms import Linear, check_axis, check_kind
 from .literal import constant
-from .movement import permuted, reshaped
+from .movement import permuted
 from .nest import Access, Bounds, Index, Loaded, Output, build_nest, identity_access
 
 NAIVE_UPDATES: Final = 12
@@ -33,69 +32,67 @@ class Gather(Linear):
     """The entries of x at `indices` along an axis: y[…, i…, …] = x[…, indices[i…], …].
 
     Shapes: x (p…, n, q…), indices (i…) → (p…, i…, q…), the axis n replaced by all axes of the indices.
+    Several tensors of indices, of one shape, are for as many axes, `axis` the first: y[…, i…, …] = x[…, first[i…],
+    second[i…], …].
     Indices are i32 or i64 and count from 0; negative ones are outside.  `bounds` says what happens
     outside: check is an IndexOutOfRangeError, clip takes the nearest end, zero gives 0.  An empty axis has no
     inside: only zero takes indices there.  A gather whose result nobody uses may be left out, its check with it.
     """
 
     name: ClassVar[str] = "gather"
-    syntax: ClassVar[str] = "gather {x} at {indices} along {axis} [bounds {bounds}]"
+    syntax: ClassVar[str] = "gather {x} at {indices*} along {axis} [bounds {bounds}]"
     linear_operands: ClassVar[tuple[int, ...] | None] = (0,)
     axis: int
     bounds: Bounds = Bounds.CHECK
 
-    def infer(self, x: TensorType, indices: TensorType) -> TensorType:
-        _check_indices("gather", indices)
-        check_axis("gather", self.axis, x)
-        _check_some("gather", x.shape[self.axis], indices, x, self.bounds)
-        return x.with_shape(_gathered(x.shape, self.axis, indices.shape))
+    def infer(self, x: TensorType, *indices: TensorType) -> TensorType:
+        at = check_indices("gather", self.axis, x, indices, self.bounds)
+        return x.with_shape(indexed_shape(x.shape, self.axis, len(indices), at))
 
-    def evaluate(self, x: Array, indices: Array) -> Array:
-        if 0 in (indices.size, x.shape[self.axis]):
-            return np.zeros(_gathered(x.shape, self.axis, indices.shape), x.dtype)
-        where, outside = _resolved(indices, x.shape[self.axis], self.bounds)
-        taken = np.take(x, where, axis=self.axis)
-        trailing = (1,) * (x.ndim - self.axis - 1)
+    def evaluate(self, x: Array, *indices: Array) -> Array:
+        extents = x.shape[self.axis : self.axis + len(indices)]
+        at = indices[0].shape
+        if 0 in (*at, *extents):
+            return np.zeros(indexed_shape(x.shape, self.axis, len(indices), at), x.dtype)
+        where, outside = resolved(indices, extents, self.bounds)
+        taken = x[(slice(None),) * self.axis + where]
+        trailing = (1,) * (x.ndim - self.axis - len(indices))
         return np.where(outside.reshape((*outside.shape, *trailing)), np.zeros((), x.dtype), taken)
 
     def transpose_rule(
         self, b: Emitter, xs: Sequence[Value], ct: Value
     ) -> tuple[Value | None, ...]:
-        x, indices = xs
-        return b.emit(ScatterAdd(x.tensor.shape, self.axis, self.bounds), ct, indices), None
+        x, *indices = xs
+        made = b.emit(ScatterAdd(x.tensor.shape, self.axis, self.bounds), ct, *indices)
+        return made, *(None for _ in indices)
 
     def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
-        x, indices = xs
+        """With indices of its own for each element, they have one more in front: the number of the element."""
+        x, *indices = xs
         if not batched[1]:
-            return b.emit(Gather(self.axis + 1, self.bounds), x, indices)
+            return b.emit(Gather(self.axis + 1, self.bounds), x, *indices)
         if not batched[0]:
-            found = b.emit(self, x, indices)
+            found = b.emit(self, x, *indices)
             order = list(range(found.tensor.rank))
             return permuted(b, found, (order.pop(self.axis), *order))
-        extent, *shape = x.tensor.shape
-        before, size, after = shape[: self.axis], shape[self.axis], shape[self.axis + 1 :]
-        if not size:
-            return constant(b, x.tensor.with_shape(self._batched_shape(x, indices)), 0)
-        together = _axis_first(b, x, self.axis + 1)
-        rows = reshaped(b, together, (extent * size, *before, *after))
-        where, bounds = _places_in_rows(b, indices, size, self.bounds)
-        found = b.emit(Gather(0, bounds), rows, where)
-        return _axes_back(b, found, indices.tensor.rank, self.axis)
+        together = axes_first(b, x, self.axis, len(indices))
+        found = b.emit(Gather(0, self.bounds), together, element_numbers(b, indices), *indices)
+        return axes_back(b, found, indices[0].tensor.rank, self.axis)
 
-    def _batched_shape(self, x: Value, indices: Value) -> Shape:
-        extent, *shape = x.tensor.shape
-        return (extent, *_gathered(tuple(shape), self.axis, indices.tensor.shape[1:]))
+    def repeated(self, batched: Sequence[bool]) -> Sequence[bool]:
+        """All indices have a batch axis, or none."""
+        first, *indices = batched
+        return first, *[any(indices)] * len(indices)
 
-    def nest(self, b: Emitter, x: Value, indices: Value) -> Value:
-        result = self.infer(x.tensor, indices.tensor)
+    def nest(self, b: Emitter, x: Value, *indices: Value) -> Value:
+        result = self.infer(x.tensor, *(i.tensor for i in indices))
         point = identity_access(result.shape)
-        after = self.axis + indices.tensor.rank
-        reads = [
-            (indices, Access(point[self.axis : after])),
-            (x, Access((*point[: self.axis], Loaded(0), *point[after:]), self.bounds)),
-        ]
+        after = self.axis + indices[0].tensor.rank
+        place = (*point[: self.axis], *_loaded(indices), *point[after:])
+        reads = [(i, Access(point[self.axis : after])) for i in indices]
+        reads.append((x, Access(place, self.bounds)))
         output = Output(result, point)
-        return build_nest(b, result.shape, reads, [output], lambda _, __, read: [read[1]])[0]
+        return build_nest(b, result.shape, reads, [output], lambda _, __, read: [read[-1]])[0]
 
     def can_fail(self) -> bool:
         return self.bounds is Bounds.CHECK
@@ -114,88 +111,75 @@ class Gather(Linear):
 class ScatterAdd(Linear):
     """Zeros of `shape`, with each update added at its index along an axis: the transpose of `gather`.
 
-    Shapes: updates (p…, i…, q…), indices (i…) → (p…, n, q…) = shape.  Updates at the same index add up, floats to
-    within the bound of any other sum.
+    Shapes: updates (p…, i…, q…), indices (i…) → (p…, n, q…) = shape; of several axes as in `gather`.
+    Updates at the same index add up, floats to within the bound of any other sum.
     Outside, `bounds` zero leaves an update out; the rest is as in `gather`.
     """
 
     name: ClassVar[str] = "scatterAdd"
     syntax: ClassVar[str] = (
-        "scatterAdd {updates} at {indices} along {axis} to {shape} [bounds {bounds}]"
+        "scatterAdd {updates} at {indices*} along {axis} to {shape} [bounds {bounds}]"
     )
     linear_operands: ClassVar[tuple[int, ...] | None] = (0,)
     shape: Shape
     axis: int
     bounds: Bounds = Bounds.CHECK
 
-    def infer(self, updates: TensorType, indices: TensorType) -> TensorType:
-        _check_indices("scatterAdd", indices)
+    def infer(self, updates: TensorType, *indices: TensorType) -> TensorType:
         check_kind("scatterAdd", updates, ("float", "integer"))
         result = updates.with_shape(self.shape)
-        check_axis("scatterAdd", self.axis, result)
-        expected = _gathered(self.shape, self.axis, indices.shape)
+        at = check_indices("scatterAdd", self.axis, result, indices, self.bounds)
+        expected = indexed_shape(self.shape, self.axis, len(indices), at)
         if updates.shape != expected:
             raise ShapeError(
-                f"scatterAdd to {result.words} at {indices.words} along axis {self.axis} takes updates "
+                f"scatterAdd to {result.words} at {indices[0].words} along axis {self.axis} takes updates "
                 f"of shape {list(expected)}, not {updates.words}"
             )
-        _check_some("scatterAdd", self.shape[self.axis], indices, result, self.bounds)
         return result
 
-    def evaluate(self, updates: Array, indices: Array) -> Array:
+    def evaluate(self, updates: Array, *indices: Array) -> Array:
         result = np.zeros(self.shape, updates.dtype)
-        if indices.size == 0:
+        if indices[0].size == 0:
             return result
-        where, outside = _resolved(indices, self.shape[self.axis], self.bounds)
-        kept = ~outside.ravel()
-        rows = np.moveaxis(result, self.axis, 0)
-        leading = (*updates.shape[: self.axis], indices.size, *self.shape[self.axis + 1 :])
-        values = np.moveaxis(updates.reshape(leading), self.axis, 0)
-        Combinator.ADD.join(rows, (where.ravel()[kept],), values[kept])
+        write_at(result, updates, self.axis, indices, self.bounds, Combinator.ADD)
         return result
 
     def transpose_rule(
         self, b: Emitter, xs: Sequence[Value], ct: Value
     ) -> tuple[Value | None, ...]:
-        _, indices = xs
-        return b.emit(Gather(self.axis, self.bounds), ct, indices), None
+        _, *indices = xs
+        return b.emit(Gather(self.axis, self.bounds), ct, *indices), *(None for _ in indices)
 
     def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
-        updates, indices = xs
-        extent, size = updates.tensor.shape[0], self.shape[self.axis]
+        updates, *indices = xs
+        shape = (updates.tensor.shape[0], *self.shape)
         if not batched[1]:
-            return b.emit(
-                ScatterAdd((extent, *self.shape), self.axis + 1, self.bounds), updates, indices
-            )
-        if not size:
-            return constant(b, updates.tensor.with_shape((extent, *self.shape)), 0)
-        rank = indices.tensor.rank - 1
-        rest = (*self.shape[: self.axis], *self.shape[self.axis + 1 :])
-        # the axes of the indices first, then those before and behind them
-        order = list(range(1, updates.tensor.rank))
-        inner = order[self.axis : self.axis + rank]
-        outer = [axis for axis in order if axis not in inner]
-        moved = permuted(b, updates, (0, *inner, *outer))
-        where, bounds = _places_in_rows(b, indices, size, self.bounds)
-        rows = b.emit(ScatterAdd((extent * size, *rest), 0, bounds), moved, where)
-        return _axes_back(b, reshaped(b, rows, (extent, size, *rest)), 2, self.axis)
+            return b.emit(ScatterAdd(shape, self.axis + 1, self.bounds), updates, *indices)
+        count = len(indices)
+        moved = axes_first(b, updates, self.axis, indices[0].tensor.rank - 1)
+        order = first_order(len(shape), self.axis, count)
+        op = ScatterAdd(tuple(shape[axis] for axis in order), 0, self.bounds)
+        rows = b.emit(op, moved, element_numbers(b, indices), *indices)
+        return axes_back(b, rows, 1 + count, self.axis)
 
     def repeated(self, batched: Sequence[bool]) -> Sequence[bool]:
         """Each element has updates of its own."""
-        return True, batched[1]
+        _, *indices = batched
+        return True, *[any(indices)] * len(indices)
 
-    def nest(self, b: Emitter, updates: Value, indices: Value) -> Value:
+    def nest(self, b: Emitter, updates: Value, *indices: Value) -> Value:
         shape = updates.tensor.shape
         point = identity_access(shape)
-        after = self.axis + indices.tensor.rank
-        reads = [(indices, Access(point[self.axis : after])), (updates, Access(point))]
-        target: tuple[Index, ...] = (*point[: self.axis], Loaded(0), *point[after:])
+        after = self.axis + indices[0].tensor.rank
+        reads = [(i, Access(point[self.axis : after])) for i in indices]
+        reads.append((updates, Access(point)))
+        target = (*point[: self.axis], *_loaded(indices), *point[after:])
         dtype = updates.tensor.dtype
-        wide = self._type_of_sums(dtype, indices.tensor.size)
+        wide = self._type_of_sums(dtype, indices)
         output = Output(TensorType(self.shape, wide), target, Combinator.ADD, self.bounds)
 
         def body(inner: Emitter, _: Sequence[Value], read: Sequence[Value]) -> list[Value]:
-            return [read[1] if wide is dtype else inner.emit(DataTypeCast(wide), read[1])]
+            return [read[-1] if wide is dtype else inner.emit(DataTypeCast(wide), read[-1])]
 
         result = build_nest(b, shape, reads, [output], body)[0]
         return result if wide is dtype else b.emit(DataTypeCast(dtype), result)
@@ -206,7 +190,7 @@ class ScatterAdd(Linear):
     def trusted(self, operands: Sequence[Value]) -> Sequence[Value]:
         return operands[1:] if self.bounds is Bounds.INSIDE else ()
 
-    def _type_of_sums(self, dtype: DType, updates: int) -> DType:
+    def _type_of_sums(self, dtype: DType, indices: Sequence[Value]) -> DType:
         """What elements are while updates are added: f32 for halves at least, f64 where that is the cheapest way.
 
         That is where an index has one number, so that no vectors are to be had, and no element of the result, on
@@ -215,8 +199,10 @@ class ScatterAdd(Linear):
         """
         if not dtype.is_float or dtype is F64:
             return dtype
-        is_narrow = math.prod(self.shape[self.axis + 1 :]) == 1
-        if is_narrow and updates > NAIVE_UPDATES and updates >= self.shape[self.axis]:
+        after = self.axis + len(indices)
+        is_narrow = math.prod(self.shape[after:]) == 1
+        updates, extent = indices[0].tensor.size, math.prod(self.shape[self.axis : after])
+        if is_narrow and updates > NAIVE_UPDATES and updates >= extent:
             return F64
         return F32
 
@@ -289,65 +275,95 @@ class Iota(Pure):
         )[0]
 
 
-def _check_indices(name: str, indices: TensorType) -> None:
-    if not indices.dtype.is_integer or indices.dtype.bits < 32:
-        raise DTypeError(f"{name}: indices must be i32 or i64, not {indices.words}")
+def _loaded(indices: Sequence[Value]) -> tuple[Index, ...]:
+    """An index that is read of each of the first operands."""
+    return tuple(Loaded(number) for number in range(len(indices)))
 
 
-def _check_some(name: str, extent: int, indices: TensorType, x: TensorType, bounds: Bounds) -> None:
-    if extent == 0 and indices.size and bounds is not Bounds.ZERO:
-        raise ShapeError(f"{name}: the axis of {x.words} is empty, no index is inside it")
+def check_indices(
+    name: str, axis: int, x: TensorType, indices: Sequence[TensorType], bounds: Bounds
+) -> Shape:
+    """The shape that the indices of the axes of `x` from `axis` on have in common.
+
+    Raises: DTypeError, RankError or ShapeError when they do not fit.
+    """
+    if not indices:
+        raise RankError(f"{name} takes indices")
+    for number, given in enumerate(indices):
+        if not given.dtype.is_integer or given.dtype.bits < 32:
+            raise DTypeError(f"{name}: indices must be i32 or i64, not {given.words}")
+        check_axis(name, axis + number, x)
+        if given.shape != indices[0].shape:
+            raise ShapeError(f"{name}: indices differ in shape: {indices[0].words}, {given.words}")
+        if x.shape[axis + number] == 0 and given.size and bounds is not Bounds.ZERO:
+            raise ShapeError(f"{name}: the axis of {x.words} is empty, no index is inside it")
+    return indices[0].shape
 
 
-def _gathered(shape: Shape, axis: int, indices: Shape) -> Shape:
-    return (*shape[:axis], *indices, *shape[axis + 1 :])
+def indexed_shape(shape: Shape, axis: int, count: int, indices: Shape) -> Shape:
+    """`shape` with the axes of `indices` in place of `count` axes."""
+    return (*shape[:axis], *indices, *shape[axis + count :])
 
 
-def _resolved(indices: Array, extent: int, bounds: Bounds) -> tuple[Array, Array]:
-    """The indices moved inside the axis, and where the result is zero instead.
+def write_at(
+    x: Array,
+    updates: Array,
+    axis: int,
+    indices: Sequence[Array],
+    bounds: Bounds,
+    combinator: Combinator | None,
+) -> None:
+    """Write updates into x, one after the other, or join them with what is there."""
+    where, outside = resolved(indices, x.shape[axis : axis + len(indices)], bounds)
+    kept, last = ~outside.ravel(), axis + indices[0].ndim
+    rows = np.moveaxis(x, range(axis, axis + len(indices)), range(len(indices)))
+    values = np.moveaxis(updates, range(axis, last), range(last - axis))
+    values = values.reshape((indices[0].size, *rows.shape[len(indices) :]))
+    places = tuple(w.ravel()[kept] for w in where)
+    if combinator is None:
+        rows[places] = values[kept]
+    else:
+        combinator.join(rows, places, values[kept])
+
+
+def resolved(
+    indices: Sequence[Array], extents: Shape, bounds: Bounds
+) -> tuple[tuple[Array, ...], Array]:
+    """The indices moved inside their axes, and where one of them was outside, if it is to be left out.
 
     Raises: IndexOutOfRangeError when the bounds are to be checked.
     """
-    outside = (indices < 0) | (indices >= extent)
-    if bounds in (Bounds.CHECK, Bounds.INSIDE) and outside.any():
-        raise IndexOutOfRangeError(
-            f"index {int(indices[outside][0])} is out of range for an axis of extent {extent}"
-        )
-    inside = np.clip(indices, 0, extent - 1).astype(np.int64)
-    return inside, outside if bounds is Bounds.ZERO else np.zeros_like(outside)
+    outside = np.zeros(indices[0].shape, bool)
+    inside: list[Array] = []
+    for given, extent in zip(indices, extents, strict=True):
+        wrong = (given < 0) | (given >= extent)
+        if bounds in (Bounds.CHECK, Bounds.INSIDE) and wrong.any():
+            raise IndexOutOfRangeError(
+                f"index {int(given[wrong][0])} is out of range for an axis of extent {extent}"
+            )
+        inside.append(np.clip(given, 0, extent - 1).astype(np.int64))
+        outside |= wrong
+    return tuple(inside), outside if bounds is Bounds.ZERO else np.zeros_like(outside)
 
 
-def _axis_first(b: Emitter, x: Value, axis: int) -> Value:
-    """The axis right behind the leading one."""
-    order = [k for k in range(x.tensor.rank) if k not in (0, axis)]
-    return permuted(b, x, (0, axis, *order))
+def element_numbers(b: Emitter, indices: Sequence[Value]) -> Value:
+    """Beside indices of a batch: for each of them the number of its element."""
+    return b.emit(Iota(indices[0].tensor.shape, 0, I64))
 
 
-def _axes_back(b: Emitter, x: Value, leading: int, axis: int) -> Value:
+def first_order(rank: int, axis: int, count: int) -> tuple[int, ...]:
+    """The axes of a batch with `count` from `axis` on, as an element counts them, right behind the leading one."""
+    moved = range(axis + 1, axis + 1 + count)
+    return (0, *moved, *(k for k in range(1, rank) if k not in moved))
+
+
+def axes_first(b: Emitter, x: Value, axis: int, count: int) -> Value:
+    """A batch with its axes so."""
+    return permuted(b, x, first_order(x.tensor.rank, axis, count))
+
+
+def axes_back(b: Emitter, x: Value, leading: int, axis: int) -> Value:
     """The first `leading` axes but one, which stays, behind the `axis` that follow them."""
     order = list(range(x.tensor.rank))
     first, moved, rest = order[:1], order[1:leading], order[leading:]
     return permuted(b, x, (*first, *rest[:axis], *moved, *rest[axis:]))
-
-
-def _places_in_rows(b: Emitter, indices: Value, size: int, bounds: Bounds) -> tuple[Value, Bounds]:
-    """Where indices of an axis of `size` lie if the axes of all elements of a batch stand one after the other.
-
-    With what is to be done about those that are outside; whether they are, has been checked if it was asked for.
-    """
-    wide = indices if indices.tensor.dtype is I64 else b.emit(DataTypeCast(I64), indices)
-    zero, last = (constant(b, scalar(I64), n) for n in (0, size - 1))
-    if bounds is Bounds.CHECK:
-        # which gives every index itself, or the error that names it
-        wide = b.emit(Gather(0, bounds), b.emit(Iota((size,), 0, I64)), wide)
-    elif bounds is Bounds.CLIP:
-        wide = b.emit(Minimum(), b.emit(Maximum(), wide, zero), last)
-    extent, *shape = indices.tensor.shape
-    numbers = b.emit(Iota((extent, *[1] * len(shape)), 0, I64))
-    start = b.emit(Multiply(), numbers, constant(b, scalar(I64), size))
-    places = b.emit(Add(), start, wide)
-    if bounds is not Bounds.ZERO:
-        return places, Bounds.INSIDE
-    above = b.emit(GreaterThanOrEqual(), wide, zero)
-    inside = b.emit(And(), above, b.emit(LessThanOrEqual(), wide, last))
-    return b.emit(Select(), places, constant(b, scalar(I64), -1), inside), bounds

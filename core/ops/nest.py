@@ -139,18 +139,22 @@ class Access:
 class Output:
     """Where a result is written, and how elements that several points write are combined.
 
-    Elements no point writes hold the combinator's identity; zero without a combinator.
+    Elements no point writes hold the combinator's identity; zero without a combinator.  With `init`, the elements are
+    those of operand `init` before any point writes, which reads that operand where it writes: where the operand is dead
+    afterwards, its buffer is updated in place.
     """
 
     type: TensorType
     indices: tuple[Index, ...]
     combinator: Combinator | None = None
     bounds: Bounds = Bounds.INSIDE
+    init: int | None = None
 
     def __str__(self) -> str:
         mode = "" if self.bounds is Bounds.INSIDE else f" {self.bounds}"
         by = f" by {self.combinator}" if self.combinator else ""
-        return f"{self.type} at ({', '.join(map(str, self.indices))}){mode}{by}"
+        init = "" if self.init is None else f" init {self.init}"
+        return f"{self.type} at ({', '.join(map(str, self.indices))}){mode}{by}{init}"
 
     @property
     def kept_axes(self) -> tuple[int, ...] | None:
@@ -204,6 +208,7 @@ class Nest(Pure):
             self._check(operand, access.indices, access.bounds)
         for output in self.outputs:
             self._check(output.type, output.indices, output.bounds)
+            self._check_init(output, operands)
         return tuple(output.type for output in self.outputs)
 
     def _check(self, type: TensorType, indices: tuple[Index, ...], bounds: Bounds) -> None:
@@ -224,6 +229,20 @@ class Nest(Pure):
                 if low < 0 or high >= extent:
                     raise InternalError(f"nest: index {index} leaves {type}")
 
+    def _check_init(self, output: Output, operands: Sequence[TensorType]) -> None:
+        if output.init is None:
+            return
+        if not 0 <= output.init < len(operands):
+            raise InternalError(
+                f"nest: there is no operand {output.init} that {output} begins with"
+            )
+        if operands[output.init] != output.type:
+            raise InternalError(f"nest: {output} begins with a {operands[output.init]}")
+        if self.accesses[output.init] != Access(output.indices, output.bounds):
+            raise InternalError(
+                f"nest: {output} does not read operand {output.init} where it writes"
+            )
+
     def evaluate_body(
         self, run: Callable[[Sequence[Array]], Sequence[Array]], *operands: Array
     ) -> tuple[Array, ...]:
@@ -239,13 +258,18 @@ class Nest(Pure):
             loaded.append(_read(operand, where, access.bounds))
         results = run([*coordinates, *loaded])
         return tuple(
-            _write(output, np.broadcast_to(value, self.extents), coordinates, loaded)
+            _write(output, np.broadcast_to(value, self.extents), coordinates, loaded, operands)
             for output, value in zip(self.outputs, results, strict=True)
         )
 
     @property
     def points(self) -> int:
         return math.prod(self.extents)
+
+    @property
+    def updates(self) -> frozenset[int]:
+        """The operands that results begin with."""
+        return frozenset(output.init for output in self.outputs if output.init is not None)
 
     def can_fail(self) -> bool:
         bounds = [access.bounds for access in self.accesses]
@@ -353,8 +377,14 @@ def _read(operand: Array, where: list[Array], bounds: Bounds) -> Array:
 
 
 def _write(
-    output: Output, value: Array, coordinates: Sequence[Array], loaded: Sequence[Array]
+    output: Output,
+    value: Array,
+    coordinates: Sequence[Array],
+    loaded: Sequence[Array],
+    operands: Sequence[Array],
 ) -> Array:
+    if output.init is not None:
+        return _scatter(output, value, coordinates, loaded, operands[output.init].copy())
     kept = output.kept_axes
     extents = value.shape
     if kept is not None and tuple(extents[a] for a in kept) == output.type.shape:
@@ -367,13 +397,17 @@ def _write(
             value = output.combinator.reduce(value, gone)
         remaining = [axis for axis in range(len(extents)) if axis in kept]
         return np.transpose(value, [remaining.index(axis) for axis in kept])
-    return _scatter(output, value, coordinates, loaded)
+    result = np.full(output.type.shape, output.fill, output.type.dtype.numpy)
+    return _scatter(output, value, coordinates, loaded, result)
 
 
 def _scatter(
-    output: Output, value: Array, coordinates: Sequence[Array], loaded: Sequence[Array]
+    output: Output,
+    value: Array,
+    coordinates: Sequence[Array],
+    loaded: Sequence[Array],
+    result: Array,
 ) -> Array:
-    result = np.full(output.type.shape, output.fill, output.type.dtype.numpy)
     where = [
         np.broadcast_to(p, value.shape).ravel()
         for p in _positions(output.indices, coordinates, loaded)

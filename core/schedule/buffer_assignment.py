@@ -22,7 +22,7 @@ from ..compute.bodies import base_of, in_place_flows
 from ..ir import Builder, Instruction, Place, Value
 from ..ir.placement import arena, output, register
 from ..ops.movement import ShapeCast
-from ..ops.nest import Access, Nest, Output, build_nest, identity_access
+from ..ops.nest import Access, Affine, Bounds, Nest, Output, build_nest, identity_access
 from .arena import Arena
 from .ops import makes_buffers
 
@@ -122,8 +122,9 @@ def assign_buffers(
 def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bool:
     """Whether the buffer of base `operand`, dead afterwards, can hold `result` from the start.
 
-    Only when every point of the nest writes an element of its own and reads no other of the operand; or when
-    the bodies of a structured op have been planned for that (`Body.replaced`).
+    Only when every point of the nest writes an element of its own and reads no other of the operand; when the result
+    begins with the operand, which is read nowhere else; or when the bodies of a structured op have been planned for
+    that (`Body.replaced`).
     """
     op = instruction.op
     if op.is_structured:
@@ -131,6 +132,12 @@ def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bo
     if not isinstance(op, Nest) or operand.tensor.dtype.bytes != result.tensor.dtype.bytes:
         return False
     written = op.outputs[result.index]
+    if written.init is not None:
+        return base_of(instruction.operands[written.init]) is operand and _updates_in_place(
+            instruction, op, written.init
+        )
+    if any(base_of(instruction.operands[number]) is operand for number in op.updates):
+        return False
     if operand.tensor.size != written.type.size or not _writes_each_once(op, written):
         return False
     target = address(op.extents, written.type, written.indices, written.bounds)
@@ -289,6 +296,40 @@ def _group_ends(groups: Sequence[int]) -> list[int]:
     """Aliases and literals may stand between the members of a group; they do not end it."""
     last = {group: position for position, group in enumerate(groups)}
     return [last[group] if group >= 0 else position for position, group in enumerate(groups)]
+
+
+def _updates_in_place(instruction: Instruction, nest: Nest, init: int) -> bool:
+    """Whether operand `init` is read only where it is written, by a point that no other writes to, if at all."""
+    base, place = base_of(instruction.operands[init]), nest.accesses[init]
+    others = (
+        (value, access)
+        for number, (value, access) in enumerate(
+            zip(instruction.operands, nest.accesses, strict=True)
+        )
+        if number != init and base_of(value) is base
+    )
+    if any(
+        value.tensor != instruction.operands[init].tensor or access != place
+        for value, access in others
+    ):
+        return False
+    rank = len(nest.extents)
+    is_read = any(
+        argument.uses
+        for argument, value in zip(
+            instruction.regions[0].entry.arguments[rank:], instruction.operands, strict=True
+        )
+        if base_of(value) is base
+    )
+    return not is_read or _writes_own_elements(nest, place)
+
+
+def _writes_own_elements(nest: Nest, place: Access) -> bool:
+    """Whether different points are at different elements of `place`: each axis is an index, or has one point."""
+    affine = [index for index in place.indices if isinstance(index, Affine)]
+    named = [index.terms[0][0] for index in affine if len(index.terms) == 1]
+    used = [axis for axis, extent in enumerate(nest.extents) if extent > 1]
+    return place.bounds is not Bounds.CLIP and set(used) <= set(named)
 
 
 def _writes_each_once(nest: Nest, written: Output) -> bool:

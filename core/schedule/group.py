@@ -76,6 +76,10 @@ class _Grouping:
 
     def take(self, step: GroupedInstruction) -> None:
         """Put one step where it belongs."""
+        if self.members and step.loops is not None and step.loops.updates:
+            self.pending.appendleft(step)  # what has been deferred may read what it updates
+            self.close()
+            return
         bases = {base_of(operand) for operand in step.instruction.operands}
         is_alias = step.instruction.op.needs_no_code
         if not self.members:
@@ -178,7 +182,7 @@ def is_row(type: TensorType, indices: Sequence[Index], outer: int, rows: int) ->
 
 def _outer_axis(loops: Loops) -> int | None:
     """The axis of the outermost loop, when it is longer than 1 and can be without vectors."""
-    if not loops.order or 0 in loops.extents or loops.extents[loops.order[0]] == 1:
+    if not loops.order or 0 in loops.extents or loops.updates or loops.extents[loops.order[0]] == 1:
         return None
     outer = loops.order[0]
     return outer if outer != loops.vector or loops.points == loops.extents[outer] else None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..ops.scatter import Update
 from ..ops.window import Padding, PaddingMode
 from ..types import TensorType
 from .cursor import Cursor
@@ -131,6 +132,10 @@ def _print_padding(padding: Padding) -> str:
     return str(padding) if isinstance(padding, PaddingMode) else _print_pairs(padding)
 
 
+def _parse_update(cursor: Cursor) -> Update:
+    return Update(cursor.one_of([update.value for update in Update]))
+
+
 NOTATIONS: Mapping[str, Notation] = {
     "int": Notation(str, Cursor.integer),
     "bool": Notation(lambda flag: "true" if flag else "false", _parse_flag),
@@ -151,6 +156,7 @@ NOTATIONS: Mapping[str, Notation] = {
     "Combinator": Notation(str, parse_combinator),
     "Elementwise": Notation(lambda op: str(op.name), parse_ordered),
     "Bounds": Notation(str, parse_bounds),
+    "Update": Notation(str, _parse_update),
     "tuple[Access, ...]": Notation(joined, parse_accesses),
     "tuple[Output, ...]": Notation(joined, parse_outputs),
     "Case": Notation(lambda case: written("?", case), lambda cursor: cursor.name("?", "a case")),

@@ -25,7 +25,7 @@ def parse_accesses(cursor: Cursor) -> tuple[Access, ...]:
 
 
 def parse_outputs(cursor: Cursor) -> tuple[Output, ...]:
-    """`<2 x f32> at (d0) zero by add, f32 at ()`."""
+    """`<2 x f32> at (d0) zero by add, f32 at (), <9 x f32> at (read 0) check init 1`."""
     return cursor.listed(_parse_output, cursor)
 
 
@@ -54,7 +54,9 @@ def _parse_output(cursor: Cursor) -> Output:
     type = parse_tensor(cursor)
     cursor.expect("at")
     indices, bounds = _parse_indices(cursor), _parse_optional_bounds(cursor)
-    return Output(type, indices, parse_combinator(cursor) if cursor.accept("by") else None, bounds)
+    combinator = parse_combinator(cursor) if cursor.accept("by") else None
+    init = cursor.integer() if cursor.accept("init") else None
+    return Output(type, indices, combinator, bounds, init)
 
 
 def _parse_optional_bounds(cursor: Cursor) -> Bounds:

@@ -28,9 +28,10 @@ from ...core.ops.byte_memory import (
 from ...core.ops.literal import number_of
 from .bump_allocator import bump_allocate
 from .element_access import offset_bytes
+from .fill import write_copy
 from .function_emitter import FunctionEmitter
 from .steps import CheckSite, Problem
-from .structured_ops import as_i1, write_copy
+from .structured_ops import as_i1
 from .writer import I1, I8, I64, PTR, Register, constant
 
 CHAIN_HEAD: Final = 16
@@ -43,14 +44,14 @@ def write_read(k: FunctionEmitter, instruction: Instruction[ReadBytes]) -> None:
     op = instruction.op
     source = _pointer(k, instruction.operands[0], op.offset)
     (target,) = k.place_results(instruction)
-    write_copy(k, source, target, op.type)
+    write_copy(k.w, source, target, op.type)
 
 
 def write_write(k: FunctionEmitter, instruction: Instruction[WriteBytes]) -> None:
     """Copy from a buffer to memory."""
     op = instruction.op
     value, address = instruction.operands
-    write_copy(k, k.address(value), _pointer(k, address, op.offset), value.tensor)
+    write_copy(k.w, k.address(value), _pointer(k, address, op.offset), value.tensor)
 
 
 def write_move(k: FunctionEmitter, instruction: Instruction) -> None:

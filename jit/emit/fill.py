@@ -1,4 +1,4 @@
-"""Initialises buffers that a nest accumulates into, and folds compensation terms in afterwards."""
+"""Initialises buffers that a nest accumulates into or updates, and folds compensation terms in afterwards."""
 
 from __future__ import annotations
 
@@ -61,6 +61,19 @@ def write_corrected(
 ) -> None:
     """The elements at `base` become the sums at `total` with what rounding had cut off."""
     _write_elementwise(w, _AddCorrections(w, type, (base, total, rest)))
+
+
+def write_copy(w: FunctionWriter, source: Register, target: Register, type: TensorType) -> None:
+    """Copy a tensor, unless source and target are one buffer."""
+    if source.text == target.text or not type.bytes:
+        return
+    if type.size == 1:
+        element = memory_type(type.dtype)
+        # a pointer that was cast may lead anywhere
+        w.store(w.load(source, element, align=1), target, align=1)
+        return
+    size = constant(I64, type.bytes)
+    w.call_void("llvm.memcpy.p0.p0.i64", [target, source, size, constant(I1, 0)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,11 @@ from typing import Final
 
 import numpy as np
 
+from ...core.compute.bodies import base_of
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Place, Value
 from ...core.ops.literal import Literal, literal_of
+from ...core.schedule.buffer_assignment import replaced_operands
 from ...core.schedule.ops import is_loops
 from ...core.types import Array, written
 from ..runtime.blas import Blas
@@ -143,8 +145,14 @@ class FunctionEmitter:
 
     def place_results(self, instruction: Instruction) -> list[Register]:
         """The addresses of the results, from their places."""
-        for result, place in zip(instruction.results, instruction.placement.results, strict=True):
-            self.addresses[result] = self._place(result, place)
+        places = instruction.placement.results
+        for result, place, base in zip(
+            instruction.results, places, _updated(instruction), strict=True
+        ):
+            is_there = base is not None and _place_of(base) == place
+            self.addresses[result] = (
+                self.address(base) if base is not None and is_there else self._place(result, place)
+            )
         return [self.addresses[result] for result in instruction.results]
 
     def in_arena(self, offset: int) -> Register:
@@ -176,3 +184,20 @@ class FunctionEmitter:
                 return self.w.allocate(memory_type(dtype), align=dtype.bytes)
             case _:
                 return self.in_arena(place.offset)
+
+
+def _updated(instruction: Instruction) -> Sequence[Value | None]:
+    """For each result the base in whose place it is updated, if both have the same: then both have one address."""
+    if instruction.op.is_structured:
+        return replaced_operands(instruction)
+    if not is_loops(instruction):
+        return [None] * len(instruction.results)
+    inits = [written.init for written in instruction.op.outputs]
+    return [None if init is None else base_of(instruction.operands[init]) for init in inits]
+
+
+def _place_of(base: Value) -> Place | None:
+    """Where a base lies that an instruction of the block has made."""
+    if base.producer is None or not base.producer.placement.results:
+        return None
+    return base.producer.placement.results[base.index]

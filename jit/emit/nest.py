@@ -24,7 +24,7 @@ from ...core.types import TensorType
 from .checks import Checks
 from .element_access import offset_bytes, opaque_address
 from .elements import add_compensated, combine, corrected, identity, reduce_lanes
-from .fill import write_corrected, write_fill, write_folded, write_zeros
+from .fill import write_copy, write_corrected, write_fill, write_folded, write_zeros
 from .loops import BlockRange, LoopBody, LoopStep, write_blocks, write_loop
 from .nest_plan import plan_nest
 from .point import PointWriter
@@ -176,6 +176,7 @@ class NestWriter:
         self.w = w
         self.instruction = instruction
         self.op = instruction.op
+        self.given = bases
         self.bases = bases = _with_opaque_addresses(w, instruction, bases)
         self.plan = plan_nest(instruction, checks.sites)
         self.point = PointWriter(w, self.plan, bases, checks)
@@ -200,14 +201,24 @@ class NestWriter:
     # Levels.
 
     def begin(self) -> None:
-        """Fill the results that need it."""
+        """Fill the results that need it, those that begin with an operand unless they lie there."""
         op = self.op
         first = len(op.accesses)
         for number in self.plan.filled:
-            write_fill(self.w, self.bases[first + number], op.outputs[number])
+            written, target = op.outputs[number], self.bases[first + number]
+            if written.init is None:
+                write_fill(self.w, target, written)
+            else:
+                # the same texts say that it lies there, and opaque addresses have texts of their own
+                given = self.given[written.init], self.given[first + number]
+                write_copy(self.w, *given, written.type)
         for number, correction in self._corrections():
             times = 2 if self._is_folded else 1
             write_zeros(self.w, correction, times * aligned(op.outputs[number].type.bytes))
+        scratch = self.bases[first + len(op.outputs) + len(self.plan.corrected) :]
+        for number, correction in zip(op.scattered, scratch, strict=True):
+            if op.outputs[number].init is not None:  # a sum that is zero at first needs none
+                write_zeros(self.w, correction, op.outputs[number].type.bytes)
 
     def end(self) -> None:
         """Add what rounding cut off to results that were accumulated in memory."""

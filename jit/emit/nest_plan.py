@@ -253,7 +253,9 @@ class _Planner:
         address, _ = self.addresses.plan(base, written.type, written.indices, written.bounds)
         begins = self._begins(written)
         inside = begins is not None and self.levels.vector >= begins
-        joins = written.combinator is not None and not self._writes_once(written)
+        joins = written.combinator is not None and (
+            written.init is not None or not self._writes_once(written)
+        )
         factors = None
         if is_fused and value.producer is not None:
             factors = value.producer.operands[0], value.producer.operands[-1]
@@ -331,7 +333,7 @@ def _indexing(op: Loops) -> frozenset[int]:
 
 def _needs_fill(written: Output, op: Loops) -> bool:
     """Elements that nobody writes, or that are joined in memory, start as the identity."""
-    if not covers(written, op.extents):
+    if written.init is not None or not covers(written, op.extents):
         return True
     if written.combinator is None:
         return False

@@ -18,10 +18,11 @@ from ...core.ops.structured import For, If, While
 from ...core.types import BOOL, TensorType
 from .element_access import element_address
 from .elements import memory_type, unpack
+from .fill import write_copy
 from .function_emitter import BlockBuffers, FunctionEmitter
 from .indices import multiply_constant
 from .steps import CheckSite, Problem
-from .writer import I1, I8, I64, OpenLoop, Register, constant
+from .writer import I8, I64, OpenLoop, Register, constant
 
 
 def write_if(k: FunctionEmitter, instruction: Instruction[If]) -> Iterator[Block]:
@@ -121,7 +122,7 @@ def _iterations(
 def write_yield(k: FunctionEmitter, instruction: Instruction) -> None:
     """Copy yielded values that are not in their destination buffers yet; buffer assignment rules out overlaps."""
     for value, target in zip(instruction.operands, k.frame.outputs, strict=False):
-        write_copy(k, k.address(value), target, value.tensor)
+        write_copy(k.w, k.address(value), target, value.tensor)
 
 
 def _carry(k: FunctionEmitter, instruction: Instruction) -> list[Register]:
@@ -129,7 +130,7 @@ def _carry(k: FunctionEmitter, instruction: Instruction) -> list[Register]:
     first = [k.address(value) for value in _operands(instruction, Role.CARRIED)]
     buffers = k.place_results(instruction)[: len(first)]
     for source, target, result in zip(first, buffers, instruction.results, strict=False):
-        write_copy(k, source, target, result.tensor)
+        write_copy(k.w, source, target, result.tensor)
     return buffers
 
 
@@ -168,16 +169,3 @@ def _rows(k: FunctionEmitter, stacked: Sequence[Value], number: Register) -> lis
 def as_i1(k: FunctionEmitter, value: Value) -> Register:
     """A bool as an `i1`."""
     return unpack(k.w, k.w.load(k.address(value), memory_type(BOOL)), BOOL)
-
-
-def write_copy(k: FunctionEmitter, source: Register, target: Register, type: TensorType) -> None:
-    """Copy a tensor, unless source and target are one buffer."""
-    if source.text == target.text or not type.bytes:
-        return
-    if type.size == 1:
-        element = memory_type(type.dtype)
-        # a pointer that was cast may lead anywhere
-        k.w.store(k.w.load(source, element, align=1), target, align=1)
-        return
-    size = constant(I64, type.bytes)
-    k.w.call_void("llvm.memcpy.p0.p0.i64", [target, source, size, constant(I1, 0)])

@@ -68,6 +68,8 @@ def staged_class() -> Iterator[str]:
         ],
     )
     yield from _arithmetic()
+    yield "    @property"
+    yield "    def at(self) -> At[X]: ..."
     yield from _comparisons()
     yield from _matmul()
     yield from _reductions()
@@ -143,7 +145,7 @@ def _application() -> Iterator[str]:
     yield from method("__call__", call)
     yield from method(
         "__getitem__",
-        [*item, *_projections(), *_indexing()],
+        [*item, *_projections(), *indexing()],
         note="  # application, projection, indexing",
     )
 
@@ -155,7 +157,7 @@ def _projections() -> Iterator[str]:
             yield f"(self: {rep(tup(names('A', n)))}, i: {axis_literal(i, n)}, /) -> Rep[A{i}]"
 
 
-def _indexing() -> Iterator[str]:
+def indexing() -> Iterator[str]:
     """k subscripts take ELEM k times; each slice among them puts one unnamed dimension back (UP)."""
     for k in range(1, MAX_RANK + 1):
         for slices in range(k + 1):

@@ -42,6 +42,7 @@ from nnkit.core.ops import (
     Reinterpret,
     Reverse,
     Scan,
+    Scatter,
     ScatterAdd,
     Select,
     ShapeCast,
@@ -51,6 +52,7 @@ from nnkit.core.ops import (
     Threefry,
     Transpose,
     UnitCount,
+    Update,
     splat,
 )
 from nnkit.core.ops.combinator import Combinator
@@ -247,6 +249,19 @@ def _scatter(random: Random, _: Any, extent: int, dtype: DType) -> Application:
     return Application(op, (TensorType(shape, dtype), _index_type(indices)), ((1, indices),))
 
 
+def _update(random: Random, _: Any, extent: int, dtype: DType) -> Application:
+    shape = a_shape(random, extent)
+    axis, bounds = _axis(random, shape), pick(random, list(Bounds))
+    update = pick(random, list(Update)) if dtype.is_numeric else Update.SET
+    others = [upto(random, 0, n) for n in shape]
+    start = tuple(0 if k == axis else n - others[k] for k, n in enumerate(shape))
+    picked = pick(random, [(extent,), (3,), (), (2, 5), (17,)])
+    indices = _indices(random, picked, shape[axis], bounds)
+    updates = (*others[:axis], *picked, *others[axis + 1 :])
+    types = (TensorType(updates, dtype), TensorType(shape, dtype), _index_type(indices))
+    return Application(Scatter(axis, update, start, bounds=bounds), types, ((2, indices),))
+
+
 def _one_hot(random: Random, _: Any, extent: int, dtype: DType) -> Application:
     indices = _indices(random, (upto(random, 1, 5),), extent, Bounds.ZERO)
     return Application(OneHot(extent, dtype), (_index_type(indices),), ((0, indices),))
@@ -332,6 +347,7 @@ RECIPES: dict[type[Op], Recipe] = {
     Concatenate: _concatenate,
     Gather: _gather,
     ScatterAdd: _scatter,
+    Scatter: _update,
     OneHot: _one_hot,
     Iota: _iota,
     Reduce: _one(

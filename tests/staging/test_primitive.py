@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from nnkit.core.errors import DTypeError, RankError, ShapeError
-from nnkit.core.ops import BitCast, Builtin, Convolve, ScatterAdd, ShapeCast, Slice
+from nnkit.core.ops import BitCast, Builtin, Convolve, Scatter, ScatterAdd, ShapeCast, Slice
 from nnkit.core.types import TensorType
 from nnkit.staging.spec import TensorSpec
 
 from ..core.ops.catalogue import ERRORS, SAMPLES
 from ..core.ops.samples import ErrorSample, Sample
 
-NAMES_EXTENTS = (BitCast, Builtin, Convolve, ScatterAdd, ShapeCast, Slice)
+NAMES_EXTENTS = (BitCast, Builtin, Convolve, Scatter, ScatterAdd, ShapeCast, Slice)
 """Ops whose attributes only fit certain extents: staged code makes them when those are known."""
 
 

@@ -251,9 +251,19 @@ class BodyWriter:
         if self.flag():
             self.values.append(row)
             return None
-        change = self.b.emit(ops.Subtract(), self.of(row.type), row)
-        written = self.b.emit(ops.ScatterAdd(x.tensor.shape, 0, bounds), change, at)
-        self.add(ops.Add(), x, written)
+        if self.flag():
+            change = self.b.emit(ops.Subtract(), self.of(row.type), row)
+            written = self.b.emit(ops.ScatterAdd(x.tensor.shape, 0, bounds), change, at)
+            self.add(ops.Add(), x, written)
+            return None
+        update = self.pick(list(ops.Update))
+        if self.flag():
+            self.add(ops.Scatter(0, update, bounds=bounds), self.of(row.type), x, at)
+        else:
+            start = self.integer(0, x.tensor.shape[0] - 1)
+            part = self.b.emit(ops.ShapeCast((1, *row.tensor.shape)), self.of(row.type))
+            place = (start, *[0] * row.tensor.rank)
+            self.add(ops.Scatter(0, update, place, bounds=Bounds.INSIDE), part, x)
         return None
 
     def call(self) -> None:

@@ -21,6 +21,7 @@ from . import (
     test_reduction,
     test_rounding,
     test_scan,
+    test_scatter,
     test_shape_query,
     test_slicing,
     test_special,
@@ -32,8 +33,8 @@ from .samples import ErrorSample, Sample
 
 _FAMILIES = (
     test_arithmetic, test_transcendental, test_special, test_rounding, test_comparison, test_casting,
-    test_stop_gradient, test_random, test_movement, test_indexing, test_slicing, test_scan, test_reduction,
-    test_contraction, test_window, test_convolution, test_shape_query, test_bits, test_builtin,
+    test_stop_gradient, test_random, test_movement, test_indexing, test_slicing, test_scan, test_scatter,
+    test_reduction, test_contraction, test_window, test_convolution, test_shape_query, test_bits, test_builtin,
 )  # fmt: skip
 
 SAMPLES: list[Sample] = [sample for family in _FAMILIES for sample in family.SAMPLES]

@@ -7,6 +7,7 @@ last written by the value that is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,19 @@ from nnkit.core.compute.generate import generate_compute
 from nnkit.core.driver.stages import passes_to
 from nnkit.core.ir import HEADER_BYTES, Builder, Function, Instruction, Module, Value
 from nnkit.core.ir.placement import Place
-from nnkit.core.ops import Add, Combinator, Exp, Literal, Reduce, Scan, ShapeCast, Transpose, splat
+from nnkit.core.ops import (
+    Add,
+    Combinator,
+    Exp,
+    Literal,
+    Reduce,
+    Scan,
+    Scatter,
+    ShapeCast,
+    Transpose,
+    splat,
+)
+from nnkit.core.ops.nest import Access, Bounds, Output, build_nest, coordinate
 from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.schedule.arena import aligned
@@ -26,6 +39,7 @@ from nnkit.core.schedule.ops import Loops
 from nnkit.core.schedule.plan import arena_bytes, schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.stage import Stage
+from nnkit.core.types import F32, I64, TensorType
 from tests.core.compute.building import f32, module_of, softmax
 from tests.programs import Program, programs
 
@@ -189,3 +203,42 @@ def test_every_output_has_a_buffer_of_its_own(
     build: Callable[[Builder, Value], list[Value]],
 ) -> None:
     check_memory(scheduled(module_of(build, f32(2, 3))))
+
+
+def updated(*, read_again: bool) -> tuple[Function, Value, Value]:
+    """A function that updates an element of exp x, with exp x and the result."""
+
+    def build(b: Builder, x: Value, u: Value, i: Value) -> Value:
+        y = b.emit(Exp(), x)
+        z = b.emit(Scatter(), u, y, i)
+        return b.emit(Add(), b.emit(Scan(Combinator.ADD, 0), z), y if read_again else x)
+
+    module = module_of(build, f32(9), f32(), TensorType((), I64))
+    generate_compute(module)
+    fuse(module)
+    schedule(module, Target())
+    function = module.functions["main"]
+    (update,) = (i for i in function.entry.instructions if isinstance(i.op, Loops) and i.op.updates)
+    (init,) = update.op.updates
+    return function, update.operands[init], update.result
+
+
+@pytest.mark.parametrize("read_again", [False, True])
+def test_an_update_is_in_place_if_what_it_updates_is_dead_afterwards(read_again: bool) -> None:
+    function, before, after = updated(read_again=read_again)
+    where = places(function)
+    assert (where[before] == where[after]) is not read_again
+
+
+def test_a_point_that_reads_elsewhere_is_not_in_place() -> None:
+    b = Builder()
+    x = b.argument(TensorType((9,), F32))
+    point = coordinate(0)
+    reads = [(x, Access((point + 1,))), (x, Access((point,)))]
+    output = Output(x.tensor, (point,), None, Bounds.INSIDE, 1)
+    (result,) = build_nest(b, (8,), reads, [output], lambda _, __, read: [read[0]])
+    assert result.producer is not None
+    assert not may_overwrite(result.producer, result, x)
+    (result,) = build_nest(b, (8,), reads[1:], [replace(output, init=0)], lambda _, __, read: read)
+    assert result.producer is not None
+    assert may_overwrite(result.producer, result, x)

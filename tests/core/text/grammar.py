@@ -22,7 +22,7 @@ KINDS = {
     "FunctionType": "function_type", "Symbol": "@NAME", "Case": "?NAME", "TensorType": "tensor",
     "tuple[tuple[int, int], ...]": "pairs", "Padding": "padding", "DType": "dtype",
     "Combinator": "operator", "Elementwise": "ordered", "Bounds": "bounds", "tuple[Access, ...]": "accesses",
-    "tuple[Output, ...]": "outputs",
+    "tuple[Output, ...]": "outputs", "Update": "update",
 }  # fmt: skip
 """What an attribute of each kind is called on the page."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nnkit.core.ir import Op
-from nnkit.core.ops import Bounds, Combinator, FloorDivide
+from nnkit.core.ops import Bounds, Combinator, FloorDivide, Update
 from nnkit.core.ops.nest import Access, Affine, Loaded, Output, coordinate
 from nnkit.core.ops.window import PaddingMode
 from nnkit.core.text.attributes import NOTATIONS, parse_attribute, print_attribute
@@ -61,6 +61,7 @@ VALUES: list[tuple[str, Any, str]] = [
     ("Combinator", Combinator.MULTIPLY, "multiply"),
     ("Elementwise", FloorDivide(), "floorDivide"),
     ("Bounds", Bounds.CLIP, "clip"),
+    ("Update", Update.MAX, "max"),
     ("tuple[Access, ...]", (Access(()), Access((coordinate(1) * 2 + -1, Loaded(0)), Bounds.ZERO)),
      "(), (2 * d1 + -1, read 0) zero"),
     ("tuple[Output, ...]", (

@@ -20,7 +20,8 @@ func @families: (<2 x 3 x f32>, <2 x i64>, $Pair) -> (<2 x 3 x f32>, i64) {
     %h = concatenate %e: <3 x 2 x f32>, %e: <3 x 2 x f32> along 1
     %j = gather %x: <2 x 3 x f32> at %i: <2 x i64> along 0 bounds clip
     %k = scatterAdd %j: <2 x 3 x f32> at %i: <2 x i64> along 0 to 4 x 3 bounds zero
-    %l = scan %k: <4 x 3 x f32> by multiply along 1 reverse true exclusive true
+    %k2 = scatter %x: <2 x 3 x f32> to %k: <4 x 3 x f32> at %i: <2 x i64> by add bounds clip
+    %l = scan %k2: <4 x 3 x f32> by multiply along 1 reverse true exclusive true
     %m = argMax %l: <4 x 3 x f32> along 1
     %n = oneHot %m: <4 x i64> depth 3 as f16
     %o = iota 2 x 3 along 1 as bf16
