@@ -29,9 +29,10 @@ from ..ops.movement import permuted
 from ..ops.terminators import Return
 from ..types import FunctionType, TensorType, Type, one_or_tuple, written
 from .body import BatchedBody
-from .differing import BatchKey, Differing, DifferingValues, Totality
+from .differing import BatchKey, Differing, DifferingValues
 from .element_loop import looped_body
 from .rules import repeated
+from .totality import Totality
 
 
 @dataclass
@@ -217,8 +218,7 @@ class Batching:
                 self._check_loop(key)
                 function.body = looped_body(primal, key.batched, key.extent)
             else:
-                combines = self.differing.combines
-                body = BatchedBody(self.batched, self.totality, combines, primal, key, known)
+                body = BatchedBody(self.batched, self.totality, primal, key, known)
                 function.body = body.build()
 
 

@@ -13,14 +13,15 @@ from collections.abc import Callable, Sequence
 
 from ..ir import Block, Builder, Function, Instruction, Region, Value
 from ..ir.nested import Nested, run_nested
-from ..ir.surgery import clone_instructions, operands_inside, with_bodies
+from ..ir.surgery import clone_instructions
 from ..ops import Apply
 from ..ops.terminators import Return
 from ..types import TensorType, Type
 from .control_flow import BatchedControlFlow
-from .differing import BatchKey, Differing, Totality
+from .differing import BatchKey, Differing
 from .element_loop import one_by_one
 from .rules import batch_of, repeated
+from .totality import Totality
 
 Batched = Callable[[BatchKey], "tuple[Function, Differing]"]
 """The batched function of a key, which may get its body later, and what differs in it."""
@@ -33,12 +34,11 @@ class BatchedBody:
         self,
         batched: Batched,
         totality: Totality,
-        combines: Callable[[Instruction, str | None], bool],
         primal: Function,
         key: BatchKey,
         known: Differing,
     ) -> None:
-        self.batched, self.totality, self.combines = batched, totality, combines
+        self.batched, self.totality = batched, totality
         self.primal, self.key, self.known = primal, key, known
         self.values: dict[Value, Value] = {}
 
@@ -56,26 +56,13 @@ class BatchedBody:
         """Copy the instructions of `source`, but for the terminator."""
         for instruction in source.instructions[:-1]:
             b.location = instruction.location
-            if not self.is_batched_inside(instruction):
+            if instruction not in self.known.concerned:
                 clone_instructions(b.block, [instruction], self.values)
             elif instruction.op.is_structured:
                 yield from BatchedControlFlow(self, instruction, b).emit()
             else:
                 self.instruction(instruction, b)
         b.location = None
-
-    def is_batched_inside(self, instruction: Instruction) -> bool:
-        """Whether it has anything to do with what differs."""
-        if self.combines(instruction, self.key.axis):
-            return True
-        if not instruction.regions:
-            values = (*instruction.operands, *instruction.results)
-            return self.differs(values)
-        return (
-            self.differs(list(operands_inside([instruction])))
-            or self.differs([x for one in with_bodies([instruction]) for x in one.results])
-            or self.differs([x for r in instruction.regions for x in r.entry.arguments])
-        )
 
     def differs(self, values: Sequence[Value]) -> bool:
         return any(value in self.known.values for value in values)

@@ -30,8 +30,9 @@ from ..ops.nest import Bounds, Yield
 from ..ops.reduction import ArgMax, Reduce
 from ..ops.structured import For, If, While
 from ..types import I32, I64, TensorType, Type, scalar
-from .differing import BatchKey, Differing, Totality, is_kept
+from .differing import BatchKey, Differing, is_kept
 from .rules import beside, repeated
+from .totality import Totality
 
 
 class Work(Protocol):

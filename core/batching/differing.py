@@ -16,19 +16,17 @@ from typing import NamedTuple
 
 from ..analysis.call_graph import reachable
 from ..analysis.effects import Effects
-from ..ir import Effect, Function, Instruction, Module, Region, Value
-from ..ir.surgery import walk, with_bodies
+from ..ir import Instruction, Module, Region, Value
+from ..ir.surgery import walk
 from ..ops.flows import (
     Flow,
     Role,
     arguments_of_bodies,
-    flows_in,
     flows_of,
     operands_of,
     sources_of,
     structured,
     targets_of,
-    trips_of,
     yields_of_bodies,
 )
 from ..types import TensorType
@@ -48,6 +46,8 @@ class Differing:
     """What is known of a function: the values that differ, which results do, and whether it is looped."""
 
     values: set[Value] = field(default_factory=set[Value])
+    concerned: set[Instruction] = field(default_factory=set[Instruction])
+    """The instructions that have to do with what differs, or combine it, themselves or in their bodies."""
     results: tuple[bool, ...] = ()
     is_looped: bool = False
 
@@ -63,14 +63,11 @@ class DifferingValues:
         self._axes: dict[str, frozenset[str]] = {}
 
     def combines(self, instruction: Instruction, axis: str | None) -> bool:
-        """Whether it, its bodies or what they call combines elements of the batch whose axis is called `axis`."""
+        """Whether it, or what it calls, combines elements of the batch whose axis is called `axis`."""
+        op = instruction.op
         if axis is None:
             return False
-        for one in with_bodies([instruction]):
-            name = one.op.called
-            if one.op.axis_name == axis or (name is not None and axis in self.axes_of(name)):
-                return True
-        return False
+        return op.axis_name == axis or (op.called is not None and axis in self.axes_of(op.called))
 
     def axes_of(self, name: str) -> frozenset[str]:
         """The names of the axes over which a function, or what it calls, combines elements."""
@@ -142,7 +139,7 @@ class _Walk:
         for parameter, is_batched in zip(self.function.parameters, self.key.batched, strict=True):
             if is_batched:
                 self.add(parameter)
-        instructions = [i for i in walk(self.function.body) if not i.op.is_terminator]
+        instructions = _in_order(self.function.body)
         count = -1
         while count != len(self.values) and not self.is_looped:
             count = len(self.values)
@@ -151,7 +148,26 @@ class _Walk:
         if self.is_looped:
             return Differing(results=(True,) * results, is_looped=True)
         returned = self.function.entry.terminator.operands
-        return Differing(self.values, tuple(value in self.values for value in returned))
+        results_differ = tuple(value in self.values for value in returned)
+        return Differing(self.values, self.concerned(instructions), results_differ)
+
+    def concerned(self, instructions: Sequence[Instruction]) -> set[Instruction]:
+        """Those that have to do with what differs; bodies are known when what they belong to stands behind them."""
+        found: set[Instruction] = set()
+        for one in instructions:
+            own = self.differs(one.operands) or self.differs(one.results)
+            if (
+                own
+                or self.analysis.combines(one, self.key.axis)
+                or any(
+                    self.differs(region.entry.arguments)
+                    or self.differs(region.entry.terminator.operands)
+                    or not found.isdisjoint(region.entry.instructions)
+                    for region in one.regions
+                )
+            ):
+                found.add(one)
+        return found
 
     def add(self, value: Value) -> None:
         self.values.add(value)
@@ -205,74 +221,20 @@ def is_kept(instruction: Instruction, flow: Flow) -> bool:
     return all(x in arguments or x in start for x in yields_of_bodies(instruction, flow))
 
 
-@dataclass
-class Totality:
-    """Whether code can be run where it is not asked for: it ends, cannot fail and has no effects."""
+def _in_order(region: Region) -> list[Instruction]:
+    """All instructions, those with bodies both before and behind these: what flows in and out is known at once.
 
-    module: Module
-    known: dict[str, bool] = field(default_factory=dict[str, bool])
-
-    def of_region(self, region: Region) -> bool:
-        """Whether a body can."""
-        return all(self._own(i) for i in walk(region)) and all(
-            self._of_function(name) for name in _called_in(region)
-        )
-
-    def _of_function(self, root: str) -> bool:
-        """The same of a function; one that calls itself cannot."""
-        stack = [(root, iter(self._enter(root)))] if root not in self.known else []
-        open_names = {root}
-        while stack:
-            name, called = stack[-1]
-            following = next(called, None)
-            if following is None:
-                stack.pop()
-                open_names.discard(name)
-                self.known.setdefault(name, True)
-                if not self.known[name] and stack:
-                    self.known[stack[-1][0]] = False
-            elif following in open_names or self.known.get(following) is False:
-                self.known[name] = False
-            elif following not in self.known:
-                stack.append((following, iter(self._enter(following))))
-                open_names.add(following)
-        return self.known[root]
-
-    def _enter(self, name: str) -> list[str]:
-        """The functions that it calls; none if it cannot be run for what it does itself."""
-        function: Function | None = self.module.functions.get(name)
-        if function is None or function.body is None:
-            self.known[name] = False
-            return []
-        if not all(self._own(i) for i in walk(function.body)):
-            self.known[name] = False
-            return []
-        return _called_in(function.body)
-
-    def _own(self, instruction: Instruction) -> bool:
-        """Whether an instruction can, what it calls and its bodies aside."""
-        op = instruction.op
-        if op.is_structured:
-            return _has_known_trips(instruction)
-        if op.effect & Effect.CALL:
-            return op.called is not None
-        if op.effect or (op.can_fail() and not op.is_terminator):
-            return False
-        # the number of an iteration is right in each
-        return all(x.producer is None for x in op.trusted(instruction.operands))
-
-
-def _called_in(region: Region) -> list[str]:
-    return [name for i in walk(region) if (name := i.op.called) is not None]
-
-
-def _has_known_trips(instruction: Instruction) -> bool:
-    """Whether a structured instruction certainly ends soon, and stacks as many elements as it has iterations."""
-    op = structured(instruction)
-    if not op.is_loop:
-        return True
-    trips = trips_of(instruction)
-    stacked = [flow.type for flow in flows_in(instruction, Role.STACKED)]
-    return trips is not None and all(
-        isinstance(type, TensorType) and type.shape[0] == trips for type in stacked
-    )
+    So one round finds all but what goes round in loops, however deep bodies nest.
+    """
+    found: list[Instruction] = []
+    pending = [(i, False) for i in reversed(region.entry.instructions)]
+    while pending:
+        instruction, is_done = pending.pop()
+        if instruction.op.is_terminator:
+            continue
+        found.append(instruction)
+        if instruction.regions and not is_done:
+            pending.append((instruction, True))
+            for inside in reversed(instruction.regions):
+                pending += [(i, False) for i in reversed(inside.entry.instructions)]
+    return found
