@@ -92,4 +92,4 @@ def index_expression(entry: Any) -> Expression | None:
         raise staging_error(
             f"a subscript is an int, a slice or integer tensors, not a {type(entry).__name__}"
         )
-    return constant_of(np.asarray(entry) if isinstance(entry, list) else entry)
+    return constant_of(np.asarray(cast("list[Any]", entry)) if isinstance(entry, list) else entry)
