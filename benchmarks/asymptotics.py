@@ -6,6 +6,7 @@
     norm         x[i] / |x| summed in a loop over i: the norm is computed once, forward and backward
     rows         rows of a matrix read in a loop, one an iteration
     rows-late    the same, where the number of iterations is an argument
+    updates      a mutable array whose elements are written in a loop, each made of the one before
     steps        Euler's method for tanh(a·y), three states
     while        the same in a `while_loop`
     recursion    xⁿ by a function that calls itself n times
@@ -34,7 +35,7 @@ from typing import Any, Final
 import numpy as np
 
 import nnkit as nk
-from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f64, i64
+from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f64, i32, i64
 from nnkit.core.ir.surgery import walk
 from nnkit.core.text import parse_module
 
@@ -141,6 +142,21 @@ def rows_late(size: int) -> Problem:
     return f, nk.gradient(of=f, wrt=0), (np.full((size, 4), 1e-6), i64(size))
 
 
+def updates(size: int) -> Problem:
+    @nk.staged
+    def f(x: Rep[Row], n: Rep[Count]) -> Rep[Number]:
+        r = nk.ref(x)
+
+        def body(i: Rep[Scalar[i32]], c: Rep[Number]) -> Rep[Number]:
+            r[i] += nk.sin(r[i - 1])
+            return c * r[i]
+
+        c = nk.fori(1, n, body, nk.f64(1.0))
+        return r.value.sum() + c
+
+    return f, nk.gradient(of=f, wrt=0), (np.full(size, 0.5), i64(size))
+
+
 def _step(a: Rep[Matrix], y: Rep[Row]) -> Rep[Row]:
     return y + 0.01 * nk.tanh(a @ y)
 
@@ -189,7 +205,8 @@ KINDS: Final[Mapping[str, tuple[Callable[[int], Problem], Sequence[int]]]] = {
     "product": (product, (10, 100, 1_000, 10_000)),
     "norm": (norm, (100, 1_000, 10_000, 100_000)),
     "rows": (rows, (100, 1_000, 10_000, 100_000)),
-    "rows-late": (rows_late, (100, 1_000, 10_000)),
+    "rows-late": (rows_late, (100, 1_000, 10_000, 100_000)),
+    "updates": (updates, (100, 1_000, 10_000, 100_000)),
     "steps": (steps, (100, 1_000, 10_000, 100_000)),
     "while": (while_steps, (100, 1_000, 10_000, 100_000)),
     "recursion": (recursion, (10, 100, 1_000, 10_000)),

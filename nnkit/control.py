@@ -18,6 +18,7 @@ from .core.ir import Builder, Value
 from .introspection import hints_of, location_of, name_of, parameters_of
 from .reps import const, tup
 from .staging import control_flow
+from .staging.carry import NO_CARRY
 from .staging.primitive import rank_error, shape_dependent, staging_error, tensor_of
 from .staging.rep import Rep
 from .staging.spec import CallableSpec, Spec
@@ -32,13 +33,18 @@ def cond(pred: Any, then: Callable[[], Any], orelse: Callable[[], Any], /) -> An
     return control_flow.if_else(pred, then, orelse)
 
 
-def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, /) -> Any:
-    """`x = init`, then `x = body(x)` for as long as `test(x)` is true: the last x."""
+def while_loop(test: Callable[..., Any], body: Callable[..., Any], init: Any = NO_CARRY, /) -> Any:
+    """`x = init`, then `x = body(x)` for as long as `test(x)` is true: the last x.
+
+    Without `init`, `body()` is run for what it does to refs as long as `test()` is true.
+    """
     return control_flow.while_loop(test, body, init)
 
 
-def fori(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, /) -> Any:
+def fori(lo: Any, hi: Any, body: Callable[..., Any], init: Any = NO_CARRY, /) -> Any:
     """`x = init`, then `x = body(i, x)` for every i from `lo` up to `hi`, which is not included: the last x.
+
+    Without `init`, `body(i)` is run for what it does to refs.
 
     The bounds are ints, or integer scalars known when it runs; i is an i32.
     """

@@ -6,6 +6,7 @@ from types import GenericAlias
 from typing import Any, ClassVar, cast
 
 import numpy as np
+from typing_extensions import TypeIs
 
 from ..core.ops import Update
 from . import primitive
@@ -92,4 +93,8 @@ def index_expression(entry: Any) -> Expression | None:
         raise staging_error(
             f"a subscript is an int, a slice or integer tensors, not a {type(entry).__name__}"
         )
-    return constant_of(np.asarray(entry) if isinstance(entry, list) else entry)
+    return constant_of(np.asarray(entry) if _is_list(entry) else entry)
+
+
+def _is_list(entry: object) -> TypeIs[list[Any]]:
+    return isinstance(entry, list)

@@ -65,6 +65,10 @@ class Carry:
         return located(RankError(message) if of_rank else DTypeError(message))
 
 
+NO_CARRY = Carry((), ())
+"""That of a loop which carries nothing but the refs that its body changes."""
+
+
 class UntypedNumberError(DTypeError):
     """A Python number, which has no element type, where a Rep is needed, `at` these positions of nested tuples."""
 

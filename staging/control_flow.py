@@ -21,12 +21,14 @@ from ..core.types import BOOL, I32, I64
 from . import primitive
 from .aggregates import element_of
 from .carry import (
+    NO_CARRY,
     Carry,
     UntypedNumberError,
     call_function,
     carry_of,
     carry_or_number_of,
     conform,
+    kind,
     with_article,
 )
 from .expression import (
@@ -93,39 +95,40 @@ def if_else(condition: object, then: Any, otherwise: Any) -> Any:
 
 def while_loop(test: Any, step: Any, init: object) -> Any:
     """A `while`: the carried values once `test` is false; `step` computes the next ones."""
-    start = carry_of(init, "while_loop carries")
+    start = NO_CARRY if init is NO_CARRY else carry_of(init, "while_loop carries")
     name = "the condition of while_loop"
     asked, answer = _run(
         name,
         start.specs,
-        lambda parts: call_function(test, (start.of(parts),), name),
+        lambda parts: call_function(test, _carried(start, parts), name),
         may_be_skipped=False,
     )
     if answer.specs != (_TRUTH,):
         raise _no_truth("while_loop goes on by", answer.words, answer.specs)
     try:
-        body = _step("while_loop", start, lambda parts: (start.of(parts),), step)
+        body = _step("while_loop", start, lambda parts: _carried(start, parts), step)
     except UnknownResultError as error:
         return _unknown_of(error, start)
     operation = WhileLoop(asked, body, len(start.parts))
-    return start.of(_nested(operation, start.parts, start.specs))
+    return _results(start, _nested(operation, start.parts, start.specs))
 
 
 def for_loop(lower: object, upper: object, step: Any, init: object) -> Any:
     """A `for` over `lower` … `upper` − 1: the carried values after the last iteration."""
     bounds = [_bound(lower), _bound(upper)]
     beside = next((bound.spec for bound in (upper, lower) if isinstance(bound, RepBase)), None)
-    start = carry_of(init, "fori carries", None if isinstance(init, float) else beside)
+    like = None if isinstance(init, float) else beside
+    start = NO_CARRY if init is NO_CARRY else carry_of(init, "fori carries", like)
 
     def arguments(parts: Sequence[Expression]) -> tuple[Any, ...]:
-        return rep_of(primitive.cast(parts[0], I32)), start.of(parts[1:])
+        return rep_of(primitive.cast(parts[0], I32)), *_carried(start, parts[1:])
 
     try:
         body = _step("fori", start, arguments, step, first=(_INDEX,))
     except UnknownResultError as error:
         return _unknown_of(error, start)
     operation = ForLoop(body, len(start.parts), 0, "fori")
-    return start.of(_nested(operation, [*bounds, *start.parts], start.specs))
+    return _results(start, _nested(operation, [*bounds, *start.parts], start.specs))
 
 
 def fold(xs: RepBase, init: object, step: Any) -> Any:
@@ -270,6 +273,17 @@ def _step(
     """Trace the body of a loop, which returns the next carried values."""
     name = f"the body of {what}"
 
+    def run_without(parts: Sequence[Expression]) -> None:
+        returned = call_function(step, arguments(parts), name)
+        if returned is not None:
+            raise staging_error(
+                f"{name} returns {kind(returned)}, and there is nothing that {what} carries",
+                f"pass what {what} carries at first as its last argument",
+            )
+
+    if start is NO_CARRY:
+        return _run_with(name, first, run_without, lambda _, __: NO_CARRY, may_be_skipped=True)[0]
+
     def run(parts: Sequence[Expression]) -> Any:
         returned = call_function(step, arguments(parts), name)
         following = _following(what, start, conform(returned, start.shape))
@@ -277,6 +291,16 @@ def _step(
 
     body, _ = _run(name, (*first, *start.specs), run)
     return body
+
+
+def _carried(start: Carry, parts: Sequence[Expression]) -> tuple[Any, ...]:
+    """The argument of a body for what is carried, if anything is."""
+    return () if start is NO_CARRY else (start.of(parts),)
+
+
+def _results(start: Carry, results: Sequence[Expression]) -> Any:
+    """What a loop gives: nothing if it carries nothing."""
+    return None if start is NO_CARRY else start.of(results)
 
 
 def _following(what: str, start: Carry, returned: object) -> Carry:
@@ -296,6 +320,10 @@ def _nested(
 ) -> list[Expression]:
     """Emit the control-flow node; refs follow what it carries, captured expressions its operands."""
     threaded = thread_refs(operation, len(specs))
+    if not specs and not threaded.is_changed:
+        raise staging_error(
+            "a loop that carries nothing changes no ref", "carry a value, or write to a ref"
+        )
     operation, at, count = threaded.operation, threaded.at, len(threaded.refs)
     captured = dict.fromkeys(one for body in operation.bodies for one in body.captures)
     specs = (*specs[:at], *threaded.specs, *specs[at:])

@@ -192,6 +192,13 @@ class ThreadedRefs:
         """Of the results for them."""
         return tuple(held.spec for held in self.refs)
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether a body changes any."""
+        return any(
+            value.is_changed for body in self.operation.bodies for value in body.refs.values()
+        )
+
     def hold(self, results: Sequence[Expression]) -> None:
         """Have the refs that a body has changed hold these results."""
         for held, result in zip(self.refs, results, strict=True):

@@ -13,7 +13,7 @@ from nnkit import f64
 from nnkit.core.ir.surgery import walk
 from nnkit.core.text import parse_module
 
-LOOPS = ("norm", "rows", "steps", "while", "recursion")
+LOOPS = ("norm", "rows", "rows-late", "updates", "steps", "while", "recursion")
 """Programs whose text does not grow with their size."""
 
 

@@ -320,9 +320,9 @@ class Scatter(Pure):
         return updates + 2 * min(updates, x) + sum(indices)
 
 
-_LARGEST_SLICE: Final = 4
-"""A slice is added to its place if it is at most one part in so many: the padded slices of larger ones fuse into one
-pass over the whole, which reads and writes less than a pass over each slice."""
+_LARGEST_SLICE: Final = 16
+"""A slice is added to its place if it is at most one part in so many: those that tile a tensor, as the four gates of an
+LSTM do, are fewer, and fuse padded into one pass over the whole. 4 gives LSTMs of 8 and 32 states the same times."""
 
 
 class AddedPart(NamedTuple):

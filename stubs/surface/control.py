@@ -45,14 +45,16 @@ def control() -> Iterator[str]:
         [
             f"(test: {function([c], 'Rep[Bool]')}, body: {function([c], c)}, init: {c}, /) -> {c}"
             for c in carries(MAX_RESULTS)
-        ],
+        ]
+        + [f"(test: {function([], 'Rep[Bool]')}, body: {function([], 'None')}, /) -> None"],
     )
     yield from define(
         "fori",
         [
             f"(lo: Index, hi: Index, body: {function(['Rep[Tensor0D[i32]]', c], c)}, init: {c}, /) -> {c}"
             for c in carries(MAX_RESULTS)
-        ],
+        ]
+        + [f"(lo: Index, hi: Index, body: {function(['Rep[Tensor0D[i32]]'], 'None')}, /) -> None"],
     )
     itself = rep(function(["A0"], "R"))
     yield from define("fix", [f"(f: {function([itself], itself)}, /) -> {itself}"])

@@ -309,6 +309,27 @@ def test_a_ref_made_in_a_body_is_made_anew_in_each_iteration() -> None:
     assert float(f(np.arange(3.0))) == 12.0
 
 
+def test_loops_that_carry_refs_alone() -> None:
+    @nk.staged
+    def f(x: Rep[Vector], n: Rep[Count]) -> Rep[Vector]:
+        r, k = nk.ref(x), nk.ref(n)
+
+        def body(i: Rep[Scalar[i32]]) -> None:
+            r[i] += 2.0 * r[i - 1]
+
+        def halve() -> None:
+            r[k.value] *= 0.5
+            k[...] -= 1
+
+        nk.fori(1, n, body)
+        nk.while_loop(lambda: k.value > 0, halve)
+        return r.value
+
+    x, n = np.arange(1.0, 5.0), np.int64(3)
+    assert f(x, n).numpy().tolist() == [1.0, 2.0, 5.5, 2.0]
+    assert nk.gradient(of=f, wrt=0)(x, n).numpy().tolist() == [4.0, 1.5, 0.5, 0.5]
+
+
 def test_what_is_read_before_stays() -> None:
     @nk.staged
     def f(x: Rep[Vector]) -> Rep[Vector]:
@@ -387,6 +408,8 @@ MISUSE: list[tuple[Any, str]] = [
     (_in_another_function, "which is a function of its own"),
     (_in_a_map, "the function of map changes a ref: elements have no order there"),
     (_in_a_condition, "the condition of while_loop changes a ref"),
+    (lambda x: nk.fori(0, 3, lambda i: None), "a loop that carries nothing changes no ref"),
+    (lambda x: nk.fori(0, 3, lambda i: x), "there is nothing that fori carries"),
     (_as_a_number, "`ref[...] += x` changes what it holds"),
     (lambda x: nk.ref(nk.ref(x)).value, "a ref of a ref"),
     (lambda x: bool(nk.ref(x)), "a ref has no truth value"),
