@@ -38,6 +38,7 @@ _HOMES = {
         DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError ParseError
         RankError RecursionDepthError ShapeError StagingError TrapError UnsupportedError
         VerifyError""",
+    "differentiating_as": "differentiate_as",
     "differentiation": "gradient gradient_dynamic value_and_gradient",
     "jacobian_products": "hvp jvp vjp",
     "jacobians": "hessian jacobian",
