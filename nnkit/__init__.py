@@ -30,6 +30,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "batching": "axis_max axis_mean axis_min axis_sum vmap vmap2",
     "callables": "fn staged",
+    "checking_gradients": "check_gradients",
     "checkpointing": "checkpoint",
     "composed": "cross_entropy layer_norm log_softmax logsumexp norm softmax",
     "control": "cond fix fori while_loop zip zip_with",
