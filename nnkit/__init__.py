@@ -48,6 +48,7 @@ _HOMES = {
         floor floor_divide gelu lgamma log log1p logaddexp maximum minimum modulo mul negate power
         relu rint round rsqrt sigmoid sign sin sinh softplus sqrt square sub tan tanh
         truncate_divide""",
+    "fixed_points": "fixed_point",
     "functions": """
         arange broadcast_to concat cumsum flip full iota mean one_hot ones ones_like pad select
         stack stop_gradient take var zeros zeros_like""",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -15,10 +15,11 @@ from .core.types import Array, DType
 from .derivative_checks import has_floats
 from .finite_differences import Difference, difference
 from .jacobian_products import jvp, vjp
+from .rep_leaves import leaf_reps
 from .reps import const, tup
 from .staging.primitive import differentiation_error, located
 from .staging.rep import Rep
-from .staging.spec import StructSpec, TupleSpec, is_tuple
+from .staging.spec import is_tuple
 from .staging.staged_functions import PythonFunction
 from .structs import Struct, assemble, fields
 from .tensors import AnyTensor, wrap
@@ -298,7 +299,7 @@ def _floats_of(of: StagedFunction) -> StagedFunction:
     stageable = of.stageable
 
     def floats(*xs: Rep) -> tuple[Rep, ...]:
-        found = tuple(_float_reps(of(*xs)))
+        found = tuple(leaf for leaf in leaf_reps(of(*xs)) if has_floats(leaf.spec))
         if not found:
             raise differentiation_error(
                 f"{stageable.name} returns no floats: only floats have derivatives",
@@ -309,19 +310,6 @@ def _floats_of(of: StagedFunction) -> StagedFunction:
     return StagedFunction(
         PythonFunction(floats, stageable.name, stageable.parameter_names, of.declared, None)
     )
-
-
-def _float_reps(rep: Rep) -> Iterator[Rep]:
-    match rep.spec:
-        case TupleSpec():
-            for one in rep.unpack():
-                yield from _float_reps(one)
-        case StructSpec(cls, named):
-            for name, _ in named:
-                yield from _float_reps(rep[getattr(cls, name)])
-        case spec:
-            if has_floats(spec):
-                yield rep
 
 
 def _leaves(value: Any, path: str = "") -> list[_Leaf]:
@@ -375,13 +363,9 @@ def _rounded(direction: Array, leaf: _Leaf) -> Array:
     return np.asarray(leaf.dtype.load(leaf.dtype.store(direction)), np.float64)
 
 
-@cache
 def _epsilon(dtype: DType) -> float:
     """What the number behind 1 is more than 1: 2⁻⁵² of f64."""
-    epsilon = 1.0
-    while float(dtype.load(dtype.store(np.asarray(1 + epsilon / 2)))) != 1:
-        epsilon /= 2
-    return epsilon
+    return 2.0 ** (1 - dtype.digits)
 
 
 def _index(at: Sequence[Any]) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 from .callables import StagedFunction, check_staged
 from .core.ops import StraightThrough
 from .declared_types import declared_result
-from .staging.expression import MakeAggregate, make
+from .derivative_checks import has_floats
+from .rep_leaves import leaf_reps, with_leaves
 from .staging.primitive import elementwise, staging_error
 from .staging.rep import Rep
-from .staging.spec import StructSpec, TensorSpec, TupleSpec
 from .staging.staged_functions import PythonFunction, mismatch
 
 
@@ -58,17 +58,10 @@ def differentiate_as(like: StagedFunction, /) -> Callable[[StagedFunction], Stag
 
 def _straight_through(value: Rep, like: Rep) -> Rep:
     """`value`, with the derivatives of `like`, which is of the same type."""
-    match value.spec:
-        case TensorSpec(dtype=dtype):
-            if not dtype.is_float:
-                return value
-            return Rep(elementwise(StraightThrough(), value.expression, like.expression))
-        case TupleSpec() as spec:
-            parts = list(zip(value.unpack(), like.unpack(), strict=True))
-        case StructSpec(cls, fields) as spec:
-            lenses = (getattr(cls, name) for name, _ in fields)
-            parts = [(value[lens], like[lens]) for lens in lenses]
-        case other:
-            raise staging_error(f"a {other.words} has no derivatives")
-    made = [_straight_through(*each).expression for each in parts]
-    return Rep(make(MakeAggregate(spec), made, spec))
+    leaves = [
+        Rep(elementwise(StraightThrough(), one.expression, other.expression))
+        if has_floats(one.spec)
+        else one
+        for one, other in zip(leaf_reps(value), leaf_reps(like), strict=True)
+    ]
+    return with_leaves(value.spec, leaves)

@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from nnkit import Rep, Scalar, Tensor1D, differentiate_as, f32, f64, staged
+from nnkit import Rep, Scalar, Tensor1D, check_gradients, cos, differentiate_as, f32, f64, fixed_point, staged
 
 Number: TypeAlias = Scalar[f64]
 Vector: TypeAlias = Tensor1D[f64]
@@ -66,3 +66,13 @@ total.defvjp(fwd, bwd_of_another)    # E
 total.defvjp(fwd, right)    # E
 differentiate_as(norm)(total)    # E
 differentiate_as(right)    # E
+check_gradients(right)    # E
+check_gradients(total, Tensor1D([1.0], f64), modes=("backward",))    # E
+
+
+@staged
+def points(x: Rep[Number], v: Rep[Vector]) -> Rep[Number]:
+    fixed_point(lambda x: v, x)    # E
+    fixed_point(lambda x, a: cos(x), x)    # E
+    fixed_point(right, v, v)    # E
+    return x

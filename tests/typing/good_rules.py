@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, cos, differentiate_as, f64, i32, sin, staged, zeros_like
+from nnkit import (
+    Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, check_gradients, cos, differentiate_as, f64, fixed_point, i32, sin, staged, zeros_like,
+)
 from typing_extensions import assert_type
 
 Number: TypeAlias = Scalar[f64]
@@ -85,3 +87,24 @@ def like_square(x: Rep[Number]) -> Rep[Number]:
 
 
 assert_type(like_square, Rep[Callable[[Number], Number]])
+
+
+def newton(x: Rep[Number], a: Rep[Number]) -> Rep[Number]:
+    return (x + a / x) * 0.5
+
+
+def turn(x: tuple[Rep[Number], Rep[Vector]], a: Rep[Number]) -> tuple[Rep[Number], Rep[Vector]]:
+    u, v = x
+    return cos(v).sum() * a, sin(v) * u
+
+
+@staged
+def roots(a: Rep[Number], v: Rep[Vector]) -> Rep[Number]:
+    x = fixed_point(newton, a, a)
+    assert_type(x, Rep[Number])
+    y, z = fixed_point(turn, (a, v), a, tolerance=1e-9, max_iterations=50)
+    assert_type(z, Rep[Vector])
+    return x + y + fixed_point(lambda x: cos(x), a)
+
+
+check_gradients(roots, f64(0.5), Tensor1D([0.5], f64), order=1, modes=("forward",))
