@@ -126,7 +126,8 @@ class _FixedPoint:
 
         def test(carry: Any) -> Rep:
             _, _, moves, count = carry
-            return moves & (count < self.max_iterations)
+            goes_on: Rep = moves & (count < self.max_iterations)
+            return goes_on
 
         def body(carry: Any) -> Any:
             x, sizes, _, count = carry
