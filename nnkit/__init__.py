@@ -36,7 +36,7 @@ _HOMES = {
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",
     "core.errors": """
-        DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError ParseError
+        DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError OutOfMemoryError ParseError
         RankError RecursionDepthError ShapeError StagingError TrapError UnsupportedError
         VerifyError""",
     "differentiating_as": "differentiate_as",

@@ -41,6 +41,9 @@ ROUNDING: Final = 64
 """How many units in the last place of the largest number are no difference: what rounding of some ten operations may
 leave going back and forth."""
 
+MOST_COUNTED: Final = (1 << 31) - 1
+"""Iterations are counted in an i32."""
+
 
 def fixed_point(
     f: Callable[..., Any],
@@ -72,7 +75,7 @@ def _check_options(tolerance: Any, max_iterations: Any) -> None:
     if tolerance is not None and not (isinstance(tolerance, int | float) and tolerance > 0):
         raise staging_error(f"tolerance={tolerance!r} is no positive number")
     if isinstance(max_iterations, bool) or not (
-        isinstance(max_iterations, int) and 0 < max_iterations < 1 << 31
+        isinstance(max_iterations, int) and 0 < max_iterations <= MOST_COUNTED
     ):
         raise staging_error(f"max_iterations={max_iterations!r} is no positive int of 32 bits")
 

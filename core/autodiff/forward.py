@@ -117,7 +117,9 @@ class Forward:
                 (*parameters, *self.types.carried([parameters[k] for k in members(given)])),
                 one_or_tuple((*results, *self.types.carried(moved))),
             )
-            push = Function(self.module.fresh_name(f"{name}_jvp"), type)
+            push = Function(
+                self.module.fresh_name(f"{name}_jvp"), type, made_from=primal.made_from or name
+            )
             self.module.add(push)
             self.made[name, given] = push
             self.pending.append((push, primal, given))

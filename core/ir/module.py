@@ -109,6 +109,8 @@ class Function:
     location: HasLocation | None = None
     attribute_locations: Mapping[str, HasLocation] = field(default_factory=dict[str, HasLocation])
     rules: CustomRules = NO_RULES
+    made_from: str = ""
+    """The function that differentiation made this one from, as messages name it; not part of the text."""
 
     def __repr__(self) -> str:
         return f"<func {written('@', self.name)}: {self.type}>"

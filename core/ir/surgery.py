@@ -104,6 +104,7 @@ def clone_function(function: Function, name: str) -> Function:
         function.location,
         function.attribute_locations,
         function.rules,
+        function.made_from,
     )
 
 
