@@ -17,6 +17,7 @@ from typing import Final
 from ..core.errors import NNKitError, StagingError
 from .carry import with_article
 from .expression import (
+    BatchCallee,
     Callee,
     DerivativeCallee,
     Expression,
@@ -80,7 +81,7 @@ def trace_rules(root: Callee) -> None:
     pending: list[tuple[Callee, int]] = [(root, 0)]
     while pending:
         callee, depth = pending.pop()
-        if isinstance(callee, DerivativeCallee):
+        if isinstance(callee, DerivativeCallee | BatchCallee):
             assert callee.primal is not None
             pending.append((callee.primal, depth))
         elif isinstance(callee, Trace) and not callee.has_traced_rules and callee.output:

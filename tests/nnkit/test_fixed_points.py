@@ -144,6 +144,22 @@ def test_inside_of_loops_and_choices() -> None:
     nk.check_gradients(nk.fn(Number)(body), 0.7)
 
 
+def test_in_a_batch() -> None:
+    root = nk.fn(Number)(lambda a: nk.fixed_point(slow, nk.ones_like(a), a))
+    roots = nk.vmap(root)
+    a = np.array([1.0, 2.0, 3.0])
+    total = nk.fn(Vector)(lambda a: roots(a).sum())
+    np.testing.assert_allclose(
+        np.asarray(nk.gradient(of=total, wrt=0)(a)), 0.5 * a**-0.5, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        np.asarray(nk.vmap(nk.gradient(of=root, wrt=0))(a)), 0.5 * a**-0.5, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        np.asarray(nk.hessian(of=total)(a)), np.diag(-0.25 * a**-1.5), rtol=1e-11
+    )
+
+
 def test_a_fixed_point_of_fixed_points() -> None:
     def step(x: Rep[Number], a: Rep[Number]) -> Rep[Number]:
         return nk.fixed_point(slow, nk.ones_like(a), a + x * 0.5)

@@ -123,6 +123,11 @@ PLACES: Final[dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]]] = {
     ),
     "a choice": lambda g: lambda x, y: nk.cond(x < y, lambda: g(x, y), lambda: g(y, x)),
     "a map": lambda g: lambda x, y: nk.stack([x, y, x * y]).map(lambda z: g(z, y)).sum(),
+    "a batch": lambda g: (
+        lambda x, y: nk.vmap(nk.fn(Number, Number)(lambda a, b: g(a, b)), in_axes=(0, None))(
+            nk.stack([x, y, x * y]), y
+        ).sum()
+    ),
     "a checkpoint": lambda g: nk.checkpoint(nk.fn(Number, Number)(lambda x, y: g(x, y) * x)),
 }
 
@@ -215,6 +220,31 @@ def test_recursion_with_a_rule() -> None:
     slope = nk.gradient(of=power, wrt=0)
     assert float(slope(f64(1.5), i32(4))) == pytest.approx(4 * 1.5**3)
     assert float(nk.gradient(of=slope, wrt=0)(f64(1.5), i32(4))) == pytest.approx(12 * 1.5**2)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_batch_has_the_rules_of_its_function(form: str) -> None:
+    """Of a rule that is no derivative, so that the body is not what was differentiated; one argument is shared."""
+    f = nk.fn(Number, Number)(lambda x, y: nk.sin(x) * y)
+    if form in ("jvp", "both"):
+        f.defjvp(lambda x, y, dx, dy: 2 * dx + 3 * dy)
+    if form in ("vjp", "both"):
+        f.defvjp(lambda x, y, seed: (2 * seed, 3 * seed))
+    if form == "saving":
+        f.defvjp(
+            lambda x, y: (f(x, y), 3 * nk.ones_like(y)),
+            lambda three, seed: (2 * seed, three * seed),
+        )
+    batch = nk.vmap(f, in_axes=(0, None))
+    total = nk.fn(Vector, Number)(lambda x, y: batch(x, y).sum())
+    xs = np.array([0.1, 0.5, 0.9])
+    by_x, by_y = nk.gradient(of=total, wrt=(0, 1))(xs, f64(0.7))
+    np.testing.assert_allclose(np.asarray(by_x), [2, 2, 2])
+    assert float(by_y) == 9
+    assert float(nk.jvp(of=total)(xs, f64(0.7), np.ones(3), f64(1.0))[1]) == pytest.approx(15)
+    each = nk.vmap(nk.gradient(of=f, wrt=(0, 1)), in_axes=(0, None))(xs, f64(0.7))
+    np.testing.assert_allclose(np.asarray(each[0]), [2, 2, 2])
+    np.testing.assert_allclose(np.asarray(each[1]), [3, 3, 3])
 
 
 def test_a_function_as_an_argument_has_no_tangent() -> None:
