@@ -73,6 +73,14 @@ class TrapError(NNKitError, RuntimeError):
     """
 
 
+class OutOfMemoryError(TrapError, MemoryError):
+    """A program that needs more memory than there is.
+
+    Example: the gradient of a loop of 2⁶⁰ iterations, which keeps something of each.  Fix: `checkpoint` what the loop
+    does, or find what it converges to by `fixed_point`, whose gradient keeps nothing.
+    """
+
+
 class FuelError(NNKitError, RuntimeError):
     """A program that was not done after as many instructions as it was given.
 

@@ -278,6 +278,7 @@ _MEANINGS: Final[Mapping[Problem, str]] = MappingProxyType(
         Problem.TRIPS: "a loop does not run once per element of what it stacks",
         Problem.DEPTH: "is called too deeply for the stack",
         Problem.MEMORY: "is called too deeply for the memory there is",
+        Problem.KEPT: "out of memory",
         Problem.EXTERN: "has failed",
     }
 )

@@ -14,12 +14,13 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from ..core.errors import InternalError, UnsupportedError
+from ..core.errors import InternalError, NNKitError, OutOfMemoryError, UnsupportedError
 from ..core.ir import Function
+from ..core.ir.surgery import walk
 from ..core.location import located
 from ..core.schedule.target import Target
 from ..core.thread_stack import current_stack
-from ..core.types import written
+from ..core.types import TensorType, written
 from . import entry
 from .emit.alignment import allocate_aligned
 from .emit.checks import error_of
@@ -98,7 +99,10 @@ def build(
         address = module.address(made.name)
     except LLVMError as error:
         raise InternalError(f"LLVM refused the code of {name}: {error.message}") from error
-    arena = allocate_aligned(program.arena_bytes)
+    try:
+        arena = allocate_aligned(program.arena_bytes)
+    except MemoryError:
+        raise _too_large(function, name, program.arena_bytes) from None
     raise_for = explain or _explain
     call = bind(
         address,
@@ -113,6 +117,21 @@ def build(
         private_arena=private,
     )
     return Executable(call, text, module.object_bytes, program.arena_bytes)
+
+
+def _too_large(function: Function, name: str, size: int) -> NNKitError:
+    """There is no memory for the buffers of `function`; the line of the largest is shown."""
+    instructions = walk(function.body) if function.body is not None else ()
+    largest, at = 0, None
+    for instruction in instructions:
+        tensors = (x.type for x in instruction.results if isinstance(x.type, TensorType))
+        most = max((x.size * x.dtype.bytes for x in tensors), default=0)
+        if most > largest:
+            largest, at = most, instruction
+    error = OutOfMemoryError(
+        f"out of memory: {name} needs {size:,} bytes, {largest:,} of them for one value"
+    )
+    return located(error, at.location if at is not None else function.location)
 
 
 def _refuse(*_: Any) -> NoReturn:

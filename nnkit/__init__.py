@@ -30,14 +30,16 @@ __version__ = "0.1.0"
 _HOMES = {
     "batching": "axis_max axis_mean axis_min axis_sum vmap vmap2",
     "callables": "fn staged",
+    "checking_gradients": "check_gradients",
     "checkpointing": "checkpoint",
     "composed": "cross_entropy layer_norm log_softmax logsumexp norm softmax",
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",
     "core.errors": """
-        DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError ParseError
+        DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError OutOfMemoryError ParseError
         RankError RecursionDepthError ShapeError StagingError TrapError UnsupportedError
         VerifyError""",
+    "differentiating_as": "differentiate_as",
     "differentiation": "gradient gradient_dynamic value_and_gradient",
     "jacobian_products": "hvp jvp vjp",
     "jacobians": "hessian jacobian",
@@ -46,6 +48,7 @@ _HOMES = {
         floor floor_divide gelu lgamma log log1p logaddexp maximum minimum modulo mul negate power
         relu rint round rsqrt sigmoid sign sin sinh softplus sqrt square sub tan tanh
         truncate_divide""",
+    "fixed_points": "fixed_point",
     "functions": """
         arange broadcast_to concat cumsum flip full iota mean one_hot ones ones_like pad select
         stack stop_gradient take var zeros zeros_like""",

@@ -36,6 +36,7 @@ from .introspection import hints_of, location_of, name_of, parameters_of
 from .reps import const_beside
 from .specializations import Specializations
 from .staging import staged_functions
+from .staging.custom_rules import set_jvp, set_vjp
 from .staging.expression import active_traces, current_trace
 from .staging.primitive import located, staging_error
 from .staging.recursion import is_unfinished
@@ -109,6 +110,38 @@ class StagedFunction(Rep):
                 "define it at the top of a module",
             )
         return _named, name
+
+    def defjvp(self, rule: Callable[..., Any], /) -> StagedFunction:
+        """Compute tangents of this function by `rule`, which is given the arguments and a tangent of each.
+
+        It returns the tangent of the result.  Tangents are of the types of what they belong to; integers in them are
+        zeros.  Cotangents are computed by the transpose of the rule, unless there is a `defvjp`.  Derivatives of higher
+        order are those of the rule.  A decorator; give it before the function is differentiated.
+        Raises: StagingError, RankError or DTypeError for other parameters; a rule that returns something else is an
+        error of the derivative, and so is one to be transposed that is not linear in the tangents.
+        """
+        made = staged(rule)
+        set_jvp(self.stageable, made.stageable)
+        return made
+
+    def defvjp(
+        self, fwd: Callable[..., Any], bwd: Callable[..., Any] | None = None, /
+    ) -> StagedFunction:
+        """Compute cotangents of the arguments by one function of these and of the result's cotangent, or by two.
+
+        One, `@f.defvjp`, is given the arguments and the cotangent.  Two, `f.defvjp(fwd, bwd)`, are `fwd`, which takes
+        the arguments and returns the result and what is saved, and `bwd`, which takes what is saved and the cotangent.
+        Either returns a tuple with a cotangent for each argument; integers in it are not read.  `fwd` gets the result
+        by calling the function, whose derivatives it then has.  Tangents are computed by the transpose of the rule,
+        unless there is a `defjvp`.
+        Raises: as `defjvp`.
+        """
+        first = staged(fwd)
+        if bwd is None:
+            set_vjp(self.stageable, first.stageable, None)
+        else:
+            set_vjp(self.stageable, staged(bwd).stageable, first.stageable)
+        return first
 
     def eval(self) -> Any:
         """What a function of no parameters returns, computed now; another one has no value of its own."""

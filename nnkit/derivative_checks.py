@@ -30,17 +30,27 @@ def check_promised(request: Derivative, of: StagedFunction) -> None:
     promised = promised_callee(of)
     if promised is not None:
         request.check(promised, request)
+    check_declared(of, request.wrt)
+
+
+def check_declared(of: StagedFunction, wrt: Sequence[int]) -> None:
+    """Raises: DifferentiationError for a parameter that is declared to have no floats."""
+    known = [index for index in wrt if of.declared[index] is not None]
+    check_parameters(_declared_callee(of), known)
 
 
 def promised_callee(of: StagedFunction) -> Callee | None:
     """What the annotations say of `of`, if they say what it returns."""
     result = declared_result(of.stageable)
-    if result is None:
-        return None
+    return None if result is None else _declared_callee(of, result)
+
+
+def _declared_callee(of: StagedFunction, result: Spec | None = None) -> Callee:
+    """A callee of the declared types; what is not declared is a number."""
     anything = TensorSpec(0, F32)
     parameters = tuple(spec or anything for spec in of.declared)
     names = of.stageable.parameter_names
-    return Callee(of.stageable.name, parameters, result, parameter_names=names)
+    return Callee(of.stageable.name, parameters, result or anything, parameter_names=names)
 
 
 def check_callee(callee: Callee, request: Derivative, scalar: str = "") -> None:

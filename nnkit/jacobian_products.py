@@ -13,7 +13,7 @@ from .callables import StagedFunction, check_staged
 from .declared_types import declared_result
 from .derivative_checks import (
     check_callee,
-    check_parameters,
+    check_declared,
     check_promised,
     check_results,
     has_floats,
@@ -137,7 +137,7 @@ def _check_now(selection: Selection) -> None:
     promised = promised_callee(selection.of)
     if promised is not None:
         _sources(promised)
-        check_parameters(promised, selection.indices)
+    check_declared(selection.of, selection.indices)
 
 
 def _sources(primal: Callee) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from .compile import Specialization
 from .core.driver.stages import advance
@@ -115,8 +115,16 @@ def _result_shapes(type: Type) -> list[tuple[int, ...]]:
     return [element.shape for element in types if isinstance(element, TensorType)]
 
 
+_KEEPS: Final = (
+    "a gradient keeps something of every iteration and call: `checkpoint` what they do, find what a loop converges to "
+    "by `fixed_point`, or take fewer"
+)
+
+
 def _explain(site: CheckSite, first: int, second: int) -> None:
     """Raise for a run-time check that failed."""
+    if site.problem is Problem.KEPT:
+        raise with_location(error_of(site, first, second), site.location, _KEEPS)
     if site.problem not in (Problem.DEPTH, Problem.MEMORY):
         raise with_location(error_of(site, first, second), site.location)
     name = "<lambda>" if site.callee == "lambda" else site.callee

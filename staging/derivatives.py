@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from .custom_rules import trace_rules
 from .expression import (
     Callee,
     DerivativeCallee,
@@ -74,6 +75,7 @@ class Derivative(Stageable, abc.ABC):
         count = len(self.of.parameter_names)
         primal = finished_callee(self.of, specs[:count])
         self.check(primal, self)
+        trace_rules(primal)
         names = self.parameter_names[count:]
         for name, wanted, given in zip(names, self.given(primal), specs[count:], strict=True):
             if wanted != given:

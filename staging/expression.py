@@ -182,6 +182,19 @@ class Callee:
         return f"<{type(self).__name__} {self.name}>"
 
 
+@dataclass(eq=False)
+class TracedRules:
+    """What derivatives of a trace are computed by in place of it: see `custom_rules`."""
+
+    jvp: Callee | None = None
+    vjp: Callee | None = None
+    saving: Callee | None = None
+
+    def callees(self) -> list[Callee]:
+        """Those there are."""
+        return [one for one in (self.jvp, self.vjp, self.saving) if one is not None]
+
+
 @dataclass(eq=False, repr=False)
 class Trace(Callee):
     """One run of a Python function on symbolic parameters."""
@@ -196,6 +209,9 @@ class Trace(Callee):
     """Those of the function in the IR."""
     expanded: dict[object, Any] = field(default_factory=dict[object, Any])
     """Functions that functions returned to this one, by what they were called with."""
+    rules: TracedRules | None = None
+    has_traced_rules: bool = False
+    """Whether a derivative has asked for the rules of this one and of all that it calls."""
 
 
 @dataclass(eq=False, repr=False)
@@ -396,7 +412,8 @@ __all__ = [
     "BatchCallee", "Builder", "Callee", "Constant", "DerivativeCallee", "Expression", "ForLoop", "GetElement",
     "GradientCallee", "IfElse", "JacobianCallee", "MakeAggregate", "Mode", "Operation",
     "Parameter", "PendingTrace", "Primitive", "Result", "ShapeDependent", "StagedCall",
-    "StructuredOperation", "TangentCallee", "Trace", "TracedBody", "UnknownResult", "WhileLoop",
-    "active_traces", "adopt_traces", "check_alive", "current_trace", "depends_on_parameters",
-    "free_expressions", "make", "tracing", "with_location",
+    "StructuredOperation", "TangentCallee", "Trace", "TracedBody", "TracedRules",
+    "UnknownResult", "WhileLoop", "active_traces", "adopt_traces", "check_alive",
+    "current_trace", "depends_on_parameters", "free_expressions", "make", "tracing",
+    "with_location",
 ]  # fmt: skip

@@ -55,6 +55,7 @@ from .expression import (
     TangentCallee,
     Trace,
     TracedBody,
+    TracedRules,
     WhileLoop,
     with_location,
 )
@@ -62,6 +63,7 @@ from .primitive import located
 from .spec import FunctionSpec, Spec, StructSpec, TensorSpec, TupleSpec
 from .specialize_batch import declaration_of, extent_of, primal_types, result_shapes
 from .specialize_control_flow import emit_control_flow
+from .specialize_custom_rules import add_rules
 from .specialize_jacobian import jacobian_function, jacobian_types
 
 _Key: TypeAlias = tuple[Callee, tuple[Type, ...]]
@@ -113,6 +115,10 @@ class Specializer:
     _depths: Counter[Callee] = field(default_factory=Counter[Callee])
     _probed: dict[_Key, Type | None] = field(default_factory=dict[_Key, "Type | None"])
     """What probes found functions to return; None while, or as far as, it is not known."""
+    _ruled: list[tuple[Function, Trace, TracedRules]] = field(
+        default_factory=list[tuple[Function, Trace, TracedRules]]
+    )
+    """The functions whose derivatives have rules that are not specialised yet."""
 
     def type_of(self, spec: Spec, shapes: list[tuple[int, ...]]) -> Type:
         """The IR type of a value whose tensors have `shapes` (taken from the front, left to right)."""
@@ -133,6 +139,8 @@ class Specializer:
         wanted: _Key = (callee, types)
         if wanted not in self.functions:
             self._run(self._function(wanted), wanted)
+            while self._ruled:
+                add_rules(*self._ruled.pop(), self.specialize)
         return self.functions[wanted]
 
     def _run(self, steps: _Suspension, key: _Key) -> None:
@@ -332,6 +340,8 @@ class Specializer:
         name = pending.name or self._fresh_name(identifier(trace.name))
         function = finish_function(name, b, result.type)
         function.attributes = trace.attributes
+        if trace.rules is not None:
+            self._ruled.append((function, trace, trace.rules))
         return self.module.add(function)
 
     def _start(self, trace: Trace, types: tuple[Type, ...]) -> tuple[Builder, _Values]:

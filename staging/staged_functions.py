@@ -78,6 +78,18 @@ class Stageable(abc.ABC):
 
 
 @dataclass(eq=False)
+class RuleFunctions:
+    """The rules of derivatives that a function has been given; what is made of it has the same."""
+
+    jvp: Stageable | None = None
+    vjp: Stageable | None = None
+    saving: Stageable | None = None
+
+    def __bool__(self) -> bool:
+        return self.jvp is not None or self.vjp is not None
+
+
+@dataclass(eq=False)
 class PythonFunction(Stageable):
     """A Python function, which is traced once per set of argument types.
 
@@ -93,6 +105,7 @@ class PythonFunction(Stageable):
     location: HasLocation | None = None
     attributes: tuple[str, ...] = ()
     traces: dict[tuple[Spec, ...], Trace] = field(default_factory=dict[tuple[Spec, ...], Trace])
+    rules: RuleFunctions = field(default_factory=RuleFunctions)
 
     def callee(self, specs: tuple[Spec, ...]) -> Trace:
         known = self.traces.get(specs)

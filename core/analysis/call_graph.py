@@ -30,9 +30,10 @@ def callees(function: Function) -> Counter[str]:
     return Counter(name for name in called if name is not None)
 
 
-def symbols(function: Function) -> list[str]:
-    """The functions and variables that `function` needs: it calls them, or takes them as values."""
+def symbols(function: Function, *, rules: bool = True) -> list[str]:
+    """The functions and variables that `function` needs: it calls them, takes them as values, or has them as rules."""
     found: dict[str, None] = dict.fromkeys([function.primal] if function.primal else [])
+    found.update(dict.fromkeys(function.rules.names if rules else ()))
     if function.body is not None:
         for instruction in walk(function.body):
             name = instruction.op.called or instruction.op.referred
@@ -56,8 +57,11 @@ def call_sites(module: Module) -> Counter[str]:
     return sites
 
 
-def reachable(module: Module, roots: Iterable[str]) -> set[str]:
-    """The functions that `roots` need: what they call or take as values, and what they are derivatives of."""
+def reachable(module: Module, roots: Iterable[str], *, rules: bool = True) -> set[str]:
+    """The functions that `roots` need: what they call or take as values, and what they are derivatives of.
+
+    Without `rules`, what only rules of derivatives need is left out.
+    """
     found: set[str] = set()
     pending = [name for name in roots if name in module.functions]
     while pending:
@@ -65,7 +69,8 @@ def reachable(module: Module, roots: Iterable[str]) -> set[str]:
         if name in found:
             continue
         found.add(name)
-        pending.extend(used for used in symbols(module.functions[name]) if used in module.functions)
+        needed = symbols(module.functions[name], rules=rules)
+        pending.extend(used for used in needed if used in module.functions)
     return found
 
 
@@ -101,6 +106,7 @@ def roots(module: Module) -> tuple[str, ...]:
         (head[f.name], head.get(name)) for f in module.functions.values() for name in callees(f)
     )
     called = {callee for caller, callee in calls if caller != callee}
+    called.update(rule for f in module.functions.values() for rule in f.rules.names)
     return tuple(
         name
         for name, function in module.functions.items()

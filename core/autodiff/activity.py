@@ -58,8 +58,8 @@ class Activity:
     def _update(self, name: str) -> bool:
         """Walk `@name` again; whether its masks have grown."""
         function = self.module.functions[name]
-        if isinstance(function.declaration, Extern):
-            everything = (1 << len(function.type.parameters)) - 1
+        if isinstance(function.declaration, Extern) or function.rules:
+            everything = mask_of(k for k, x in enumerate(function.type.parameters) if can_move(x))
             masks = tuple(everything if can_move(type) else 0 for type in function.type.results)
         else:
             returned = straight_line(function).terminator.operands

@@ -7,22 +7,23 @@ Source: depth-first search with an explicit stack; Cormen et al., Introduction t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..analysis.call_graph import callees
 from ..errors import DifferentiationError, UnsupportedError
 from ..ir import Function, Module
 from ..types import written
 
 
-def declarations_in_order(module: Module) -> list[Function]:
-    """All declarations of derivatives, each after those it depends on.
+def declarations_in_order(module: Module, needed: Sequence[str]) -> list[Function]:
+    """The declarations of derivatives that the functions `needed` are or call, each after those it depends on.
 
     Raises: UnsupportedError when a declaration depends on itself; DifferentiationError for a primal that does
         not exist.
     """
-    roots = [f.name for f in module.functions.values() if _is_derivative(f)]
     return [
         module.functions[name]
-        for name in dependencies(module, roots)
+        for name in dependencies(module, needed)
         if _is_derivative(module.functions[name])
     ]
 
@@ -31,7 +32,7 @@ def _is_derivative(function: Function) -> bool:
     return function.primal is not None and function.body is None
 
 
-def dependencies(module: Module, roots: list[str]) -> list[str]:
+def dependencies(module: Module, roots: Sequence[str]) -> list[str]:
     """Everything reachable from `roots`, themselves included, callees before callers.
 
     In a recursion the one that is met first comes last.

@@ -23,6 +23,7 @@ from ..ops.literal import constant
 from ..ops.terminators import Return
 from ..types import FunctionType, TensorType, one_or_tuple
 from .activity import Activity, mask_of, members
+from .custom_rules import RuleDerivatives
 from .pushforward import PushforwardBody
 from .tangent_types import TangentTypes
 
@@ -38,6 +39,7 @@ class Forward:
     pending: list[tuple[Function, Function, int]] = field(
         default_factory=list[tuple[Function, Function, int]]
     )
+    rules: RuleDerivatives = field(kw_only=True)
 
     def define(self, function: Function) -> None:
         """Give the tangent declaration `function` its body.
@@ -115,7 +117,9 @@ class Forward:
                 (*parameters, *self.types.carried([parameters[k] for k in members(given)])),
                 one_or_tuple((*results, *self.types.carried(moved))),
             )
-            push = Function(self.module.fresh_name(f"{name}_jvp"), type)
+            push = Function(
+                self.module.fresh_name(f"{name}_jvp"), type, made_from=primal.made_from or name
+            )
             self.module.add(push)
             self.made[name, given] = push
             self.pending.append((push, primal, given))
@@ -125,6 +129,19 @@ class Forward:
         """Give the pushforwards that were asked for their bodies."""
         while self.pending:
             push, primal, given = self.pending.pop()
+            if primal.rules:
+                self._fill_by_rules(push, primal, given)
+                continue
             PushforwardBody(
                 self.pushforward, self.moved, self.activity, self.types, push, primal, given
             ).fill()
+
+    def _fill_by_rules(self, push: Function, primal: Function, given: int) -> None:
+        """The same for a function that has rules of its own."""
+        b = Builder(Block(name="entry"), primal.location)
+        xs = [b.argument(type) for type in primal.type.parameters]
+        dxs = {k: b.argument(primal.type.parameters[k]) for k in members(given)}
+        results = b.emit_many(Apply(primal.name, primal.type), xs)
+        tangents = self.rules.push_into(b, primal, xs, dxs)
+        b.emit_many(Return(), [*results, *(tangents[k] for k in self.moved(primal.name, given))])
+        push.body = Region([b.block])

@@ -37,18 +37,21 @@ class DerivativeOrders:
     """The derivative order of each function of `module`, and the instructions that it took."""
 
     module: Module
-    declared: Sequence[Function]
-    again: frozenset[str] = field(init=False)
+    declared: list[Function] = field(default_factory=list[Function])
+    again: set[str] = field(default_factory=set[str])
     """What is needed by the functions that are still to be differentiated."""
     _orders: dict[str, int] = field(default_factory=dict[str, int])
     _made: dict[str, int] = field(default_factory=dict[str, int])
-    _most: int = field(init=False)
+    _most: int = 0
 
-    def __post_init__(self) -> None:
-        primals = [f.primal for f in self.declared if f.primal is not None]
-        self.again = frozenset(dependencies(self.module, primals))
-        given = instruction_count(self.module.functions.values()) if self.again else 0
-        self._most = max(MOST_INSTRUCTIONS, GROWTH * given)
+    def expect(self, declared: Sequence[Function]) -> None:
+        """These get their bodies next."""
+        self.declared += declared
+        primals = [f.primal for f in declared if f.primal is not None]
+        self.again.update(dependencies(self.module, primals))
+        if self.again and not self._most:
+            given = instruction_count(self.module.functions.values())
+            self._most = max(MOST_INSTRUCTIONS, GROWTH * given)
 
     def of(self, name: str) -> int:
         """The order of the derivatives that `@name` is, or calls; 0 for a plain function."""
@@ -74,7 +77,7 @@ class DerivativeOrders:
         before = declaration.primal
         own = not isinstance(declaration, BatchOf)
         order = self._orders[function.name] = own + self.of(before)
-        if order <= 1:
+        if order <= 1 or not self._most:
             return
         total = self._made.get(before, 0) + instruction_count(made)
         if total > self._most:

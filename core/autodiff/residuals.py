@@ -195,6 +195,7 @@ class ResidualSplitter:
                 fresh,
                 FunctionType(tuple(parameters), one_or_tuple(results)),
                 attributes=self.module.functions[primal].attributes,
+                made_from=self.module.functions[primal].made_from or primal,
             )
         )
 

@@ -12,7 +12,8 @@
 3. Calls in an active place are differentiated through functions that all of the module share; they are
    made on demand, by generators on an explicit stack, so no depth of calls is too deep.  One that is asked for
    while it is being made calls itself.
-4. Last, `stopGradient` and `straightThrough` have done their work and go, and so do functions that ended up unused.
+4. A function with rules of its own is differentiated by these (`core.autodiff.custom_rules`).
+5. Last, `stopGradient` and `straightThrough` have done their work and go, and so do functions that ended up unused.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from ..ops.stop_gradient import IDENTITIES
 from ..ops.terminators import Return
 from ..types import TensorType, Type
 from .activity import Activity, mask_of, members, straight_line
-from .declaration_order import declarations_in_order
+from .custom_rules import RuleDerivatives, drop_rules, kept_without_rules
+from .declaration_order import declarations_in_order, refuse_cycle
 from .forward import Forward
 from .higher_order import DerivativeOrders, prefers_forward_mode
 from .linearize import Linearizing, Seeds, linearize
@@ -65,28 +67,16 @@ def differentiate(
     Raises: DifferentiationError for a wrong declaration or an op without derivative; UnsupportedError
         when a derivative depends on itself, or derivatives of derivatives become too large.
     """
-    given = list(module.functions)
-    work = _Differentiator(module, effects or Effects(module))
-    declared = list(declarations_in_order(module))
-    orders = DerivativeOrders(module, declared)
-    for function in declared:
-        declaration = function.declaration
-        assert isinstance(declaration, GradientOf | TangentOf | BatchOf)
-        before = len(module.functions)
-        if isinstance(declaration, BatchOf):
-            work.batching.define(function)
-        else:
-            work.define_derivative(function, orders.of(declaration.primal))
-        made = [function, *islice(module.functions.values(), before, None)]
-        orders.add(function, declaration, made)
-        if function.name in orders.again:
-            if simplify is not None:
-                simplify(made)
-            orders.settle(function, declaration.primal, made)
+    given = kept_without_rules(module)
+    count = len(module.functions)
+    work = _Differentiator(module, effects or Effects(module), simplify)
+    work.define_all(given)
     erased = [function for function in module.functions.values() if _erase_stops(function)]
+    dropped = drop_rules(module)
+    is_changed = bool(work.orders.declared or erased or dropped)
     for name in set(module.functions) - reachable(module, given):
         del module.functions[name]
-    return bool(declared or erased)
+    return is_changed or len(module.functions) != count
 
 
 @dataclass
@@ -95,21 +85,59 @@ class _Differentiator:
 
     module: Module
     effects: InitVar[Effects]
+    simplify: SimplifyFunction | None
     pullbacks: dict[PullbackKey, Pullback] = field(default_factory=dict[PullbackKey, Pullback])
     gradients: dict[str, tuple[Function, DerivativeRequest]] = field(
         default_factory=dict[str, "tuple[Function, DerivativeRequest]"]
     )
     """The gradients that have got bodies, with what they are of."""
+    defining: list[str] = field(default_factory=list[str])
+    """The declarations that are being given bodies: rules of derivatives may need others first."""
 
     def __post_init__(self, effects: Effects) -> None:
         self.activity = Activity(self.module)
         self.tapes = Tapes(self.module)
         self.batching = Batching(self.module, self.define_derivative)
         names = self.module.functions
-        self.forward = Forward(self.module, self.activity, TangentTypes(self.module))
+        self.rules = RuleDerivatives(self.module, self.activity, self.define_for_rules)
+        self.forward = Forward(
+            self.module, self.activity, TangentTypes(self.module), rules=self.rules
+        )
+        self.orders = DerivativeOrders(self.module)
         self.cutter = ResidualSplitter(
             self.module, {n for n in names if effects.of_function(n) & KEPT}
         )
+
+    def define_for_rules(self, roots: Sequence[str]) -> None:
+        """The same for what rules of derivatives need, which is differentiated again with their functions."""
+        self.orders.again.update(roots)
+        self.define_all(roots)
+
+    def define_all(self, roots: Sequence[str]) -> None:
+        """Give the declarations that the functions `roots` need their bodies."""
+        declared = declarations_in_order(self.module, roots)
+        self.orders.expect(declared)
+        for function in declared:
+            if function.body is not None:
+                continue  # as a rule of one before needed it
+            if function.name in self.defining:
+                start = self.defining.index(function.name)
+                refuse_cycle([*self.defining[start:], function.name])
+            self.defining.append(function.name)
+            declaration = function.declaration
+            assert isinstance(declaration, GradientOf | TangentOf | BatchOf)
+            before = len(self.module.functions)
+            if isinstance(declaration, BatchOf):
+                self.batching.define(function)
+            else:
+                self.define_derivative(function, self.orders.of(declaration.primal))
+            made = [function, *islice(self.module.functions.values(), before, None)]
+            self.orders.add(function, declaration, made)
+            if function.name in self.orders.again:
+                if self.simplify is not None:
+                    self.simplify(made)
+                self.orders.settle(function, declaration.primal, made)
+            self.defining.pop()
 
     def define_derivative(self, function: Function, order: int = 0) -> None:
         """Give the declaration `function`, a gradient or tangent, its body."""
@@ -129,13 +157,13 @@ class _Differentiator:
         names = [parameter.name for parameter in primal.parameters]
         request = resolve_declared(primal.type, function, names)
         self.gradients[function.name] = primal, request
-        if order and prefers_forward_mode(primal, request):
+        if order and not primal.rules and prefers_forward_mode(primal, request):
             self.forward.define_gradient(function, request)
             return
         given = zip(request.given(primal.type), request.given_names(names), strict=True)
         seeds = [Value(type, name) for type, name in given]
         cotangents = _seeds_or_ones(request.sources, primal.type.results, seeds)
-        if self._reads_tapes(primal.name):
+        if primal.rules or self._reads_tapes(primal.name):
             primal = caller_of(primal)
         work = self._run(
             linearize(primal, mask_of(request.wrt), cotangents, self.activity, self.tapes)
@@ -170,7 +198,9 @@ class _Differentiator:
                     answer = None
                     continue
                 answer = self.pullbacks.get(needed)
-                if answer is None and any(key == needed for key, _ in stack):
+                if answer is None and self.module.functions[needed.name].rules:
+                    answer = self.pullbacks[needed] = self.rules.pullback(needed)
+                elif answer is None and any(key == needed for key, _ in stack):
                     answer = self.cutter.recursive(needed)
                 elif answer is None and self._reads_tapes(needed.name):
                     primal, request = self.gradients[needed.name]

@@ -29,6 +29,7 @@ from ..ops.movement import permuted
 from ..ops.terminators import Return
 from ..types import FunctionType, TensorType, Type, one_or_tuple, written
 from .body import BatchedBody
+from .custom_rules import batched_rules
 from .differing import BatchKey, Differing, DifferingValues
 from .element_loop import looped_body
 from .rules import repeated
@@ -134,6 +135,8 @@ class Batching:
             )
             self.made[key] = self.module.add(function)
             self.pending.append((function, key))
+            if primal.rules and any(key.batched):
+                function.rules = batched_rules(self.module, primal, key)
         return self.made[key], known
 
     def _has_batched_primal(self, key: BatchKey) -> bool:

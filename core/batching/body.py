@@ -49,7 +49,16 @@ class BatchedBody:
         for parameter in source.arguments:
             self.values[parameter] = b.argument(self.type_of(parameter), parameter.name)
         run_nested(self.block(source, b))
-        b.emit_many(Return(), [self.values[x] for x in source.terminator.operands])
+        returned = source.terminator.operands
+        b.emit_many(
+            Return(),
+            [
+                repeated(b, self.values[x], self.key.extent)
+                if differs and x not in self.known.values
+                else self.values[x]
+                for x, differs in zip(returned, self.known.results, strict=True)
+            ],
+        )
         return Region([b.block])
 
     def block(self, source: Block, b: Builder) -> Nested:

@@ -148,7 +148,9 @@ class _Walk:
         if self.is_looped:
             return Differing(results=(True,) * results, is_looped=True)
         returned = self.function.entry.terminator.operands
-        results_differ = tuple(value in self.values for value in returned)
+        # tangents of a function with rules may differ though its results do not
+        all_differ = bool(self.function.rules) and any(self.key.batched)
+        results_differ = tuple(all_differ or value in self.values for value in returned)
         return Differing(self.values, self.concerned(instructions), results_differ)
 
     def concerned(self, instructions: Sequence[Instruction]) -> set[Instruction]:

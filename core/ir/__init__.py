@@ -18,7 +18,9 @@ from .instruction import (
     evaluates_to,
 )
 from .module import (
+    NO_RULES,
     BatchOf,
+    CustomRules,
     Declaration,
     Extern,
     Function,
@@ -32,8 +34,8 @@ from .module import (
 from .placement import ALIGNMENT, HEADER_BYTES, NOT_PLACED, Place, Placement
 
 __all__ = [
-    "ALIGNMENT", "EARLY", "HEADER_BYTES", "LATE", "NOT_PLACED", "BatchOf", "Block", "Builder", "Declaration", "Effect",
-    "Emitter", "Extern", "Function", "GradientOf", "Instruction", "MemoryUse", "Module", "Nominal", "Op",
-    "Place", "Placement", "Pure", "Region", "Stage", "Stages", "TangentOf", "Value", "Variable", "evaluates_to",
-    "finish_function", "nominals_in", "start_function",
+    "ALIGNMENT", "EARLY", "HEADER_BYTES", "LATE", "NOT_PLACED", "NO_RULES", "BatchOf", "Block", "Builder",
+    "CustomRules", "Declaration", "Effect", "Emitter", "Extern", "Function", "GradientOf", "Instruction", "MemoryUse",
+    "Module", "Nominal", "Op", "Place", "Placement", "Pure", "Region", "Stage", "Stages", "TangentOf", "Value",
+    "Variable", "evaluates_to", "finish_function", "nominals_in", "start_function",
 ]  # fmt: skip

@@ -69,6 +69,34 @@ class Extern:
 Declaration: TypeAlias = GradientOf | TangentOf | BatchOf | Extern
 
 
+@dataclass(frozen=True)
+class CustomRules:
+    """The functions that derivatives of a function are computed by, in place of its body.
+
+    `[jvp @t]`: @t takes the arguments and a tangent of each, and returns the tangent of each result.
+    `[vjp @p]`: @p takes the arguments and a cotangent of each result, and returns the cotangent of each argument.
+    `[vjp @p saving @s]`: @s takes the arguments, and returns the results and what is saved; @p takes what is saved in
+    place of the arguments.  Tangents and cotangents have the types of what they belong to; numbers in them that are
+    no floats are zeros, and not read.
+    """
+
+    jvp: str | None = None
+    vjp: str | None = None
+    saving: str | None = None
+    location: HasLocation | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The functions."""
+        return tuple(name for name in (self.jvp, self.vjp, self.saving) if name is not None)
+
+    def __bool__(self) -> bool:
+        return bool(self.names)
+
+
+NO_RULES = CustomRules()
+
+
 @dataclass(eq=False, repr=False)
 class Function:
     """A name, a type and a body; a declaration has no body."""
@@ -80,6 +108,9 @@ class Function:
     attributes: tuple[str, ...] = ()
     location: HasLocation | None = None
     attribute_locations: Mapping[str, HasLocation] = field(default_factory=dict[str, HasLocation])
+    rules: CustomRules = NO_RULES
+    made_from: str = ""
+    """The function that differentiation made this one from, as messages name it; not part of the text."""
 
     def __repr__(self) -> str:
         return f"<func {written('@', self.name)}: {self.type}>"

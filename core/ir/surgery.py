@@ -103,6 +103,8 @@ def clone_function(function: Function, name: str) -> Function:
         function.attributes,
         function.location,
         function.attribute_locations,
+        function.rules,
+        function.made_from,
     )
 
 

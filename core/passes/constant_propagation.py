@@ -68,6 +68,7 @@ def _internal(module: Module, entries: Sequence[str]) -> dict[str, list[LatticeV
         return {}
     hidden = references(module).union(entries)
     hidden.update(f.primal for f in module.functions.values() if f.primal is not None)
+    hidden.update(rule for f in module.functions.values() for rule in f.rules.names)
     for names in cycles_callees_first(module):
         if len(names) > 1 or names[0] in callees(module.functions[names[0]]):
             hidden.update(names)

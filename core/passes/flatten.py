@@ -137,7 +137,7 @@ def _wrap_values(module: Module, changed: dict[Function, None]) -> dict[str, str
 
 def _forwards_to(function: Function) -> str | None:
     """The flat function of whose type `function` is, if all it does is call that one with its leaves, in order."""
-    if function.body is None or len(function.body.blocks) != 1:
+    if function.body is None or len(function.body.blocks) != 1 or function.rules:
         return None
     block = function.entry
     rest = [i for i in block.instructions if not isinstance(i.op, Extract | Aggregate)]

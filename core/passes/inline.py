@@ -103,6 +103,8 @@ def size_to_inline(function: Function) -> int | None:
     body = function.body
     if body is None or len(body.blocks) != 1 or "checkpoint" in function.attributes:
         return None  # what is computed again must not be found to be known
+    if function.rules:
+        return None  # its derivatives are not those of its body; differentiated, it has no rules any more
     size = -2  # the call goes, and the return
     for instruction in walk(body):
         size += 1

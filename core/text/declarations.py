@@ -1,4 +1,4 @@
-"""What stands in brackets before a function: `[gradient @f wrt 0]`, `[tangent @f]`, `[batch @f along 0]`, `[extern]`.
+"""What stands in brackets before a function: `[gradient @f wrt 0]`, `[batch @f along 0]`, `[extern]`, `[jvp @t]`.
 
 A clause may stand anywhere behind the name.
 """
@@ -6,9 +6,10 @@ A clause may stand anywhere behind the name.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from ..ir import BatchOf, Declaration, Extern, GradientOf, TangentOf
+from ..ir import NO_RULES, BatchOf, CustomRules, Declaration, Extern, GradientOf, TangentOf
 from .attributes import parse_numbers
 from .cursor import Cursor
 from .definitions import Definitions
@@ -18,10 +19,44 @@ from .location import TextLocation
 _CLAUSES = ("from", "wrt", "keeping")
 
 
-def parse_declaration(cursor: Cursor, definitions: Definitions) -> Declaration:
+def parse_brackets(
+    cursor: Cursor, definitions: Definitions
+) -> tuple[Declaration | None, CustomRules]:
+    """All that stands in brackets: what the function is declared to be, and the rules of its derivatives."""
+    declaration: Declaration | None = None
+    rules = NO_RULES
+    while cursor.accept("["):
+        token = cursor.token
+        if token.text in ("jvp", "vjp"):
+            if getattr(rules, token.text):
+                raise cursor.error_at(token, f"{token.text} is given twice")
+            rules = _parse_rule(cursor, definitions, rules)
+        elif declaration is None:
+            declaration = _parse_declaration(cursor, definitions)
+        else:
+            raise cursor.error_at(token, "the function is declared twice")
+    return declaration, rules
+
+
+def _parse_rule(cursor: Cursor, definitions: Definitions, rules: CustomRules) -> CustomRules:
+    """`jvp @t`, or `vjp @p saving @s`."""
+    if not rules:
+        rules = replace(rules, location=TextLocation(cursor.file, cursor.text, cursor.token))
+    if cursor.accept("jvp"):
+        rules = replace(rules, jvp=definitions.symbol("a function"))
+    else:
+        cursor.expect("vjp")
+        rules = replace(rules, vjp=definitions.symbol("a function"))
+        if cursor.accept("saving"):
+            rules = replace(rules, saving=definitions.symbol("a function"))
+    cursor.expect("]")
+    return rules
+
+
+def _parse_declaration(cursor: Cursor, definitions: Definitions) -> Declaration:
     """The declaration whose bracket has been read; its clauses come in any order."""
     location = TextLocation(cursor.file, cursor.text, cursor.token)
-    word = cursor.one_of(["gradient", "adjoint", "tangent", "batch", "extern"])
+    word = cursor.one_of(["gradient", "adjoint", "tangent", "batch", "extern", "jvp", "vjp"])
     if word == "extern":
         cursor.expect("]")
         return Extern()
@@ -45,6 +80,17 @@ def parse_declaration(cursor: Cursor, definitions: Definitions) -> Declaration:
         return TangentOf(primal, sources, wrt, keeping, location)
     seedable = clauses.get("seedable", False)
     return GradientOf(primal, sources, wrt, keeping, seedable, location)
+
+
+def print_rules(rules: CustomRules) -> list[str]:
+    """`[jvp @t]`, `[vjp @p saving @s]`."""
+    lines: list[str] = []
+    if rules.jvp is not None:
+        lines.append(f"[jvp {written('@', rules.jvp)}]")
+    if rules.vjp is not None:
+        saving = "" if rules.saving is None else f" saving {written('@', rules.saving)}"
+        lines.append(f"[vjp {written('@', rules.vjp)}{saving}]")
+    return lines
 
 
 def print_declaration(declaration: Declaration) -> str:

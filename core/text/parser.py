@@ -15,7 +15,7 @@ from ..ir import Function, Module, Stage, Variable
 from ..location import HasLocation
 from ..types import VOID, FunctionType
 from .cursor import Cursor, TooManyErrors, alternatives
-from .declarations import parse_declaration
+from .declarations import parse_brackets
 from .definitions import Definitions
 from .functions import Bodies, UnterminatedFunction
 from .lexer import TextError
@@ -97,7 +97,7 @@ class _Parser:
         self.target.variables[name] = Variable(name, parse_type(self.cursor), location)
 
     def function(self) -> None:
-        """`!attribute [gradient …] func @f: T { … }`; the body may be missing."""
+        """`!attribute [gradient …] [jvp …] func @f: T { … }`; the body may be missing."""
         cursor = self.cursor
         attributes: list[str] = []
         places: dict[str, HasLocation] = {}
@@ -105,9 +105,9 @@ class _Parser:
             location = self.location()
             attributes.append(cursor.name("!", "an attribute"))
             places.setdefault(attributes[-1], location)
-        declaration = parse_declaration(cursor, self.definitions) if cursor.accept("[") else None
+        declaration, rules = parse_brackets(cursor, self.definitions)
         if not cursor.accept("func"):
-            words = ["func"] if attributes or declaration else [*DEFINING]
+            words = ["func"] if attributes or declaration or rules else [*DEFINING]
             if cursor.token.text in words:
                 sigil = DEFINING[cursor.next().text]
                 raise cursor.error(f"a name {sigil}… was expected, not {cursor.token.shown}")
@@ -121,7 +121,9 @@ class _Parser:
         except TextError as error:
             cursor.report(error)
             skip_to_body(cursor)
-        function = Function(name, type, None, declaration, tuple(attributes), location, places)
+        function = Function(
+            name, type, None, declaration, tuple(attributes), location, places, rules
+        )
         self.target.functions[name] = function
         if cursor.accept("{"):
             function.body = self.bodies.read(type.result)

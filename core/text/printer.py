@@ -9,7 +9,7 @@ from ..ir.module import Nominal
 from ..ir.surgery import walk_blocks
 from ..ops import Apply, ApplyValue
 from ..types import EnumType, OpaqueType, StructType, TensorType, Type
-from .declarations import print_declaration
+from .declarations import print_declaration, print_rules
 from .lexer import quoted, written
 from .lines import Lines
 from .names import Names
@@ -71,6 +71,7 @@ def print_function(function: Function) -> str:
     lines = [written("!", attribute) for attribute in function.attributes]
     if function.declaration is not None:
         lines.append(f"[{print_declaration(function.declaration)}]")
+    lines += print_rules(function.rules)
     header = f"func {written('@', function.name)}: {function.type}"
     if function.body is None:
         return "\n".join([*lines, header, ""])

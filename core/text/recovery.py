@@ -13,7 +13,7 @@ from .cursor import Cursor
 DEFINING = {"struct": "$", "enum": "$", "type": "$", "var": "@", "func": "@"}
 """The words that begin a definition, and the sigil of the name that follows; nothing else looks like it."""
 
-DECLARING = ("gradient", "adjoint", "tangent", "extern")
+DECLARING = ("gradient", "adjoint", "tangent", "extern", "jvp", "vjp")
 
 _TARGET_WORDS = ("branch", "then", "else")
 

@@ -11,7 +11,7 @@ Module      6. a function or variable stands in the module under its own name, w
             7. a gradient's or tangent's primal exists, has a body in the end, and has that derivative; the
                declared type is the computed one
             8. a function has a body, or a declaration that gives it one or says it is elsewhere; not both
-            9. attributes are known
+            9. attributes are known, and the rules of a function's derivatives are functions of the types that they need
 Function   10. it has an entry block, whose arguments are the function's parameters
            11. every block ends with a terminator and has no other; bodies end with yield and nothing else does
            12. the returned type is the function's
@@ -39,7 +39,7 @@ Schedule   29. the loops of a nest visit every axis once; a vector runs along on
                an axis that comes again runs in blocks before, of whole rounds, of ever fewer points
            30. every buffer has a place: a result of the function, or behind the arena's head, aligned
            31. the BLAS has the element type of a product
-Stage      32. after stage raw every derivative has its body, and every function a single block
+Stage      32. after stage raw every derivative has its body, every function a single block and no rules
 
 Blocks that nothing leads to are checked like all others, but rule 15 asks only for the order inside them.  What
 is too broken to be checked is a violation, never another error.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.batches import declared_batch
+from ..analysis.custom_rules import rule_violations
 from ..analysis.derivatives import declared_type
 from ..errors import NNKitError, VerifyError
 from ..ir import BatchOf, Declaration, Extern, Function, GradientOf, Module, TangentOf, Variable
@@ -65,6 +66,8 @@ def _function_violations(
     head = guarded(_head_violations(name, function, types))
     yield from with_locations(head, function.location)
     yield from guarded(_attribute_violations(function))
+    rules = guarded(rule_violations(function, module))
+    yield from with_locations(rules, function.rules.location, function.location)
     yield from with_locations(guarded(form_violations(function, module.stage)), function.location)
     if isinstance(function.declaration, GradientOf | TangentOf):
         derivative = guarded(_derivative_violations(function, function.declaration, module))

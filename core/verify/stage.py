@@ -26,6 +26,8 @@ def form_violations(function: Function, stage: Stage) -> Iterator[str]:
     """Whether a function of `stage` has its body, and one of a single block."""
     if function.primal is not None:
         yield from _misplaced("a declared derivative", _RAW, stage)
+    if function.rules:
+        yield from _misplaced("a function with rules of its derivatives", _RAW, stage)
     if function.body is not None and len(function.body.blocks) > 1:
         yield from _misplaced(f"a function of {len(function.body.blocks)} blocks", _RAW, stage)
 

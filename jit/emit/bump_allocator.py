@@ -44,10 +44,15 @@ def end_allocations(module: ModuleWriter, w: FunctionWriter, report: Register) -
 def bump_allocate(
     module: ModuleWriter, w: FunctionWriter, report: Register, size: Register
 ) -> Register:
-    """Allocate `size` bytes, aligned to 16; null if there is no memory."""
+    """Allocate `size` bytes, aligned to 16; null if there is no memory: `allocated_bytes` says how much there was."""
     if not module.has(ALLOCATE):
         _write_allocate(module)
     return w.call(ALLOCATE, PTR, [report, size])
+
+
+def allocated_bytes(w: FunctionWriter, report: Register) -> Register:
+    """The bytes of all chunks, after an allocation that failed; else a word without a meaning."""
+    return w.load(w.offset(report, _NEXT), I64)
 
 
 def free_chunks(module: ModuleWriter, w: FunctionWriter, first: Register) -> None:
@@ -97,7 +102,7 @@ def _write_chunk(w: FunctionWriter, report: Register, size: Register) -> None:
     missing, done = w.new_label("missing"), w.new_label("done")
     w.branch_if(w.icmp("eq", chunk, constant(PTR, 0)), missing, done, rarely=True)
     w.begin(missing)
-    w.ret(constant(PTR, 0))
+    _write_total(w, report, before)
     w.begin(done)
     w.store(before, chunk)
     w.store(whole, w.offset(chunk, 8))
@@ -107,6 +112,27 @@ def _write_chunk(w: FunctionWriter, report: Register, size: Register) -> None:
     w.store(w.add(start, size), w.offset(report, _NEXT))
     w.store(w.add(number, whole), w.offset(report, _END))
     w.ret(w.inttoptr(start))
+
+
+def _write_total(w: FunctionWriter, report: Register, first: Register) -> None:
+    """Add up the chunks, in the place of the next address, which nobody will need; null."""
+    head, body, done = (w.new_label(hint) for hint in ("head", "body", "done"))
+    before = w.block
+    w.branch(head)
+    w.begin(head)
+    current, total = w.phi(PTR), w.phi(I64)
+    current.add_incoming(first, before)
+    total.add_incoming(constant(I64, 0), before)
+    w.branch_if(w.icmp("eq", current.register, constant(PTR, 0)), done, body)
+    w.begin(body)
+    following = w.load(current.register, PTR)
+    size = w.load(w.offset(current.register, 8), I64)
+    current.add_incoming(following, body)
+    total.add_incoming(w.add(total.register, size), body)
+    w.branch(head)
+    w.begin(done)
+    w.store(total.register, w.offset(report, _NEXT))
+    w.ret(constant(PTR, 0))
 
 
 def _write_free_chunks(module: ModuleWriter) -> None:

@@ -26,7 +26,7 @@ from ...core.ops.byte_memory import (
     WriteBytes,
 )
 from ...core.ops.literal import number_of
-from .bump_allocator import bump_allocate
+from .bump_allocator import allocated_bytes, bump_allocate
 from .element_access import offset_bytes
 from .fill import write_copy
 from .function_emitter import FunctionEmitter
@@ -78,7 +78,9 @@ def write_allocate(k: FunctionEmitter, instruction: Instruction[AllocateBytes]) 
         w.call_void("llvm.memset.p0.i64", [memory, constant(I8, 0), size, constant(I1, 0)])
     elif op.owner == "run":
         memory = bump_allocate(k.shared.module, w, k.report, size)
-        _check_there(k, instruction, memory, size)
+        site = k.checks.add(CheckSite(instruction.location, Problem.KEPT))
+        missing = w.icmp("eq", memory, constant(PTR, 0))
+        k.checks.stop_if(w, missing, site, size, allocated_bytes(w, k.report))
     elif op.owner in ("call", "frame"):
         memory = _chained(k, instruction, size)
     else:

@@ -194,7 +194,8 @@ def _stop_if(
     size: int,
 ) -> None:
     """Return at once if it has failed."""
-    shared.sites.append(CheckSite(function.entry.instructions[0].location, problem, function.name))
+    name = function.made_from or function.name
+    shared.sites.append(CheckSite(function.entry.instructions[0].location, problem, name))
     stops, goes_on = w.new_label("stop"), w.new_label("begin")
     w.branch_if(failed, stops, goes_on, rarely=True)
     w.begin(stops)

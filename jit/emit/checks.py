@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ...core.errors import (
     IndexOutOfRangeError,
     NNKitError,
+    OutOfMemoryError,
     RecursionDepthError,
     ShapeError,
     TrapError,
@@ -43,6 +44,10 @@ def error_of(site: CheckSite, first: int, second: int) -> NNKitError:
             return RecursionDepthError(
                 f"{written('@', site.callee)} is called too deeply: there are no {second} bytes of "
                 "memory for one more call"
+            )
+        case Problem.KEPT:
+            return OutOfMemoryError(
+                f"out of memory: {second:,} bytes are kept, and there are no {first:,} bytes more"
             )
         case Problem.ADDRESS:
             return TrapError(stop_message(site.text, first))

@@ -33,6 +33,8 @@ class Problem(enum.Enum):
     """No memory for a call: the bytes it wanted."""
     ADDRESS = "address"
     """Use of an address that leads nowhere: the address."""
+    KEPT = "kept"
+    """No memory for a value that lasts until the kernel returns: the bytes it wanted, and those of all before it."""
     STOP = "stop"
     """The program stopped itself, for the reason that the site has."""
     EXTERN = "extern"

@@ -13,6 +13,7 @@ from .expressions import (
     MAX_CARRIED,
     MAX_RESULTS,
     batched,
+    commas,
     define,
     function,
     lifted,
@@ -55,6 +56,17 @@ def control() -> Iterator[str]:
             for c in carries(MAX_RESULTS)
         ]
         + [f"(lo: Index, hi: Index, body: {function(['Rep[Tensor0D[i32]]'], 'None')}, /) -> None"],
+    )
+    yield from define(
+        "fixed_point",
+        [
+            f"({commas([f'f: {function([c, *given], c)}', f'x0: {c}', *listed, '/', *options])}) -> {c}"
+            for c in carries(MAX_RESULTS)
+            for n in range(MAX_CARRIED + 1)
+            for given in [names("A", n, "Rep[{}]")]
+            for listed in [[f"a{k}: {a}" for k, a in enumerate(given)]]
+            for options in [["*", "tolerance: float | None = None", "max_iterations: int = 1000"]]
+        ],
     )
     itself = rep(function(["A0"], "R"))
     yield from define("fix", [f"(f: {function([itself], itself)}, /) -> {itself}"])

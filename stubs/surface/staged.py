@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from .control import traversals
+from .custom_rules import rule_methods
 from .expressions import (
     LITERALS,
     MAX_ARITY,
@@ -59,6 +60,7 @@ def staged_class() -> Iterator[str]:
     yield title("staged values")
     yield from template("rep")
     yield from _application()
+    yield from rule_methods()
     yield from method("set", _set())
     yield from method(
         "unpack",

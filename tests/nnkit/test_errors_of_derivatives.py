@@ -11,7 +11,9 @@ from nnkit import (
     DifferentiationError,
     DTypeError,
     RankError,
+    RecursionDepthError,
     Rep,
+    Scalar,
     ShapeError,
     StagingError,
     Tensor3D,
@@ -20,8 +22,10 @@ from nnkit import (
     f32,
     f64,
     fn,
+    gradient,
     hessian,
     hvp,
+    i32,
     jacobian,
     jvp,
     staged,
@@ -59,6 +63,15 @@ open_type: Any = staged(lambda x: x * x)
 several: Any = staged(lambda x: (x, x * x))
 
 # fmt: off
+
+# ------------------------------------------------------------------------------------ what is declared, at once
+declared: Any = fn(F1, Scalar[i32])(lambda x, n: x * n.cast(f32))
+INTEGER = DifferentiationError, "parameter n of <lambda> is a Tensor0D[i32]: only floats have derivatives"
+row("gradient by a declared integer", *INTEGER, "gradient(of=declared, wrt=1)", "help: leave it out of wrt")(
+    lambda: gradient(of=declared, wrt=1))
+row("vjp by a declared integer", *INTEGER, "vjp(declared, wrt=1)")(lambda: vjp(declared, wrt=1))
+row("jvp by a declared integer", *INTEGER, "jvp(declared)")(lambda: jvp(declared))
+row("hvp by a declared integer", *INTEGER, "hvp(declared, wrt=1)")(lambda: hvp(declared, wrt=1))
 
 # ------------------------------------------------------------------------------------ what is differentiated
 row("jvp of no function", StagingError, "jvp takes a staged function, not a function", "jvp(ones)",
@@ -205,7 +218,28 @@ row("number of seeds", DTypeError,
 row("no seed", StagingError, "<lambda>_vjp takes 2 arguments (x, seed), not 1", "vjp(square)(V)")(
     lambda: vjp(square)(V))
 
+
+@row("a recursion without end, forward, is of the function that the user wrote", RecursionDepthError,
+    "recursion of endless is too deep: its calls would take more than", "", "help: end the recursion in a branch")
+def _endless_tangent() -> None:
+    jvp(of=without_end())(ones(2), ones(2))
+
+
+@row("a recursion without end, in reverse, is of the function that the user wrote", RecursionDepthError,
+    "recursion of endless is too deep: its calls would take more than", "", "help: end the recursion in a branch")
+def _endless_gradient() -> None:
+    vjp(of=without_end())(ones(2), ones(2))
+
 # fmt: on
+
+
+def without_end() -> Any:
+    def endless(x: Any) -> Any:
+        return cond(x.sum() > -1.0, lambda: again(x * x + 1.0) * 2.0, lambda: x)
+
+    endless.__annotations__ = dict.fromkeys(("x", "return"), Rep[F1])
+    again = staged(endless)
+    return again
 
 
 def cubed() -> Any:

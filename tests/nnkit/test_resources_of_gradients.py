@@ -241,6 +241,7 @@ def test_threads_call_one_gradient_at_once(form: str) -> None:
 
 
 LIMITED = """
+import re
 import resource
 import nnkit as nk
 from tests.nnkit.test_resources_of_gradients import FORMS
@@ -250,9 +251,30 @@ d(nk.f64(0.9), nk.i64(10))
 resource.setrlimit(resource.RLIMIT_AS, (10**9, 10**9))
 try:
     d(nk.f64(0.9), nk.i64(1 << 60))
-except (MemoryError, nk.TrapError) as error:
-    assert "out of memory" in str(error), error
+except MemoryError as error:
+    assert isinstance(error, nk.OutOfMemoryError)
+    message, line, caret = str(error).split("\\n")
+    kept = int(re.search(r"([\\d,]+) bytes are kept, and there are no \\d+ bytes more", message)[1].replace(",", ""))
+    assert 10**8 < kept < 10**9, message
+    assert "fori(" in line and "^" in caret, str(error)
+    assert "checkpoint" in error.__notes__[0]
     print("stopped", float(d(nk.f64(0.9), nk.i64(0))))
+"""
+
+STATIC = """
+import re
+import resource
+import numpy as np
+import nnkit as nk
+
+resource.setrlimit(resource.RLIMIT_AS, (10**9, 10**9))
+chain = nk.fn(nk.Tensor1D[nk.f64])(lambda x: nk.fori(0, 1_000_000, lambda i, c: nk.sin(c), x).sum())
+try:
+    nk.gradient(of=chain, wrt=0)(np.ones(1000))
+except MemoryError as error:
+    assert re.search(r"needs 8,0[\\d,]+ bytes, 8,000,000,000 of them for one value", str(error)), error
+    assert error.__notes__[0].strip() == "<string>:8", error.__notes__  # the line of the loop
+    print("refused")
 """
 
 
@@ -262,3 +284,9 @@ def test_a_tape_larger_than_memory_is_an_error() -> None:
     command = [sys.executable, "-c", LIMITED]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert finished.stdout == "stopped 1.0\n", finished.stderr
+
+
+def test_a_tape_of_known_size_that_is_larger_than_memory() -> None:
+    command = [sys.executable, "-c", STATIC]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert finished.stdout == "refused\n", finished.stderr

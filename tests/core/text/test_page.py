@@ -35,7 +35,7 @@ DEFINITION, DECLARED, TYPE, LINE = "{}", "{} func @h: (f32) -> f32", "var @v: {}
 CONTEXTS = {
     "module": "", "stage": "", "definition": DEFINITION, "struct": DEFINITION, "enum": DEFINITION,
     "alias": DEFINITION, "variable": DEFINITION, "function": DEFINITION,
-    "attribute": DECLARED, "declaration": DECLARED, "gradient": DECLARED.format("[{}]"),
+    "attribute": DECLARED, "declaration": DECLARED, "rule": DECLARED, "gradient": DECLARED.format("[{}]"),
     "tangent": DECLARED.format("[{}]"), "batch": DECLARED.format("[{}]"),
     "axes": DECLARED.format("[batch @f along {}]"), "axis": DECLARED.format("[batch @f along 0, {}]"),
     "clause": DECLARED.format("[gradient @f {}]"),

@@ -7,6 +7,7 @@ import pytest
 from nnkit.core.errors import (
     IndexOutOfRangeError,
     NNKitError,
+    OutOfMemoryError,
     RecursionDepthError,
     ShapeError,
     TrapError,
@@ -24,6 +25,12 @@ CASES: list[tuple[Problem, type[NNKitError], type[Exception], str]] = [
     (Problem.TRIPS, ShapeError, ValueError, "7 iterations cannot fill an axis of 5"),
     (Problem.DEPTH, RecursionDepthError, RecursionError, "@f is called too deeply"),
     (Problem.MEMORY, RecursionDepthError, RecursionError, "there are no 5 bytes of memory"),
+    (
+        Problem.KEPT,
+        OutOfMemoryError,
+        MemoryError,
+        "5 bytes are kept, and there are no 7 bytes more",
+    ),
 ]
 
 
