@@ -6,9 +6,9 @@ A clause may stand anywhere behind the name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, cast
 
-from ..ir import BatchOf, Declaration, Extern, GradientOf, TangentOf
+from ..ir import BatchOf, Declaration, Extern, GradientOf, SavePolicy, TangentOf
 from .attributes import parse_numbers
 from .cursor import Cursor
 from .definitions import Definitions
@@ -28,7 +28,7 @@ def parse_declaration(cursor: Cursor, definitions: Definitions) -> Declaration:
     if word == "batch":
         return _parse_batch(cursor, definitions, location)
     is_tangent = word == "tangent"
-    words = [*_CLAUSES, "]"] if is_tangent else [*_CLAUSES, "seedable", "]"]
+    words = [*_CLAUSES, "]"] if is_tangent else [*_CLAUSES, "seedable", "save", "]"]
     primal = definitions.symbol("a function")
     clauses: dict[str, Any] = {}
     while not cursor.accept("]"):
@@ -38,13 +38,26 @@ def parse_declaration(cursor: Cursor, definitions: Definitions) -> Declaration:
             raise cursor.error_at(token, f"{clause} is given twice")
         if clause == "seedable":
             clauses[clause] = True
+        elif clause == "save":
+            clauses[clause] = _parse_policy(cursor)
         else:
             clauses[clause] = parse_numbers(cursor)
     sources, wrt, keeping = clauses.get("from"), clauses.get("wrt"), clauses.get("keeping", ())
     if is_tangent:
         return TangentOf(primal, sources, wrt, keeping, location)
     seedable = clauses.get("seedable", False)
-    return GradientOf(primal, sources, wrt, keeping, seedable, location)
+    return GradientOf(primal, sources, wrt, keeping, seedable, clauses.get("save"), location)
+
+
+def _parse_policy(cursor: Cursor) -> SavePolicy:
+    """`auto`, `all`, `none` or a number of bytes."""
+    token = cursor.token
+    if token.kind == "integer":
+        number = cursor.integer()
+        if number < 0:
+            raise cursor.error_at(token, "a number of bytes is not negative")
+        return number
+    return cast("Literal['auto', 'all', 'none']", cursor.one_of(["auto", "all", "none"]))
 
 
 def print_declaration(declaration: Declaration) -> str:
@@ -63,6 +76,8 @@ def print_declaration(declaration: Declaration) -> str:
         parts.append(f"keeping {', '.join(map(str, declaration.keeping))}")
     if isinstance(declaration, GradientOf) and declaration.seedable:
         parts.append("seedable")
+    if isinstance(declaration, GradientOf) and declaration.save is not None:
+        parts.append(f"save {declaration.save}")
     return " ".join(parts)
 
 
