@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from .callables import StagedFunction, staged
 from .conversion import annotated
+from .core.analysis.loop_schedules import LoopSchedule
 from .core.errors import ShapeError
 from .core.ir import Builder, Value
 from .introspection import hints_of, location_of, name_of, parameters_of
@@ -20,6 +21,7 @@ from .reps import const, tup
 from .staging import control_flow
 from .staging.primitive import rank_error, shape_dependent, staging_error, tensor_of
 from .staging.rep import Rep
+from .staging.scheduled_loops import scheduled
 from .staging.spec import CallableSpec, Spec
 from .staging.staged_functions import PythonFunction, is_function
 
@@ -32,17 +34,35 @@ def cond(pred: Any, then: Callable[[], Any], orelse: Callable[[], Any], /) -> An
     return control_flow.if_else(pred, then, orelse)
 
 
-def while_loop(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, /) -> Any:
-    """`x = init`, then `x = body(x)` for as long as `test(x)` is true: the last x."""
-    return control_flow.while_loop(test, body, init)
+def while_loop(
+    test: Callable[[Any], Any],
+    body: Callable[[Any], Any],
+    init: Any,
+    /,
+    *,
+    checkpoint: LoopSchedule | None = None,
+) -> Any:
+    """`x = init`, then `x = body(x)` for as long as `test(x)` is true: the last x.
+
+    `checkpoint` says which x reverse mode saves, `every_sqrt()` or `binomial(slots)`; without, it saves all it uses.
+    """
+    return scheduled("while_loop", checkpoint, lambda: control_flow.while_loop(test, body, init))
 
 
-def fori(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any, /) -> Any:
+def fori(
+    lo: Any,
+    hi: Any,
+    body: Callable[[Any, Any], Any],
+    init: Any,
+    /,
+    *,
+    checkpoint: LoopSchedule | None = None,
+) -> Any:
     """`x = init`, then `x = body(i, x)` for every i from `lo` up to `hi`, which is not included: the last x.
 
-    The bounds are ints, or integer scalars known when it runs; i is an i32.
+    The bounds are ints, or integer scalars known when it runs; i is an i32.  `checkpoint` is that of `while_loop`.
     """
-    return control_flow.for_loop(lo, hi, body, init)
+    return scheduled("fori", checkpoint, lambda: control_flow.for_loop(lo, hi, body, init))
 
 
 def zip(a: Any, b: Any, /) -> Rep:

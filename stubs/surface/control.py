@@ -24,9 +24,14 @@ from .expressions import (
     tup,
 )
 
+SCHEDULE = "checkpoint: LoopSchedule | None = None"
+
 
 def control() -> Iterator[str]:
     yield title("control flow")
+    yield "class LoopSchedule: ..."
+    yield "def every_sqrt() -> LoopSchedule: ..."
+    yield "def binomial(slots: int, /) -> LoopSchedule: ..."
     yield "class Stacked(Generic[X_co]):"
     yield from method("tensor", [f"(self: Stacked[{lifted('Y')}]) -> Rep[Y]"])
     other = refused("TypeOfTheFirstBranchAndOfTheResult")
@@ -43,14 +48,15 @@ def control() -> Iterator[str]:
     yield from define(
         "while_loop",
         [
-            f"(test: {function([c], 'Rep[Bool]')}, body: {function([c], c)}, init: {c}, /) -> {c}"
+            f"(test: {function([c], 'Rep[Bool]')}, body: {function([c], c)}, init: {c}, /, *, {SCHEDULE}) -> {c}"
             for c in carries(MAX_RESULTS)
         ],
     )
+    index = "Rep[Tensor0D[i32]]"
     yield from define(
         "fori",
         [
-            f"(lo: Index, hi: Index, body: {function(['Rep[Tensor0D[i32]]', c], c)}, init: {c}, /) -> {c}"
+            f"(lo: Index, hi: Index, body: {function([index, c], c)}, init: {c}, /, *, {SCHEDULE}) -> {c}"
             for c in carries(MAX_RESULTS)
         ],
     )
@@ -74,7 +80,7 @@ def traversals() -> Iterator[str]:
     yield from method(
         "fold",
         [
-            f"({me}, init: {c}, fn: {function([c, each], c)}, /) -> {c}"
+            f"({me}, init: {c}, fn: {function([c, each], c)}, /, *, {SCHEDULE}) -> {c}"
             for me, each in (one, pair)
             for c in carries(MAX_CARRIED)
         ],
@@ -82,7 +88,7 @@ def traversals() -> Iterator[str]:
     yield from method(
         "scan",
         [
-            f"({me}, init: {c}, fn: {function([c, each], tup([c, 'Rep[R]']))}, /)"
+            f"({me}, init: {c}, fn: {function([c, each], tup([c, 'Rep[R]']))}, /, *, {SCHEDULE})"
             f" -> {tup([c, 'Stacked[R]'])}"
             for me, each in (one, pair)
             for c in carries(MAX_CARRIED)
