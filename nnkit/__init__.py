@@ -7,12 +7,14 @@ A tour for users, in the order they meet things:
   Called with Reps it stages a call, called with concrete values it is compiled for their shapes and runs.
 - Operators and methods of `Rep`, and the functions here (`tanh`, `softmax`, `cross_entropy`, `take`, ...).
 - `cond`, `while_loop`, `fori`, and `x.map(fn)`, `x.fold(init, fn)`, `x.scan(init, fn)`, `x.filter(fn)` along the first
-  axis: choices and loops that run. A staged function may call itself in a branch of `cond` (or `fix`), and take and
-  return staged functions.
+  axis: choices and loops that run, with `checkpoint=` a schedule of what gradients save of them. A staged function may
+  call itself in a branch of `cond` (or `fix`), and take and return staged functions.
 - `gradient(of=, wrt=)` and `value_and_gradient`: staged functions again; so are `jvp`, `vjp`, `hvp`, `jacobian` and
   `hessian`.
 - `vmap(f)`: a function of one element becomes one of a batch, and composes with all of the above; inside,
   `axis_sum(x, "name")` and its like combine the elements.
+- `split` gives the forward and the backward half of a gradient apart, `saved` says what is kept between them,
+  `linearize` makes a linear map of them.
 - `random`: numbers from explicit keys.
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
 - `f.compile(...)` without running; `f.cache_size()`, `f.clear_cache()`, `set_cache_limit(n)`: what is kept of it.
@@ -31,10 +33,11 @@ _HOMES = {
     "batching": "axis_max axis_mean axis_min axis_sum vmap vmap2",
     "callables": "fn staged",
     "checking_gradients": "check_gradients",
-    "checkpointing": "checkpoint",
+    "checkpointing": "binomial checkpoint every_sqrt",
     "composed": "cross_entropy layer_norm log_softmax logsumexp norm softmax",
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",
+    "core.analysis.loop_schedules": "LoopSchedule",
     "core.errors": """
         DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError OutOfMemoryError ParseError
         RankError RecursionDepthError ShapeError StagingError TrapError UnsupportedError
@@ -43,6 +46,9 @@ _HOMES = {
     "differentiation": "gradient gradient_dynamic value_and_gradient",
     "jacobian_products": "hvp jvp vjp",
     "jacobians": "hessian jacobian",
+    "linearization": "LinearMap Linearization linearize",
+    "residuals": "HalfSignature Residual Residuals Saved ValueInfo",
+    "splitting": "Halves Split saved split",
     "elementwise": """
         abs acos acosh add asin asinh atan atanh ceil cos cosh digamma div erf erfc exp expm1
         floor floor_divide gelu lgamma log log1p logaddexp maximum minimum modulo mul negate power
