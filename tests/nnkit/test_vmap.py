@@ -87,6 +87,19 @@ def nested(x: Rep[Number]) -> Rep[Number]:
     )
 
 
+def updated(x: Rep[Vector]) -> Rep[Vector]:
+    """Rows read and written at an index that differs, through a mutable array."""
+    best = x.argmax(0)
+    array = nk.ref(x.at[best].set(0.25))
+
+    def step(i: Rep[Count], c: Rep[Number]) -> Rep[Number]:
+        array[i] += c * x[best]
+        return c * 1.5
+
+    nk.fori(0, 2, step, x.sum())
+    return array[...] * 2.0
+
+
 PROGRAMS: dict[str, tuple[Any, Array]] = {
     "elementwise": (nk.fn(Number)(lambda x: nk.exp(x) * nk.sin(x)), numbers(5)),
     "reductions": (nk.fn(Vector)(lambda x: nk.softmax(x).max() + nk.logsumexp(x)), numbers(4, 3)),
@@ -97,6 +110,7 @@ PROGRAMS: dict[str, tuple[Any, Array]] = {
     "rows": (nk.fn(Vector)(rows), numbers(4, 5)),
     "recursion": (nk.fn(Number)(lambda x: power(x, (x * 4.0).cast(i32))), np.array([0.9, -1.0, 1.3, 2.1])),
     "nested": (nk.fn(Number)(nested), np.array([0.7, -2.0, 0.45, 3.0])),
+    "updates": (nk.fn(Vector)(updated), numbers(4, 3)),
     "sorted rows": (nk.fn(Vector)(lambda x: nk.take(x, x.argmax(0)) * x), numbers(4, 3)),
 }  # fmt: skip
 
