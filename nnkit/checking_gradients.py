@@ -13,7 +13,7 @@ from .callables import StagedFunction, check_staged
 from .core.errors import DifferentiationError
 from .core.types import Array, DType
 from .derivative_checks import has_floats
-from .finite_differences import Difference, difference
+from .finite_differences import SlopeEstimate, difference
 from .jacobian_products import jvp, vjp
 from .rep_leaves import leaf_reps
 from .reps import const, tup
@@ -194,7 +194,7 @@ class _Check:
         return _flat(self.function(*values))
 
     def _forward(
-        self, place: str, position: int, index: int, direction: Array, found: Difference
+        self, place: str, position: int, index: int, direction: Array, found: SlopeEstimate
     ) -> None:
         tangents = [_zero_like(self.values[k]) for k in self.wrt]
         leaf = _leaves(self.values[self.wrt[position]])[index]
@@ -210,7 +210,7 @@ class _Check:
             start += tangent.size
 
     def _compare(
-        self, mode: CheckedMode, place: str, what: str, derivative: float, found: Difference
+        self, mode: CheckedMode, place: str, what: str, derivative: float, found: SlopeEstimate
     ) -> None:
         slope, error = float(found.slope), float(found.error)
         epsilon = max(_epsilon(one.dtype.core) for one in self.seed)
@@ -227,7 +227,7 @@ class _Check:
             found,
         )
 
-    def _error(self, message: str, found: Difference) -> Exception:
+    def _error(self, message: str, found: SlopeEstimate) -> Exception:
         name = self.of.stageable.name
         error = DifferentiationError(f"{name}: {message}")
         if bool(found.bends()):
@@ -347,15 +347,15 @@ def _flat(values: Sequence[Any]) -> Array:
     return np.concatenate([np.asarray(one, np.float64).reshape(-1) for one in values])
 
 
-def _seeded(found: Difference, seed: Array) -> Difference:
+def _seeded(found: SlopeEstimate, seed: Array) -> SlopeEstimate:
     """The difference of ⟨seed, f⟩."""
     parts = (found.slope, found.left, found.right)
     slope, left, right = (np.asarray(np.sum(seed * part)) for part in parts)
-    return Difference(slope, np.asarray(np.sum(np.abs(seed) * found.error)), left, right)
+    return SlopeEstimate(slope, np.asarray(np.sum(np.abs(seed) * found.error)), left, right)
 
 
-def _element(found: Difference, flat: int) -> Difference:
-    return Difference(found.slope[flat], found.error[flat], found.left[flat], found.right[flat])
+def _element(found: SlopeEstimate, flat: int) -> SlopeEstimate:
+    return SlopeEstimate(found.slope[flat], found.error[flat], found.left[flat], found.right[flat])
 
 
 def _rounded(direction: Array, leaf: _Leaf) -> Array:

@@ -28,7 +28,7 @@ NOISE: Final = 32
 
 
 @dataclass(frozen=True)
-class Difference:
+class SlopeEstimate:
     """A slope by differences, elementwise, how far it may be off, and the slopes to both sides."""
 
     slope: Array
@@ -43,9 +43,9 @@ class Difference:
         return bends
 
 
-def difference(along: Callable[[float], Array], size: float, epsilon: float) -> Difference:
+def difference(along: Callable[[float], Array], size: float, epsilon: float) -> SlopeEstimate:
     """The derivative of `along` at 0; `size` is that of the number it moves, and `epsilon` that of its type."""
-    best: Difference | None = None
+    best: SlopeEstimate | None = None
     middle = along(0.0)
     for factor in STEPS:
         h = factor * epsilon ** (1 / 3) * max(size, 1.0)
@@ -60,14 +60,14 @@ def difference(along: Callable[[float], Array], size: float, epsilon: float) -> 
             (best.slope, best.error, best.left, best.right),
             strict=True,
         )
-        best = Difference(*(np.where(closer, one, other) for one, other in pairs))
+        best = SlopeEstimate(*(np.where(closer, one, other) for one, other in pairs))
     assert best is not None
     return best
 
 
-def _estimate(ends: list[Array], middle: Array, h: float, epsilon: float) -> Difference:
+def _estimate(ends: list[Array], middle: Array, h: float, epsilon: float) -> SlopeEstimate:
     far, near = (ends[3] - ends[0]) / (2 * h), (ends[2] - ends[1]) / h
     largest = np.max(np.abs([*ends, middle]), initial=0.0)
     error = np.abs(far - near) / 3 + NOISE * epsilon * largest / h
     left, right = (middle - ends[1]) / (h / 2), (ends[2] - middle) / (h / 2)
-    return Difference(near + (near - far) / 3, error, left, right)
+    return SlopeEstimate(near + (near - far) / 3, error, left, right)

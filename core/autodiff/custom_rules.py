@@ -208,6 +208,7 @@ class RuleDerivatives:
             Region([b.block]),
             attributes=function.attributes,
             location=function.location,
+            made_from=function.made_from or function.name,
         )
         return self.module.add(made)
 

@@ -132,6 +132,7 @@ class Batching:
                 type,
                 attributes=primal.attributes,
                 location=primal.location,
+                made_from=primal.made_from or key.name,
             )
             self.made[key] = self.module.add(function)
             self.pending.append((function, key))

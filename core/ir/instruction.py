@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Final, Generic, NamedTuple, Protocol, cast
 
 from typing_extensions import TypeVar
 
-from ..errors import InternalError
+from ..errors import DifferentiationError, InternalError
 from ..location import HasLocation
 from ..stage import EARLY, Stages
 from ..types import Array, TensorType, Type, tensor_bytes
@@ -224,13 +224,15 @@ class Op(abc.ABC):
         self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], dxs: Sequence[Value | None]
     ) -> tuple[Value | None, ...]:
         """Forward rule: the tangents of the results; None is a zero tangent."""
-        raise InternalError(f"{self.name} has no forward rule")
+        raise DifferentiationError(f"{self.name} cannot be differentiated forward: it has no jvp")
 
     def vjp(
         self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], cts: Sequence[Value | None]
     ) -> tuple[Value | None, ...]:
         """Reverse rule: one cotangent per operand; None is a zero cotangent."""
-        raise InternalError(f"{self.name} has no reverse rule")
+        raise DifferentiationError(
+            f"{self.name} cannot be differentiated in reverse: it has no vjp"
+        )
 
     def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value | None:
         """The op on every element of a batch at once: `xs` that are `batched` have a leading axis; so has the result.

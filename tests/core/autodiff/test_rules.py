@@ -10,10 +10,24 @@ import numpy as np
 import pytest
 
 from nnkit.core import ops
+from nnkit.core.analysis.derivatives import derivative_type
+from nnkit.core.autodiff.reverse import differentiate
 from nnkit.core.autodiff.rules import jvp_of, vjp_of
 from nnkit.core.errors import DifferentiationError, InternalError
 from nnkit.core.evaluate import evaluate
-from nnkit.core.ir import Builder, Emitter, Module, Op, Pure, Value, finish_function
+from nnkit.core.ir import (
+    Builder,
+    Emitter,
+    Function,
+    GradientOf,
+    Module,
+    Op,
+    Pure,
+    TangentOf,
+    Value,
+    finish_function,
+)
+from nnkit.core.text import parse_module
 from nnkit.core.types import BOOL, F64, I32, Array, TensorType, scalar
 
 from .building import tensor
@@ -197,3 +211,41 @@ class Wrong(Pure):
 def test_a_rule_that_gives_another_type_is_our_bug() -> None:
     with pytest.raises(InternalError, match="the derivative of wrong has type f64"):
         pull(Wrong(), X)
+
+
+class Ruleless(Pure):
+    """An op that somebody has written without its derivatives."""
+
+    name: ClassVar[str] = "ruleless"
+    syntax: ClassVar[str] = "ruleless {x}"
+
+    def infer(self, *types: TensorType) -> tuple[TensorType, ...]:
+        return types
+
+
+@pytest.mark.parametrize(
+    ("declaration", "message"),
+    [
+        (GradientOf("f"), "ruleless cannot be differentiated in reverse: it has no vjp"),
+        (TangentOf("f"), "ruleless cannot be differentiated forward: it has no jvp"),
+    ],
+)
+def test_an_op_without_a_rule_is_named_with_its_line(
+    declaration: GradientOf | TangentOf, message: str
+) -> None:
+    module = parse_module(
+        """module "m"
+func @f: (f64) -> f64 {
+'entry(%x: f64):
+    %y = sin %x: f64
+    return %y: f64
+}
+"""
+    )
+    function = module.functions["f"]
+    function.entry.instructions[0].op = Ruleless()
+    type = derivative_type(function.type, declaration)
+    module.add(Function("df", type, declaration=declaration))
+    with pytest.raises(DifferentiationError, match=message) as caught:
+        differentiate(module)
+    assert "<text>:4  %y = sin %x: f64" in "".join(caught.value.__notes__)
