@@ -115,7 +115,7 @@ row("for", StagingError, "a Rep cannot be iterated", COMPREHENSION, "help: `x.ma
 row("in", StagingError, "a Rep cannot be searched", "1.0 in x", "help: `(x == value).any()`")(
     on(lambda x: 1.0 in x, V))
 row("assignment", StagingError, "a Rep cannot be written to: it is a value, as a number is", "x.__setitem__(0, 1.0)",
-    "help: `select(where, new, x)`")(on(lambda x: x.__setitem__(0, 1.0), V))
+    "help: `x.at[i].set(value)`")(on(lambda x: x.__setitem__(0, 1.0), V))
 row("deletion", StagingError, "elements of a Rep cannot be deleted", "x.__delitem__(0)", "help: take a slice")(
     on(lambda x: x.__delitem__(0), V))
 row("call of a tensor", StagingError, "a Tensor1D[f32] cannot be called: it is no staged function", "x(1)")(
