@@ -20,6 +20,8 @@ from nnkit import (
     functions,
     jacobian_products,
     jacobians,
+    linearization,
+    splitting,
 )
 
 PAGE = Path(__file__).parent / "functions.md"
@@ -74,7 +76,7 @@ def page() -> Iterator[str]:
         yield f"\n## {title}\n\n| function | is |\n|---|---|"
         yield from rows(module)
     yield f"\n## Derivatives\n\n{DERIVATIVES}\n\n| function | is |\n|---|---|"
-    for module in (differentiation, jacobian_products, jacobians):
+    for module in (differentiation, jacobian_products, jacobians, splitting, linearization):
         yield from rows(module)
     yield f"\n## Batches\n\n{BATCHES}\n\n| function | is |\n|---|---|"
     yield from rows(batching)

@@ -13,6 +13,8 @@ A tour for users, in the order they meet things:
   `hessian`.
 - `vmap(f)`: a function of one element becomes one of a batch, and composes with all of the above; inside,
   `axis_sum(x, "name")` and its like combine the elements.
+- `split` gives the forward and the backward half of a gradient apart, `saved` says what is kept between them,
+  `linearize` makes a linear map of them.
 - `random`: numbers from explicit keys.
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
 - `f.compile(...)` without running; `f.cache_size()`, `f.clear_cache()`, `set_cache_limit(n)`: what is kept of it.
@@ -43,6 +45,9 @@ _HOMES = {
     "differentiation": "gradient gradient_dynamic value_and_gradient",
     "jacobian_products": "hvp jvp vjp",
     "jacobians": "hessian jacobian",
+    "linearization": "LinearMap Linearization linearize",
+    "residuals": "HalfSignature Residual Residuals Saved ValueInfo",
+    "splitting": "Halves Split saved split",
     "elementwise": """
         abs acos acosh add asin asinh atan atanh ceil cos cosh digamma div erf erfc exp expm1
         floor floor_divide gelu lgamma log log1p logaddexp maximum minimum modulo mul negate power

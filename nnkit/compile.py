@@ -6,11 +6,13 @@ neither the passes nor LLVM.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .core.ir import Function, Module
+from .core.driver.halves import Halves
+from .core.ir import Function, Module, SavePolicy
+from .core.types import FunctionType
 from .staging.expression import Callee
 from .staging.spec import Spec
 from .staging.user_calls import call_with_large_stack
@@ -61,6 +63,13 @@ class Specialization:
         """The machine code of the kernel."""
         text: str = _on_stages("assembly_text", self)
         return text
+
+    def halves(
+        self, sources: Sequence[int], wrt: Sequence[int], save: SavePolicy
+    ) -> tuple[Halves, FunctionType]:
+        """The halves of its gradient, of and by these leaves of results and parameters, and its flat type."""
+        found: tuple[Halves, FunctionType] = _on_stages("halves_of", self, sources, wrt, save)
+        return found
 
     def compiled(self, fallback: Callable[..., Any], name: str) -> Program:
         """Native code on concrete values; `fallback` sees to arguments that do not fit."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .staging.batches import Batch, lifted_result, with_rank
 from .staging.derivatives import Derivative, TangentMap
 from .staging.expression import Callee
+from .staging.halves import Half
 from .staging.spec import Spec, TupleSpec, leaves
 from .staging.staged_functions import PythonFunction, Stageable
 
@@ -13,6 +14,8 @@ def declared_of(stageable: Stageable) -> tuple[Spec | None, ...]:
     """What is promised of the parameters, before any argument is seen."""
     if isinstance(stageable, PythonFunction):
         return stageable.declared
+    if isinstance(stageable, Half):
+        return stageable.made.parameters
     if isinstance(stageable, Derivative):
         inner = declared_of(stageable.of)
         if isinstance(stageable, TangentMap):
@@ -33,6 +36,8 @@ def declared_result(stageable: Stageable) -> Spec | None:
     """What is promised of the result."""
     if isinstance(stageable, PythonFunction):
         return stageable.declared_result
+    if isinstance(stageable, Half):
+        return stageable.made.result
     if isinstance(stageable, Derivative):
         inner, parameters = declared_result(stageable.of), declared_of(stageable.of)
         known = tuple(spec for spec in parameters if spec is not None)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .callables import StagedFunction
+from .core.ir import SavePolicy
 from .core.types import F32
 from .declared_types import declared_result
 from .staging.derivatives import Derivative, results_of
@@ -23,6 +24,21 @@ def check_results(from_: Any, keeping: tuple[Any, ...] = ()) -> None:
             )
     if len(set(keeping)) != len(keeping):
         raise differentiation_error(f"keeping={keeping} names a result twice")
+
+
+def checked_policy(save: Any) -> SavePolicy | None:
+    """What `save` says; None leaves it to the compiler.
+
+    Raises: DifferentiationError for what is neither a policy nor a number of bytes.
+    """
+    policies: dict[object, SavePolicy | None] = {"auto": None, "all": "all", "none": "none"}
+    if isinstance(save, str) and save in policies:
+        return policies[save]
+    if isinstance(save, int) and not isinstance(save, bool) and save >= 0:
+        return save
+    raise differentiation_error(
+        f'save={save!r} is no policy: "auto", "all", "none", or a number of bytes to save at most'
+    )
 
 
 def check_promised(request: Derivative, of: StagedFunction) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .callables import StagedFunction, check_staged
-from .derivative_checks import check_callee, check_promised, check_results
+from .core.ir import SavePolicy
+from .derivative_checks import check_callee, check_promised, check_results, checked_policy
 from .staging.derivatives import Derivative, Gradient
 from .staging.expression import Callee
 from .staging.primitive import differentiation_error
@@ -35,6 +36,7 @@ def gradient(
     from_: int = 0,
     seedable: bool = False,
     keeping: Sequence[int] = (),
+    save: Any = "auto",
 ) -> StagedFunction:
     """The derivatives of `of` with respect to the parameters `wrt`, then its results `keeping`.
 
@@ -42,16 +44,19 @@ def gradient(
     `lambda x, w, b: (b, w)`.  `from_` picks the result to differentiate.  With `seedable` the function
     takes a further argument, the seed; without, the seed is ones (so for a tensor: the gradient of its sum).
     One index gives one derivative, a tuple of indices a tuple.
-    Raises: DifferentiationError for an index out of range or given twice, or a parameter without floats.
+    `save` says what is kept of the forward pass for the backward one: "all" that derivatives use, "none" of it, so
+    that all is computed again, or so many bytes at most; "auto" leaves it to the compiler.  The bits are the same.
+    Raises: DifferentiationError for an index out of range or given twice, or a parameter without floats, and when
+        compiled for a budget that is less than has to be saved.
     """
     check_staged(of, "gradient")
-    kept = indices_of(keeping, "keeping")
+    kept, policy = indices_of(keeping, "keeping"), checked_policy(save)
     chosen = chosen_parameters(of, wrt)
     if not are_indices(chosen):
-        return _selected(of, chosen, from_, seedable, kept)
+        return _selected(of, chosen, from_, seedable, kept, save=policy)
     if not is_tuple(chosen):
-        return _declared(of, (chosen,), from_, seedable, kept)
-    inner = _declared(of, chosen, from_, seedable, kept)
+        return _declared(of, (chosen,), from_, seedable, kept, save=policy)
+    inner = _declared(of, chosen, from_, seedable, kept, save=policy)
     return _tuple_of_one(inner) if len(chosen) + len(kept) == 1 else inner
 
 
@@ -62,24 +67,26 @@ def gradient_dynamic(
     from_: int = 0,
     seedable: bool = False,
     keeping: Sequence[int] = (),
+    save: Any = "auto",
 ) -> StagedFunction:
     """`gradient` for indices that the type checker cannot follow; the result is always a tuple."""
     indices = indices_of(wrt, "wrt")
-    return gradient(of=of, wrt=indices, from_=from_, seedable=seedable, keeping=keeping)
+    return gradient(of=of, wrt=indices, from_=from_, seedable=seedable, keeping=keeping, save=save)
 
 
-def value_and_gradient(*, of: StagedFunction, wrt: Any) -> StagedFunction:
+def value_and_gradient(*, of: StagedFunction, wrt: Any, save: Any = "auto") -> StagedFunction:
     """`(value, gradient)` of a function with a scalar result; the forward pass runs once.
 
+    `save` is that of `gradient`.
     Raises: DifferentiationError when the result is not a scalar.
     """
     check_staged(of, "value_and_gradient")
-    chosen = chosen_parameters(of, wrt)
-    single = not is_tuple(chosen)
+    policy, chosen = checked_policy(save), chosen_parameters(of, wrt)
+    single, what = not is_tuple(chosen), "value_and_gradient"
     if not are_indices(chosen):
-        inner = _selected(of, chosen, 0, False, (0,), scalar="value_and_gradient")
+        inner = _selected(of, chosen, 0, False, (0,), scalar=what, save=policy)
     else:
-        inner = _declared(of, as_tuple(chosen), 0, False, (0,), scalar="value_and_gradient")
+        inner = _declared(of, as_tuple(chosen), 0, False, (0,), scalar=what, save=policy)
     return _wrapped(inner, _value_first(inner, single))
 
 
@@ -91,6 +98,7 @@ def _declared(
     keeping: tuple[Any, ...],
     *,
     scalar: str = "",
+    save: SavePolicy | None = None,
 ) -> StagedFunction:
     names = of.stageable.parameter_names
     check_indices(of.stageable.name, wrt, len(names), names)
@@ -99,9 +107,8 @@ def _declared(
     def check(callee: Callee, request: Derivative) -> None:
         check_callee(callee, request, scalar)
 
-    made = Gradient(
-        of.stageable, wrt, (from_,), f"{of.stageable.name}_grad", check, keeping, seedable=seedable
-    )
+    name = f"{of.stageable.name}_grad"
+    made = Gradient(of.stageable, wrt, (from_,), name, check, keeping, seedable=seedable, save=save)
     check_promised(made, of)
     return StagedFunction(made)
 
@@ -114,6 +121,7 @@ def _selected(
     keeping: tuple[int, ...],
     *,
     scalar: str = "",
+    save: SavePolicy | None = None,
 ) -> StagedFunction:
     """The gradient with respect to what a selector returned, in its order."""
     places: list[ParameterPath] = []
@@ -124,7 +132,7 @@ def _selected(
             raise differentiation_error("the selector names a parameter twice")
     indices: tuple[int, ...] = tuple(sorted({place.index for place in places}))
     check_places(of, places)
-    inner = _declared(of, indices, from_, seedable, keeping, scalar=scalar)
+    inner = _declared(of, indices, from_, seedable, keeping, scalar=scalar, save=save)
     position = {index: k for k, index in enumerate(indices)}
 
     def pick(*arguments: Rep) -> Any:

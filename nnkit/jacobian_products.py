@@ -16,6 +16,7 @@ from .derivative_checks import (
     check_declared,
     check_promised,
     check_results,
+    checked_policy,
     has_floats,
     promised_callee,
 )
@@ -49,15 +50,15 @@ def jvp(of: StagedFunction, *, wrt: Any = None) -> StagedFunction:
     return made
 
 
-def vjp(of: StagedFunction, *, wrt: Any = None) -> StagedFunction:
+def vjp(of: StagedFunction, *, wrt: Any = None, save: Any = "auto") -> StagedFunction:
     """Reverse mode: the cotangents of the parameters `wrt`, for a seed, which is the last argument.
 
     The seed is of the type of the result, a tuple if that is one; integers in it are not read.  One index gives one
-    cotangent, a tuple of indices, and the default, all parameters, a tuple.
+    cotangent, a tuple of indices, and the default, all parameters, a tuple.  `save` is that of `gradient`.
     Raises: DifferentiationError for an index out of range or given twice, or a parameter without floats.
     """
     check_staged(of, "vjp")
-    selection = select(of, wrt)
+    selection, policy = select(of, wrt), checked_policy(save)
     _check_now(selection)
 
     def pulled(primals: Sequence[Rep], seeds: Sequence[Rep]) -> Any:
@@ -74,6 +75,7 @@ def vjp(of: StagedFunction, *, wrt: Any = None) -> StagedFunction:
             made.stageable.name,
             check_callee,
             seedable=True,
+            save=policy,
         )
         found = StagedFunction(derivative)(*passed, *(each[k] for k in sources))
         return _shaped(found, selection)

@@ -5,17 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from .compile import Specialization
+from .core.driver.halves import Halves
+from .core.driver.split import split
 from .core.driver.stages import advance
 from .core.errors import InternalError, RecursionDepthError
-from .core.ir import Function, Module
+from .core.ir import Function, Module, SavePolicy
 from .core.stage import Stage
 from .core.text import print_module
-from .core.types import TensorType, Type, elements_of
+from .core.types import FunctionType, TensorType, Type, elements_of
 from .jit import entry, executable
 from .jit.emit.checks import error_of
 from .jit.emit.steps import CheckSite, Problem
@@ -41,6 +43,15 @@ def module_at(specialization: Specialization, stage: str) -> tuple[Module, Funct
     module = specializer.module
     advance(module, Stage(stage), start.name, target=executable.host_target())
     return module, module.functions[start.name]
+
+
+def halves_of(
+    specialization: Specialization, sources: Sequence[int], wrt: Sequence[int], save: SavePolicy
+) -> tuple[Halves, FunctionType]:
+    """The halves of the gradient of leaves `sources` by leaves `wrt`, and the flat type of the primal."""
+    module, function = module_at(specialization, "optimizable")
+    type = function.type
+    return split(module, function.name, sources, wrt, save), type
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from ..core.ir import SavePolicy
 from .custom_rules import trace_rules
 from .expression import (
     Callee,
@@ -107,9 +108,13 @@ class Derivative(Stageable, abc.ABC):
 
 @dataclass(eq=False)
 class Gradient(Derivative):
-    """Reverse mode: derivatives in the order of `wrt`.  Seeds are ones, unless it is `seedable`."""
+    """Reverse mode: derivatives in the order of `wrt`.  Seeds are ones, unless it is `seedable`.
+
+    With a policy what to `save`, its halves are functions of their own.
+    """
 
     seedable: bool = False
+    save: SavePolicy | None = None
     callee_class = GradientCallee
 
     def given_names(self) -> tuple[str, ...]:
@@ -122,6 +127,14 @@ class Gradient(Derivative):
     def given(self, primal: Callee) -> tuple[Spec, ...]:
         results = results_of(primal)
         return tuple(results[index] for index in self.sources) if self.seedable else ()
+
+    def _callee(
+        self, primal: Callee, specs: tuple[Spec, ...], parts: tuple[Spec, ...]
+    ) -> DerivativeCallee:
+        made = super()._callee(primal, specs, parts)
+        assert isinstance(made, GradientCallee)
+        made.save = self.save
+        return made
 
     def results(self, primal: Callee) -> tuple[Spec, ...]:
         return tuple(primal.parameters[index] for index in self.wrt)

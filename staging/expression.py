@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from ..core.errors import StagingError
-from ..core.ir import Builder, Op, Value
+from ..core.ir import Builder, Op, SavePolicy, Value
 from ..core.location import HasLocation
 from ..core.types import Array, DType
 from .location import current_location
@@ -259,8 +259,11 @@ class DerivativeCallee(Callee):
     given: int = 0
 
 
+@dataclass(eq=False, repr=False)
 class GradientCallee(DerivativeCallee):
     """Reverse mode: cotangents of `wrt`; what is given are seeds of the sources."""
+
+    save: SavePolicy | None = None
 
 
 class TangentCallee(DerivativeCallee):

@@ -44,6 +44,7 @@ from .expression import (
     Expression,
     ForLoop,
     GetElement,
+    GradientCallee,
     IfElse,
     JacobianCallee,
     MakeAggregate,
@@ -59,6 +60,7 @@ from .expression import (
     WhileLoop,
     with_location,
 )
+from .halves import HalfCallee
 from .primitive import located
 from .spec import FunctionSpec, Spec, StructSpec, TensorSpec, TupleSpec
 from .specialize_batch import declaration_of, extent_of, primal_types, result_shapes
@@ -119,6 +121,8 @@ class Specializer:
         default_factory=list[tuple[Function, Trace, TracedRules]]
     )
     """The functions whose derivatives have rules that are not specialised yet."""
+    _linked: dict[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
+    """Functions of other modules, by the copies of them here."""
 
     def type_of(self, spec: Spec, shapes: list[tuple[int, ...]]) -> Type:
         """The IR type of a value whose tensors have `shapes` (taken from the front, left to right)."""
@@ -213,7 +217,11 @@ class Specializer:
         """The function for a key; ends with a call of it."""
         callee, types = key
         pending = self._pending[key] = _Pending()
-        if isinstance(callee, JacobianCallee):
+        if isinstance(callee, HalfCallee):
+            name = self._fresh_name(identifier(callee.name))
+            made = callee.define(name, self.module, types, self.type_of, self._linked)
+            function = self.module.add(made)
+        elif isinstance(callee, JacobianCallee):
             function = yield self._define_jacobian(callee, types)
         elif isinstance(callee, DerivativeCallee):
             function = yield self._declare(callee, types)
@@ -258,7 +266,9 @@ class Specializer:
         """The type of what a function returns, or None, following only what is known."""
         callee, types = key
         self._probed[key] = None
-        if isinstance(callee, DerivativeCallee):
+        if isinstance(callee, HalfCallee):
+            self._probed[key] = callee.result_type(self.type_of)
+        elif isinstance(callee, DerivativeCallee):
             primal = _primal(callee, types)
             result = yield _Wanted(primal, probe=True)
             if result is not None:
@@ -469,7 +479,8 @@ def _primal(callee: DerivativeCallee, types: tuple[Type, ...]) -> _Key:
 def _declaration(callee: DerivativeCallee, primal: str) -> GradientOf | TangentOf:
     if isinstance(callee, TangentCallee):
         return TangentOf(primal, callee.sources, callee.wrt, callee.keeping)
-    return GradientOf(primal, callee.sources, callee.wrt, callee.keeping, bool(callee.given))
+    save = callee.save if isinstance(callee, GradientCallee) else None
+    return GradientOf(primal, callee.sources, callee.wrt, callee.keeping, bool(callee.given), save)
 
 
 def _derivative(callee: DerivativeCallee, primal: FunctionType) -> Type:

@@ -24,6 +24,7 @@ from surface.expressions import REFUSED
 from surface.functions import elementwise_functions, functions
 from surface.jacobians import jacobians
 from surface.sampling import sampling
+from surface.splitting import splitting
 from surface.staged import reductions, staged_class, staging
 from surface.tensors import dtypes, errors, header, refusals, structs, tensors
 from surface.updates import updates
@@ -31,7 +32,7 @@ from surface.updates import updates
 NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
     r"View PartView RefView KeyEntry Key Forbidden UnknownDType Reduce ReduceFloat RankTooHigh Fn\d Function\d "
-    "Index IndexMode Stage Argument From"
+    "Index IndexMode Stage Argument From SavePolicy"
 ).split()
 """As regular expressions."""
 Section = Callable[[], Iterator[str]]
@@ -51,6 +52,7 @@ FILES: dict[str, list[Section]] = {
         differentiation,
         jacobians,
         batching,
+        splitting,
         errors,
     ],
     "random.pyi": [sampling],
@@ -60,7 +62,7 @@ FILES: dict[str, list[Section]] = {
 def render(sections: list[Section]) -> str:
     """The text of one stub."""
     text = "\n".join(line for section in sections for line in section()) + "\n"
-    variables = re.findall(r"^(\w+) = TypeVar", text, re.MULTILINE)
+    variables = re.findall(r"^(\w+) = (?:TypeVar|ParamSpec)", text, re.MULTILINE)
     private = "|".join([*variables, *SIGNATURES_ONLY, *REFUSED])
     return re.sub(rf"\b({private})\b", r"_\1", text)
 

@@ -52,6 +52,13 @@ class Costs:
         """What calling each of the functions once costs."""
         return sum((self.of(name) for name in names), Cost())
 
+    def of_instruction(self, instruction: Instruction) -> Cost:
+        """What running `instruction` once costs, its bodies included."""
+        blocks = [block for region in instruction.regions for block in walk_blocks(region)]
+        known = self._functions
+        assert known is self._known
+        return self._of_instruction(instruction, self._of_blocks(blocks))
+
     @cached_property
     def _functions(self) -> Mapping[str, Cost]:
         """Callees first; functions that call each other in a circle all cost what a round of it does."""

@@ -20,7 +20,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TypeAlias
 
 from ..errors import DifferentiationError
-from ..ir import Block, Builder, Function, Instruction, Value
+from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
 from ..location import located
 from ..ops.aggregate import Apply
 from .activity import Activity, Mask, mask_of
@@ -40,15 +40,24 @@ Linearizing: TypeAlias = "Generator[PullbackKey | Sweep, Pullback | None, Linear
 
 
 def linearize(
-    function: Function, wanted: Mask, seeds: Seeds, activity: Activity, tapes: Tapes
+    function: Function,
+    wanted: Mask,
+    seeds: Seeds,
+    activity: Activity,
+    tapes: Tapes,
+    *,
+    save: SavePolicy | None = None,
+    callees_save: SavePolicy | None = None,
 ) -> Linearizing:
     """Sweep over a copy of `function` for the derivatives by the parameters in `wanted`.
 
+    `save` is the policy for what its bodies save, `callees_save` that for the functions it calls.
     Raises: DifferentiationError, with the user's line, for an op without a derivative on the way.
     """
     copy = copy_primal(function, wanted, activity)
     backward = Builder(Block())
-    result = Linearized(copy, backward, Adjoints(backward, copy.active), tapes)
+    adjoints = Adjoints(backward, copy.active)
+    result = Linearized(copy, backward, adjoints, tapes, save=save, callees_save=callees_save)
     backward.location = function.entry.terminator.location
     for position, seed in seeds(backward).items():
         result.adjoints.add(copy.results[position], seed)
@@ -93,7 +102,7 @@ def _sweep_call(work: Linearized, instruction: Instruction, op: Apply, adjoints:
     wanted = mask_of(k for k, x in enumerate(arguments) if x in adjoints.active)
     if not wanted:
         return
-    pullback = yield PullbackKey(op.callee, wanted, mask_of(seeds))
+    pullback = yield PullbackKey(op.callee, wanted, mask_of(seeds), work.callees_save)
     assert pullback is not None
     at_hand = {ResidualSource.ARGUMENT: arguments, ResidualSource.RESULT: results}
     residuals = [at_hand[residual.source][residual.position] for residual in pullback.residuals]

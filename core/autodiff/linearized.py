@@ -6,7 +6,7 @@ from collections.abc import Generator, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..ir import Block, Builder, Function, Instruction, Value
+from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
 from ..ir.surgery import with_bodies
 from .adjoints import Adjoints
 from .primal_copy import PrimalCopy
@@ -18,7 +18,8 @@ from .tapes import Tapes
 class Linearized:
     """A copy of the primal, the reverse sweep over it, and what the sweep gathered.
 
-    `calls` are the calls of the copy whose pullbacks want something saved.
+    `calls` are the calls of the copy whose pullbacks want something saved; `callees_save` is the policy of these
+    pullbacks, `save` that of the sweep itself.
     """
 
     copy: PrimalCopy
@@ -26,6 +27,8 @@ class Linearized:
     adjoints: Adjoints
     tapes: Tapes
     calls: dict[Instruction, SavingCall] = field(default_factory=dict[Instruction, SavingCall])
+    save: SavePolicy | None = None
+    callees_save: SavePolicy | None = None
 
     def forward(self, used: Set[Value]) -> list[Instruction]:
         """The forward half; a call saves what its pullback wants only if that is `used`."""

@@ -1,10 +1,11 @@
 """Which values to save for the backward half, and which to compute again: a minimum cut.
 
     saved:    what the cut goes through, weighted with its bytes
-    computed: what lies between the saved values and the needed ones; only what costs little may lie there
+    computed: what lies between the saved values and the needed ones, weighted with what computing it costs
 
 A value is two nodes with an edge of its bytes between them; from each operand of what may be computed again an edge
-without limit leads to it; the source leads to all that may not be, and each needed value to the sink.
+without limit leads to it.  The source leads to all that may not be computed again, and by an edge of its cost to what
+may; each needed value leads to the sink.  An instruction of several results is a node itself, which leads to these.
 
 Source: Ford & Fulkerson 1956 (a minimum cut is what a maximum flow fills); Dinic 1970 for the flow.
 """
@@ -12,10 +13,12 @@ Source: Ford & Fulkerson 1956 (a minimum cut is what a maximum flow fills); Dini
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ..ir import Block, Effect, Instruction, Value
+from ..ir.surgery import operands_inside
 from ..types import TensorType, tensor_bytes
 
 FLOPS = 2
@@ -37,34 +40,60 @@ class Residuals:
     computed: list[Instruction]
 
 
-def choose_residuals(block: Block, needed: Sequence[Value], free: Set[Value]) -> Residuals:
+CostAgain: TypeAlias = "Callable[[Instruction], int | None]"
+"""What it costs to compute an instruction again, None where that may not be."""
+
+
+def cost_of_cheap(instruction: Instruction) -> int | None:
+    """Nothing for movements and what costs up to two operations an element; all else is saved."""
+    op = instruction.op
+    if op.effect is not Effect.NONE or instruction.regions or len(instruction.results) != 1:
+        return None
+    type = instruction.result.type
+    if op.is_moved or not isinstance(type, TensorType):
+        return 0 if op.is_moved else None
+    flops = op.flops(instruction)
+    return 0 if flops is not None and flops <= FLOPS * type.size else None
+
+
+def choose_residuals(
+    block: Block,
+    needed: Sequence[Value],
+    free: Set[Value],
+    cost: CostAgain = cost_of_cheap,
+    byte: int = 1,
+) -> Residuals:
     """What of `block` to save for the use of its values `needed`; those in `free` cost nothing to have.
 
+    `cost` is in the units of which saving a byte costs `byte`.
     Cost: in theory the product of values and edges; a few visits of each in practice.
     """
     inside: dict[Value, Instruction | None] = dict.fromkeys(block.arguments)
     inside.update((x, i) for i in block.instructions for x in i.results)
     graph = _Graph()
-    reached: list[Value] = []
+    again: dict[Instruction, tuple[int, list[Value]]] = {}
     pending = [x for x in needed if x not in free]
     while pending:
         value = pending.pop()
         if value in graph.numbers:
             continue
-        reached.append(value)
         number = graph.number(value)
-        graph.connect(number, number + 1, _bytes(value))
+        graph.connect(number, number + 1, _bytes(value) * byte)
         producer = inside[value]
-        if producer is None or not _may_be_computed_again(producer):
+        costs = None if producer is None else cost(producer)
+        if producer is None or costs is None:
             graph.connect(_SOURCE, number, graph.unlimited)
-        else:
-            pending += [x for x in producer.operands if x in inside and x not in free]
-    for value in reached:
-        producer = inside[value]
-        if producer is not None and _may_be_computed_again(producer):
-            for operand in producer.operands:
-                if operand in graph.numbers:
-                    graph.connect(graph.numbers[operand] + 1, graph.numbers[value], graph.unlimited)
+        elif producer not in again:
+            used = operands_inside([producer])
+            operands = list(dict.fromkeys(x for x in used if x in inside and x not in free))
+            again[producer] = costs, operands
+            pending += operands
+    for instruction, (costs, operands) in again.items():
+        number = graph.instruction(instruction)
+        if costs:
+            graph.connect(_SOURCE, number, costs)
+        for operand in operands:
+            graph.connect(graph.numbers[operand] + 1, number, graph.unlimited)
     for value in needed:
         if value in graph.numbers:
             graph.connect(graph.numbers[value] + 1, _SINK, graph.unlimited)
@@ -86,20 +115,9 @@ def _between(block: Block, needed: Iterable[Value], known: Set[Value]) -> list[I
     for instruction in reversed(block.instructions):
         if not missing.isdisjoint(instruction.results):
             found.append(instruction)
-            missing.update(x for x in instruction.operands if x not in known)
+            missing.update(x for x in operands_inside([instruction]) if x not in known)
     found.reverse()
     return found
-
-
-def _may_be_computed_again(instruction: Instruction) -> bool:
-    op = instruction.op
-    if op.effect is not Effect.NONE or instruction.regions or len(instruction.results) != 1:
-        return False
-    type = instruction.result.type
-    if op.is_moved or not isinstance(type, TensorType):
-        return op.is_moved
-    flops = op.flops(instruction)
-    return flops is not None and flops <= FLOPS * type.size
 
 
 def _bytes(value: Value) -> int:
@@ -121,6 +139,17 @@ class _Graph:
         self.numbers[value] = len(self.edges)
         self.edges += [[], []]
         return self.numbers[value]
+
+    def instruction(self, instruction: Instruction) -> int:
+        """The node of an instruction: that of its only result, or a new one that leads to those there are."""
+        if len(instruction.results) == 1:
+            return self.numbers[instruction.result]
+        number = len(self.edges)
+        self.edges.append([])
+        for result in instruction.results:
+            if result in self.numbers:
+                self.connect(number, self.numbers[result], self.unlimited)
+        return number
 
     def connect(self, start: int, end: int, room: int) -> None:
         for node, target, most in ((start, end, room), (end, start, 0)):

@@ -14,7 +14,7 @@ import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..ir import Block, Builder, Function, Instruction, Value
+from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
 from ..ops.aggregate import Apply
 from .activity import Mask
 from .primal_copy import PrimalCopy
@@ -22,14 +22,15 @@ from .primal_copy import PrimalCopy
 
 @dataclass(frozen=True)
 class PullbackKey:
-    """The key of a pullback: `@name` with the masks of active arguments and results.
+    """The key of a pullback: `@name` with the masks of active arguments and results, and a policy what to save.
 
-    `wanted` arguments get gradients, `seeded` results have a cotangent.
+    `wanted` arguments get gradients, `seeded` results have a cotangent.  Without a policy all that is used is saved.
     """
 
     name: str
     wanted: Mask
     seeded: Mask
+    save: SavePolicy | None = None
 
 
 class ResidualSource(enum.Enum):

@@ -4,27 +4,31 @@
 2. The forward values it still uses are the residuals, exactly: `sum(x + x)` has none, `x · x` has x.
 3. Constants are made anew; arguments and results are at the caller's hand (`core.autodiff.pullback`).
 4. What remains is saved: the forward function returns it after the results.  Of a function with the attribute
-   `checkpoint` nothing is: the backward function computes it again from the arguments.
+   `checkpoint` nothing is: the backward function computes it again from the arguments.  A policy may choose in between
+   (`core.autodiff.save_policies`); what then computes something again stays a call, as merging it with the forward
+   half would save it after all.
 5. The signature of functions that call themselves must be known before the residuals are: there, all of these are one
    record of a tape.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from ..analysis.liveness import backward_slice
-from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
-from ..ir.surgery import clone_instructions, replace_operands, with_bodies
+from ..ir import Block, Builder, Function, Instruction, Module, Region, SavePolicy, Value
+from ..ir.surgery import clone_instructions, operands_inside, replace_operands, with_bodies
 from ..ops.enums import EnumCase, Payload
 from ..ops.literal import constant
 from ..ops.terminators import Return
 from ..types import EnumType, FunctionType, Type, one_or_tuple
 from .activity import members
 from .linearized import Linearized
+from .minimum_cut import Residuals
 from .primal_copy import Origin
 from .pullback import Pullback, PullbackKey, Residual, ResidualSource
+from .save_policies import choose_by_policy
 from .tapes import EMPTY, RECORD, fresh_enum
 
 
@@ -88,9 +92,19 @@ class ResidualSplitter:
         needed = [value for value in free if not is_constant(value)]
         at_hand = [value for value in needed if value in places]
         saved = [value for value in needed if value not in places]
+        computed: Sequence[Instruction] = ()
+        if signature.save is not None:
+            chosen = self._chosen(signature.save, work, saved, places, used)
+            saved, computed = chosen.saved, chosen.computed
+            made = {x for instruction in computed for x in instruction.results}
+            constants = [x for x in constants if x not in made]
+            needed_again = {*operands_inside(computed)}
+            at_hand = [x for x in places if x in needed_again or x in used]
         backward = self._backward(
             signature.name,
-            _Backward(instructions, constants, at_hand, saved, [*seeds.values()], outputs),
+            _Backward(
+                instructions, constants, at_hand, saved, [*seeds.values()], outputs, computed
+            ),
         )
         forward = self._forward(signature.name, work, saved, used) if saved else None
         work.drop_all_but(backward, *([forward] if forward else []))
@@ -101,6 +115,19 @@ class ResidualSplitter:
             tuple(seeds),
             tuple(found),
         )
+
+    def _chosen(
+        self,
+        save: SavePolicy,
+        work: Linearized,
+        needed: Sequence[Value],
+        free: Collection[Value],
+        used: Set[Value],
+    ) -> Residuals:
+        """What to save of `needed`, and how to compute the rest from this and what is `free`."""
+        work.forward(used)
+        block = work.copy.builder.block
+        return choose_by_policy(self.module, block, needed, set(free), save, self.effectful)
 
     def _checkpoint(
         self,
@@ -158,10 +185,14 @@ class ResidualSplitter:
         new.update((seed, b.argument(seed.type)) for seed in half.seeds)
         for value in half.constants:
             new[value] = again(b, value)
+        clone_instructions(b.block, half.computed, new)
         replace_operands(with_bodies(half.instructions), new)
         b.block.instructions.extend(half.instructions)
         outputs = [new.get(output, output) for output in half.outputs]
-        return self._finish(f"{name}_bwd", name, b, outputs)
+        made = self._finish(f"{name}_bwd", name, b, outputs)
+        if any(not i.op.is_constant for i in half.computed):
+            made.attributes = tuple(dict.fromkeys((*made.attributes, "noinline")))
+        return made
 
     def _forward(
         self, name: str, work: Linearized, saved: Sequence[Value], used: Set[Value]
@@ -210,6 +241,7 @@ class _Backward:
     saved: Sequence[Value]
     seeds: Sequence[Value]
     outputs: Sequence[Value]
+    computed: Sequence[Instruction]
 
 
 def _defined_before(work: Linearized, used: Set[Value]) -> list[Value]:

@@ -157,16 +157,18 @@ class _Differentiator:
         names = [parameter.name for parameter in primal.parameters]
         request = resolve_declared(primal.type, function, names)
         self.gradients[function.name] = primal, request
-        if order and not primal.rules and prefers_forward_mode(primal, request):
+        save = function.declaration.save
+        if order and save is None and not primal.rules and prefers_forward_mode(primal, request):
             self.forward.define_gradient(function, request)
             return
         given = zip(request.given(primal.type), request.given_names(names), strict=True)
         seeds = [Value(type, name) for type, name in given]
         cotangents = _seeds_or_ones(request.sources, primal.type.results, seeds)
-        if primal.rules or self._reads_tapes(primal.name):
+        if save is not None or primal.rules or self._reads_tapes(primal.name):
             primal = caller_of(primal)
+        wanted = mask_of(request.wrt)
         work = self._run(
-            linearize(primal, mask_of(request.wrt), cotangents, self.activity, self.tapes)
+            linearize(primal, wanted, cotangents, self.activity, self.tapes, callees_save=save)
         )
         block = _joined(work, request, seeds, self.cutter.effectful)
         function.body = Region([block])
@@ -222,7 +224,13 @@ class _Differentiator:
     def _sweep(self, signature: PullbackKey) -> Linearizing:
         function = self.module.functions[signature.name]
         return linearize(
-            function, signature.wanted, _parameters(signature, function), self.activity, self.tapes
+            function,
+            signature.wanted,
+            _parameters(signature, function),
+            self.activity,
+            self.tapes,
+            save=signature.save,
+            callees_save="all" if isinstance(signature.save, int) else signature.save,
         )
 
 

@@ -51,6 +51,7 @@ from .adjoints import Adjoints
 from .linearized import Linearized, Sweep
 from .minimum_cut import Residuals, choose_residuals
 from .primal_copy import Origin
+from .save_policies import cost_in_bodies
 from .tapes import EMPTY, RECORD
 
 SweepBlock: TypeAlias = Callable[[Linearized, Block, Adjoints], Sweep]
@@ -109,7 +110,7 @@ class _ReversedBody:
         self.b.emit_many(Yield(), outputs)
         self.work.save_in_calls(self.body, used)
         needed = [x for x in (*self.body.arguments, *_results(self.body)) if x in used]
-        return choose_residuals(self.body, needed, set(free))
+        return choose_residuals(self.body, needed, set(free), cost_in_bodies(self.work.save))
 
     def yield_also(self, place: int, value: Value) -> None:
         terminator = self.b.block.terminator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from ..errors import InternalError
 from ..location import HasLocation
@@ -12,14 +12,18 @@ from ..stage import Stage
 from ..types import EnumType, FunctionType, OpaqueType, StructType, Type, parts_of, written
 from .instruction import Block, Region, Value
 
+SavePolicy: TypeAlias = Literal["auto", "all", "none"] | int
+"""What the forward half of a gradient saves: what costs least, all that is used, nothing, or so many bytes at most."""
+
 
 @dataclass(frozen=True)
 class GradientOf:
-    """A declaration `[gradient @primal from i, … wrt … keeping … seedable]`.
+    """A declaration `[gradient @primal from i, … wrt … keeping … seedable save …]`.
 
     Results are the derivatives in the order of `wrt`, then the kept results.  `seedable`: a seed for each of
     `sources` comes behind the primal's parameters; without it seeds are ones.  `wrt=None` means all parameters,
-    `sources=None` the only result: of several some have to be named.
+    `sources=None` the only result: of several some have to be named.  With a policy what to `save`, the halves are
+    functions of their own, which the gradient calls; without, they are one.
     """
 
     primal: str
@@ -27,6 +31,7 @@ class GradientOf:
     wrt: tuple[int, ...] | None = None
     keeping: tuple[int, ...] = ()
     seedable: bool = False
+    save: SavePolicy | None = None
     location: HasLocation | None = field(default=None, compare=False, repr=False)
 
 

@@ -43,6 +43,10 @@ pairs).
 """
 
 
+STAYS = frozenset({"noinline", "checkpoint"})
+"""Attributes of functions of which calls stay calls."""
+
+
 @dataclass(frozen=True)
 class Inline(ModulePass):
     """Puts the bodies of functions where they are called.
@@ -101,7 +105,7 @@ class Inline(ModulePass):
 def size_to_inline(function: Function) -> int | None:
     """By how much a call makes a function longer; None if it must stay a call."""
     body = function.body
-    if body is None or len(body.blocks) != 1 or "checkpoint" in function.attributes:
+    if body is None or len(body.blocks) != 1 or not STAYS.isdisjoint(function.attributes):
         return None  # what is computed again must not be found to be known
     if function.rules:
         return None  # its derivatives are not those of its body; differentiated, it has no rules any more

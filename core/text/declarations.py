@@ -7,9 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, cast
 
-from ..ir import NO_RULES, BatchOf, CustomRules, Declaration, Extern, GradientOf, TangentOf
+from ..ir import (
+    NO_RULES,
+    BatchOf,
+    CustomRules,
+    Declaration,
+    Extern,
+    GradientOf,
+    SavePolicy,
+    TangentOf,
+)
 from .attributes import parse_numbers
 from .cursor import Cursor
 from .definitions import Definitions
@@ -63,7 +72,7 @@ def _parse_declaration(cursor: Cursor, definitions: Definitions) -> Declaration:
     if word == "batch":
         return _parse_batch(cursor, definitions, location)
     is_tangent = word == "tangent"
-    words = [*_CLAUSES, "]"] if is_tangent else [*_CLAUSES, "seedable", "]"]
+    words = [*_CLAUSES, "]"] if is_tangent else [*_CLAUSES, "seedable", "save", "]"]
     primal = definitions.symbol("a function")
     clauses: dict[str, Any] = {}
     while not cursor.accept("]"):
@@ -73,13 +82,26 @@ def _parse_declaration(cursor: Cursor, definitions: Definitions) -> Declaration:
             raise cursor.error_at(token, f"{clause} is given twice")
         if clause == "seedable":
             clauses[clause] = True
+        elif clause == "save":
+            clauses[clause] = _parse_policy(cursor)
         else:
             clauses[clause] = parse_numbers(cursor)
     sources, wrt, keeping = clauses.get("from"), clauses.get("wrt"), clauses.get("keeping", ())
     if is_tangent:
         return TangentOf(primal, sources, wrt, keeping, location)
     seedable = clauses.get("seedable", False)
-    return GradientOf(primal, sources, wrt, keeping, seedable, location)
+    return GradientOf(primal, sources, wrt, keeping, seedable, clauses.get("save"), location)
+
+
+def _parse_policy(cursor: Cursor) -> SavePolicy:
+    """`auto`, `all`, `none` or a number of bytes."""
+    token = cursor.token
+    if token.kind == "integer":
+        number = cursor.integer()
+        if number < 0:
+            raise cursor.error_at(token, "a number of bytes is not negative")
+        return number
+    return cast("Literal['auto', 'all', 'none']", cursor.one_of(["auto", "all", "none"]))
 
 
 def print_rules(rules: CustomRules) -> list[str]:
@@ -109,6 +131,8 @@ def print_declaration(declaration: Declaration) -> str:
         parts.append(f"keeping {', '.join(map(str, declaration.keeping))}")
     if isinstance(declaration, GradientOf) and declaration.seedable:
         parts.append("seedable")
+    if isinstance(declaration, GradientOf) and declaration.save is not None:
+        parts.append(f"save {declaration.save}")
     return " ".join(parts)
 
 

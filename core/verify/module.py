@@ -16,7 +16,7 @@ from .function import FunctionCheck, guarded
 from .stage import form_violations
 from .types import Types
 
-ATTRIBUTES = ("inline", "checkpoint")
+ATTRIBUTES = ("inline", "noinline", "checkpoint")
 """What may stand before a function with an exclamation mark."""
 
 

@@ -24,10 +24,13 @@ from .expressions import (
     tup,
 )
 
+SAVE = 'save: SavePolicy = "auto"'
+
 
 def differentiation() -> Iterator[str]:
     yield title("differentiation")
     yield "From: TypeAlias = Literal[" + commas(map(str, range(MAX_INDEX + 1))) + "]"
+    yield 'SavePolicy: TypeAlias = Literal["auto", "all", "none"] | int'
     yield from _functions()
     lens = _by_lens("OUT", ", from_: From = 0", "D0")
     value_lens = _by_lens("Tensor0D[F]", "", "tuple[Tensor0D[F], D0]")
@@ -86,19 +89,19 @@ def _by_index() -> Iterator[str]:
         single = f"of: {rep(function(parameters, 'FT'))}, {literal}"
         several = [f"of: View[{function(parameters, output)}], {literal}" for output in _outputs()]
         seed, keep = "seedable: Literal[True]", "keeping: tuple[Literal[0]]"
-        yield f"(*, {any_output}, from_: From = 0) -> {rep(function(parameters, result))}"
-        yield f"(*, {single}, {keep}) -> {rep(function(parameters, kept))}"
-        yield f"(*, {several[0]}, from_: From = 0, {keep}) -> {rep(function(parameters, kept))}"
-        yield f"(*, {single}, {seed}, {keep}) -> {rep(function(seeded, kept))}"
-        yield f"(*, {single}, {seed}) -> {rep(function(seeded, result))}"
+        yield f"(*, {any_output}, from_: From = 0, {SAVE}) -> {rep(function(parameters, result))}"
+        yield f"(*, {single}, {keep}, {SAVE}) -> {rep(function(parameters, kept))}"
+        yield f"(*, {several[0]}, from_: From = 0, {keep}, {SAVE}) -> {rep(function(parameters, kept))}"
+        yield f"(*, {single}, {seed}, {keep}, {SAVE}) -> {rep(function(seeded, kept))}"
+        yield f"(*, {single}, {seed}, {SAVE}) -> {rep(function(seeded, result))}"
         for k, of in enumerate(several):
-            yield f"(*, {of}, from_: Literal[{k}], {seed}) -> {rep(function(seeded, result))}"
+            yield f"(*, {of}, from_: Literal[{k}], {seed}, {SAVE}) -> {rep(function(seeded, result))}"
 
 
 def _by_lens(out: str, options: str, result: str) -> str:
     of = rep(function(["S", "Unpack[Ts]"], out))
     gradient = rep(function(["S", "Unpack[Ts]"], result))
-    return f"(*, of: {of}, wrt: Lens[S, D0]{options}) -> {gradient}"
+    return f"(*, of: {of}, wrt: Lens[S, D0]{options}, {SAVE}) -> {gradient}"
 
 
 def _functions() -> Iterator[str]:
@@ -124,29 +127,29 @@ def _by_selector() -> Iterator[str]:
     for n in range(1, MAX_SELECTED + 1):
         parameters, seed = names("A", n), "seedable: Literal[True]"
         result, seeded = function(parameters, "G"), function([*parameters, "FT"], "G")
-        yield f"(*, {_selecting(n, 'OUT')}, from_: From = 0) -> {rep(result)}"
-        yield f"(*, {_selecting(n, 'FT')}, {seed}) -> {rep(seeded)}"
+        yield f"(*, {_selecting(n, 'OUT')}, from_: From = 0, {SAVE}) -> {rep(result)}"
+        yield f"(*, {_selecting(n, 'FT')}, {seed}, {SAVE}) -> {rep(seeded)}"
 
 
 def _refusal() -> str:
     options = "from_: From = 0, seedable: bool = False, keeping: tuple[Literal[0]] = (0,)"
     of = refused("FunctionOfFloatsAtIncreasingWrt")
-    return f"(*, of: {of}, wrt: int | tuple[int, ...], {options}) -> Any"
+    return f"(*, of: {of}, wrt: int | tuple[int, ...], {options}, {SAVE}) -> Any"
 
 
 def _value_refusal() -> str:
     of = refused("NumberFunctionOfFloatsAtIncreasingWrt")
-    return f"(*, of: {of}, wrt: int | tuple[int, ...]) -> Any"
+    return f"(*, of: {of}, wrt: int | tuple[int, ...], {SAVE}) -> Any"
 
 
 def _value_by_index() -> Iterator[str]:
     for wrt in wrt_choices():
         parameters, result = parameters_by(wrt), tup(["Tensor0D[F]", derivatives_by(wrt)])
         of = rep(function(parameters, "Tensor0D[F]"))
-        yield f"(*, of: {of}, {wrt_literal(wrt)}) -> {rep(function(parameters, result))}"
+        yield f"(*, of: {of}, {wrt_literal(wrt)}, {SAVE}) -> {rep(function(parameters, result))}"
 
 
 def _value_by_selector() -> Iterator[str]:
     for n in range(1, MAX_SELECTED + 1):
         parameters, given = names("A", n), _selecting(n, "Tensor0D[F]")
-        yield f"(*, {given}) -> {rep(function(parameters, 'tuple[Tensor0D[F], G]'))}"
+        yield f"(*, {given}, {SAVE}) -> {rep(function(parameters, 'tuple[Tensor0D[F], G]'))}"

@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .differentiation import derivatives_by, indices_of, parameters_by, wrt_choices, wrt_literal
+from .differentiation import (
+    SAVE,
+    derivatives_by,
+    indices_of,
+    parameters_by,
+    wrt_choices,
+    wrt_literal,
+)
 from .expressions import (
     MAX_INDEX,
     MAX_RANK,
@@ -56,7 +63,7 @@ class Selected:
         return rep(function(_behind(self.parameters, self.tangent), result))
 
 
-def _selections(result: str) -> Iterator[Selected]:
+def selections(result: str) -> Iterator[Selected]:
     lens = ["S", "Unpack[Ts]"]
     yield Selected(rep(function(lens, result)), "wrt: Lens[S, D0]", lens, "D0", ["D0"])
     for n in range(1, MAX_SELECTED + 1):
@@ -78,35 +85,35 @@ def _jvp() -> Iterator[str]:
         yield f"(of: {rep(function(each, 'R'))}) -> {rep(function(each * 2, both))}"
     for wrt in wrt_choices():
         of = rep(function(parameters_by(wrt), "R"))
-        made = function(_behind(parameters_by(wrt), _each(wrt)), both)
+        made = function(_behind(parameters_by(wrt), each_of(wrt)), both)
         yield f"(of: {of}, *, {wrt_literal(wrt)}) -> {rep(made)}"
-    for one in _selections("R"):
+    for one in selections("R"):
         yield f"(of: {one.of}, *, {one.wrt}) -> {one.along(both)}"
 
 
 def _vjp() -> Iterator[str]:
-    yield _refusal("FunctionOfFloatsAtIncreasingWrt")
+    yield _refusal("FunctionOfFloatsAtIncreasingWrt", SAVE)
     for n in ALL:
         each = names("D", n)
-        yield f"(of: {rep(function(each, 'R'))}) -> {rep(function([*each, 'R'], tup(each)))}"
+        yield f"(of: {rep(function(each, 'R'))}, *, {SAVE}) -> {rep(function([*each, 'R'], tup(each)))}"
     for wrt in wrt_choices():
         of = rep(function(parameters_by(wrt), "R"))
         made = function(_behind(parameters_by(wrt), ["R"]), derivatives_by(wrt))
-        yield f"(of: {of}, *, {wrt_literal(wrt)}) -> {rep(made)}"
-    for one in _selections("R"):
+        yield f"(of: {of}, *, {wrt_literal(wrt)}, {SAVE}) -> {rep(made)}"
+    for one in selections("R"):
         made = rep(function(_behind(one.parameters, ["R"]), one.type))
-        yield f"(of: {one.of}, *, {one.wrt}) -> {made}"
+        yield f"(of: {one.of}, *, {one.wrt}, {SAVE}) -> {made}"
 
 
 def _hvp() -> Iterator[str]:
     yield _refusal("NumberFunctionOfFloatsAtIncreasingWrt", "from_: From = 0")
     for wrt in wrt_choices():
-        made = rep(function(_behind(parameters_by(wrt), _each(wrt)), derivatives_by(wrt)))
+        made = rep(function(_behind(parameters_by(wrt), each_of(wrt)), derivatives_by(wrt)))
         of = rep(function(parameters_by(wrt), "Tensor0D[F]"))
         several = f"View[{function(parameters_by(wrt), 'tuple[Any, ...]')}]"
         yield f"(of: {of}, *, {_or_first(wrt)}) -> {made}"
         yield f"(of: {several}, *, {_or_first(wrt)}, from_: From = 0) -> {made}"
-    for one in _selections("Tensor0D[F]"):
+    for one in selections("Tensor0D[F]"):
         yield f"(of: {one.of}, *, {one.wrt}) -> {one.along(one.type)}"
 
 
@@ -129,7 +136,7 @@ def _jacobian() -> Iterator[str]:
         if not isinstance(wrt, int):
             yield f"(of: {rep(function(parameters, 'FT'))}, *, {wrt_literal(wrt)}, {mode}) -> {made}"
         yield f"(of: {several}, *, {_or_first(wrt)}, from_: From = 0, {mode}) -> {made}"
-    for one in _selections("FT"):
+    for one in selections("FT"):
         yield f"(of: {one.of}, *, {one.wrt}, {mode}) -> {rep(function(one.parameters, 'Any'))}"
 
 
@@ -148,7 +155,7 @@ def _hessian() -> Iterator[str]:
         if not isinstance(wrt, int):
             yield f"(of: {rep(function(parameters, 'Tensor0D[F]'))}, *, {wrt_literal(wrt)}) -> {made}"
         yield f"(of: {several}, *, {_or_first(wrt)}, from_: From = 0) -> {made}"
-    for one in _selections("Tensor0D[F]"):
+    for one in selections("Tensor0D[F]"):
         yield f"(of: {one.of}, *, {one.wrt}) -> {rep(function(one.parameters, 'Any'))}"
 
 
@@ -166,7 +173,7 @@ def _untyped(wrt: int | tuple[int, ...]) -> str:
     return "Any" if isinstance(wrt, int) else tup(["Any"] * len(wrt))
 
 
-def _each(wrt: int | tuple[int, ...]) -> list[str]:
+def each_of(wrt: int | tuple[int, ...]) -> list[str]:
     return [f"D{i}" for i in indices_of(wrt)]
 
 

@@ -2,9 +2,9 @@
 # pyright: reportIncompatibleMethodOverride=false
 # mypy: ignore-errors
 # (mypy then skips its quadratic overlap check of overloads; a test checks this file without the line)
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import EllipsisType
-from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, overload
+from typing import Any, Generic, Literal, ParamSpec, Protocol, Self, TypeAlias, overload
 
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, Unpack, dataclass_transform
@@ -36,6 +36,11 @@ FT = TypeVar("FT", bound=AnyTensor[Float])
 ZT = TypeVar("ZT", bound=AnyTensor[Integer])
 OUT = TypeVar("OUT", bound=AnyTensor[Float] | tuple[Any, ...])
 Ts = TypeVarTuple("Ts")
+HALF = TypeVar("HALF")
+OTHER = TypeVar("OTHER")
+MADE = TypeVar("MADE", covariant=True)
+TAKEN = ParamSpec("TAKEN")
+GIVEN = ParamSpec("GIVEN")
 UP = TypeVar("UP", covariant=True)
 MASK = TypeVar("MASK", covariant=True)
 ELEM = TypeVar("ELEM", covariant=True)

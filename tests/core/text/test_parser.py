@@ -183,7 +183,7 @@ def test_functions_may_call_those_that_follow() -> None:
         (SQUARE + "!a struct $S {}", "'func' was expected, not 'struct'"),
         (SQUARE + "[gradient f]", "a function @… was expected, not 'f'"),
         (SQUARE + "[grad @f]", "'tangent', 'batch', 'extern', 'jvp' or 'vjp' was expected, not 'grad'"),
-        (SQUARE + "[gradient @f by 1]", "'from', 'wrt', 'keeping', 'seedable' or ']' was expected, not 'by'"),
+        (SQUARE + "[gradient @f by 1]", "'from', 'wrt', 'keeping', 'seedable', 'save' or ']' was expected, not 'by'"),
         (SQUARE + "[gradient @f wrt 0 wrt 1]", "wrt is given twice"),
         (SQUARE + "[gradient @f wrt x]", "an integer was expected, not 'x'"),
         (SQUARE + "[gradient @f from -1.5]", "an integer was expected, not '-1.5'"),

@@ -92,14 +92,14 @@ def messages(text: str, folder: Path, change: Callable[[Module], Module] = clone
         (
             F.replace("func", "!fast func"),
             """\
-  @f: has the attribute !fast; known are !inline, !checkpoint
+  @f: has the attribute !fast; known are !inline, !noinline, !checkpoint
     at: model.dl:3  !fast func @f: (f32) -> f32 {
                     ^^^^^""",
         ),
         (
             F.replace("func", '!inline !"very fast"\nfunc'),
             """\
-  @f: has the attribute !"very fast"; known are !inline, !checkpoint
+  @f: has the attribute !"very fast"; known are !inline, !noinline, !checkpoint
     at: model.dl:3  !inline !"very fast"
                             ^^^^^^^^^^^^""",
         ),

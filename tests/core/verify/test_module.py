@@ -98,5 +98,6 @@ def test_rule_9_attributes() -> None:
     wrong = negated()
     wrong.attributes = ("inline", "fast")
     assert (
-        found(module_of(wrong)) == "  @f: has the attribute !fast; known are !inline, !checkpoint"
+        found(module_of(wrong))
+        == "  @f: has the attribute !fast; known are !inline, !noinline, !checkpoint"
     )

@@ -1,0 +1,158 @@
+"""The two halves of a gradient whose declaration says what to save: what each takes and returns, and what is between.
+
+func @f_grad: (A, S) -> (A, R) {                  forward:   (A) -> (R, residuals)
+'entry(%x: A, %seed: S):
+    %y, %h = apply @f_fwd(%x): (A) -> (R, H)      residuals: those of %x, %y and %h that the rest uses
+    %dx = apply @f_bwd(%x, %h, %seed): …
+    return %dx: A, %y: R                          backward:  (residuals, S) -> A
+}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..analysis.call_graph import reachable
+from ..analysis.liveness import backward_slice
+from ..errors import InternalError
+from ..ir import Builder, Function, Instruction, Module, Value
+from ..ir.surgery import clone_function, clone_instructions, with_bodies
+from ..location import Location
+from ..ops.flows import flows_of, yields_of_bodies
+from ..types import Type
+
+
+@dataclass(frozen=True)
+class HalfResidual:
+    """A value that the backward half reads; `kind` is argument, result or saved, and `number` that among its kind.
+
+    `op` makes it, at `location`; an argument is made by nothing.
+    """
+
+    kind: str
+    number: int
+    type: Type
+    op: str | None = None
+    location: Location | None = None
+
+
+@dataclass(frozen=True)
+class Halves:
+    """A gradient `function` of `module` in stage optimizable, the first `parameters` of which are those of the primal.
+
+    Of what it returns, the first `gradients` are derivatives and the others the primal's results.
+    """
+
+    module: Module
+    function: Function
+    parameters: int
+    gradients: int
+
+    @property
+    def residuals(self) -> list[HalfResidual]:
+        """What is between the halves: arguments, results, and what is saved besides, in order."""
+        return [described for _, described in self._residuals()]
+
+    def emit_forward(
+        self, b: Builder, arguments: Sequence[Value]
+    ) -> tuple[list[Value], list[Value]]:
+        """The results for these arguments, and the residuals."""
+        values = dict(zip(self.function.parameters, arguments, strict=False))
+        forward, _ = self._split()
+        clone_instructions(b.block, forward, values)
+        results = [values[x] for x in self._returned[self.gradients :]]
+        return results, [values[x] for x, _ in self._residuals()]
+
+    def emit_backward(
+        self, b: Builder, residuals: Sequence[Value], seeds: Sequence[Value]
+    ) -> list[Value]:
+        """The derivatives."""
+        values = dict(zip(self.function.parameters[self.parameters :], seeds, strict=True))
+        kept = [x for x, _ in self._residuals()]
+        values.update(zip(kept, residuals, strict=True))
+        _, backward = self._split()
+        clone_instructions(b.block, backward, values)
+        return [values[x] for x in self._returned[: self.gradients]]
+
+    @property
+    def _returned(self) -> Sequence[Value]:
+        return self.function.entry.terminator.operands
+
+    def _split(self) -> tuple[list[Instruction], list[Instruction]]:
+        """The instructions that results come from, and the others that derivatives come from."""
+        instructions = self.function.entry.instructions[:-1]
+        forward, _ = backward_slice(instructions, self._returned[self.gradients :])
+        backward, _ = backward_slice(instructions, self._returned[: self.gradients])
+        apart = {i for i in forward if not i.op.is_constant}
+        return forward, [i for i in backward if i not in apart]
+
+    def _residuals(self) -> Iterator[tuple[Value, HalfResidual]]:
+        _, backward = self._split()
+        used = {x for i in with_bodies(backward) for x in i.operands}
+        used.update(self._returned[: self.gradients])
+        inside = {x for i in backward for x in i.results}
+        arguments = self.function.parameters[: self.parameters]
+        results = self._returned[self.gradients :]
+        for number, x in enumerate(arguments):
+            if x in used:
+                yield x, HalfResidual("argument", number, x.type)
+        made = [x for i in self._split()[0] for x in i.results if x in used and x not in inside]
+        number = 0
+        for x in made:
+            origin = self._origin(x)
+            op = origin.op.name if origin else None
+            place = origin.location.resolve() if origin and origin.location else None
+            if x in results:
+                yield x, HalfResidual("result", results.index(x), x.type, op, place)
+            else:
+                yield x, HalfResidual("saved", number, x.type, op, place)
+                number += 1
+
+    def _origin(self, value: Value) -> Instruction | None:
+        """The instruction that computes `value`, in a function that is called or in the body of a loop."""
+        while (producer := value.producer) is not None:
+            callee = producer.op.called and self.module.functions.get(producer.op.called)
+            if callee and callee.body is not None:
+                value = callee.entry.terminator.operands[value.index]
+            elif producer.op.is_structured:
+                value = _yielded(producer, value)
+            else:
+                return producer
+            if value.producer is None:
+                return producer
+        return None
+
+
+def _yielded(producer: Instruction, result: Value) -> Value:
+    """What the last body gives as this result."""
+    flow = next(f for f in flows_of(producer) if f.result == result.index)
+    return yields_of_bodies(producer, flow)[-1]
+
+
+def link(module: Module, halves: Halves, known: dict[tuple[int, str], str]) -> Halves:
+    """The same halves in `module`, with copies of what they call; `known` are the copies made before."""
+    source, name = halves.module, halves.function.name
+    if (id(source), name) in known:
+        found = module.functions[known[id(source), name]]
+        return replace(halves, module=module, function=found)
+    names = {old: module.fresh_name(old) for old in reachable(source, [name])}
+    for old, new in names.items():
+        copy = clone_function(source.functions[old], new)
+        if copy.body is None:
+            raise InternalError(f"@{old} has no body, so its halves cannot be used elsewhere")
+        _rename_calls(copy, names)
+        module.add(copy)
+        known[id(halves.module), old] = new
+    for nominal in source.enums.values():
+        module.add_structs(nominal)
+    return replace(halves, module=module, function=module.functions[names[name]])
+
+
+def _rename_calls(function: Function, names: dict[str, str]) -> None:
+    assert function.body is not None
+    for instruction in with_bodies(function.entry.instructions):
+        if instruction.op.called in names:
+            instruction.op = replace(instruction.op, callee=names[instruction.op.called])  # type: ignore[call-arg]
+        if instruction.op.referred in names:
+            instruction.op = replace(instruction.op, symbol=names[instruction.op.referred])  # type: ignore[call-arg]

@@ -1,0 +1,39 @@
+"""Splits the gradient of a function into its halves."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from ..analysis.derivatives import derivative_type
+from ..ir import Function, GradientOf, Module, SavePolicy
+from ..text import print_module
+from .halves import Halves
+from .stages import AFTER_DIFFERENTIATION, DERIVATIVES, run_verified
+
+
+def split(
+    module: Module, name: str, sources: Sequence[int], wrt: Sequence[int], save: SavePolicy
+) -> Halves:
+    """The halves of the gradient of `@name`, a flat function of `module` in stage optimizable, which is added.
+
+    Raises: DifferentiationError and UnsupportedError as differentiation does.
+    """
+    primal = module.functions[name]
+    kept = tuple(range(len(primal.type.results)))
+    declaration = GradientOf(name, tuple(sources), tuple(wrt), kept, True, save)
+    type = derivative_type(primal.type, declaration)
+    function = Function(module.fresh_name(f"{name}_grad"), type, declaration=declaration)
+    module.add(function)
+    run_verified(module, (*DERIVATIVES, *AFTER_DIFFERENTIATION))
+    _name_by_content(module)
+    return Halves(module, function, len(primal.type.parameters), len(wrt))
+
+
+def _name_by_content(module: Module) -> None:
+    """Give the tapes of `module` names that no other has for another type: the halves are linked into other modules."""
+    digest = hashlib.sha256(print_module(module).encode()).hexdigest()[:16] if module.enums else ""
+    for name, enum in list(module.enums.items()):
+        del module.enums[name]
+        object.__setattr__(enum, "name", f"{name}_{digest}")
+        module.enums[enum.name] = enum

@@ -1,0 +1,400 @@
+"""The forward and the backward half of a gradient as functions of their own, with what is kept in between.
+
+`split` gives both: whoever calls them keeps the residuals, sends them elsewhere, scales the seed or adds gradients up.
+`saved` says what they are, `linearize` makes a linear map of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from types import GenericAlias
+from typing import Any
+
+from .callables import StagedFunction, check_staged
+from .conversion import shapes_of, signature_of
+from .core.driver.halves import HalfResidual
+from .core.driver.halves import Halves as CoreHalves
+from .core.errors import UnsupportedError
+from .core.ir import SavePolicy
+from .core.types import TensorType
+from .derivative_checks import check_parameters, checked_policy
+from .residuals import HalfSignature, Residual, Residuals, Saved, ValueInfo
+from .staging.derivatives import finished_callee
+from .staging.expression import Callee
+from .staging.halves import Half, HalfCallee, Part, narrow_shape, residual_spec
+from .staging.primitive import differentiation_error, located, staging_error
+from .staging.rep import Rep
+from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple, leaves
+from .staging.staged_functions import Stageable
+from .structs import Struct
+from .tensors import DTYPES, AnyTensor
+from .wrt import ParameterPath, are_indices, check_indices, check_places, chosen_parameters
+
+
+class Halves:
+    """The halves of the gradient of a function for arguments of certain shapes.
+
+    `forward` takes the arguments and returns the value and the residuals, a tuple of tensors; `backward` takes these
+    and a seed like the value, and returns the derivatives.  Arguments among the residuals are not copied.
+    """
+
+    forward: StagedFunction
+    backward: StagedFunction
+    residuals: tuple[Residual, ...]
+    forward_signature: HalfSignature
+    backward_signature: HalfSignature
+    __class_getitem__ = classmethod(GenericAlias)
+
+    def __init__(self, about: _Halved) -> None:
+        self.residuals = tuple(about.residuals())
+        self.forward = _Forward(about, self)
+        self.backward = StagedFunction(Half(about.half("backward")))
+        kept = self.residuals
+        self.forward_signature = HalfSignature(about.arguments(), (*about.results(""), *kept))
+        self.backward_signature = HalfSignature((*kept, *about.results("d")), about.derivatives())
+
+    @property
+    def saved(self) -> Saved:
+        """The residuals that are neither arguments nor results."""
+        return Saved(one for one in self.residuals if one.kind == "saved")
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        for half in ("forward", "backward"):
+            signature: HalfSignature = getattr(self, f"{half}_signature")
+            for what in ("expects", "returns"):
+                lines += [f"{half} {what}", *(f"  {one}" for one in getattr(signature, what))]
+        return "\n".join(lines)
+
+
+class Split:
+    """The halves of the gradient of a function, for arguments of any shapes.
+
+    On data, `forward` and `backward` are those for the shapes at hand; `at` gives those for certain shapes, which
+    staged functions call, too.
+    """
+
+    forward: StagedFunction
+    backward: StagedFunction
+    __class_getitem__ = classmethod(GenericAlias)
+
+    def __init__(self, of: StagedFunction, wrt: Any, save: SavePolicy) -> None:
+        self._of, self._save = of, save
+        names = of.stageable.parameter_names
+        chosen = tuple(range(len(names))) if wrt is None else chosen_parameters(of, wrt)
+        self._single = not is_tuple(chosen)
+        each = as_tuple(chosen)
+        if are_indices(chosen):
+            check_indices(of.stageable.name, each, len(names), names)
+            each = tuple(ParameterPath(k, (), of.declared[k]) for k in each)
+        else:
+            check_places(of, each)
+        self._places: tuple[ParameterPath, ...] = each
+        self._known: dict[Hashable, Halves] = {}
+        self.forward = _AnyForward(self)
+        self.backward = _AnyBackward(self)
+
+    def at(self, *arguments: Any) -> Halves:
+        """The halves for arguments of these shapes: tensors, structs, or `spec(shape, dtype)`.
+
+        Raises: DifferentiationError for a derivative that does not exist, or when more has to be saved than there is
+        room for; UnsupportedError when a residual has no size that is known, as of a loop whose iterations are not.
+        """
+        values = self._of._values(arguments, specs=True)
+        key = tuple(map(signature_of, values))
+        if key not in self._known:
+            self._known[key] = self._made(values)
+        return self._known[key]
+
+    def _made(self, values: Sequence[Any]) -> Halves:
+        specialization = self._of._specialization(values)
+        callee = finished_callee(self._of.stageable, specialization.specs)
+        check_parameters(callee, [place.index for place in self._places])
+        results = leaves(callee.result)
+        sources = [k for k, leaf in enumerate(results) if leaf.dtype.is_float]
+        if not sources:
+            raise differentiation_error(
+                f"the result of {callee.name} is a {callee.result.words}: only floats have derivatives",
+                "cast it to a float type inside the function",
+            )
+        found = [_leaves_at(specialization.specs, place) for place in self._places]
+        wrt = [k for numbers, _ in found for k in numbers]
+        if len(set(wrt)) < len(wrt):
+            raise differentiation_error("the selector names a parameter twice")
+        given = [leaf for spec in specialization.specs for leaf in leaves(spec)]
+        floats = [k for k in wrt if given[k].dtype.is_float]
+        core, type = specialization.halves(sources, floats, self._save)
+        _check_sizes(callee, core)
+        shapes = tuple(shape for value in values for shape in shapes_of(value))
+        result_shapes = tuple(one.shape for one in type.results if isinstance(one, TensorType))
+        names = [
+            ".".join((f"d{callee.parameter_names[place.index]}", *place.path))
+            for place in self._places
+        ]
+        derivatives = tuple(zip(names, (spec for _, spec in found), strict=True))
+        taken = tuple(shapes[k] for k in wrt)
+        return Halves(
+            _Halved(core, callee, shapes, result_shapes, derivatives, self._single, taken)
+        )
+
+
+def split(of: StagedFunction, /, *, wrt: Any = None, save: Any = "auto") -> Split:
+    """The forward and the backward half of the gradient of `of`, as two functions that can be called apart.
+
+    `forward(*arguments)` returns the value and the residuals, `backward(residuals, seed)` the derivatives by `wrt`, of
+    the types that `vjp` has; with `at(*specs)` they are functions to be staged, and say what they expect and return.
+    `save` is that of `gradient`; "auto" saves what costs less to keep than to compute again.
+    Raises: DifferentiationError for an index out of range or given twice, or a parameter without floats.
+    """
+    check_staged(of, "split")
+    return Split(of, wrt, _policy(save))
+
+
+def saved(of: StagedFunction, /, *arguments: Any, wrt: Any = None, save: Any = "auto") -> Saved:
+    """What `split` saves for arguments of these shapes besides arguments and results: shapes, bytes and lines.
+
+    Raises: as `split`, and `Split.at`.
+    """
+    check_staged(of, "saved")
+    return Split(of, wrt, _policy(save)).at(*arguments).saved
+
+
+def _policy(save: Any) -> SavePolicy:
+    policy = checked_policy(save)
+    return "auto" if policy is None else policy
+
+
+@dataclass(frozen=True)
+class _Halved:
+    """What both halves are made from: the gradient of `callee` for tensors of these shapes."""
+
+    core: CoreHalves
+    callee: Callee
+    shapes: tuple[tuple[int, ...], ...]
+    result_shapes: tuple[tuple[int, ...], ...]
+    derivatives_of: tuple[tuple[str, Spec], ...]
+    single: bool
+    derivative_shapes: tuple[tuple[int, ...], ...]
+
+    @property
+    def derivative(self) -> Spec:
+        """The type of all derivatives together."""
+        parts = tuple(spec for _, spec in self.derivatives_of)
+        return parts[0] if self.single else TupleSpec(parts)
+
+    def half(self, part: Part) -> HalfCallee:
+        """One of them, or the forward half without residuals that are at hand."""
+        callee, kept = self.callee, residual_spec(self.core)
+        about = self.core.residuals
+        shapes = [narrow_shape(_tensor(one).shape) for one in about]
+        name = f"{callee.name}_{'backward' if part == 'backward' else 'forward'}"
+        if part == "backward":
+            return HalfCallee(
+                name,
+                (kept, callee.result),
+                self.derivative,
+                location=callee.location,
+                parameter_names=("residuals", "seed"),
+                halves=self.core,
+                part=part,
+                shapes=(*shapes, *self.result_shapes),
+                result_shapes=self.derivative_shapes,
+            )
+        if part == "saving":
+            chosen = [k for k, one in enumerate(about) if one.kind == "saved"]
+            kept = TupleSpec(tuple(kept.elements[k] for k in chosen))
+            shapes = [shapes[k] for k in chosen]
+        result = TupleSpec((callee.result, kept)) if kept.elements else callee.result
+        return HalfCallee(
+            name,
+            callee.parameters,
+            result if part == "saving" else TupleSpec((callee.result, kept)),
+            location=callee.location,
+            parameter_names=callee.parameter_names,
+            halves=self.core,
+            part=part,
+            shapes=self.shapes,
+            result_shapes=(*self.result_shapes, *shapes),
+        )
+
+    def arguments(self) -> tuple[ValueInfo, ...]:
+        return _described(self.callee.parameter_names, self.callee.parameters, self.shapes)
+
+    def results(self, prefix: str) -> tuple[ValueInfo, ...]:
+        """The results, or with the prefix `d` the seeds."""
+        name = "seed" if prefix else "value"
+        return _described([name], [self.callee.result], self.result_shapes)
+
+    def derivatives(self) -> tuple[ValueInfo, ...]:
+        names, specs = zip(*self.derivatives_of, strict=True)
+        return _described(names, specs, self.derivative_shapes)
+
+    def residuals(self) -> Iterator[Residual]:
+        names = {"argument": self.arguments(), "result": self.results("")}
+        for one in self.core.residuals:
+            type, place = _tensor(one), one.location
+            known = names.get(one.kind)
+            name = known[one.number].name if known else f"saved {one.number}"
+            line = None
+            if place is not None:
+                line = place.excerpt().splitlines()[0]
+            dtype = DTYPES[type.dtype]
+            shape = narrow_shape(type.shape)
+            yield Residual(name, shape, dtype, one.kind, one.number, one.op, line)
+
+
+class _Forward(StagedFunction):
+    """A forward half, which copies no arguments on data."""
+
+    __slots__ = ("_halves", "_saving")
+
+    def __init__(self, about: _Halved, halves: Halves) -> None:
+        super().__init__(Half(about.half("forward")))
+        self._halves = halves
+        self._saving = StagedFunction(Half(about.half("saving")))
+
+    def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
+        if keywords or not arguments or any(isinstance(value, Rep) for value in arguments):
+            return super()._dispatch(*arguments, **keywords)
+        values = self._values(arguments)
+        found, rest = self._saving(*values), ()
+        if self._halves.saved:
+            found, rest = found
+        held = {"argument": _tensors(values), "result": _tensors([found]), "saved": list(rest)}
+        residuals = Residuals(held[one.kind][one.number] for one in self._halves.residuals)
+        residuals.halves = self._halves
+        return found, residuals
+
+
+class _Unstaged(Stageable):
+    """A half whose shapes are not known."""
+
+    def __init__(self, name: str, parameter_names: tuple[str, ...], of: str) -> None:
+        self.name, self.parameter_names, self._of = name, parameter_names, of
+
+    def callee(self, specs: tuple[Spec, ...]) -> Callee:
+        raise staging_error(
+            f"the residuals of {self._of} depend on shapes, which are not known while staging",
+            "split it for certain shapes, split(f).at(spec((3, 4), f32)), and call these halves",
+        )
+
+
+class _AnyForward(StagedFunction):
+    """Forward halves for data of any shapes."""
+
+    __slots__ = ("_split",)
+
+    def __init__(self, split: Split) -> None:
+        of = split._of.stageable
+        super().__init__(_Unstaged(f"{of.name}_forward", of.parameter_names, of.name))
+        self._split = split
+        self.declared = split._of.declared
+
+    def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
+        if keywords or not arguments or any(isinstance(value, Rep) for value in arguments):
+            return super()._dispatch(*arguments, **keywords)
+        values = self._values(arguments)
+        return self._split.at(*values).forward(*values)
+
+
+class _AnyBackward(StagedFunction):
+    """Backward halves for residuals of any forward half."""
+
+    __slots__ = ("_split",)
+
+    def __init__(self, split: Split) -> None:
+        of = split._of.stageable
+        super().__init__(_Unstaged(f"{of.name}_backward", ("residuals", "seed"), of.name))
+        self._split = split
+
+    def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
+        if keywords or not arguments or any(isinstance(value, Rep) for value in arguments):
+            return super()._dispatch(*arguments, **keywords)
+        self._check_arity(arguments)
+        residuals = arguments[0]
+        given = residuals.halves if isinstance(residuals, Residuals) else None
+        halves = next((one for one in self._split._known.values() if one is given), None)
+        if halves is None:
+            raise staging_error(
+                f"{self.stageable.name} takes the residuals that a forward half of this split has returned",
+                "after a round trip through arrays, residuals.with_arrays(arrays)",
+            )
+        return halves.backward(*arguments)
+
+
+def _check_sizes(callee: Callee, core: CoreHalves) -> None:
+    """Raises: UnsupportedError for a residual that is no tensor."""
+    for one in core.residuals:
+        if isinstance(one.type, TensorType):
+            continue
+        error = UnsupportedError(
+            f"{callee.name} cannot be split: what is kept for each iteration or call has no shape, as how many "
+            "there are is known only when it has run"
+        )
+        help = (
+            'loop a number of times that is known while staging, or compute it again: save="none"'
+        )
+        if one.location is None:
+            raise located(error, help)
+        shown = one.location.excerpt().replace("\n", "\n  ")
+        error.args = (f"{error.args[0]}\n  {shown}",)
+        error.add_note(f"  help: {help}")
+        raise error
+
+
+def _leaves_at(specs: Sequence[Spec], place: ParameterPath) -> tuple[list[int], Spec]:
+    """The numbers of the tensors at a place, among those of all parameters, and their type as a whole."""
+    first = sum(len(leaves(spec)) for spec in specs[: place.index])
+    spec = specs[place.index]
+    for name in place.path:
+        assert isinstance(spec, StructSpec)
+        for field, inside in spec.fields:
+            if field == name:
+                spec = inside
+                break
+            first += len(leaves(inside))
+    return [*range(first, first + len(leaves(spec)))], spec
+
+
+def _described(
+    names: Sequence[str], specs: Sequence[Spec], shapes: Sequence[tuple[int, ...]]
+) -> tuple[ValueInfo, ...]:
+    rest = iter(shapes)
+    return tuple(
+        ValueInfo(label, next(rest), DTYPES[leaf.dtype])
+        for name, spec in zip(names, specs, strict=True)
+        for label, leaf in _labels(name, spec)
+    )
+
+
+def _labels(name: str, spec: Spec) -> Iterator[tuple[str, TensorSpec]]:
+    """The tensors inside with what they are called: `p.w`, `seed[0]`."""
+    match spec:
+        case TensorSpec():
+            yield name, spec
+        case TupleSpec(elements):
+            for k, element in enumerate(elements):
+                yield from _labels(f"{name}[{k}]", element)
+        case StructSpec(fields=fields):
+            for field, element in fields:
+                yield from _labels(f"{name}.{field}", element)
+        case _:
+            pass
+
+
+def _tensors(values: Sequence[Any]) -> list[AnyTensor]:
+    """The tensors inside of values, from left to right."""
+    found: list[AnyTensor] = []
+    for value in values:
+        inside = value._fields if isinstance(value, Struct) else value
+        if is_tuple(inside):
+            found += _tensors(inside)
+        else:
+            found.append(inside)
+    return found
+
+
+def _tensor(residual: HalfResidual) -> TensorType:
+    assert isinstance(residual.type, TensorType)
+    return residual.type

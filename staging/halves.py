@@ -1,0 +1,163 @@
+"""The halves of a gradient as things to call: for fixed shapes, and linked into each module that calls them.
+
+`forward` takes the arguments and gives the results and the residuals; `backward` takes the residuals and the seeds and
+gives the derivatives.  Which residuals there are depends on shapes, so the gradient is made for certain shapes before
+anything can call a half (`core.driver.halves`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from ..core.driver.halves import Halves, link
+from ..core.errors import ShapeError
+from ..core.ir import Builder, Function, Module, Value, finish_function, start_function
+from ..core.ops import Return, ShapeCast
+from ..core.ops.aggregate import unpacked
+from ..core.ops.leaves import leaves_of, put_together, take_apart
+from ..core.ops.literal import constant
+from ..core.types import TensorType, Type
+from .expression import Callee
+from .primitive import MAX_RANK, located
+from .spec import Spec, TensorSpec, TupleSpec
+from .staged_functions import Stageable, argument_error, arity_error
+
+Part: TypeAlias = Literal["forward", "saving", "backward"]
+"""`saving` is the forward half that returns only those residuals that are neither arguments nor results."""
+TypeOf: TypeAlias = "Callable[[Spec, list[tuple[int, ...]]], Type]"
+"""The IR type of a value whose tensors have these shapes."""
+
+
+@dataclass(eq=False, repr=False)
+class HalfCallee(Callee):
+    """One half of `halves`; `shapes` are those of all tensors that it takes, `result_shapes` those it returns."""
+
+    halves: Halves | None = None
+    part: Part = "forward"
+    shapes: tuple[tuple[int, ...], ...] = ()
+    result_shapes: tuple[tuple[int, ...], ...] = ()
+
+    def result_type(self, type_of: TypeOf) -> Type:
+        """The IR type of what it returns."""
+        return type_of(self.result, list(self.result_shapes))
+
+    def define(
+        self,
+        name: str,
+        module: Module,
+        types: Sequence[Type],
+        type_of: TypeOf,
+        linked: dict[tuple[int, str], str],
+    ) -> Function:
+        """The IR function `@name` for arguments of these types; what it calls is added to `module`.
+
+        Raises: ShapeError when the types are not those that the gradient was split for.
+        """
+        assert self.halves is not None
+        self._check(types)
+        result = self.result_type(type_of)
+        b = start_function(types, [*self.parameter_names])
+        arguments = list(b.block.arguments)
+        halves = link(module, self.halves, linked)
+        if self.part == "backward":
+            found = self._backward(b, halves, arguments, result)
+        else:
+            found = self._forward(b, halves, arguments)
+        whole = put_together(b, result, iter(found))
+        b.emit_many(Return(), unpacked(b, whole))
+        return finish_function(name, b, result)
+
+    def _forward(self, b: Builder, halves: Halves, arguments: Sequence[Value]) -> list[Value]:
+        flat = [leaf for x in arguments for leaf in take_apart(b, x)]
+        results, residuals = halves.emit_forward(b, flat)
+        described = zip(residuals, halves.residuals, strict=True)
+        kept = [x for x, about in described if self.part == "forward" or about.kind == "saved"]
+        return [*results, *(_reshaped(b, x, narrow_shape(x.tensor.shape)) for x in kept)]
+
+    def _backward(
+        self, b: Builder, halves: Halves, arguments: Sequence[Value], result: Type
+    ) -> list[Value]:
+        residuals, seed = arguments
+        wanted = [about.type for about in halves.residuals]
+        given = [
+            _reshaped(b, x, type.shape) if isinstance(type, TensorType) else x
+            for x, type in zip(take_apart(b, residuals), wanted, strict=True)
+        ]
+        floats = [x for x in take_apart(b, seed) if x.tensor.dtype.is_float]
+        found = iter(halves.emit_backward(b, given, floats))
+        leaves = (leaf.type for leaf in leaves_of(result))
+        return [next(found) if _is_float(type) else _zero(b, type) for type in leaves]
+
+    def _check(self, types: Sequence[Type]) -> None:
+        given = [leaf.type for type in types for leaf in leaves_of(type)]
+        found = [type.shape for type in given if isinstance(type, TensorType)]
+        if tuple(found) != self.shapes:
+            wanted = ", ".join(map(_shown, self.shapes))
+            raise located(
+                ShapeError(
+                    f"{self.name} takes tensors of shapes {wanted}, not {', '.join(map(_shown, found))}"
+                ),
+                "split it for these shapes, too",
+            )
+
+
+@dataclass(eq=False)
+class Half(Stageable):
+    """A half as something to call: of the types that `made` takes, and no others."""
+
+    made: HalfCallee
+    name: str = field(init=False)
+    parameter_names: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.name, self.parameter_names = self.made.name, self.made.parameter_names
+
+    def callee(self, specs: tuple[Spec, ...]) -> HalfCallee:
+        if len(specs) != len(self.parameter_names):
+            raise arity_error(self, len(specs))
+        for name, wanted, given in zip(
+            self.parameter_names, self.made.parameters, specs, strict=True
+        ):
+            if wanted != given:
+                raise argument_error(self, name, wanted, given)
+        return self.made
+
+
+def residual_spec(halves: Halves) -> TupleSpec:
+    """The staging-time type of the tuple of all residuals, which are tensors."""
+    return TupleSpec(tuple(_spec(about.type) for about in halves.residuals))
+
+
+def narrow_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of a residual as a tensor of at most four axes: those before the last three are joined."""
+    extra = len(shape) - MAX_RANK
+    if extra <= 0:
+        return shape
+    first = 1
+    for extent in shape[: extra + 1]:
+        first *= extent
+    return (first, *shape[extra + 1 :])
+
+
+def _spec(type: Type) -> Spec:
+    assert isinstance(type, TensorType)
+    return TensorSpec(len(narrow_shape(type.shape)), type.dtype)
+
+
+def _reshaped(b: Builder, x: Value, shape: tuple[int, ...]) -> Value:
+    return x if x.tensor.shape == shape else b.emit(ShapeCast(shape), x)
+
+
+def _is_float(type: Type) -> bool:
+    return isinstance(type, TensorType) and type.dtype.is_float
+
+
+def _zero(b: Builder, type: Type) -> Value:
+    assert isinstance(type, TensorType)
+    return constant(b, type, 0)
+
+
+def _shown(shape: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, shape))}]"
