@@ -7,8 +7,8 @@ A tour for users, in the order they meet things:
   Called with Reps it stages a call, called with concrete values it is compiled for their shapes and runs.
 - Operators and methods of `Rep`, and the functions here (`tanh`, `softmax`, `cross_entropy`, `take`, ...).
 - `cond`, `while_loop`, `fori`, and `x.map(fn)`, `x.fold(init, fn)`, `x.scan(init, fn)`, `x.filter(fn)` along the first
-  axis: choices and loops that run. A staged function may call itself in a branch of `cond` (or `fix`), and take and
-  return staged functions.
+  axis: choices and loops that run, with `checkpoint=` a schedule of what gradients save of them. A staged function may
+  call itself in a branch of `cond` (or `fix`), and take and return staged functions.
 - `gradient(of=, wrt=)` and `value_and_gradient`: staged functions again; so are `jvp`, `vjp`, `hvp`, `jacobian` and
   `hessian`.
 - `vmap(f)`: a function of one element becomes one of a batch, and composes with all of the above; inside,
@@ -33,10 +33,11 @@ _HOMES = {
     "batching": "axis_max axis_mean axis_min axis_sum vmap vmap2",
     "callables": "fn staged",
     "checking_gradients": "check_gradients",
-    "checkpointing": "checkpoint",
+    "checkpointing": "binomial checkpoint every_sqrt",
     "composed": "cross_entropy layer_norm log_softmax logsumexp norm softmax",
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",
+    "core.analysis.loop_schedules": "LoopSchedule",
     "core.errors": """
         DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError OutOfMemoryError ParseError
         RankError RecursionDepthError ShapeError StagingError TrapError UnsupportedError

@@ -1,12 +1,13 @@
-"""What a gradient saves of a call, and what it computes again."""
+"""What a gradient saves of a call or a loop, and what it computes again."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from .callables import StagedFunction, check_staged
+from .core.analysis.loop_schedules import MOST_SLOTS, LoopSchedule
 from .core.errors import StagingError
-from .staging.primitive import located
+from .staging.primitive import is_index, located, staging_error
 from .staging.staged_functions import PythonFunction
 
 
@@ -26,3 +27,24 @@ def checkpoint(of: StagedFunction, /) -> StagedFunction:
             "stage a function that calls it, with @nk.staged",
         )
     return StagedFunction(replace(of.stageable, attributes=("checkpoint",), traces={}))
+
+
+def every_sqrt() -> LoopSchedule:
+    """Of a loop of n iterations, reverse mode saves √n states, and between two of them what √n iterations need.
+
+    For `checkpoint=` of a loop: its body runs three times instead of once, and gradients are the same bits.
+    """
+    return LoopSchedule()
+
+
+def binomial(slots: int, /) -> LoopSchedule:
+    """Of a loop, reverse mode saves as many states as there are `slots`, the first one included.
+
+    For `checkpoint=` of a loop: of n iterations each is computed r times more at most, as few as can be, where
+    C(slots + r, slots) ≥ n.  Gradients are the same bits.
+    Raises: StagingError for no slot, and for more than 64, which are loops in loops.
+    Source: Griewank & Walther 2000, Algorithm 799: Revolve.
+    """
+    if not is_index(slots) or not 1 <= int(slots) <= MOST_SLOTS:
+        raise staging_error(f"binomial takes 1 to {MOST_SLOTS} slots for states, not {slots!r}")
+    return LoopSchedule(int(slots))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .core.driver.halves import Halves
+from .core.driver.halves import GradientHalves
 from .core.ir import Function, Module, SavePolicy
 from .core.types import FunctionType
 from .staging.expression import Callee
@@ -66,9 +66,11 @@ class Specialization:
 
     def halves(
         self, sources: Sequence[int], wrt: Sequence[int], save: SavePolicy
-    ) -> tuple[Halves, FunctionType]:
+    ) -> tuple[GradientHalves, FunctionType]:
         """The halves of its gradient, of and by these leaves of results and parameters, and its flat type."""
-        found: tuple[Halves, FunctionType] = _on_stages("halves_of", self, sources, wrt, save)
+        found: tuple[GradientHalves, FunctionType] = _on_stages(
+            "halves_of", self, sources, wrt, save
+        )
         return found
 
     def compiled(self, fallback: Callable[..., Any], name: str) -> Program:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from .callables import StagedFunction, staged
 from .conversion import annotated
+from .core.analysis.loop_schedules import LoopSchedule
 from .core.errors import ShapeError
 from .core.ir import Builder, Value
 from .introspection import hints_of, location_of, name_of, parameters_of
@@ -21,6 +22,7 @@ from .staging import control_flow
 from .staging.carry import NO_CARRY
 from .staging.primitive import rank_error, shape_dependent, staging_error, tensor_of
 from .staging.rep import Rep
+from .staging.scheduled_loops import scheduled
 from .staging.spec import CallableSpec, Spec
 from .staging.staged_functions import PythonFunction, is_function
 
@@ -33,22 +35,38 @@ def cond(pred: Any, then: Callable[[], Any], orelse: Callable[[], Any], /) -> An
     return control_flow.if_else(pred, then, orelse)
 
 
-def while_loop(test: Callable[..., Any], body: Callable[..., Any], init: Any = NO_CARRY, /) -> Any:
+def while_loop(
+    test: Callable[..., Any],
+    body: Callable[..., Any],
+    init: Any = NO_CARRY,
+    /,
+    *,
+    checkpoint: LoopSchedule | None = None,
+) -> Any:
     """`x = init`, then `x = body(x)` for as long as `test(x)` is true: the last x.
 
     Without `init`, `body()` is run for what it does to refs as long as `test()` is true.
+    `checkpoint` says which x reverse mode saves, `every_sqrt()` or `binomial(slots)`; without, it saves all it uses.
     """
-    return control_flow.while_loop(test, body, init)
+    return scheduled("while_loop", checkpoint, lambda: control_flow.while_loop(test, body, init))
 
 
-def fori(lo: Any, hi: Any, body: Callable[..., Any], init: Any = NO_CARRY, /) -> Any:
+def fori(
+    lo: Any,
+    hi: Any,
+    body: Callable[..., Any],
+    init: Any = NO_CARRY,
+    /,
+    *,
+    checkpoint: LoopSchedule | None = None,
+) -> Any:
     """`x = init`, then `x = body(i, x)` for every i from `lo` up to `hi`, which is not included: the last x.
 
     Without `init`, `body(i)` is run for what it does to refs.
 
-    The bounds are ints, or integer scalars known when it runs; i is an i32.
+    The bounds are ints, or integer scalars known when it runs; i is an i32.  `checkpoint` is that of `while_loop`.
     """
-    return control_flow.for_loop(lo, hi, body, init)
+    return scheduled("fori", checkpoint, lambda: control_flow.for_loop(lo, hi, body, init))
 
 
 def zip(a: Any, b: Any, /) -> Rep:

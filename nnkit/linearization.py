@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import GenericAlias
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from .jacobian_products import jvp, vjp
 from .residuals import Residuals
 from .splitting import Halves, Split
 from .staging.rep import Rep
+from .staging.spec import is_tuple
 from .staging.staged_functions import arity_error
 from .structs import Struct, assemble
 from .tensors import wrap
@@ -26,7 +27,7 @@ class LinearMap:
     """
 
     transpose: Callable[..., Any]
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__: ClassVar[Any] = cast("Any", classmethod(GenericAlias))
 
     def __init__(self, apply: Callable[..., Any], transpose: Callable[..., Any]) -> None:
         self._apply, self.transpose = apply, transpose
@@ -103,6 +104,6 @@ def linearize(of: StagedFunction, /, *, wrt: Any = None) -> Linearization:
 def _zeros_like(value: Any) -> Any:
     if isinstance(value, Struct):
         return assemble(type(value), map(_zeros_like, value._fields))
-    if isinstance(value, tuple):
+    if is_tuple(value):
         return tuple(map(_zeros_like, value))
     return wrap(np.zeros_like(value._array))

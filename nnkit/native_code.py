@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from .compile import Specialization
-from .core.driver.halves import Halves
+from .core.driver.halves import GradientHalves
 from .core.driver.split import split
 from .core.driver.stages import advance
 from .core.errors import InternalError, RecursionDepthError
@@ -47,7 +47,7 @@ def module_at(specialization: Specialization, stage: str) -> tuple[Module, Funct
 
 def halves_of(
     specialization: Specialization, sources: Sequence[int], wrt: Sequence[int], save: SavePolicy
-) -> tuple[Halves, FunctionType]:
+) -> tuple[GradientHalves, FunctionType]:
     """The halves of the gradient of leaves `sources` by leaves `wrt`, and the flat type of the primal."""
     module, function = module_at(specialization, "optimizable")
     type = function.type

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from types import GenericAlias
-from typing import Any
+from typing import Any, ClassVar, cast
 
 from .callables import StagedFunction, check_staged
 from .conversion import shapes_of, signature_of
-from .core.driver.halves import HalfResidual
-from .core.driver.halves import Halves as CoreHalves
+from .core.driver.halves import GradientHalves, HalfResidual
 from .core.errors import UnsupportedError
 from .core.ir import SavePolicy
 from .core.types import TensorType
@@ -44,7 +43,7 @@ class Halves:
     residuals: tuple[Residual, ...]
     forward_signature: HalfSignature
     backward_signature: HalfSignature
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__: ClassVar[Any] = cast("Any", classmethod(GenericAlias))
 
     def __init__(self, about: _Halved) -> None:
         self.residuals = tuple(about.residuals())
@@ -77,20 +76,15 @@ class Split:
 
     forward: StagedFunction
     backward: StagedFunction
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__: ClassVar[Any] = cast("Any", classmethod(GenericAlias))
 
     def __init__(self, of: StagedFunction, wrt: Any, save: SavePolicy) -> None:
-        self._of, self._save = of, save
+        self._of = of
+        self._save: SavePolicy = save
         names = of.stageable.parameter_names
         chosen = tuple(range(len(names))) if wrt is None else chosen_parameters(of, wrt)
         self._single = not is_tuple(chosen)
-        each = as_tuple(chosen)
-        if are_indices(chosen):
-            check_indices(of.stageable.name, each, len(names), names)
-            each = tuple(ParameterPath(k, (), of.declared[k]) for k in each)
-        else:
-            check_places(of, each)
-        self._places: tuple[ParameterPath, ...] = each
+        self._places = _places(of, chosen)
         self._known: dict[Hashable, Halves] = {}
         self.forward = _AnyForward(self)
         self.backward = _AnyBackward(self)
@@ -169,7 +163,7 @@ def _policy(save: Any) -> SavePolicy:
 class _Halved:
     """What both halves are made from: the gradient of `callee` for tensors of these shapes."""
 
-    core: CoreHalves
+    core: GradientHalves
     callee: Callee
     shapes: tuple[tuple[int, ...], ...]
     result_shapes: tuple[tuple[int, ...], ...]
@@ -323,7 +317,7 @@ class _AnyBackward(StagedFunction):
         return halves.backward(*arguments)
 
 
-def _check_sizes(callee: Callee, core: CoreHalves) -> None:
+def _check_sizes(callee: Callee, core: GradientHalves) -> None:
     """Raises: UnsupportedError for a residual that is no tensor."""
     for one in core.residuals:
         if isinstance(one.type, TensorType):
@@ -341,6 +335,17 @@ def _check_sizes(callee: Callee, core: CoreHalves) -> None:
         error.args = (f"{error.args[0]}\n  {shown}",)
         error.add_note(f"  help: {help}")
         raise error
+
+
+def _places(of: StagedFunction, chosen: Any) -> tuple[ParameterPath, ...]:
+    """The parameters and fields that are chosen."""
+    names, each = of.stageable.parameter_names, as_tuple(chosen)
+    if not are_indices(chosen):
+        check_places(of, each)
+        return each
+    check_indices(of.stageable.name, each, len(names), names)
+    indices: tuple[int, ...] = each
+    return tuple(ParameterPath(k, (), of.declared[k]) for k in indices)
 
 
 def _leaves_at(specs: Sequence[Spec], place: ParameterPath) -> tuple[list[int], Spec]:

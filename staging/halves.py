@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from ..core.driver.halves import Halves, link
+from ..core.driver.halves import GradientHalves, link
 from ..core.errors import ShapeError
 from ..core.ir import Builder, Function, Module, Value, finish_function, start_function
 from ..core.ops import Return, ShapeCast
@@ -34,7 +34,7 @@ TypeOf: TypeAlias = "Callable[[Spec, list[tuple[int, ...]]], Type]"
 class HalfCallee(Callee):
     """One half of `halves`; `shapes` are those of all tensors that it takes, `result_shapes` those it returns."""
 
-    halves: Halves | None = None
+    halves: GradientHalves | None = None
     part: Part = "forward"
     shapes: tuple[tuple[int, ...], ...] = ()
     result_shapes: tuple[tuple[int, ...], ...] = ()
@@ -69,7 +69,9 @@ class HalfCallee(Callee):
         b.emit_many(Return(), unpacked(b, whole))
         return finish_function(name, b, result)
 
-    def _forward(self, b: Builder, halves: Halves, arguments: Sequence[Value]) -> list[Value]:
+    def _forward(
+        self, b: Builder, halves: GradientHalves, arguments: Sequence[Value]
+    ) -> list[Value]:
         flat = [leaf for x in arguments for leaf in take_apart(b, x)]
         results, residuals = halves.emit_forward(b, flat)
         described = zip(residuals, halves.residuals, strict=True)
@@ -77,7 +79,7 @@ class HalfCallee(Callee):
         return [*results, *(_reshaped(b, x, narrow_shape(x.tensor.shape)) for x in kept)]
 
     def _backward(
-        self, b: Builder, halves: Halves, arguments: Sequence[Value], result: Type
+        self, b: Builder, halves: GradientHalves, arguments: Sequence[Value], result: Type
     ) -> list[Value]:
         residuals, seed = arguments
         wanted = [about.type for about in halves.residuals]
@@ -125,7 +127,7 @@ class Half(Stageable):
         return self.made
 
 
-def residual_spec(halves: Halves) -> TupleSpec:
+def residual_spec(halves: GradientHalves) -> TupleSpec:
     """The staging-time type of the tuple of all residuals, which are tensors."""
     return TupleSpec(tuple(_spec(about.type) for about in halves.residuals))
 

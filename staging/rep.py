@@ -46,6 +46,7 @@ from .expression import Expression, Trace, depends_on_parameters
 from .indexing import subscript
 from .primitive import located, rank_error, staging_error
 from .rep_base import RepBase, constant_of, is_number, rep_of, value_of
+from .scheduled_loops import scheduled
 from .spec import StructSpec, TupleSpec
 from .stacked import Stacked, filter_rows
 from .static import core_dtype, static_shape
@@ -240,14 +241,22 @@ class Rep(RepBase):
         """
         return Rep(control_flow.map_rows("map", self, fn))
 
-    def fold(self, init: Any, fn: Any, /) -> Any:
-        """`fn(… fn(fn(init, x[0]), x[1]) …, x[n - 1])`; `init` is a Rep, or a tuple of Reps."""
-        return control_flow.fold(self, init, fn)
+    def fold(self, init: Any, fn: Any, /, *, checkpoint: Any = None) -> Any:
+        """`fn(… fn(fn(init, x[0]), x[1]) …, x[n - 1])`; `init` is a Rep, or a tuple of Reps.
 
-    def scan(self, init: Any, fn: Any, /) -> tuple[Any, Stacked]:
+        `checkpoint` is that of `while_loop`.
+        """
+        return scheduled("fold", checkpoint, lambda: control_flow.fold(self, init, fn))
+
+    def scan(self, init: Any, fn: Any, /, *, checkpoint: Any = None) -> tuple[Any, Stacked]:
         """As `fold`, of a function that returns the next carry and a tensor: the last carry, and all of these."""
-        carry, stacked = control_flow.scan(self, init, fn)
-        return carry, Stacked(Rep(stacked))
+
+        def loop() -> tuple[Any, Rep]:
+            carry, stacked = control_flow.scan(self, init, fn)
+            return carry, Rep(stacked)
+
+        carry, stacked = scheduled("scan", checkpoint, loop)
+        return carry, Stacked(stacked)
 
     def filter(self, predicate: Any, /) -> tuple[Rep, Rep]:
         """The elements of which `predicate` is true, then zeros up to the same extent; and how many there are."""

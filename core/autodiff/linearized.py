@@ -6,6 +6,7 @@ from collections.abc import Generator, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ..analysis.loop_schedules import LoopSchedule, schedule_of
 from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
 from ..ir.surgery import with_bodies
 from .adjoints import Adjoints
@@ -29,6 +30,11 @@ class Linearized:
     calls: dict[Instruction, SavingCall] = field(default_factory=dict[Instruction, SavingCall])
     save: SavePolicy | None = None
     callees_save: SavePolicy | None = None
+
+    def schedule_of(self, block: Block) -> LoopSchedule | None:
+        """The schedule for the loops of a block of the forward half: for those that stand in no other."""
+        is_outermost = block is self.copy.builder.block
+        return schedule_of(self.copy.primal.attributes) if is_outermost else None
 
     def forward(self, used: Set[Value]) -> list[Instruction]:
         """The forward half; a call saves what its pullback wants only if that is `used`."""

@@ -33,7 +33,7 @@ _SOURCE, _SINK = 0, 1
 
 
 @dataclass(frozen=True)
-class Residuals:
+class ResidualChoice:
     """Values to save, and instructions that compute the other needed values from these, in order."""
 
     saved: list[Value]
@@ -62,7 +62,7 @@ def choose_residuals(
     free: Set[Value],
     cost: CostAgain = cost_of_cheap,
     byte: int = 1,
-) -> Residuals:
+) -> ResidualChoice:
     """What of `block` to save for the use of its values `needed`; those in `free` cost nothing to have.
 
     `cost` is in the units of which saving a byte costs `byte`.
@@ -102,7 +102,7 @@ def choose_residuals(
     is_saved = {
         v for v, number in graph.numbers.items() if number + 1 in leads and number not in leads
     }
-    return Residuals(
+    return ResidualChoice(
         [value for value in inside if value in is_saved],
         _between(block, needed, is_saved | free),
     )

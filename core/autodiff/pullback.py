@@ -41,7 +41,7 @@ class ResidualSource(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Residual:
+class ResidualPlace:
     """The argument or result number `position`."""
 
     source: ResidualSource
@@ -59,7 +59,7 @@ class Pullback:
 
     forward: Function | None = None
     backward: Function | None = None
-    residuals: tuple[Residual, ...] = ()
+    residuals: tuple[ResidualPlace, ...] = ()
     seeds: tuple[int, ...] = ()
     gradients: tuple[int, ...] = ()
 

@@ -25,9 +25,9 @@ from ..ops.terminators import Return
 from ..types import EnumType, FunctionType, Type, one_or_tuple
 from .activity import members
 from .linearized import Linearized
-from .minimum_cut import Residuals
+from .minimum_cut import ResidualChoice
 from .primal_copy import Origin
-from .pullback import Pullback, PullbackKey, Residual, ResidualSource
+from .pullback import Pullback, PullbackKey, ResidualPlace, ResidualSource
 from .save_policies import choose_by_policy
 from .tapes import EMPTY, RECORD, fresh_enum
 
@@ -123,7 +123,7 @@ class ResidualSplitter:
         needed: Sequence[Value],
         free: Collection[Value],
         used: Set[Value],
-    ) -> Residuals:
+    ) -> ResidualChoice:
         """What to save of `needed`, and how to compute the rest from this and what is `free`."""
         work.forward(used)
         block = work.copy.builder.block
@@ -144,7 +144,7 @@ class ResidualSplitter:
         block = Block([*residuals.values(), *seeds.values()], [*forward, *instructions], "entry")
         backward = self._finish(f"{name}_bwd", name, Builder(block), list(found.values()))
         work.drop_all_but(backward)
-        places = [Residual(ResidualSource.ARGUMENT, k) for k in residuals]
+        places = [ResidualPlace(ResidualSource.ARGUMENT, k) for k in residuals]
         return Pullback(None, backward, tuple(places), tuple(seeds), tuple(found))
 
     def _cut_recursive(self, pullback: Pullback, work: Linearized) -> Pullback:
@@ -269,13 +269,13 @@ def is_constant(value: Value) -> bool:
     return producer is not None and not producer.operands and not producer.op.effect
 
 
-def _places(work: Linearized) -> dict[Value, Residual]:
+def _places(work: Linearized) -> dict[Value, ResidualPlace]:
     """What the caller has at hand: results, and arguments in preference to them."""
-    places: dict[Value, Residual] = {}
+    places: dict[Value, ResidualPlace] = {}
     sources = (
         (ResidualSource.RESULT, work.copy.results),
         (ResidualSource.ARGUMENT, work.copy.arguments),
     )
     for source, values in sources:
-        places.update((x, Residual(source, position)) for position, x in enumerate(values))
+        places.update((x, ResidualPlace(source, position)) for position, x in enumerate(values))
     return places

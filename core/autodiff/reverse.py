@@ -28,6 +28,7 @@ from ..analysis.call_graph import reachable
 from ..analysis.derivatives import DerivativeRequest, resolve_declared
 from ..analysis.effects import KEPT
 from ..analysis.liveness import backward_slice
+from ..analysis.loop_schedules import schedule_of
 from ..batching.batch import Batching
 from ..ir import BatchOf, Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
 from ..ir.surgery import walk, walk_blocks
@@ -164,7 +165,9 @@ class _Differentiator:
         given = zip(request.given(primal.type), request.given_names(names), strict=True)
         seeds = [Value(type, name) for type, name in given]
         cotangents = _seeds_or_ones(request.sources, primal.type.results, seeds)
-        if save is not None or primal.rules or self._reads_tapes(primal.name):
+        is_scheduled = schedule_of(primal.attributes) is not None
+        is_called = save is not None or is_scheduled or bool(primal.rules)
+        if is_called or self._is_differentiated_forward(primal.name):
             primal = caller_of(primal)
         wanted = mask_of(request.wrt)
         work = self._run(
@@ -204,7 +207,7 @@ class _Differentiator:
                     answer = self.pullbacks[needed] = self.rules.pullback(needed)
                 elif answer is None and any(key == needed for key, _ in stack):
                     answer = self.cutter.recursive(needed)
-                elif answer is None and self._reads_tapes(needed.name):
+                elif answer is None and self._is_differentiated_forward(needed.name):
                     primal, request = self.gradients[needed.name]
                     symmetric = SymmetricPullback(
                         self.module, self.forward, self.define, primal, request
@@ -213,11 +216,13 @@ class _Differentiator:
                 elif answer is None:
                     stack.append((needed, self._sweep(needed)))
 
-    def _reads_tapes(self, name: str) -> bool:
-        """Whether `@name` is a gradient that may read a tape, itself or in what it calls."""
+    def _is_differentiated_forward(self, name: str) -> bool:
+        """Whether `@name` is a gradient that may read a tape, or reverse a loop by a schedule, or calls what does."""
         if name not in self.gradients:
             return False
-        needed = (self.module.functions[called] for called in reachable(self.module, [name]))
+        needed = [self.module.functions[called] for called in reachable(self.module, [name])]
+        if any(schedule_of(function.attributes) is not None for function in needed):
+            return True
         bodies = (function.body for function in needed if function.body is not None)
         return any(isinstance(i.op, Payload) for body in bodies for i in walk(body))
 

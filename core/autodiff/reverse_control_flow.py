@@ -24,6 +24,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from ..analysis.liveness import backward_slice
+from ..analysis.loop_schedules import LoopSchedule
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.surgery import clone_instructions, replace_operands, with_bodies
 from ..ops.arithmetic import Add, Subtract
@@ -49,7 +50,9 @@ from ..ops.structured import For, If
 from ..types import I64, TensorType, Type, scalar
 from .adjoints import Adjoints
 from .linearized import Linearized, Sweep
-from .minimum_cut import Residuals, choose_residuals
+from .loop_schedules import ReversedLoop
+from .loop_steps import Cotangents, steps_of
+from .minimum_cut import ResidualChoice, choose_residuals
 from .primal_copy import Origin
 from .save_policies import cost_in_bodies
 from .tapes import EMPTY, RECORD
@@ -100,7 +103,7 @@ class _ReversedBody:
         """What has come together for `x`, a zero too."""
         return self.adjoints[x] or _zero(self.b, x.type)
 
-    def finish(self, outputs: Sequence[Value], free: Iterable[Value] = ()) -> Residuals:
+    def finish(self, outputs: Sequence[Value], free: Iterable[Value] = ()) -> ResidualChoice:
         """Yield `outputs` and keep only what they need: how to have the values of the forward body among that."""
         block = self.b.block
         kept, used = backward_slice(block.instructions, outputs)
@@ -181,6 +184,10 @@ class _Reversal:
             return
         b = self.adjoints.builder
         starts = [seed or _zero(b, x.type) for x, seed in zip(inputs, seeds, strict=True)]
+        schedule = self.work.schedule_of(self.block)
+        if schedule is not None:
+            yield from self.by_schedule(schedule, carried, starts)
+            return
         keeps_rows = trips is not None
         body = _ReversedBody(
             self.work,
@@ -245,6 +252,30 @@ class _Reversal:
         operands = iter(made[len(starts) :])
         for x, rows, count in scattered:
             self.adjoints.add(x, _scattered_at_once(b, rows, *islice(operands, count)))
+
+    def by_schedule(
+        self, schedule: LoopSchedule, carried: Sequence[Flow], starts: Sequence[Value]
+    ) -> Sweep:
+        """A loop of which few states are saved; all that is used is there before it."""
+        at, trips, b = self.at, trips_of(self.at), self.adjoints.builder
+        stacked = [
+            (flow, ct)
+            for flow in flows_in(at, Role.STACKED)
+            if (ct := self.adjoints[self.result(flow)]) is not None
+        ]
+        state = [_only(operands_of(at, flow)) for flow in flows_in(at, Role.CARRIED)]
+        name = f"{self.work.copy.primal.name}_step"
+        module, active = self.work.tapes.module, self.adjoints.active
+        steps = yield from steps_of(module, name, at, carried, active, stacked)
+        lower, upper, _ = self.counted()
+        steps.lower = lower
+        cts = Cotangents([*starts], [_zero(b, steps.around[k].type) for k in steps.active])
+        reversal = ReversedLoop(b, steps, self.work.tapes, lower, upper, trips)
+        found = reversal.run(schedule, state, cts)
+        for flow, ct in zip(carried, found.carried, strict=True):
+            self.adjoints.add(_only(operands_of(at, flow)), ct)
+        for k, ct in zip(steps.active, found.around, strict=True):
+            self.adjoints.add(steps.around[k], ct)
 
     def useful(self) -> list[Flow]:
         """What is carried and has a cotangent in some iteration: at the end, or as others depend on it."""

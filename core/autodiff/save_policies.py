@@ -22,7 +22,7 @@ from ..errors import DifferentiationError
 from ..ir import Block, Effect, Instruction, Module, SavePolicy, Value
 from ..ir.surgery import with_bodies
 from ..types import TensorType, tensor_bytes
-from .minimum_cut import CostAgain, Residuals, choose_residuals, cost_of_cheap
+from .minimum_cut import CostAgain, ResidualChoice, choose_residuals, cost_of_cheap
 
 PRICE = 2
 """Vector operations an element that a byte is worth: it is stored and loaded at some 10 GB/s, 0.2 ns, in which a core
@@ -42,7 +42,7 @@ def choose_by_policy(
     free: Set[Value],
     policy: SavePolicy,
     effectful: Set[str],
-) -> Residuals:
+) -> ResidualChoice:
     """What of the forward half `block` to save for the use of `needed`; those in `free` are at hand.
 
     `effectful` are the functions that do more than compute a result.
@@ -66,7 +66,7 @@ class _Choice:
     needed: Sequence[Value]
     cost: CostAgain
 
-    def at(self, price: int | None, free: Set[Value]) -> Residuals:
+    def at(self, price: int | None, free: Set[Value]) -> ResidualChoice:
         """The cut when a byte costs `price`, in parts of an operation; None is any price."""
 
         def cost(instruction: Instruction) -> int | None:
@@ -77,7 +77,7 @@ class _Choice:
             return choose_residuals(self.block, self.needed, free, _saved_always)
         return choose_residuals(self.block, self.needed, free, cost, price or 1)
 
-    def within(self, budget: int, free: Set[Value]) -> Residuals:
+    def within(self, budget: int, free: Set[Value]) -> ResidualChoice:
         everything, least = self.at(0, free), self.at(None, free)
         if bytes_of(everything.saved) <= budget:
             return everything
@@ -103,8 +103,13 @@ class _Choice:
         return self.filled(best, dearer, under, free, budget)
 
     def filled(
-        self, best: Residuals, dearer: Residuals, price: int | None, free: Set[Value], budget: int
-    ) -> Residuals:
+        self,
+        best: ResidualChoice,
+        dearer: ResidualChoice,
+        price: int | None,
+        free: Set[Value],
+        budget: int,
+    ) -> ResidualChoice:
         """`best`, and of what `dearer` saves besides as much as there is room for."""
         room = budget - bytes_of(best.saved)
         chosen: set[Value] = set()
@@ -119,7 +124,7 @@ class _Choice:
         wanted = {*found.saved, *(x for x in chosen if x in used)}
         if bytes_of(wanted) > budget:
             return best
-        return Residuals([x for x in order if x in wanted], found.computed)
+        return ResidualChoice([x for x in order if x in wanted], found.computed)
 
 
 _ANY_PRICE = 1 << 40

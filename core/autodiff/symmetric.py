@@ -20,7 +20,7 @@ from ..ops.terminators import Return
 from ..types import FunctionType, one_or_tuple
 from .activity import mask_of, members
 from .forward import Forward
-from .pullback import Pullback, PullbackKey, Residual, ResidualSource
+from .pullback import Pullback, PullbackKey, ResidualPlace, ResidualSource
 from .rules import add
 
 
@@ -77,7 +77,7 @@ class SymmetricPullback:
         )
         name = self.module.fresh_name(f"{key.name}_bwd")
         backward = self.module.add(Function(name, type, Region([b.block])))
-        residuals = [Residual(ResidualSource.ARGUMENT, k) for k in range(len(arguments))]
+        residuals = [ResidualPlace(ResidualSource.ARGUMENT, k) for k in range(len(arguments))]
         return Pullback(
             None, backward, tuple(residuals), tuple(members(key.seeded)), tuple(gradients)
         )

@@ -38,7 +38,7 @@ class HalfResidual:
 
 
 @dataclass(frozen=True)
-class Halves:
+class GradientHalves:
     """A gradient `function` of `module` in stage optimizable, the first `parameters` of which are those of the primal.
 
     Of what it returns, the first `gradients` are derivatives and the others the primal's results.
@@ -130,7 +130,9 @@ def _yielded(producer: Instruction, result: Value) -> Value:
     return yields_of_bodies(producer, flow)[-1]
 
 
-def link(module: Module, halves: Halves, known: dict[tuple[int, str], str]) -> Halves:
+def link(
+    module: Module, halves: GradientHalves, known: dict[tuple[int, str], str]
+) -> GradientHalves:
     """The same halves in `module`, with copies of what they call; `known` are the copies made before."""
     source, name = halves.module, halves.function.name
     if (id(source), name) in known:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from ..analysis.derivatives import derivative_type
 from ..ir import Function, GradientOf, Module, SavePolicy
 from ..text import print_module
-from .halves import Halves
+from .halves import GradientHalves
 from .stages import AFTER_DIFFERENTIATION, DERIVATIVES, run_verified
 
 
 def split(
     module: Module, name: str, sources: Sequence[int], wrt: Sequence[int], save: SavePolicy
-) -> Halves:
+) -> GradientHalves:
     """The halves of the gradient of `@name`, a flat function of `module` in stage optimizable, which is added.
 
     Raises: DifferentiationError and UnsupportedError as differentiation does.
@@ -27,12 +27,12 @@ def split(
     module.add(function)
     run_verified(module, (*DERIVATIVES, *AFTER_DIFFERENTIATION))
     _name_by_content(module)
-    return Halves(module, function, len(primal.type.parameters), len(wrt))
+    return GradientHalves(module, function, len(primal.type.parameters), len(wrt))
 
 
 def _name_by_content(module: Module) -> None:
     """Give the tapes of `module` names that no other has for another type: the halves are linked into other modules."""
-    digest = hashlib.sha256(print_module(module).encode()).hexdigest()[:16] if module.enums else ""
+    digest = hashlib.sha256(print_module(module).encode()).hexdigest() if module.enums else ""
     for name, enum in list(module.enums.items()):
         del module.enums[name]
         object.__setattr__(enum, "name", f"{name}_{digest}")

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
 from ..analysis.call_graph import call_sites, check_names, cycles_callees_first, reachable, symbols
+from ..analysis.loop_schedules import schedule_of
 from ..ir import Block, Function, Instruction, Module, Value
 from ..ir.surgery import clone_instructions, walk, walk_blocks
 from .base import ModulePass
@@ -43,8 +44,13 @@ pairs).
 """
 
 
-STAYS = frozenset({"noinline", "checkpoint"})
-"""Attributes of functions of which calls stay calls."""
+def stays(function: Function) -> bool:
+    """Whether calls of it stay calls."""
+    attributes = function.attributes
+    return not _STAYS.isdisjoint(attributes) or schedule_of(attributes) is not None
+
+
+_STAYS = frozenset({"noinline", "checkpoint"})
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,7 @@ class Inline(ModulePass):
 def size_to_inline(function: Function) -> int | None:
     """By how much a call makes a function longer; None if it must stay a call."""
     body = function.body
-    if body is None or len(body.blocks) != 1 or not STAYS.isdisjoint(function.attributes):
+    if body is None or len(body.blocks) != 1 or stays(function):
         return None  # what is computed again must not be found to be known
     if function.rules:
         return None  # its derivatives are not those of its body; differentiated, it has no rules any more

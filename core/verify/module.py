@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..analysis.batches import declared_batch
 from ..analysis.custom_rules import rule_violations
 from ..analysis.derivatives import declared_type
+from ..analysis.loop_schedules import schedule_of
 from ..errors import NNKitError, VerifyError
 from ..ir import BatchOf, Declaration, Extern, Function, GradientOf, Module, TangentOf, Variable
 from ..ops.aggregate import listed
@@ -17,7 +18,7 @@ from .stage import form_violations
 from .types import Types
 
 ATTRIBUTES = ("inline", "noinline", "checkpoint")
-"""What may stand before a function with an exclamation mark."""
+"""What may stand before a function with an exclamation mark, besides schedules of loops."""
 
 
 def verify(module: Module) -> None:
@@ -97,7 +98,7 @@ def _head_violations(name: str, function: Function, types: Types) -> Iterator[st
 def _attribute_violations(function: Function) -> Iterator[str]:
     """Rule 9, each with the attribute's place."""
     for attribute in function.attributes:
-        if attribute not in ATTRIBUTES:
+        if attribute not in ATTRIBUTES and schedule_of([attribute]) is None:
             known = ", ".join(written("!", known) for known in ATTRIBUTES)
             message = f"has the attribute {written('!', attribute)}; known are {known}"
             place = function.attribute_locations.get(attribute)

@@ -25,9 +25,14 @@ from .expressions import (
     tup,
 )
 
+SCHEDULE = "checkpoint: LoopSchedule | None = None"
+
 
 def control() -> Iterator[str]:
     yield title("control flow")
+    yield "class LoopSchedule: ..."
+    yield "def every_sqrt() -> LoopSchedule: ..."
+    yield "def binomial(slots: int, /) -> LoopSchedule: ..."
     yield "class Stacked(Generic[X_co]):"
     yield from method("tensor", [f"(self: Stacked[{lifted('Y')}]) -> Rep[Y]"])
     other = refused("TypeOfTheFirstBranchAndOfTheResult")
@@ -44,15 +49,16 @@ def control() -> Iterator[str]:
     yield from define(
         "while_loop",
         [
-            f"(test: {function([c], 'Rep[Bool]')}, body: {function([c], c)}, init: {c}, /) -> {c}"
+            f"(test: {function([c], 'Rep[Bool]')}, body: {function([c], c)}, init: {c}, /, *, {SCHEDULE}) -> {c}"
             for c in carries(MAX_RESULTS)
         ]
         + [f"(test: {function([], 'Rep[Bool]')}, body: {function([], 'None')}, /) -> None"],
     )
+    index = "Rep[Tensor0D[i32]]"
     yield from define(
         "fori",
         [
-            f"(lo: Index, hi: Index, body: {function(['Rep[Tensor0D[i32]]', c], c)}, init: {c}, /) -> {c}"
+            f"(lo: Index, hi: Index, body: {function([index, c], c)}, init: {c}, /, *, {SCHEDULE}) -> {c}"
             for c in carries(MAX_RESULTS)
         ]
         + [f"(lo: Index, hi: Index, body: {function(['Rep[Tensor0D[i32]]'], 'None')}, /) -> None"],
@@ -88,7 +94,7 @@ def traversals() -> Iterator[str]:
     yield from method(
         "fold",
         [
-            f"({me}, init: {c}, fn: {function([c, each], c)}, /) -> {c}"
+            f"({me}, init: {c}, fn: {function([c, each], c)}, /, *, {SCHEDULE}) -> {c}"
             for me, each in (one, pair)
             for c in carries(MAX_CARRIED)
         ],
@@ -96,7 +102,7 @@ def traversals() -> Iterator[str]:
     yield from method(
         "scan",
         [
-            f"({me}, init: {c}, fn: {function([c, each], tup([c, 'Rep[R]']))}, /)"
+            f"({me}, init: {c}, fn: {function([c, each], tup([c, 'Rep[R]']))}, /, *, {SCHEDULE})"
             f" -> {tup([c, 'Stacked[R]'])}"
             for me, each in (one, pair)
             for c in carries(MAX_CARRIED)

@@ -51,8 +51,8 @@ def test_the_function_runs_once() -> None:
     linear = nk.linearize(layer, wrt=1)
     _, derivative = linear(W, X)
     derivative(X)
-    (pushed,) = linear._maps.values()  # type: ignore[attr-defined]  # pyright: ignore
-    (halves,) = linear._maps  # type: ignore[attr-defined]  # pyright: ignore
+    (pushed,) = linear._maps.values()
+    (halves,) = linear._maps
     _, residuals = halves.forward(W, X)
     seed = np.zeros((3, 5)), i64(0)
     text = pushed.ir(tuple(residuals), seed, X, stage="optimized")
@@ -99,9 +99,9 @@ def test_a_loop_whose_iterations_are_not_known() -> None:
 
 def test_errors() -> None:
     with pytest.raises(nk.StagingError, match="takes 2 arguments"):
-        nk.linearize(layer)(W)  # type: ignore[call-arg, misc]  # pyright: ignore
+        nk.linearize(layer)(W)
     with pytest.raises(nk.DifferentiationError, match="out of range"):
-        nk.linearize(layer, wrt=3)  # type: ignore[call-overload]  # pyright: ignore
+        nk.linearize(layer, wrt=3)
     _, derivative = nk.linearize(layer, wrt=1)(W, X)
     with pytest.raises(nk.ShapeError):
         derivative(W)

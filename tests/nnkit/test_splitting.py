@@ -192,7 +192,7 @@ def test_what_is_saved_is_what_compiled_code_returns(save: Any) -> None:
     total = nk.saved(layer, w, x, save=save).total
     paired = zip(kept, halves.residuals, strict=True)
     assert sum(t.numpy().nbytes for t, r in paired if r.kind == "saved") == total
-    compiled = halves.forward._saving  # type: ignore[attr-defined]  # pyright: ignore
+    compiled = halves.forward._saving
     module = parse_module(compiled.ir(w, x, stage="schedule"))
     (entry,) = (f for f in module.functions.values() if f.name.startswith("layer_forward"))
     returned = sum(tensor_bytes(type) for type in entry.type.results)
@@ -333,6 +333,6 @@ def test_errors() -> None:
     with pytest.raises(nk.DifferentiationError, match="only floats"):
         nk.split(unknown, save="none").at(X, i64(3))
     with pytest.raises(nk.DifferentiationError, match="is no policy"):
-        nk.split(layer, save="some")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+        nk.split(layer, save="some")
     with pytest.raises(nk.StagingError, match="takes a staged function"):
-        nk.saved(lambda x: x, X)  # type: ignore[arg-type, misc]  # pyright: ignore[reportArgumentType]
+        nk.saved(lambda x: x, X)
