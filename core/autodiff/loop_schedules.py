@@ -35,7 +35,7 @@ from ..types import F64, TensorType, Type
 from .loop_steps import (
     Cotangents,
     LoopSteps,
-    State,
+    LoopState,
     count_of,
     emit_for,
     emit_if,
@@ -63,7 +63,7 @@ class ReversedLoop:
     upper: Value
     trips: int | None
 
-    def run(self, schedule: LoopSchedule, state: State, cts: Cotangents) -> Cotangents:
+    def run(self, schedule: LoopSchedule, state: LoopState, cts: Cotangents) -> Cotangents:
         """The cotangents before the loop, which started from `state`, from those after it."""
         if schedule.slots is not None:
             count = self.b.emit(Subtract(), self.upper, self.lower)
@@ -79,7 +79,7 @@ class ReversedLoop:
         self,
         b: Builder,
         slots: int,
-        state: State,
+        state: LoopState,
         first: Value,
         count: Value,
         cts: Cotangents,
@@ -95,15 +95,15 @@ class ReversedLoop:
                 number = inner.emit(Multiply(), number, count_of(inner, BLOCK))
             return inner.emit(Add(), first, number)
 
-        def back(inner: Builder, place: Value, there: State, after: Cotangents) -> Cotangents:
+        def back(inner: Builder, place: Value, there: LoopState, after: Cotangents) -> Cotangents:
             if last is not None:
                 return self.block(inner, place, last, there, after)
             return self.steps.back(inner, place, there, after)
 
-        def goes_on(inner: Builder, carried: State) -> Value:
+        def goes_on(inner: Builder, carried: LoopState) -> Value:
             return inner.emit(GreaterThan(), carried[0], count_of(inner, 1))
 
-        def halve(inner: Builder, carried: State) -> State:
+        def halve(inner: Builder, carried: LoopState) -> LoopState:
             count, after = carried[0], cts.like(carried[1:])
             before = _split(inner, slots, count)
             middle = place_of(inner, before)
@@ -117,20 +117,20 @@ class ReversedLoop:
 
         left, *values = emit_while(b, [count, *cts.all], goes_on, halve)
 
-        def one(inner: Builder, index: Value, carried: State) -> State:
+        def one(inner: Builder, index: Value, carried: LoopState) -> LoopState:
             return back(inner, place_of(inner, index), state, cts.like(carried)).all
 
         return cts.like(emit_for(b, count_of(b, 0), left, values, one))
 
     # Every √n.
 
-    def by_known_chunks(self, state: State, cts: Cotangents, trips: int) -> Cotangents:
+    def by_known_chunks(self, state: LoopState, cts: Cotangents, trips: int) -> Cotangents:
         """As many chunks of one length as there are, then what is left."""
         b, length = self.b, math.isqrt(trips - 1) + 1
         chunks = trips // length
         rest = trips - chunks * length
 
-        def advance(inner: Builder, number: Value, carried: State) -> State:
+        def advance(inner: Builder, number: Value, carried: LoopState) -> LoopState:
             first = self.at(inner, number, count_of(inner, length))
             last = inner.emit(Add(), first, count_of(inner, length))
             return [*self.steps.advance(inner, carried, first, last), *carried]
@@ -148,7 +148,7 @@ class ReversedLoop:
             first = b.emit(Add(), self.lower, count_of(b, chunks * length))
             cts = self.chunk(b, first, rest, end, cts)
 
-        def back(inner: Builder, index: Value, carried: State) -> State:
+        def back(inner: Builder, index: Value, carried: LoopState) -> LoopState:
             number = inner.emit(Subtract(), count_of(inner, chunks - 1), index)
             there = [inner.emit(Gather(0, Bounds.INSIDE), x, number) for x in starts]
             first = self.at(inner, number, count_of(inner, length))
@@ -157,11 +157,11 @@ class ReversedLoop:
         return cts.like(emit_for(b, count_of(b, 0), count_of(b, chunks), cts.all, back))
 
     def chunk(
-        self, b: Builder, first: Value, length: int, state: State, cts: Cotangents
+        self, b: Builder, first: Value, length: int, state: LoopState, cts: Cotangents
     ) -> Cotangents:
         """Back over `length` iterations, what they need stacked."""
 
-        def forward(inner: Builder, index: Value, carried: State) -> State:
+        def forward(inner: Builder, index: Value, carried: LoopState) -> LoopState:
             following, needed = self.steps.forward(inner, inner.emit(Add(), first, index), carried)
             return [*following, *needed]
 
@@ -169,7 +169,7 @@ class ReversedLoop:
         stacks = _stacked(self.steps.recorded, length)
         found = emit_for(b, zero, last, state, forward, stacks)[len(state) :]
 
-        def back(inner: Builder, index: Value, carried: State) -> State:
+        def back(inner: Builder, index: Value, carried: LoopState) -> LoopState:
             row = inner.emit(Subtract(), count_of(inner, length - 1), index)
             needed = [inner.emit(Gather(0, Bounds.INSIDE), x, row) for x in found]
             place = inner.emit(Add(), first, row)
@@ -177,7 +177,7 @@ class ReversedLoop:
 
         return cts.like(emit_for(b, zero, last, cts.all, back))
 
-    def by_chunks(self, state: State, cts: Cotangents) -> Cotangents:
+    def by_chunks(self, state: LoopState, cts: Cotangents) -> Cotangents:
         """The same with a number of iterations that is known when it runs; the √n states lie on a tape."""
         b = self.b
         count = b.emit(Maximum(), b.emit(Subtract(), self.upper, self.lower), count_of(b, 0))
@@ -191,7 +191,7 @@ class ReversedLoop:
             first = self.at(inner, number, length)
             return first, inner.emit(Minimum(), inner.emit(Add(), first, length), self.upper)
 
-        def advance(inner: Builder, number: Value, carried: State) -> State:
+        def advance(inner: Builder, number: Value, carried: LoopState) -> LoopState:
             *there, tape = carried
             record = inner.emit(EnumCase(kind, RECORD), *there, tape)
             return [*self.steps.advance(inner, there, *bounds(inner, number)), record]
@@ -199,7 +199,7 @@ class ReversedLoop:
         start = b.emit(EnumCase(kind, EMPTY))
         tape = emit_for(b, count_of(b, 0), chunks, [*state, start], advance)[-1]
 
-        def back(inner: Builder, index: Value, carried: State) -> State:
+        def back(inner: Builder, index: Value, carried: LoopState) -> LoopState:
             *after, tape = carried
             number = inner.emit(
                 Subtract(), inner.emit(Subtract(), chunks, index), count_of(inner, 1)
@@ -211,7 +211,7 @@ class ReversedLoop:
         return cts.like(emit_for(b, count_of(b, 0), chunks, [*cts.all, tape], back)[:-1])
 
     def by_blocks(
-        self, b: Builder, first: Value, last: Value, state: State, cts: Cotangents
+        self, b: Builder, first: Value, last: Value, state: LoopState, cts: Cotangents
     ) -> Cotangents:
         """Back over a chunk, block by block, without a tape: its memory would be freed when all is done only.
 
@@ -225,19 +225,19 @@ class ReversedLoop:
         return self.level(b, BLOCK_SLOTS, state, first, blocks, cts, last)
 
     def block(
-        self, b: Builder, first: Value, last: Value, state: State, cts: Cotangents
+        self, b: Builder, first: Value, last: Value, state: LoopState, cts: Cotangents
     ) -> Cotangents:
         """Back over the iterations from `first` up to `last`, or `BLOCK` of them if that is less."""
         types = self.steps.recorded
 
-        def forward(inner: Builder, index: Value, carried: State) -> State:
+        def forward(inner: Builder, index: Value, carried: LoopState) -> LoopState:
             place = inner.emit(Add(), first, index)
 
-            def runs(then: Builder) -> State:
+            def runs(then: Builder) -> LoopState:
                 following, needed = self.steps.forward(then, place, carried)
                 return [*following, *needed]
 
-            def stays(other: Builder) -> State:
+            def stays(other: Builder) -> LoopState:
                 return [*carried, *(zero_of(other, type) for type in types)]
 
             return emit_if(inner, inner.emit(LessThan(), place, last), runs, stays)
@@ -245,11 +245,11 @@ class ReversedLoop:
         zero, end = count_of(b, 0), count_of(b, BLOCK)
         found = emit_for(b, zero, end, state, forward, _stacked(types, BLOCK))[len(state) :]
 
-        def back(inner: Builder, index: Value, carried: State) -> State:
+        def back(inner: Builder, index: Value, carried: LoopState) -> LoopState:
             row = inner.emit(Subtract(), count_of(inner, BLOCK - 1), index)
             place = inner.emit(Add(), first, row)
 
-            def runs(then: Builder) -> State:
+            def runs(then: Builder) -> LoopState:
                 needed = [then.emit(Gather(0, Bounds.INSIDE), x, row) for x in found]
                 return self.steps.backward(then, place, needed, cts.like(carried)).all
 
@@ -269,10 +269,10 @@ def _split(b: Builder, slots: int, count: Value) -> Value:
     such r the first β(s, r − 1) are left to the s slots, and β(s − 1, r − 1) at least to the others.
     """
 
-    def too_few(inner: Builder, carried: State) -> Value:
+    def too_few(inner: Builder, carried: LoopState) -> Value:
         return inner.emit(LessThan(), carried[1], count)
 
-    def more(inner: Builder, carried: State) -> State:
+    def more(inner: Builder, carried: LoopState) -> LoopState:
         times = inner.emit(Add(), carried[0], count_of(inner, 1))
         slots_and_times = inner.emit(Add(), times, count_of(inner, slots))
         grown = inner.emit(Multiply(), carried[1], slots_and_times)

@@ -29,7 +29,7 @@ from .pullback import Pullback, PullbackKey, ResidualSource, call_backward
 
 COUNTER = scalar(I64)
 
-State: TypeAlias = "Sequence[Value]"
+LoopState: TypeAlias = "Sequence[Value]"
 """What is carried, before some iteration."""
 
 
@@ -37,11 +37,11 @@ State: TypeAlias = "Sequence[Value]"
 class Cotangents:
     """Of what is carried and of what is used from around, before some iteration."""
 
-    carried: State
-    around: State
+    carried: LoopState
+    around: LoopState
 
     @property
-    def all(self) -> State:
+    def all(self) -> LoopState:
         return [*self.carried, *self.around]
 
     def like(self, values: Sequence[Value]) -> Cotangents:
@@ -67,18 +67,18 @@ class LoopSteps:
     stacked: Sequence[tuple[int, Value]]
     lower: Value | None = None
 
-    def advance(self, b: Builder, state: State, first: Value, last: Value) -> State:
+    def advance(self, b: Builder, state: LoopState, first: Value, last: Value) -> LoopState:
         """The state before iteration `last`, from that before `first`."""
 
-        def body(inner: Builder, index: Value, carried: State) -> State:
+        def body(inner: Builder, index: Value, carried: LoopState) -> LoopState:
             return self.results(inner, index, carried)[: len(state)]
 
         return emit_for(b, first, last, state, body)
 
-    def results(self, b: Builder, index: Value, state: State) -> State:
+    def results(self, b: Builder, index: Value, state: LoopState) -> LoopState:
         return b.emit_many(Apply(self.step.name, self.step.type), self._arguments(index, state))
 
-    def forward(self, b: Builder, index: Value, state: State) -> tuple[State, State]:
+    def forward(self, b: Builder, index: Value, state: LoopState) -> tuple[LoopState, LoopState]:
         """The next state, and what the iteration backwards needs besides the index and what is around."""
         arguments, residuals = self._arguments(index, state), self.pullback.residuals
         function = self.pullback.forward or self.step
@@ -93,7 +93,9 @@ class LoopSteps:
         saved = results[len(self.step.type.results) :]
         return results[: len(state)], [*needed, *saved]
 
-    def backward(self, b: Builder, index: Value, recorded: State, cts: Cotangents) -> Cotangents:
+    def backward(
+        self, b: Builder, index: Value, recorded: LoopState, cts: Cotangents
+    ) -> Cotangents:
         """The cotangents before an iteration, from those after it."""
         given = iter(recorded)
         inputs = self._arguments(index, [index] * self._carried)  # carried ones are recorded
@@ -133,7 +135,7 @@ class LoopSteps:
         forward = self.pullback.forward
         return [*types, *(forward.type.results[len(self.step.type.results) :] if forward else ())]
 
-    def back(self, b: Builder, index: Value, state: State, cts: Cotangents) -> Cotangents:
+    def back(self, b: Builder, index: Value, state: LoopState, cts: Cotangents) -> Cotangents:
         """The same from the state before the iteration."""
         _, recorded = self.forward(b, index, state)
         return self.backward(b, index, recorded, cts)
@@ -146,7 +148,7 @@ class LoopSteps:
     def _carried(self) -> int:
         return len(self.step.type.parameters) - self._first - len(self.around)
 
-    def _arguments(self, index: Value, state: State) -> State:
+    def _arguments(self, index: Value, state: LoopState) -> LoopState:
         return [*([index] if self.has_index else []), *state, *self.around]
 
     def _is_recorded(self, source: ResidualSource, position: int) -> bool:
@@ -209,10 +211,10 @@ def emit_for(
     b: Builder,
     first: Value,
     last: Value,
-    start: State,
-    body: Callable[[Builder, Value, State], State],
+    start: LoopState,
+    body: Callable[[Builder, Value, LoopState], LoopState],
     stacks: Sequence[TensorType] = (),
-) -> State:
+) -> LoopState:
     """A `for` that carries values; what `body` gives besides the next of these is stacked, as `stacks`."""
     inner = Builder(Block(name="body"), b.location)
     index = inner.argument(COUNTER, "index")
@@ -223,10 +225,10 @@ def emit_for(
 
 def emit_while(
     b: Builder,
-    start: State,
-    test: Callable[[Builder, State], Value],
-    body: Callable[[Builder, State], State],
-) -> State:
+    start: LoopState,
+    test: Callable[[Builder, LoopState], Value],
+    body: Callable[[Builder, LoopState], LoopState],
+) -> LoopState:
     """A `while` that carries values."""
     asked, inner = Builder(Block(name="test"), b.location), Builder(Block(name="body"), b.location)
     asked.emit_many(Yield(), [test(asked, [asked.argument(x.type) for x in start])])
@@ -237,9 +239,9 @@ def emit_while(
 def emit_if(
     b: Builder,
     condition: Value,
-    then: Callable[[Builder], State],
-    other: Callable[[Builder], State],
-) -> State:
+    then: Callable[[Builder], LoopState],
+    other: Callable[[Builder], LoopState],
+) -> LoopState:
     """An `if`, of the values that both branches give."""
     branches = [Builder(Block(name=name), b.location) for name in ("then", "else")]
     given = [emit(inner) for emit, inner in zip((then, other), branches, strict=True)]

@@ -38,7 +38,7 @@ CONTEXTS = {
     "attribute": DECLARED, "declaration": DECLARED, "rule": DECLARED, "gradient": DECLARED.format("[{}]"),
     "tangent": DECLARED.format("[{}]"), "batch": DECLARED.format("[{}]"),
     "axes": DECLARED.format("[batch @f along {}]"), "axis": DECLARED.format("[batch @f along 0, {}]"),
-    "clause": DECLARED.format("[gradient @f {}]"),
+    "clause": DECLARED.format("[gradient @f {}]"), "policy": DECLARED.format("[gradient @f save {}]"),
     "body": "func @h: () -> void {}", "block": "func @h: (f32) -> f32 { {} }",
     "argument": "func @h: (f32) -> void { 'entry({}): return }",
     "type": TYPE, "types": TYPE.format("({})"), "tensor": TYPE, "dtype": TYPE, "tuple": TYPE,
