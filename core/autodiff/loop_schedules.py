@@ -34,8 +34,8 @@ from ..ops.transcendental import Sqrt
 from ..types import F64, TensorType, Type
 from .loop_steps import (
     Cotangents,
-    LoopSteps,
     LoopState,
+    LoopSteps,
     count_of,
     emit_for,
     emit_if,
