@@ -134,6 +134,33 @@ def test_a_pipeline() -> None:
             np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-13)
 
 
+@nk.staged
+def program(p: Rep[Layer], x: Rep[Matrix]) -> Rep[Number]:
+    """Loops of known and unknown length, a choice, calls, by a struct."""
+
+    def step(i: Any, h: Any) -> Any:
+        grown = nk.while_loop(lambda q: (q * q).sum() < 4.0, lambda q: q * 1.5 + p[Layer.b], h)
+        return nk.cond(i % 2 == 0, lambda: nk.tanh(grown), lambda: nk.sin(nk.exp(-grown)))
+
+    h = nk.fori(0, 3, step, layer(p[Layer.w], x))
+    return (nk.fori(0, p[Layer.steps], lambda i, h: nk.sin(h) * p[Layer.b], h) * h).sum()
+
+
+def test_policies_of_programs_with_structs_and_second_order() -> None:
+    p = Layer(Tensor2D(W), Tensor1D(np.linspace(0.5, 1.0, 5)), i32(3))
+    value, expected = nk.value_and_gradient(of=program, wrt=(0, 1))(p, X)
+    squares: list[Any] = []
+    for save in ("auto", "all", "none", 200):
+        found = nk.value_and_gradient(of=program, wrt=(0, 1), save=save)(p, X)
+        same(found, (value, expected))
+        same(nk.vjp(program, wrt=1, save=save)(p, X, 1.0), expected[1])
+        slope = nk.gradient(of=program, wrt=1, save=save)
+        square = nk.fn(Layer, Matrix)(lambda p, x, slope=slope: (slope(p, x) * x).sum())
+        squares.append(nk.gradient(of=square, wrt=Layer.w)(p, X).numpy())
+    for found in squares[1:]:
+        np.testing.assert_allclose(found, squares[0], rtol=1e-12)
+
+
 def test_arguments_among_residuals_are_not_copied() -> None:
     w, x = Tensor2D(W), Tensor2D(X)
     _, residuals = nk.split(layer).forward(w, x)
