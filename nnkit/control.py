@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 
 from .callables import StagedFunction, staged
 from .conversion import annotated
-from .core.analysis.loop_schedules import LoopSchedule
 from .core.errors import ShapeError
 from .core.ir import Builder, Value
+from .core.ir.loop_schedules import LoopSchedule
 from .introspection import hints_of, location_of, name_of, parameters_of
 from .reps import const, tup
 from .staging import control_flow

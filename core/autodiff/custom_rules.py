@@ -32,7 +32,7 @@ from ..ops.literal import constant
 from ..ops.terminators import Return
 from ..types import FunctionType, TensorType, Type, one_or_tuple, written
 from .activity import Activity, can_move, members
-from .pullback import Pullback, PullbackKey, Residual, ResidualSource
+from .pullback import Pullback, PullbackKey, ResidualPlace, ResidualSource
 
 
 @dataclass
@@ -65,7 +65,7 @@ class RuleDerivatives:
         seeds, gradients = tuple(members(key.seeded)), tuple(members(key.wanted))
         b = Builder(Block(name="entry"), function.location)
         forward: Function | None = None
-        residuals: list[Residual] = []
+        residuals: list[ResidualPlace] = []
         if rules.saving is not None and "checkpoint" not in function.attributes:
             self._prepare(function)
             forward = self.module.functions[rules.saving]
@@ -77,7 +77,7 @@ class RuleDerivatives:
             given = list[Value]()
             for k, parameter in enumerate(type.parameters):
                 if pull.body is None or pull.parameters[k].uses:
-                    residuals.append(Residual(ResidualSource.ARGUMENT, k))
+                    residuals.append(ResidualPlace(ResidualSource.ARGUMENT, k))
                     given.append(b.argument(parameter))
                 else:
                     given.append(_zero(b, parameter))

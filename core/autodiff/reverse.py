@@ -28,9 +28,9 @@ from ..analysis.call_graph import reachable
 from ..analysis.derivatives import DerivativeRequest, resolve_declared
 from ..analysis.effects import KEPT
 from ..analysis.liveness import backward_slice
-from ..analysis.loop_schedules import schedule_of
 from ..batching.batch import Batching
 from ..ir import BatchOf, Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
+from ..ir.loop_schedules import schedule_of
 from ..ir.surgery import walk, walk_blocks
 from ..ops.enums import Payload
 from ..ops.literal import constant

@@ -37,6 +37,6 @@ from .placement import ALIGNMENT, HEADER_BYTES, NOT_PLACED, Place, Placement
 __all__ = [
     "ALIGNMENT", "EARLY", "HEADER_BYTES", "LATE", "NOT_PLACED", "NO_RULES", "BatchOf", "Block", "Builder",
     "CustomRules", "Declaration", "Effect", "Emitter", "Extern", "Function", "GradientOf", "Instruction", "MemoryUse",
-    "Module", "Nominal", "Op", "Place", "Placement", "Pure", "Region", "SavePolicy", "Stage", "Stages", "TangentOf", "Value",
-    "Variable", "evaluates_to", "finish_function", "nominals_in", "start_function",
+    "Module", "Nominal", "Op", "Place", "Placement", "Pure", "Region", "SavePolicy", "Stage", "Stages", "TangentOf",
+    "Value", "Variable", "evaluates_to", "finish_function", "nominals_in", "start_function",
 ]  # fmt: skip
