@@ -23,9 +23,9 @@ from .staging.expression import Callee
 from .staging.halves import (
     Half,
     HalfCallee,
+    HalfPart,
     KeptValue,
     LinkableHalves,
-    Part,
     narrow_shape,
     residual_spec,
 )
@@ -184,7 +184,7 @@ class _Halved:
         parts = tuple(spec for _, spec in self.derivatives_of)
         return parts[0] if self.single else TupleSpec(parts)
 
-    def half(self, part: Part) -> HalfCallee:
+    def half(self, part: HalfPart) -> HalfCallee:
         """One of them, or the forward half without residuals that are at hand."""
         callee, kept = self.callee, residual_spec(self.core)
         about = self.core.residuals

@@ -24,7 +24,7 @@ from .primitive import MAX_RANK, located
 from .spec import Spec, TensorSpec, TupleSpec
 from .staged_functions import Stageable, argument_error, arity_error
 
-Part: TypeAlias = Literal["forward", "saving", "backward"]
+HalfPart: TypeAlias = Literal["forward", "saving", "backward"]
 """`saving` is the forward half that returns only those residuals that are neither arguments nor results."""
 TypeOf: TypeAlias = "Callable[[Spec, list[tuple[int, ...]]], Type]"
 """The IR type of a value whose tensors have these shapes."""
@@ -67,7 +67,7 @@ class HalfCallee(Callee):
     """One half of `halves`; `shapes` are those of all tensors that it takes, `result_shapes` those it returns."""
 
     halves: LinkableHalves | None = None
-    part: Part = "forward"
+    part: HalfPart = "forward"
     shapes: tuple[tuple[int, ...], ...] = ()
     result_shapes: tuple[tuple[int, ...], ...] = ()
 
