@@ -37,7 +37,7 @@ _HOMES = {
     "composed": "cross_entropy layer_norm log_softmax logsumexp norm softmax",
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",
-    "core.analysis.loop_schedules": "LoopSchedule",
+    "core.ir.loop_schedules": "LoopSchedule",
     "core.errors": """
         DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError OutOfMemoryError ParseError
         RankError RecursionDepthError ShapeError StagingError TrapError UnsupportedError

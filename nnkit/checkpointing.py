@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .callables import StagedFunction, check_staged
-from .core.analysis.loop_schedules import MOST_SLOTS, LoopSchedule
 from .core.errors import StagingError
+from .core.ir.loop_schedules import MOST_SLOTS, LoopSchedule
 from .staging.primitive import is_index, located, staging_error
 from .staging.staged_functions import PythonFunction
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .core.driver.halves import GradientHalves
 from .core.ir import Function, Module, SavePolicy
 from .core.types import FunctionType
 from .staging.expression import Callee
+from .staging.halves import LinkableHalves
 from .staging.spec import Spec
 from .staging.user_calls import call_with_large_stack
 
@@ -66,9 +66,9 @@ class Specialization:
 
     def halves(
         self, sources: Sequence[int], wrt: Sequence[int], save: SavePolicy
-    ) -> tuple[GradientHalves, FunctionType]:
+    ) -> tuple[LinkableHalves, FunctionType]:
         """The halves of its gradient, of and by these leaves of results and parameters, and its flat type."""
-        found: tuple[GradientHalves, FunctionType] = _on_stages(
+        found: tuple[LinkableHalves, FunctionType] = _on_stages(
             "halves_of", self, sources, wrt, save
         )
         return found

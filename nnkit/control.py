@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 
 from .callables import StagedFunction, staged
 from .conversion import annotated
-from .core.analysis.loop_schedules import LoopSchedule
 from .core.errors import ShapeError
 from .core.ir import Builder, Value
+from .core.ir.loop_schedules import LoopSchedule
 from .introspection import hints_of, location_of, name_of, parameters_of
 from .reps import const, tup
 from .staging import control_flow
@@ -45,8 +45,8 @@ def while_loop(
 ) -> Any:
     """`x = init`, then `x = body(x)` for as long as `test(x)` is true: the last x.
 
-    Without `init`, `body()` is run for what it does to refs as long as `test()` is true.  `checkpoint` says which x
-    reverse mode saves, `every_sqrt()` or `binomial(slots)`; without, it saves all it uses.
+    Without `init`, `body()` is run for what it does to refs as long as `test()` is true.
+    `checkpoint` says which x reverse mode saves, `every_sqrt()` or `binomial(slots)`; without, it saves all it uses.
     """
     return scheduled("while_loop", checkpoint, lambda: control_flow.while_loop(test, body, init))
 

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, cast
 
 from .callables import StagedFunction, check_staged
 from .conversion import shapes_of, signature_of
-from .core.driver.halves import GradientHalves, HalfResidual
 from .core.errors import UnsupportedError
 from .core.ir import SavePolicy
 from .core.types import TensorType
@@ -21,7 +20,15 @@ from .derivative_checks import check_parameters, checked_policy
 from .residuals import HalfSignature, Residual, Residuals, Saved, ValueInfo
 from .staging.derivatives import finished_callee
 from .staging.expression import Callee
-from .staging.halves import Half, HalfCallee, Part, narrow_shape, residual_spec
+from .staging.halves import (
+    Half,
+    HalfCallee,
+    HalfPart,
+    KeptValue,
+    LinkableHalves,
+    narrow_shape,
+    residual_spec,
+)
 from .staging.primitive import differentiation_error, located, staging_error
 from .staging.rep import Rep
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple, leaves
@@ -163,7 +170,7 @@ def _policy(save: Any) -> SavePolicy:
 class _Halved:
     """What both halves are made from: the gradient of `callee` for tensors of these shapes."""
 
-    core: GradientHalves
+    core: LinkableHalves
     callee: Callee
     shapes: tuple[tuple[int, ...], ...]
     result_shapes: tuple[tuple[int, ...], ...]
@@ -177,7 +184,7 @@ class _Halved:
         parts = tuple(spec for _, spec in self.derivatives_of)
         return parts[0] if self.single else TupleSpec(parts)
 
-    def half(self, part: Part) -> HalfCallee:
+    def half(self, part: HalfPart) -> HalfCallee:
         """One of them, or the forward half without residuals that are at hand."""
         callee, kept = self.callee, residual_spec(self.core)
         about = self.core.residuals
@@ -317,7 +324,7 @@ class _AnyBackward(StagedFunction):
         return halves.backward(*arguments)
 
 
-def _check_sizes(callee: Callee, core: GradientHalves) -> None:
+def _check_sizes(callee: Callee, core: LinkableHalves) -> None:
     """Raises: UnsupportedError for a residual that is no tensor."""
     for one in core.residuals:
         if isinstance(one.type, TensorType):
@@ -400,6 +407,6 @@ def _tensors(values: Sequence[Any]) -> list[AnyTensor]:
     return found
 
 
-def _tensor(residual: HalfResidual) -> TensorType:
+def _tensor(residual: KeptValue) -> TensorType:
     assert isinstance(residual.type, TensorType)
     return residual.type

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
-from ..core.driver.halves import GradientHalves, link
 from ..core.errors import ShapeError
 from ..core.ir import Builder, Function, Module, Value, finish_function, start_function
+from ..core.location import Location
 from ..core.ops import Return, ShapeCast
 from ..core.ops.aggregate import unpacked
 from ..core.ops.leaves import leaves_of, put_together, take_apart
@@ -24,18 +24,50 @@ from .primitive import MAX_RANK, located
 from .spec import Spec, TensorSpec, TupleSpec
 from .staged_functions import Stageable, argument_error, arity_error
 
-Part: TypeAlias = Literal["forward", "saving", "backward"]
+HalfPart: TypeAlias = Literal["forward", "saving", "backward"]
 """`saving` is the forward half that returns only those residuals that are neither arguments nor results."""
 TypeOf: TypeAlias = "Callable[[Spec, list[tuple[int, ...]]], Type]"
 """The IR type of a value whose tensors have these shapes."""
+
+
+class KeptValue(Protocol):
+    """What `core.driver.halves` says of a residual."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def type(self) -> Type: ...
+    @property
+    def op(self) -> str | None: ...
+    @property
+    def location(self) -> Location | None: ...
+
+
+class LinkableHalves(Protocol):
+    """What `core.driver.halves` makes; that loads with the passes, when something is compiled."""
+
+    @property
+    def residuals(self) -> Sequence[KeptValue]: ...
+
+    def linked(self, module: Module, known: dict[tuple[int, str], str]) -> LinkableHalves: ...
+
+    def emit_forward(
+        self, b: Builder, arguments: Sequence[Value]
+    ) -> tuple[list[Value], list[Value]]: ...
+
+    def emit_backward(
+        self, b: Builder, residuals: Sequence[Value], seeds: Sequence[Value]
+    ) -> list[Value]: ...
 
 
 @dataclass(eq=False, repr=False)
 class HalfCallee(Callee):
     """One half of `halves`; `shapes` are those of all tensors that it takes, `result_shapes` those it returns."""
 
-    halves: GradientHalves | None = None
-    part: Part = "forward"
+    halves: LinkableHalves | None = None
+    part: HalfPart = "forward"
     shapes: tuple[tuple[int, ...], ...] = ()
     result_shapes: tuple[tuple[int, ...], ...] = ()
 
@@ -60,7 +92,7 @@ class HalfCallee(Callee):
         result = self.result_type(type_of)
         b = start_function(types, [*self.parameter_names])
         arguments = list(b.block.arguments)
-        halves = link(module, self.halves, linked)
+        halves = self.halves.linked(module, linked)
         if self.part == "backward":
             found = self._backward(b, halves, arguments, result)
         else:
@@ -70,7 +102,7 @@ class HalfCallee(Callee):
         return finish_function(name, b, result)
 
     def _forward(
-        self, b: Builder, halves: GradientHalves, arguments: Sequence[Value]
+        self, b: Builder, halves: LinkableHalves, arguments: Sequence[Value]
     ) -> list[Value]:
         flat = [leaf for x in arguments for leaf in take_apart(b, x)]
         results, residuals = halves.emit_forward(b, flat)
@@ -79,7 +111,7 @@ class HalfCallee(Callee):
         return [*results, *(_reshaped(b, x, narrow_shape(x.tensor.shape)) for x in kept)]
 
     def _backward(
-        self, b: Builder, halves: GradientHalves, arguments: Sequence[Value], result: Type
+        self, b: Builder, halves: LinkableHalves, arguments: Sequence[Value], result: Type
     ) -> list[Value]:
         residuals, seed = arguments
         wanted = [about.type for about in halves.residuals]
@@ -127,7 +159,7 @@ class Half(Stageable):
         return self.made
 
 
-def residual_spec(halves: GradientHalves) -> TupleSpec:
+def residual_spec(halves: LinkableHalves) -> TupleSpec:
     """The staging-time type of the tuple of all residuals, which are tensors."""
     return TupleSpec(tuple(_spec(about.type) for about in halves.residuals))
 

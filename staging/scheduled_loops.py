@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.analysis.loop_schedules import LoopSchedule
+from ..core.ir.loop_schedules import LoopSchedule
 from .aggregates import element_of
 from .expression import (
     Expression,

@@ -6,8 +6,8 @@ from collections.abc import Generator, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..analysis.loop_schedules import LoopSchedule, schedule_of
 from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
+from ..ir.loop_schedules import LoopSchedule, schedule_of
 from ..ir.surgery import with_bodies
 from .adjoints import Adjoints
 from .primal_copy import PrimalCopy

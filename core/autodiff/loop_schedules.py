@@ -21,8 +21,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..analysis.loop_schedules import LoopSchedule
 from ..ir import Builder, Value
+from ..ir.loop_schedules import LoopSchedule
 from ..ops.arithmetic import Add, Maximum, Minimum, Multiply, Subtract, TruncateDivide
 from ..ops.casting import DataTypeCast
 from ..ops.comparison import GreaterThan, LessThan

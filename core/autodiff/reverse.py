@@ -28,9 +28,9 @@ from ..analysis.call_graph import reachable
 from ..analysis.derivatives import DerivativeRequest, resolve_declared
 from ..analysis.effects import KEPT
 from ..analysis.liveness import backward_slice
-from ..analysis.loop_schedules import schedule_of
 from ..batching.batch import Batching
 from ..ir import BatchOf, Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
+from ..ir.loop_schedules import schedule_of
 from ..ir.surgery import walk, walk_blocks
 from ..ops.enums import Payload
 from ..ops.literal import constant
@@ -166,8 +166,8 @@ class _Differentiator:
         seeds = [Value(type, name) for type, name in given]
         cotangents = _seeds_or_ones(request.sources, primal.type.results, seeds)
         is_scheduled = schedule_of(primal.attributes) is not None
-        stays = primal.rules or is_scheduled or self._is_differentiated_forward(primal.name)
-        if save is not None or stays:
+        is_called = save is not None or is_scheduled or bool(primal.rules)
+        if is_called or self._is_differentiated_forward(primal.name):
             primal = caller_of(primal)
         wanted = mask_of(request.wrt)
         work = self._run(

@@ -24,8 +24,8 @@ from itertools import islice
 from typing import TypeAlias
 
 from ..analysis.liveness import backward_slice
-from ..analysis.loop_schedules import LoopSchedule
 from ..ir import Block, Builder, Instruction, Region, Value
+from ..ir.loop_schedules import LoopSchedule
 from ..ir.surgery import clone_instructions, replace_operands, with_bodies
 from ..ops.arithmetic import Add, Subtract
 from ..ops.enums import EnumCase, Payload

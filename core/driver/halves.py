@@ -75,6 +75,10 @@ class GradientHalves:
         clone_instructions(b.block, backward, values)
         return [values[x] for x in self._returned[: self.gradients]]
 
+    def linked(self, module: Module, known: dict[tuple[int, str], str]) -> GradientHalves:
+        """The same halves in `module`, with copies of what they call; `known` are the copies made before."""
+        return _linked(module, self, known)
+
     @property
     def _returned(self) -> Sequence[Value]:
         return self.function.entry.terminator.operands
@@ -130,10 +134,9 @@ def _yielded(producer: Instruction, result: Value) -> Value:
     return yields_of_bodies(producer, flow)[-1]
 
 
-def link(
+def _linked(
     module: Module, halves: GradientHalves, known: dict[tuple[int, str], str]
 ) -> GradientHalves:
-    """The same halves in `module`, with copies of what they call; `known` are the copies made before."""
     source, name = halves.module, halves.function.name
     if (id(source), name) in known:
         found = module.functions[known[id(source), name]]

@@ -16,8 +16,8 @@ from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
 from ..analysis.call_graph import call_sites, check_names, cycles_callees_first, reachable, symbols
-from ..analysis.loop_schedules import schedule_of
 from ..ir import Block, Function, Instruction, Module, Value
+from ..ir.loop_schedules import schedule_of
 from ..ir.surgery import clone_instructions, walk, walk_blocks
 from .base import ModulePass
 

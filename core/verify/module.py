@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ..analysis.batches import declared_batch
 from ..analysis.custom_rules import rule_violations
 from ..analysis.derivatives import declared_type
-from ..analysis.loop_schedules import schedule_of
 from ..errors import NNKitError, VerifyError
 from ..ir import BatchOf, Declaration, Extern, Function, GradientOf, Module, TangentOf, Variable
+from ..ir.loop_schedules import schedule_of
 from ..ops.aggregate import listed
 from ..text.lexer import written
 from .error_location import with_locations

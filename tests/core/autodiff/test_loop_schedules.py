@@ -9,12 +9,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from nnkit.core.analysis.loop_schedules import LoopSchedule, schedule_of
 from nnkit.core.autodiff.loop_schedules import _split
 from nnkit.core.autodiff.loop_steps import COUNTER
 from nnkit.core.driver.stages import advance
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module, finish_function, start_function
+from nnkit.core.ir.loop_schedules import LoopSchedule, schedule_of
 from nnkit.core.ops import Return
 from nnkit.core.stage import Stage
 from nnkit.core.text import parse_module, print_module
