@@ -63,7 +63,7 @@ def _parse_declaration(cursor: Cursor, definitions: Definitions) -> Declaration:
     if word == "batch":
         return _parse_batch(cursor, definitions, location)
     is_tangent = word == "tangent"
-    words = [*_CLAUSES, "]"] if is_tangent else [*_CLAUSES, "seedable", "]"]
+    words = [*_CLAUSES, "order" if is_tangent else "seedable", "]"]
     primal = definitions.symbol("a function")
     clauses: dict[str, Any] = {}
     while not cursor.accept("]"):
@@ -73,11 +73,13 @@ def _parse_declaration(cursor: Cursor, definitions: Definitions) -> Declaration:
             raise cursor.error_at(token, f"{clause} is given twice")
         if clause == "seedable":
             clauses[clause] = True
+        elif clause == "order":
+            clauses[clause] = cursor.integer()
         else:
             clauses[clause] = parse_numbers(cursor)
     sources, wrt, keeping = clauses.get("from"), clauses.get("wrt"), clauses.get("keeping", ())
     if is_tangent:
-        return TangentOf(primal, sources, wrt, keeping, location)
+        return TangentOf(primal, sources, wrt, keeping, location, clauses.get("order", 1))
     seedable = clauses.get("seedable", False)
     return GradientOf(primal, sources, wrt, keeping, seedable, location)
 
@@ -109,6 +111,8 @@ def print_declaration(declaration: Declaration) -> str:
         parts.append(f"keeping {', '.join(map(str, declaration.keeping))}")
     if isinstance(declaration, GradientOf) and declaration.seedable:
         parts.append("seedable")
+    if isinstance(declaration, TangentOf) and declaration.order != 1:
+        parts.append(f"order {declaration.order}")
     return " ".join(parts)
 
 
