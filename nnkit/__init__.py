@@ -10,7 +10,7 @@ A tour for users, in the order they meet things:
   axis: choices and loops that run. A staged function may call itself in a branch of `cond` (or `fix`), and take and
   return staged functions.
 - `gradient(of=, wrt=)` and `value_and_gradient`: staged functions again; so are `jvp`, `vjp`, `hvp`, `jacobian` and
-  `hessian`.
+  `hessian`, and `taylor(f, order=n)`: the series along a direction.
 - `vmap(f)`: a function of one element becomes one of a batch, and composes with all of the above; inside,
   `axis_sum(x, "name")` and its like combine the elements.
 - `random`: numbers from explicit keys.
@@ -59,6 +59,7 @@ _HOMES = {
     "staging.refs": "Ref ref",
     "staging.stacked": "Stacked",
     "structs": "Binding Field Lens Struct fields",
+    "taylor_series": "taylor",
     "tensors": """
         AnyTensor Batched Bool DType Dim Float Integer Logical Number Numpy Ranked Scalar Tensor0D
         Tensor1D Tensor2D Tensor3D Tensor4D bf16 boolean f16 f32 f64 i8 i32 i64 named""",

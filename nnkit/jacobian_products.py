@@ -39,13 +39,13 @@ def jvp(of: StagedFunction, *, wrt: Any = None) -> StagedFunction:
     """
     check_staged(of, "jvp")
     selection = select(of, wrt)
-    _check_now(selection)
+    check_now(selection)
     names = tuple(f"d{name}" for name in selection.names)
 
     def pushed(primals: Sequence[Rep], tangents: Sequence[Rep]) -> Any:
         return _value_and_tangent(made.stageable, selection, primals, tangents)
 
-    made = _with_given(of, "jvp", names, selection.declared, pushed)
+    made = with_given(of, "jvp", names, selection.declared, pushed)
     return made
 
 
@@ -58,7 +58,7 @@ def vjp(of: StagedFunction, *, wrt: Any = None) -> StagedFunction:
     """
     check_staged(of, "vjp")
     selection = select(of, wrt)
-    _check_now(selection)
+    check_now(selection)
 
     def pulled(primals: Sequence[Rep], seeds: Sequence[Rep]) -> Any:
         passed, (seed,) = selection.arguments(primals), seeds
@@ -78,7 +78,7 @@ def vjp(of: StagedFunction, *, wrt: Any = None) -> StagedFunction:
         found = StagedFunction(derivative)(*passed, *(each[k] for k in sources))
         return _shaped(found, selection)
 
-    made = _with_given(of, "vjp", ("seed",), [declared_result(of.stageable)], pulled)
+    made = with_given(of, "vjp", ("seed",), [declared_result(of.stageable)], pulled)
     return made
 
 
@@ -108,11 +108,11 @@ def hvp(of: StagedFunction, *, wrt: Any = 0, from_: int = 0) -> StagedFunction:
         one_of_tuple = not selection.single and len(selection.indices) == 1
         return (product,) if one_of_tuple else product
 
-    made = _with_given(of, "hvp", names, selection.declared, pushed)
+    made = with_given(of, "hvp", names, selection.declared, pushed)
     return made
 
 
-def _with_given(
+def with_given(
     of: StagedFunction,
     what: str,
     names: tuple[str, ...],
@@ -132,7 +132,7 @@ def _with_given(
     )
 
 
-def _check_now(selection: Selection) -> None:
+def check_now(selection: Selection) -> None:
     """As much as the annotations say."""
     promised = promised_callee(selection.of)
     if promised is not None:
@@ -169,6 +169,18 @@ def _value_and_tangent(
     made: Stageable, selection: Selection, primals: Sequence[Rep], tangents: Sequence[Rep]
 ) -> tuple[Any, Any]:
     """What `selection.of` returns, and its tangent of the same type."""
+    value, tangent = series(made, selection, primals, tangents, 1)
+    return value, tangent
+
+
+def series(
+    made: Stageable,
+    selection: Selection,
+    primals: Sequence[Rep],
+    tangents: Sequence[Rep],
+    order: int,
+) -> list[Any]:
+    """What `selection.of` returns, and the coefficients 1 to `order` of its series, all of the same type."""
     passed = selection.arguments(primals)
     primal = _callee(made, selection.of, passed)
     sources, count = _sources(primal), len(results_of(primal))
@@ -179,16 +191,21 @@ def _value_and_tangent(
         made.name,
         check_callee,
         tuple(range(count)),
+        order=order,
     )
     found = StagedFunction(derivative)(*passed, *tangents).unpack()
-    values = found[len(sources) :]
-    by_source = dict(zip(sources, found, strict=False))
-    moved = tuple(
-        by_source[k] if k in by_source else _zeros(value) for k, value in enumerate(values)
-    )
+    values = found[len(sources) * order :]
+    every: list[tuple[Rep, ...]] = [values]
+    for k in range(order):
+        by_source = dict(zip(sources, found[k * len(sources) :], strict=False))
+        every.append(
+            tuple(
+                by_source[k] if k in by_source else _zeros(value) for k, value in enumerate(values)
+            )
+        )
     if isinstance(primal.result, TupleSpec):
-        return values, moved
-    return values[0], moved[0]
+        return list(every)
+    return [one for (one,) in every]
 
 
 def _shaped(found: Rep, selection: Selection) -> Any:

@@ -263,8 +263,11 @@ class GradientCallee(DerivativeCallee):
     """Reverse mode: cotangents of `wrt`; what is given are seeds of the sources."""
 
 
+@dataclass(eq=False, repr=False)
 class TangentCallee(DerivativeCallee):
-    """Forward mode: tangents of the sources; what is given are those of `wrt`."""
+    """Forward mode: tangents of the sources, up to `order`; what is given are those of `wrt`."""
+
+    order: int = 1
 
 
 @dataclass(eq=False, repr=False)

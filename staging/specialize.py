@@ -468,7 +468,7 @@ def _primal(callee: DerivativeCallee, types: tuple[Type, ...]) -> _Key:
 
 def _declaration(callee: DerivativeCallee, primal: str) -> GradientOf | TangentOf:
     if isinstance(callee, TangentCallee):
-        return TangentOf(primal, callee.sources, callee.wrt, callee.keeping)
+        return TangentOf(primal, callee.sources, callee.wrt, callee.keeping, order=callee.order)
     return GradientOf(primal, callee.sources, callee.wrt, callee.keeping, bool(callee.given))
 
 

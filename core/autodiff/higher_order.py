@@ -75,7 +75,13 @@ class DerivativeOrders:
         Raises: UnsupportedError when this and the derivatives it is taken of have too many instructions.
         """
         before = declaration.primal
-        own = not isinstance(declaration, BatchOf)
+        match declaration:
+            case TangentOf(order=own):
+                pass
+            case GradientOf():
+                own = 1
+            case BatchOf():
+                own = 0
         order = self._orders[function.name] = own + self.of(before)
         if order <= 1 or not self._most:
             return

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-import mpmath
 import numpy as np
 import pytest
 
-from nnkit.core import ops
 from nnkit.core.analysis.derivatives import derivative_type
-from nnkit.core.errors import DifferentiationError, UnsupportedError
+from nnkit.core.errors import DifferentiationError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Function, Module, TangentOf
-from nnkit.core.ir.surgery import walk
-from nnkit.core.types import F16, F32, F64, TensorType
-from tests.core.autodiff.building import Body, Term, define, differentiate, tensor
+from nnkit.core.types import F64, TensorType
+from tests.core.autodiff.building import Body, define, differentiate
 from tests.core.ops.catalogue import SAMPLES
 from tests.core.ops.samples import Sample
 
@@ -92,6 +88,4 @@ def _nested_if_any(
 
 
 def _of_op(sample: Sample, order: int, wrt: tuple[int, ...]) -> Module:
-    return series_of(
-        list(sample.types), lambda *xs: xs[0].apply(sample.op, *xs[1:]), order, wrt
-    )
+    return series_of(list(sample.types), lambda *xs: xs[0].apply(sample.op, *xs[1:]), order, wrt)
