@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .callables import StagedFunction, check_staged
+from .core.analysis.derivatives import MAX_ORDER
 from .jacobian_products import check_now, series, with_given
 from .reps import tup
 from .staging.primitive import differentiation_error
@@ -23,13 +24,13 @@ def taylor(of: StagedFunction, *, order: int, wrt: Any = None) -> StagedFunction
     The directions are of the parameters `wrt`, in that order and of their types; all parameters by default.  Each
     coefficient is of the type of the result; integers in it have zeros.  `wrt` is what `gradient` takes.  A tangent of
     a tangent of … takes instructions that grow as a power of the order, these as its square.
-    Raises: DifferentiationError for an order that is no number from 0 on, for an index out of range or given twice, or
-    a parameter without floats.
+    Raises: DifferentiationError for an order that is no number from 0 to 100, for an index out of range or given twice,
+    or a parameter without floats.
     """
     check_staged(of, "taylor")
-    if isinstance(order, bool) or not isinstance(order, int) or order < 0:
+    if isinstance(order, bool) or not isinstance(order, int) or not 0 <= order <= MAX_ORDER:
         raise differentiation_error(
-            f"order={order!r} is no order of a Taylor series: they count from 0, the value alone"
+            f"order={order!r} is no order of a Taylor series: they are 0, the value alone, to {MAX_ORDER}"
         )
     selection = select(of, wrt)
     check_now(selection)

@@ -31,6 +31,11 @@ from ..types import (
 )
 
 
+MAX_ORDER = 100
+"""Of a tangent: instructions grow as its square and those of powers as its cube, which is then what a derivative may
+have (`core.autodiff.higher_order.MOST_INSTRUCTIONS`)."""
+
+
 @dataclass(frozen=True)
 class DerivativeRequest:
     """A declaration with every default filled in: positions of results and parameters."""
@@ -73,13 +78,15 @@ def resolve(
 
     Raises: DifferentiationError for an index out of range, a duplicate, nothing to differentiate, a
         parameter or result without float elements, a derivative that would have parts which are no tensors,
-        a gradient of several results of which none is named, or an order below 1.
+        a gradient of several results of which none is named, or an order below 1 or above `MAX_ORDER`.
     """
     is_gradient = isinstance(declaration, GradientOf)
     order = 1 if isinstance(declaration, GradientOf) else declaration.order
-    if order < 1:
+    if not 1 <= order <= MAX_ORDER:
         name = written("@", declaration.primal)
-        raise DifferentiationError(f"a tangent of {name} has order {order}: orders count from 1")
+        raise DifferentiationError(
+            f"a tangent of {name} has order {order}: orders are 1 to {MAX_ORDER}"
+        )
     sources = _sources(primal, declaration)
     wrt = declaration.wrt
     if wrt is None:

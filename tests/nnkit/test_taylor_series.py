@@ -183,7 +183,9 @@ def test_softmax_and_logsumexp() -> None:
     np.testing.assert_allclose([c[0] for c in found], known_series(logsumexp), rtol=1e-12)
     for k in range(3):
         share = known_series(lambda t, k=k: mpmath.exp(x[k] + t * V[k] - logsumexp(t)))
-        np.testing.assert_allclose([np.asarray(c[1])[k] for c in found], share, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(
+            [np.asarray(c[1])[k] for c in found], share, rtol=1e-12, atol=1e-15
+        )
 
 
 def test_gradients_of_coefficients_are_forward_over_reverse() -> None:
@@ -306,7 +308,9 @@ def test_other_elements(dtype: Any, rounding: float) -> None:
         return nk.fn(Tensor1D[dtype])(f)
 
     x = np.array([0.25, -0.5, 1.5])
-    found = nk.taylor(in_type(dtype), order=4)(Tensor1D(x.tolist(), dtype), Tensor1D([1.0] * 3, dtype))
+    found = nk.taylor(in_type(dtype), order=4)(
+        Tensor1D(x.tolist(), dtype), Tensor1D([1.0] * 3, dtype)
+    )
     expected = nk.taylor(in_type(f64), order=4)(x, x * 0 + 1)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(np.asarray(one, np.float64), other, rtol=rounding, atol=rounding)
