@@ -41,7 +41,7 @@ _HOMES = {
         VerifyError""",
     "differentiating_as": "differentiate_as",
     "differentiation": "gradient gradient_dynamic value_and_gradient",
-    "jacobian_products": "hvp jvp vjp",
+    "jacobian_products": "hvp jvp taylor vjp",
     "jacobians": "hessian jacobian",
     "elementwise": """
         abs acos acosh add asin asinh atan atanh ceil cos cosh digamma div erf erfc exp expm1
@@ -59,7 +59,6 @@ _HOMES = {
     "staging.refs": "Ref ref",
     "staging.stacked": "Stacked",
     "structs": "Binding Field Lens Struct fields",
-    "taylor_series": "taylor",
     "tensors": """
         AnyTensor Batched Bool DType Dim Float Integer Logical Number Numpy Ranked Scalar Tensor0D
         Tensor1D Tensor2D Tensor3D Tensor4D bf16 boolean f16 f32 f64 i8 i32 i64 named""",

@@ -1,4 +1,4 @@
-"""Products with Jacobians and Hessians: jvp, vjp and hvp, which never make the matrix.
+"""Products with Jacobians and Hessians: jvp, vjp and hvp, which never make the matrix; and Taylor series.
 
 Each is a staged function around a declared tangent or gradient.  Which results of the function can be differentiated is
 known once it is traced, so the declaration is made then, of all results with floats.
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .callables import StagedFunction, check_staged
+from .core.analysis.derivatives import MAX_ORDER
 from .declared_types import declared_result
 from .derivative_checks import (
     check_callee,
@@ -39,13 +40,41 @@ def jvp(of: StagedFunction, *, wrt: Any = None) -> StagedFunction:
     """
     check_staged(of, "jvp")
     selection = select(of, wrt)
-    check_now(selection)
+    _check_now(selection)
     names = tuple(f"d{name}" for name in selection.names)
 
     def pushed(primals: Sequence[Rep], tangents: Sequence[Rep]) -> Any:
         return _value_and_tangent(made.stageable, selection, primals, tangents)
 
-    made = with_given(of, "jvp", names, selection.declared, pushed)
+    made = _with_given(of, "jvp", names, selection.declared, pushed)
+    return made
+
+
+def taylor(of: StagedFunction, *, order: int, wrt: Any = None) -> StagedFunction:
+    """The Taylor series of `of` at its arguments x along directions v, which follow them: `(c₀, c₁, …, c_order)`.
+
+    f(x + t·v) = c₀ + c₁·t + c₂·t² + …, so c₀ is the value, c₁ what `jvp` gives, and k! · cₖ the k-th derivative by t.
+    The directions are of the parameters `wrt`, in that order and of their types; all parameters by default.  Each
+    coefficient is of the type of the result; integers in it have zeros.  `wrt` is what `gradient` takes.  A tangent of
+    a tangent of … takes instructions that grow as a power of the order, these as its square.
+    Raises: DifferentiationError for an order that is no number from 0 to 100, for an index out of range or given twice,
+    or a parameter without floats.
+    """
+    check_staged(of, "taylor")
+    _check_order(order)
+    selection = select(of, wrt)
+    _check_now(selection)
+    names = tuple(f"d{name}" for name in selection.names)
+
+    def expanded(primals: Sequence[Rep], directions: Sequence[Rep]) -> Any:
+        if not order:
+            return (of(*primals),)
+        return tuple(
+            tup(*one) if isinstance(one, tuple) else one
+            for one in _series(made.stageable, selection, primals, directions, order)
+        )
+
+    made = _with_given(of, "taylor", names, selection.declared, expanded)
     return made
 
 
@@ -58,7 +87,7 @@ def vjp(of: StagedFunction, *, wrt: Any = None) -> StagedFunction:
     """
     check_staged(of, "vjp")
     selection = select(of, wrt)
-    check_now(selection)
+    _check_now(selection)
 
     def pulled(primals: Sequence[Rep], seeds: Sequence[Rep]) -> Any:
         passed, (seed,) = selection.arguments(primals), seeds
@@ -78,7 +107,7 @@ def vjp(of: StagedFunction, *, wrt: Any = None) -> StagedFunction:
         found = StagedFunction(derivative)(*passed, *(each[k] for k in sources))
         return _shaped(found, selection)
 
-    made = with_given(of, "vjp", ("seed",), [declared_result(of.stageable)], pulled)
+    made = _with_given(of, "vjp", ("seed",), [declared_result(of.stageable)], pulled)
     return made
 
 
@@ -108,11 +137,11 @@ def hvp(of: StagedFunction, *, wrt: Any = 0, from_: int = 0) -> StagedFunction:
         one_of_tuple = not selection.single and len(selection.indices) == 1
         return (product,) if one_of_tuple else product
 
-    made = with_given(of, "hvp", names, selection.declared, pushed)
+    made = _with_given(of, "hvp", names, selection.declared, pushed)
     return made
 
 
-def with_given(
+def _with_given(
     of: StagedFunction,
     what: str,
     names: tuple[str, ...],
@@ -132,7 +161,15 @@ def with_given(
     )
 
 
-def check_now(selection: Selection) -> None:
+def _check_order(order: Any) -> None:
+    """Raises: DifferentiationError for what is no order of a series."""
+    if isinstance(order, bool) or not isinstance(order, int) or not 0 <= order <= MAX_ORDER:
+        raise differentiation_error(
+            f"order={order!r} is no order of a Taylor series: they are 0, the value alone, to {MAX_ORDER}"
+        )
+
+
+def _check_now(selection: Selection) -> None:
     """As much as the annotations say."""
     promised = promised_callee(selection.of)
     if promised is not None:
@@ -169,11 +206,11 @@ def _value_and_tangent(
     made: Stageable, selection: Selection, primals: Sequence[Rep], tangents: Sequence[Rep]
 ) -> tuple[Any, Any]:
     """What `selection.of` returns, and its tangent of the same type."""
-    value, tangent = series(made, selection, primals, tangents, 1)
+    value, tangent = _series(made, selection, primals, tangents, 1)
     return value, tangent
 
 
-def series(
+def _series(
     made: Stageable,
     selection: Selection,
     primals: Sequence[Rep],

@@ -30,7 +30,6 @@ from ..types import (
     written,
 )
 
-
 MAX_ORDER = 100
 """Of a tangent: instructions grow as its square and those of powers as its cube, which is then what a derivative may
 have (`core.autodiff.higher_order.MOST_INSTRUCTIONS`)."""
