@@ -55,8 +55,8 @@ def taylor(of: StagedFunction, *, order: int, wrt: Any = None) -> StagedFunction
 
     f(x + t·v) = c₀ + c₁·t + c₂·t² + …, so c₀ is the value, c₁ what `jvp` gives, and k! · cₖ the k-th derivative by t.
     The directions are of the parameters `wrt`, in that order and of their types; all parameters by default.  Each
-    coefficient is of the type of the result; integers in it have zeros.  `wrt` is what `gradient` takes.  A tangent of
-    a tangent of … takes instructions that grow as a power of the order, these as its square.
+    coefficient is of the type of the result; integers in it have zeros.  `wrt` is what `gradient` takes.
+    Instructions grow as the square of the order, where those of tangents of tangents are multiplied for each.
     Raises: DifferentiationError for an order that is no number from 0 to 100, for an index out of range or given twice,
     or a parameter without floats.
     """
