@@ -261,6 +261,36 @@ def test_recursion_and_loops_of_unknown_length() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-13, atol=0)
 
 
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+@pytest.mark.parametrize("wrt", [(0,), (0, 1)])
+def test_functions_with_rules_of_their_own(kind: str, wrt: tuple[int, ...]) -> None:
+    """Their series are of the rule, which is told from the derivative by a factor of 2 that it has."""
+
+    @nk.staged
+    def ruled(x: Rep[Number], y: Rep[Number]) -> Rep[Number]:
+        return nk.sin(x) * y
+
+    if kind == "jvp":
+
+        def push(x: Rep[Number], y: Rep[Number], dx: Rep[Number], dy: Rep[Number]) -> Rep[Number]:
+            return 2.0 * nk.cos(x) * y * dx + nk.sin(x) * dy
+
+        ruled.defjvp(push)
+    else:
+        ruled.defvjp(lambda x, y, seed: (2.0 * nk.cos(x) * y * seed, nk.sin(x) * seed))
+
+    @nk.staged
+    def through_calls(x: Rep[Number], y: Rep[Number]) -> Rep[Number]:
+        return nk.tanh(ruled(x * x, y)) + ruled(y, x)
+
+    arguments = np.array(0.3), np.array(0.7)
+    directions = [np.array(1.1), np.array(-0.5)][: len(wrt)]
+    for f in (ruled, through_calls):
+        found = run(nk.taylor(f, order=4, wrt=wrt), *arguments, *directions)
+        expected = nested(f, wrt, 4, arguments, directions)
+        np.testing.assert_allclose(found, [np.ravel(one)[0] for one in expected], rtol=1e-12)
+
+
 def test_order_zero_is_the_value_and_order_one_the_tangent() -> None:
     f = elementwise(lambda x: nk.exp(x) * x)
     x, v = np.array(0.4), np.array(-2.0)
