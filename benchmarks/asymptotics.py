@@ -11,6 +11,7 @@
     while        the same in a `while_loop`
     recursion    xⁿ by a function that calls itself n times
     order        derivatives of order n of tanh(x)·x
+    taylor       coefficient n of the Taylor series of tanh(x)·x
 
 Each size runs in a process of its own.  A row has the instructions of the gradient after differentiation, the seconds
 from the source to the first result, the median of calls of the function and of its gradient in µs, and by how many MiB
@@ -199,6 +200,18 @@ def order(size: int) -> Problem:
     return f, derivative, (f64(0.3),)
 
 
+def taylor(size: int) -> Problem:
+    @nk.staged
+    def f(x: Rep[Number]) -> Rep[Number]:
+        return nk.tanh(x) * x
+
+    @nk.staged
+    def coefficient(x: Rep[Number]) -> Rep[Number]:
+        return nk.taylor(of=f, order=size, wrt=0)(x, nk.f64(1.0))[size]
+
+    return f, coefficient, (f64(0.3),)
+
+
 KINDS: Final[Mapping[str, tuple[Callable[[int], Problem], Sequence[int]]]] = {
     "calls": (calls, (10, 100, 1_000)),
     "unrolled": (unrolled, (10, 30, 120, 1_000)),
@@ -211,6 +224,7 @@ KINDS: Final[Mapping[str, tuple[Callable[[int], Problem], Sequence[int]]]] = {
     "while": (while_steps, (100, 1_000, 10_000, 100_000)),
     "recursion": (recursion, (10, 100, 1_000, 10_000)),
     "order": (order, (1, 2, 3, 4, 5, 6)),
+    "taylor": (taylor, (1, 2, 4, 8, 16, 32)),
 }
 
 

@@ -10,7 +10,7 @@ A tour for users, in the order they meet things:
   axis: choices and loops that run, with `checkpoint=` a schedule of what gradients save of them. A staged function may
   call itself in a branch of `cond` (or `fix`), and take and return staged functions.
 - `gradient(of=, wrt=)` and `value_and_gradient`: staged functions again; so are `jvp`, `vjp`, `hvp`, `jacobian` and
-  `hessian`.
+  `hessian`, and `taylor(f, order=n)`: the series along a direction.
 - `vmap(f)`: a function of one element becomes one of a batch, and composes with all of the above; inside,
   `axis_sum(x, "name")` and its like combine the elements.
 - `split` gives the forward and the backward half of a gradient apart, `saved` says what is kept between them,
@@ -44,7 +44,7 @@ _HOMES = {
         VerifyError""",
     "differentiating_as": "differentiate_as",
     "differentiation": "gradient gradient_dynamic value_and_gradient",
-    "jacobian_products": "hvp jvp vjp",
+    "jacobian_products": "hvp jvp taylor vjp",
     "jacobians": "hessian jacobian",
     "linearization": "LinearMap Linearization linearize",
     "residuals": "HalfSignature Residual Residuals Saved ValueInfo",

@@ -1,4 +1,4 @@
-"""Products with Jacobians and Hessians: jvp, vjp and hvp, which never make the matrix.
+"""Products with Jacobians and Hessians: jvp, vjp and hvp, which never make the matrix; and Taylor series.
 
 Each is a staged function around a declared tangent or gradient.  Which results of the function can be differentiated is
 known once it is traced, so the declaration is made then, of all results with floats.
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .callables import StagedFunction, check_staged
+from .core.analysis.derivatives import MAX_ORDER
 from .declared_types import declared_result
 from .derivative_checks import (
     check_callee,
@@ -47,6 +48,34 @@ def jvp(of: StagedFunction, *, wrt: Any = None) -> StagedFunction:
         return _value_and_tangent(made.stageable, selection, primals, tangents)
 
     made = _with_given(of, "jvp", names, selection.declared, pushed)
+    return made
+
+
+def taylor(of: StagedFunction, *, order: int, wrt: Any = None) -> StagedFunction:
+    """The Taylor series of `of` at its arguments x along directions v, which follow them: `(c₀, c₁, …, c_order)`.
+
+    f(x + t·v) = c₀ + c₁·t + c₂·t² + …, so c₀ is the value, c₁ what `jvp` gives, and k! · cₖ the k-th derivative by t.
+    The directions are of the parameters `wrt`, in that order and of their types; all parameters by default.  Each
+    coefficient is of the type of the result; integers in it have zeros.  `wrt` is what `gradient` takes.
+    Instructions grow as the square of the order, where those of tangents of tangents are multiplied for each.
+    Raises: DifferentiationError for an order that is no number from 0 to 100, for an index out of range or given twice,
+    or a parameter without floats.
+    """
+    check_staged(of, "taylor")
+    _check_order(order)
+    selection = select(of, wrt)
+    _check_now(selection)
+    names = tuple(f"d{name}" for name in selection.names)
+
+    def expanded(primals: Sequence[Rep], directions: Sequence[Rep]) -> Any:
+        if not order:
+            return (of(*primals),)
+        return tuple(
+            tup(*one) if isinstance(one, tuple) else one
+            for one in _series(made.stageable, selection, primals, directions, order)
+        )
+
+    made = _with_given(of, "taylor", names, selection.declared, expanded)
     return made
 
 
@@ -134,6 +163,14 @@ def _with_given(
     )
 
 
+def _check_order(order: Any) -> None:
+    """Raises: DifferentiationError for what is no order of a series."""
+    if isinstance(order, bool) or not isinstance(order, int) or not 0 <= order <= MAX_ORDER:
+        raise differentiation_error(
+            f"order={order!r} is no order of a Taylor series: they are 0, the value alone, to {MAX_ORDER}"
+        )
+
+
 def _check_now(selection: Selection) -> None:
     """As much as the annotations say."""
     promised = promised_callee(selection.of)
@@ -171,6 +208,18 @@ def _value_and_tangent(
     made: Stageable, selection: Selection, primals: Sequence[Rep], tangents: Sequence[Rep]
 ) -> tuple[Any, Any]:
     """What `selection.of` returns, and its tangent of the same type."""
+    value, tangent = _series(made, selection, primals, tangents, 1)
+    return value, tangent
+
+
+def _series(
+    made: Stageable,
+    selection: Selection,
+    primals: Sequence[Rep],
+    tangents: Sequence[Rep],
+    order: int,
+) -> list[Any]:
+    """What `selection.of` returns, and the coefficients 1 to `order` of its series, all of the same type."""
     passed = selection.arguments(primals)
     primal = _callee(made, selection.of, passed)
     sources, count = _sources(primal), len(results_of(primal))
@@ -181,16 +230,21 @@ def _value_and_tangent(
         made.name,
         check_callee,
         tuple(range(count)),
+        order=order,
     )
     found = StagedFunction(derivative)(*passed, *tangents).unpack()
-    values = found[len(sources) :]
-    by_source = dict(zip(sources, found, strict=False))
-    moved = tuple(
-        by_source[k] if k in by_source else _zeros(value) for k, value in enumerate(values)
-    )
+    values = found[len(sources) * order :]
+    every: list[tuple[Rep, ...]] = [values]
+    for k in range(order):
+        by_source = dict(zip(sources, found[k * len(sources) :], strict=False))
+        every.append(
+            tuple(
+                by_source[k] if k in by_source else _zeros(value) for k, value in enumerate(values)
+            )
+        )
     if isinstance(primal.result, TupleSpec):
-        return values, moved
-    return values[0], moved[0]
+        return list(every)
+    return [one for (one,) in every]
 
 
 def _shaped(found: Rep, selection: Selection) -> Any:

@@ -142,8 +142,12 @@ class Gradient(Derivative):
 
 @dataclass(eq=False)
 class TangentMap(Derivative):
-    """Forward mode: the tangents of `sources`, for tangents of `wrt`."""
+    """Forward mode: the tangents of `sources`, for tangents of `wrt`.
 
+    Of an `order` above 1 the coefficients of their Taylor series, order by order.
+    """
+
+    order: int = 1
     callee_class = TangentCallee
 
     def given_names(self) -> tuple[str, ...]:
@@ -154,7 +158,15 @@ class TangentMap(Derivative):
 
     def results(self, primal: Callee) -> tuple[Spec, ...]:
         results = results_of(primal)
-        return tuple(results[index] for index in self.sources)
+        return tuple(results[index] for index in self.sources) * self.order
+
+    def _callee(
+        self, primal: Callee, specs: tuple[Spec, ...], parts: tuple[Spec, ...]
+    ) -> DerivativeCallee:
+        made = super()._callee(primal, specs, parts)
+        assert isinstance(made, TangentCallee)
+        made.order = self.order
+        return made
 
 
 @dataclass(eq=False)

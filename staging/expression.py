@@ -266,8 +266,11 @@ class GradientCallee(DerivativeCallee):
     save: SavePolicy | None = None
 
 
+@dataclass(eq=False, repr=False)
 class TangentCallee(DerivativeCallee):
-    """Forward mode: tangents of the sources; what is given are those of `wrt`."""
+    """Forward mode: tangents of the sources, up to `order`; what is given are those of `wrt`."""
+
+    order: int = 1
 
 
 @dataclass(eq=False, repr=False)

@@ -478,7 +478,7 @@ def _primal(callee: DerivativeCallee, types: tuple[Type, ...]) -> _Key:
 
 def _declaration(callee: DerivativeCallee, primal: str) -> GradientOf | TangentOf:
     if isinstance(callee, TangentCallee):
-        return TangentOf(primal, callee.sources, callee.wrt, callee.keeping)
+        return TangentOf(primal, callee.sources, callee.wrt, callee.keeping, order=callee.order)
     save = callee.save if isinstance(callee, GradientCallee) else None
     return GradientOf(primal, callee.sources, callee.wrt, callee.keeping, bool(callee.given), save)
 

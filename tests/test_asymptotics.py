@@ -49,11 +49,18 @@ def test_orders_of_derivatives_multiply_instructions_by_less_than_two() -> None:
     assert all(after < 2 * before for before, after in pairwise(counts))
 
 
+def test_coefficients_of_series_take_instructions_as_the_square_of_their_order() -> None:
+    """Twice the order is at most four times as many, less what is there at any order."""
+    counts = [count("taylor", size) for size in (1, 8, 16, 32)]
+    assert all(after < 4 * before for before, after in pairwise(counts[1:]))
+    assert counts[1] < count("order", 6)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_the_derivative_of_its_function(kind: str) -> None:
     """Of each, for a small size, along the derivative by the first argument."""
     function, derivative, arguments = KINDS[kind][0](3)
-    if kind == "order":
+    if kind in ("order", "taylor"):
         function, derivative = KINDS[kind][0](1)[:2]
     point = np.asarray(arguments[0], np.float64)
     found = derivative(*arguments)

@@ -7,7 +7,8 @@ results:    the derivatives in the order of `wrt`, then the kept results; one al
 
 [tangent @f from 1 wrt 2, 0 keeping 0]
 parameters: those of f, then the tangents of the parameters in the order of `wrt`
-results:    the tangents of the results in the order of `from`, then the kept results
+results:    the tangents of the results in the order of `from`, then the kept results; with `order n` the
+            coefficients 1 to n of the results' Taylor series along the tangents, order by order, then the kept results
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ from ..types import (
     written,
 )
 
+MAX_ORDER = 100
+"""Of a tangent: instructions grow as its square and those of powers as its cube, which is then what a derivative may
+have (`core.autodiff.higher_order.MOST_INSTRUCTIONS`)."""
+
 
 @dataclass(frozen=True)
 class DerivativeRequest:
@@ -39,6 +44,7 @@ class DerivativeRequest:
     keeping: tuple[int, ...]
     seedable: bool
     is_gradient: bool
+    order: int = 1
 
     def given(self, primal: FunctionType) -> tuple[Type, ...]:
         """The types of the parameters behind those of the primal: seeds, or tangents."""
@@ -59,7 +65,7 @@ class DerivativeRequest:
         if self.is_gradient:
             return tuple(primal.parameters[index] for index in self.wrt)
         results = elements(primal.result)
-        return tuple(results[index] for index in self.sources)
+        return tuple(results[index] for index in self.sources) * self.order
 
 
 def resolve(
@@ -70,10 +76,16 @@ def resolve(
     """The declaration with its defaults filled in; `names` are the primal's parameters, for messages.
 
     Raises: DifferentiationError for an index out of range, a duplicate, nothing to differentiate, a
-        parameter or result without float elements, a derivative that would have parts which are no tensors, or
-        a gradient of several results of which none is named.
+        parameter or result without float elements, a derivative that would have parts which are no tensors,
+        a gradient of several results of which none is named, or an order below 1 or above `MAX_ORDER`.
     """
     is_gradient = isinstance(declaration, GradientOf)
+    order = 1 if isinstance(declaration, GradientOf) else declaration.order
+    if not 1 <= order <= MAX_ORDER:
+        name = written("@", declaration.primal)
+        raise DifferentiationError(
+            f"a tangent of {name} has order {order}: orders are 1 to {MAX_ORDER}"
+        )
     sources = _sources(primal, declaration)
     wrt = declaration.wrt
     if wrt is None:
@@ -81,7 +93,7 @@ def resolve(
     _check_wrt(primal, declaration, wrt, names)
     _check_keeping(primal, declaration)
     seedable = isinstance(declaration, GradientOf) and declaration.seedable
-    return DerivativeRequest(sources, wrt, declaration.keeping, seedable, is_gradient)
+    return DerivativeRequest(sources, wrt, declaration.keeping, seedable, is_gradient, order)
 
 
 def derivative_type(

@@ -54,7 +54,7 @@ class RuleDerivatives:
         self, b: Builder, function: Function, xs: Sequence[Value], dxs: Mapping[int, Value]
     ) -> list[Value]:
         """Emit the tangents of all results of `function` at `xs`, when its arguments move by `dxs`."""
-        push = self._push(function)
+        push = self.pushing(function)
         tangents = [dxs.get(k) or _zero(b, x.type) for k, x in enumerate(xs)]
         return list(b.emit_many(Apply(push.name, push.type), [*xs, *tangents]))
 
@@ -88,7 +88,7 @@ class RuleDerivatives:
         backward = self._add(f"{key.name}_bwd", b, function)
         return Pullback(forward, backward, tuple(residuals), seeds, gradients)
 
-    def _push(self, function: Function) -> Function:
+    def pushing(self, function: Function) -> Function:
         """What takes the arguments and a tangent of each, and returns those of the results."""
         if function.name in self._pushing:
             return self._pushing[function.name]
@@ -108,7 +108,7 @@ class RuleDerivatives:
             return self._pulling[function.name]
         rules = function.rules
         if rules.vjp is None:
-            push = self._push(function)
+            push = self.pushing(function)
             parameters, results = function.type.parameters, function.type.results
             pull = self._transpose(function, push, parameters, results)
         else:

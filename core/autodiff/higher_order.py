@@ -75,7 +75,9 @@ class DerivativeOrders:
         Raises: UnsupportedError when this and the derivatives it is taken of have too many instructions.
         """
         before = declaration.primal
-        own = not isinstance(declaration, BatchOf)
+        own = declaration.order if isinstance(declaration, TangentOf) else 1
+        if isinstance(declaration, BatchOf):
+            own = 0
         order = self._orders[function.name] = own + self.of(before)
         if order <= 1 or not self._most:
             return

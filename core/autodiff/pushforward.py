@@ -7,11 +7,14 @@
 
 Which values move is known beforehand (`core.autodiff.activity`), so one walk is enough.  A tangent that is
 zero is not made until a body has to yield it.
+
+Of an order n above 1 the tangent is the first of n coefficients of a Taylor series, and where it goes they all go; what
+an instruction makes of them is said by `core.autodiff.power_series`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
@@ -27,11 +30,12 @@ from ..ops.nest import Yield
 from ..ops.terminators import Return
 from ..types import EnumType, TensorType, Type
 from .activity import Activity, Mask, check_flow, mask_of, members, straight_line
+from .power_series import SeriesExpansion
 from .rules import jvp_of
 from .tangent_types import TangentTypes
 
-Tangent: TypeAlias = "Value | None"
-"""The tangent of a value; None is zero."""
+Tangents: TypeAlias = "Sequence[Value | None]"
+"""The tangent of a value, and the coefficients behind it up to the order; None is zero."""
 
 
 class PushforwardBody:
@@ -39,52 +43,68 @@ class PushforwardBody:
 
     def __init__(
         self,
-        pushforward: Callable[[str, int], Function],
+        pushforward: Callable[[str, int, int], Function],
         moved: Callable[[str, int], list[int]],
         activity: Activity,
         types: TangentTypes,
         push: Function,
         primal: Function,
         given: Mask,
+        order: int,
     ) -> None:
         self.pushforward, self.moved, self.push, self.given = pushforward, moved, push, given
-        self.types = types
+        self.types, self.order = types, order
+        self.still: Tangents = (None,) * order
+        """The coefficients of what does not move."""
         self.source = straight_line(primal)
         self.masks = activity.of_values(primal)
         self.values: dict[Value, Value] = {}
-        self.tangents: dict[Value, Tangent] = {}
+        self.tangents: dict[Value, Tangents] = {}
 
     def fill(self) -> None:
         b = Builder(Block(name="entry"))
-        self.take(b)
+        self.take([b.argument(x.type, x.name) for x in self.source.arguments])
         for k in members(self.given):
             parameter = self.source.arguments[k]
-            name = f"d{parameter.name}" if parameter.name else None
-            self.tangents[parameter] = b.argument(self.tangent_type(parameter), name)
+            self.tangents[parameter] = [
+                b.argument(self.tangent_type(parameter), self.name_of(parameter, k))
+                for k in range(1, self.order + 1)
+            ]
         run_nested(self.block(self.source, b))
         returned = self.source.terminator.operands
         outputs = [self.values[value] for value in returned]
         b.emit_many(Return(), [*outputs, *self.materialized(b, returned)])
         self.push.body = Region([b.block])
 
-    def follow(self, b: Builder, index: int, tangent: Value) -> tuple[list[Value], list[Tangent]]:
-        """Copy the body while parameter `index` moves by `tangent`, after `take` has made it.
+    def name_of(self, value: Value, k: int) -> str | None:
+        """The name of coefficient k."""
+        if not value.name:
+            return None
+        return f"d{value.name}" if k == 1 else f"d{k}{value.name}"
+
+    def follow(
+        self, b: Builder, arguments: Sequence[Value], directions: Mapping[int, Value]
+    ) -> tuple[list[Value], list[Tangents]]:
+        """Copy the body for these arguments, of which some move straight along `directions`.
 
         The copies of the results, and their tangents.
         """
-        self.tangents[self.source.arguments[index]] = tangent
+        self.take(arguments)
+        for index, tangent in directions.items():
+            self.tangents[self.source.arguments[index]] = (tangent, *self.still[1:])
         run_nested(self.block(self.source, b))
         returned = self.source.terminator.operands
         return [self.values[value] for value in returned], [self.tangents[x] for x in returned]
 
-    def take(self, b: Builder) -> None:
-        """Add the parameters, without tangents so far."""
-        for parameter in self.source.arguments:
-            self.values[parameter] = b.argument(parameter.type, parameter.name)
-            self.tangents[parameter] = None
+    def take(self, arguments: Sequence[Value]) -> None:
+        """Have the copies of the parameters, without tangents so far."""
+        for parameter, argument in zip(self.source.arguments, arguments, strict=True):
+            self.values[parameter] = argument
+            self.tangents[parameter] = self.still
 
     def block(self, source: Block, b: Builder) -> Nested:
         """Copy the instructions of `source`, but for the terminator, with their tangents."""
+        expansion = SeriesExpansion(b)
         for instruction in source.instructions[:-1]:
             b.location = instruction.location
             if not any(self.is_moving(x) for x in instruction.operands) and not any(
@@ -94,11 +114,11 @@ class PushforwardBody:
                     self.check(inside)
                 clone_instructions(b.block, [instruction], self.values)
                 for result in instruction.results:
-                    self.tangents[result] = None
+                    self.tangents[result] = self.still
             elif instruction.op.is_structured:
                 yield from self.structured(instruction, b)
             else:
-                self.instruction(instruction, b)
+                self.instruction(instruction, b, expansion)
         b.location = None
 
     def is_moving(self, value: Value) -> bool:
@@ -106,11 +126,12 @@ class PushforwardBody:
 
     def materialized(self, b: Builder, values: Sequence[Value]) -> list[Value]:
         """The tangents of those `values` that move, symbolic zeros instantiated."""
-        return [self.tangent(b, x) for x in values if self.is_moving(x)]
+        moving = [x for x in values if self.is_moving(x)]
+        return [self.tangent(b, x, k) for x in moving for k in range(self.order)]
 
-    def tangent(self, b: Builder, value: Value) -> Value:
-        """The tangent of a value, a zero too."""
-        return self.tangents[value] or self.types.zero(b, value.type)
+    def tangent(self, b: Builder, value: Value, k: int) -> Value:
+        """One of the tangents of a value, a zero too."""
+        return self.tangents[value][k] or self.types.zero(b, value.type)
 
     def tangent_type(self, value: Value) -> Type:
         type = self.types.of(value.type)
@@ -124,7 +145,7 @@ class PushforwardBody:
             lambda type: isinstance(type, TensorType) or self.types.of(type) is not None,
         )
 
-    def instruction(self, instruction: Instruction, b: Builder) -> None:
+    def instruction(self, instruction: Instruction, b: Builder, expansion: SeriesExpansion) -> None:
         """One instruction without bodies."""
         self.check(instruction)
         op = instruction.op
@@ -136,18 +157,31 @@ class PushforwardBody:
             return  # nothing that moves is taken out of it
         values = (*instruction.operands, *instruction.results)
         if any(isinstance(x.type, EnumType) for x in values):
-            self.tangents[instruction.result] = self.of_enum(b, instruction)
+            result = instruction.result
+            self.tangents[result] = [self.of_enum(b, instruction, k) for k in range(self.order)]
             return
-        xs = [self.values[operand] for operand in instruction.operands]
-        ys = [self.values[result] for result in instruction.results]
-        dxs = [self.tangents[operand] for operand in instruction.operands]
         try:
-            dys = jvp_of(b, op, ys, xs, dxs)
+            self.by_rule(instruction, b, expansion)
         except DifferentiationError as error:
             raise located(error, instruction.location) from None
-        self.tangents.update(zip(instruction.results, dys, strict=True))
 
-    def of_enum(self, b: Builder, instruction: Instruction) -> Tangent:
+    def by_rule(self, instruction: Instruction, b: Builder, expansion: SeriesExpansion) -> None:
+        """What the op's rule makes of the tangents of its operands."""
+        op, operands, results = instruction.op, instruction.operands, instruction.results
+        xs, ys = [self.values[x] for x in operands], [self.values[y] for y in results]
+        if self.order == 1:
+            dys = jvp_of(b, op, ys, xs, [self.tangents[x][0] for x in operands])
+            self.tangents.update((y, (dy,)) for y, dy in zip(results, dys, strict=True))
+            return
+        given = [
+            expansion.given(x, self.tangents[operand])
+            for x, operand in zip(xs, operands, strict=True)
+        ]
+        found = expansion.apply(op, given, ys)
+        for result, series in zip(results, found, strict=True):
+            self.tangents[result] = [series[k] for k in range(1, self.order + 1)]
+
+    def of_enum(self, b: Builder, instruction: Instruction, k: int) -> Value | None:
         """Enums carry the tangents of what they carry, as enums with the same cases."""
         op = instruction.op
         if not self.is_moving(instruction.result):
@@ -156,9 +190,9 @@ class PushforwardBody:
             type = self.types.of(op.type)
             assert isinstance(type, EnumType)
             carried = [x for x in instruction.operands if self.types.of(x.type) is not None]
-            return b.emit(EnumCase(type, op.case), *(self.tangent(b, x) for x in carried))
+            return b.emit(EnumCase(type, op.case), *(self.tangent(b, x, k) for x in carried))
         (value,) = instruction.operands
-        tangent = self.tangents[value]
+        tangent = self.tangents[value][k]
         if tangent is None:
             return None
         assert isinstance(op, Payload)
@@ -171,77 +205,81 @@ class PushforwardBody:
         operands = instruction.operands
         mask = mask_of(k for k, operand in enumerate(operands) if self.is_moving(operand))
         moving = self.materialized(b, operands)
-        push = self.pushforward(op.callee, mask)
+        push = self.pushforward(op.callee, mask, self.order)
         arguments = [self.values[operand] for operand in operands]
         both = iter(b.emit_many(Apply(push.name, push.type), [*arguments, *moving]))
         for result in instruction.results:
             self.values[result] = copy = next(both)
             copy.name = result.name
-        moved = dict(zip(self.moved(op.callee, mask), both, strict=True))
-        for k, result in enumerate(instruction.results):
-            self.tangents[result] = moved.get(k)
+            self.tangents[result] = self.still
+        for k in self.moved(op.callee, mask):
+            self.tangents[instruction.results[k]] = [next(both) for _ in range(self.order)]
 
     def structured(self, instruction: Instruction, b: Builder) -> Nested:
-        """A choice or a loop: beside each flow that moves one for its tangent."""
+        """A choice or a loop: beside each flow that moves one for its tangent, or one for each coefficient."""
         flows = list(self.widened(instruction))
         operands = [
-            self.copy_or_tangent(b, operand, is_tangent)
-            for flow, is_tangent in flows
+            self.copy_or_tangent(b, operand, k)
+            for flow, k in flows
             for operand in operands_of(instruction, flow)
         ]
         regions: list[Region] = []
         for body, region in enumerate(instruction.regions):
             source, inner = region.entry, Builder(Block(name=region.entry.name))
-            for flow, is_tangent in flows:
+            for flow, k in flows:
                 for number, position in flow.arguments:
                     if number == body:
-                        self.argument(is_tangent, source.arguments[position], inner)
+                        self.argument(source.arguments[position], k, inner)
             yield self.block(source, inner)
             yielded = [
-                self.copy_or_tangent(inner, source.terminator.operands[position], is_tangent)
-                for flow, is_tangent in flows
+                self.copy_or_tangent(inner, source.terminator.operands[position], k)
+                for flow, k in flows
                 for number, position in flow.yields
                 if number == body
             ]
             inner.emit_many(Yield(), yielded)
             regions.append(Region([inner.block]))
         b.location = instruction.location
-        roles = [(flow.role, self.role_type(flow.type, is_tangent)) for flow, is_tangent in flows]
+        roles = [(flow.role, self.role_type(flow.type, k)) for flow, k in flows]
         made = iter(b.emit_many(structured(instruction).with_roles(roles), operands, regions))
-        for flow, is_tangent in flows:
+        for flow, k in flows:
             if flow.result is not None:
-                self.result(instruction.results[flow.result], is_tangent, next(made))
+                self.result(instruction.results[flow.result], k, next(made))
 
-    def widened(self, instruction: Instruction) -> Iterator[tuple[Flow, bool]]:
-        """The flows of a structured instruction, and behind those of a role the tangents of those that move."""
+    def widened(self, instruction: Instruction) -> Iterator[tuple[Flow, int]]:
+        """The flows of a structured instruction, and behind those of a role the tangents of those that move.
+
+        With each its order: 0 is the flow itself.
+        """
         for _, group in groupby(flows_of(instruction), key=lambda flow: flow.role):
             same = list(group)
-            yield from ((flow, False) for flow in same)
+            yield from ((flow, 0) for flow in same)
             for flow in same:
                 if flow.result is not None and self.is_moving(instruction.results[flow.result]):
-                    yield flow, True
+                    yield from ((flow, k) for k in range(1, self.order + 1))
 
-    def copy_or_tangent(self, b: Builder, value: Value, is_tangent: bool) -> Value:
-        """The copy of a value, or its tangent; a zero is made."""
-        if not is_tangent:
+    def copy_or_tangent(self, b: Builder, value: Value, k: int) -> Value:
+        """The copy of a value, or its coefficient k; a zero is made."""
+        if not k:
             return self.values.get(value, value)
-        return self.tangent(b, value)
+        return self.tangent(b, value, k - 1)
 
-    def role_type(self, type: Type, is_tangent: bool) -> Type:
-        return (self.types.of(type) or type) if is_tangent else type
+    def role_type(self, type: Type, k: int) -> Type:
+        return (self.types.of(type) or type) if k else type
 
-    def argument(self, is_tangent: bool, old: Value, inner: Builder) -> None:
+    def argument(self, old: Value, k: int, inner: Builder) -> None:
         """What a body takes for a flow."""
-        if is_tangent:
-            self.tangents[old] = inner.argument(self.tangent_type(old))
+        if k:
+            made = inner.argument(self.tangent_type(old))
+            self.tangents[old] = (*self.tangents[old][: k - 1], made, *self.still[k:])
             return
         self.values[old] = inner.argument(old.type, old.name)
-        self.tangents[old] = None
+        self.tangents[old] = self.still
 
-    def result(self, old: Value, is_tangent: bool, made: Value) -> None:
-        if is_tangent:
-            self.tangents[old] = made
+    def result(self, old: Value, k: int, made: Value) -> None:
+        if k:
+            self.tangents[old] = (*self.tangents[old][: k - 1], made, *self.still[k:])
             return
         self.values[old] = made
         made.name = old.name
-        self.tangents[old] = None
+        self.tangents[old] = self.still

@@ -37,10 +37,11 @@ class GradientOf:
 
 @dataclass(frozen=True)
 class TangentOf:
-    """A declaration `[tangent @primal from i, … wrt … keeping …]`: forward mode.
+    """A declaration `[tangent @primal from i, … wrt … keeping … order n]`: forward mode.
 
     Parameters are those of the primal, then one tangent per entry of `wrt`; results are the tangents of the
-    primal's results (only of `sources` if they are given), then the kept results.
+    primal's results (only of `sources` if they are given), then the kept results.  Of an order above 1 these are
+    followed, before what is kept, by the further coefficients of the Taylor series along the tangents, order by order.
     """
 
     primal: str
@@ -48,6 +49,7 @@ class TangentOf:
     wrt: tuple[int, ...] | None = None
     keeping: tuple[int, ...] = ()
     location: HasLocation | None = field(default=None, compare=False, repr=False)
+    order: int = 1
 
 
 @dataclass(frozen=True)

@@ -153,6 +153,7 @@ class Divide(Elementwise):
     name: ClassVar[str] = "divide"
     syntax: ClassVar[str] = "divide {u}, {v}"
     cost: ClassVar[int] = DIVISION
+    is_quotient: ClassVar[bool] = True
 
     def evaluate(self, u: Array, v: Array) -> Array:
         return quietly(np.divide if u.dtype.kind == "f" else _truncated_quotient, u, v)

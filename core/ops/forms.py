@@ -11,12 +11,13 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from ..errors import DTypeError, RankError, ShapeError
-from ..ir.instruction import Emitter, Instruction, Pure, Value
-from ..types import DType, Kind, Shape, TensorType, broadcast_shapes, same_dtype
+from ..ir import Builder
+from ..ir.instruction import Emitter, Instruction, Op, Pure, Value
+from ..types import DType, Kind, Shape, TensorType, Type, broadcast_shapes, same_dtype
 from .nest import Access, Output, broadcast_access, build_nest, identity_access
 
 Partial: TypeAlias = "Value | float | None"
@@ -70,6 +71,8 @@ class Elementwise(Pointwise):
     """What a message says that it does to its operands; its name, unless that is no verb."""
     broadcasts: ClassVar[bool] = True
     """Whether an operand may have fewer elements than the result."""
+    is_quotient: ClassVar[bool] = False
+    """Whether it is the first operand divided by the second, where they are floats."""
 
     @abc.abstractmethod
     def partials(self, b: Emitter, y: Value, *xs: Any, **_: Any) -> tuple[Partial, ...]:
@@ -121,6 +124,41 @@ class Bilinear(Pure):
         self, b: Emitter, xs: Sequence[Value], ct: Value
     ) -> tuple[Value | None, Value | None]:
         """Both cotangents; each uses the other operand."""
+
+
+def is_product(op: Op, types: Sequence[Type]) -> bool:
+    """Whether it is linear in each of two operands of these types: each is the factor of the other's tangent."""
+    if isinstance(op, Bilinear):
+        return True
+    return len(types) == 2 and _partials_say(op, types, lambda found, xs: found == (xs[1], xs[0]))
+
+
+def is_sum(op: Op, types: Sequence[Type]) -> bool:
+    """Whether its tangent is a sum of those of operands of these types, times numbers."""
+    return _partials_say(op, types, lambda found, _: not any(isinstance(x, Value) for x in found))
+
+
+def is_step(op: Op, types: Sequence[Type]) -> bool:
+    """Whether it has no derivative but zero by operands of these types."""
+    return _partials_say(op, types, lambda found, _: all(x is None for x in found))
+
+
+def is_quotient(op: Op) -> bool:
+    """Whether it is the first operand divided by the second, where they are floats."""
+    return isinstance(op, Elementwise) and op.is_quotient
+
+
+def _partials_say(
+    op: Op,
+    types: Sequence[Type],
+    holds: Callable[[tuple[Partial, ...], Sequence[Value]], bool],
+) -> bool:
+    """Whether it `holds` for the partials of `op` by values of which no more than the types is known."""
+    if not isinstance(op, Elementwise) or op.not_differentiable:
+        return False
+    tensors = [type for type in types if isinstance(type, TensorType)]
+    xs = [Value(type) for type in tensors]
+    return holds(op.partials(Builder(), Value(op.infer(*tensors)), *xs), xs)
 
 
 def broadcast_operands(name: str, xs: Sequence[TensorType]) -> Shape:

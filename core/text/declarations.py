@@ -72,7 +72,7 @@ def _parse_declaration(cursor: Cursor, definitions: Definitions) -> Declaration:
     if word == "batch":
         return _parse_batch(cursor, definitions, location)
     is_tangent = word == "tangent"
-    words = [*_CLAUSES, "]"] if is_tangent else [*_CLAUSES, "seedable", "save", "]"]
+    words = [*_CLAUSES, *(["order"] if is_tangent else ["seedable", "save"]), "]"]
     primal = definitions.symbol("a function")
     clauses: dict[str, Any] = {}
     while not cursor.accept("]"):
@@ -84,11 +84,13 @@ def _parse_declaration(cursor: Cursor, definitions: Definitions) -> Declaration:
             clauses[clause] = True
         elif clause == "save":
             clauses[clause] = _parse_policy(cursor)
+        elif clause == "order":
+            clauses[clause] = cursor.integer()
         else:
             clauses[clause] = parse_numbers(cursor)
     sources, wrt, keeping = clauses.get("from"), clauses.get("wrt"), clauses.get("keeping", ())
     if is_tangent:
-        return TangentOf(primal, sources, wrt, keeping, location)
+        return TangentOf(primal, sources, wrt, keeping, location, clauses.get("order", 1))
     seedable = clauses.get("seedable", False)
     return GradientOf(primal, sources, wrt, keeping, seedable, clauses.get("save"), location)
 
@@ -133,6 +135,8 @@ def print_declaration(declaration: Declaration) -> str:
         parts.append("seedable")
     if isinstance(declaration, GradientOf) and declaration.save is not None:
         parts.append(f"save {declaration.save}")
+    if isinstance(declaration, TangentOf) and declaration.order != 1:
+        parts.append(f"order {declaration.order}")
     return " ".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""jvp, vjp, hvp, jacobian and hessian.
+"""jvp, taylor, vjp, hvp, jacobian and hessian.
 
 As `gradient`, by literal index over the prefix of the parameters.  A tangent or a seed comes behind all parameters.
 """
@@ -34,7 +34,8 @@ from .expressions import (
 
 
 def jacobians() -> Iterator[str]:
-    yield from define("jvp", _jvp())
+    yield from define("jvp", _jvp("tuple[R, R]"))
+    yield from define("taylor", _jvp("tuple[R, ...]", "order: int"))
     yield from define("vjp", _vjp())
     yield from define("hvp", _hvp())
     yield from define("jacobian", _jacobian())
@@ -77,18 +78,19 @@ def _behind(parameters: Sequence[str], given: Sequence[str]) -> list[str]:
     return [f"Unpack[{tup([*parameters, *given])}]"]
 
 
-def _jvp() -> Iterator[str]:
-    both = "tuple[R, R]"
-    yield _refusal("FunctionOfFloatsAtIncreasingWrt")
+def _jvp(both: str, *options: str) -> Iterator[str]:
+    """What gives `both`, the value and what follows it along tangents."""
+    yield _refusal("FunctionOfFloatsAtIncreasingWrt", *options)
     for n in ALL:
         each = names("D", n)
-        yield f"(of: {rep(function(each, 'R'))}) -> {rep(function(each * 2, both))}"
+        of = commas([f"of: {rep(function(each, 'R'))}", *["*"] * bool(options), *options])
+        yield f"({of}) -> {rep(function(each * 2, both))}"
     for wrt in wrt_choices():
         of = rep(function(parameters_by(wrt), "R"))
         made = function(_behind(parameters_by(wrt), each_of(wrt)), both)
-        yield f"(of: {of}, *, {wrt_literal(wrt)}) -> {rep(made)}"
+        yield f"({commas([f'of: {of}', '*', *options, wrt_literal(wrt)])}) -> {rep(made)}"
     for one in selections("R"):
-        yield f"(of: {one.of}, *, {one.wrt}) -> {one.along(both)}"
+        yield f"({commas([f'of: {one.of}', '*', *options, one.wrt])}) -> {one.along(both)}"
 
 
 def _vjp() -> Iterator[str]:

@@ -67,7 +67,8 @@ def staged_class() -> Iterator[str]:
         [
             f"(self: {rep(tup(names('A', n)))}) -> {tup(names('A', n, 'Rep[{}]'))}"
             for n in range(2, MAX_RESULTS + 1)
-        ],
+        ]
+        + ["(self: Rep[tuple[R, ...]]) -> tuple[Rep[R], ...]"],
     )
     yield from _arithmetic()
     yield "    @property"
@@ -157,6 +158,7 @@ def _projections() -> Iterator[str]:
     for n in range(2, MAX_RESULTS + 1):
         for i in range(n):
             yield f"(self: {rep(tup(names('A', n)))}, i: {axis_literal(i, n)}, /) -> Rep[A{i}]"
+    yield "(self: Rep[tuple[R, ...]], i: int, /) -> Rep[R]"
 
 
 def indexing() -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f32, f64, hessian, hvp, i32, jacobian, jvp, staged, vjp
+from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f32, f64, hessian, hvp, i32, jacobian, jvp, staged, taylor, vjp
 
 Number: TypeAlias = Scalar[f64]
 Vector: TypeAlias = Tensor1D[f64]
@@ -23,6 +23,10 @@ jvp(scale)    # E
 jvp(scale, wrt=1)    # E
 jvp(scale, wrt=(0, 1))    # E
 jvp(scale, wrt=2)    # E
+taylor(scale, order=2)    # E
+taylor(scale, wrt=0)    # E
+taylor(scale, order="2", wrt=0)    # E
+taylor(scale, order=2, wrt=1)    # E
 vjp(scale)    # E
 vjp(scale, wrt=1)    # E
 hvp(scale)    # E
@@ -37,6 +41,8 @@ def arguments(x: Vector, n: Scalar[i32], m: Matrix, v: Tensor1D[f32], s: Number)
     jvp(scale, wrt=0)(x, n)    # E
     jvp(scale, wrt=0)(x, n, m)    # E
     jvp(scale, wrt=0)(x, n, v)    # E
+    taylor(scale, order=2, wrt=0)(x, n)    # E
+    taylor(scale, order=2, wrt=0)(x, n, m)    # E
     vjp(scale, wrt=0)(x, n, s)    # E
     hvp(total)(x, n, v)    # E
     jacobian(scale)(x)    # E

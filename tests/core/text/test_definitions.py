@@ -138,12 +138,16 @@ def test_zero_of_a_large_type_is_made_of_few_values() -> None:
 
 def test_tangents_have_clauses_in_any_order() -> None:
     text = 'module "m" [extern] func @f: (f32, f32) -> f32 '
-    for clauses in itertools.permutations(["from 0", "wrt 1", "keeping 0"]):
+    for clauses in itertools.permutations(["from 0", "wrt 1", "keeping 0", "order 1"]):
         declared = f"[tangent @f {' '.join(clauses)}] func @d: (f32, f32, f32) -> (f32, f32)"
         declaration = parse_module(text + declared).functions["d"].declaration
         assert declaration == TangentOf("f", (0,), (1,), (0,))
         assert print_declaration(declaration) == "tangent @f from 0 wrt 1 keeping 0"
-    assert "'from', 'wrt', 'keeping' or ']' was expected" in error_of(
+    declared = "[tangent @f order 2 wrt 0] func @d: (f32, f32, f32) -> (f32, f32)"
+    declaration = parse_module(text + declared).functions["d"].declaration
+    assert declaration == TangentOf("f", wrt=(0,), order=2)
+    assert print_declaration(declaration) == "tangent @f wrt 0 order 2"
+    assert "'from', 'wrt', 'keeping', 'order' or ']' was expected" in error_of(
         f"{text} [tangent @f seedable] func @d: (f32) -> f32"
     )
 
