@@ -13,7 +13,7 @@ A tour for users, in the order they meet things:
   `hessian`.
 - `vmap(f)`: a function of one element becomes one of a batch, and composes with all of the above; inside,
   `axis_sum(x, "name")` and its like combine the elements.
-- `random`: numbers from explicit keys.
+- `random`: numbers from explicit keys.  `check` and `print`: what a staged function does when it runs, once.
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
 - `f.compile(...)` without running; `f.cache_size()`, `f.clear_cache()`, `set_cache_limit(n)`: what is kept of it.
 
@@ -36,7 +36,8 @@ _HOMES = {
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",
     "core.errors": """
-        DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError OutOfMemoryError ParseError
+        CheckError DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError
+        OutOfMemoryError ParseError
         RankError RecursionDepthError ShapeError StagingError TrapError UnsupportedError
         VerifyError""",
     "differentiating_as": "differentiate_as",
@@ -48,6 +49,7 @@ _HOMES = {
         floor floor_divide gelu lgamma log log1p logaddexp maximum minimum modulo mul negate power
         relu rint round rsqrt sigmoid sign sin sinh softplus sqrt square sub tan tanh
         truncate_divide""",
+    "effects": "check print",
     "fixed_points": "fixed_point",
     "functions": """
         arange broadcast_to concat cumsum flip full iota mean one_hot ones ones_like pad select
