@@ -14,6 +14,7 @@ A tour for users, in the order they meet things:
 - `vmap(f)`: a function of one element becomes one of a batch, and composes with all of the above; inside,
   `axis_sum(x, "name")` and its like combine the elements.
 - `random`: numbers from explicit keys.  `check` and `print`: what a staged function does when it runs, once.
+  `debug_nans`: where a NaN comes from.
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
 - `f.compile(...)` without running; `f.cache_size()`, `f.clear_cache()`, `set_cache_limit(n)`: what is kept of it.
 
@@ -35,10 +36,11 @@ _HOMES = {
     "composed": "cross_entropy layer_norm log_softmax logsumexp norm softmax",
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",
+    "debugging": "debug_nans",
     "core.errors": """
         CheckError DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError
-        OutOfMemoryError ParseError
-        RankError RecursionDepthError ShapeError StagingError TrapError UnsupportedError
+        NonFiniteError OutOfMemoryError ParseError RankError RecursionDepthError ShapeError
+        StagingError TrapError UnsupportedError
         VerifyError""",
     "differentiating_as": "differentiate_as",
     "differentiation": "gradient gradient_dynamic value_and_gradient",
