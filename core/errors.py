@@ -1,8 +1,8 @@
 """Every error a user can meet, in three kinds.
 
 1. Yours: the program or its input is wrong (`ShapeError`, `RankError`, `DTypeError`, `StagingError`,
-   `DifferentiationError`, `IndexOutOfRangeError`, `RecursionDepthError`, `TrapError`, `FuelError`, `ParseError`,
-   `VerifyError`).
+   `DifferentiationError`, `IndexOutOfRangeError`, `RecursionDepthError`, `TrapError`, `CheckError`,
+   `NonFiniteError`, `FuelError`, `ParseError`, `VerifyError`).
 2. A known limit: `UnsupportedError`, which says what to do instead.
 3. Our bug: `InternalError`, which asks for a report.
 
@@ -78,6 +78,21 @@ class OutOfMemoryError(TrapError, MemoryError):
 
     Example: the gradient of a loop of 2⁶⁰ iterations, which keeps something of each.  Fix: `checkpoint` what the loop
     does, or find what it converges to by `fixed_point`, whose gradient keeps nothing.
+    """
+
+
+class CheckError(NNKitError, AssertionError):
+    """A condition that the program checks as it runs is false; the message is the one that the check was given.
+
+    Example: `check(x.min() > 0.0, "x must be positive")`.  Fix: follow the line to the check, and the values to it.
+    """
+
+
+class NonFiniteError(NNKitError, FloatingPointError):
+    """A NaN or an infinity that the program made from finite numbers, and returned: found by `debug_nans`.
+
+    Example: the gradient of `sqrt(x)` at 0.  Fix: follow the line; keep the operand away from where the op, or its
+    derivative, has no finite value.
     """
 
 

@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from ..core.errors import InternalError, NNKitError, OutOfMemoryError, UnsupportedError
-from ..core.ir import Function
+from ..core.host_calls import take_raised
+from ..core.ir import Extern, Function
 from ..core.ir.surgery import walk
 from ..core.location import located
 from ..core.schedule.target import Target
@@ -24,12 +25,14 @@ from ..core.types import TensorType, written
 from . import entry
 from .emit.alignment import allocate_aligned
 from .emit.checks import error_of
+from .emit.effects import PRINT
 from .emit.program import EmittedProgram, emit_program
 from .emit.steps import CheckSite, Problem
 from .emit.writer import ModuleWriter
 from .entry import Signature, bind, entry_text
 from .llvm import LLVMError, compile_module, host_engine, host_machine
 from .runtime.blas import find_blas
+from .runtime.printing import print_function
 from .runtime.process import this_process
 
 KERNEL = "kernel"
@@ -89,11 +92,20 @@ def build(
     """
     writer = _writer()
     process = this_process()
+    elsewhere = {
+        name: inner.declaration
+        for name, inner in (functions or {}).items()
+        if isinstance(inner.declaration, Extern)
+    }
+    known = {name: found.address for name, found in elsewhere.items() if found.address}
+    addresses = {**known, **externs}
     program = emit_program(writer, function, KERNEL, functions=functions, process=process)
     private = program.arena_bytes if program.polls else None
     made = entry_text(signature, KERNEL, ENTRY, module=writer, private_arena=private)
     text = writer.text()
-    symbols = {**program.symbols, **made.symbols, **extern_symbols(program, externs)}
+    symbols = {**program.symbols, **made.symbols, **extern_symbols(program, addresses)}
+    prints, found = print_symbols(program)
+    symbols |= found
     try:
         module = compile_module(text, symbols)
         address = module.address(made.name)
@@ -112,7 +124,7 @@ def build(
         explain=lambda site, first, second: raise_for(
             program.sites[site - 1], first, _bound(program.sites[site - 1], second)
         ),
-        keep_alive=(module, arena, program),
+        keep_alive=(module, arena, program, prints, elsewhere),
         name=name,
         private_arena=private,
     )
@@ -139,6 +151,9 @@ def _refuse(*_: Any) -> NoReturn:
 
 
 def _explain(site: CheckSite, first: int, second: int) -> NoReturn:
+    raised = take_raised()
+    if raised is not None:
+        raise raised
     raise located(error_of(site, first, second), site.location)
 
 
@@ -165,6 +180,15 @@ def extern_symbols(program: EmittedProgram, externs: Mapping[str, int]) -> dict[
     return found
 
 
+def print_symbols(program: EmittedProgram) -> tuple[object, dict[str, int]]:
+    """The function that prints for a program, to be kept as long as the program, and its address by its symbol."""
+    if not program.prints:
+        return None, {}
+    function = print_function(program.prints)
+    address = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return function, {f"{program.name}{PRINT}": address}
+
+
 def _address_in_process(name: str) -> int | None:
     """Where the process, or a library that it shows to all, has a function."""
     try:
@@ -181,4 +205,5 @@ def _writer() -> ModuleWriter:
 
 __all__ = [
     "Executable", "Signature", "build", "entry", "extern_symbols", "host_target", "kernel_assembly", "kernel_text",
+    "print_symbols",
 ]  # fmt: skip

@@ -15,7 +15,8 @@ A tour for users, in the order they meet things:
   `axis_sum(x, "name")` and its like combine the elements.
 - `split` gives the forward and the backward half of a gradient apart, `saved` says what is kept between them,
   `linearize` makes a linear map of them.
-- `random`: numbers from explicit keys.
+- `random`: numbers from explicit keys.  `check` and `print`: what a staged function does when it runs, once.
+  `debug_nans`: where a NaN comes from.  `foreign` and `callback`: functions of C and of Python.
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
 - `f.compile(...)` without running; `f.cache_size()`, `f.clear_cache()`, `set_cache_limit(n)`: what is kept of it.
 
@@ -38,9 +39,11 @@ _HOMES = {
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",
     "core.ir.loop_schedules": "LoopSchedule",
+    "debugging": "debug_nans",
     "core.errors": """
-        DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError OutOfMemoryError ParseError
-        RankError RecursionDepthError ShapeError StagingError TrapError UnsupportedError
+        CheckError DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError
+        NonFiniteError OutOfMemoryError ParseError RankError RecursionDepthError ShapeError
+        StagingError TrapError UnsupportedError
         VerifyError""",
     "differentiating_as": "differentiate_as",
     "differentiation": "gradient gradient_dynamic value_and_gradient",
@@ -54,7 +57,9 @@ _HOMES = {
         floor floor_divide gelu lgamma log log1p logaddexp maximum minimum modulo mul negate power
         relu rint round rsqrt sigmoid sign sin sinh softplus sqrt square sub tan tanh
         truncate_divide""",
+    "effects": "check print",
     "fixed_points": "fixed_point",
+    "foreign_functions": "callback foreign",
     "functions": """
         arange broadcast_to concat cumsum flip full iota mean one_hot ones ones_like pad select
         stack stop_gradient take var zeros zeros_like""",

@@ -14,6 +14,7 @@ from .core.driver.halves import GradientHalves
 from .core.driver.split import split
 from .core.driver.stages import advance
 from .core.errors import InternalError, RecursionDepthError
+from .core.host_calls import take_raised
 from .core.ir import Function, Module, SavePolicy
 from .core.stage import Stage
 from .core.text import print_module
@@ -136,6 +137,9 @@ def _explain(site: CheckSite, first: int, second: int) -> None:
     """Raise for a run-time check that failed."""
     if site.problem is Problem.KEPT:
         raise with_location(error_of(site, first, second), site.location, _KEEPS)
+    raised = take_raised()
+    if raised is not None:
+        raise raised
     if site.problem not in (Problem.DEPTH, Problem.MEMORY):
         raise with_location(error_of(site, first, second), site.location)
     name = "<lambda>" if site.callee == "lambda" else site.callee

@@ -42,6 +42,7 @@ from .expression import (
     Constant,
     DerivativeCallee,
     Expression,
+    ForeignCallee,
     ForLoop,
     GetElement,
     GradientCallee,
@@ -52,6 +53,7 @@ from .expression import (
     Primitive,
     Result,
     ShapeDependent,
+    SideEffect,
     StagedCall,
     TangentCallee,
     Trace,
@@ -223,6 +225,8 @@ class Specializer:
             function = self.module.add(made)
         elif isinstance(callee, JacobianCallee):
             function = yield self._define_jacobian(callee, types)
+        elif isinstance(callee, ForeignCallee):
+            function = self._declare_foreign(callee, types)
         elif isinstance(callee, DerivativeCallee):
             function = yield self._declare(callee, types)
         elif isinstance(callee, BatchCallee):
@@ -268,6 +272,8 @@ class Specializer:
         self._probed[key] = None
         if isinstance(callee, HalfCallee):
             self._probed[key] = callee.result_type(self.type_of)
+        elif isinstance(callee, ForeignCallee):
+            self._probed[key] = _foreign_result(callee, types)
         elif isinstance(callee, DerivativeCallee):
             primal = _primal(callee, types)
             result = yield _Wanted(primal, probe=True)
@@ -291,6 +297,12 @@ class Specializer:
             return self.functions[key].type.result
         pending = self._pending.get(key)
         return (pending.result if pending else None) or self._probed.get(key)
+
+    def _declare_foreign(self, callee: ForeignCallee, types: tuple[Type, ...]) -> Function:
+        assert callee.implement is not None
+        type = FunctionType(types, _foreign_result(callee, types))
+        name = self._fresh_name(callee.name)
+        return self.module.add(Function(name, type, declaration=callee.implement(name, type)))
 
     def _declare(self, callee: DerivativeCallee, types: tuple[Type, ...]) -> _Suspension:
         primal = yield _Wanted(_primal(callee, types), probe=False)
@@ -336,7 +348,7 @@ class Specializer:
     def _define(self, trace: Trace, types: tuple[Type, ...], pending: _Pending) -> _Suspension:
         assert trace.output is not None
         b, values = self._start(trace, types)
-        (result,) = yield self._fill(b, [trace.output], values, probe=False)
+        (result,) = yield self._fill(b, [trace.output], values, probe=False, effects=trace.effects)
         if pending.result not in (None, result.type):
             assert pending.result is not None
             raise with_location(
@@ -363,16 +375,22 @@ class Specializer:
         return b, dict(zip(roots, b.block.arguments, strict=True))
 
     def _fill(
-        self, b: Builder, outputs: Sequence[Expression], values: _Values, *, probe: bool
+        self,
+        b: Builder,
+        outputs: Sequence[Expression],
+        values: _Values,
+        *,
+        probe: bool,
+        effects: Sequence[Expression] = (),
     ) -> _Suspension:
-        """Emit what `outputs` need that has no value yet; ends with their values."""
+        """Emit `effects`, and what `outputs` need that has no value yet; ends with the values of these."""
 
         def body(
             inside: TracedBody, inner: Builder, arguments: Sequence[Value | None]
         ) -> _Suspension:
             return self._fill_body(inner, inside, arguments, values, probe)
 
-        for node in _in_order(outputs, values):
+        for node in _in_order([*effects, *outputs], values):
             b.location = node.location
             operands = [values[operand] for operand in node.operands]
             try:
@@ -388,6 +406,8 @@ class Specializer:
                         types = tuple(operand.type for operand in operands)
                         called = yield _Wanted((callee, types), probe)
                         values[node] = _applied(b, called, operands)
+                    case SideEffect(op):
+                        values[node] = b.emit_many(op, operands)
                     case _:
                         values[node] = self._lower(b, node, operands)
             except NNKitError as error:
@@ -405,7 +425,8 @@ class Specializer:
         """The same for a body, whose values are not those of what comes after it."""
         outside = len(values)
         values.update(zip(body.inputs, arguments, strict=True))
-        given = yield self._fill(b, body.outputs, values, probe=probe)
+        effects = () if probe else body.effects
+        given = yield self._fill(b, body.outputs, values, probe=probe, effects=effects)
         while len(values) > outside:
             values.popitem()
         return given
@@ -474,6 +495,12 @@ def _primal(callee: DerivativeCallee, types: tuple[Type, ...]) -> _Key:
     """What is differentiated, and what of `types` it takes."""
     assert callee.primal is not None
     return callee.primal, types[: len(types) - callee.given]
+
+
+def _foreign_result(callee: ForeignCallee, types: tuple[Type, ...]) -> Type:
+    """What its signature would return, which is specialised by itself."""
+    assert callee.signature is not None
+    return Specializer().specialize(callee.signature, types).type.result
 
 
 def _declaration(callee: DerivativeCallee, primal: str) -> GradientOf | TangentOf:

@@ -21,9 +21,9 @@ from typing import TypeAlias
 
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
-from ..location import located
+from ..location import derivative_location, located
 from ..ops.aggregate import Apply
-from .activity import Activity, Mask, mask_of
+from .activity import Activity, Mask, mask_of, refuse_foreign
 from .adjoints import Adjoints
 from .linearized import Linearized, Sweep
 from .primal_copy import copy_primal
@@ -72,7 +72,7 @@ def sweep_block(work: Linearized, block: Block, adjoints: Adjoints) -> Sweep:
         cts = [adjoints[result] for result in instruction.results]
         if all(ct is None for ct in cts):
             continue
-        b.location = instruction.location
+        b.location = derivative_location(instruction.location, instruction.op.name)
         if isinstance(instruction.op, Apply):
             yield from _sweep_call(work, instruction, instruction.op, adjoints)
         elif instruction.op.is_structured:
@@ -102,6 +102,7 @@ def _sweep_call(work: Linearized, instruction: Instruction, op: Apply, adjoints:
     wanted = mask_of(k for k, x in enumerate(arguments) if x in adjoints.active)
     if not wanted:
         return
+    refuse_foreign(work.tapes.module.functions[op.callee], instruction.location)
     pullback = yield PullbackKey(op.callee, wanted, mask_of(seeds), work.callees_save)
     assert pullback is not None
     at_hand = {ResidualSource.ARGUMENT: arguments, ResidualSource.RESULT: results}

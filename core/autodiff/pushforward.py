@@ -22,14 +22,14 @@ from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, Region, Value
 from ..ir.nested import Nested, run_nested
 from ..ir.surgery import clone_instructions, with_bodies
-from ..location import located
+from ..location import derivative_location, located
 from ..ops.aggregate import Aggregate, Apply
 from ..ops.enums import EnumCase, Payload
 from ..ops.flows import Flow, flows_of, operands_of, structured
 from ..ops.nest import Yield
 from ..ops.terminators import Return
 from ..types import EnumType, TensorType, Type
-from .activity import Activity, Mask, check_flow, mask_of, members, straight_line
+from .activity import Activity, Mask, check_flow, mask_of, members, refuse_foreign, straight_line
 from .power_series import SeriesExpansion
 from .rules import jvp_of
 from .tangent_types import TangentTypes
@@ -53,7 +53,7 @@ class PushforwardBody:
         order: int,
     ) -> None:
         self.pushforward, self.moved, self.push, self.given = pushforward, moved, push, given
-        self.types, self.order = types, order
+        self.types, self.order, self.module = types, order, activity.module
         self.still: Tangents = (None,) * order
         """The coefficients of what does not move."""
         self.source = straight_line(primal)
@@ -160,6 +160,7 @@ class PushforwardBody:
             result = instruction.result
             self.tangents[result] = [self.of_enum(b, instruction, k) for k in range(self.order)]
             return
+        b.location = derivative_location(instruction.location, op.name)
         try:
             self.by_rule(instruction, b, expansion)
         except DifferentiationError as error:
@@ -205,6 +206,7 @@ class PushforwardBody:
         operands = instruction.operands
         mask = mask_of(k for k, operand in enumerate(operands) if self.is_moving(operand))
         moving = self.materialized(b, operands)
+        refuse_foreign(self.module.functions[op.callee], instruction.location)
         push = self.pushforward(op.callee, mask, self.order)
         arguments = [self.values[operand] for operand in operands]
         both = iter(b.emit_many(Apply(push.name, push.type), [*arguments, *moving]))

@@ -11,13 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...core.errors import (
+    CheckError,
     IndexOutOfRangeError,
+    InternalError,
     NNKitError,
     OutOfMemoryError,
     RecursionDepthError,
     ShapeError,
     TrapError,
 )
+from ...core.host_calls import failed_with
 from ...core.ops.byte_memory import stop_message
 from ...core.types import written
 from .steps import CheckSite, Problem
@@ -53,10 +56,12 @@ def error_of(site: CheckSite, first: int, second: int) -> NNKitError:
             return TrapError(stop_message(site.text, first))
         case Problem.STOP:
             return TrapError(site.text)
+        case Problem.CHECK:
+            return CheckError(site.text)
+        case Problem.RAISED:
+            return InternalError("an exception of Python's was not raised again")
         case Problem.EXTERN:
-            return TrapError(
-                f"the extern function {written('@', site.callee)} failed with the code {first}"
-            )
+            return TrapError(failed_with(site.callee, first))
 
 
 @dataclass(frozen=True, slots=True)
