@@ -1,8 +1,8 @@
 """Every error a user can meet, in three kinds.
 
 1. Yours: the program or its input is wrong (`ShapeError`, `RankError`, `DTypeError`, `StagingError`,
-   `DifferentiationError`, `IndexOutOfRangeError`, `RecursionDepthError`, `TrapError`, `FuelError`, `ParseError`,
-   `VerifyError`).
+   `DifferentiationError`, `IndexOutOfRangeError`, `RecursionDepthError`, `TrapError`, `CheckError`,
+   `FuelError`, `ParseError`, `VerifyError`).
 2. A known limit: `UnsupportedError`, which says what to do instead.
 3. Our bug: `InternalError`, which asks for a report.
 
@@ -78,6 +78,13 @@ class OutOfMemoryError(TrapError, MemoryError):
 
     Example: the gradient of a loop of 2⁶⁰ iterations, which keeps something of each.  Fix: `checkpoint` what the loop
     does, or find what it converges to by `fixed_point`, whose gradient keeps nothing.
+    """
+
+
+class CheckError(NNKitError, AssertionError):
+    """A condition that the program checks as it runs is false; the message is the one that the check was given.
+
+    Example: `check(x.min() > 0.0, "x must be positive")`.  Fix: follow the line to the check, and the values to it.
     """
 
 

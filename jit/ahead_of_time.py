@@ -289,7 +289,7 @@ def _meaning(site: CheckSite) -> str:
     place = site.location.resolve() if site.location is not None else None
     where = f"{place.file}, line {place.line}: " if place is not None else ""
     callee = f"{written('@', site.callee)} " if site.callee else ""
-    if site.problem is Problem.STOP:
+    if site.problem in (Problem.STOP, Problem.CHECK):
         return f"{where}{site.text}"
     if site.problem is Problem.ADDRESS:
         return f"{where}{site.text} null, or memory out of bounds"

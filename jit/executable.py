@@ -24,12 +24,14 @@ from ..core.types import TensorType, written
 from . import entry
 from .emit.alignment import allocate_aligned
 from .emit.checks import error_of
+from .emit.effects import PRINT
 from .emit.program import EmittedProgram, emit_program
 from .emit.steps import CheckSite, Problem
 from .emit.writer import ModuleWriter
 from .entry import Signature, bind, entry_text
 from .llvm import LLVMError, compile_module, host_engine, host_machine
 from .runtime.blas import find_blas
+from .runtime.printing import print_function, take_raised
 from .runtime.process import this_process
 
 KERNEL = "kernel"
@@ -94,6 +96,8 @@ def build(
     made = entry_text(signature, KERNEL, ENTRY, module=writer, private_arena=private)
     text = writer.text()
     symbols = {**program.symbols, **made.symbols, **extern_symbols(program, externs)}
+    prints, found = print_symbols(program)
+    symbols |= found
     try:
         module = compile_module(text, symbols)
         address = module.address(made.name)
@@ -112,7 +116,7 @@ def build(
         explain=lambda site, first, second: raise_for(
             program.sites[site - 1], first, _bound(program.sites[site - 1], second)
         ),
-        keep_alive=(module, arena, program),
+        keep_alive=(module, arena, program, prints),
         name=name,
         private_arena=private,
     )
@@ -139,6 +143,8 @@ def _refuse(*_: Any) -> NoReturn:
 
 
 def _explain(site: CheckSite, first: int, second: int) -> NoReturn:
+    if site.problem is Problem.RAISED:
+        raise take_raised()
     raise located(error_of(site, first, second), site.location)
 
 
@@ -165,6 +171,15 @@ def extern_symbols(program: EmittedProgram, externs: Mapping[str, int]) -> dict[
     return found
 
 
+def print_symbols(program: EmittedProgram) -> tuple[object, dict[str, int]]:
+    """The function that prints for a program, to be kept as long as the program, and its address by its symbol."""
+    if not program.prints:
+        return None, {}
+    function = print_function(program.prints)
+    address = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return function, {f"{program.name}{PRINT}": address}
+
+
 def _address_in_process(name: str) -> int | None:
     """Where the process, or a library that it shows to all, has a function."""
     try:
@@ -181,4 +196,5 @@ def _writer() -> ModuleWriter:
 
 __all__ = [
     "Executable", "Signature", "build", "entry", "extern_symbols", "host_target", "kernel_assembly", "kernel_text",
+    "print_symbols",
 ]  # fmt: skip

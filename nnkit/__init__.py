@@ -15,7 +15,7 @@ A tour for users, in the order they meet things:
   `axis_sum(x, "name")` and its like combine the elements.
 - `split` gives the forward and the backward half of a gradient apart, `saved` says what is kept between them,
   `linearize` makes a linear map of them.
-- `random`: numbers from explicit keys.
+- `random`: numbers from explicit keys.  `check` and `print`: what a staged function does when it runs, once.
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
 - `f.compile(...)` without running; `f.cache_size()`, `f.clear_cache()`, `set_cache_limit(n)`: what is kept of it.
 
@@ -39,7 +39,8 @@ _HOMES = {
     "conversion": "Spec spec",
     "core.ir.loop_schedules": "LoopSchedule",
     "core.errors": """
-        DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError OutOfMemoryError ParseError
+        CheckError DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError
+        OutOfMemoryError ParseError
         RankError RecursionDepthError ShapeError StagingError TrapError UnsupportedError
         VerifyError""",
     "differentiating_as": "differentiate_as",
@@ -54,6 +55,7 @@ _HOMES = {
         floor floor_divide gelu lgamma log log1p logaddexp maximum minimum modulo mul negate power
         relu rint round rsqrt sigmoid sign sin sinh softplus sqrt square sub tan tanh
         truncate_divide""",
+    "effects": "check print",
     "fixed_points": "fixed_point",
     "functions": """
         arange broadcast_to concat cumsum flip full iota mean one_hot ones ones_like pad select

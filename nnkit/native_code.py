@@ -21,6 +21,7 @@ from .core.types import FunctionType, TensorType, Type, elements_of
 from .jit import entry, executable
 from .jit.emit.checks import error_of
 from .jit.emit.steps import CheckSite, Problem
+from .jit.runtime.printing import take_raised
 from .staging.expression import with_location
 from .staging.primitive import staging_error
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
@@ -136,6 +137,8 @@ def _explain(site: CheckSite, first: int, second: int) -> None:
     """Raise for a run-time check that failed."""
     if site.problem is Problem.KEPT:
         raise with_location(error_of(site, first, second), site.location, _KEEPS)
+    if site.problem is Problem.RAISED:
+        raise take_raised()
     if site.problem not in (Problem.DEPTH, Problem.MEMORY):
         raise with_location(error_of(site, first, second), site.location)
     name = "<lambda>" if site.callee == "lambda" else site.callee

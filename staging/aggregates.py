@@ -22,7 +22,7 @@ def field_of(struct: Expression, lens: Any) -> Expression:
     spec = struct.type
     assert isinstance(spec, StructSpec)
     position = _position(spec, lens)
-    return _part(struct, position, spec.fields[position][1])
+    return part_of(struct, position, spec.fields[position][1])
 
 
 def set_field(struct: Expression, lens: FieldLens, value: object) -> Expression:
@@ -39,7 +39,7 @@ def set_field(struct: Expression, lens: FieldLens, value: object) -> Expression:
             f"field {lens.name} of {spec.words} must be a {held.words}, and is a {found}"
         )
     parts = [
-        new if k == position else _part(struct, k, element)
+        new if k == position else part_of(struct, k, element)
         for k, (_, element) in enumerate(spec.fields)
     ]
     return make(MakeAggregate(spec), parts, spec)
@@ -55,7 +55,7 @@ def element_of(value: Expression, key: Any) -> Expression:
     if not -count <= key < count:
         raise index_error(f"element {key} does not exist: the tuple has {count} elements")
     position = int(key) % count
-    return _part(value, position, spec.elements[position])
+    return part_of(value, position, spec.elements[position])
 
 
 def _position(spec: StructSpec, lens: Any) -> int:
@@ -69,7 +69,7 @@ def _position(spec: StructSpec, lens: Any) -> int:
     return [field for field, _ in spec.fields].index(name)
 
 
-def _part(whole: Expression, position: int, spec: Spec) -> Expression:
+def part_of(whole: Expression, position: int, spec: Spec) -> Expression:
     """An element of a tuple or struct; what it was made of, where that is known."""
     if isinstance(whole.operation, MakeAggregate):
         return whole.operands[position]

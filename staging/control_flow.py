@@ -44,6 +44,7 @@ from .expression import (
     WhileLoop,
     check_alive,
     free_expressions,
+    keep,
     make,
     tracing,
 )
@@ -243,7 +244,7 @@ def _run_with(
         carry = returned(run(body.inputs), f"{name} returns")
         check_alive(carry.parts, current_location())
         body.outputs = carry.parts
-    body.captures = free_expressions(body.outputs, body)
+    body.captures = free_expressions([*body.effects, *body.outputs], body)
     return body, carry
 
 
@@ -330,6 +331,8 @@ def _nested(
     node = make(operation, (*operands, *threaded.starts, *captured), TupleSpec(specs))
     for body in operation.bodies:
         body.site = node
+    if any(body.effects for body in operation.bodies):
+        keep(node)
     results = [make(Result(k), (node,), spec) for k, spec in enumerate(specs)]
     threaded.hold(results[at : at + count])
     return [*results[:at], *results[at + count :]]

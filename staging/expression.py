@@ -53,6 +53,13 @@ class ShapeDependent:
 
 
 @dataclass(frozen=True)
+class SideEffect:
+    """An op of the IR without results, for what it does: it is one of the `effects` of the trace it was made in."""
+
+    op: Op
+
+
+@dataclass(frozen=True)
 class GetElement:
     """Element `position` of a tuple, or the field of that position of a struct."""
 
@@ -135,6 +142,7 @@ Operation: TypeAlias = (
     | Constant
     | Primitive
     | ShapeDependent
+    | SideEffect
     | GetElement
     | MakeAggregate
     | StagedCall
@@ -181,6 +189,11 @@ class Callee:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
+    @property
+    def has_effects(self) -> bool:
+        """Whether calls of it do more than compute a result."""
+        return False
+
 
 @dataclass(eq=False)
 class TracedRules:
@@ -201,6 +214,8 @@ class Trace(Callee):
 
     inputs: tuple[Expression, ...] = ()
     output: Expression | None = None
+    effects: list[Expression] = field(default_factory=list[Expression])
+    """What is done whether the output needs it or not, in this order: side effects, and what has such inside."""
     is_determined: bool = True
     """Whether `result` is what it returns; if not, the function is run to find that out."""
     progress: PendingTrace | None = None
@@ -212,6 +227,10 @@ class Trace(Callee):
     rules: TracedRules | None = None
     has_traced_rules: bool = False
     """Whether a derivative has asked for the rules of this one and of all that it calls."""
+
+    @property
+    def has_effects(self) -> bool:
+        return bool(self.effects)
 
 
 @dataclass(eq=False, repr=False)
@@ -257,6 +276,10 @@ class DerivativeCallee(Callee):
     sources: tuple[int, ...] | None = None
     keeping: tuple[int, ...] = ()
     given: int = 0
+
+    @property
+    def has_effects(self) -> bool:
+        return self.primal is not None and self.primal.has_effects
 
 
 @dataclass(eq=False, repr=False)
@@ -342,6 +365,13 @@ def make(operation: Operation, operands: Sequence[Expression], type: Spec) -> Ex
     return Expression(operation, tuple(operands), type, location, trace)
 
 
+def keep(node: Expression) -> None:
+    """Have the trace in progress do what `node` does, whether its value is used or not."""
+    trace = current_trace()
+    if trace is not None:
+        trace.effects.append(node)
+
+
 def check_alive(expressions: Sequence[Expression], location: HasLocation | None) -> None:
     """Raises: StagingError when one belongs to a trace that is over, or goes on in another thread."""
     traces = _active.traces
@@ -414,9 +444,8 @@ HELP = "\n  help: "
 __all__ = [
     "BatchCallee", "Builder", "Callee", "Constant", "DerivativeCallee", "Expression", "ForLoop", "GetElement",
     "GradientCallee", "IfElse", "JacobianCallee", "MakeAggregate", "Mode", "Operation",
-    "Parameter", "PendingTrace", "Primitive", "Result", "ShapeDependent", "StagedCall",
-    "StructuredOperation", "TangentCallee", "Trace", "TracedBody", "TracedRules",
-    "UnknownResult", "WhileLoop", "active_traces", "adopt_traces", "check_alive",
-    "current_trace", "depends_on_parameters", "free_expressions", "make", "tracing",
-    "with_location",
+    "Parameter", "PendingTrace", "Primitive", "Result", "ShapeDependent", "SideEffect",
+    "StagedCall", "StructuredOperation", "TangentCallee", "Trace", "TracedBody", "TracedRules",
+    "UnknownResult", "WhileLoop", "active_traces", "adopt_traces", "check_alive", "current_trace",
+    "depends_on_parameters", "free_expressions", "keep", "make", "tracing", "with_location",
 ]  # fmt: skip

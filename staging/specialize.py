@@ -52,6 +52,7 @@ from .expression import (
     Primitive,
     Result,
     ShapeDependent,
+    SideEffect,
     StagedCall,
     TangentCallee,
     Trace,
@@ -336,7 +337,7 @@ class Specializer:
     def _define(self, trace: Trace, types: tuple[Type, ...], pending: _Pending) -> _Suspension:
         assert trace.output is not None
         b, values = self._start(trace, types)
-        (result,) = yield self._fill(b, [trace.output], values, probe=False)
+        (result,) = yield self._fill(b, [trace.output], values, probe=False, effects=trace.effects)
         if pending.result not in (None, result.type):
             assert pending.result is not None
             raise with_location(
@@ -363,16 +364,22 @@ class Specializer:
         return b, dict(zip(roots, b.block.arguments, strict=True))
 
     def _fill(
-        self, b: Builder, outputs: Sequence[Expression], values: _Values, *, probe: bool
+        self,
+        b: Builder,
+        outputs: Sequence[Expression],
+        values: _Values,
+        *,
+        probe: bool,
+        effects: Sequence[Expression] = (),
     ) -> _Suspension:
-        """Emit what `outputs` need that has no value yet; ends with their values."""
+        """Emit `effects`, and what `outputs` need that has no value yet; ends with the values of these."""
 
         def body(
             inside: TracedBody, inner: Builder, arguments: Sequence[Value | None]
         ) -> _Suspension:
             return self._fill_body(inner, inside, arguments, values, probe)
 
-        for node in _in_order(outputs, values):
+        for node in _in_order([*effects, *outputs], values):
             b.location = node.location
             operands = [values[operand] for operand in node.operands]
             try:
@@ -388,6 +395,8 @@ class Specializer:
                         types = tuple(operand.type for operand in operands)
                         called = yield _Wanted((callee, types), probe)
                         values[node] = _applied(b, called, operands)
+                    case SideEffect(op):
+                        values[node] = b.emit_many(op, operands)
                     case _:
                         values[node] = self._lower(b, node, operands)
             except NNKitError as error:
@@ -405,7 +414,8 @@ class Specializer:
         """The same for a body, whose values are not those of what comes after it."""
         outside = len(values)
         values.update(zip(body.inputs, arguments, strict=True))
-        given = yield self._fill(b, body.outputs, values, probe=probe)
+        effects = () if probe else body.effects
+        given = yield self._fill(b, body.outputs, values, probe=probe, effects=effects)
         while len(values) > outside:
             values.popitem()
         return given

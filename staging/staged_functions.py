@@ -26,6 +26,7 @@ from .expression import (
     active_traces,
     check_alive,
     free_expressions,
+    keep,
     make,
     tracing,
     with_location,
@@ -186,7 +187,7 @@ class PythonFunction(Stageable):
                 raise
             raise with_definition(plain(error), self) from None
         trace.result = trace.output.type
-        trace.captures = free_expressions([trace.output], trace)
+        trace.captures = free_expressions([*trace.effects, trace.output], trace)
         return trace
 
     def _check_function(self, returned: object, wanted: Spec | None) -> None:
@@ -252,6 +253,8 @@ def call(callee: Callee, arguments: Sequence[Expression]) -> Expression:
     node = make(StagedCall(callee), (*arguments, *callee.captures), callee.result)
     if is_unfinished(callee):
         note_site(node, len(arguments), callee)
+    if callee.has_effects or is_unfinished(callee):
+        keep(node)
     return node
 
 

@@ -165,7 +165,8 @@ def check_flow(
     op = instruction.op
     if isinstance(op, Aggregate):
         return
-    passed = instruction.operands if op.called else (*instruction.operands, *instruction.results)
+    given = instruction.operands if op.called else op.moving(instruction.operands)
+    passed = given if op.called else (*given, *instruction.results)
     moving = [x for x in passed if is_moving(x)]
     has_effect = op.effect is not Effect.NONE and op.called is None
     if moving and instruction.regions and not op.is_structured:

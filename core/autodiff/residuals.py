@@ -28,6 +28,7 @@ from .linearized import Linearized
 from .minimum_cut import ResidualChoice
 from .primal_copy import Origin
 from .pullback import Pullback, PullbackKey, ResidualPlace, ResidualSource
+from .recomputation import Recomputation
 from .save_policies import choose_by_policy
 from .tapes import EMPTY, RECORD, fresh_enum
 
@@ -40,6 +41,7 @@ class ResidualSplitter:
     """
 
     module: Module
+    again: Recomputation
     effectful: set[str] = field(default_factory=set[str])
     _forwards: dict[tuple[str, tuple[Origin, ...]], Function] = field(
         default_factory=dict[tuple[str, "tuple[Origin, ...]"], Function]
@@ -139,7 +141,7 @@ class ResidualSplitter:
         used: Set[Value],
     ) -> Pullback:
         """A backward function that has the arguments alone, and computes all the rest anew."""
-        forward, used = backward_slice(work.forward(used), used)
+        forward, used = backward_slice(self.again.of_instructions(work.forward(used)), used)
         residuals = {k: x for k, x in enumerate(work.copy.arguments) if x in used}
         block = Block([*residuals.values(), *seeds.values()], [*forward, *instructions], "entry")
         backward = self._finish(f"{name}_bwd", name, Builder(block), list(found.values()))

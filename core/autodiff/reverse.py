@@ -45,6 +45,7 @@ from .higher_order import DerivativeOrders, prefers_forward_mode
 from .linearize import Linearizing, Seeds, linearize
 from .linearized import Linearized, Sweep
 from .pullback import Pullback, PullbackKey
+from .recomputation import Recomputation
 from .residuals import ResidualSplitter
 from .symmetric import SymmetricPullback, caller_of
 from .tangent_types import TangentTypes
@@ -105,9 +106,9 @@ class _Differentiator:
             self.module, self.activity, TangentTypes(self.module), rules=self.rules
         )
         self.orders = DerivativeOrders(self.module)
-        self.cutter = ResidualSplitter(
-            self.module, {n for n in names if effects.of_function(n) & KEPT}
-        )
+        self.again = Recomputation(self.module)
+        effectful = {n for n in names if effects.of_function(n) & KEPT}
+        self.cutter = ResidualSplitter(self.module, self.again, effectful)
 
     def define_for_rules(self, roots: Sequence[str]) -> None:
         """The same for what rules of derivatives need, which is differentiated again with their functions."""
@@ -210,7 +211,7 @@ class _Differentiator:
                 elif answer is None and self._is_differentiated_forward(needed.name):
                     primal, request = self.gradients[needed.name]
                     symmetric = SymmetricPullback(
-                        self.module, self.forward, self.define, primal, request
+                        self.module, self.forward, self.define, primal, request, self.again
                     )
                     answer = self.pullbacks[needed] = symmetric.build(needed)
                 elif answer is None:

@@ -21,6 +21,7 @@ from ..types import FunctionType, one_or_tuple
 from .activity import mask_of, members
 from .forward import Forward
 from .pullback import Pullback, PullbackKey, ResidualPlace, ResidualSource
+from .recomputation import Recomputation
 from .rules import add
 
 
@@ -36,6 +37,7 @@ class SymmetricPullback:
     define: Callable[[Function], None]
     primal: Function
     request: DerivativeRequest
+    again: Recomputation
 
     def build(self, key: PullbackKey) -> Pullback:
         """The pullback of the gradient for `key`: all is computed anew from its arguments."""
@@ -64,6 +66,7 @@ class SymmetricPullback:
             found.update((k, moved.get(request.sources[k - count])) for k in seeds)
         if kept and wanted:
             other = self.gradient(wanted, tuple(kept), True)
+            other = self.again.of_function(other)
             slopes = b.emit_many(Apply(other.name, other.type), [*point, *kept.values()])
             for k, slope in zip(wanted, slopes, strict=True):
                 found[k] = add(b, found.get(k), slope)
@@ -99,6 +102,7 @@ class SymmetricPullback:
         given = mask_of(directions)
         push = self.forward.pushforward(function.name, given)
         self.forward.fill()
+        push = self.again.of_function(push)
         tangents = [directions[k] for k in members(given)]
         both = b.emit_many(Apply(push.name, push.type), [*at, *tangents])
         count = len(function.type.results)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..compute.ops import CallAddress
-from ..errors import ShapeError, TrapError
+from ..errors import CheckError, ShapeError, TrapError
 from ..ir import Instruction, Op
 from ..ops.aggregate import Apply, ApplyValue
+from ..ops.effects import Check, Print
 from ..ops.literal import Literal
 from ..ops.nest import Yield
 from ..ops.random import Random
@@ -161,6 +163,17 @@ def _trap(op: Op, machine: Machine, at: Instruction, *operands: Any) -> Sequence
     raise TrapError("the program stopped at a trap")
 
 
+def _check(op: Check, machine: Machine, at: Instruction, condition: Array) -> Sequence[Any]:
+    if not condition:
+        raise CheckError(op.message)
+    return ()
+
+
+def _print(op: Print, machine: Machine, at: Instruction, *values: Array) -> Sequence[Any]:
+    sys.stdout.write(op.text(values))
+    return ()
+
+
 CONTROL_RULES: Mapping[type[Op], MachineRule] = {
     Apply: _apply,
     ApplyValue: _apply_value,
@@ -176,6 +189,8 @@ CONTROL_RULES: Mapping[type[Op], MachineRule] = {
     For: _for,
     Random: _random,
     Trap: _trap,
+    Check: _check,
+    Print: _print,
     **MEMORY,
 }
 """What the machine itself runs."""

@@ -199,6 +199,8 @@ class Op(abc.ABC):
     """Whether bodies may run several times, one after the other."""
     ends: ClassVar[bool] = True
     """Whether it ends if its bodies do."""
+    is_observable: ClassVar[bool] = False
+    """Whether it is done for the world outside, which sees it once: what computes values again leaves it out."""
     not_differentiable: ClassVar[str] = ""
     """Why no derivative exists; empty when it does."""
 

@@ -5,7 +5,7 @@ Read `forms` (the forms of differentiation), `arithmetic` and `comparison` (elem
 `indexing`, `slicing`, `scan`, `scatter`, `reduction`, `contraction`, `window` and `convolution` (each built on those
 before it), `axis`, `shape_query`, `bits`, and what is expanded: `expansion`, `builtin`, `ordered_reduction`.  Ops that
 make up programs are in `literal`, `reference`, `aggregate`, `enums`, `structured`, `terminators`, `trap`,
-`memory` and `stack`; `nest` is the loop nest they become.
+`effects`, `memory` and `stack`; `nest` is the loop nest they become.
 """
 
 from types import ModuleType
@@ -70,6 +70,7 @@ from .comparison import (
 )
 from .contraction import Dot
 from .convolution import Convolve
+from .effects import Check, Print
 from .enums import EnumCase, IsCase, Payload
 from .flows import Structured
 from .forms import Bilinear, Elementwise, Linear, Partial, Pointwise
@@ -148,7 +149,7 @@ FAMILIES: tuple[ModuleType, ...] = (
 
 PROGRAM: tuple[type[Op], ...] = (
     Literal, Reference, Null, Undefined, Aggregate, EnumCase, IsCase, Payload, Extract, Insert, Apply, ApplyValue,
-    AxisReduce, If, While, For, Yield, Return, Branch, Conditional, BranchEnum, Trap,
+    AxisReduce, If, While, For, Yield, Return, Branch, Conditional, BranchEnum, Trap, Check, Print,
     AllocateStack, AllocateHeap, AllocateBox, ProjectBox, Retain, Release, Deallocate,
     Load, Store, Copy, ElementPointer, Offset, PointerCast,
     CreateStack, Push, Pop, DestroyStack, Random, ReduceBy, ScanBy, ReduceWindowBy,
@@ -195,6 +196,7 @@ __all__ = [
     "Broadcast",
     "Builtin",
     "Ceil",
+    "Check",
     "Combinator",
     "Concatenate",
     "Conditional",
@@ -259,6 +261,7 @@ __all__ = [
     "Pointwise",
     "Pop",
     "Power",
+    "Print",
     "ProjectBox",
     "Push",
     "Random",

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...core.errors import (
+    CheckError,
     IndexOutOfRangeError,
+    InternalError,
     NNKitError,
     OutOfMemoryError,
     RecursionDepthError,
@@ -53,6 +55,10 @@ def error_of(site: CheckSite, first: int, second: int) -> NNKitError:
             return TrapError(stop_message(site.text, first))
         case Problem.STOP:
             return TrapError(site.text)
+        case Problem.CHECK:
+            return CheckError(site.text)
+        case Problem.RAISED:
+            return InternalError("an exception of Python's was not raised again")
         case Problem.EXTERN:
             return TrapError(
                 f"the extern function {written('@', site.callee)} failed with the code {first}"

@@ -30,7 +30,7 @@ from .element_access import ZERO_ELEMENT
 from .elements import memory_type
 from .nest_plan import splat_read
 from .polls import Polls
-from .steps import CheckSite
+from .steps import CheckSite, PrintSite
 from .writer import FunctionWriter, ModuleWriter, Register
 
 INLINE_BYTES: Final = 4096
@@ -56,6 +56,7 @@ class ProgramContext:
     polls: bool = False
     sites: list[CheckSite] = field(default_factory=list[CheckSite])
     symbols: dict[str, int] = field(default_factory=dict[str, int])
+    prints: list[PrintSite] = field(default_factory=list[PrintSite])
     data: list[Array] = field(default_factory=list[Array])
     callees: dict[str, str] = field(default_factory=dict[str, str])
     """The symbols of functions that are called, in the order in which they were met."""

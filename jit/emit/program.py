@@ -32,6 +32,7 @@ from ...core.ops.byte_memory import (
     StopIf,
     WriteBytes,
 )
+from ...core.ops.effects import Check, Print
 from ...core.ops.literal import Literal
 from ...core.ops.movement import ShapeCast
 from ...core.ops.nest import Yield
@@ -56,6 +57,7 @@ from .byte_memory import (
     write_write,
 )
 from .calls import STACK_BYTES, begin_callee, begin_kernel, write_call, write_call_address
+from .effects import write_check_condition, write_print
 from .element_access import define_zero_element
 from .extern import write_extern
 from .function_emitter import INLINE_BYTES, FunctionEmitter, ProgramContext
@@ -63,7 +65,7 @@ from .matrix_products import write_gemm
 from .nest import write_nests
 from .scan import write_scan
 from .single_threaded_blas import SYMBOL
-from .steps import CheckSite
+from .steps import CheckSite, PrintSite
 from .structured_ops import write_for, write_if, write_while, write_yield
 from .writer import I64, ModuleWriter, Register, constant
 
@@ -74,7 +76,7 @@ class EmittedProgram:
 
     `symbols` are the addresses to link it with; they stay good while the program is referenced, which
     `data` sees to.  `sites[n - 1]` is the check that a result of n speaks of.  `externs` are the symbols of functions
-    that are defined elsewhere, by name.
+    that are defined elsewhere, by name.  `prints` are what it prints, by the number that it calls `PRINT` with.
     """
 
     name: str
@@ -83,6 +85,7 @@ class EmittedProgram:
     arena_bytes: int
     data: tuple[Array, ...]
     externs: Mapping[str, str]
+    prints: tuple[PrintSite, ...] = ()
     polls: bool = False
     """Whether it may give up the GIL while it runs: then each call needs an arena of its own."""
 
@@ -129,6 +132,7 @@ def emit_program(
         arena_bytes(function),
         tuple(shared.data),
         shared.externs,
+        tuple(shared.prints),
         polls,
     )
 
@@ -254,6 +258,8 @@ WRITERS: Final[Mapping[type[Op], InstructionRule]] = {
     FunctionAddress: write_function_address,
     CheckAddress: write_check,
     StopIf: write_stop,
+    Check: write_check_condition,
+    Print: write_print,
     If: write_if,
     While: write_while,
     For: write_for,

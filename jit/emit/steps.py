@@ -14,7 +14,8 @@ from typing import TypeAlias
 from ...core.ir.instruction import Instruction, Value
 from ...core.location import HasLocation
 from ...core.ops.combinator import Combinator
-from ...core.types import DType
+from ...core.ops.effects import Print
+from ...core.types import DType, TensorType
 from .writer import LLVMType
 
 Slot: TypeAlias = int
@@ -39,6 +40,10 @@ class Problem(enum.Enum):
     """The program stopped itself, for the reason that the site has."""
     EXTERN = "extern"
     """A function that is defined elsewhere has failed: the code it returned."""
+    CHECK = "check"
+    """A condition of the user's is false; the site has the message."""
+    RAISED = "raised"
+    """A function of Python has raised an exception, which is kept for the caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,14 @@ class CheckSite:
     problem: Problem = Problem.INDEX
     callee: str = ""
     text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PrintSite:
+    """A `print`, and the types of what it shows."""
+
+    op: Print
+    types: tuple[TensorType, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,3 +10,13 @@ def set_cache_limit(count: int, /) -> int:
 
     A function that has more drops those that were not used for longest when it next compiles one.
     """
+def check(condition: bool | Rep[Tensor0D[boolean]], message: str, /) -> None:
+    """Stop the program with a `CheckError` that says `message`, unless `condition` is true when this runs.
+
+    In a staged function the error names the line of the check; a Python bool is looked at at once.
+    """
+def print(*values: object, sep: str = " ", end: str = "\n") -> None:
+    """Write values to `sys.stdout` when this runs, as Python's `print` does: Reps, and what is known already.
+
+    What is no Rep is written as it is when the function is staged.  Outside of staged functions it is Python's `print`.
+    """

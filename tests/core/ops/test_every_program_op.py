@@ -23,6 +23,7 @@ from nnkit.core.ops import (
     Return,
     aggregate,
     axis,
+    effects,
     enums,
     memory,
     reference,
@@ -36,6 +37,7 @@ from nnkit.core.verify import verify
 from . import (
     test_aggregate,
     test_axis,
+    test_effects,
     test_enums,
     test_memory,
     test_reference,
@@ -52,6 +54,7 @@ _FAMILIES = (
     test_memory,
     test_stack,
     test_trap,
+    test_effects,
 )
 SAMPLES: list[Typed] = [sample for family in _FAMILIES for sample in family.SAMPLES]
 ERRORS: list[Refused] = [sample for family in _FAMILIES for sample in family.ERRORS]
@@ -59,7 +62,7 @@ OPS = [
     op
     for op in PROGRAM
     if op.__module__
-    in {m.__name__ for m in (axis, reference, enums, aggregate, memory, stack, trap)}
+    in {m.__name__ for m in (axis, reference, enums, aggregate, memory, stack, trap, effects)}
 ]
 
 

@@ -22,7 +22,7 @@ from nnkit.jit.emit.calls import STACK_BYTES
 from nnkit.jit.emit.checks import error_of
 from nnkit.jit.emit.program import EmittedProgram, emit_program
 from nnkit.jit.emit.writer import ModuleWriter
-from nnkit.jit.executable import extern_symbols
+from nnkit.jit.executable import extern_symbols, print_symbols
 from nnkit.jit.llvm import Engine, host_engine
 from nnkit.jit.runtime.process import this_process
 from tests.values import same_bits
@@ -152,6 +152,9 @@ def run_all(
     symbols = {name: at for program in programs for name, at in program.symbols.items()}
     for program in programs:
         symbols |= extern_symbols(program, externs or {})
+    kept = [print_symbols(program) for program in programs]  # until the programs have run
+    for _, found in kept:
+        symbols |= found
     compiled = engine.compile_module(module.text(), symbols)
     return [
         call(compiled.address(program.name), program, function, arrays)

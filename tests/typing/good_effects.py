@@ -1,0 +1,14 @@
+"""Accepted: checks and output inside staged functions."""
+from __future__ import annotations
+import nnkit as nk
+from nnkit import Rep, Scalar, Tensor1D, f32
+Float1D = Tensor1D[f32]
+@nk.staged
+def f(x: Rep[Float1D], n: int) -> Rep[Scalar[f32]]:
+    nk.check(x.min() > 0.0, "x must be positive")
+    nk.check((x < 10.0).all(), "x is too large")
+    nk.check(n > 2, "n is too small")
+    nk.print("x", x, n, x.sum(), sep=", ", end="\n\n")
+    nk.print()
+    return x.sum()
+error: AssertionError = nk.CheckError("message")
