@@ -2,7 +2,7 @@
 
 1. Yours: the program or its input is wrong (`ShapeError`, `RankError`, `DTypeError`, `StagingError`,
    `DifferentiationError`, `IndexOutOfRangeError`, `RecursionDepthError`, `TrapError`, `CheckError`,
-   `FuelError`, `ParseError`, `VerifyError`).
+   `NonFiniteError`, `FuelError`, `ParseError`, `VerifyError`).
 2. A known limit: `UnsupportedError`, which says what to do instead.
 3. Our bug: `InternalError`, which asks for a report.
 
@@ -85,6 +85,14 @@ class CheckError(NNKitError, AssertionError):
     """A condition that the program checks as it runs is false; the message is the one that the check was given.
 
     Example: `check(x.min() > 0.0, "x must be positive")`.  Fix: follow the line to the check, and the values to it.
+    """
+
+
+class NonFiniteError(NNKitError, FloatingPointError):
+    """A NaN or an infinity that the program made from finite numbers, and returned: found by `debug_nans`.
+
+    Example: the gradient of `sqrt(x)` at 0.  Fix: follow the line; keep the operand away from where the op, or its
+    derivative, has no finite value.
     """
 
 

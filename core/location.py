@@ -51,6 +51,23 @@ class HasLocation(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class DerivativeLocation:
+    """The place of an instruction that belongs to the derivative of the op `op`, which stands at `primal`."""
+
+    primal: HasLocation | None
+    op: str
+
+    def resolve(self) -> Location | None:
+        """The place of the op."""
+        return self.primal.resolve() if self.primal is not None else None
+
+
+def derivative_location(primal: HasLocation | None, op: str) -> DerivativeLocation:
+    """The place of what belongs to the derivative of `op`; of a derivative's derivative, that of the first op."""
+    return primal if isinstance(primal, DerivativeLocation) else DerivativeLocation(primal, op)
+
+
 Error = TypeVar("Error", bound=Exception)
 
 

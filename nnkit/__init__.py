@@ -16,6 +16,7 @@ A tour for users, in the order they meet things:
 - `split` gives the forward and the backward half of a gradient apart, `saved` says what is kept between them,
   `linearize` makes a linear map of them.
 - `random`: numbers from explicit keys.  `check` and `print`: what a staged function does when it runs, once.
+  `debug_nans`: where a NaN comes from.
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
 - `f.compile(...)` without running; `f.cache_size()`, `f.clear_cache()`, `set_cache_limit(n)`: what is kept of it.
 
@@ -38,10 +39,11 @@ _HOMES = {
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",
     "core.ir.loop_schedules": "LoopSchedule",
+    "debugging": "debug_nans",
     "core.errors": """
         CheckError DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError
-        OutOfMemoryError ParseError
-        RankError RecursionDepthError ShapeError StagingError TrapError UnsupportedError
+        NonFiniteError OutOfMemoryError ParseError RankError RecursionDepthError ShapeError
+        StagingError TrapError UnsupportedError
         VerifyError""",
     "differentiating_as": "differentiate_as",
     "differentiation": "gradient gradient_dynamic value_and_gradient",

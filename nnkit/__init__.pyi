@@ -3,6 +3,7 @@
 # mypy: ignore-errors
 # (mypy then skips its quadratic overlap check of overloads; a test checks this file without the line)
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from types import EllipsisType
 from typing import Any, Generic, Literal, ParamSpec, Protocol, Self, TypeAlias, overload
 
@@ -2261,6 +2262,11 @@ def set_cache_limit(count: int, /) -> int:
 
     A function that has more drops those that were not used for longest when it next compiles one.
     """
+def debug_nans() -> AbstractContextManager[None]:
+    """Calls of staged functions find out where a NaN or infinity among their results comes from: a `NonFiniteError`.
+
+    Inside, on this thread, functions are run by the reference evaluator: some 1,000 times slower than compiled code.
+    """
 def check(condition: bool | Rep[Tensor0D[boolean]], message: str, /) -> None:
     """Stop the program with a `CheckError` that says `message`, unless `condition` is true when this runs.
 
@@ -3736,6 +3742,7 @@ class RecursionDepthError(NNKitError, RecursionError): ...
 class TrapError(NNKitError, RuntimeError): ...
 class OutOfMemoryError(TrapError, MemoryError): ...
 class CheckError(NNKitError, AssertionError): ...
+class NonFiniteError(NNKitError, FloatingPointError): ...
 class ParseError(NNKitError, ValueError): ...
 class VerifyError(NNKitError, ValueError): ...
 class UnsupportedError(NNKitError, NotImplementedError): ...

@@ -187,6 +187,11 @@ class StagedFunction(Rep):
         self._bound.clear()
         self._wholes.clear()
 
+    def specialized(self, arguments: Sequence[Any]) -> tuple[Specialization, list[Any]]:
+        """What a call with this data runs, and the arguments as it reads them."""
+        values = self._values(arguments)
+        return call_with_large_stack(self._specialization, values), values
+
     def _inspected(self, arguments: Sequence[Any]) -> Specialization:
         """What is shown for these arguments, some of which may be functions."""
         if any(map(is_staged_function, arguments)):

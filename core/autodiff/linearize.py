@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
-from ..location import located
+from ..location import derivative_location, located
 from ..ops.aggregate import Apply
 from .activity import Activity, Mask, mask_of
 from .adjoints import Adjoints
@@ -72,7 +72,7 @@ def sweep_block(work: Linearized, block: Block, adjoints: Adjoints) -> Sweep:
         cts = [adjoints[result] for result in instruction.results]
         if all(ct is None for ct in cts):
             continue
-        b.location = instruction.location
+        b.location = derivative_location(instruction.location, instruction.op.name)
         if isinstance(instruction.op, Apply):
             yield from _sweep_call(work, instruction, instruction.op, adjoints)
         elif instruction.op.is_structured:

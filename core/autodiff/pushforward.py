@@ -19,7 +19,7 @@ from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, Region, Value
 from ..ir.nested import Nested, run_nested
 from ..ir.surgery import clone_instructions, with_bodies
-from ..location import located
+from ..location import derivative_location, located
 from ..ops.aggregate import Aggregate, Apply
 from ..ops.enums import EnumCase, Payload
 from ..ops.flows import Flow, flows_of, operands_of, structured
@@ -141,6 +141,7 @@ class PushforwardBody:
         xs = [self.values[operand] for operand in instruction.operands]
         ys = [self.values[result] for result in instruction.results]
         dxs = [self.tangents[operand] for operand in instruction.operands]
+        b.location = derivative_location(instruction.location, op.name)
         try:
             dys = jvp_of(b, op, ys, xs, dxs)
         except DifferentiationError as error:

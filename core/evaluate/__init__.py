@@ -17,7 +17,7 @@ from ..ir import Module
 from ..types import FunctionType, written
 from .arguments import convert
 from .byte_memory import Memory
-from .machine import Machine
+from .machine import Machine, Observer
 from .pure_ops import evaluate_instruction, evaluate_region
 from .run import run
 from .runtime_values import EnumValue, FunctionValue, flatten, undefined, unflatten, unpacked_data
@@ -32,6 +32,7 @@ def evaluate(
     fuel: int | None = None,
     memory: Memory | None = None,
     type: FunctionType | None = None,
+    observe: Observer | None = None,
 ) -> Any:
     """The result of `@name(arguments)`.
 
@@ -40,7 +41,8 @@ def evaluate(
 
     `externs` are the extern functions, `seed` decides the random numbers, `fuel` is the most instructions that may be
     run, and `memory` has what an earlier run left there, if what it returned leads there.  `type` is what the function
-    had before it was flattened, if arguments and result are of that.
+    had before it was flattened, if arguments and result are of that.  `observe` is told of each
+    instruction that computes.
     Raises: VerifyError when there is no such function, UnsupportedError when a declaration is called that has
         no body yet, TrapError when the program stops itself, FuelError when the fuel is spent.
     """
@@ -50,7 +52,7 @@ def evaluate(
     type = type or function.type
     given = list(map(convert, type.parameters, arguments))
     given.extend(arguments[len(given) :])
-    machine = Machine(module, externs or {}, seed, fuel, memory)
+    machine = Machine(module, externs or {}, seed, fuel, memory, observe)
     with np.errstate(all="ignore"):
         if type == function.type:
             return run(machine, name, given)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import NNKitError, RecursionDepthError, ShapeError, UnsupportedError, VerifyError
 from ..ir import Extern, Function, Instruction, Module, Region
@@ -28,6 +28,10 @@ Frames of a call take 270 bytes: 130 MiB, after 2 s.
 """
 
 
+Observer: TypeAlias = Callable[[Instruction, Sequence[Any], Sequence[Any]], None]
+"""Told of an instruction that computes, of its operands and its results."""
+
+
 class Machine:
     """One run of a module's functions: its memory, its random numbers, and what is left of its fuel."""
 
@@ -38,9 +42,11 @@ class Machine:
         seed: int,
         fuel: int | None,
         memory: Memory | None = None,
+        observe: Observer | None = None,
     ) -> None:
         self.module = module
         self.externs = externs
+        self.observe = observe
         self.frames: list[Frame] = []
         self.memory = memory or Memory()
         self.variables: dict[str, int] = {}

@@ -58,6 +58,8 @@ def run(machine: Machine, name: str, arguments: Sequence[Any]) -> Any:
             )
             if results:
                 values.update(zip(instruction.results, results, strict=True))
+                if machine.observe is not None:
+                    machine.observe(instruction, operands, results)
         raise FuelError(f"the program is not done after {machine.fuel} instructions")
     except MemoryError:
         raise machine.place(TrapError("out of memory"), base) from None

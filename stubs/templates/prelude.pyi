@@ -3,6 +3,7 @@
 # mypy: ignore-errors
 # (mypy then skips its quadratic overlap check of overloads; a test checks this file without the line)
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from types import EllipsisType
 from typing import Any, Generic, Literal, ParamSpec, Protocol, Self, TypeAlias, overload
 

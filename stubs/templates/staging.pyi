@@ -10,6 +10,11 @@ def set_cache_limit(count: int, /) -> int:
 
     A function that has more drops those that were not used for longest when it next compiles one.
     """
+def debug_nans() -> AbstractContextManager[None]:
+    """Calls of staged functions find out where a NaN or infinity among their results comes from: a `NonFiniteError`.
+
+    Inside, on this thread, functions are run by the reference evaluator: some 1,000 times slower than compiled code.
+    """
 def check(condition: bool | Rep[Tensor0D[boolean]], message: str, /) -> None:
     """Stop the program with a `CheckError` that says `message`, unless `condition` is true when this runs.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nnkit.core.errors import ShapeError
-from nnkit.core.location import Location, located
+from nnkit.core.location import Location, derivative_location, located
 
 
 def test_the_line_comes_from_the_file_or_from_who_made_the_place(tmp_path: Path) -> None:
@@ -39,3 +39,19 @@ def test_errors_are_located_once() -> None:
     error = located(located(ShapeError("no"), At()), None)
     assert str(error) == "no"
     assert error.__notes__ == ["  a.dl:1  exp %x\n          ^^^"]
+
+
+def test_the_place_of_a_derivative_is_that_of_the_first_op() -> None:
+    place = Location("model.py", 3)
+    first = derivative_location(_Known(place), "sqrt")
+    assert first.resolve() == place and first.op == "sqrt"
+    assert derivative_location(first, "divide") is first
+    assert derivative_location(None, "sqrt").resolve() is None
+
+
+class _Known:
+    def __init__(self, place: Location) -> None:
+        self.place = place
+
+    def resolve(self) -> Location:
+        return self.place

@@ -1,6 +1,6 @@
 """Rejected (marks as in bad.py): checks of what is no boolean scalar, output."""
 from __future__ import annotations
-from nnkit import Rep, Tensor1D, check, f32, print, staged
+from nnkit import Rep, Tensor1D, check, debug_nans, f32, print, staged
 Float1D = Tensor1D[f32]
 @staged
 def f(x: Rep[Float1D]) -> Rep[Float1D]:
@@ -10,5 +10,6 @@ def f(x: Rep[Float1D]) -> Rep[Float1D]:
     check(x.sum() > 0.0)    # E
     check(x.sum() > 0.0, 3)    # E
     print("x", sep=1)    # E
+    debug_nans("inf")    # E
     y: Rep[Float1D] = print(x)    # E
     return y
