@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from ..core.errors import InternalError, NNKitError, OutOfMemoryError, UnsupportedError
-from ..core.ir import Function
+from ..core.host_calls import take_raised
+from ..core.ir import Extern, Function
 from ..core.ir.surgery import walk
 from ..core.location import located
 from ..core.schedule.target import Target
@@ -31,7 +32,7 @@ from .emit.writer import ModuleWriter
 from .entry import Signature, bind, entry_text
 from .llvm import LLVMError, compile_module, host_engine, host_machine
 from .runtime.blas import find_blas
-from .runtime.printing import print_function, take_raised
+from .runtime.printing import print_function
 from .runtime.process import this_process
 
 KERNEL = "kernel"
@@ -91,11 +92,18 @@ def build(
     """
     writer = _writer()
     process = this_process()
+    elsewhere = {
+        name: inner.declaration
+        for name, inner in (functions or {}).items()
+        if isinstance(inner.declaration, Extern)
+    }
+    known = {name: found.address for name, found in elsewhere.items() if found.address}
+    addresses = {**known, **externs}
     program = emit_program(writer, function, KERNEL, functions=functions, process=process)
     private = program.arena_bytes if program.polls else None
     made = entry_text(signature, KERNEL, ENTRY, module=writer, private_arena=private)
     text = writer.text()
-    symbols = {**program.symbols, **made.symbols, **extern_symbols(program, externs)}
+    symbols = {**program.symbols, **made.symbols, **extern_symbols(program, addresses)}
     prints, found = print_symbols(program)
     symbols |= found
     try:
@@ -116,7 +124,7 @@ def build(
         explain=lambda site, first, second: raise_for(
             program.sites[site - 1], first, _bound(program.sites[site - 1], second)
         ),
-        keep_alive=(module, arena, program, prints),
+        keep_alive=(module, arena, program, prints, elsewhere),
         name=name,
         private_arena=private,
     )
@@ -143,8 +151,9 @@ def _refuse(*_: Any) -> NoReturn:
 
 
 def _explain(site: CheckSite, first: int, second: int) -> NoReturn:
-    if site.problem is Problem.RAISED:
-        raise take_raised()
+    raised = take_raised()
+    if raised is not None:
+        raise raised
     raise located(error_of(site, first, second), site.location)
 
 

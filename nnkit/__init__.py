@@ -59,6 +59,7 @@ _HOMES = {
         truncate_divide""",
     "effects": "check print",
     "fixed_points": "fixed_point",
+    "foreign_functions": "callback foreign",
     "functions": """
         arange broadcast_to concat cumsum flip full iota mean one_hot ones ones_like pad select
         stack stop_gradient take var zeros zeros_like""",

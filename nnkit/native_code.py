@@ -14,6 +14,7 @@ from .core.driver.halves import GradientHalves
 from .core.driver.split import split
 from .core.driver.stages import advance
 from .core.errors import InternalError, RecursionDepthError
+from .core.host_calls import take_raised
 from .core.ir import Function, Module, SavePolicy
 from .core.stage import Stage
 from .core.text import print_module
@@ -21,7 +22,6 @@ from .core.types import FunctionType, TensorType, Type, elements_of
 from .jit import entry, executable
 from .jit.emit.checks import error_of
 from .jit.emit.steps import CheckSite, Problem
-from .jit.runtime.printing import take_raised
 from .staging.expression import with_location
 from .staging.primitive import staging_error
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
@@ -137,8 +137,9 @@ def _explain(site: CheckSite, first: int, second: int) -> None:
     """Raise for a run-time check that failed."""
     if site.problem is Problem.KEPT:
         raise with_location(error_of(site, first, second), site.location, _KEEPS)
-    if site.problem is Problem.RAISED:
-        raise take_raised()
+    raised = take_raised()
+    if raised is not None:
+        raise raised
     if site.problem not in (Problem.DEPTH, Problem.MEMORY):
         raise with_location(error_of(site, first, second), site.location)
     name = "<lambda>" if site.callee == "lambda" else site.callee

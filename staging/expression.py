@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from ..core.errors import StagingError
-from ..core.ir import Builder, Op, SavePolicy, Value
+from ..core.ir import Builder, Extern, Op, SavePolicy, Value
 from ..core.location import HasLocation
-from ..core.types import Array, DType
+from ..core.types import Array, DType, FunctionType
 from .location import current_location
 from .spec import Spec, StructSpec, TupleSpec
 
@@ -265,6 +265,17 @@ class PendingTrace:
 
 
 @dataclass(eq=False, repr=False)
+class ForeignCallee(Callee):
+    """A function that is defined elsewhere; `signature` would return results of the same types and shapes.
+
+    `implement` gives the declaration for the name and the type of the function in the IR.
+    """
+
+    signature: Callee | None = None
+    implement: Callable[[str, FunctionType], Extern] | None = None
+
+
+@dataclass(eq=False, repr=False)
 class DerivativeCallee(Callee):
     """A derivative of `primal`, as the IR declares it (indices are those of the primal's parameters).
 
@@ -442,7 +453,8 @@ HELP = "\n  help: "
 
 
 __all__ = [
-    "BatchCallee", "Builder", "Callee", "Constant", "DerivativeCallee", "Expression", "ForLoop", "GetElement",
+    "BatchCallee", "Builder", "Callee", "Constant", "DerivativeCallee", "Expression", "ForLoop", "ForeignCallee",
+    "GetElement",
     "GradientCallee", "IfElse", "JacobianCallee", "MakeAggregate", "Mode", "Operation",
     "Parameter", "PendingTrace", "Primitive", "Result", "ShapeDependent", "SideEffect",
     "StagedCall", "StructuredOperation", "TangentCallee", "Trace", "TracedBody", "TracedRules",

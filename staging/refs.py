@@ -244,7 +244,7 @@ def _thread_choice(operation: IfElse, results: int) -> ThreadedRefs:
     for body in operation.bodies:
         given = [body.refs[held].now if held in body.refs else held_by(held) for held in changed]
         body.outputs = (*body.outputs, *given)
-        body.captures = free_expressions(body.outputs, body)
+        body.captures = free_expressions([*body.effects, *body.outputs], body)
     return ThreadedRefs(operation, results, changed, ())
 
 
@@ -262,6 +262,6 @@ def _thread_loop(operation: WhileLoop | ForLoop, carried: int) -> ThreadedRefs:
         if body is operation.step:
             given = (value.now for value in values)
             body.outputs = (*body.outputs[:carried], *given, *body.outputs[carried:])
-        body.captures = free_expressions(body.outputs, body)
+        body.captures = free_expressions([*body.effects, *body.outputs], body)
     threaded = replace(operation, carried=carried + len(used))
     return ThreadedRefs(threaded, carried, used, starts)

@@ -42,6 +42,7 @@ from .expression import (
     Constant,
     DerivativeCallee,
     Expression,
+    ForeignCallee,
     ForLoop,
     GetElement,
     GradientCallee,
@@ -224,6 +225,8 @@ class Specializer:
             function = self.module.add(made)
         elif isinstance(callee, JacobianCallee):
             function = yield self._define_jacobian(callee, types)
+        elif isinstance(callee, ForeignCallee):
+            function = self._declare_foreign(callee, types)
         elif isinstance(callee, DerivativeCallee):
             function = yield self._declare(callee, types)
         elif isinstance(callee, BatchCallee):
@@ -269,6 +272,8 @@ class Specializer:
         self._probed[key] = None
         if isinstance(callee, HalfCallee):
             self._probed[key] = callee.result_type(self.type_of)
+        elif isinstance(callee, ForeignCallee):
+            self._probed[key] = _foreign_result(callee, types)
         elif isinstance(callee, DerivativeCallee):
             primal = _primal(callee, types)
             result = yield _Wanted(primal, probe=True)
@@ -292,6 +297,12 @@ class Specializer:
             return self.functions[key].type.result
         pending = self._pending.get(key)
         return (pending.result if pending else None) or self._probed.get(key)
+
+    def _declare_foreign(self, callee: ForeignCallee, types: tuple[Type, ...]) -> Function:
+        assert callee.implement is not None
+        type = FunctionType(types, _foreign_result(callee, types))
+        name = self._fresh_name(callee.name)
+        return self.module.add(Function(name, type, declaration=callee.implement(name, type)))
 
     def _declare(self, callee: DerivativeCallee, types: tuple[Type, ...]) -> _Suspension:
         primal = yield _Wanted(_primal(callee, types), probe=False)
@@ -484,6 +495,12 @@ def _primal(callee: DerivativeCallee, types: tuple[Type, ...]) -> _Key:
     """What is differentiated, and what of `types` it takes."""
     assert callee.primal is not None
     return callee.primal, types[: len(types) - callee.given]
+
+
+def _foreign_result(callee: ForeignCallee, types: tuple[Type, ...]) -> Type:
+    """What its signature would return, which is specialised by itself."""
+    assert callee.signature is not None
+    return Specializer().specialize(callee.signature, types).type.result
 
 
 def _declaration(callee: DerivativeCallee, primal: str) -> GradientOf | TangentOf:

@@ -42,7 +42,18 @@ BY_NAME = {
 }
 """Files that import a module by its name as text, where no checker follows."""
 LAYERS = [
-    {"errors", "types", "round_to_odd", "location", "signal_handlers", "stage", "thread_stack"},
+    {
+        *{
+            "errors",
+            "types",
+            "round_to_odd",
+            "location",
+            "signal_handlers",
+            "stage",
+            "thread_stack",
+        },
+        "host_calls",
+    },
     {"ir"},
     {"ops"},
     {"analysis"},

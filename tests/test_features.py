@@ -393,11 +393,21 @@ def test_low_precision_stays_low() -> None:
 
 def test_the_document_names_only_tests_that_exist() -> None:
     named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs/features.md").read_text()))
-    folders = [ROOT / "tests" / name for name in ("core/autodiff", "core/batching", "core/evaluate", "nnkit")]
+    folders = [
+        ROOT / "tests" / name
+        for name in ("core/autodiff", "core/batching", "core/evaluate", "nnkit")
+    ]
     files = {file.stem for folder in folders for file in folder.glob("test_*.py")}
     programs = [
         (ROOT / "tests/nnkit" / f"test_{name}.py").read_text()
-        for name in ("gradients_of_programs", "derivative_functions", "effects", "vmap", "refs", "at")
+        for name in (
+            "gradients_of_programs",
+            "derivative_functions",
+            "effects",
+            "vmap",
+            "refs",
+            "at",
+        )
     ]
     defined = re.findall(r"^def (test_\w+)", "\n".join(programs), re.MULTILINE)
     tests = {*globals(), *defined}

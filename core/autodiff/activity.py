@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..analysis.call_graph import callees
-from ..errors import UnsupportedError
+from ..errors import DifferentiationError, UnsupportedError
 from ..ir import Block, Effect, Extern, Function, Instruction, Module, Value
 from ..ir.nested import Nested, run_nested
-from ..location import located
+from ..location import HasLocation, located
 from ..ops.aggregate import Aggregate, Apply
 from ..ops.flows import flows_of, sources_of, targets_of
 from ..ops.leaves import is_leaf
@@ -182,11 +182,22 @@ def check_flow(
         raise located(error, instruction.location)
 
 
+def refuse_foreign(function: Function, location: HasLocation | None) -> None:
+    """Raises: DifferentiationError, with the line of the call, for a function without a body or a rule."""
+    if isinstance(function.declaration, Extern):
+        error = DifferentiationError(
+            f"{written('@', function.name)} is a foreign function, which has no derivative without a rule: "
+            "give it one, or stop_gradient its arguments"
+        )
+        raise located(error, location)
+
+
 def straight_line(function: Function) -> Block:
     """The one block of `function`, which is flat.
 
     Raises: UnsupportedError when there is no block, or several, or a parameter is an aggregate.
     """
+    refuse_foreign(function, function.location)
     if function.body is None:
         raise UnsupportedError(
             f"{written('@', function.name)} has no body, so it cannot be differentiated"

@@ -23,7 +23,7 @@ from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
 from ..location import derivative_location, located
 from ..ops.aggregate import Apply
-from .activity import Activity, Mask, mask_of
+from .activity import Activity, Mask, mask_of, refuse_foreign
 from .adjoints import Adjoints
 from .linearized import Linearized, Sweep
 from .primal_copy import copy_primal
@@ -102,6 +102,7 @@ def _sweep_call(work: Linearized, instruction: Instruction, op: Apply, adjoints:
     wanted = mask_of(k for k, x in enumerate(arguments) if x in adjoints.active)
     if not wanted:
         return
+    refuse_foreign(work.tapes.module.functions[op.callee], instruction.location)
     pullback = yield PullbackKey(op.callee, wanted, mask_of(seeds), work.callees_save)
     assert pullback is not None
     at_hand = {ResidualSource.ARGUMENT: arguments, ResidualSource.RESULT: results}

@@ -26,7 +26,7 @@ from ..ops.flows import Flow, flows_of, operands_of, structured
 from ..ops.nest import Yield
 from ..ops.terminators import Return
 from ..types import EnumType, TensorType, Type
-from .activity import Activity, Mask, check_flow, mask_of, members, straight_line
+from .activity import Activity, Mask, check_flow, mask_of, members, refuse_foreign, straight_line
 from .rules import jvp_of
 from .tangent_types import TangentTypes
 
@@ -172,6 +172,7 @@ class PushforwardBody:
         operands = instruction.operands
         mask = mask_of(k for k, operand in enumerate(operands) if self.is_moving(operand))
         moving = self.materialized(b, operands)
+        refuse_foreign(self.activity.module.functions[op.callee], instruction.location)
         push = self.pushforward(op.callee, mask)
         arguments = [self.values[operand] for operand in operands]
         both = iter(b.emit_many(Apply(push.name, push.type), [*arguments, *moving]))

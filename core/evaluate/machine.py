@@ -12,6 +12,7 @@ from itertools import repeat
 from typing import Any, TypeAlias
 
 from ..errors import NNKitError, RecursionDepthError, ShapeError, UnsupportedError, VerifyError
+from ..host_calls import call_c
 from ..ir import Extern, Function, Instruction, Module, Region
 from ..location import located
 from ..ops.random import RANDOM_SEED
@@ -88,6 +89,10 @@ class Machine:
             raise UnsupportedError(
                 f"{written('@', name)} has no body: differentiate the module first"
             )
+        address = function.declaration.address
+        if name not in self.externs and address is not None:
+            made = call_c(address, name, function.type, arguments)
+            return made[0] if len(made) == 1 else tuple(made)
         if name not in self.externs:
             raise UnsupportedError(
                 f"{written('@', name)} is extern: pass evaluate a callable as externs[{name!r}]"

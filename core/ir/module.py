@@ -68,7 +68,14 @@ class BatchOf:
 
 @dataclass(frozen=True)
 class Extern:
-    """A declaration `[extern]`: the function is defined elsewhere, with C's calling convention."""
+    """A declaration `[extern]`: the function is defined elsewhere, with C's calling convention.
+
+    Where it is known in which place of this process, which no text says, it has an `address`, which is good while
+    `owner` is referenced.
+    """
+
+    address: int | None = field(default=None, compare=False, repr=False)
+    owner: object = field(default=None, compare=False, repr=False)
 
 
 Declaration: TypeAlias = GradientOf | TangentOf | BatchOf | Extern

@@ -1,0 +1,136 @@
+"""Functions that are written elsewhere, as staged functions: `foreign` in C, `callback` in Python.
+
+Both have the C interface of what `dlc` compiles, `int32_t f(const T *input…, T *output…)`: contiguous tensors by
+pointer, row by row, and 0 when all went well.  Compiled code calls them directly, with the GIL.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from .callables import StagedFunction, check_staged
+from .compile import Specialization
+from .core.host_calls import c_function
+from .core.ir import Extern
+from .core.types import FunctionType
+from .introspection import name_of
+from .staging.derivatives import finished_callee
+from .staging.expression import ForeignCallee
+from .staging.primitive import staging_error
+from .staging.spec import Spec
+from .staging.specialize import identifier
+from .staging.staged_functions import PythonFunction, Stageable
+
+
+def foreign(function: Any, signature: StagedFunction, /) -> StagedFunction:
+    """A C function as a staged function, called from compiled code: by pointer, or by the name of a symbol.
+
+    `function` is a function of a `ctypes` library, an address, or the name of a function that the process has.
+    `signature` is a staged function of the same parameters: what it would return has the types and shapes of the
+    results, and it is never run.  A code that is not 0 is a TrapError.  The function must not keep pointers, nor write
+    to its inputs; it may be called again, or not, where a program is optimised as one without effects would be.
+    Raises: StagingError when the process has no such symbol.
+    """
+    check_staged(signature, "foreign")
+    address = _address(function)
+    name = function if isinstance(function, str) else getattr(function, "__name__", "")
+    return ForeignFunction(signature, lambda _, __: Extern(address, function), name)
+
+
+def callback(function: Callable[..., Any], signature: StagedFunction, /) -> StagedFunction:
+    """A function of Python on NumPy arrays as a staged function, called back from compiled code: some 10 µs a call.
+
+    It gets copies of the arguments (bf16 as f32), and returns an array of the type and shape that `signature`, a staged
+    function of the same parameters, would return, or a tuple of them.  What it raises comes out of the call.
+    """
+    check_staged(signature, "callback")
+    if not callable(function):
+        raise staging_error(f"callback takes a function of Python, not a {type(function).__name__}")
+
+    def implement(name: str, flat: FunctionType) -> Extern:
+        made = c_function(function, name, flat)
+        return Extern(ctypes.cast(made, ctypes.c_void_p).value or 0, made)
+
+    return ForeignFunction(signature, implement, name_of(function))
+
+
+class ForeignFunction(StagedFunction):
+    """A staged function without code of ours."""
+
+    __slots__ = ("_caller",)
+
+    def __init__(self, signature: StagedFunction, implement: _Implement, name: str = "") -> None:
+        stageable = _Foreign(signature.stageable, implement, name)
+        super().__init__(stageable)
+        self.declared = signature.declared
+        names = stageable.parameter_names
+        self._caller = PythonFunction(
+            self, stageable.name, names, self.declared, None, stageable.location
+        )
+
+    def _specialization(self, values: Sequence[Any]) -> Specialization:
+        """Of a function that calls it: what is compiled has a body."""
+        return StagedFunction(self._caller)._specialization(values)
+
+
+_Implement: TypeAlias = "Callable[[str, FunctionType], Extern]"
+
+
+@dataclass(eq=False)
+class _Foreign(Stageable):
+    """A function that is defined elsewhere, with the types of `signature`."""
+
+    signature: Stageable
+    implement: _Implement
+    named: str = ""
+
+    def __post_init__(self) -> None:
+        self.name = self.named or self.signature.name
+        self.parameter_names = self.signature.parameter_names
+        self.location = self.signature.location
+        self._known: dict[tuple[Spec, ...], ForeignCallee] = {}
+
+    def callee(self, specs: tuple[Spec, ...]) -> ForeignCallee:
+        if specs not in self._known:
+            promised = finished_callee(self.signature, specs)
+            if promised.captures:
+                raise staging_error(
+                    f"the signature of {self.name} uses Reps of an enclosing function"
+                )
+            self._known[specs] = ForeignCallee(
+                identifier(self.name).replace(".", "_"),
+                specs,
+                promised.result,
+                location=self.location,
+                parameter_names=self.parameter_names,
+                origin=self,
+                signature=promised,
+                implement=self.implement,
+            )
+        return self._known[specs]
+
+
+def _address(function: Any) -> int:
+    """Where a C function lies."""
+    if isinstance(function, str):
+        try:
+            function = getattr(ctypes.CDLL(None), function)
+        except AttributeError:
+            raise staging_error(
+                f"no library of this process has a function {function!r}",
+                "load one, ctypes.CDLL(path, ctypes.RTLD_GLOBAL), or pass its function",
+            ) from None
+    if isinstance(function, int) and not isinstance(function, bool):
+        return function
+    try:
+        address = ctypes.cast(function, ctypes.c_void_p).value
+    except ctypes.ArgumentError:
+        address = None
+    if not address:
+        raise staging_error(
+            f"foreign takes a function of ctypes, an address or a name, not {function!r}"
+        )
+    return address
