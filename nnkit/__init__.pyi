@@ -2262,6 +2262,14 @@ def set_cache_limit(count: int, /) -> int:
 
     A function that has more drops those that were not used for longest when it next compiles one.
     """
+def foreign(function: str | int | Callable[..., Any], signature: Rep[Callable[[Unpack[_Ts]], _R]], /, *, vjp: Callable[..., Any] | None = None) -> Rep[Callable[[Unpack[_Ts]], _R]]:
+    """A C function, `int32_t f(const T *input…, T *output…)`, as a staged function: by pointer, or by a symbol's name.
+
+    `signature` is a staged function of the same parameters, which says the types and shapes of the results and is never
+    run.  `vjp` takes the arguments and the cotangent of the result, and returns a tuple of those of the arguments.
+    """
+def callback(function: Callable[..., Any], signature: Rep[Callable[[Unpack[_Ts]], _R]], /, *, vjp: Callable[..., Any] | None = None) -> Rep[Callable[[Unpack[_Ts]], _R]]:
+    """A function of Python on NumPy arrays as a staged function, called back from compiled code: some 10 µs a call."""
 def debug_nans() -> AbstractContextManager[None]:
     """Calls of staged functions find out where a NaN or infinity among their results comes from: a `NonFiniteError`.
 

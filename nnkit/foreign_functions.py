@@ -25,26 +25,38 @@ from .staging.specialize import identifier
 from .staging.staged_functions import PythonFunction, Stageable
 
 
-def foreign(function: Any, signature: StagedFunction, /) -> StagedFunction:
+def foreign(
+    function: Any, signature: StagedFunction, /, *, vjp: Callable[..., Any] | None = None
+) -> StagedFunction:
     """A C function as a staged function, called from compiled code: by pointer, or by the name of a symbol.
 
     `function` is a function of a `ctypes` library, an address, or the name of a function that the process has.
     `signature` is a staged function of the same parameters: what it would return has the types and shapes of the
     results, and it is never run.  A code that is not 0 is a TrapError.  The function must not keep pointers, nor write
-    to its inputs; it may be called again, or not, where a program is optimised as one without effects would be.
+    to its inputs.  `vjp` is the rule of its derivative, staged code as `defvjp` takes it: of the arguments and the
+    cotangent of the result, a tuple of the cotangents of the arguments.  Without one, a derivative that comes to the
+    function is a DifferentiationError with the line of the call.
     Raises: StagingError when the process has no such symbol.
     """
     check_staged(signature, "foreign")
     address = _address(function)
     name = function if isinstance(function, str) else getattr(function, "__name__", "")
-    return ForeignFunction(signature, lambda _, __: Extern(address, function), name)
+    made = ForeignFunction(signature, lambda _, __: Extern(address, function), name)
+    return _with_rule(made, vjp)
 
 
-def callback(function: Callable[..., Any], signature: StagedFunction, /) -> StagedFunction:
+def callback(
+    function: Callable[..., Any],
+    signature: StagedFunction,
+    /,
+    *,
+    vjp: Callable[..., Any] | None = None,
+) -> StagedFunction:
     """A function of Python on NumPy arrays as a staged function, called back from compiled code: some 10 µs a call.
 
     It gets copies of the arguments (bf16 as f32), and returns an array of the type and shape that `signature`, a staged
     function of the same parameters, would return, or a tuple of them.  What it raises comes out of the call.
+    `vjp` is that of `foreign`.
     """
     check_staged(signature, "callback")
     if not callable(function):
@@ -54,26 +66,38 @@ def callback(function: Callable[..., Any], signature: StagedFunction, /) -> Stag
         made = c_function(function, name, flat)
         return Extern(ctypes.cast(made, ctypes.c_void_p).value or 0, made)
 
-    return ForeignFunction(signature, implement, name_of(function))
+    return _with_rule(ForeignFunction(signature, implement, name_of(function)), vjp)
+
+
+def _with_rule(made: ForeignFunction, vjp: Callable[..., Any] | None) -> StagedFunction:
+    """The function, or one that calls it and has the rule."""
+    if vjp is None:
+        return made
+    caller = made.caller()
+    caller.defvjp(vjp)
+    return caller
 
 
 class ForeignFunction(StagedFunction):
     """A staged function without code of ours."""
 
-    __slots__ = ("_caller",)
+    __slots__ = ()
 
     def __init__(self, signature: StagedFunction, implement: _Implement, name: str = "") -> None:
         stageable = _Foreign(signature.stageable, implement, name)
         super().__init__(stageable)
         self.declared = signature.declared
-        names = stageable.parameter_names
-        self._caller = PythonFunction(
-            self, stageable.name, names, self.declared, None, stageable.location
+
+    def caller(self) -> StagedFunction:
+        """A staged function that calls it and does nothing else."""
+        names, place = self.stageable.parameter_names, self.stageable.location
+        return StagedFunction(
+            PythonFunction(self, self.stageable.name, names, self.declared, None, place)
         )
 
     def _specialization(self, values: Sequence[Any]) -> Specialization:
         """Of a function that calls it: what is compiled has a body."""
-        return StagedFunction(self._caller)._specialization(values)
+        return self.caller()._specialization(values)
 
 
 _Implement: TypeAlias = "Callable[[str, FunctionType], Extern]"

@@ -395,20 +395,11 @@ def test_the_document_names_only_tests_that_exist() -> None:
     named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs/features.md").read_text()))
     folders = [
         ROOT / "tests" / name
-        for name in ("core/autodiff", "core/batching", "core/evaluate", "nnkit")
+        for name in ("core/autodiff", "core/batching", "core/evaluate", "nnkit", "staging")
     ]
-    files = {file.stem for folder in folders for file in folder.glob("test_*.py")}
-    programs = [
-        (ROOT / "tests/nnkit" / f"test_{name}.py").read_text()
-        for name in (
-            "gradients_of_programs",
-            "derivative_functions",
-            "effects",
-            "vmap",
-            "refs",
-            "at",
-        )
-    ]
+    paths = [path for folder in folders for path in folder.glob("test_*.py")]
+    files = {path.stem for path in paths}
+    programs = [path.read_text() for path in paths if path.parent.name in ("nnkit", "staging")]
     defined = re.findall(r"^def (test_\w+)", "\n".join(programs), re.MULTILINE)
     tests = {*globals(), *defined}
     assert named - files <= tests and len(named) > 25

@@ -49,6 +49,7 @@ class PushforwardBody:
     ) -> None:
         self.pushforward, self.moved, self.push, self.given = pushforward, moved, push, given
         self.types = types
+        self.module = activity.module
         self.source = straight_line(primal)
         self.masks = activity.of_values(primal)
         self.values: dict[Value, Value] = {}
@@ -172,7 +173,7 @@ class PushforwardBody:
         operands = instruction.operands
         mask = mask_of(k for k, operand in enumerate(operands) if self.is_moving(operand))
         moving = self.materialized(b, operands)
-        refuse_foreign(self.activity.module.functions[op.callee], instruction.location)
+        refuse_foreign(self.module.functions[op.callee], instruction.location)
         push = self.pushforward(op.callee, mask)
         arguments = [self.values[operand] for operand in operands]
         both = iter(b.emit_many(Apply(push.name, push.type), [*arguments, *moving]))
