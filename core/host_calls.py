@@ -67,17 +67,17 @@ def c_function(function: Callable[..., Any], name: str, type: FunctionType) -> A
     def run(*addresses: int) -> None:
         given = [loaded(a, t) for a, t in zip(addresses, parameters, strict=False)]
         made = function(*(x.copy() for x in given))
-        parts = (made,) if len(results) == 1 else made
-        if not isinstance(parts, tuple | list) or len(parts) != len(results):
+        parts: Sequence[Any] = (made,) if len(results) == 1 else made
+        if not isinstance(parts, (tuple, list)) or len(parts) != len(results):
             raise ShapeError(f"{name} returns {len(results)} arrays, not {made!r}")
         for address, wanted, part in zip(addresses[len(parameters) :], results, parts, strict=True):
             tensor_at(address, wanted)[...] = wanted.dtype.store(_fitting(part, wanted, name))
 
+    def call(*addresses: int) -> int:
+        return guarded(lambda: run(*addresses))
+
     pointers = [ctypes.c_void_p] * (len(parameters) + len(results))
-    made: Any = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers)(
-        lambda *addresses: guarded(lambda: run(*addresses))
-    )
-    return made
+    return ctypes.CFUNCTYPE(ctypes.c_int32, *pointers)(call)
 
 
 def call_c(address: int, name: str, type: FunctionType, arguments: Sequence[Any]) -> list[Array]:

@@ -23,7 +23,7 @@ from .staging.spec import StructSpec, TensorSpec, TupleSpec
 _NOTHING = TupleSpec(())
 
 
-def check(condition: Any, message: str, /) -> None:
+def check(condition: Any, message: Any, /) -> None:
     """Stop the program with a `CheckError` that says `message`, unless `condition` is true when this runs.
 
     In a staged function the condition is a boolean scalar, and the error names the line of the check.

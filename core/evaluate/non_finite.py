@@ -116,6 +116,7 @@ def summary(data: Array) -> str:
 
 
 def _is_not_finite(data: Any) -> TypeGuard[Array]:
-    if not isinstance(data, np.ndarray | np.floating) or data.dtype.kind != "f":
+    if not isinstance(data, np.ndarray):
         return False
-    return not np.isfinite(data).all()
+    array: Array = data
+    return array.dtype.kind == "f" and not np.isfinite(array).all()

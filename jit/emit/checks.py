@@ -20,6 +20,7 @@ from ...core.errors import (
     ShapeError,
     TrapError,
 )
+from ...core.host_calls import failed_with
 from ...core.ops.byte_memory import stop_message
 from ...core.types import written
 from .steps import CheckSite, Problem
@@ -60,9 +61,7 @@ def error_of(site: CheckSite, first: int, second: int) -> NNKitError:
         case Problem.RAISED:
             return InternalError("an exception of Python's was not raised again")
         case Problem.EXTERN:
-            return TrapError(
-                f"the extern function {written('@', site.callee)} failed with the code {first}"
-            )
+            return TrapError(failed_with(site.callee, first))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,4 +22,7 @@ def print_function(sites: Sequence[PrintSite]) -> Any:
         values = [loaded(at, type) for at, type in zip(addresses, site.types, strict=True)]
         sys.stdout.write(site.op.text(values))
 
-    return _PRINTS(lambda number, operands: guarded(lambda: write(number, operands)))
+    def call(number: int, operands: int) -> int:
+        return guarded(lambda: write(number, operands))
+
+    return _PRINTS(call)
