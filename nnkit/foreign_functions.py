@@ -19,9 +19,9 @@ from .core.types import FunctionType
 from .introspection import name_of
 from .staging.derivatives import finished_callee
 from .staging.expression import ForeignCallee
+from .staging.names import identifier
 from .staging.primitive import staging_error
 from .staging.spec import Spec
-from .staging.specialize import identifier
 from .staging.staged_functions import PythonFunction, Stageable
 
 

@@ -32,9 +32,8 @@ from ..core.ir import (
 )
 from ..core.ops import Aggregate, Apply, Extract, Return
 from ..core.ops.aggregate import packed, unpacked
-from ..core.ops.leaves import leaves_of
 from ..core.ops.literal import dense
-from ..core.types import FunctionType, StructType, TensorType, TupleType, Type, one_or_tuple
+from ..core.types import FunctionType, StructType, TensorType, TupleType, Type
 from .explanation import explained, shown
 from .expression import (
     BatchCallee,
@@ -45,7 +44,6 @@ from .expression import (
     ForeignCallee,
     ForLoop,
     GetElement,
-    GradientCallee,
     IfElse,
     JacobianCallee,
     MakeAggregate,
@@ -55,7 +53,6 @@ from .expression import (
     ShapeDependent,
     SideEffect,
     StagedCall,
-    TangentCallee,
     Trace,
     TracedBody,
     TracedRules,
@@ -63,12 +60,21 @@ from .expression import (
     with_location,
 )
 from .halves import HalfCallee
+from .names import identifier
+from .postorder import postorder
 from .primitive import located
-from .spec import FunctionSpec, Spec, StructSpec, TensorSpec, TupleSpec
-from .specialize_batch import declaration_of, extent_of, primal_types, result_shapes
+from .spec import Spec, StructSpec, TensorSpec, TupleSpec
+from .specialize_batch import declaration_of, extent_of, one_element, result_shapes
 from .specialize_control_flow import emit_control_flow
 from .specialize_custom_rules import add_rules
-from .specialize_jacobian import jacobian_function, jacobian_types
+from .specialize_derivatives import (
+    check_given,
+    derivative_declaration,
+    derivative_result,
+    given_last,
+    primal_and_types,
+)
+from .specialize_jacobian import jacobian_function
 
 _Key: TypeAlias = tuple[Callee, tuple[Type, ...]]
 _Suspension: TypeAlias = Generator[Any, Any, Any]
@@ -275,12 +281,12 @@ class Specializer:
         elif isinstance(callee, ForeignCallee):
             self._probed[key] = _foreign_result(callee, types)
         elif isinstance(callee, DerivativeCallee):
-            primal = _primal(callee, types)
+            primal = primal_and_types(callee, types)
             result = yield _Wanted(primal, probe=True)
             if result is not None:
-                self._probed[key] = _derivative(callee, FunctionType(primal[1], result))
+                self._probed[key] = derivative_result(callee, FunctionType(primal[1], result))
         elif isinstance(callee, BatchCallee):
-            primal = self._one_element(callee, types)
+            primal = one_element(callee, types, self.type_of)
             result = yield _Wanted(primal, probe=True)
             if result is not None:
                 self._probed[key] = self._batched(callee, types, result)
@@ -305,10 +311,10 @@ class Specializer:
         return self.module.add(Function(name, type, declaration=callee.implement(name, type)))
 
     def _declare(self, callee: DerivativeCallee, types: tuple[Type, ...]) -> _Suspension:
-        primal = yield _Wanted(_primal(callee, types), probe=False)
-        declaration = _declaration(callee, primal.callee)
+        primal = yield _Wanted(primal_and_types(callee, types), probe=False)
+        declaration = derivative_declaration(callee, primal.callee)
         type = derivative_type(primal.type, declaration)
-        _check_given(callee, type.parameters, types)
+        check_given(callee, type.parameters, types)
         return self._add_declared(type, declaration)
 
     def _add_declared(
@@ -320,27 +326,16 @@ class Specializer:
 
     def _declare_batch(self, callee: BatchCallee, types: tuple[Type, ...]) -> _Suspension:
         extent_of(callee, types)
-        primal = yield _Wanted(self._one_element(callee, types), probe=False)
+        primal = yield _Wanted(one_element(callee, types, self.type_of), probe=False)
         type = FunctionType(types, self._batched(callee, types, primal.type.result))
         return self._add_declared(type, declaration_of(callee, primal.callee))
-
-    def _one_element(self, callee: BatchCallee, types: tuple[Type, ...]) -> _Key:
-        """What is batched, with the types of its arguments."""
-        assert callee.primal is not None
-        specs = [spec for spec in callee.primal.parameters if not isinstance(spec, FunctionSpec)]
-        specs += [capture.type for capture in callee.captures]
-        inner = primal_types(callee, types)
-        # a struct of other shapes has another name
-        return callee.primal, tuple(
-            self.type_of(spec, _shapes(type)) for spec, type in zip(specs, inner, strict=True)
-        )
 
     def _batched(self, callee: BatchCallee, types: tuple[Type, ...], result: Type) -> Type:
         """What a batch returns of a function that returns a `result`."""
         return self.type_of(callee.result, result_shapes(callee, result, extent_of(callee, types)))
 
     def _define_jacobian(self, callee: JacobianCallee, types: tuple[Type, ...]) -> _Suspension:
-        primal = yield _Wanted(_primal(callee, types), probe=False)
+        primal = yield _Wanted(primal_and_types(callee, types), probe=False)
         name = self._fresh_name(f"{primal.callee}_jacobian")
         function = jacobian_function(name, callee, primal, self._add_declared)
         return self.module.add(function)
@@ -390,7 +385,7 @@ class Specializer:
         ) -> _Suspension:
             return self._fill_body(inner, inside, arguments, values, probe)
 
-        for node in _in_order([*effects, *outputs], values):
+        for node in postorder([*effects, *outputs], values):
             b.location = node.location
             operands = [values[operand] for operand in node.operands]
             try:
@@ -402,7 +397,7 @@ class Specializer:
                     case _ if None in operands:
                         values[node] = None
                     case StagedCall(callee):
-                        operands = _given_last(callee, operands)
+                        operands = given_last(callee, operands)
                         types = tuple(operand.type for operand in operands)
                         called = yield _Wanted((callee, types), probe)
                         values[node] = _applied(b, called, operands)
@@ -478,72 +473,10 @@ _KINDS = {GradientOf: "grad", TangentOf: "tangent", BatchOf: "vmap"}
 """What stands behind the name of the primal in that of what is declared."""
 
 
-def identifier(name: str) -> str:
-    """`name` as the text form can write it."""
-    plain = "lambda" if name == "<lambda>" else name
-    cleaned = "".join(c if c.isalnum() or c in "_." else "_" for c in plain)
-    return cleaned if cleaned and not cleaned[0].isdigit() else f"_{cleaned}"
-
-
-def _shapes(type: Type) -> list[tuple[int, ...]]:
-    """The shapes of all tensors inside."""
-    leaves = [leaf.type for leaf in leaves_of(type)]
-    return [leaf.shape for leaf in leaves if isinstance(leaf, TensorType)]
-
-
-def _primal(callee: DerivativeCallee, types: tuple[Type, ...]) -> _Key:
-    """What is differentiated, and what of `types` it takes."""
-    assert callee.primal is not None
-    return callee.primal, types[: len(types) - callee.given]
-
-
 def _foreign_result(callee: ForeignCallee, types: tuple[Type, ...]) -> Type:
     """What its signature would return, which is specialised by itself."""
     assert callee.signature is not None
     return Specializer().specialize(callee.signature, types).type.result
-
-
-def _declaration(callee: DerivativeCallee, primal: str) -> GradientOf | TangentOf:
-    if isinstance(callee, TangentCallee):
-        return TangentOf(primal, callee.sources, callee.wrt, callee.keeping, order=callee.order)
-    save = callee.save if isinstance(callee, GradientCallee) else None
-    return GradientOf(primal, callee.sources, callee.wrt, callee.keeping, bool(callee.given), save)
-
-
-def _derivative(callee: DerivativeCallee, primal: FunctionType) -> Type:
-    """What `callee`, a derivative of a function of type `primal`, returns."""
-    if isinstance(callee, JacobianCallee):
-        return one_or_tuple(jacobian_types(callee, primal))
-    return derivative_type(primal, _declaration(callee, callee.name)).result
-
-
-def _check_given(callee: DerivativeCallee, wanted: Sequence[Type], types: Sequence[Type]) -> None:
-    """Raises: ShapeError when a seed or tangent is not of the shape of what it belongs to."""
-    for position in range(callee.given):
-        one, other = (given[position - callee.given] for given in (wanted, types))
-        if one == other:
-            continue
-        assert callee.primal is not None
-        if isinstance(callee, TangentCallee):
-            like = _parameter_name(callee.primal, callee.wrt[position])
-            what = f"the tangent d{like} of {callee.name}"
-        elif callee.given == 1:
-            like, what = "the result", f"the seed of {callee.name}"
-        else:
-            like = f"result {callee.sources[position] if callee.sources else 0}"
-            what = f"the seed of {callee.name} for {like}"
-        shapes = [x.words if isinstance(x, TensorType) else str(x) for x in (one, other)]
-        raise ShapeError(f"{what} is {shapes[0]}, like {like}, not {shapes[1]}")
-
-
-def _parameter_name(callee: Callee, index: int) -> str:
-    """The name of a parameter by its number in the IR, where those that are functions do not exist."""
-    names = [
-        name
-        for name, spec in zip(callee.parameter_names, callee.parameters, strict=True)
-        if not isinstance(spec, FunctionSpec)
-    ]
-    return names[index]
 
 
 def _applied(b: Builder, called: Any, operands: Sequence[Value]) -> Value | None:
@@ -551,28 +484,3 @@ def _applied(b: Builder, called: Any, operands: Sequence[Value]) -> Value | None
     if isinstance(called, Apply):
         return packed(b, called.type.result, b.emit_many(called, operands))
     return None if called is None else Value(called)
-
-
-def _given_last(callee: Callee, operands: list[Value]) -> list[Value]:
-    """A derivative's captures belong to its primal, so they stand before the seeds or tangents."""
-    if not isinstance(callee, DerivativeCallee) or not callee.given or not callee.captures:
-        return operands
-    end = len(operands) - len(callee.captures)
-    start = end - callee.given
-    return [*operands[:start], *operands[end:], *operands[start:end]]
-
-
-def _in_order(roots: Sequence[Expression], known: _Values) -> list[Expression]:
-    """All nodes below `roots` that are not known yet, operands first."""
-    order: list[Expression] = []
-    done: set[Expression] = set()
-    stack = [(root, False) for root in reversed(roots)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif node not in done and node not in known:
-            done.add(node)
-            stack.append((node, True))
-            stack.extend((operand, False) for operand in reversed(node.operands))
-    return order

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..core.analysis.batches import with_axis
 from ..core.analysis.derivatives import elements
@@ -10,7 +10,8 @@ from ..core.errors import ShapeError
 from ..core.ir import BatchOf
 from ..core.ops.leaves import leaves_of
 from ..core.types import StructType, TensorType, TupleType, Type
-from .expression import BatchCallee
+from .expression import BatchCallee, Callee
+from .spec import FunctionSpec, Spec
 
 
 def extent_of(callee: BatchCallee, types: Sequence[Type]) -> int:
@@ -38,12 +39,29 @@ def extent_of(callee: BatchCallee, types: Sequence[Type]) -> int:
     return extent
 
 
-def primal_types(callee: BatchCallee, types: Sequence[Type]) -> tuple[Type, ...]:
-    """The types of one element's arguments."""
-    return tuple(
+def one_element(
+    callee: BatchCallee,
+    types: Sequence[Type],
+    type_of: Callable[[Spec, list[tuple[int, ...]]], Type],
+) -> tuple[Callee, tuple[Type, ...]]:
+    """What is batched, with the types of its arguments."""
+    assert callee.primal is not None
+    specs = [spec for spec in callee.primal.parameters if not isinstance(spec, FunctionSpec)]
+    specs += [capture.type for capture in callee.captures]
+    inner = [
         type if axis is None else _without(type, axis)
         for type, axis in zip(types, callee.along, strict=True)
+    ]
+    # a struct of other shapes has another name
+    return callee.primal, tuple(
+        type_of(spec, _shapes(type)) for spec, type in zip(specs, inner, strict=True)
     )
+
+
+def _shapes(type: Type) -> list[tuple[int, ...]]:
+    """The shapes of all tensors inside."""
+    leaves = [leaf.type for leaf in leaves_of(type)]
+    return [leaf.shape for leaf in leaves if isinstance(leaf, TensorType)]
 
 
 def result_shapes(callee: BatchCallee, result: Type, extent: int) -> list[tuple[int, ...]]:

@@ -6,7 +6,7 @@ import pytest
 
 import nnkit as nk
 from nnkit import Field, ShapeError, Struct, Tensor1D, f32, spec, staged
-from nnkit.staging.specialize import identifier
+from nnkit.staging.names import identifier
 
 
 class Layer(Struct):
