@@ -50,9 +50,9 @@ def halves_of(
     specialization: Specialization, sources: Sequence[int], wrt: Sequence[int], save: SavePolicy
 ) -> tuple[GradientHalves, FunctionType]:
     """The halves of the gradient of leaves `sources` by leaves `wrt`, and the flat type of the primal."""
-    module, function = module_at(specialization, "optimizable")
-    type = function.type
-    return split(module, function.name, sources, wrt, save), type
+    module, function = module_at(specialization, "raw")
+    halves = split(module, function.name, sources, wrt, save)
+    return halves, module.functions[function.name].type
 
 
 @dataclass(frozen=True, slots=True)

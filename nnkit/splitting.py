@@ -18,6 +18,7 @@ from .core.ir import SavePolicy
 from .core.types import TensorType
 from .derivative_checks import check_parameters, checked_policy
 from .residuals import HalfSignature, Residual, Residuals, Saved, ValueInfo
+from .staging.custom_rules import trace_rules
 from .staging.derivatives import finished_callee
 from .staging.expression import Callee
 from .staging.halves import (
@@ -111,6 +112,7 @@ class Split:
     def _made(self, values: Sequence[Any]) -> Halves:
         specialization = self._of._specialization(values)
         callee = finished_callee(self._of.stageable, specialization.specs)
+        trace_rules(callee)
         check_parameters(callee, [place.index for place in self._places])
         results = leaves(callee.result)
         sources = [k for k, leaf in enumerate(results) if leaf.dtype.is_float]

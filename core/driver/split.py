@@ -7,18 +7,29 @@ from collections.abc import Sequence
 
 from ..analysis.derivatives import derivative_type
 from ..ir import Function, GradientOf, Module, SavePolicy
+from ..passes.flatten import Flatten
+from ..stage import Stage
 from ..text import print_module
 from .halves import GradientHalves
-from .stages import AFTER_DIFFERENTIATION, DERIVATIVES, run_verified
+from .stages import (
+    AFTER_DIFFERENTIATION,
+    DERIVATIVES,
+    DIFFERENTIABLE,
+    IMPROVED,
+    run_verified,
+)
 
 
 def split(
     module: Module, name: str, sources: Sequence[int], wrt: Sequence[int], save: SavePolicy
 ) -> GradientHalves:
-    """The halves of the gradient of `@name`, a flat function of `module` in stage optimizable, which is added.
+    """The halves of the gradient of `@name`, of and by leaves of its results and parameters.
 
+    `module` is in stage raw before, and in stage optimizable then.  The gradient is declared when functions are flat,
+    and before anything is differentiated: with that go the rules of functions and what stops gradients.
     Raises: DifferentiationError and UnsupportedError as differentiation does.
     """
+    run_verified(module, (*DIFFERENTIABLE, *IMPROVED, Flatten()))
     primal = module.functions[name]
     kept = tuple(range(len(primal.type.results)))
     declaration = GradientOf(name, tuple(sources), tuple(wrt), kept, True, save)
@@ -26,6 +37,7 @@ def split(
     function = Function(module.fresh_name(f"{name}_grad"), type, declaration=declaration)
     module.add(function)
     run_verified(module, (*DERIVATIVES, *AFTER_DIFFERENTIATION))
+    module.stage = Stage.OPTIMIZABLE
     _name_by_content(module)
     return GradientHalves(module, function, len(primal.type.parameters), len(wrt))
 

@@ -337,6 +337,28 @@ def test_derivatives_of_a_function_of_halves() -> None:
     np.testing.assert_allclose(found.numpy(), nk.hvp(of=directly, wrt=0)(X, X).numpy(), rtol=1e-11)
 
 
+def test_custom_rules_and_stopped_gradients_hold() -> None:
+    @nk.staged
+    def tripled(x: Rep[Matrix]) -> Rep[Matrix]:
+        return nk.sin(x)
+
+    @tripled.defvjp
+    def rule(x: Rep[Matrix], ct: Rep[Matrix]) -> tuple[Rep[Matrix]]:
+        return (ct * 3.0,)
+
+    @nk.staged
+    def f(x: Rep[Matrix]) -> Rep[Matrix]:
+        return nk.exp(tripled(x)) * nk.stop_gradient(nk.cos(x)) + tripled(x * x)
+
+    for save in ("auto", "all", "none"):
+        halves = nk.split(f, wrt=0, save=save)
+        value, residuals = halves.forward(X)
+        same(halves.backward(residuals, value), nk.vjp(f, wrt=0)(X, value))
+        same(nk.vjp(f, wrt=0, save=save)(X, value), nk.vjp(f, wrt=0)(X, value))
+    moved = nk.linearize(f, wrt=0)(X)[1](X).numpy()
+    np.testing.assert_allclose(moved, nk.jvp(f, wrt=0)(X, X)[1].numpy(), rtol=1e-13)
+
+
 def test_errors() -> None:
     halves = nk.split(layer)
     _, residuals = halves.forward(W, X)
