@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
@@ -118,5 +118,5 @@ def summary(data: Array) -> str:
 def _is_not_finite(data: Any) -> TypeGuard[Array]:
     if not isinstance(data, np.ndarray):
         return False
-    array: Array = data
+    array = cast("Array", data)
     return array.dtype.kind == "f" and not np.isfinite(array).all()
