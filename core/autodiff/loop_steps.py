@@ -26,6 +26,7 @@ from ..ops.terminators import Return
 from ..types import I64, FunctionType, TensorType, Type, one_or_tuple, scalar
 from .activity import mask_of
 from .pullback import Pullback, PullbackKey, ResidualSource, call_backward
+from .recomputation import Recomputation
 
 COUNTER = scalar(I64)
 
@@ -189,7 +190,10 @@ def steps_of(
 
 
 def outlined(module: Module, name: str, at: Instruction) -> tuple[Function, list[Value]]:
-    """The last body of the loop `at` as a function, and the values from around it that are its last parameters."""
+    """The last body of the loop `at` as a function, and the values from around it that are its last parameters.
+
+    It computes again what the loop has computed: what is observable, the loop has done.
+    """
     region = at.regions[-1]
     body = region.entry
     inside = {*body.arguments, *(x for i in body.instructions for x in i.results)}
@@ -198,6 +202,7 @@ def outlined(module: Module, name: str, at: Instruction) -> tuple[Function, list
     entry = clone_region(region, values).entry
     entry.name = "entry"
     entry.arguments += [values[x] for x in around]
+    entry.instructions = Recomputation(module).of_instructions(entry.instructions)
     yielded = entry.instructions.pop()
     Builder(entry, at.location).emit_many(Return(), yielded.operands)
     types = tuple(x.type for x in entry.arguments)

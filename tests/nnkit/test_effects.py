@@ -97,6 +97,21 @@ def by_checkpoint(x: Rep[Float]) -> Rep[Float]:
     return checkpointed(x) * 2.0
 
 
+def _with_schedule(schedule: Any) -> Any:
+    @nk.staged
+    def scheduled(x: Rep[Float]) -> Rep[Float]:
+        def body(i: Rep[Scalar[i32]], s: Rep[Float]) -> Rep[Float]:
+            nk.print("i", i)
+            return noisy(s)
+
+        return nk.fori(0, 6, body, x, checkpoint=schedule)
+
+    return scheduled
+
+
+by_squares, by_slots = _with_schedule(nk.every_sqrt()), _with_schedule(nk.binomial(3))
+
+
 @nk.staged
 def unused(x: Rep[Float]) -> Rep[Float]:
     noisy(x)
@@ -108,6 +123,7 @@ def unused(x: Rep[Float]) -> Rep[Float]:
 PROGRAMS = [
     (noisy, 2.0), (by_cond, 2.0), (by_cond, -2.0), (by_fori, 2.0), (by_while, 2.0), (by_map, 2.0),
     (by_scan, 2.0), (by_recursion, 2.5), (by_checkpoint, 2.0), (unused, 2.0),
+    (by_squares, 2.0), (by_slots, 2.0),
 ]  # fmt: skip
 
 
