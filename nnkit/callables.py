@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import operator
 import sys
-import threading
 from collections.abc import Callable, Hashable, Sequence
-from importlib import import_module
 from typing import Any, ClassVar, NoReturn
 
 from .compile import Program, Specialization
 from .conversion import (
+    CONVERTED,
     annotated,
     concrete,
     constant_expression,
@@ -32,7 +31,7 @@ from .conversion import (
 from .core.errors import InternalError, NNKitError
 from .declared_types import declared_of, declared_result
 from .forking import COMPILING
-from .introspection import hints_of, location_of, name_of, parameters_of
+from .introspection import hints_of, location_of, name_of, named, parameters_of
 from .reps import const_beside
 from .specializations import Specializations
 from .staging import staged_functions
@@ -104,12 +103,12 @@ class StagedFunction(Rep):
         """By name, as Python functions are.  Raises: StagingError for one without."""
         function = self.stageable.function if isinstance(self.stageable, PythonFunction) else None
         name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
-        if not all(name) or _named(*name) is not self:
+        if not all(name) or named(*name) is not self:
             raise staging_error(
                 f"{self.stageable.name} cannot be pickled: it is not found by name in a module",
                 "define it at the top of a module",
             )
-        return _named, name
+        return named, name
 
     def defjvp(self, rule: Callable[..., Any], /) -> StagedFunction:
         """Compute tangents of this function by `rule`, which is given the arguments and a tangent of each.
@@ -210,12 +209,12 @@ class StagedFunction(Rep):
         if reps or not arguments:
             return self._apply(arguments, reps)
         values = self._values(arguments)
-        if not _CONVERTED.now and self._programs and any(map(operator.is_not, values, arguments)):
-            _CONVERTED.now = True  # what comes back from there is not sent there again
+        if not CONVERTED.now and self._programs and any(map(operator.is_not, values, arguments)):
+            CONVERTED.now = True  # what comes back from there is not sent there again
             try:
                 return self._entry(*values)
             finally:
-                _CONVERTED.now = False
+                CONVERTED.now = False
         key = tuple(map(signature_of, values))
         program = self._programs.find(key)
         if program is not None:
@@ -406,15 +405,6 @@ class StagedFunction(Rep):
             return known
 
 
-class _Converted(threading.local):
-    """Whether a call of this thread is on its way with arguments that were converted."""
-
-    now: bool = False
-
-
-_CONVERTED = _Converted()
-
-
 _MOST_BOUND = 64
 """Different functions as arguments, for which what is compiled is kept (docs/decisions/0022)."""
 
@@ -498,14 +488,6 @@ def _lambda(
 ) -> StagedFunction:
     name, place = name_of(function), location_of(function)
     return StagedFunction(PythonFunction(function, name, names, declared, result, place))
-
-
-def _named(module: str, name: str) -> Any:
-    """What a module calls so; None when there is nothing."""
-    found: Any = import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
 
 
 def check_staged(of: object, what: str) -> None:

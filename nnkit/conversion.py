@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
+import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
@@ -291,3 +292,12 @@ def declared_type(annotation: Any) -> Spec | None:
 def _several(parts: list[Spec | None]) -> Spec | None:
     known = tuple(part for part in parts if part is not None)
     return TupleSpec(known) if len(known) == len(parts) else None
+
+
+class _Converted(threading.local):
+    """Whether a call of this thread is on its way with arguments that were converted."""
+
+    now: bool = False
+
+
+CONVERTED = _Converted()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
 from types import CellType
 from typing import Any, get_type_hints
 
@@ -95,3 +96,11 @@ def hints_of(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str
         raise staging_error(
             f"the annotations of {name_of(function)} cannot be read: {error}"
         ) from None
+
+
+def named(module: str, name: str) -> Any:
+    """What a module calls so; None when there is nothing."""
+    found: Any = import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
