@@ -36,7 +36,7 @@ LATE = {
 """The files with a late import, and of what."""
 BY_NAME = {
     Path("nnkit/__init__.py"),  # public names, when they are first used
-    Path("nnkit/callables.py"),  # what a pickled function is called
+    Path("nnkit/introspection.py"),  # what a pickled function is called
     Path("nnkit/tools/command.py"),  # what the options of a tool ask for
     Path("jit/entry/capi.py"),  # NumPy, as it is built
 }
