@@ -10,7 +10,7 @@ import builtins
 from typing import Any
 
 from .core.errors import CheckError
-from .core.ops.effects import CheckCondition, Print, written_literally
+from .core.ops.effects import Check, Print, written_literally
 from .core.types import BOOL
 from .reps import const
 from .staging.aggregates import part_of
@@ -47,7 +47,7 @@ def check(condition: Any, message: Any, /) -> None:
             f"check decides by a boolean scalar, not by {with_article(spec.words)}",
             "reduce it, `.all()` or `.any()`",
         )
-    _emit("check", CheckCondition(message), [asked])
+    _emit("check", Check(message), [asked])
 
 
 def print(*values: Any, sep: str = " ", end: str = "\n") -> None:
@@ -64,7 +64,7 @@ def print(*values: Any, sep: str = " ", end: str = "\n") -> None:
     _emit("print", Print(written_literally(sep).join(shown) + written_literally(end)), operands)
 
 
-def _emit(what: str, op: CheckCondition | Print, operands: list[Expression]) -> None:
+def _emit(what: str, op: Check | Print, operands: list[Expression]) -> None:
     if current_trace() is None:
         raise staging_error(
             f"{what} of a Rep stands in a staged function: outside of one it would never run",

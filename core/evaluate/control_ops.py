@@ -12,7 +12,7 @@ from ..compute.ops import CallAddress
 from ..errors import CheckError, ShapeError, TrapError
 from ..ir import Instruction, Op
 from ..ops.aggregate import Apply, ApplyValue
-from ..ops.effects import CheckCondition, Print
+from ..ops.effects import Check, Print
 from ..ops.literal import Literal
 from ..ops.nest import Yield
 from ..ops.random import Random
@@ -163,9 +163,7 @@ def _trap(op: Op, machine: Machine, at: Instruction, *operands: Any) -> Sequence
     raise TrapError("the program stopped at a trap")
 
 
-def _check(
-    op: CheckCondition, machine: Machine, at: Instruction, condition: Array
-) -> Sequence[Any]:
+def _check(op: Check, machine: Machine, at: Instruction, condition: Array) -> Sequence[Any]:
     if not condition:
         raise CheckError(op.message)
     return ()
@@ -191,7 +189,7 @@ CONTROL_RULES: Mapping[type[Op], MachineRule] = {
     For: _for,
     Random: _random,
     Trap: _trap,
-    CheckCondition: _check,
+    Check: _check,
     Print: _print,
     **MEMORY,
 }

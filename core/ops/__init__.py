@@ -70,7 +70,7 @@ from .comparison import (
 )
 from .contraction import Dot
 from .convolution import Convolve
-from .effects import CheckCondition, Print
+from .effects import Check, Print
 from .enums import EnumCase, IsCase, Payload
 from .flows import Structured
 from .forms import Bilinear, Elementwise, Linear, Partial, Pointwise
@@ -149,7 +149,7 @@ FAMILIES: tuple[ModuleType, ...] = (
 
 PROGRAM: tuple[type[Op], ...] = (
     Literal, Reference, Null, Undefined, Aggregate, EnumCase, IsCase, Payload, Extract, Insert, Apply, ApplyValue,
-    AxisReduce, If, While, For, Yield, Return, Branch, Conditional, BranchEnum, Trap, CheckCondition, Print,
+    AxisReduce, If, While, For, Yield, Return, Branch, Conditional, BranchEnum, Trap, Check, Print,
     AllocateStack, AllocateHeap, AllocateBox, ProjectBox, Retain, Release, Deallocate,
     Load, Store, Copy, ElementPointer, Offset, PointerCast,
     CreateStack, Push, Pop, DestroyStack, Random, ReduceBy, ScanBy, ReduceWindowBy,
@@ -196,7 +196,7 @@ __all__ = [
     "Broadcast",
     "Builtin",
     "Ceil",
-    "CheckCondition",
+    "Check",
     "Combinator",
     "Concatenate",
     "Conditional",

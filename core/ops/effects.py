@@ -18,7 +18,7 @@ from ..types import BOOL, Array, TensorType, Type, scalar
 
 
 @dataclass(frozen=True)
-class CheckCondition(Op):
+class Check(Op):
     """Stops the program with a message unless the condition is true."""
 
     name: ClassVar[str] = "check"

@@ -13,7 +13,7 @@ from typing import Final
 from ...core.errors import UnsupportedError
 from ...core.ir import Instruction
 from ...core.location import located
-from ...core.ops.effects import CheckCondition, Print
+from ...core.ops.effects import Check, Print
 from .function_emitter import FunctionEmitter
 from .polls import reacquire_gil
 from .steps import CheckSite, PrintSite, Problem
@@ -24,7 +24,7 @@ PRINT: Final = ".print"
 """Behind the name of a program, the symbol of the function that prints for it."""
 
 
-def write_check_condition(k: FunctionEmitter, instruction: Instruction[CheckCondition]) -> None:
+def write_check_condition(k: FunctionEmitter, instruction: Instruction[Check]) -> None:
     """Leave the program unless a condition is true."""
     site = k.checks.add(CheckSite(instruction.location, Problem.CHECK, text=instruction.op.message))
     holds = as_i1(k, instruction.operands[0])

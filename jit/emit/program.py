@@ -32,7 +32,7 @@ from ...core.ops.byte_memory import (
     StopIf,
     WriteBytes,
 )
-from ...core.ops.effects import CheckCondition, Print
+from ...core.ops.effects import Check, Print
 from ...core.ops.literal import Literal
 from ...core.ops.movement import ShapeCast
 from ...core.ops.nest import Yield
@@ -258,7 +258,7 @@ WRITERS: Final[Mapping[type[Op], InstructionRule]] = {
     FunctionAddress: write_function_address,
     CheckAddress: write_check,
     StopIf: write_stop,
-    CheckCondition: write_check_condition,
+    Check: write_check_condition,
     Print: write_print,
     If: write_if,
     While: write_while,

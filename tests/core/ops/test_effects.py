@@ -7,7 +7,7 @@ import pytest
 
 from nnkit.core.errors import DTypeError
 from nnkit.core.ir import Effect
-from nnkit.core.ops import CheckCondition, Print
+from nnkit.core.ops import Check, Print
 from nnkit.core.ops.effects import written_literally
 from nnkit.core.types import BOOL, F32, I32, PointerType, TensorType, scalar
 
@@ -15,13 +15,13 @@ from .program_samples import Refused, Typed
 
 X = TensorType((2, 3), F32)
 SAMPLES = [
-    Typed(CheckCondition('a "message" of two\nlines'), (scalar(BOOL),), ()),
+    Typed(Check('a "message" of two\nlines'), (scalar(BOOL),), ()),
     Typed(Print("x is {}, i {} {{}}\n"), (X, scalar(I32)), ()),
     Typed(Print("words alone"), (), ()),
 ]
 ERRORS = [
-    Refused(CheckCondition("m"), (scalar(F32),), "decides by a bool, not by a f32", DTypeError),
-    Refused(CheckCondition("m"), (TensorType((2,), BOOL),), "decides by a bool", DTypeError),
+    Refused(Check("m"), (scalar(F32),), "decides by a bool, not by a f32", DTypeError),
+    Refused(Check("m"), (TensorType((2,), BOOL),), "decides by a bool", DTypeError),
     Refused(Print("{}"), (PointerType(X),), "writes tensors, not a *", DTypeError),
     Refused(Print("{} {}"), (X,), "has 1 operands, and its template '{} {}'", DTypeError),
     Refused(Print("{0}"), (X,), "not one {} for each", DTypeError),
@@ -32,8 +32,8 @@ ERRORS = [
 
 
 def test_both_are_kept_and_the_world_sees_them() -> None:
-    assert CheckCondition.effect is Effect.TRAP and Print.effect is Effect.WRITE
-    assert CheckCondition.is_observable and Print.is_observable
+    assert Check.effect is Effect.TRAP and Print.effect is Effect.WRITE
+    assert Check.is_observable and Print.is_observable
 
 
 @pytest.mark.parametrize("words", ["", "{", "}}{{", "{}", "a {b} c"])
