@@ -24,7 +24,7 @@ from ..types import Array
 
 
 @dataclass(frozen=True)
-class Origin:
+class NonFiniteOrigin:
     """An instruction that made a number that is not finite, as the `step`-th of a run."""
 
     step: int
@@ -54,9 +54,9 @@ class NonFiniteOrigins:
     """The origins of all that is not finite in one run of the evaluator, which is told of every instruction."""
 
     _step: int = 0
-    _first: Origin | None = None
-    _known: dict[int, tuple[Array, Origin | None]] = field(
-        default_factory=dict[int, "tuple[Array, Origin | None]"]
+    _first: NonFiniteOrigin | None = None
+    _known: dict[int, tuple[Array, NonFiniteOrigin | None]] = field(
+        default_factory=dict[int, "tuple[Array, NonFiniteOrigin | None]"]
     )
 
     def observe(
@@ -77,7 +77,7 @@ class NonFiniteOrigins:
 
     def _origin(
         self, instruction: Instruction, operands: Sequence[Any], result: Array
-    ) -> Origin | None:
+    ) -> NonFiniteOrigin | None:
         passed = [self._of(operand) for operand in operands if _is_not_finite(operand)]
         if passed:
             made = [origin for origin in passed if origin is not None]
@@ -86,11 +86,11 @@ class NonFiniteOrigins:
             return None
         if not all(isinstance(operand, np.ndarray) for operand in operands):
             return self._first
-        origin = Origin(self._step, instruction, operands, result)
+        origin = NonFiniteOrigin(self._step, instruction, operands, result)
         self._first = self._first or origin
         return origin
 
-    def _of(self, array: Array) -> Origin | None:
+    def _of(self, array: Array) -> NonFiniteOrigin | None:
         known = self._known.get(id(array))
         return known[1] if known is not None else self._first
 

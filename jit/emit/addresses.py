@@ -23,8 +23,8 @@ from .steps import (
     Advance,
     AdvanceBy,
     BoundIndex,
-    Check,
     CheckSite,
+    IndexCheck,
     MakeIndex,
     Slot,
     Step,
@@ -185,11 +185,11 @@ class AddressPlanner:
         return self.known[key]
 
     def _check(self, index: Slot, extent: int) -> None:
-        key = (Check, index, extent)
+        key = (IndexCheck, index, extent)
         if key not in self.known:
             self.sites.append(CheckSite(self.location))
             self.known[key] = index
-            self.levels.put(self.masks[index], Check(index, extent, len(self.sites)))
+            self.levels.put(self.masks[index], IndexCheck(index, extent, len(self.sites)))
 
     # Chains.
 

@@ -26,8 +26,8 @@ from .steps import (
     Advance,
     AdvanceBy,
     BoundIndex,
-    Check,
     Compute,
+    IndexCheck,
     MakeCoordinate,
     MakeIndex,
     OutputPlan,
@@ -117,7 +117,7 @@ class PointWriter:
             case AdvanceBy(target, source, index, coefficient, element):
                 scaled = multiply_constant(self.w, slots[index], coefficient)
                 slots[target] = element_address(self.w, slots[source], element, scaled)
-            case Check(index, extent, site):
+            case IndexCheck(index, extent, site):
                 self.checks.write_check(self.w, slots[index], extent, site, self.lanes.mask)
 
     # Indices and addresses.

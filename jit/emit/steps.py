@@ -121,7 +121,7 @@ class BoundIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class IndexCheck:
     """Leaves the program, naming check number `site`, unless index is in 0 … extent - 1."""
 
     index: Slot
@@ -191,7 +191,7 @@ Step: TypeAlias = (
     | MakeIndex
     | TakeIndex
     | BoundIndex
-    | Check
+    | IndexCheck
     | MakeCoordinate
     | ReadElement
     | Compute

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nnkit.core.errors import (
+    CheckError,
     IndexOutOfRangeError,
+    InternalError,
     NNKitError,
     OutOfMemoryError,
     RecursionDepthError,
@@ -57,5 +59,19 @@ def test_traps_say_what_the_program_wanted(problem: Problem, number: int, messag
     assert isinstance(error, TrapError) and str(error) == message
 
 
+USERS: list[tuple[Problem, type[NNKitError], str]] = [
+    (Problem.CHECK, CheckError, "the message"),
+    (Problem.RAISED, InternalError, "an exception of Python's was not raised again"),
+]
+
+
+@pytest.mark.parametrize(("problem", "kind", "message"), USERS)
+def test_checks_of_users_say_their_message(
+    problem: Problem, kind: type[NNKitError], message: str
+) -> None:
+    error = error_of(CheckSite(None, problem, text="the message"), 0, 0)
+    assert type(error) is kind and str(error) == message
+
+
 def test_every_problem_has_a_case() -> None:
-    assert {problem for problem, *_ in (*CASES, *TRAPS)} == set(Problem)
+    assert {problem for problem, *_ in (*CASES, *TRAPS, *USERS)} == set(Problem)
