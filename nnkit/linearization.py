@@ -59,6 +59,8 @@ class Linearization:
             UnsupportedError
         ):  # a loop whose iterations are not known keeps nothing that has a shape
             return self._staged(values)
+        if halves.ends_by_seed:
+            return self._staged(values)
         value, residuals = halves.forward(*values)
         return value, self._of_residuals(halves, value, residuals)
 
@@ -94,7 +96,7 @@ def linearize(of: StagedFunction, /, *, wrt: Any = None) -> Linearization:
 
     The map takes tangents as `jvp` does, and its `transpose` a cotangent as `vjp` does, each as often as one likes: the
     function itself is not run again.  (It is, each time, if what a loop keeps has no shape, its iterations not being
-    known before it runs.)
+    known before it runs, and if the backward half has loops that end by the seed, as that of `fixed_point`.)
     Raises: DifferentiationError for an index out of range or given twice, or a parameter without floats.
     """
     check_staged(of, "linearize")

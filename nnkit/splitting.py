@@ -49,12 +49,15 @@ class Halves:
     forward: StagedFunction
     backward: StagedFunction
     residuals: tuple[Residual, ...]
+    ends_by_seed: bool
+    """Whether the backward half may have loops that end when the seed says so: there it is no linear map at seed 0."""
     forward_signature: HalfSignature
     backward_signature: HalfSignature
     __class_getitem__: ClassVar[Any] = cast("Any", classmethod(GenericAlias))
 
     def __init__(self, about: _Halved) -> None:
         self.residuals = tuple(about.residuals())
+        self.ends_by_seed = about.core.has_while
         self.forward = _Forward(about, self)
         self.backward = StagedFunction(Half(about.half("backward")))
         kept = self.residuals

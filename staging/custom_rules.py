@@ -78,6 +78,17 @@ def trace_rules(root: Callee) -> None:
     Raises: StagingError for rules without end, or values of enclosing functions; RankError or DTypeError for a rule
     that returns something else.
     """
+    visited: list[Trace] = []
+    try:
+        _trace_rules(root, visited)
+    except BaseException:
+        # what calls a function with a wrong rule has no derivative next time either
+        for callee in visited:
+            callee.has_traced_rules = False
+        raise
+
+
+def _trace_rules(root: Callee, visited: list[Trace]) -> None:
     pending: list[tuple[Callee, int]] = [(root, 0)]
     while pending:
         callee, depth = pending.pop()
@@ -86,6 +97,7 @@ def trace_rules(root: Callee) -> None:
             pending.append((callee.primal, depth))
         elif isinstance(callee, Trace) and not callee.has_traced_rules and callee.output:
             callee.has_traced_rules = True
+            visited.append(callee)
             pending += [(called, depth) for called in _called(callee.output)]
             origin = callee.origin
             if not isinstance(origin, PythonFunction) or not origin.rules:
@@ -98,11 +110,7 @@ def trace_rules(root: Callee) -> None:
                     origin.location,
                     "a rule that makes a function with a rule makes another one each time: make it once",
                 )
-            try:
-                callee.rules = _traced(callee, origin)
-            except NNKitError:
-                callee.has_traced_rules = False
-                raise
+            callee.rules = _traced(callee, origin)
             pending += [(rule, depth + 1) for rule in callee.rules.callees()]
 
 

@@ -51,6 +51,9 @@ class LinkableHalves(Protocol):
     @property
     def residuals(self) -> Sequence[KeptValue]: ...
 
+    @property
+    def has_while(self) -> bool: ...
+
     def linked(self, module: Module, known: dict[tuple[int, str], str]) -> LinkableHalves: ...
 
     def emit_forward(

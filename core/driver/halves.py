@@ -17,7 +17,7 @@ from ..analysis.call_graph import reachable
 from ..analysis.liveness import backward_slice
 from ..errors import InternalError
 from ..ir import Builder, Function, Instruction, Module, Value
-from ..ir.surgery import clone_function, clone_instructions, with_bodies
+from ..ir.surgery import clone_function, clone_instructions, walk, with_bodies
 from ..location import Location
 from ..ops.flows import flows_of, yields_of_bodies
 from ..types import Type
@@ -78,6 +78,16 @@ class GradientHalves:
     def linked(self, module: Module, known: dict[tuple[int, str], str]) -> GradientHalves:
         """The same halves in `module`, with copies of what they call; `known` are the copies made before."""
         return _linked(module, self, known)
+
+    @property
+    def has_while(self) -> bool:
+        """Whether a loop of the backward half decides when it ends, for all that is known by its seeds."""
+        _, backward = self._split()
+        inside = list(with_bodies(backward))
+        called = [i.op.called for i in inside if i.op.called is not None]
+        bodies = [self.module.functions[name].body for name in reachable(self.module, called)]
+        inside += [i for body in bodies if body is not None for i in walk(body)]
+        return not all(i.op.ends for i in inside)
 
     @property
     def _returned(self) -> Sequence[Value]:

@@ -105,3 +105,19 @@ def test_errors() -> None:
     _, derivative = nk.linearize(layer, wrt=1)(W, X)
     with pytest.raises(nk.ShapeError):
         derivative(W)
+
+
+def test_loops_that_end_by_the_seed_are_no_linear_map_at_seed_zero() -> None:
+    """The way back of a fixed point solves for its seed until that is solved: at seed zero, at once."""
+
+    @nk.staged
+    def settled(x: Rep[Matrix]) -> Rep[Matrix]:
+        return nk.fixed_point(lambda y, x: 0.3 * nk.cos(y) + 0.2 * x, x, x)
+
+    _, derivative = nk.linearize(settled)(X)
+    dx, ct = rng.standard_normal((3, 4)), rng.standard_normal((3, 4))
+    moved = derivative(dx).numpy()
+    np.testing.assert_allclose(moved, nk.jvp(settled)(X, dx)[1].numpy(), rtol=1e-12)
+    pulled = derivative.transpose(ct)
+    pulled = pulled[0] if isinstance(pulled, tuple) else pulled
+    np.testing.assert_allclose((moved * ct).sum(), (dx * pulled.numpy()).sum(), rtol=1e-12)

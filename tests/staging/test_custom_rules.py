@@ -385,3 +385,29 @@ def test_a_second_derivative_that_a_rule_does_not_give() -> None:
     message = error_of(DifferentiationError, lambda: nk.gradient(of=slope, wrt=0)(f64(1.0)))
     assert "trigamma cannot be differentiated" in message
     assert "digamma(x)" in message
+
+
+def test_a_wrong_rule_is_an_error_each_time() -> None:
+    """Also for functions that call the one with the rule, whose traces are kept."""
+
+    @nk.staged
+    def twice(x: Rep[Tensor1D[f64]]) -> Rep[Tensor1D[f64]]:
+        return x * 2.0
+
+    @twice.defvjp
+    def _(x: Rep[Tensor1D[f64]], ct: Rep[Tensor1D[f64]]) -> Any:
+        return ct * 10.0
+
+    @nk.staged
+    def total(x: Rep[Tensor1D[f64]]) -> Rep[Scalar[f64]]:
+        return (twice(x) * x).sum()
+
+    @nk.staged
+    def outer(x: Rep[Tensor1D[f64]]) -> Rep[Scalar[f64]]:
+        return total(x)
+
+    for function in (total, outer, total, outer):
+        derivative = nk.gradient(of=function, wrt=0)
+        for _ in range(2):
+            with pytest.raises(nk.DTypeError, match="the cotangents of its arguments, in a tuple"):
+                derivative(np.ones(2))
