@@ -30,8 +30,12 @@ from tests.core.autodiff.test_reverse_control_flow import LEVELS, call, compiled
 from tests.programs import flat
 
 EXTENT = 3
-LAW = settings(deadline=None, suppress_health_check=list(HealthCheck))
-SLOW = settings(LAW, max_examples=settings().max_examples // 2)
+LAW = settings(
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    max_examples=settings().max_examples // 3,
+)
+SLOW = settings(LAW, max_examples=settings().max_examples // 6)
 
 
 def declare_batch(module: Module, name: str, primal: str, along: Sequence[int | None]) -> None:
