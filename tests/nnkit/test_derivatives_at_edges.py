@@ -78,8 +78,8 @@ CHOICES: Final = "select stop_gradient"
 MAKERS: Final = "arange full iota ones ones_like zeros zeros_like"
 """Do not depend on numbers."""
 
-PROGRAMS: Final = "filter fold map scan set"
-"""Apply functions of the user."""
+PROGRAMS: Final = "at filter fold map scan set"
+"""Apply functions of the user, or update parts: `tests/nnkit/test_at.py`."""
 
 NOT_OF_VALUES: Final = (
     "asm cache_size clear_cache compile eval expression ir is_function lift llvm named spec unpack"

@@ -30,7 +30,7 @@ def acceleration(x: Rep[Vector], y: Rep[Number], v: Rep[Vector]) -> Rep[Vector]:
     value, slope, half = taylor(of=scaled, order=2, wrt=0)(x, y, v).unpack()
     assert_type(value, Rep[Vector])
     assert_type(slope, Rep[Vector])
-    third = taylor(scaled, order=3, wrt=0)(x, y, v)[3]
+    third = taylor(scaled, order=3, wrt=0)(x, y, v).unpack()[3]
     assert_type(third, Rep[Vector])
     return half * 2.0 + third
 

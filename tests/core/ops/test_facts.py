@@ -42,10 +42,12 @@ from nnkit.core.ops import (
     Aggregate,
     AllocateHeap,
     Apply,
+    Check,
     Elementwise,
     Load,
     Nest,
     Offset,
+    Print,
     Return,
     StopGradient,
     Store,
@@ -399,4 +401,6 @@ def test_all_operands_move_where_nothing_else_is_said() -> None:
     assert [op for op in (*ALL, *PROGRAM) if op.moving is not Op.moving] == [
         StopGradient,
         StraightThrough,
+        Check,
+        Print,
     ]
