@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..analysis import Analyses, Analysis
+from ..errors import UnsupportedError
 from ..ir import Block, Instruction, Module, Stage, Value
-from ..ir.surgery import clone_instructions, replace_operands
+from ..ir.surgery import clone_instructions, replace_operands, walk
+from ..location import located
 from ..ops.flows import Role, add_flows, arguments_of_bodies
 from ..ops.literal import literal_of
+from ..types import written
 from .base import ModulePass
 
 
@@ -37,6 +40,7 @@ class Isolate(ModulePass):
     def run(self, module: Module, analyses: Analyses) -> bool:
         if module.stage is Stage.RAW:
             return False
+        _check_stages(module)
         changed = module.stage is Stage.OPTIMIZABLE
         bodies = [function.body for function in module.functions.values() if function.body]
         blocks = [block for body in bodies for block in body.blocks]
@@ -48,6 +52,20 @@ class Isolate(ModulePass):
         if module.stage is Stage.OPTIMIZABLE:
             module.stage = Stage.OPTIMIZED
         return changed
+
+
+def _check_stages(module: Module) -> None:
+    """Raises: UnsupportedError for what has a meaning in batches alone, such as a sum over elements."""
+    for function in module.functions.values():
+        for instruction in walk(function.body) if function.body else ():
+            if Stage.OPTIMIZED not in instruction.op.stages:
+                raise located(
+                    UnsupportedError(
+                        f"{instruction.op.name} stands in {written('@', function.name)}, which is compiled as it is: "
+                        "it has a meaning in batches of the function alone"
+                    ),
+                    instruction.location,
+                )
 
 
 def _structured(block: Block) -> Iterable[Instruction]:

@@ -203,10 +203,13 @@ def test_deep_programs_are_batched_in_linear_time() -> None:
     """Four times as deep takes about four times as long, and no stack."""
     seconds: list[float] = []
     for depth in (300, 1200):
-        module = parse_module(nested(depth))
-        before = time.process_time()
-        advance(module, Stage.OPTIMIZABLE, "g", level=0)
-        seconds.append(time.process_time() - before)
+        each: list[float] = []
+        for _ in range(3):  # of which the quickest counts: a collection of garbage takes as long
+            module = parse_module(nested(depth))
+            before = time.process_time()
+            advance(module, Stage.OPTIMIZABLE, "g", level=0)
+            each.append(time.process_time() - before)
+        seconds.append(min(each))
     assert seconds[1] < 10 * seconds[0]
     found = evaluate(module, "g", np.array([1200.5, 2.25, -1.0]))
     np.testing.assert_array_equal(found, [1.0, -0.75, -1.0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nnkit.core.errors import UnsupportedError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module
 from nnkit.core.ir.surgery import walk
@@ -98,3 +99,13 @@ def test_a_second_run_changes_nothing() -> None:
     text = print_module(module)
     assert not apply_pass(Isolate(), module)
     assert print_module(module) == text
+
+
+def test_what_combines_a_batch_is_refused_in_a_function_that_is_compiled_as_it_is() -> None:
+    module = parse_module(
+        'module "m"\nstage optimizable\n'
+        "func @center: (f64) -> f64 {\n'entry(%x: f64):\n"
+        '    %s = axisReduce %x: f64 by add over "rows"\n    return %s: f64\n}\n'
+    )
+    with pytest.raises(UnsupportedError, match="axisReduce stands in @center, which is compiled"):
+        apply_pass(Isolate(), module)
