@@ -40,7 +40,7 @@ class Isolate(ModulePass):
     def run(self, module: Module, analyses: Analyses) -> bool:
         if module.stage is Stage.RAW:
             return False
-        _check_stages(module)
+        _check_axes(module)
         changed = module.stage is Stage.OPTIMIZABLE
         bodies = [function.body for function in module.functions.values() if function.body]
         blocks = [block for body in bodies for block in body.blocks]
@@ -54,11 +54,11 @@ class Isolate(ModulePass):
         return changed
 
 
-def _check_stages(module: Module) -> None:
-    """Raises: UnsupportedError for what has a meaning in batches alone, such as a sum over elements."""
+def _check_axes(module: Module) -> None:
+    """Raises: UnsupportedError for what combines the elements of a batch, outside of one."""
     for function in module.functions.values():
         for instruction in walk(function.body) if function.body else ():
-            if Stage.OPTIMIZED not in instruction.op.stages:
+            if instruction.op.axis_name is not None:
                 raise located(
                     UnsupportedError(
                         f"{instruction.op.name} stands in {written('@', function.name)}, which is compiled as it is: "
