@@ -15,7 +15,7 @@ from .location import current_location
 from .primitive import MAX_RANK, located, rank_error, unsupported_error
 from .recursion import is_unfinished
 from .spec import FunctionSpec, Spec, StructSpec, TensorSpec, TupleSpec, leaves
-from .staged_functions import Stageable, arity_error, keep_callee, with_definition
+from .staged_functions import Stageable, known_or_made, with_definition
 
 Axes = tuple[int | None, ...]
 
@@ -43,15 +43,9 @@ class Batch(Stageable):
         self.location = self.of.location
 
     def callee(self, specs: tuple[Spec, ...]) -> BatchCallee:
-        known = self.callees.get(specs)
-        if known is None:
-            known = self._make(specs)
-            keep_callee(self.callees, known)
-        return known
+        return known_or_made(self, self.callees, specs, self._make)
 
     def _make(self, specs: tuple[Spec, ...]) -> BatchCallee:
-        if len(specs) != len(self.parameter_names):
-            raise arity_error(self, len(specs))
         along = [
             None if isinstance(spec, FunctionSpec) else self.axis_of(k, spec)
             for k, spec in enumerate(specs)

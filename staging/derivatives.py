@@ -24,7 +24,7 @@ from .expression import (
 from .primitive import unsupported_error
 from .recursion import is_unfinished
 from .spec import FunctionSpec, Spec, TensorSpec, TupleSpec
-from .staged_functions import Stageable, argument_error, arity_error, keep_callee
+from .staged_functions import Stageable, argument_error, known_or_made
 
 
 @dataclass(eq=False)
@@ -64,15 +64,9 @@ class Derivative(Stageable, abc.ABC):
     callee_class: ClassVar[type[DerivativeCallee]]
 
     def callee(self, specs: tuple[Spec, ...]) -> DerivativeCallee:
-        known = self.callees.get(specs)
-        if known is None:
-            known = self._make(specs)
-            keep_callee(self.callees, known)
-        return known
+        return known_or_made(self, self.callees, specs, self._make)
 
     def _make(self, specs: tuple[Spec, ...]) -> DerivativeCallee:
-        if len(specs) != len(self.parameter_names):
-            raise arity_error(self, len(specs))
         count = len(self.of.parameter_names)
         primal = finished_callee(self.of, specs[:count])
         self.check(primal, self)

@@ -237,6 +237,22 @@ def keep_callee(known: dict[tuple[Spec, ...], _Callee], callee: _Callee) -> None
     known[callee.parameters] = callee
 
 
+def known_or_made(
+    function: Stageable,
+    known: dict[tuple[Spec, ...], _Callee],
+    specs: tuple[Spec, ...],
+    make: Callable[[tuple[Spec, ...]], _Callee],
+) -> _Callee:
+    """What is kept for these types of arguments, or is made for them now, if they are as many as parameters."""
+    callee = known.get(specs)
+    if callee is None:
+        if len(specs) != len(function.parameter_names):
+            raise arity_error(function, len(specs))
+        callee = make(specs)
+        keep_callee(known, callee)
+    return callee
+
+
 def _takes_functions(specs: tuple[Spec, ...]) -> bool:
     return any(isinstance(spec, FunctionSpec) for spec in specs)
 

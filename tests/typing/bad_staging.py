@@ -129,6 +129,9 @@ def application(x: Rep[Float2D], v: Rep[Float1D], c: Float2D, k: Float1D, a: npt
     two(x, v)[-3]    # E
     two(x, v) + x    # E
     two(c, k)[0] @ x    # E
+    del r0, r1, r2, r3, r4, r5, a0, a1, a2, b0, b1, b2
+
+def tensors_and_functions(x: Rep[Float2D], v: Rep[Float1D], c: Float2D, a: npt.NDArray[np.float32], s: Rep[Scalar[f32]]) -> None:
     c + c    # E
     c @ c    # E
     -c    # E
@@ -157,7 +160,7 @@ def application(x: Rep[Float2D], v: Rep[Float1D], c: Float2D, k: Float1D, a: npt
     float(s)    # E
     range(s)    # E
     np.tanh(x)    # E
-    del r0, r1, r2, r3, r4, r5, a0, a1, a2, b0, b1, b2, t0
+    del t0
 
 def structs(p: Rep[Params], m: Rep[Moments], c: Params, x: Rep[Tensor2D[f32, Batch, In]], w: Tensor2D[f32, In, Out], b: Tensor1D[f32, Out], rw: Rep[Tensor2D[f32, In, Out]], rb: Rep[Tensor1D[f32, Out]]) -> None:
     Params()    # E
