@@ -142,6 +142,22 @@ def test_rows_that_are_scanned_mapped_and_folded() -> None:
     np.testing.assert_allclose(by_w, slope(lambda v: f(xs, v), w), rtol=1e-7)
 
 
+def test_rows_that_are_filtered() -> None:
+    """As many as pass, first and second derivatives in both modes; what does not pass has no influence."""
+
+    @nk.staged
+    def f(xs: Rep[Row]) -> Rep[Number]:
+        kept, count = (xs * xs).filter(lambda e: e > 1.0)
+        return nk.sin(kept).sum() * count.cast(nk.f64)
+
+    for xs in ([0.5, 1.5, -2.0, 0.1, 3.0], [0.5, -0.1], []):
+        row = np.array(xs)
+        count = int((row * row > 1.0).sum())
+        expected = np.where(row * row > 1.0, np.cos(row * row) * 2 * row, 0.0) * count
+        np.testing.assert_allclose(nk.gradient(of=f, wrt=0)(row), expected, rtol=1e-14)
+        nk.check_gradients(f, row, order=2)
+
+
 def test_a_reduction_by_a_users_function() -> None:
     """a + b + ab over 1, 2, 3, 4."""
 
