@@ -9,6 +9,9 @@
     updates      a mutable array whose elements are written in a loop, each made of the one before
     steps        Euler's method for tanh(a·y), three states
     while        the same in a `while_loop`
+    saved        Euler's method for tanh(w·y), elements of a hundred by themselves, whose states are all saved
+    every-sqrt   the same, with the states of every √n-th step saved
+    binomial     the same, with at most eight states saved
     recursion    xⁿ by a function that calls itself n times
     order        derivatives of order n of tanh(x)·x
     taylor       coefficient n of the Taylor series of tanh(x)·x
@@ -181,6 +184,25 @@ def while_steps(size: int) -> Problem:
     return f, nk.gradient(of=f, wrt=(0, 1)), (WEIGHTS, np.ones(3), i64(size))
 
 
+SLOTS: Final = 8
+"""Of `binomial`: enough for 10⁵ steps to be computed few times again, far fewer than `every-sqrt` saves."""
+
+
+def scheduled(schedule: nk.LoopSchedule | None) -> Callable[[int], Problem]:
+    def problem(size: int) -> Problem:
+        @nk.staged
+        def f(w: Rep[Row], y: Rep[Row]) -> Rep[Number]:
+            def step(_: Rep[Scalar[i32]], y: Rep[Row]) -> Rep[Row]:
+                return y + 0.01 * nk.tanh(w * y)
+
+            return nk.fori(0, size, step, y, checkpoint=schedule).sum()
+
+        # Positive weights: with others, states decay to subnormal numbers, which are slow.
+        return f, nk.gradient(of=f, wrt=(0, 1)), (np.linspace(0.1, 1, 100), np.ones(100))
+
+    return problem
+
+
 def recursion(size: int) -> Problem:
     @nk.staged
     def power(x: Rep[Number], n: Rep[Count]) -> Rep[Number]:
@@ -224,6 +246,9 @@ KINDS: Final[Mapping[str, tuple[Callable[[int], Problem], Sequence[int]]]] = {
     "updates": (updates, (100, 1_000, 10_000, 100_000)),
     "steps": (steps, (100, 1_000, 10_000, 100_000)),
     "while": (while_steps, (100, 1_000, 10_000, 100_000)),
+    "saved": (scheduled(None), (100, 1_000, 10_000, 100_000)),
+    "every-sqrt": (scheduled(nk.every_sqrt()), (100, 1_000, 10_000, 100_000)),
+    "binomial": (scheduled(nk.binomial(SLOTS)), (100, 1_000, 10_000, 100_000)),
     "recursion": (recursion, (10, 100, 1_000, 10_000)),
     "order": (order, (1, 2, 3, 4, 5, 6)),
     "taylor": (taylor, (1, 2, 4, 8, 16, 32)),
