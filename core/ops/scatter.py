@@ -131,10 +131,11 @@ class Scatter(Pure):
         return list(zip(self.start or (0,) * rank, self.strides or (1,) * rank, strict=True))
 
     def evaluate(self, updates: Array, x: Array, *indices: Array) -> Array:
-        result = x.copy()
+        result = np.array(x)
         if updates.size:
             combinator = self.update.combinator
-            part = result[self._slices(updates, x.ndim, len(indices))]
+            # `...` has a part of rank 0 be an array, too, and no number
+            part = result[*self._slices(updates, x.ndim, len(indices)), ...]
             if indices:
                 write_at(part, updates, self.axis, indices, self.bounds, combinator)
             elif combinator is None:
