@@ -10,6 +10,7 @@ import enum
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import EllipsisType
 from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -134,8 +135,7 @@ class Scatter(Pure):
         result = np.array(x)
         if updates.size:
             combinator = self.update.combinator
-            # `...` has a part of rank 0 be an array, too, and no number
-            part = result[*self._slices(updates, x.ndim, len(indices)), ...]
+            part = result[self._slices(updates, x.ndim, len(indices))]
             if indices:
                 write_at(part, updates, self.axis, indices, self.bounds, combinator)
             elif combinator is None:
@@ -145,12 +145,14 @@ class Scatter(Pure):
                 combinator.join(part, where, updates.ravel() if where else updates)
         return result
 
-    def _slices(self, updates: Array, rank: int, count: int) -> tuple[slice, ...]:
+    def _slices(self, updates: Array, rank: int, count: int) -> tuple[slice | EllipsisType, ...]:
+        """With `...`, by which a part of rank 0 is an array, too, and no number."""
         extents = self._extents(updates.shape, rank, count)
-        return tuple(
+        slices = (
             slice(None) if extent is None else slice(start, start + extent * stride, stride)
             for (start, stride), extent in zip(self.window(rank), extents, strict=True)
         )
+        return (*slices, ...)
 
     def _extents(self, updates: Shape, rank: int, count: int) -> list[int | None]:
         """How many elements of each axis there are updates for; None for those with indices."""

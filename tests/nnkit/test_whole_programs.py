@@ -6,7 +6,7 @@ With u random numbers for the results and v for the parameters:
 2. ⟨u, J v⟩ = ⟨Jᵀ u, v⟩, and J v is the difference of what NumPy computes, where nothing jumps or bends;
 3. compiled derivatives are those of the evaluator.
 
-Then the same of second derivatives in every order of modes, of series, of batches, of policies and schedules, and of f32.
+Then second derivatives in every order of modes, series, batches, policies and schedules, halves, and f32.
 """
 
 from __future__ import annotations
