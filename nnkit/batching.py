@@ -28,10 +28,11 @@ def vmap(
     """`of` for all elements of a batch at once, which lie along an axis of its arguments.
 
     Without `in_axes` that is the first axis of the first argument, and the other arguments are the same for all
-    elements.  `in_axes` is an axis for all arguments, or a tuple with an axis, or None for one that is the same, for
-    each argument (None for all behind a `...`); of a struct or tuple it is the axis of each tensor inside.  `out_axes`
-    says the same of the results: None for one that does not differ.  What is the same for all elements is computed
-    once.  `axis_name` is what `axis_sum` and its like, inside of `of`, call the batch.
+    elements; `in_axes=0`, the default of JAX and PyTorch, takes the elements of every argument.  `in_axes` is an axis
+    for all arguments, or a tuple with an axis, or None for one that is the same, for each argument (None for all behind
+    a `...`); of a struct or tuple it is the axis of each tensor inside.  `out_axes` says the same of the results: None
+    for one that does not differ.  What is the same for all elements is computed once.  `axis_name` is what `axis_sum`
+    and its like, inside of `of`, call the batch.
 
     Choices and loops may go another way for each element: then both branches run, and a loop runs until the last
     element is done.  An `of` with effects runs for one element after the other.

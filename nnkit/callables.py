@@ -309,15 +309,15 @@ class StagedFunction(Rep):
     def _values(self, arguments: Sequence[Any], *, specs: bool = False) -> list[Any]:
         """The arguments as compiled code reads them."""
         self._check_arity(arguments)
-        try:
-            return [
-                concrete(value, declared, place, specs)
-                for value, declared, place in zip(
-                    arguments, self.declared, self._places, strict=True
-                )
-            ]
-        except NNKitError as error:
-            raise staged_functions.with_definition(located(error), self.stageable) from None
+        values: list[Any] = []
+        for value, declared, place in zip(arguments, self.declared, self._places, strict=True):
+            try:
+                values.append(concrete(value, declared, place, specs))
+            except NNKitError as error:
+                defined = staged_functions.with_definition(located(error), self.stageable)
+                help = self.stageable.help_of(len(values))
+                raise staged_functions.with_shape_help(defined, help) from None
+        return values
 
     def _stage(self, arguments: Sequence[Any]) -> Any:
         reps = self._reps(arguments)

@@ -32,7 +32,8 @@ def checkpoint(of: StagedFunction, /) -> StagedFunction:
 def every_sqrt() -> LoopSchedule:
     """Of a loop of n iterations, reverse mode saves √n states, and between two of them what √n iterations need.
 
-    For `checkpoint=` of a loop: its body runs three times instead of once, and gradients are the same bits.
+    For `checkpoint=` of a loop: its body runs three times instead of once.  Each iteration adds to the same sums in the
+    same order, so gradients are the same bits, but for the rounding of a sum over uses of a value in and outside of it.
     """
     return LoopSchedule()
 
@@ -41,7 +42,7 @@ def binomial(slots: int, /) -> LoopSchedule:
     """Of a loop, reverse mode saves as many states as there are `slots`, the first one included.
 
     For `checkpoint=` of a loop: of n iterations each is computed r times more at most, as few as can be, where
-    C(slots + r, slots) ≥ n.  Gradients are the same bits.
+    C(slots + r, slots) ≥ n.  Gradients are the same bits as with `every_sqrt`.
     Raises: StagingError for no slot, and for more than 64, which are loops in loops.
     Source: Griewank & Walther 2000, Algorithm 799: Revolve.
     """

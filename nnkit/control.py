@@ -30,7 +30,8 @@ from .staging.staged_functions import PythonFunction, is_function
 def cond(pred: Any, then: Callable[[], Any], orelse: Callable[[], Any], /) -> Any:
     """What `then()` returns where `pred` is true, else what `orelse()` does; the other one is not run.
 
-    Both return a Rep, or a tuple of Reps, of the same types and shapes.  `select` chooses element by element.
+    Both return a Rep, or a tuple of Reps, of the same types and shapes; or nothing, if they are run for what they do to
+    refs, or for an effect.  `select` chooses element by element.
     """
     return control_flow.if_else(pred, then, orelse)
 
@@ -45,7 +46,7 @@ def while_loop(
 ) -> Any:
     """`x = init`, then `x = body(x)` for as long as `test(x)` is true: the last x.
 
-    Without `init`, `body()` is run for what it does to refs as long as `test()` is true.
+    Without `init`, `body()` is run for what it does to refs, or for an effect, as long as `test()` is true.
     `checkpoint` says which x reverse mode saves, `every_sqrt()` or `binomial(slots)`; without, it saves all it uses.
     """
     return scheduled("while_loop", checkpoint, lambda: control_flow.while_loop(test, body, init))
@@ -62,7 +63,7 @@ def fori(
 ) -> Any:
     """`x = init`, then `x = body(i, x)` for every i from `lo` up to `hi`, which is not included: the last x.
 
-    Without `init`, `body(i)` is run for what it does to refs.
+    Without `init`, `body(i)` is run for what it does to refs, or for an effect.
 
     The bounds are ints, or integer scalars known when it runs; i is an i32.  `checkpoint` is that of `while_loop`.
     """

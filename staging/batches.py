@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..core.errors import NNKitError, RankError
+from ..core.errors import NNKitError, RankError, ShapeError
 from .carry import with_article
 from .expression import BatchCallee
 from .location import current_location
 from .primitive import MAX_RANK, located, rank_error, unsupported_error
 from .recursion import is_unfinished
 from .spec import FunctionSpec, Spec, StructSpec, TensorSpec, TupleSpec, leaves
-from .staged_functions import Stageable, known_or_made, with_definition
+from .staged_functions import Stageable, known_or_made, with_definition, with_shape_help
 
 Axes = tuple[int | None, ...]
 
@@ -42,6 +42,9 @@ class Batch(Stageable):
         self.parameter_names = self.of.parameter_names
         self.location = self.of.location
 
+    def help_of(self, number: int) -> str:
+        return shape_help(self.parameter_names[number:], self.in_axes[number : number + 1])
+
     def callee(self, specs: tuple[Spec, ...]) -> BatchCallee:
         return known_or_made(self, self.callees, specs, self._make)
 
@@ -54,7 +57,10 @@ class Batch(Stageable):
             spec if axis is None else with_rank(spec, -1)
             for spec, axis in zip(specs, along, strict=True)
         )
-        primal = self.of.callee(inner)
+        try:
+            primal = self.of.callee(inner)
+        except ShapeError as error:
+            raise with_shape_help(error, shape_help(self.parameter_names, self.in_axes)) from None
         if is_unfinished(primal):
             raise unsupported_error(
                 f"{primal.name} uses a batch of itself, which is not supported",
@@ -137,6 +143,17 @@ class Batch(Stageable):
 
     def _refused(self, error: NNKitError) -> NNKitError:
         return with_definition(located(error), self)
+
+
+def shape_help(names: Sequence[str], axes: Sequence[int | None]) -> str:
+    """For those who expect the elements of every argument to be taken where `axes` has none for some of them."""
+    same = [name for name, axis in zip(names, axes, strict=False) if axis is None]
+    if not same:
+        return ""
+    return (
+        f"in_axes has no axis for {' and '.join(same)}, the same for all elements: "
+        "vmap(…, in_axes=0) takes the elements of every argument"
+    )
 
 
 def _what_it_has(spec: Spec, axis: int) -> str:

@@ -62,7 +62,7 @@ _LARGEST_INDEX = (1 << 31) - 1
 
 
 def if_else(condition: object, then: Any, otherwise: Any) -> Any:
-    """An `if`: the results of `then` or `otherwise`.
+    """An `if`: the results of `then` or `otherwise`, which may be none if they change a ref or have an effect.
 
     Raises: RankError, DTypeError when they return values of different types, or the condition is no boolean
     scalar.
@@ -86,12 +86,15 @@ def if_else(condition: object, then: Any, otherwise: Any) -> Any:
         wait_for(unknown[0].trace, assume=True)
         return _unknown(branches[0][1])
     (first, one), (second, other) = branches
+    for place, carry in (("first", one), ("second", other)):
+        if carry is NO_CARRY and one is not other:
+            carry_of(None, f"the {place} branch of cond returns")
     if not one.like(other):
         raise one.mismatch(
             other,
             f"the branches of cond return {with_article(one.words)} and {with_article(other.words)}",
         )
-    return one.of(_nested(IfElse(first, second), [asked], one.specs))
+    return _results(one, _nested(IfElse(first, second), [asked], one.specs))
 
 
 def while_loop(test: Any, step: Any, init: object) -> Any:
@@ -252,7 +255,7 @@ def _branch(name: str, function: Any) -> tuple[TracedBody, Carry]:
     """Raises: PythonNumber when a number is returned, as the other branch may tell of what type."""
 
     def returned(made: Any, what: str) -> Carry:
-        return carry_or_number_of(made, what)
+        return NO_CARRY if made is None else carry_or_number_of(made, what)
 
     return _run_with(
         name,
@@ -300,7 +303,7 @@ def _carried(start: Carry, parts: Sequence[Expression]) -> tuple[Any, ...]:
 
 
 def _results(start: Carry, results: Sequence[Expression]) -> Any:
-    """What a loop gives: nothing if it carries nothing."""
+    """What a choice or loop gives: nothing if it carries nothing."""
     return None if start is NO_CARRY else start.of(results)
 
 
@@ -321,9 +324,12 @@ def _nested(
 ) -> list[Expression]:
     """Emit the control-flow node; refs follow what it carries, captured expressions its operands."""
     threaded = thread_refs(operation, len(specs))
-    if not specs and not threaded.is_changed:
+    has_effects = any(body.effects for body in operation.bodies)
+    if not specs and not threaded.is_changed and not has_effects:
+        what = "a choice that gives" if isinstance(operation, IfElse) else "a loop that carries"
         raise staging_error(
-            "a loop that carries nothing changes no ref", "carry a value, or write to a ref"
+            f"{what} nothing changes no ref, and has no effect",
+            f"{'return' if isinstance(operation, IfElse) else 'carry'} a value, or write to a ref",
         )
     operation, at, count = threaded.operation, threaded.at, len(threaded.refs)
     captured = dict.fromkeys(one for body in operation.bodies for one in body.captures)
@@ -331,7 +337,7 @@ def _nested(
     node = make(operation, (*operands, *threaded.starts, *captured), TupleSpec(specs))
     for body in operation.bodies:
         body.site = node
-    if any(body.effects for body in operation.bodies):
+    if has_effects:
         keep(node)
     results = [make(Result(k), (node,), spec) for k, spec in enumerate(specs)]
     threaded.hold(results[at : at + count])
@@ -339,7 +345,7 @@ def _nested(
 
 
 def _unknown(carry: Carry) -> Any:
-    return carry.of([make(UnknownResult(), (), spec) for spec in carry.specs])
+    return _results(carry, [make(UnknownResult(), (), spec) for spec in carry.specs])
 
 
 def _unknown_of(error: UnknownResultError, carry: Carry) -> Any:

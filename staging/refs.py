@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from types import GenericAlias
 from typing import Any, ClassVar, NoReturn, cast
 
+from ..core.ir.loop_schedules import schedule_of
 from ..core.ops import Update
 from . import primitive
 from .at import index_expression, value_beside
@@ -155,6 +156,11 @@ def held_by(held: Ref) -> Expression:
 def _entered(held: Ref, trace: Trace, outside: Expression) -> HeldValue:
     """What a ref holds in `trace`, inside of what it holds `outside`."""
     if not isinstance(trace, TracedBody):
+        if schedule_of(trace.attributes):
+            raise staging_error(
+                f"a ref of {held.home.name} is used in a {trace.name} with checkpoint=, of which it is no carry",
+                "carry what it holds, `ref.value`, and write what the loop gives to it",
+            )
         raise staging_error(
             f"a ref of {held.home.name} is used in {trace.name}, which is a function of its own",
             "pass what it holds, `ref.value`, as an argument, and return what it is to hold",

@@ -34,6 +34,7 @@ from ..core.ops import Aggregate, Apply, Extract, Return
 from ..core.ops.aggregate import packed, unpacked
 from ..core.ops.literal import dense
 from ..core.types import FunctionType, StructType, TensorType, TupleType, Type
+from .batches import shape_help
 from .explanation import explained, shown
 from .expression import (
     BatchCallee,
@@ -75,6 +76,7 @@ from .specialize_derivatives import (
     primal_and_types,
 )
 from .specialize_jacobian import jacobian_function
+from .staged_functions import with_shape_help
 
 _Key: TypeAlias = tuple[Callee, tuple[Type, ...]]
 _Suspension: TypeAlias = Generator[Any, Any, Any]
@@ -326,7 +328,10 @@ class Specializer:
 
     def _declare_batch(self, callee: BatchCallee, types: tuple[Type, ...]) -> _Suspension:
         extent_of(callee, types)
-        primal = yield _Wanted(one_element(callee, types, self.type_of), probe=False)
+        try:
+            primal = yield _Wanted(one_element(callee, types, self.type_of), probe=False)
+        except ShapeError as error:
+            raise with_shape_help(error, shape_help(callee.data_names, callee.along)) from None
         type = FunctionType(types, self._batched(callee, types, primal.type.result))
         return self._add_declared(type, declaration_of(callee, primal.callee))
 

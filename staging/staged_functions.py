@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from ..core.errors import DTypeError, NNKitError, RankError, StagingError
+from ..core.errors import DTypeError, NNKitError, RankError, ShapeError, StagingError
 from ..core.location import HasLocation
 from .carry import kind, with_article
 from .expression import (
@@ -68,6 +68,10 @@ class Stageable(abc.ABC):
     parameter_names: tuple[str, ...]
     location: HasLocation | None = None
     """Where the Python function is defined."""
+
+    def help_of(self, number: int) -> str:
+        """What may help if the shape of argument `number` does not fit; nothing by default."""
+        return ""
 
     @abc.abstractmethod
     def callee(self, specs: tuple[Spec, ...]) -> Callee:
@@ -341,6 +345,14 @@ def with_definition(error: NNKitError, stageable: Stageable) -> NNKitError:
             0, f"  note: {stageable.name} is defined here  {place.excerpt().splitlines()[0]}"
         )
         error.__notes__ = notes
+    return error
+
+
+def with_shape_help(error: NNKitError, help: str) -> NNKitError:
+    """`error` with a note, if shapes or ranks do not fit and there is a help for it."""
+    note = f"  help: {help}"
+    if help and isinstance(error, ShapeError) and note not in getattr(error, "__notes__", []):
+        error.add_note(note)
     return error
 
 

@@ -174,7 +174,8 @@ class ResidualSplitter:
         backward.body = Region([start.block])
         results = work.copy.results
         kept, _ = backward_slice(work.forward(used), [*results, *saved], self.effectful)
-        half = Builder(Block(arguments, kept, "entry"))
+        last = next((i.location for i in reversed(kept) if i.location), None)
+        half = Builder(Block(arguments, kept, "entry"), last)  # where the tape runs out of memory
         half.emit_many(Return(), [*results, half.emit(EnumCase(tape, RECORD), *saved)])
         forward.body = Region([half.block])
         work.drop_all_but(forward, backward)

@@ -21,6 +21,7 @@ from ..analysis.cost import Costs
 from ..errors import DifferentiationError
 from ..ir import Block, Effect, Instruction, Module, SavePolicy, Value
 from ..ir.surgery import with_bodies
+from ..location import located
 from ..types import TensorType, tensor_bytes
 from .minimum_cut import CostAgain, ResidualChoice, choose_residuals, cost_of_cheap
 
@@ -82,9 +83,7 @@ class _Choice:
         if bytes_of(everything.saved) <= budget:
             return everything
         if bytes_of(least.saved) > budget:
-            raise DifferentiationError(
-                f"save={budget} bytes are too few: at least {bytes_of(least.saved)} have to be saved"
-            )
+            raise _too_few(budget, least.saved)
         over, under, price = 0, 1, 1
         best, dearer = self.at(1, free), everything
         while bytes_of(best.saved) > budget and price < _ANY_PRICE:
@@ -125,6 +124,21 @@ class _Choice:
         if bytes_of(wanted) > budget:
             return best
         return ResidualChoice([x for x in order if x in wanted], found.computed)
+
+
+def _too_few(budget: int, least: Sequence[Value]) -> Exception:
+    """The error of a budget that is less than the `least` that has to be saved."""
+    tapes = [x for x in least if not isinstance(x.type, TensorType)]
+    if not tapes:
+        return DifferentiationError(
+            f"save={budget} bytes are too few: at least {bytes_of(least)} have to be saved"
+        )
+    error = DifferentiationError(
+        f"save={budget} bytes are too few: what has an effect is not run again, and what a loop or recursion saves "
+        "whose length is not known before has no size"
+    )
+    producer = tapes[0].producer
+    return located(error, producer.location if producer else None)
 
 
 _ANY_PRICE = 1 << 40

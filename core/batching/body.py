@@ -63,6 +63,7 @@ class BatchedBody:
 
     def block(self, source: Block, b: Builder) -> Nested:
         """Copy the instructions of `source`, but for the terminator."""
+        around = b.location
         for instruction in source.instructions[:-1]:
             b.location = instruction.location
             if instruction not in self.known.concerned:
@@ -71,7 +72,7 @@ class BatchedBody:
                 yield from BatchedControlFlow(self, instruction, b).emit()
             else:
                 self.instruction(instruction, b)
-        b.location = None
+        b.location = around
 
     def differs(self, values: Sequence[Value]) -> bool:
         return any(value in self.known.values for value in values)

@@ -10,6 +10,7 @@ import enum
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import EllipsisType
 from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -131,7 +132,7 @@ class Scatter(Pure):
         return list(zip(self.start or (0,) * rank, self.strides or (1,) * rank, strict=True))
 
     def evaluate(self, updates: Array, x: Array, *indices: Array) -> Array:
-        result = x.copy()
+        result = np.array(x)
         if updates.size:
             combinator = self.update.combinator
             part = result[self._slices(updates, x.ndim, len(indices))]
@@ -144,12 +145,14 @@ class Scatter(Pure):
                 combinator.join(part, where, updates.ravel() if where else updates)
         return result
 
-    def _slices(self, updates: Array, rank: int, count: int) -> tuple[slice, ...]:
+    def _slices(self, updates: Array, rank: int, count: int) -> tuple[slice | EllipsisType, ...]:
+        """With `...`, by which a part of rank 0 is an array, too, and no number."""
         extents = self._extents(updates.shape, rank, count)
-        return tuple(
+        slices = (
             slice(None) if extent is None else slice(start, start + extent * stride, stride)
             for (start, stride), extent in zip(self.window(rank), extents, strict=True)
         )
+        return (*slices, ...)
 
     def _extents(self, updates: Shape, rank: int, count: int) -> list[int | None]:
         """How many elements of each axis there are updates for; None for those with indices."""

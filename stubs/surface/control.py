@@ -42,7 +42,7 @@ def control() -> Iterator[str]:
             f"(pred: Rep[Bool], then: {function([], 'Any')}, orelse: {function([], other)}, /) -> Any",
             *(
                 f"(pred: Rep[Bool], then: {function([], c)}, orelse: {function([], c)}, /) -> {c}"
-                for c in carries(MAX_RESULTS)
+                for c in [*carries(MAX_RESULTS), "None"]
             ),
         ],
     )

@@ -284,3 +284,21 @@ def test_threads_write_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
         mine = [line for line in lines if line.startswith(f"x {k}.0 ")]
         assert mine == [f"x {k}.0 i {i}\n" for i in range(200)]
     assert len(lines) == 800
+
+
+def test_what_cannot_run_again_and_has_no_size_fits_into_no_budget() -> None:
+    """A tape: a number of bytes would not be true of it."""
+
+    @nk.staged
+    def grown(x: Rep[Float]) -> Rep[Float]:
+        def step(x: Rep[Float]) -> Rep[Float]:
+            nk.check(x > 0.0, "positive")
+            return nk.sin(x) * x + x
+
+        return nk.while_loop(lambda x: x < 5.0, step, x)
+
+    message = "save=4000 bytes are too few: what has an effect is not run again(.|\n)*while_loop"
+    with pytest.raises(nk.DifferentiationError, match=message):
+        nk.gradient(of=grown, wrt=0, save=4000)(f64(1.0))
+    slopes = [nk.gradient(of=grown, wrt=0, save=save)(f64(1.0)).numpy() for save in ("all", "none")]
+    assert slopes[0] == slopes[1]

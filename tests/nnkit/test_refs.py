@@ -330,6 +330,40 @@ def test_loops_that_carry_refs_alone() -> None:
     assert nk.gradient(of=f, wrt=0)(x, n).numpy().tolist() == [4.0, 1.5, 0.5, 0.5]
 
 
+def test_choices_for_what_they_do_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    """To refs, or for an effect."""
+
+    @nk.staged
+    def f(x: Rep[Vector], n: Rep[Count]) -> Rep[Vector]:
+        r = nk.ref(x)
+
+        def first() -> None:
+            r[0] = r[1] * r[2]
+
+        def second() -> None:
+            r[1] += nk.sin(r[0])
+
+        nk.cond(n > 1, first, second)
+        nk.cond(n > 3, second, lambda: None)
+        nk.cond(n > 5, lambda: nk.print("n is", n), lambda: None)
+        nk.fori(5, n, lambda i: nk.print("i is", i))
+        return r.value
+
+    x = np.array([1.0, 2.0, 3.0])
+    expected = {
+        0: [1.0, 2.0 + np.sin(1.0), 3.0],
+        2: [6.0, 2.0, 3.0],
+        6: [6.0, 2.0 + np.sin(6.0), 3.0],
+    }
+    for n, value in expected.items():
+        np.testing.assert_allclose(f(x, np.int64(n)), value, rtol=1e-14)
+    assert capfd.readouterr().out == "n is 6\ni is 5\n"
+    for n in expected:
+        nk.check_gradients(f, x, np.int64(n))
+    several = nk.vmap(f, in_axes=(None, 0))(x, np.array([*expected]))
+    np.testing.assert_allclose(several, [*expected.values()], rtol=1e-14)
+
+
 def test_what_is_read_before_stays() -> None:
     @nk.staged
     def f(x: Rep[Vector]) -> Rep[Vector]:
@@ -374,6 +408,15 @@ def _in_another_function(x: Rep[Vector]) -> Rep[Vector]:
     return other(x)
 
 
+def _in_a_scheduled_loop(x: Rep[Vector]) -> Rep[Vector]:
+    r = nk.ref(x)
+
+    def body(i: Rep[Scalar[i32]], c: Rep[Vector]) -> Rep[Vector]:
+        return c + r[i]
+
+    return nk.fori(0, 3, body, x, checkpoint=nk.every_sqrt())
+
+
 def _in_a_map(x: Rep[Vector]) -> Rep[Vector]:
     r = nk.ref(x)
 
@@ -408,7 +451,12 @@ MISUSE: list[tuple[Any, str]] = [
     (_in_another_function, "which is a function of its own"),
     (_in_a_map, "the function of map changes a ref: elements have no order there"),
     (_in_a_condition, "the condition of while_loop changes a ref"),
+    (_in_a_scheduled_loop, "a ref of _in_a_scheduled_loop is used in a fori with checkpoint="),
     (lambda x: nk.fori(0, 3, lambda i: None), "a loop that carries nothing changes no ref"),
+    (
+        lambda x: nk.cond(x[0] > 0.0, lambda: None, lambda: None),
+        "a choice that gives nothing changes no ref",
+    ),
     (lambda x: nk.fori(0, 3, lambda i: x), "there is nothing that fori carries"),
     (_as_a_number, "`ref[...] += x` changes what it holds"),
     (lambda x: nk.ref(nk.ref(x)).value, "a ref of a ref"),

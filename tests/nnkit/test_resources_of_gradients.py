@@ -17,6 +17,7 @@ import pytest
 
 import nnkit as nk
 from nnkit import Rep, Scalar, Tensor1D, f64, i64
+from nnkit.core.ir.surgery import walk
 
 from .test_interrupts import stops
 
@@ -290,3 +291,20 @@ def test_a_tape_of_known_size_that_is_larger_than_memory() -> None:
     command = [sys.executable, "-c", STATIC]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert finished.stdout == "refused\n", finished.stderr
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_may_find_no_memory_knows_its_line(form: str) -> None:
+    """So in batches, where what decides may differ, and to second order."""
+    g, x, n = FORMS[form], f64(0.3), i64(3)
+    xs, ns = np.array([0.3, 0.4]), np.array([3, 5])
+    batch = nk.vmap(g, in_axes=(0, 0)), (xs, ns)
+    for f, arguments in ((g, (x, n)), batch, (nk.gradient(of=g, wrt=0), (x, n))):
+        specialization = f._specialization(f._values(arguments))
+        module, _ = specialization.module("compute")
+        bodies = [function.body for function in module.functions.values() if function.body]
+        allocations = [i for body in bodies for i in walk(body) if i.op.name == "allocateBytes"]
+        assert allocations or form == "known"
+        for instruction in allocations:
+            place = instruction.location and instruction.location.resolve()
+            assert place is not None and place.file == __file__

@@ -461,6 +461,35 @@ def test_what_is_refused(name: str) -> None:
     assert "test_vmap.py" in str(caught.value) + notes
 
 
+open_types: Any = nk.staged(lambda a, b: a @ b)
+EXPECTED_OF_ALL: list[Callable[[], Any]] = [
+    lambda: nk.vmap(nk.fn(Vector, Vector)(nk.add))(numbers(4, 3), numbers(4, 3)),
+    lambda: nk.vmap(nk.fn(Number, Number)(nk.add))(numbers(4), numbers(4)),
+    lambda: nk.vmap(open_types)(numbers(4, 3), numbers(4, 3)),
+    lambda: nk.fn(Matrix, Matrix)(lambda x, y: nk.vmap(nk.fn(Vector, Vector)(nk.add))(x, y))(
+        numbers(4, 3), numbers(4, 3)
+    ),
+    lambda: nk.gradient(
+        of=nk.fn(Matrix, Matrix)(lambda x, y: nk.vmap(open_types)(x, y).sum()), wrt=0
+    )(numbers(4, 3), numbers(4, 3)),
+]
+
+
+@pytest.mark.parametrize("call", EXPECTED_OF_ALL)
+def test_who_expects_the_elements_of_every_argument_is_told_of_in_axes(
+    call: Callable[[], Any],
+) -> None:
+    """As `vmap(f)(x, y)` of JAX and PyTorch does."""
+    with pytest.raises(nk.ShapeError) as caught:
+        call()
+    shown = "".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+    assert re.search(r"help: in_axes has no axis for (y|b), the same for all elements", shown)
+    assert shown.count("in_axes=0") == 1
+    with pytest.raises(nk.ShapeError) as caught:
+        nk.vmap(loss)(numbers(3), numbers(3, 4))
+    assert "in_axes" not in "".join(getattr(caught.value, "__notes__", []))
+
+
 def test_results_of_more_axes() -> None:
     f = nk.fn(Vector, Vector)(lambda a, b: a.reshape(2, 1) * b)
     a, b = numbers(3, 2), numbers(4)

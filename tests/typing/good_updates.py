@@ -60,6 +60,7 @@ def mutable(m: Rep[Matrix], v: Rep[Vector], n: Rep[Index]) -> Rep[Matrix]:
 
     assert_type(nk.fori(0, n, alone), None)
     nk.while_loop(lambda: r[0, 0] < 1.0, lambda: alone(n))
+    assert_type(nk.cond(n > 2, lambda: alone(n), lambda: None), None)
     total = nk.fori(0, n, body, v[0])
     r[0, 0] = total
     assert_type(nk.ref(Tensor1D(np.zeros(2, np.float32))), nk.Ref[Tensor1D[f32]])
