@@ -77,7 +77,9 @@ def write_allocate(k: FunctionEmitter, instruction: Instruction[AllocateBytes]) 
         memory = w.allocate(I8, known, align=16)
         w.call_void("llvm.memset.p0.i64", [memory, constant(I8, 0), size, constant(I1, 0)])
     elif op.owner == "run":
-        memory = bump_allocate(k.shared.module, w, k.report, size)
+        memory = bump_allocate(
+            k.shared.module, w, k.report, size, is_limited=k.shared.process is not None
+        )
         site = k.checks.add(CheckSite(instruction.location, Problem.KEPT))
         missing = w.icmp("eq", memory, constant(PTR, 0))
         k.checks.stop_if(w, missing, site, size, allocated_bytes(w, k.report))

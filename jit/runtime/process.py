@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ...core.thread_stack import current_stack
+from .memory_limit import memory_limit
 
 PREFIX: Final = "nnkit.process."
 """Before the name of a function or variable of this file, its name in our modules."""
@@ -35,8 +36,10 @@ BLAS_USERS: Final = 24
 """How many calls want a BLAS of one thread now."""
 BLAS_THREADS: Final = 32
 """How many threads it had before the first of them."""
+MOST_KEPT: Final = 40
+"""How many bytes a run may keep until it ends, by `memory_limit`."""
 _COUNT: Final = 8
-"""Words: the five above, and three to spare."""
+"""Words: the six above, and two to spare."""
 
 _PYTHON: Final = (
     "PyEval_SaveThread",
@@ -68,6 +71,7 @@ def this_process() -> Process | None:
         return None
     words = (ctypes.c_int64 * _COUNT)()
     words[STACK_KEY // 8] = key
+    words[MOST_KEPT // 8] = memory_limit()
     find = ctypes.CFUNCTYPE(ctypes.c_void_p)(find_limit)
     _after_fork(words)
     os.register_at_fork(after_in_child=lambda: _after_fork(words))

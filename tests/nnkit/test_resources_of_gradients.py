@@ -18,6 +18,7 @@ import pytest
 import nnkit as nk
 from nnkit import Rep, Scalar, Tensor1D, f64, i64
 from nnkit.core.ir.surgery import walk
+from nnkit.jit.runtime.process import MOST_KEPT, this_process
 
 from .test_interrupts import stops
 
@@ -277,6 +278,23 @@ except MemoryError as error:
     assert error.__notes__[0].strip() == "<string>:8", error.__notes__  # the line of the loop
     print("refused")
 """
+
+
+@pytest.mark.parametrize("form", ["counted", "known", "repeated"])
+def test_a_tape_ends_before_the_memory_of_the_machine(form: str) -> None:
+    """Linux would promise more, and end the process when it is used."""
+    process = this_process()
+    if process is None:
+        pytest.skip("nothing is known of the process, so there is no limit")
+    words: Any = process.kept
+    limit, words[0][MOST_KEPT // 8] = words[0][MOST_KEPT // 8], 10**7
+    try:
+        with pytest.raises(nk.OutOfMemoryError, match=r"\d,\d{3},\d{3} bytes are kept") as caught:
+            FORMS[form](f64(0.9), i64(1 << 20))
+    finally:
+        words[0][MOST_KEPT // 8] = limit
+    assert f"{__name__.rpartition('.')[2]}.py" in str(caught.value)
+    FORMS[form](f64(0.9), i64(1 << 10))
 
 
 @pytest.mark.slow
