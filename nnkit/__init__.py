@@ -41,11 +41,12 @@ _HOMES = {
     "core.ir.loop_schedules": "LoopSchedule",
     "debugging": "debug_nans",
     "core.errors": """
-        CheckError DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError
-        NonFiniteError OutOfMemoryError ParseError RankError RecursionDepthError ShapeError
+        CheckError DTypeError DifferentiationError DonationError IndexOutOfRangeError InternalError
+        NNKitError NonFiniteError OutOfMemoryError OutputError ParseError RankError RecursionDepthError ShapeError
         StagingError TrapError UnsupportedError
         VerifyError""",
     "differentiating_as": "differentiate_as",
+    "donation": "donate",
     "differentiation": "gradient gradient_dynamic value_and_gradient",
     "jacobian_products": "hvp jvp taylor vjp",
     "jacobians": "hessian jacobian",

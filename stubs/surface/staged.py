@@ -145,6 +145,7 @@ def _application() -> Iterator[str]:
             call.append(f"({me}, {listed}, /) -> {wrap.format('R')}")
             subscript = given[0] if n == 1 else tup(given)
             item.append(f"({me}, a: {subscript}, /) -> {wrap.format('R')}")
+        call.append(f"({me}, {listed}, /, *, out: R) -> R")  # of the last, the concrete ones
     yield from method("__call__", call)
     yield from method(
         "__getitem__",
