@@ -13,11 +13,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from .arrays import is_array, is_storage, surface_name
+from .arrays import is_storage, surface_name
 from .compile import Program, Specialization
 from .conversion import signature_of
 from .core.errors import (
@@ -146,7 +146,7 @@ class _Checked:
                     for part, (name, element) in zip(out._fields, fields, strict=True)
                 ]
                 same = all(x is y for x, y in zip(parts, out._fields, strict=True))
-                return out if same else assemble(type(out), parts)
+                return out if same else assemble(cls, parts)
             case TupleSpec(elements):
                 if not is_tuple(out) or len(out) != len(elements):
                     raise DTypeError(
@@ -162,12 +162,13 @@ class _Checked:
                 raise InternalError(f"{spec} has no counterpart in Python")
 
     def _tensor(self, out: Any, shape: tuple[int, ...], dtype: DType, place: str) -> AnyTensor:
+        array: Array
         if isinstance(out, AnyTensor):
             array = out._array
         elif isinstance(out, np.ndarray) and not isinstance(out, np.ma.MaskedArray):
-            array = out
+            array = cast("Array", out)
         else:
-            help = ": a copy of it would be written to" if is_array(out) else ""
+            help = ": a copy of it would be written to" if hasattr(out, "__array__") else ""
             raise DTypeError(
                 f"{place} must be a tensor or a NumPy array, and is {_described(out)}{help}"
             )

@@ -17,6 +17,6 @@ class DonatedArray:
 
     def __getattr__(self, name: str) -> NoReturn:
         raise DonationError(
-            f"this tensor was donated to {self.function}, as its argument {self.argument}: a result may be in its memory\n"
+            f"this tensor was donated to {self.function}, as its argument {self.argument}; a result may lie there\n"
             "  help: use what the call returned, or donate a copy, copy.deepcopy(tensor)"
         )

@@ -17,6 +17,7 @@ from .compile import Program, Specialization
 from .core.errors import DonationError
 from .donated_arrays import DonatedArray
 from .staging.primitive import is_index, located, staging_error
+from .staging.spec import is_tuple
 from .staging.staged_functions import with_definition
 from .structs import Struct
 from .tensors import AnyTensor
@@ -111,7 +112,7 @@ def donate(of: StagedFunction, /, *arguments: int) -> StagedFunction:
 
 def tensors_in(value: Any) -> list[AnyTensor]:
     """The tensors in a value, from left to right."""
-    if isinstance(value, Struct | tuple):
-        inside = value._fields if isinstance(value, Struct) else value
+    inside: Any = value._fields if isinstance(value, Struct) else value
+    if is_tuple(inside):
         return [one for part in inside for one in tensors_in(part)]
     return [value] if isinstance(value, AnyTensor) else []
