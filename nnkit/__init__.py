@@ -62,7 +62,7 @@ _HOMES = {
     "fixed_points": "fixed_point",
     "foreign_functions": "callback foreign",
     "functions": """
-        arange broadcast_to concat cumsum flip full iota mean one_hot ones ones_like pad select
+        arange broadcast_to concat cumsum flip full iota matmul mean one_hot ones ones_like pad select
         stack stop_gradient take var zeros zeros_like""",
     "random": "random",
     "reps": "Rep build const tup",
