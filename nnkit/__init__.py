@@ -17,6 +17,7 @@ A tour for users, in the order they meet things:
   `linearize` makes a linear map of them.
 - `random`: numbers from explicit keys.  `check` and `print`: what a staged function does when it runs, once.
   `debug_nans`: where a NaN comes from.  `foreign` and `callback`: functions of C and of Python.
+- `f(x, out=y)` writes results to arrays of yours; `donate(f, 0)` lets them take over the memory of an argument.
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
 - `f.compile(...)` without running; `f.cache_size()`, `f.clear_cache()`, `set_cache_limit(n)`: what is kept of it.
 

@@ -430,3 +430,34 @@ def test_f32_and_empty_tensors() -> None:
     for _ in range(3):
         s = scalar(s)
     assert float(s) == 24.0
+
+
+@nk.staged
+def add_slope(
+    total: Rep[Params], p: Rep[Params], x: Rep[Tensor2D[f64]], y: Rep[Tensor2D[f64]]
+) -> Rep[Params]:
+    share = nk.staged(lambda q: nk.square(nk.tanh(x @ q[Params.w] + q[Params.b]) - y).sum() / 24.0)
+    part = nk.gradient(of=share, wrt=0)(p)
+    for field in nk.fields(Params):
+        total = total.set(field, total[field] + part[field])
+    return total
+
+
+@pytest.mark.parametrize("way", ["donated", "out"])
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_gradients_of_parts_add_up_to_that_of_the_whole_in_one_buffer(way: str, size: int) -> None:
+    p, (x, y) = params(), batch()
+    whole = nk.gradient(of=loss, wrt=0)(p, x, y)
+    total = Params(nk.Tensor2D(np.zeros((5, 3))), nk.Tensor1D(np.zeros(3)))
+    add = nk.donate(add_slope, 0)
+    where: list[tuple[int, int]] = []
+    for k in range(0, 8, size):
+        rows = nk.Tensor2D(np.asarray(x)[k : k + size]), nk.Tensor2D(np.asarray(y)[k : k + size])
+        if way == "donated":
+            total = add(total, p, *rows)
+        else:
+            total = add_slope(total, p, *rows, out=total)
+        where.append(addresses(total))
+    assert len(set(where)) == 1
+    np.testing.assert_allclose(total.w, whole.w, rtol=1e-12)
+    np.testing.assert_allclose(total.b, whole.b, rtol=1e-12, atol=1e-15)
