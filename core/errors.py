@@ -2,7 +2,7 @@
 
 1. Yours: the program or its input is wrong (`ShapeError`, `RankError`, `DTypeError`, `StagingError`,
    `DifferentiationError`, `IndexOutOfRangeError`, `RecursionDepthError`, `TrapError`, `CheckError`,
-   `NonFiniteError`, `FuelError`, `ParseError`, `VerifyError`).
+   `NonFiniteError`, `OutputError`, `DonationError`, `FuelError`, `ParseError`, `VerifyError`).
 2. A known limit: `UnsupportedError`, which says what to do instead.
 3. Our bug: `InternalError`, which asks for a report.
 
@@ -93,6 +93,22 @@ class NonFiniteError(NNKitError, FloatingPointError):
 
     Example: the gradient of `sqrt(x)` at 0.  Fix: follow the line; keep the operand away from where the op, or its
     derivative, has no finite value.
+    """
+
+
+class OutputError(NNKitError, ValueError):
+    """An array given as `out=` that results cannot be written to.
+
+    Example: `f(x, out=y)` with y read-only or with gaps, `f(x, out=(y, y))`.  Fix: give an array of its own for each
+    result, as `np.empty` makes them.
+    """
+
+
+class DonationError(NNKitError, RuntimeError):
+    """A tensor that was donated to a call is used again, or is two arguments of that call.
+
+    Example: `new = nk.donate(step, 0)(params)`, and `params` is read then.  Fix: use the result; donate a copy of what
+    is needed later, `copy.deepcopy(params)`.
     """
 
 

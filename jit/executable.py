@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -82,12 +82,14 @@ def build(
     explain: Callable[[CheckSite, int, int], object] | None = None,
     functions: Mapping[str, Function] | None = None,
     externs: Mapping[str, int] = MappingProxyType({}),
+    markers: Sequence[object] = (),
 ) -> Executable:
     """Compile a scheduled function, with those of `functions` that it calls, and bind its entry.
 
     `fallback` gets the arguments of calls that the signature does not fit, by default an error; `explain` raises for
     a run-time check that failed, given where, the index and the bound, by default with the place as a note.
     `externs` are the addresses of functions that are defined elsewhere; those of the process are found by name.
+    `markers` are what wrappers in the arguments that the signature says are donated hold after a call.
     Raises: UnsupportedError when there is no such function, InternalError when LLVM refuses the code.
     """
     writer = _writer()
@@ -101,7 +103,15 @@ def build(
     addresses = {**known, **externs}
     program = emit_program(writer, function, KERNEL, functions=functions, process=process)
     private = program.arena_bytes if program.polls else None
-    made = entry_text(signature, KERNEL, ENTRY, module=writer, private_arena=private)
+    runs_python = program.polls or bool(program.prints) or bool(program.externs)
+    made = entry_text(
+        signature,
+        KERNEL,
+        ENTRY,
+        module=writer,
+        private_arena=private,
+        holds_arrays=runs_python,
+    )
     text = writer.text()
     symbols = {**program.symbols, **made.symbols, **extern_symbols(program, addresses)}
     prints, found = print_symbols(program)
@@ -127,6 +137,7 @@ def build(
         keep_alive=(module, arena, program, prints, elsewhere),
         name=name,
         private_arena=private,
+        markers=markers,
     )
     return Executable(call, text, module.object_bytes, program.arena_bytes)
 

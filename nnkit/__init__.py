@@ -17,6 +17,7 @@ A tour for users, in the order they meet things:
   `linearize` makes a linear map of them.
 - `random`: numbers from explicit keys.  `check` and `print`: what a staged function does when it runs, once.
   `debug_nans`: where a NaN comes from.  `foreign` and `callback`: functions of C and of Python.
+- `f(x, out=y)` writes results to arrays of yours; `donate(f, 0)` lets them take over the memory of an argument.
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
 - `f.compile(...)` without running; `f.cache_size()`, `f.clear_cache()`, `set_cache_limit(n)`: what is kept of it.
 
@@ -41,11 +42,12 @@ _HOMES = {
     "core.ir.loop_schedules": "LoopSchedule",
     "debugging": "debug_nans",
     "core.errors": """
-        CheckError DTypeError DifferentiationError IndexOutOfRangeError InternalError NNKitError
-        NonFiniteError OutOfMemoryError ParseError RankError RecursionDepthError ShapeError
+        CheckError DTypeError DifferentiationError DonationError IndexOutOfRangeError InternalError
+        NNKitError NonFiniteError OutOfMemoryError OutputError ParseError RankError RecursionDepthError ShapeError
         StagingError TrapError UnsupportedError
         VerifyError""",
     "differentiating_as": "differentiate_as",
+    "donation": "donate",
     "differentiation": "gradient gradient_dynamic value_and_gradient",
     "jacobian_products": "hvp jvp taylor vjp",
     "jacobians": "hessian jacobian",
@@ -61,7 +63,7 @@ _HOMES = {
     "fixed_points": "fixed_point",
     "foreign_functions": "callback foreign",
     "functions": """
-        arange broadcast_to concat cumsum flip full iota mean one_hot ones ones_like pad select
+        arange broadcast_to concat cumsum flip full iota matmul mean one_hot ones ones_like pad select
         stack stop_gradient take var zeros zeros_like""",
     "random": "random",
     "reps": "Rep build const tup",

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar, NoReturn
 
+from .calls_with_out import CallsWithOut
 from .compile import Program, Specialization
 from .conversion import (
     CONVERTED,
@@ -29,9 +30,10 @@ from .conversion import (
     spec_of,
 )
 from .core.errors import InternalError, NNKitError
-from .declared_types import declared_of, declared_result
+from .declared_types import declared_of
 from .forking import COMPILING
 from .introspection import hints_of, location_of, name_of, named, parameters_of
+from .partial_functions import with_functions, with_rest
 from .reps import const_beside
 from .specializations import Specializations
 from .staging import staged_functions
@@ -56,7 +58,7 @@ class StagedFunction(Rep):
 
     __slots__ = (
         "__weakref__", "_bound", "_curried", "_entry", "_places", "_programs",
-        "_wholes", "declared", "stageable",
+        "_wholes", "_writing", "declared", "stageable",
     )  # fmt: skip
     is_function: ClassVar[bool] = True
 
@@ -75,9 +77,10 @@ class StagedFunction(Rep):
         self._curried: dict[Hashable, Sequence[str]] = {}
         self._wholes: dict[Sequence[str], StagedFunction] = {}
         self._bound: dict[tuple[FunctionSpec | None, ...], StagedFunction] = {}
+        self._writing: CallsWithOut | None = None
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """Stage a call (all arguments Reps), or run (all concrete)."""
+        """Stage a call (all arguments Reps), or run (all concrete); `out=` are arrays to write the results to."""
         return self._entry(*arguments, **keywords)
 
     def __getitem__(self, key: Any, /) -> Any:
@@ -185,6 +188,7 @@ class StagedFunction(Rep):
             self._programs.clear()
         self._bound.clear()
         self._wholes.clear()
+        self._writing = None
 
     def specialized(self, arguments: Sequence[Any]) -> tuple[Specialization, list[Any]]:
         """What a call with this data runs, and the arguments as it reads them."""
@@ -201,10 +205,7 @@ class StagedFunction(Rep):
 
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         if keywords:
-            raise staging_error(
-                f"{self.stageable.name} takes its arguments by position, not by name "
-                f"({', '.join(keywords)})"
-            )
+            return self._with_keywords(arguments, keywords)
         reps = [value for value in arguments if isinstance(value, Rep)]
         if reps or not arguments:
             return self._apply(arguments, reps)
@@ -227,8 +228,23 @@ class StagedFunction(Rep):
                 self._note_rest(key, result)
         return Application(self._whole(self._curried[key]), values, self._curried[key])
 
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+    def _with_keywords(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        if [*keywords] != ["out"]:
+            raise staging_error(
+                f"{self.stageable.name} takes its arguments by position, not by name "
+                f"({', '.join(keywords)})"
+            )
+        return self._write_to(keywords["out"], arguments)
+
+    def _write_to(self, out: Any, arguments: Sequence[Any]) -> Any:
+        """Run, with the arrays of `out` for the results."""
+        if self._writing is None:
+            self._writing = CallsWithOut(self.stageable.name, self, self._values, self.specialized)
+        return self._writing.call(arguments, out)
+
+    def _refuse(self, *arguments: Any, **__: Any) -> NoReturn:
         """The code for arguments of these types does not take them."""
+        self._values(arguments)  # which have been donated meanwhile, perhaps
         raise InternalError(
             f"{self.stageable.name} does not take arguments of the types and shapes it was compiled for, or "
             "another thread changed them during the call"
@@ -260,46 +276,18 @@ class StagedFunction(Rep):
         fixed = tuple(FunctionSpec(a) if is_staged_function(a) else None for a in arguments)
         known = self._bound.get(fixed)
         if known is None:
-            free = [k for k, one in enumerate(fixed) if one is None]
-
-            def partly(*data: Any) -> Any:
-                rest = iter(data)
-                return self(*(next(rest) if one is None else one.function for one in fixed))
-
             if len(self._bound) >= _MOST_BOUND:
                 self._bound.clear()
-            known = self._bound[fixed] = StagedFunction(
-                PythonFunction(
-                    partly,
-                    self.stageable.name,
-                    tuple(self.stageable.parameter_names[k] for k in free),
-                    tuple(self.declared[k] for k in free),
-                    declared_result(self.stageable),
-                    self.stageable.location,
-                )
-            )
+            known = StagedFunction(with_functions(self, self.stageable, self.declared, fixed))
+            self._bound[fixed] = known
         return known
 
     def _whole(self, names: Sequence[str]) -> StagedFunction:
         """The function of this one's parameters and those of the function it returns, which are `names`."""
         known = self._wholes.get(names)
         if known is None:
-            first = len(self.stageable.parameter_names)
-
-            def whole(*values: Any) -> Any:
-                return self(*values[:first])(*values[first:])
-
-            stageable, open_types = self.stageable, (None,) * len(names)
-            known = self._wholes[names] = StagedFunction(
-                PythonFunction(
-                    whole,
-                    stageable.name,
-                    (*stageable.parameter_names, *names),
-                    (*self.declared, *open_types),
-                    None,
-                    stageable.location,
-                )
-            )
+            known = StagedFunction(with_rest(self, self.stageable, self.declared, names))
+            self._wholes[names] = known
         return known
 
     def _check_arity(self, arguments: Sequence[Any]) -> None:
@@ -399,10 +387,13 @@ class StagedFunction(Rep):
         with COMPILING:
             known = self._programs.find(key)
             if known is None:
-                known = specialization.compiled(self._refuse, self.stageable.name)
+                known = self._native(specialization)
                 self._programs.add(key, known)
                 self._entry = self._programs.head
             return known
+
+    def _native(self, specialization: Specialization) -> Program:
+        return specialization.compiled(self._refuse, self.stageable.name)
 
 
 _MOST_BOUND = 64
@@ -443,6 +434,9 @@ class Application(StagedFunction):
 
     def _run(self) -> Any:
         return self._function(*self._first)
+
+    def _write_to(self, out: Any, arguments: Sequence[Any]) -> Any:
+        return self._function(*self._first, *self._values(arguments), out=out)
 
     def _specialization(self, values: Sequence[Any]) -> Specialization:
         return self._function._specialization([*self._first, *values])

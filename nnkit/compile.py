@@ -24,6 +24,9 @@ class Program(Protocol):
     call: Callable[..., Any]
     """On concrete values."""
 
+    result_shapes: Sequence[tuple[int, ...]]
+    """Of the tensors in the result, from left to right."""
+
     def followed_by(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """The same code, where `fallback` sees to arguments that do not fit."""
         ...
@@ -40,6 +43,8 @@ class Specialization:
     callee: Callee
     specs: tuple[Spec, ...]
     shapes: tuple[tuple[int, ...], ...]
+    donated: tuple[int, ...] = ()
+    """The arguments whose buffers the results may take over."""
 
     def module(self, stage: str) -> tuple[Module, Function]:
         """The module as it is at the end of `stage`, and its entry function.
@@ -73,9 +78,20 @@ class Specialization:
         )
         return found
 
-    def compiled(self, fallback: Callable[..., Any], name: str) -> Program:
-        """Native code on concrete values; `fallback` sees to arguments that do not fit."""
-        program: Program = _on_stages("compiled", self, fallback, name)
+    def compiled(
+        self,
+        fallback: Callable[..., Any],
+        name: str,
+        *,
+        given_result: bool = False,
+        markers: Sequence[object] = (),
+    ) -> Program:
+        """Native code on concrete values; `fallback` sees to arguments that do not fit.
+
+        With `given_result` a further argument is a value like the result, to whose arrays it is written.  Tensors in
+        donated arguments hold `markers` in place of their arrays after a call.
+        """
+        program: Program = _on_stages("compiled", self, fallback, name, given_result, markers)
         return program
 
 

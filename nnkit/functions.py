@@ -16,6 +16,7 @@ from .core.ops.nest import Bounds
 from .core.types import BOOL, DType, TensorType
 from .reps import as_rep
 from .staging import primitive
+from .staging.accumulation import accumulated
 from .staging.indexing import wrap_negative
 from .staging.primitive import MAX_RANK, dtype_error, rank_error, shape_error
 from .staging.rep import Rep
@@ -45,6 +46,12 @@ def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
 def var(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
     """Population variance along the axes (all by default)."""
     return as_rep(x).var(axis, keepdims=keepdims)
+
+
+def matmul(x: Any, y: Any, /, *, accumulate: Any = None) -> Rep:
+    """x @ y, whose sums, and those of its derivatives, are accumulated in a wider float type; rounded once."""
+    operands = (as_rep(x).expression, as_rep(y).expression)
+    return Rep(accumulated("matmul", accumulate, primitive.dot, *operands))
 
 
 def cumsum(x: Any, /, axis: int) -> Rep:

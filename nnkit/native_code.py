@@ -16,6 +16,7 @@ from .core.driver.stages import advance
 from .core.errors import InternalError, RecursionDepthError
 from .core.host_calls import take_raised
 from .core.ir import Function, Module, SavePolicy
+from .core.ir.donation import donation, donations
 from .core.stage import Stage
 from .core.text import print_module
 from .core.types import FunctionType, TensorType, Type, elements_of
@@ -25,6 +26,7 @@ from .jit.emit.steps import CheckSite, Problem
 from .staging.expression import with_location
 from .staging.primitive import staging_error
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
+from .staging.spec import leaves as leaves_of
 from .staging.specialize import Specializer
 from .tensors import RANKED
 
@@ -41,9 +43,27 @@ def module_at(specialization: Specialization, stage: str) -> tuple[Module, Funct
     shapes = list(specialization.shapes)
     types = tuple(specializer.type_of(spec, shapes) for spec in specialization.specs)
     start = specializer.specialize(specialization.callee, types)
-    module = specializer.module
-    advance(module, Stage(stage), start.name, target=executable.host_target())
+    module, target = specializer.module, executable.host_target()
+    if specialization.donated and Stage(stage) is Stage.SCHEDULE:
+        advance(module, Stage.COMPUTE, start.name, target=target)
+        _donate(specialization, module.functions[start.name])
+    advance(module, Stage(stage), start.name, target=target)
     return module, module.functions[start.name]
+
+
+def _donate(specialization: Specialization, function: Function) -> None:
+    """Donate the leaves of donated arguments to results of their types, the first to the first."""
+    counts = [len(leaves_of(spec)) for spec in specialization.specs]
+    free = [
+        leaf
+        for number in specialization.donated
+        for leaf in range(sum(counts[:number]), sum(counts[: number + 1]))
+    ]
+    for result, type in enumerate(function.type.results):
+        parameter = next((leaf for leaf in free if function.type.parameters[leaf] == type), None)
+        if parameter is not None:
+            free.remove(parameter)
+            function.attributes += (donation(parameter, result),)
 
 
 def halves_of(
@@ -60,6 +80,7 @@ class NativeProgram:
     """Native code as Python calls it: what `compile.Program` says."""
 
     call: Callable[..., Any]
+    result_shapes: Sequence[tuple[int, ...]]
 
     def followed_by(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """The same code, where `fallback` sees to arguments that do not fit."""
@@ -71,15 +92,25 @@ class NativeProgram:
 
 
 def compiled(
-    specialization: Specialization, fallback: Callable[..., Any], name: str
+    specialization: Specialization,
+    fallback: Callable[..., Any],
+    name: str,
+    given_result: bool = False,
+    markers: Sequence[object] = (),
 ) -> NativeProgram:
-    """Native code that takes and returns concrete values; `fallback` sees to arguments that do not fit."""
+    """Native code that takes and returns concrete values: what `Specialization.compiled` says."""
     module, function = module_at(specialization, "schedule")
     shapes = list(specialization.shapes)
     arguments = tuple(_node(spec, shapes) for spec in specialization.specs)
     result_shapes = _result_shapes(function.type.result)
-    result = _node(specialization.callee.result, result_shapes)
-    signature = entry.Signature(arguments, result)
+    result = _node(specialization.callee.result, [*result_shapes])
+    signature = entry.Signature(
+        arguments,
+        result,
+        given_result=given_result,
+        donated=specialization.donated,
+        reused=tuple(donations(function.attributes)),
+    )
     built = executable.build(
         function,
         signature,
@@ -87,8 +118,9 @@ def compiled(
         fallback=fallback,
         explain=_explain,
         functions=module.functions,
+        markers=markers,
     )
-    return NativeProgram(built.call)
+    return NativeProgram(built.call, result_shapes)
 
 
 def printed(specialization: Specialization, stage: str) -> str:

@@ -28,6 +28,7 @@ import numpy as np
 from .arrays import adopt, from_numbers, is_array, stored_dtype
 from .core import types
 from .core.errors import DTypeError, RankError
+from .donated_arrays import DonatedArray
 
 _Tensor = TypeVar("_Tensor", bound="AnyTensor")
 subscript: Any = cast("Any", classmethod(GenericAlias))
@@ -222,7 +223,9 @@ class AnyTensor:
         return int(kind), int(index)
 
     def __repr__(self) -> str:
-        name = type(self).__name__
+        name, stored = type(self).__name__, cast("object", self._array)
+        if isinstance(stored, DonatedArray):
+            return f"{name}(donated to {stored.function} as {stored.argument})"
         values = np.asarray(self)
         text = np.array2string(values, separator=", ", prefix=f"{name}(")
         elided = values.size > np.get_printoptions()["threshold"]

@@ -40,6 +40,7 @@ from ..core.ops import (
     composed,
 )
 from . import control_flow, primitive
+from .accumulation import accumulated
 from .aggregates import FieldLens, element_of, field_of, set_field
 from .at import At
 from .expression import Expression, Trace, depends_on_parameters
@@ -187,9 +188,16 @@ class Rep(RepBase):
             raise staging_error(f"only a tuple can be unpacked, not a {self.spec.words}")
         return tuple(self[position] for position in range(len(self.spec.elements)))
 
-    def sum(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
-        """Σ along the axes (all by default)."""
-        return self._reduce(Combinator.ADD, axis, keepdims)
+    def sum(self, axis: Any = None, *, keepdims: bool = False, accumulate: Any = None) -> Rep:
+        """Σ along the axes (all by default).
+
+        Sums of floats are accumulated in the wider type `accumulate`, and so are those of derivatives; rounded once.
+        """
+
+        def compute(x: Expression) -> Expression:
+            return primitive.reduce(x, Combinator.ADD, axis, keepdims)
+
+        return Rep(accumulated("sum", accumulate, compute, self.expression))
 
     def prod(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
         """Π along the axes (all by default)."""
@@ -214,9 +222,13 @@ class Rep(RepBase):
     def _reduce(self, combinator: Combinator, axis: Any, keepdims: bool) -> Rep:
         return Rep(primitive.reduce(self.expression, combinator, axis, keepdims))
 
-    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
-        """Arithmetic mean; NaN of none.  16-bit floats are summed in f32."""
-        return self._compose("mean", composed.mean, axis, keepdims)
+    def mean(self, axis: Any = None, *, keepdims: bool = False, accumulate: Any = None) -> Rep:
+        """Arithmetic mean; NaN of none.  16-bit floats are summed in f32; `accumulate` is that of `sum`."""
+
+        def compute(x: Expression) -> Expression:
+            return primitive.compose_along("mean", composed.mean, x, axis, keepdims=keepdims)
+
+        return Rep(accumulated("mean", accumulate, compute, self.expression))
 
     def var(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
         """Population variance: the mean of squared distances from the mean."""

@@ -25,13 +25,13 @@ from surface.functions import elementwise_functions, functions
 from surface.jacobians import jacobians
 from surface.sampling import sampling
 from surface.splitting import splitting
-from surface.staged import reductions, staged_class, staging
+from surface.staged import matrix_product, reductions, staged_class, staging
 from surface.tensors import dtypes, errors, header, refusals, structs, tensors
 from surface.updates import updates
 
 NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
-    r"View PartView RefView KeyEntry Key Forbidden UnknownDType Reduce ReduceFloat RankTooHigh Fn\d Function\d "
+    r"View PartView RefView KeyEntry Key Forbidden UnknownDType Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
     "Index IndexMode Stage Argument From SavePolicy"
 ).split()
 """As regular expressions."""
@@ -47,6 +47,7 @@ FILES: dict[str, list[Section]] = {
         updates,
         reductions,
         functions,
+        matrix_product,
         staging,
         control,
         differentiation,

@@ -26,6 +26,7 @@ from ..analysis.custom_rules import saved_types
 from ..analysis.derivatives import derivative_type
 from ..errors import DifferentiationError, UnsupportedError
 from ..ir import NO_RULES, Block, Builder, Function, GradientOf, Module, Region, Value
+from ..ir.donation import without_donations
 from ..location import located
 from ..ops.aggregate import Apply
 from ..ops.literal import constant
@@ -206,7 +207,7 @@ class RuleDerivatives:
             self.module.fresh_name(name),
             type,
             Region([b.block]),
-            attributes=function.attributes,
+            attributes=without_donations(function.attributes),
             location=function.location,
             made_from=function.made_from or function.name,
         )

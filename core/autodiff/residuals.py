@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from ..analysis.liveness import backward_slice
 from ..ir import Block, Builder, Function, Instruction, Module, Region, SavePolicy, Value
+from ..ir.donation import without_donations
 from ..ir.surgery import clone_instructions, operands_inside, replace_operands, with_bodies
 from ..ops.enums import EnumCase, Payload
 from ..ops.literal import constant
@@ -228,7 +229,7 @@ class ResidualSplitter:
             Function(
                 fresh,
                 FunctionType(tuple(parameters), one_or_tuple(results)),
-                attributes=self.module.functions[primal].attributes,
+                attributes=without_donations(self.module.functions[primal].attributes),
                 made_from=self.module.functions[primal].made_from or primal,
             )
         )

@@ -22,6 +22,7 @@ from ..analysis.derivatives import DerivativeRequest, derivative_type, resolve
 from ..analysis.effects import Effects
 from ..errors import ShapeError, UnsupportedError
 from ..ir import BatchOf, Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
+from ..ir.donation import without_donations
 from ..location import located
 from ..ops.aggregate import Apply
 from ..ops.literal import constant
@@ -130,7 +131,7 @@ class Batching:
             function = Function(
                 self.module.fresh_name(f"{key.name}_batch"),
                 type,
-                attributes=primal.attributes,
+                attributes=without_donations(primal.attributes),
                 location=primal.location,
                 made_from=primal.made_from or key.name,
             )

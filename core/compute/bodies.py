@@ -8,6 +8,7 @@ from typing import Final
 
 from ..errors import UnsupportedError
 from ..ir import Block, Function, Instruction, Region, Value
+from ..ir.donation import donated_parameters
 from ..location import HasLocation
 from ..ops.flows import (
     Flow,
@@ -31,6 +32,8 @@ class Body:
     number: int = 0
     loops: int = 0
     """How many loops are around it."""
+    donated: Sequence[Value | None] = ()
+    """For each result of a function the parameter that is donated to it."""
 
     @property
     def block(self) -> Block:
@@ -46,9 +49,11 @@ class Body:
         """For each yielded value the carried argument whose buffer it may take over.
 
         What a loop carries is replaced by the next one.  A result of an `if` may replace an input that one of the
-        bodies yields as it is.
+        bodies yields as it is; a result of a function, the parameter that is donated to it.
         """
-        if self.owner is None or self.is_condition:
+        if self.owner is None:
+            return self.donated
+        if self.is_condition:
             return ()
         found = in_place_flows(self.owner)
         return [
@@ -120,7 +125,7 @@ def bodies_of(function: Function) -> list[Body]:
     Raises: UnsupportedError for a body of several blocks.
     """
     assert function.body is not None
-    found = [Body(function.body)]
+    found = [Body(function.body, donated=donated_parameters(function))]
     for body in found:  # which grows
         if len(body.region.blocks) != 1:
             raise unsupported(f"{written('@', function.name)}, which branches", None)

@@ -1,6 +1,7 @@
 """Buffer assignment: a place for every buffer, with reuse and in-place updates.
 
-1. What is returned lies in its output (`copy_aliased_results` has given each output a buffer of its own).
+1. What is returned lies in its output (`copy_aliased_results` has given each output a buffer of its own), unless a
+   parameter that is donated to this output is read once it is made: then in the arena, and `return` copies it.
 2. Everything else lies in the arena from the instruction that makes it to the last one that reads it or an
    alias of it.  Instructions of one group share a loop, so their buffers live as long as the group.
 3. A nest may write over an operand that nobody reads later, when each point reads only the element that
@@ -27,16 +28,19 @@ from .arena import Arena
 from .ops import makes_buffers
 
 
-def copy_aliased_results(b: Builder, returned: Sequence[Value]) -> list[Value]:
+def copy_aliased_results(
+    b: Builder, returned: Sequence[Value], donated: Sequence[Value | None]
+) -> list[Value]:
     """The values to return, each in a buffer made for it alone: copies what would be shared.
 
-    A parameter, a literal, and what is returned twice are copied.
+    A parameter, a literal, and what is returned twice are copied; not a parameter that is donated to this result.
     """
     taken: set[Value] = set()
     owned: list[Value] = []
-    for value in returned:
+    for number, value in enumerate(returned):
         base = base_of(value)
-        if base.op is None or base.op.is_constant or base in taken:
+        lies_there = number < len(donated) and donated[number] is base
+        if not lies_there and (base.op is None or base.op.is_constant or base in taken):
             value = _copy(b, value)
             base = base_of(value)
         taken.add(base)

@@ -185,7 +185,7 @@ def _take_own_outputs(block: Block, replaced: Sequence[Value | None], target: Ta
         operands = instruction.operands
         match instruction.op:
             case Return():
-                instruction.set_operands(copy_aliased_results(b, operands))
+                instruction.set_operands(copy_aliased_results(b, operands, replaced))
             case Yield():
                 instruction.set_operands(copy_overwritten_arguments(b, operands, replaced))
             case MatrixProduct() as product if not target.has_blas:

@@ -9,6 +9,7 @@ from ..analysis.custom_rules import rule_violations
 from ..analysis.derivatives import declared_type
 from ..errors import NNKitError, VerifyError
 from ..ir import BatchOf, Declaration, Extern, Function, GradientOf, Module, TangentOf, Variable
+from ..ir.donation import donation_violations, is_donation
 from ..ir.loop_schedules import schedule_of
 from ..ops.aggregate import listed
 from ..text.lexer import written
@@ -18,7 +19,7 @@ from .stage import form_violations
 from .types import Types
 
 ATTRIBUTES = ("inline", "noinline", "checkpoint")
-"""What may stand before a function with an exclamation mark, besides schedules of loops."""
+"""What may stand before a function with an exclamation mark, besides schedules of loops and donations."""
 
 
 def verify(module: Module) -> None:
@@ -98,11 +99,16 @@ def _head_violations(name: str, function: Function, types: Types) -> Iterator[st
 def _attribute_violations(function: Function) -> Iterator[str]:
     """Rule 9, each with the attribute's place."""
     for attribute in function.attributes:
-        if attribute not in ATTRIBUTES and schedule_of([attribute]) is None:
+        if (
+            attribute not in ATTRIBUTES
+            and schedule_of([attribute]) is None
+            and not is_donation(attribute)
+        ):
             known = ", ".join(written("!", known) for known in ATTRIBUTES)
             message = f"has the attribute {written('!', attribute)}; known are {known}"
             place = function.attribute_locations.get(attribute)
             yield from with_locations([message], place, function.location)
+    yield from with_locations(donation_violations(function), function.location)
 
 
 def _entry_violations(function: Function) -> Iterator[str]:

@@ -9,14 +9,15 @@ room, or so many bytes below the kernel in code for a process that is not known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
 from ...core.compute.bodies import bodies_of
 from ...core.compute.ops import CallAddress
-from ...core.ir import ALIGNMENT, HEADER_BYTES, Effect, Function, Instruction, Op
+from ...core.ir import ALIGNMENT, HEADER_BYTES, Effect, Function, Instruction, Op, Value
+from ...core.ir.donation import donated_parameters
 from ...core.ops.aggregate import Apply
 from ...core.ops.byte_memory import AllocateBytes
 from ...core.schedule.plan import arena_bytes, has_variables
@@ -26,6 +27,7 @@ from .alignment import emit_aligned, emit_malloc
 from .bump_allocator import begin_allocations, end_allocations, free_chunks
 from .checks import Checks
 from .element_access import ZERO_ELEMENT, offset_bytes
+from .fill import write_copy
 from .function_emitter import BlockBuffers, FunctionEmitter, ProgramContext
 from .polls import Polls, reacquire_gil
 from .steps import CheckSite, Problem
@@ -134,6 +136,7 @@ def _kernel(
     outputs = w.parameters[inputs : inputs + len(function.type.results)]
     addresses = dict(zip(function.parameters, w.parameters, strict=False))
     frame = replace(frame, outputs=outputs)
+    _take_over(w, function, addresses, outputs)
     checks = Checks(shared.sites)
     chain: Register | None = None
     if _keeps_list(function):
@@ -162,10 +165,32 @@ def _giving_back(
     return give_back
 
 
+def _take_over(
+    w: FunctionWriter,
+    function: Function,
+    addresses: dict[Value, Register],
+    outputs: Sequence[Register],
+) -> None:
+    """Let donated parameters lie in the outputs of their results: copied there, if the caller gives two buffers."""
+    for parameter, target in zip(donated_parameters(function), outputs, strict=False):
+        if parameter is not None:
+            with w.when(w.icmp("ne", addresses[parameter], target), hint="donated"):
+                write_copy(w, addresses[parameter], target, parameter.tensor)
+            addresses[parameter] = target
+
+
 def _tensors(function: Function) -> list[Argument]:
-    """Parameters that point to the operands and the results."""
-    taken = (f"noalias readonly align {p.tensor.dtype.bytes}" for p in function.parameters)
-    made = (f"noalias align {r.tensor.dtype.bytes}" for r in function.entry.terminator.operands)
+    """Parameters that point to the operands and the results; one of each may be one buffer where it is donated."""
+    donated = donated_parameters(function)
+    results = function.entry.terminator.operands
+    taken = (
+        f"{'' if p in donated else 'noalias '}readonly align {p.tensor.dtype.bytes}"
+        for p in function.parameters
+    )
+    made = (
+        f"{'noalias ' if n >= len(donated) or donated[n] is None else ''}align {r.tensor.dtype.bytes}"
+        for n, r in enumerate(results)
+    )
     return [*(Argument(PTR, text) for text in taken), *(Argument(PTR, text) for text in made)]
 
 

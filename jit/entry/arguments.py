@@ -11,6 +11,7 @@ With few leaves the checks are written in place; with many there is a function f
 leaf, since LLVM takes long over long functions.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -44,13 +45,19 @@ class ObjectReader:
     signature: Signature
     mismatch: str
 
-    def array(self, leaf: ArrayNode, value: Register) -> Register:
-        """The array of a leaf."""
+    def array(self, leaf: ArrayNode, value: Register, *, written: bool = False) -> Register:
+        """The array of a leaf; one that is written to is in its wrapper, and writable."""
         w = self.w
-        array = value if leaf.wrapper is None else self._unwrap(leaf.wrapper, value)
+        if leaf.wrapper is None:
+            array = value
+        elif written:
+            require(w, [self._is_of_class(value, self.state.cls(leaf.wrapper))], self.mismatch)
+            array = self._slot(leaf.wrapper, self.signature.array_slot, value)
+        else:
+            array = self._unwrap(leaf.wrapper, value)
         require(w, [self._is_of_class(array, ARRAY_TYPE)], self.mismatch)
         self._require_dtype(leaf, array)
-        wanted = layout.C_CONTIGUOUS | layout.ALIGNED
+        wanted = layout.C_CONTIGUOUS | layout.ALIGNED | (layout.WRITABLE if written else 0)
         flags = w.and_(field(w, array, layout.ARRAY_FLAGS, I32), constant(I32, wanted))
         rank = field(w, array, layout.ARRAY_RANK, I32)
         require(w, [equals(w, flags, wanted), equals(w, rank, len(leaf.shape))], self.mismatch)
@@ -116,61 +123,92 @@ class ObjectReader:
         return self.w.icmp("eq", found, from_state(self.w, position))
 
 
-class ArgumentReader:
-    """Writes the checks of all arguments of an entry, and stores the data pointers of their leaves."""
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """Memory of a call for what is read of each leaf: the address of its data, and, where they are asked for, the array
+    and what the caller gave, which is the array or a wrapper of it.
+    """
 
-    __slots__ = ("_data", "_functions", "_in_place", "_module", "_objects", "_pointers", "_w")
+    pointers: Register
+    arrays: Register | None = None
+    given: Register | None = None
+
+
+class ArgumentReader:
+    """Writes the checks of all arguments of an entry, and stores what is read of their leaves."""
+
+    __slots__ = ("_data", "_functions", "_in_place", "_leaves", "_module", "_objects", "_w")
 
     def __init__(
-        self, module: ModuleWriter, objects: ObjectReader, pointers: Register, *, in_place: bool
+        self, module: ModuleWriter, objects: ObjectReader, leaves: Leaves, *, in_place: bool
     ) -> None:
         self._module = module
         self._objects = objects
         self._w = objects.w
-        self._pointers = pointers
+        self._leaves = leaves
         self._in_place = in_place
-        self._functions: dict[ArrayNode, str] = {}
+        self._functions: dict[tuple[ArrayNode, bool], str] = {}
         self._data = 0
 
     def read(self) -> None:
-        """Check the arguments of the call, and store one pointer after the other."""
-        w, expected = self._w, self._objects.signature.arguments
+        """Check the arguments of the call, and the arrays to write to, one leaf after the other."""
+        w, signature = self._w, self._objects.signature
+        expected = signature.arguments
+        written = (signature.result,) if signature.given_result else ()
         _, arguments, flagged_count, keywords = w.parameters
         count = w.and_(flagged_count, constant(I64, _COUNT_MASK))
-        conditions = [equals(w, count, len(expected)), w.icmp("eq", keywords, NULL)]
+        total = len(expected) + len(written)
+        conditions = [equals(w, count, total), w.icmp("eq", keywords, NULL)]
         require(w, conditions, self._objects.mismatch)
-        self._read_all(expected, (field(w, arguments, 8 * index) for index in range(len(expected))))
+        values = (field(w, arguments, 8 * index) for index in range(total))
+        self._read_all(expected, itertools.islice(values, len(expected)))
+        self._read_all(written, values, written=True)
 
-    def _read_all(self, nodes: Sequence[Node], values: Iterator[Register]) -> None:
+    def _read_all(
+        self, nodes: Sequence[Node], values: Iterator[Register], *, written: bool = False
+    ) -> None:
         for node, value in zip(nodes, values, strict=True):
             match node:
                 case ArrayNode():
-                    data = array_data(self._w, self._array(node, value))
-                    self._w.store(data, self._w.offset(self._pointers, 8 * self._data))
-                    self._data += 1
+                    self._read_leaf(node, value, written=written)
                 case TupleNode(items):
-                    self._read_all(items, self._objects.items(value, len(items)))
+                    self._read_all(items, self._objects.items(value, len(items)), written=written)
                 case RecordNode(_, fields):
                     contents = self._objects.fields(node, value)
-                    self._read_all(fields, self._objects.items(contents, len(fields)))
+                    inside = self._objects.items(contents, len(fields))
+                    self._read_all(fields, inside, written=written)
 
-    def _array(self, leaf: ArrayNode, value: Register) -> Register:
+    def _read_leaf(self, leaf: ArrayNode, value: Register, *, written: bool) -> None:
+        array = self._array(leaf, value, written=written)
+        found = self._leaves
+        self._store(array_data(self._w, array), found.pointers)
+        if found.arrays is not None:
+            self._store(array, found.arrays)
+        if found.given is not None:
+            self._store(value, found.given)
+        self._data += 1
+
+    def _store(self, value: Register, into: Register) -> None:
+        self._w.store(value, self._w.offset(into, 8 * self._data))
+
+    def _array(self, leaf: ArrayNode, value: Register, *, written: bool) -> Register:
         if self._in_place:
-            return self._objects.array(leaf, value)
+            return self._objects.array(leaf, value, written=written)
         w = self._w
-        array = w.call(self._function(leaf), PTR, [w.parameters[0], value])
+        array = w.call(self._function(leaf, written=written), PTR, [w.parameters[0], value])
         require(w, [w.icmp("ne", array, NULL)], self._objects.mismatch)
         return array
 
-    def _function(self, leaf: ArrayNode) -> str:
+    def _function(self, leaf: ArrayNode, *, written: bool) -> str:
         """`ptr read(ptr self, ptr value)`: the array of such a leaf, or null."""
-        if leaf not in self._functions:
+        if (leaf, written) not in self._functions:
             name = f"{self._w.name}.read.{len(self._functions)}"
             parameters = [Argument(PTR), Argument(PTR)]
             w = self._module.function(name, parameters, PTR, linkage="internal")
             mismatch = w.new_label("mismatch")
-            w.ret(replace(self._objects, w=w, mismatch=mismatch).array(leaf, w.parameters[1]))
+            objects = replace(self._objects, w=w, mismatch=mismatch)
+            w.ret(objects.array(leaf, w.parameters[1], written=written))
             w.begin(mismatch)
             w.ret(NULL)
-            self._functions[leaf] = name
-        return self._functions[leaf]
+            self._functions[leaf, written] = name
+        return self._functions[leaf, written]

@@ -2,7 +2,7 @@
 
 import ctypes
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from types import BuiltinFunctionType, MethodType
@@ -43,6 +43,7 @@ def bind(
     name: str = "program",
     native: bool | None = None,
     private_arena: int | None = None,
+    markers: Sequence[object] = (),
 ) -> Callable[..., object]:
     """The compiled program as a Python callable.
 
@@ -51,7 +52,7 @@ def bind(
     called with the same arguments whenever they are not exactly what the signature says, and its
     result or exception is the call's. When the kernel returns k > 0, `explain(k, first, second)`
     gets the first two words of the arena and raises. `private_arena` is what `entry_text` was given; such an
-    arena is zeros at first.
+    arena is zeros at first. `markers` are what the wrappers in each donated argument hold after a call.
     """
     _check_memory(arena, explain)
     if not (is_supported() if native is None else native):
@@ -63,6 +64,7 @@ def bind(
             explain=explain,
             keep_alive=keep_alive,
             private_arena=private_arena,
+            markers=markers,
         )
     definition = _MethodDefinition(name.encode(), address, _FASTCALL | _KEYWORDS, None)
     state = State.of(signature).pack(
@@ -71,6 +73,7 @@ def bind(
         arena=arena,
         outputs=len(signature.outputs),
         kept=(definition, keep_alive),
+        markers=markers,
     )
     made = _new_function()(ctypes.addressof(definition), state, None)
     return cast(Callable[..., object], made)

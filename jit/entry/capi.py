@@ -28,6 +28,7 @@ PROCESS_FUNCTIONS: Final = (
     "PyTuple_New",
     "PyType_GenericAlloc",
     "Py_DecRef",
+    "Py_IncRef",
 )
 """What the entry calls of CPython; of NumPy it calls `PyArray_New` alone."""
 

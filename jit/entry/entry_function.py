@@ -30,9 +30,11 @@ from ..emit.writer import (
 )
 from .access import NULL, QUICKLY_COMPILED, array_data, equals, field, from_state
 from .arenas import acquire_arena
-from .arguments import ArgumentReader, ObjectReader
+from .arguments import ArgumentReader, Leaves, ObjectReader
 from .capi import symbols
 from .outputs import ArrayFinder, OutputWriter, outputs_to_recycle
+from .overlaps import require_disjoint
+from .references import References, hold, take
 from .results import ResultWriter, pending_places
 from .selftest import is_supported
 from .signature import Signature
@@ -69,11 +71,13 @@ def entry_text(
     native: bool | None = None,
     module: ModuleWriter | None = None,
     private_arena: int | None = None,
+    holds_arrays: bool = False,
 ) -> EntryText:
     """The entry for the kernel `i64 @kernel_name(ptr inputs…, ptr outputs…, ptr arena)`.
 
     `private_arena` is the size of the arena in bytes, for a kernel that may give up the GIL: then calls at the same
     time have one each.
+    `holds_arrays`: other Python code may run while the kernel does, and might donate its arguments.
     `kept_bytes` bounds the memory for recycled results; with 0 every call makes new arrays.
     `native` is for tests; by default it is what this process supports.
     """
@@ -89,46 +93,92 @@ def entry_text(
         PTR,
         attributes="nounwind" if in_place else QUICKLY_COMPILED,
     )
-    _write_entry(text, w, signature, kernel_name, kept_bytes, private_arena, in_place=in_place)
+    parts = _Entry(text, w, signature, kernel_name, private_arena, in_place, holds_arrays)
+    parts.write(kept_bytes)
     _write_release(text, f"{entry_name}.release")
     _write_explain(text, f"{entry_name}.explain", f"{entry_name}.release")
     return EntryText(entry_name, text.text() if module is None else "", symbols())
 
 
-def _write_entry(
-    module: ModuleWriter,
-    w: FunctionWriter,
-    signature: Signature,
-    kernel: str,
-    kept_bytes: int,
-    private_arena: int | None,
-    *,
-    in_place: bool,
-) -> None:
-    state, mismatch, release = State.of(signature), w.new_label("mismatch"), f"{w.name}.release"
-    inputs, outputs = signature.inputs, signature.outputs
-    pointers = w.allocate(PTR, max(len(inputs), 1), align=8)
-    pending = w.allocate(PTR, max(pending_places(signature), 1), align=8)
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """Writes one entry."""
 
-    objects = ObjectReader(w, state, signature, mismatch)
-    ArgumentReader(module, objects, pointers, in_place=in_place).read()
-    finder = ArrayFinder(module, w, state, w.name)
-    kept = outputs_to_recycle(outputs, kept_bytes)
-    arrays = OutputWriter(finder, outputs, kept, pending, release, in_place=in_place)
-    arrays.acquire()
-    read = [field(w, pointers, 8 * index) for index in range(len(inputs))]
-    written = [array_data(w, field(w, pending, 8 * index)) for index in range(len(outputs))]
-    call = _KernelCall(module, w, kernel, pending, len(outputs))
-    call.write([*read, *written], private_arena)
-    arrays.keep()
-    w.ret(ResultWriter(w, state, signature, pending, release).build())
+    module: ModuleWriter
+    w: FunctionWriter
+    signature: Signature
+    kernel: str
+    private_arena: int | None
+    in_place: bool
+    holds_arrays: bool
 
-    w.begin(mismatch)
-    _, arguments, count, keywords = w.parameters
-    w.declare("PyObject_Vectorcall", PTR, [PTR, PTR, I64, PTR])
-    passed = (from_state(w, FALLBACK), arguments, count, keywords)
-    inside = ", ".join(register.typed for register in passed)
-    w.ret(w.value(PTR, f"tail call ptr @PyObject_Vectorcall({inside}) cold"))
+    def write(self, kept_bytes: int) -> None:
+        """Checks, arrays, the call and its result; behind them, where arguments do not match."""
+        w, signature, state = self.w, self.signature, State.of(self.signature)
+        mismatch = w.new_label("mismatch")
+        found, references = self._read(state, mismatch)
+        outputs = signature.outputs
+        kept: OutputWriter | None = None
+        if signature.given_result:
+            start = len(signature.inputs)
+            written = [field(w, found.pointers, 8 * (start + n)) for n in range(len(outputs))]
+        else:
+            finder = ArrayFinder(self.module, w, state, w.name)
+            reused = {result: leaf for leaf, result in signature.reused}
+            recycled = outputs_to_recycle(outputs, kept_bytes, reused)
+            kept = OutputWriter(
+                finder, outputs, recycled, references, reused, in_place=self.in_place
+            )
+            kept.acquire()
+            made = (field(w, references.pending, 8 * n) for n in range(len(outputs)))
+            written = [array_data(w, array) for array in made]
+        read = [field(w, found.pointers, 8 * n) for n in range(len(signature.inputs))]
+        pending = 0 if signature.given_result else len(outputs)
+        call = _KernelCall(self.module, w, self.kernel, references, pending)
+        call.write([*read, *written], self.private_arena)
+        if kept is None:
+            result = field(w, w.parameters[1], 8 * len(signature.arguments))
+            w.call_void("Py_IncRef", [result])
+        else:
+            kept.keep()
+            result = ResultWriter(w, state, signature, references).build()
+        references.drop_held()
+        w.ret(result)
+        self._write_mismatch(mismatch)
+
+    def _read(self, state: State, mismatch: str) -> tuple[Leaves, References]:
+        """Check the arguments, and own what the call needs to."""
+        w, signature = self.w, self.signature
+        given = len(signature.outputs) if signature.given_result else 0
+        count = len(signature.inputs) + given
+        donates = bool(signature.donated)
+        held = count if donates or self.holds_arrays else 0
+        pending = 0 if signature.given_result else pending_places(signature)
+        references = References.allocate(w, held, pending, f"{w.name}.release")
+        found = Leaves(
+            w.allocate(PTR, max(count, 1), align=8),
+            references.base if held else None,
+            w.allocate(PTR, max(count, 1), align=8) if donates else None,
+        )
+        objects = ObjectReader(w, state, signature, mismatch)
+        ArgumentReader(self.module, objects, found, in_place=self.in_place).read()
+        if signature.given_result:
+            require_disjoint(self.module, w, signature, found.pointers, mismatch)
+        if donates:
+            take(self.module, w, state, signature, found, mismatch)
+        elif held:
+            hold(w, references.base, held)
+        return found, references
+
+    def _write_mismatch(self, label: str) -> None:
+        """Have the fallback called."""
+        w = self.w
+        w.begin(label)
+        _, arguments, count, keywords = w.parameters
+        w.declare("PyObject_Vectorcall", PTR, [PTR, PTR, I64, PTR])
+        passed = (from_state(w, FALLBACK), arguments, count, keywords)
+        inside = ", ".join(register.typed for register in passed)
+        w.ret(w.value(PTR, f"tail call ptr @PyObject_Vectorcall({inside}) cold"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +188,7 @@ class _KernelCall:
     module: ModuleWriter
     w: FunctionWriter
     kernel: str
-    pending: Register
+    references: References
     outputs: int
 
     def write(self, data: list[Register], private_arena: int | None) -> None:
@@ -185,9 +235,7 @@ class _KernelCall:
         )
 
     def _fail(self) -> None:
-        count = constant(I64, self.outputs)
-        self.w.call_void(f"{self.w.name}.release", [self.pending, count], is_rare=True)
-        self.w.ret(NULL)
+        self.references.fail(self.outputs)
 
 
 def _write_release(module: ModuleWriter, name: str) -> None:

@@ -1,9 +1,10 @@
 """The entry in Python, through ctypes, for interpreters whose object layout the native entry does not know.
 
 The same checks, results and errors as the native entry, at some microseconds a call and with new
-arrays each time. The kernel is called through `PYFUNCTYPE`, which holds the GIL and raises what the kernel
-leaves raised; where there is no GIL, the lock keeps the arena to one call. Kernels that give up the GIL get a new
-arena for each call, and no lock.
+arrays each time, unless they are given: who else has a reference to a donated array is not known
+here. The kernel is called through `PYFUNCTYPE`, which holds the GIL and raises what the kernel
+leaves raised; where there is no GIL, the lock keeps the arena to one call. Kernels that give up the
+GIL get a new arena for each call, and no lock.
 """
 
 import ctypes
@@ -34,13 +35,18 @@ class PythonEntry:
     kept: object
     lock: AbstractContextManager[object]
     private_arena: int | None = None
+    markers: Sequence[object] = ()
 
     def call(self, *arguments: object, **keywords: object) -> object:
         """Run the kernel, or call `fallback` where the arguments do not match the signature."""
-        inputs = None if keywords else _inputs(self.signature, arguments)
-        if inputs is None:
+        signature = self.signature
+        given = arguments[-1:] if signature.given_result else ()
+        inputs = None if keywords else _inputs(signature, arguments[: len(arguments) - len(given)])
+        outputs = _given(signature, given) if signature.given_result else _new(signature)
+        if inputs is None or outputs is None or (given and _overlap(inputs, outputs)):
             return self.fallback(*arguments, **keywords)
-        outputs = [np.empty(leaf.shape, leaf.storage) for leaf in self.signature.outputs]
+        if signature.donated and not self._take(arguments):
+            return self.fallback(*arguments, **keywords)
         pointers = [array.ctypes.data for array in (*inputs, *outputs)]
         if self.private_arena is None:
             with self.lock:
@@ -51,7 +57,22 @@ class PythonEntry:
         if code:
             self.explain(code, *details)
             raise SystemError(UNEXPLAINED)
-        return _result(self.signature, self.signature.result, iter(outputs))
+        return given[0] if given else _result(signature, signature.result, iter(outputs))
+
+    def _take(self, arguments: Sequence[object]) -> bool:
+        """Empty the wrappers of donated arguments, unless one of them is an argument twice."""
+        wrapped = [
+            [*_wrappers(self.signature, node, value)]
+            for node, value in zip(self.signature.arguments, arguments, strict=True)
+        ]
+        donated = {id(one) for number in self.signature.donated for one, _ in wrapped[number]}
+        everywhere = [id(one) for each in wrapped for one, _ in each]
+        if any(everywhere.count(one) > 1 for one in donated):
+            return False
+        for number, marker in zip(self.signature.donated, self.markers, strict=True):
+            for one, cls in wrapped[number]:
+                slot_of(cls, self.signature.array_slot).__set__(one, marker)
+        return True
 
     def _run(self, pointers: Sequence[int], arena: int) -> tuple[int, Sequence[int]]:
         """What the kernel returns, and the details of a failure."""
@@ -68,13 +89,58 @@ def python_entry(
     explain: Callable[[int, int, int], object],
     keep_alive: object,
     private_arena: int | None = None,
+    markers: Sequence[object] = (),
 ) -> Callable[..., object]:
-    """Make the callable; `private_arena` as for `entry_text`."""
+    """Make the callable; `private_arena` as for `entry_text`, `markers` as for `bind`."""
     pointers = len(signature.inputs) + len(signature.outputs) + 1
     kernel = ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * pointers)(kernel_address)
     return PythonEntry(
-        kernel, signature, arena, fallback, explain, keep_alive, RLock(), private_arena
+        kernel, signature, arena, fallback, explain, keep_alive, RLock(), private_arena, markers
     ).call
+
+
+def _new(signature: Signature) -> list[Array]:
+    return [np.empty(leaf.shape, leaf.storage) for leaf in signature.outputs]
+
+
+def _given(signature: Signature, given: tuple[object, ...]) -> list[Array] | None:
+    """The arrays to write to; None if they are not as the result is."""
+    try:
+        found = [*_read_all(signature, (signature.result,), given)]
+        _require(all(array.flags.writeable for array in found))
+        wrapped = sum(1 for _ in _wrappers(signature, signature.result, given[0]))
+        _require(wrapped == sum(leaf.wrapper is not None for leaf in signature.outputs))
+    except _MismatchError:
+        return None
+    return found
+
+
+def _overlap(inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+    """Whether a result has a byte in common with an argument or another result."""
+    ranges = [range(a.ctypes.data, a.ctypes.data + a.nbytes) for a in (*inputs, *outputs)]
+    return any(
+        range(max(x.start, y.start), min(x.stop, y.stop))
+        for n, x in enumerate(ranges[len(inputs) :], len(inputs))
+        for y in ranges[:n]
+        if x and y
+    )
+
+
+def _wrappers(
+    signature: Signature, node: Node, value: object
+) -> Iterator[tuple[object, type[object]]]:
+    """The wrappers in a value that matches, with their classes."""
+    match node:
+        case ArrayNode(_, _, wrapper):
+            if wrapper is not None and type(value) is wrapper:
+                yield value, wrapper
+        case TupleNode(items):
+            for item, part in zip(items, cast(tuple[object, ...], value), strict=True):
+                yield from _wrappers(signature, item, part)
+        case RecordNode(cls, fields):
+            parts = cast(tuple[object, ...], _slot(cls, signature.fields_slot, value))
+            for item, part in zip(fields, parts, strict=True):
+                yield from _wrappers(signature, item, part)
 
 
 def _inputs(signature: Signature, arguments: tuple[object, ...]) -> list[Array] | None:

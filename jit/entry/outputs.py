@@ -12,12 +12,12 @@ kernel is done.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as member
 from functools import reduce
 
-from ..emit.writer import I32, I64, PTR, Argument, FunctionWriter, ModuleWriter, Register, constant
+from ..emit.writer import I32, PTR, Argument, FunctionWriter, ModuleWriter, Register, constant
 from . import layout
 from .access import (
     NULL,
@@ -29,6 +29,7 @@ from .access import (
     require,
     words_equal,
 )
+from .references import References
 from .signature import ArrayNode
 from .state import ARRAY_TYPE, PLACES, POOL, State
 
@@ -68,6 +69,24 @@ class ArrayFinder:
         chosen.add_incoming(again.register, recycle)
         return chosen.register
 
+    def reused(self, leaf: ArrayNode, place: Register) -> Register:
+        """The array in `place`, which is empty then, if nobody else can see it; else a new one."""
+        w = self.w
+        shared, done = w.new_label("shared"), w.new_label("output")
+        array = w.load(place, PTR)
+        self._require_unused(leaf, array, shared)
+        w.store(NULL, place)
+        moved = w.block
+        w.branch(done)
+        w.begin(shared)
+        fresh, made_in = self.new(leaf), w.block
+        w.branch(done)
+        w.begin(done)
+        chosen = w.phi(PTR)
+        chosen.add_incoming(array, moved)
+        chosen.add_incoming(fresh, made_in)
+        return chosen.register
+
     def new(self, leaf: ArrayNode) -> Register:
         """A new array, from NumPy; null without memory."""
         shape, zero = NULL, constant(I32, 0)
@@ -104,15 +123,15 @@ class ArrayFinder:
 class OutputWriter:
     """Writes the code of an entry that provides the arrays of its outputs.
 
-    They are stored in `pending`, memory with a place for each, whose references `release` drops on
-    failure.
+    They are stored in the places of `references`, which are dropped on failure.  `reused` are donated leaves, by the
+    outputs that may be their arrays.
     """
 
     finder: ArrayFinder
     outputs: Sequence[ArrayNode]
     kept: frozenset[int]
-    pending: Register
-    release: str
+    references: References
+    reused: Mapping[int, int]
     in_place: bool
     _functions: dict[ArrayNode, str] = member(default_factory=dict[ArrayNode, str])
 
@@ -123,9 +142,13 @@ class OutputWriter:
     def acquire(self) -> None:
         """Find or make an array for each output."""
         for index, leaf in enumerate(self.outputs):
-            array = self._find(leaf, index) if index in self.kept else self.finder.new(leaf)
-            fail_if_null(self._w, array, self.release, self.pending, index)
-            self._w.store(array, self._w.offset(self.pending, 8 * index))
+            if index in self.reused:
+                place = self._w.offset(self.references.base, 8 * self.reused[index])
+                array = self.finder.reused(leaf, place)
+            else:
+                array = self._find(leaf, index) if index in self.kept else self.finder.new(leaf)
+            self.references.fail_if_null(array, index)
+            self._w.store(array, self._w.offset(self.references.pending, 8 * index))
 
     def keep(self) -> None:
         """Keep the arrays that were made, in place of the older one of the two."""
@@ -133,7 +156,7 @@ class OutputWriter:
             return
         w, function = self._w, f"{self._w.name}.keep"
         for index in sorted(self.kept):
-            array, places = field(w, self.pending, 8 * index), self._places(index)
+            array, places = field(w, self.references.pending, 8 * index), self._places(index)
             known = [w.icmp("ne", array, field(w, places, 8 * place)) for place in range(PLACES)]
             with w.when(reduce(w.and_, known), hint="keep"):
                 w.call_void(function, [places, array], is_rare=True)
@@ -182,22 +205,16 @@ class OutputWriter:
         w.ret()
 
 
-def fail_if_null(
-    w: FunctionWriter, value: Register, release: str, pending: Register, count: int
-) -> None:
-    """If a C function has failed, drop the first `count` pending references and return its exception."""
-    failed, proceed = w.new_label("failed"), w.new_label("made")
-    w.branch_if(w.icmp("eq", value, NULL), failed, proceed)
-    w.begin(failed)
-    w.call_void(release, [pending, constant(I64, count)], is_rare=True)
-    w.ret(NULL)
-    w.begin(proceed)
+def outputs_to_recycle(
+    outputs: Sequence[ArrayNode], limit: int, reused: Collection[int] = ()
+) -> frozenset[int]:
+    """Which outputs to recycle: the smallest, as many as together stay within `limit` bytes.
 
-
-def outputs_to_recycle(outputs: Sequence[ArrayNode], limit: int) -> frozenset[int]:
-    """Which outputs to recycle: the smallest, as many as together stay within `limit` bytes."""
+    Not those that are donated again: an array that is kept here is never the caller's alone.
+    """
     kept: set[int] = set()
-    for index in sorted(range(len(outputs)), key=lambda index: outputs[index].bytes):
+    candidates = (index for index in range(len(outputs)) if index not in reused)
+    for index in sorted(candidates, key=lambda index: outputs[index].bytes):
         limit -= PLACES * outputs[index].bytes
         if limit < 0:
             break

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..emit.writer import I64, PTR, FunctionWriter, Register, constant
 from . import layout
 from .access import NULL, from_state
-from .outputs import fail_if_null
+from .references import References
 from .signature import ArrayNode, Node, RecordNode, Signature, children, walk
 from .state import State
 
@@ -27,8 +27,7 @@ class ResultWriter:
     w: FunctionWriter
     state: State
     signature: Signature
-    pending: Register
-    release: str
+    references: References
 
     def __post_init__(self) -> None:
         self._places = pending_places(self.signature)
@@ -63,7 +62,7 @@ class ResultWriter:
         w = self.w
         zero = constant(I64, 0)
         instance = w.call("PyType_GenericAlloc", PTR, [from_state(w, self.state.cls(cls)), zero])
-        fail_if_null(w, instance, self.release, self.pending, self._places)
+        self.references.fail_if_null(instance, self._places)
         w.store(content, w.offset(instance, layout.slot_offset(cls, slot)))
         self._put(instance, place)
 
@@ -71,7 +70,7 @@ class ResultWriter:
         """Make a tuple and move the pending items into it."""
         w = self.w
         made = w.call("PyTuple_New", PTR, [constant(I64, len(items))])
-        fail_if_null(w, made, self.release, self.pending, self._places)
+        self.references.fail_if_null(made, self._places)
         for index, item in enumerate(items):
             content = w.load(self._address(item), PTR)
             w.store(content, w.offset(made, layout.TUPLE_ITEMS + 8 * index))
@@ -83,4 +82,4 @@ class ResultWriter:
         self.w.store(value, self._address(place))
 
     def _address(self, place: int) -> Register:
-        return self.w.offset(self.pending, 8 * place)
+        return self.w.offset(self.references.pending, 8 * place)

@@ -67,12 +67,21 @@ Node: TypeAlias = ArrayNode | RecordNode | TupleNode
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Arguments and result of a program, and the slots in which wrappers and records keep their contents."""
+    """Arguments and result of a program, and the slots in which wrappers and records keep their contents.
+
+    With `given_result` a call has one argument more, a tree of wrapped arrays like the result: they are written to, and
+    the call returns that tree.
+    The wrappers in the arguments numbered `donated` are empty after a call; `reused` are pairs of leaves, of these
+    arguments and of the result, of which the kernel takes one buffer for both.
+    """
 
     arguments: tuple[Node, ...]
     result: Node
     array_slot: str = "_array"
     fields_slot: str = "_fields"
+    given_result: bool = False
+    donated: tuple[int, ...] = ()
+    reused: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         """Raises: TypeError when a class has no such slot."""
@@ -84,6 +93,8 @@ class Signature:
                     slot_of(cls, self.fields_slot)
                 case _:
                     pass
+        if self.given_result and self.donated:
+            raise ValueError("what is donated is where results go, so none is given")
 
     @property
     def inputs(self) -> tuple[ArrayNode, ...]:
@@ -94,6 +105,13 @@ class Signature:
     def outputs(self) -> tuple[ArrayNode, ...]:
         """The leaves of the result, in the order of the kernel's parameters."""
         return tuple(leaves(self.result))
+
+    @property
+    def donated_leaves(self) -> tuple[range, ...]:
+        """The leaves of each donated argument."""
+        counts = [sum(1 for _ in leaves(node)) for node in self.arguments]
+        starts = [sum(counts[:number]) for number in self.donated]
+        return tuple(range(s, s + counts[n]) for s, n in zip(starts, self.donated, strict=True))
 
     @property
     def nodes(self) -> Iterator[Node]:

@@ -10,7 +10,7 @@ into it, which is right, because it holds plain arrays only; and it can be empti
 """
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -20,7 +20,7 @@ from ...core.types import Array
 from .layout import TUPLE_ITEMS
 from .signature import STORAGE, ArrayNode, RecordNode, Signature
 
-# positions in the tuple that an entry has as its state; those of its dtypes and classes follow
+# positions in the tuple that an entry has as its state; those of its dtypes, classes and markers follow
 FALLBACK: Final = 0
 EXPLAIN: Final = 1
 ERROR: Final = 2
@@ -44,6 +44,7 @@ class State:
 
     dtypes: tuple[str, ...]
     classes: tuple[type[object], ...]
+    donated: int = 0
 
     @classmethod
     def of(cls, signature: Signature) -> Self:
@@ -60,7 +61,7 @@ class State:
                     classes[record] = None
                 case _:
                     pass
-        return cls(tuple(dtypes), tuple(classes))
+        return cls(tuple(dtypes), tuple(classes), len(signature.donated))
 
     def dtype(self, name: str) -> int:
         """The position of a NumPy dtype."""
@@ -70,6 +71,10 @@ class State:
         """The position of a wrapper or record class."""
         return _FIRST + len(self.dtypes) + self.classes.index(cls)
 
+    def marker(self, number: int) -> int:
+        """The position of what wrappers of the donated argument `number` hold after the call."""
+        return _FIRST + len(self.dtypes) + len(self.classes) + number
+
     def pack(
         self,
         *,
@@ -78,6 +83,7 @@ class State:
         arena: int,
         outputs: int,
         kept: object,
+        markers: Sequence[object] = (),
     ) -> tuple[object, ...]:
         """The tuple."""
         items: dict[int, object] = {
@@ -91,7 +97,9 @@ class State:
             KEPT: kept,
             **{self.dtype(name): STORAGE[name] for name in self.dtypes},
             **{self.cls(cls): cls for cls in self.classes},
+            **{self.marker(number): marker for number, marker in enumerate(markers)},
         }
+        assert len(markers) == self.donated
         return tuple(items[position] for position in range(len(items)))
 
 

@@ -54,6 +54,8 @@ REDUCTIONS = {
     "all": "Logical",
     "any": "Logical",
 }
+SUMS = ("sum", "mean")
+ACCUMULATE = ", accumulate: type[Float] | None = None"
 
 
 def staged_class() -> Iterator[str]:
@@ -84,6 +86,8 @@ def reductions() -> Iterator[str]:
     """The one table of all reductions: as a method's object, and as a function's."""
     yield "class Reduce(Generic[X]):"
     yield from method("__call__", _reduce_cases("self: Reduce[{}]", "D"))
+    yield "class Sum(Generic[X]):"
+    yield from method("__call__", _reduce_cases("self: Sum[{}]", "D", ACCUMULATE))
     yield "class ReduceFloat:"
     refusal = (
         f"(self, x: {refused('FloatsWithThatAxis')}, /, axis: int | tuple[int, ...], *,"
@@ -145,6 +149,7 @@ def _application() -> Iterator[str]:
             call.append(f"({me}, {listed}, /) -> {wrap.format('R')}")
             subscript = given[0] if n == 1 else tup(given)
             item.append(f"({me}, a: {subscript}, /) -> {wrap.format('R')}")
+        call.append(f"({me}, {listed}, /, *, out: R) -> R")  # of the last, the concrete ones
     yield from method("__call__", call)
     yield from method(
         "__getitem__",
@@ -220,6 +225,18 @@ def _comparisons() -> Iterator[str]:
 
 
 def _matmul() -> Iterator[str]:
+    yield from method("__matmul__", [f"(self: {a}, o: {b}, /) -> {c}" for a, b, c in _products()])
+
+
+def matrix_product() -> Iterator[str]:
+    """`matmul`, which is `@` with a type to accumulate in."""
+    yield from define(
+        "matmul", [f"(x: {a}, y: {b}, /, *{ACCUMULATE}) -> {c}" for a, b, c in _products()]
+    )
+
+
+def _products() -> Iterator[tuple[str, str, str]]:
+    """The types of the operands and of the result, for all ranks."""
     cases: list[tuple[list[str], list[str], list[str]]] = [
         (["K"], ["K"], []),
         (["K"], ["K", "J"], ["J"]),
@@ -232,20 +249,16 @@ def _matmul() -> Iterator[str]:
             ([*lead, "I", "K"], ["K", "J"], [*lead, "I", "J"]),
             ([*lead, "I", "K"], [*lead, "K", "J"], [*lead, "I", "J"]),
         ]
-    yield from method(
-        "__matmul__",
-        [
-            f"(self: {rep(tensor(len(a), a, 'N'))}, o: {rep(tensor(len(b), b, 'N'))}, /)"
-            f" -> {rep(tensor(len(c), c, 'N'))}"
-            for a, b, c in cases
-        ],
-    )
+    for axes in cases:
+        left, right, result = (rep(tensor(len(names), names, "N")) for names in axes)
+        yield left, right, result
 
 
 def _reductions() -> Iterator[str]:
     for name, family in REDUCTIONS.items():
         yield "    @property"
-        yield f"    def {name}(self: View[AnyTensor[{family}]]) -> Reduce[X]: ..."
+        kind = "Sum" if name in SUMS else "Reduce"
+        yield f"    def {name}(self: View[AnyTensor[{family}]]) -> {kind}[X]: ..."
     for name in ("argmax", "argmin"):
         along = [
             f"(self: {rep(tensor(r, None, 'N'))}, axis: {axis_literal(i, r)})"
@@ -257,9 +270,9 @@ def _reductions() -> Iterator[str]:
         yield from method(name, [whole, *along])
 
 
-def _reduce_cases(me: str, dtype: str) -> Iterator[str]:
+def _reduce_cases(me: str, dtype: str, more: str = "") -> Iterator[str]:
     """Over all axes, or any of them in increasing order; kept ones lose their name."""
-    keep, drop = "*, keepdims: Literal[True]", "*, keepdims: Literal[False] = False"
+    keep, drop = f"*, keepdims: Literal[True]{more}", f"*, keepdims: Literal[False] = False{more}"
     for r in RANKS:
         whole = me.format(tensor(r, None, dtype))
         yield f"({whole}, axis: None = None, {drop}) -> {rep(tensor(0, None, dtype))}"

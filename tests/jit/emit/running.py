@@ -11,6 +11,7 @@ import numpy as np
 from nnkit.core.errors import NNKitError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir.builder import Builder, finish_function, start_function
+from nnkit.core.ir.donation import donations
 from nnkit.core.ir.instruction import Value
 from nnkit.core.ir.module import Function, Module
 from nnkit.core.ir.placement import Place, Placement, arena, output
@@ -117,13 +118,20 @@ def run(
     *,
     stack_bytes: int | None = None,
     externs: Mapping[str, int] | None = None,
+    in_place: bool = False,
 ) -> list[Array]:
     """What compiled code returns, with the arrays given as the evaluator takes them; `functions` may be called.
 
-    It is code for this process, unless calls may take so many bytes of stack and no more.
+    It is code for this process, unless calls may take so many bytes of stack and no more.  With `in_place`, parameters
+    that are donated and their results are in one buffer.
     """
     return run_all(
-        [function], arrays, functions=functions, stack_bytes=stack_bytes, externs=externs
+        [function],
+        arrays,
+        functions=functions,
+        stack_bytes=stack_bytes,
+        externs=externs,
+        in_place=in_place,
     )[0]
 
 
@@ -134,6 +142,7 @@ def run_all(
     functions: Mapping[str, Function] | None = None,
     stack_bytes: int | None = None,
     externs: Mapping[str, int] | None = None,
+    in_place: bool = False,
 ) -> list[list[Array]]:
     """The same for several functions of the same parameters, compiled together, for this machine or a lesser one."""
     engine = engine or host_engine()
@@ -157,13 +166,18 @@ def run_all(
         symbols |= found
     compiled = engine.compile_module(module.text(), symbols)
     return [
-        call(compiled.address(program.name), program, function, arrays)
+        call(compiled.address(program.name), program, function, arrays, in_place=in_place)
         for program, function in zip(programs, entries, strict=True)
     ]
 
 
 def call(
-    address: int, program: EmittedProgram, function: Function, arrays: Sequence[Array]
+    address: int,
+    program: EmittedProgram,
+    function: Function,
+    arrays: Sequence[Array],
+    *,
+    in_place: bool = False,
 ) -> list[Array]:
     """The results of a kernel, whose memory starts as garbage.  Raises: CheckFailed."""
     types = [parameter.tensor for parameter in function.parameters]
@@ -172,6 +186,9 @@ def call(
         for type, array in zip(types, arrays, strict=True)
     ]
     outputs = [garbage(value.tensor.bytes) for value in function.entry.terminator.operands]
+    for parameter, result in donations(function.attributes if in_place else ()):
+        outputs[result][: inputs[parameter].nbytes] = np.frombuffer(inputs[parameter], np.uint8)
+        inputs[parameter] = outputs[result]
     memory = garbage(program.arena_bytes)
     pointers = [array.ctypes.data for array in (*inputs, *outputs, memory)]
     # which holds the GIL, as the entry does, and raises what is raised

@@ -1,0 +1,229 @@
+"""Calls of a staged function that write to arrays of the caller: `f(x, y, out=z)`.
+
+Such a call goes to native code of its own, which takes `out` as one more argument, checks it as it checks the others,
+and returns it.  What does not fit comes here:
+1. Arrays in `out` become tensors of their memory; what results cannot be written to is an error.
+2. Where `out` shares memory with an argument, the results go to new arrays first, and are copied: each element of the
+   argument is read as it was before the call.
+3. Of a new shape of arguments, the code is compiled.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from .arrays import is_storage, surface_name
+from .compile import Program, Specialization
+from .conversion import signature_of
+from .core.errors import (
+    DTypeError,
+    InternalError,
+    NNKitError,
+    OutputError,
+    RankError,
+    ShapeError,
+)
+from .core.types import Array, DType
+from .forking import COMPILING
+from .specializations import Specializations
+from .staging.carry import kind, with_article
+from .staging.expression import current_trace
+from .staging.primitive import located, staging_error
+from .staging.rep import Rep
+from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, is_tuple
+from .staging.staged_functions import FunctionResult
+from .structs import Struct, assemble
+from .tensors import RANKED, AnyTensor, wrap
+
+
+@dataclass(eq=False)
+class CallsWithOut:
+    """Those of one staged function: `run` calls it without `out`, `values` makes arguments what compiled code reads."""
+
+    name: str
+    run: Callable[..., Any]
+    values: Callable[[Sequence[Any]], list[Any]]
+    specialized: Callable[[Sequence[Any]], tuple[Specialization, list[Any]]]
+    _programs: Specializations = field(init=False)
+    _results: dict[Hashable, Spec] = field(default_factory=dict[Hashable, Spec])
+
+    def __post_init__(self) -> None:
+        self._programs = Specializations(self._dispatch)
+
+    def call(self, arguments: Sequence[Any], out: Any) -> Any:
+        """Write the results to `out`, and return the tensors of its arrays.
+
+        Raises: OutputError, ShapeError, RankError or DTypeError for arrays that results cannot be written to.
+        """
+        return self._programs.head(*arguments, out)
+
+    def _dispatch(self, *given: Any) -> Any:
+        *arguments, out = given
+        if current_trace() is not None or any(isinstance(one, Rep) for one in (*arguments, out)):
+            raise staging_error(
+                f"{self.name} takes out= where it runs: in a staged function, its results have no memory of their own",
+                "leave it out",
+            )
+        values = self.values(arguments)
+        key = tuple(map(signature_of, values))
+        program = self._programs.find(key) or self._compile(key, values)
+        try:
+            tree = _Checked(iter(program.result_shapes)).value(out, self._results[key], "out")
+        except NNKitError as error:
+            raise located(type(error)(f"{self.name}: {error}")) from None
+        return program.call(*values, tree)
+
+    def _compile(self, key: Hashable, values: Sequence[Any]) -> Program:
+        try:
+            specialization, _ = self.specialized(values)
+        except FunctionResult:
+            raise staging_error(
+                f"{self.name} returns a staged function, which cannot be written to out"
+            ) from None
+        with COMPILING:
+            known = self._programs.find(key)
+            if known is None:
+                known = specialization.compiled(self._copied, self.name, given_result=True)
+                self._results[key] = specialization.callee.result
+                self._programs.add(key, known)
+            return known
+
+    def _copied(self, *given: Any) -> Any:
+        """What native code does not take although all fits: memory that is shared.
+
+        Raises: OutputError when two results share it; DonationError when an argument was donated meanwhile.
+        """
+        *arguments, out = given
+        values = self.values(arguments)
+        read = [array for value in values for array in arrays_in(value)]
+        written = [*arrays_in(out)]
+        try:
+            _require_disjoint(written)
+        except NNKitError as error:
+            raise located(type(error)(f"{self.name}: {error}")) from None
+        if not any(_overlap(x, y) for x in read for y in written):
+            raise InternalError(
+                f"{self.name} does not take the arguments and out that it was compiled for, or another thread changed "
+                "them during the call"
+            )
+        for target, made in zip(written, arrays_in(self.run(*values)), strict=True):
+            np.copyto(target, made)
+        return out
+
+
+def arrays_in(value: Any) -> Iterator[Array]:
+    """The arrays of the tensors in a value, from left to right."""
+    if isinstance(value, AnyTensor):
+        yield value._array
+        return
+    for part in value._fields if isinstance(value, Struct) else value:
+        yield from arrays_in(part)
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """Checks what was given as `out` against the result, whose `shapes` are taken one after the other."""
+
+    shapes: Iterator[tuple[int, ...]]
+
+    def value(self, out: Any, spec: Spec, place: str) -> Any:
+        """`out` with tensors in place of arrays; itself if it has only such."""
+        match spec:
+            case TensorSpec(dtype=dtype):
+                return self._tensor(out, next(self.shapes), dtype, place)
+            case StructSpec(cls, fields):
+                if type(out) is not cls:
+                    raise DTypeError(
+                        f"{place} must be {with_article(spec.words)}, and is {kind(out)}"
+                    )
+                parts = [
+                    self.value(part, element, f"{place}.{name}")
+                    for part, (name, element) in zip(out._fields, fields, strict=True)
+                ]
+                same = all(x is y for x, y in zip(parts, out._fields, strict=True))
+                return out if same else assemble(cls, parts)
+            case TupleSpec(elements):
+                if not is_tuple(out) or len(out) != len(elements):
+                    raise DTypeError(
+                        f"{place} must be a tuple of {len(elements)} values, and is {_described(out)}"
+                    )
+                found = tuple(
+                    self.value(part, element, f"{place}[{number}]")
+                    for number, (part, element) in enumerate(zip(out, elements, strict=True))
+                )
+                same = type(out) is tuple and all(map(_is, found, out))
+                return out if same else found
+            case _:
+                raise InternalError(f"{spec} has no counterpart in Python")
+
+    def _tensor(self, out: Any, shape: tuple[int, ...], dtype: DType, place: str) -> AnyTensor:
+        array: Array
+        if isinstance(out, AnyTensor):
+            array = out._array
+        elif isinstance(out, np.ndarray) and not isinstance(out, np.ma.MaskedArray):
+            array = cast("Array", out)
+        else:
+            help = ": a copy of it would be written to" if hasattr(out, "__array__") else ""
+            raise DTypeError(
+                f"{place} must be a tensor or a NumPy array, and is {_described(out)}{help}"
+            )
+        _require_fit(array, shape, dtype, place)
+        if isinstance(out, AnyTensor) and type(out) is RANKED[len(shape)] and is_storage(array):
+            return out
+        return wrap(array.view(np.ndarray).view(dtype.storage))
+
+
+def _is(x: object, y: object) -> bool:
+    return x is y
+
+
+def _require_fit(array: Array, shape: tuple[int, ...], dtype: DType, place: str) -> None:
+    """Raises: DTypeError, RankError, ShapeError or OutputError unless results can be written to the array."""
+    storage = dtype.storage
+    if array.dtype.kind != storage.kind or array.dtype.itemsize != storage.itemsize:
+        raise DTypeError(
+            f"{place} must have elements of {surface_name(dtype)}, and has {array.dtype}: results are not converted"
+        )
+    if array.shape != shape:
+        error = ShapeError if array.ndim == len(shape) else RankError
+        raise error(f"{place} must have the shape {list(shape)}, and has {list(array.shape)}")
+    flags = array.flags
+    wrong = [
+        words
+        for is_wrong, words in (
+            (not flags.writeable, "is read-only"),
+            (not flags.c_contiguous, "is not contiguous in C order"),
+            (not flags.aligned, "is not aligned"),
+            (not array.dtype.isnative, "has swapped bytes"),
+        )
+        if is_wrong
+    ]
+    if wrong:
+        raise OutputError(
+            f"{place} {' and '.join(wrong)}\n"
+            "  help: give an array as np.empty makes it, and copy from there"
+        )
+
+
+def _require_disjoint(arrays: Sequence[Array]) -> None:
+    """Raises: OutputError when two of them share memory."""
+    ordered = sorted((a for a in arrays if a.nbytes), key=lambda a: a.ctypes.data)
+    for first, second in itertools.pairwise(ordered):
+        if _overlap(first, second):
+            raise OutputError(
+                "two arrays in out share memory\n  help: give each result an array of its own"
+            )
+
+
+def _overlap(x: Array, y: Array) -> bool:
+    """Whether two contiguous arrays have a byte in common."""
+    return np.may_share_memory(x, y)
+
+
+def _described(value: Any) -> str:
+    return f"a tuple of {len(value)}" if is_tuple(value) else kind(value)
