@@ -47,10 +47,10 @@ def out(x: F, y: F, p: Params, s: Scalar[f32]) -> None:
     assert_type(slopes(x, y, out=(x, y)), tuple[F, F])
 
 
-def donated(x: F, p: Params) -> None:
+def donated(x: F, y: F, p: Params) -> None:
     in_place = donate(step, 0)
     assert_type(in_place(p, x), tuple[Params, Scalar[f32]])
-    assert_type(donate(f, 0, 1)(x, x), F)
+    assert_type(donate(f, 0, 1)(x, y), F)
 
 
 @staged

@@ -117,9 +117,18 @@ class Compiler:
         kept_bytes: int = 1 << 20,
         keep_alive: object = None,
         name: str = "program",
+        markers: Sequence[object] = (),
+        holds_arrays: bool = False,
     ) -> Program:
         """The program with the kernel `@kernel`."""
-        entry = entry_text(signature, "kernel", "entry", kept_bytes=kept_bytes, native=self.native)
+        entry = entry_text(
+            signature,
+            "kernel",
+            "entry",
+            kept_bytes=kept_bytes,
+            native=self.native,
+            holds_arrays=holds_arrays,
+        )
         module = compile_module(kernel + entry.text, entry.symbols)
         memory = Memory()
         return bind(
@@ -131,6 +140,7 @@ class Compiler:
             keep_alive=(module, memory, keep_alive),
             name=name,
             native=self.native,
+            markers=markers,
         )
 
 
