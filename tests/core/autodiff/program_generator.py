@@ -143,7 +143,8 @@ def _recursive(draw: Draw, dtypes: Sequence[DType], module: Module) -> None:
     names = [f"recursive{number}" for number in range(draw(st.integers(1, 2)))]
     for name in names:
         module.add(Function(name, type))
-    for name in names:
+    bodies: list[tuple[BodyWriter, Sequence[Value]]] = []
+    for _ in names:
         body = BodyWriter(draw, dtypes, module, Builder(Block(name="entry")), depth=2)
         counter = body.argument(COUNT)
         for given in types:
@@ -159,5 +160,7 @@ def _recursive(draw: Draw, dtypes: Sequence[DType], module: Module) -> None:
         deeper.steps(body.integer(0, 1))
         flat.steps(body.integer(0, 1))
         regions = [inner.region([inner.given(t) for t in types]) for inner in (deeper, flat)]
-        results = body.b.emit_many(ops.If(tuple(types)), [more], regions)
+        bodies.append((body, body.b.emit_many(ops.If(tuple(types)), [more], regions)))
+    # at the end, so that none of them is called anywhere else in the others, where nothing falls
+    for name, (body, results) in zip(names, bodies, strict=True):
         _finish(module, name, body, results)
