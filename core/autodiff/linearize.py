@@ -19,10 +19,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TypeAlias
 
+from ..analysis.pointer_bases import leads_to_memory
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
 from ..location import derivative_location, located
 from ..ops.aggregate import Apply
+from ..types import written
 from .activity import Activity, Mask, mask_of, refuse_foreign
 from .adjoints import Adjoints
 from .linearized import Linearized, Sweep
@@ -61,16 +63,38 @@ def linearize(
     backward.location = function.entry.terminator.location
     for position, seed in seeds(backward).items():
         result.adjoints.add(copy.results[position], seed)
+    _take_shadows(result, wanted)
     yield from sweep_block(result, copy.builder.block, result.adjoints)
     return result
+
+
+def _take_shadows(work: Linearized, wanted: Mask) -> None:
+    """The backward half takes the shadows of the memory that parameters lead to, behind its seeds."""
+    for k, pointer in enumerate(work.copy.arguments):
+        if not leads_to_memory(pointer.type) or pointer not in work.copy.active:
+            continue
+        if not wanted >> k & 1:
+            primal = work.copy.primal
+            error = DifferentiationError(
+                f"{written('@', primal.name)} stores what moves where its parameter {k} leads to, a {pointer.type} "
+                "which has no shadow: name it in wrt, and give one"
+            )
+            raise located(error, primal.location)
+        shadow = work.backward.argument(pointer.type, f"d{pointer.name}" if pointer.name else None)
+        work.shadows.give(pointer, shadow)
 
 
 def sweep_block(work: Linearized, block: Block, adjoints: Adjoints) -> Sweep:
     """Visit the instructions of a block of the forward half, last to first, with the `adjoints` of what it gives."""
     b = adjoints.builder
+    work.shadows.begin(b, block)
     for instruction in reversed(block.instructions):
+        if instruction.op.acts_on_shadows:
+            b.location = derivative_location(instruction.location, instruction.op.name)
+            work.shadows.sweep(instruction, adjoints)
+            continue
         cts = [adjoints[result] for result in instruction.results]
-        if all(ct is None for ct in cts):
+        if all(ct is None for ct in cts) and instruction not in work.shadows.writers:
             continue
         b.location = derivative_location(instruction.location, instruction.op.name)
         if isinstance(instruction.op, Apply):
@@ -110,5 +134,7 @@ def _sweep_call(work: Linearized, instruction: Instruction, op: Apply, adjoints:
     if pullback.forward:
         work.calls[instruction] = call_forward(work.copy, instruction, pullback.forward)
         residuals += work.calls[instruction].saved
-    for position, derivative in call_backward(adjoints.builder, pullback, residuals, seeds).items():
+    b = adjoints.builder
+    found = call_backward(b, pullback, residuals, seeds, lambda k: work.shadows.of(b, arguments[k]))
+    for position, derivative in found.items():
         adjoints.add(arguments[position], derivative)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..ir import Block, Builder, Function, Value
+from ..ir import Block, Builder, Function, Instruction, Value
 from ..ir.surgery import clone_region, walk
 from .activity import Activity, Mask, check_flow, straight_line
+from .shadows import check_memory
 
 Origin: TypeAlias = "Value | str | tuple[Origin, ...]"
 """What a value is a copy of: a value, or what was saved of one or beside it, which the words tell apart."""
@@ -25,6 +26,8 @@ class PrimalCopy:
     origins: dict[Value, Origin] = field(default_factory=dict[Value, Origin])
     active: set[Value] = field(default_factory=set[Value])
     results: tuple[Value, ...] = ()
+    calls: dict[Instruction, str] = field(default_factory=dict[Instruction, str])
+    """What tells calls without results apart, in all copies."""
 
     @property
     def arguments(self) -> list[Value]:
@@ -48,8 +51,12 @@ def copy_primal(primal: Function, wanted: Mask, activity: Activity) -> PrimalCop
     assert primal.body is not None
     for instruction in walk(primal.body):
         check_flow(instruction, is_active)
+    check_memory(primal.body, is_active, in_reverse=True)
     values: dict[Value, Value] = {}
-    copy.builder.block = clone_region(primal.body, values).entry
+    region = clone_region(primal.body, values)
+    copy.builder.block = region.entry
+    calls = (i for i in walk(region) if i.op.called is not None and not i.results)
+    copy.calls = {call: f"call {number}" for number, call in enumerate(calls)}
     returned = copy.builder.block.instructions.pop()
     copy.results = tuple(returned.operands)
     returned.erase()

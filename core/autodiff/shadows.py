@@ -33,6 +33,7 @@ from ..errors import UnsupportedError
 from ..ir import Block, Builder, Effect, Instruction, Region, Value
 from ..ir.surgery import walk, walk_blocks
 from ..location import located
+from ..ops.flows import is_condition
 from ..ops.literal import constant
 from ..ops.memory import AllocateHeap, give_back, pointee_of, zeros_to_read
 from ..ops.reference import Null
@@ -46,6 +47,7 @@ def check_memory(region: Region, is_active: Callable[[Value], bool], *, in_rever
     """Raises: UnsupportedError, with the user's line, for an instruction through which memory that moves may be changed
     or read by pointers of which that is not known, or whose values have no tangents."""
     bases = PointerBases(region)
+    _check_conditions(region, is_active)
     for instruction in walk(region):
         pointers = [
             x
@@ -58,6 +60,19 @@ def check_memory(region: Region, is_active: Callable[[Value], bool], *, in_rever
         if reason:
             error = UnsupportedError(f"{instruction.op.name} cannot be differentiated: {reason}")
             raise located(error, instruction.location)
+
+
+def _check_conditions(region: Region, is_active: Callable[[Value], bool]) -> None:
+    """Raises: UnsupportedError for a condition of a loop that writes: it runs once more than the body."""
+    loops = [i for i in writers(region, is_active) if i.op.is_loop]
+    for loop in loops:
+        for number, inner in enumerate(loop.regions):
+            if is_condition(loop, number) and writers(inner, is_active):
+                error = UnsupportedError(
+                    f"{loop.op.name} cannot be differentiated: its condition writes what moves to memory; write in the "
+                    "body"
+                )
+                raise located(error, loop.location)
 
 
 def writers(region: Region, is_active: Callable[[Value], bool]) -> set[Instruction]:
@@ -120,9 +135,7 @@ def _why_not(
     return ""
 
 
-def _why_passed_on(
-    instruction: Instruction, pointers: Sequence[Value], *, in_reverse: bool
-) -> str:
+def _why_passed_on(instruction: Instruction, pointers: Sequence[Value], *, in_reverse: bool) -> str:
     """The same for what does nothing with memory itself."""
     op = instruction.op
     what = f"{_named(pointers[0])} leads to memory that moves, and"
@@ -166,17 +179,17 @@ def _origin(base: Value) -> str:
 
 @dataclass
 class Shadows:
-    """The shadows on the way back over one function, whose forward half is `region`.
+    """The shadows on the way back over one function, whose forward half is the block `forward`.
 
     `active` are the values and pointers that move.
     """
 
-    region: Region
+    forward: Block
     active: set[Value]
     _bases: dict[Value, Value] = field(default_factory=dict[Value, Value])
 
     def __post_init__(self) -> None:
-        self.writers = writers(self.region, self.active.__contains__)
+        self.writers = writers(Region([self.forward]), self.active.__contains__)
         """What the way back must visit though its results have no cotangents, as what it writes to memory may have some."""
 
     def give(self, pointer: Value, shadow: Value) -> None:
@@ -192,7 +205,7 @@ class Shadows:
             if is_allocation(instruction) and instruction.result in self.active:
                 op, operands = instruction.op, instruction.operands
                 count = op.stack_values()
-                if count and block is not self.region.entry:
+                if count and block is not self.forward:
                     op = AllocateHeap(pointee_of(instruction.result))
                     operands = (constant(b, scalar(I64), count),)
                 self._bases[instruction.result] = b.emit(op, *operands)
@@ -223,7 +236,9 @@ class Shadows:
             return
         if any(use.value is not None and not can_move(use.value.type) for use in uses):
             return
-        xs = [self.of(b, x) if x in self.active and leads_to_memory(x.type) else x for x in operands]
+        xs = [
+            self.of(b, x) if x in self.active and leads_to_memory(x.type) else x for x in operands
+        ]
         still = leads_to_memory(xs[0].type) and operands[0] not in self.active
         if still:
             xs[0] = zeros_to_read(b, op, xs)
