@@ -67,6 +67,14 @@ def leads_to_memory(type: Type) -> bool:
     return isinstance(type, PointerType | BoxType)
 
 
+def uses_memory(region: Region) -> bool:
+    """Whether there is anything in it that acts on memory, or passes pointers on."""
+    return any(
+        i.op.acts_on_shadows or any(leads_to_memory(x.type) for x in i.operands)
+        for i in walk(region)
+    )
+
+
 def is_step(op: Op | None) -> bool:
     """Whether the result leads into the memory of the first operand, and nothing is done with that."""
     return op is not None and op.acts_on_shadows and op.effect is Effect.NONE

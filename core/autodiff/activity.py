@@ -218,9 +218,9 @@ def check_flow(
     is_moving: Callable[[Value], bool],
     can_follow: Callable[[Type], bool] = lambda type: isinstance(type, TensorType),
 ) -> None:
-    """Raises: UnsupportedError where a derivative would have to follow a value into memory or an enum.
+    """Raises: UnsupportedError where a derivative would have to follow a value into an enum.
 
-    A tangent stored and loaded again, or hidden in a case, would be lost without a word.  Who uses an aggregate
+    A tangent hidden in a case would be lost without a word; memory, `core.autodiff.shadows` asks for.  Who uses an aggregate
     is asked in its place.  `can_follow` says of which types a value that moves may be.
     """
     op = instruction.op
@@ -230,7 +230,7 @@ def check_flow(
         return
     given = instruction.operands if op.called else op.moving(instruction.operands)
     passed = given if op.called else (*given, *instruction.results)
-    moving = [x for x in passed if is_moving(x)]
+    moving = [x for x in passed if is_moving(x) and not leads_to_memory(x.type)]
     has_effect = op.effect is not Effect.NONE and op.called is None
     if moving and instruction.regions and not op.is_structured:
         error = UnsupportedError(

@@ -174,6 +174,9 @@ class PushforwardBody:
         if op.acts_on_shadows:
             self.in_memory(instruction, b)
             return
+        if op.is_constant:  # a null pointer that may be chosen
+            self.tangents[instruction.result] = [self.values[instruction.result]] * self.order
+            return
         if isinstance(op, Aggregate):
             return  # nothing that moves is taken out of it
         values = (*instruction.operands, *instruction.results)

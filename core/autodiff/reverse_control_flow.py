@@ -294,7 +294,11 @@ class _Reversal:
     def useful(self) -> list[Flow]:
         """What is carried and has a cotangent in some iteration: at the end, or as others depend on it."""
         at, active = self.at, self.adjoints.active
-        carried = [f for f in flows_in(at, Role.CARRIED) if self.result(f) in active]
+        carried = [
+            f
+            for f in flows_in(at, Role.CARRIED)
+            if self.result(f) in active and not leads_to_memory(f.type)
+        ]
         body = at.regions[-1].entry
         wanted = [f for f in flows_in(at, Role.STACKED) if self.adjoints[self.result(f)]]
         found = [f for f in carried if self.adjoints[self.result(f)]]

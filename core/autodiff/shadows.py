@@ -31,7 +31,7 @@ from ..analysis.derivatives import holds_tensors
 from ..analysis.pointer_bases import PointerBases, is_allocation, is_step, leads_to_memory
 from ..errors import UnsupportedError
 from ..ir import Block, Builder, Effect, Instruction, Region, Value
-from ..ir.surgery import walk, walk_blocks
+from ..ir.surgery import clone_instructions, operands_inside, walk, walk_blocks, with_bodies
 from ..location import located
 from ..ops.flows import is_condition
 from ..ops.literal import constant
@@ -144,7 +144,11 @@ def _why_passed_on(instruction: Instruction, pointers: Sequence[Value], *, in_re
             return f"{what} is returned; let who calls allocate it, and pass the pointer"
         return ""
     if op.is_structured:
-        if in_reverse and any(x in pointers for x in instruction.results):
+        if (
+            in_reverse
+            and not _is_pure(instruction)
+            and any(x in pointers for x in instruction.results)
+        ):
             return (
                 f"{what} control flow chooses it, which the way back cannot follow; choose or carry an index, and "
                 "take elementPointer or offset of one pointer by it"
@@ -155,6 +159,11 @@ def _why_passed_on(instruction: Instruction, pointers: Sequence[Value], *, in_re
     if op.is_terminator:
         return ""
     return f"{what} would be used unseen after {op.name}; pass and use it as it is"
+
+
+def _is_pure(instruction: Instruction) -> bool:
+    """Whether nothing happens in the bodies."""
+    return all(i.op.effect is Effect.NONE for i in with_bodies([instruction]))
 
 
 def _content(type: Type) -> Type:
@@ -217,10 +226,27 @@ class Shadows:
             assert pointer.producer is not None
             steps.append(pointer.producer)
             pointer = pointer.producer.operands[0]
-        shadow = self._bases[pointer]
+        shadow = self._bases[pointer] if pointer in self._bases else self._chosen(b, pointer)
         for step in reversed(steps):
             shadow = b.emit(step.op, shadow, *step.operands[1:])
         return shadow
+
+    def _chosen(self, b: Builder, pointer: Value) -> Value:
+        """What does nothing but choose a pointer, or make a null one, done once more with shadows."""
+        assert pointer.producer is not None
+        instruction = pointer.producer
+        values = {
+            x: self.of(b, x)
+            for x in operands_inside([instruction])
+            if leads_to_memory(x.type) and self._is_from_around(x, instruction)
+        }
+        clone_instructions(b.block, [instruction], values)
+        return values[pointer]
+
+    def _is_from_around(self, pointer: Value, instruction: Instruction) -> bool:
+        inside = [x for one in with_bodies([instruction]) for x in one.results]
+        inside += [x for r in instruction.regions for x in r.entry.arguments]
+        return pointer not in inside
 
     def sweep(self, instruction: Instruction, adjoints: Adjoints) -> None:
         """The way back over one instruction that acts on memory."""
