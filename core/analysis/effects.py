@@ -4,7 +4,7 @@
 2. A call adds what the called function does.  The functions of one cycle of calls all do what one of them
    does; cycles are met after what they call, so that one visit is enough.
 3. What is defined elsewhere may do everything, and so may a function that is only known at run time.  A
-   declared derivative does what its primal does.
+   declared derivative does what its primal does, and reads and writes the shadows that it is given.
 
 Time is not an effect: a loop or recursion that may not end counts as what it does in each round.
 """
@@ -19,6 +19,7 @@ from ..ir import Effect, Function, Instruction, Module
 from ..ir.surgery import walk
 from ..types import FunctionType
 from .call_graph import cycles_callees_first
+from .pointer_bases import leads_to_memory
 
 EVERYTHING = Effect.READ | Effect.WRITE | Effect.ALLOCATE | Effect.TRAP
 """What a function does about which nothing is known."""
@@ -131,7 +132,9 @@ def own_effects(function: Function) -> OwnEffects:
     """The effects of the instructions of `function`, calls aside."""
     if function.body is None:
         if function.primal is not None:
-            return OwnEffects(Effect.NONE, [function.primal])
+            by_memory = any(leads_to_memory(x) for x in function.type.parameters)
+            effect = Effect.READ | Effect.WRITE if by_memory else Effect.NONE
+            return OwnEffects(effect, [function.primal])
         return OwnEffects(EVERYTHING, [])
     effect = Effect.NONE
     called: dict[str, None] = {}

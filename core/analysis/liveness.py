@@ -38,7 +38,8 @@ def backward_slice(
 ) -> tuple[list[Instruction], set[Value]]:
     """Those `instructions` that `wanted` depends on or that have an effect, in order, and every value they use.
 
-    Calls of functions in `effectful` have one, and those that take pointers.  For instructions that others use too, which `erase_dead` would keep.
+    Calls of functions in `effectful` have one, and those that take pointers.  For instructions that others use too,
+    which `erase_dead` would keep.
     """
     used = set(wanted)
     kept: list[Instruction] = []

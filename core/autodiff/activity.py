@@ -220,8 +220,8 @@ def check_flow(
 ) -> None:
     """Raises: UnsupportedError where a derivative would have to follow a value into an enum.
 
-    A tangent hidden in a case would be lost without a word; memory, `core.autodiff.shadows` asks for.  Who uses an aggregate
-    is asked in its place.  `can_follow` says of which types a value that moves may be.
+    A tangent hidden in a case would be lost without a word; of memory, `core.autodiff.shadows` asks.  Who uses an
+    aggregate is asked in its place.  `can_follow` says of which types a value that moves may be.
     """
     op = instruction.op
     if op.acts_on_shadows:

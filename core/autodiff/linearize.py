@@ -24,7 +24,6 @@ from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
 from ..location import derivative_location, located
 from ..ops.aggregate import Apply
-from ..types import written
 from .activity import Activity, Mask, mask_of, refuse_foreign
 from .adjoints import Adjoints
 from .linearized import Linearized, Sweep
@@ -32,6 +31,7 @@ from .primal_copy import copy_primal
 from .pullback import Pullback, PullbackKey, ResidualSource, call_backward, call_forward
 from .reverse_control_flow import reverse_control_flow
 from .rules import vjp_of
+from .shadows import check_shadows
 from .tapes import Tapes
 
 Seeds: TypeAlias = "Callable[[Builder], Mapping[int, Value]]"
@@ -70,16 +70,11 @@ def linearize(
 
 def _take_shadows(work: Linearized, wanted: Mask) -> None:
     """The backward half takes the shadows of the memory that parameters lead to, behind its seeds."""
-    for k, pointer in enumerate(work.copy.arguments):
-        if not leads_to_memory(pointer.type) or pointer not in work.copy.active:
+    active = work.copy.active
+    check_shadows(work.copy.primal, wanted, [x in active for x in work.copy.arguments])
+    for pointer in work.copy.arguments:
+        if not leads_to_memory(pointer.type) or pointer not in active:
             continue
-        if not wanted >> k & 1:
-            primal = work.copy.primal
-            error = DifferentiationError(
-                f"{written('@', primal.name)} stores what moves where its parameter {k} leads to, a {pointer.type} "
-                "which has no shadow: name it in wrt, and give one"
-            )
-            raise located(error, primal.location)
         shadow = work.backward.argument(pointer.type, f"d{pointer.name}" if pointer.name else None)
         work.shadows.give(pointer, shadow)
 

@@ -49,9 +49,9 @@ def copy_primal(primal: Function, wanted: Mask, activity: Activity) -> PrimalCop
 
     straight_line(primal)
     assert primal.body is not None
+    check_memory(primal.body, is_active, in_reverse=True)
     for instruction in walk(primal.body):
         check_flow(instruction, is_active)
-    check_memory(primal.body, is_active, in_reverse=True)
     values: dict[Value, Value] = {}
     region = clone_region(primal.body, values)
     copy.builder.block = region.entry

@@ -43,7 +43,7 @@ from .activity import (
 )
 from .power_series import SeriesExpansion
 from .rules import jvp_of
-from .shadows import check_memory, writers
+from .shadows import check_memory, check_shadows, writers
 from .tangent_types import TangentTypes
 
 Tangents: TypeAlias = "Sequence[Value | None]"
@@ -73,6 +73,7 @@ class PushforwardBody:
         self.values: dict[Value, Value] = {}
         self.tangents: dict[Value, Tangents] = {}
         assert primal.body is not None
+        check_shadows(primal, given, [self.is_moving(x) for x in self.source.arguments])
         check_memory(primal.body, self.is_moving, in_reverse=False)
         self.writers = writers(primal.body, self.is_moving)
 

@@ -257,8 +257,8 @@ def _refuse_checkpoint(work: Linearized) -> None:
     memory = next((x for x in primal.parameters if leads_to_memory(x.type)), None)
     if memory is not None:
         error = UnsupportedError(
-            f"{written('@', primal.name)} has the attribute checkpoint and takes a {memory.type}: what it computed cannot "
-            "be computed again when that memory has changed; leave the attribute out, or pass values"
+            f"{written('@', primal.name)} has the attribute checkpoint and takes a {memory.type}: what it computed "
+            "cannot be computed again when that memory has changed; leave the attribute out, or pass values"
         )
         raise located(error, primal.location)
 

@@ -15,8 +15,8 @@
    that allocates the memory, and steps into it are made from indices, which are values like others.  So pointers are
    never residuals, and a backward function may be called as often as one likes.
 3. What was loaded is a value, and saved if the way back needs it: memory may have changed since.
-4. It must be known of each pointer what memory it leads to (`core.analysis.pointer_bases`); what may lead to active memory
-   unseen is an error.
+4. It must be known of each pointer what memory it leads to (`core.analysis.pointer_bases`); where something else may
+   lead to memory that moves, that is an error.
 
 Source: Moses & Churavy 2020, Instead of rewriting foreign code for machine learning, automatically synthesize fast
 gradients (Enzyme), §3.
@@ -29,8 +29,8 @@ from dataclasses import dataclass, field
 
 from ..analysis.derivatives import holds_tensors
 from ..analysis.pointer_bases import PointerBases, is_allocation, is_step, leads_to_memory
-from ..errors import UnsupportedError
-from ..ir import Block, Builder, Effect, Instruction, Region, Value
+from ..errors import DifferentiationError, UnsupportedError
+from ..ir import Block, Builder, Effect, Function, Instruction, Op, Region, Value
 from ..ir.surgery import clone_instructions, operands_inside, walk, walk_blocks, with_bodies
 from ..location import located
 from ..ops.flows import is_condition
@@ -38,8 +38,8 @@ from ..ops.literal import constant
 from ..ops.memory import AllocateHeap, give_back, pointee_of, zeros_to_read
 from ..ops.reference import Null
 from ..ops.terminators import Return
-from ..types import I64, BoxType, PointerType, TensorType, Type, scalar
-from .activity import can_move
+from ..types import I64, BoxType, PointerType, TensorType, Type, scalar, written
+from .activity import Mask, can_move
 from .adjoints import Adjoints
 
 
@@ -48,18 +48,35 @@ def check_memory(region: Region, is_active: Callable[[Value], bool], *, in_rever
     or read by pointers of which that is not known, or whose values have no tangents."""
     bases = PointerBases(region)
     _check_conditions(region, is_active)
+    found: list[tuple[Instruction, list[Value]]] = []
     for instruction in walk(region):
-        pointers = [
-            x
-            for x in (*instruction.operands, *instruction.results)
-            if leads_to_memory(x.type) and is_active(x)
-        ]
-        if not pointers:
-            continue
-        reason = _why_not(instruction, pointers, bases, in_reverse=in_reverse)
+        values = (*instruction.operands, *instruction.results)
+        pointers = [x for x in values if leads_to_memory(x.type) and is_active(x)]
+        if pointers:
+            found.append((instruction, pointers))
+    # where a pointer is lost sight of, before where one is met again
+    reasons = [
+        *((at, _why_lost(at, pointers, in_reverse=in_reverse)) for at, pointers in found),
+        *((at, _why_not_known(pointers, bases)) for at, pointers in found),
+    ]
+    for instruction, reason in reasons:
         if reason:
-            error = UnsupportedError(f"{instruction.op.name} cannot be differentiated: {reason}")
+            error = UnsupportedError(f"{_word(instruction.op)} cannot be differentiated: {reason}")
             raise located(error, instruction.location)
+
+
+def check_shadows(primal: Function, given: Mask, is_active: Sequence[bool]) -> None:
+    """Raises: DifferentiationError when something that moves is stored where a parameter without a shadow leads to.
+
+    Those in `given` have one.
+    """
+    for k, (parameter, active) in enumerate(zip(primal.parameters, is_active, strict=True)):
+        if active and leads_to_memory(parameter.type) and not given >> k & 1:
+            error = DifferentiationError(
+                f"{written('@', primal.name)} stores what moves where its parameter {k} leads to, a {parameter.type} "
+                "which has no shadow: name it in wrt, and give one"
+            )
+            raise located(error, primal.location)
 
 
 def _check_conditions(region: Region, is_active: Callable[[Value], bool]) -> None:
@@ -103,11 +120,8 @@ def _written(instruction: Instruction) -> list[Value]:
     return [use.pointer for use in uses if use.effect & Effect.WRITE]
 
 
-def _why_not(
-    instruction: Instruction, pointers: Sequence[Value], bases: PointerBases, *, in_reverse: bool
-) -> str:
-    """Why it has no derivative; empty if it has one."""
-    op = instruction.op
+def _why_not_known(pointers: Sequence[Value], bases: PointerBases) -> str:
+    """Why the memory that these lead to has no shadow; empty if it has."""
     for pointer in pointers:
         for base in bases.of(pointer):
             if not bases.is_known(base) and not isinstance(base.op, Null):
@@ -118,47 +132,48 @@ def _why_not(
                 )
             if not holds_tensors(_content(base.type)):
                 return (
-                    f"{_named(pointer)} leads to a {_content(base.type)}, which holds more than numbers, and has no "
-                    "tangent; keep what moves in memory of its own"
+                    f"{_named(pointer)} leads to memory for a {_content(base.type)}, which holds more than numbers, "
+                    "and so has no tangent; keep what moves in memory of its own"
                 )
-    if not op.acts_on_shadows:
-        return _why_passed_on(instruction, pointers, in_reverse=in_reverse)
-    for use in op.memory_uses(instruction):
-        value = use.value
-        if value is not None and leads_to_memory(value.type):
-            return (
-                f"{_named(value)} leads to memory that moves, and is kept in memory, from where it would be used "
-                "unseen; keep an index there"
-            )
-        if value is not None and not isinstance(value.type, TensorType):
-            return f"{_named(value)} is a {value.type}, which is not taken apart"
     return ""
 
 
-def _why_passed_on(instruction: Instruction, pointers: Sequence[Value], *, in_reverse: bool) -> str:
-    """The same for what does nothing with memory itself."""
+def _why_lost(instruction: Instruction, pointers: Sequence[Value], *, in_reverse: bool) -> str:
+    """Why what is done with these pointers to memory that moves cannot be followed; empty if it can."""
     op = instruction.op
     what = f"{_named(pointers[0])} leads to memory that moves, and"
-    if op.called is not None:
-        if any(x in pointers for x in instruction.results):
-            return f"{what} is returned; let who calls allocate it, and pass the pointer"
-        return ""
-    if op.is_structured:
-        if (
-            in_reverse
-            and not _is_pure(instruction)
-            and any(x in pointers for x in instruction.results)
-        ):
+    made = [x for x in instruction.results if x in pointers]
+    for use in op.memory_uses(instruction):
+        value = use.value
+        if value is not None and leads_to_memory(value.type):
+            lost = value in instruction.operands and value in pointers
             return (
-                f"{what} control flow chooses it, which the way back cannot follow; choose or carry an index, and "
-                "take elementPointer or offset of one pointer by it"
+                f"{_named(value)} leads to memory that moves, and is kept in memory, from where it would be used "
+                "unseen; keep an index there"
+                if lost
+                else ""
             )
+        if value is not None and not isinstance(value.type, TensorType):
+            return f"{_named(value)} is a {value.type}, which is not taken apart"
+    if op.acts_on_shadows or op.is_constant:
         return ""
+    if op.called is not None:
+        return (
+            f"{what} is returned; let who calls allocate it, and pass the pointer" if made else ""
+        )
+    if op.is_structured:
+        if not in_reverse or not made or _is_pure(instruction):
+            return ""
+        return (
+            f"{_named(made[0])} leads to memory that moves, and is chosen among pointers that are made inside, which "
+            "the way back does not know; choose or carry an index, and take elementPointer or offset of one pointer by "
+            "it"
+        )
     if isinstance(op, Return):
         return f"{what} is returned; let who calls allocate it, and pass the pointer"
-    if op.is_terminator:
+    if op.is_terminator or made == list(pointers):
         return ""
-    return f"{what} would be used unseen after {op.name}; pass and use it as it is"
+    return f"{what} would be used unseen after this; use it as it is"
 
 
 def _is_pure(instruction: Instruction) -> bool:
@@ -183,7 +198,14 @@ def _origin(base: Value) -> str:
         return "chosen by control flow"
     if base.op.referred is not None:
         return f"the global variable @{base.op.referred}"
-    return f"what {base.op.name} gives"
+    if base.op.called is not None:
+        return f"what @{base.op.called} returns"
+    return f"what {_word(base.op)} gives"
+
+
+def _word(op: Op) -> str:
+    """How the text form calls it."""
+    return op.syntax.split()[0]
 
 
 @dataclass
@@ -199,7 +221,7 @@ class Shadows:
 
     def __post_init__(self) -> None:
         self.writers = writers(Region([self.forward]), self.active.__contains__)
-        """What the way back must visit though its results have no cotangents, as what it writes to memory may have some."""
+        """What the way back must visit though its results have no cotangents: what it writes may have some."""
 
     def give(self, pointer: Value, shadow: Value) -> None:
         """What the memory of a parameter has for a shadow."""

@@ -47,7 +47,7 @@ class SymmetricPullback:
         gradient = self.module.functions[key.name]
         if any(leads_to_memory(x) for x in gradient.type.parameters):
             error = UnsupportedError(
-                f"{written('@', key.name)} takes memory and reads a tape, or reverses a loop by a schedule, so that its "
+                f"{written('@', key.name)} takes memory and reads a tape, or reverses a loop by a schedule, so its "
                 "derivative is not taken in reverse: take the tangent of it, or let the function allocate its memory"
             )
             raise located(error, self.primal.location)

@@ -3,7 +3,8 @@
 Read `base` (what a pass is), `structurize` (from blocks to structured ops), `rewrite` (the walk that applies
 laws), `rules` (the laws), `simplify_structured` (those of structured ops), `fold`, `simplify` and `cse`, then
 `canonicalize`, which is these in one; `dce`, `inline`, `inline_chains` and `dead_functions`; `scalarize`,
-`flatten`, `expand` and `isolate`, which prepare for what follows; last `pipeline`, which runs them.
+`flatten`, `expand` and `isolate`, which prepare for what follows, `split_memory` and `index_pointers` for
+derivatives of what lies in memory; last `pipeline`, which runs them.
 """
 
 from .base import FunctionPass, ModulePass, Pass, apply_pass
@@ -45,8 +46,8 @@ ALL: tuple[type[FunctionPass] | type[ModulePass], ...] = (
 __all__ = [
     "ALL", "Canonicalize",
     "CanonicalizeCFG", "CommonSubexpressions", "ConstantPropagation", "DeadCode", "DeadFunctions",
-    "Expand", "Flatten", "Fold", "FunctionPass", "IndexPointers", "Inline", "InlineChains", "Isolate", "LinearAlgebraFusion",
-    "LiteralBroadcasting", "LoopInvariants",
+    "Expand", "Flatten", "Fold", "FunctionPass", "IndexPointers", "Inline", "InlineChains", "Isolate",
+    "LinearAlgebraFusion", "LiteralBroadcasting", "LoopInvariants",
     "MatrixChain", "ModulePass", "Pass", "PassRun", "Pipeline", "RedundantLoads", "Scalarize",
     "Simplify", "SimplifyCFG", "SplitMemory", "StackPromotion", "Structurize", "ValuePromotion", "apply_pass",
     "run_pipeline",

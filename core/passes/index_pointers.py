@@ -195,8 +195,7 @@ def _roots(work: _Indexing, at: Instruction) -> dict[Flow, list[Value]]:
 
 @dataclass
 class _Passing:
-    """The change of one instruction, whose flows in `roots` become numbers: that of the root if there are several, and a
-    count."""
+    """The change of one instruction, whose flows in `roots` become numbers: which root, of several, and a count."""
 
     work: _Indexing
     at: Instruction

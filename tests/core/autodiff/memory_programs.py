@@ -1,8 +1,9 @@
-"""Random programs of floats in memory, as text: what is overwritten, aliased, indexed and passed on is left to chance.
+"""Random programs of floats in memory, as text: what is overwritten, aliased, indexed and passed on is up to chance.
 
-`@main(%x: f64, %y: f64, %k: i64) -> f64`, with k in 0 … 2, has memory on the stack, on the heap and in a box, of numbers,
-tensors and structs.  Statements load, store, copy and call; choices and loops pass pointers on, and have memory of their
-own.  The result is the sum of all that is in memory at the end, so that every store counts, and is smooth in x and y.
+`@main(%x: f64, %y: f64, %k: i64) -> f64`, with k in 0 … 2, has memory on the stack, on the heap and in a box, of
+numbers, tensors and structs.  Statements load, store, copy and call; choices and loops pass pointers on, and have
+memory of their own.  The result is the sum of all that is in memory at the end, so that every store counts, and is
+smooth in x and y.
 """
 
 from __future__ import annotations
@@ -173,7 +174,9 @@ class _Writer:
             kind = self.draw(st.integers(0, 11 if depth else 6))
             match kind:
                 case 0 | 1:
-                    self.lines.append(f"store {self.mixed()}: f64 to {self.one(self.pointers)}: *f64")
+                    self.lines.append(
+                        f"store {self.mixed()}: f64 to {self.one(self.pointers)}: *f64"
+                    )
                 case 2:
                     self.move()
                 case 3:
@@ -249,9 +252,15 @@ class _Writer:
     def choice(self, depth: int) -> None:
         """It yields a value and a pointer."""
         k = self.fresh()
-        self.lines.append(f"%c{k} = greaterThan {self.one(self.indices)}: i64, {self.draw(st.integers(0, 1))}: i64")
+        self.lines.append(
+            f"%c{k} = greaterThan {self.one(self.indices)}: i64, {self.draw(st.integers(0, 1))}: i64"
+        )
         is_pointer = self.draw(st.booleans())
-        results = f"%y{k}, %g{k} = if %c{k}: bool -> f64, *f64" if is_pointer else f"%y{k} = if %c{k}: bool -> f64"
+        results = (
+            f"%y{k}, %g{k} = if %c{k}: bool -> f64, *f64"
+            if is_pointer
+            else f"%y{k} = if %c{k}: bool -> f64"
+        )
         self.lines.append(f"{results} {{")
         for name, end in (("t", "} else {"), ("e", "}")):
             self.lines.append(f"'{name}{k}():")
@@ -259,7 +268,9 @@ class _Writer:
             value = self.mixed()
             # what has been made in a branch is only known there, unless it leads on by a count
             chosen = self.one(outer[1]) if is_pointer else ""
-            self.lines.append(f"yield {value}: f64, {chosen}: *f64" if is_pointer else f"yield {value}: f64")
+            self.lines.append(
+                f"yield {value}: f64, {chosen}: *f64" if is_pointer else f"yield {value}: f64"
+            )
             self.lines.append(end)
             self.leave(outer)
         self.values.append(f"%y{k}")
@@ -279,7 +290,9 @@ class _Writer:
     def loop(self, depth: int) -> None:
         """It carries a value, and two pointers that change places or go on."""
         k = self.fresh()
-        trips = self.draw(st.sampled_from(("2: i64", "3: i64", "0: i64", f"{self.one(self.indices)}: i64")))
+        trips = self.draw(
+            st.sampled_from(("2: i64", "3: i64", "0: i64", f"{self.one(self.indices)}: i64"))
+        )
         first = self.number()
         carries = self.draw(st.integers(0, 2))
         outer = [*self.values], [*self.pointers], [*self.indices]
