@@ -94,6 +94,10 @@ class _Indexing:
 
     def instruction(self, block: Block, at: Instruction) -> bool:
         """Have one instruction pass on numbers; whether there is anything that it can."""
+        known = _choice_by_number(at)
+        if known is not None:
+            self.chosen[at.results[0]] = known
+            return False
         changed = False
         for flow in flows_in(at, Role.INPUT):
             if isinstance(flow.type, PointerType):
@@ -134,6 +138,35 @@ def _choice(b: Builder, which: Value, roots: Sequence[Value], first: int) -> Val
     regions = [Region([here.block]), Region([other.block])]
     (made,) = b.emit_many(If((roots[first].type,)), [is_first], regions)
     return made
+
+
+def _choice_by_number(at: Instruction) -> tuple[Value, list[Value]] | None:
+    """The number and the roots of what `_choice` has made."""
+    roots: list[Value] = []
+    number: Value | None = None
+    while True:
+        test = at.operands[0].producer if at.operands and not at.op.is_loop else None
+        if test is None or not isinstance(test.op, Equal) or len(at.results) != 1:
+            return None
+        which, place = test.operands
+        number = number or which
+        if number is not which or number_of(place) != len(roots):
+            return None
+        here, other = (region.entry for region in at.regions)
+        if any(i.regions or not _is_nothing(i) for i in here.instructions):
+            return None
+        roots += here.terminator.operands
+        (rest,) = other.terminator.operands
+        inner = [i for i in other.instructions if i.regions]
+        if not inner and all(map(_is_nothing, other.instructions)):
+            return number, [*roots, rest]
+        if len(inner) != 1 or rest.producer is not inner[0]:
+            return None
+        at = inner[0]
+
+
+def _is_nothing(instruction: Instruction) -> bool:
+    return instruction.op.is_constant or instruction.op.is_terminator
 
 
 def _outside(b: Builder, root: Value) -> Value:
