@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from ..ir import Effect, Function, Instruction, Module
+from ..ir import Effect, Function, GradientOf, Instruction, Module, TangentOf
 from ..ir.surgery import walk
 from ..types import FunctionType
 from .call_graph import cycles_callees_first
@@ -132,9 +132,8 @@ def own_effects(function: Function) -> OwnEffects:
     """The effects of the instructions of `function`, calls aside."""
     if function.body is None:
         if function.primal is not None:
-            by_memory = any(leads_to_memory(x) for x in function.type.parameters)
-            effect = Effect.READ | Effect.WRITE if by_memory else Effect.NONE
-            return OwnEffects(effect, [function.primal])
+            shadows = Effect.READ | Effect.WRITE if _has_shadows(function) else Effect.NONE
+            return OwnEffects(shadows, [function.primal])
         return OwnEffects(EVERYTHING, [])
     effect = Effect.NONE
     called: dict[str, None] = {}
@@ -146,3 +145,12 @@ def own_effects(function: Function) -> OwnEffects:
             called.update(dict.fromkeys(callees or ()))
         effect |= own
     return OwnEffects(effect, list(called))
+
+
+def _has_shadows(function: Function) -> bool:
+    """Whether a declared derivative is by parameters that are pointers."""
+    declaration, parameters = function.declaration, function.type.parameters
+    if not isinstance(declaration, GradientOf | TangentOf):
+        return False
+    wrt = range(len(parameters)) if declaration.wrt is None else declaration.wrt
+    return any(leads_to_memory(parameters[k]) for k in wrt if k < len(parameters))

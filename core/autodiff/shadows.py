@@ -36,8 +36,6 @@ from ..location import located
 from ..ops.flows import is_condition
 from ..ops.literal import constant
 from ..ops.memory import AllocateHeap, give_back, pointee_of, zeros_to_read
-from ..ops.reference import Null
-from ..ops.terminators import Return
 from ..types import I64, BoxType, PointerType, TensorType, Type, scalar, written
 from .activity import Mask, can_move
 from .adjoints import Adjoints
@@ -55,7 +53,9 @@ def check_memory(region: Region, is_active: Callable[[Value], bool], *, in_rever
         if pointers:
             found.append((instruction, pointers))
     # where a pointer is lost sight of, before where one is met again
+    end = region.entry.terminator
     reasons = [
+        *((at, _returned(pointers[0])) for at, pointers in found if at is end),
         *((at, _why_lost(at, pointers, in_reverse=in_reverse)) for at, pointers in found),
         *((at, _why_not_known(pointers, bases)) for at, pointers in found),
     ]
@@ -124,7 +124,7 @@ def _why_not_known(pointers: Sequence[Value], bases: PointerBases) -> str:
     """Why the memory that these lead to has no shadow; empty if it has."""
     for pointer in pointers:
         for base in bases.of(pointer):
-            if not bases.is_known(base) and not isinstance(base.op, Null):
+            if not bases.is_known(base) and not _is_null(base):
                 return (
                     f"{_named(pointer)} leads to memory that moves, and is {_origin(base)}, so that what else leads "
                     "there is not known; take it by elementPointer and offset from where it is allocated, or from a "
@@ -141,7 +141,6 @@ def _why_not_known(pointers: Sequence[Value], bases: PointerBases) -> str:
 def _why_lost(instruction: Instruction, pointers: Sequence[Value], *, in_reverse: bool) -> str:
     """Why what is done with these pointers to memory that moves cannot be followed; empty if it can."""
     op = instruction.op
-    what = f"{_named(pointers[0])} leads to memory that moves, and"
     made = [x for x in instruction.results if x in pointers]
     for use in op.memory_uses(instruction):
         value = use.value
@@ -158,9 +157,7 @@ def _why_lost(instruction: Instruction, pointers: Sequence[Value], *, in_reverse
     if op.acts_on_shadows or op.is_constant:
         return ""
     if op.called is not None:
-        return (
-            f"{what} is returned; let who calls allocate it, and pass the pointer" if made else ""
-        )
+        return _returned(made[0]) if made else ""
     if op.is_structured:
         if not in_reverse or not made or _is_pure(instruction):
             return ""
@@ -169,11 +166,22 @@ def _why_lost(instruction: Instruction, pointers: Sequence[Value], *, in_reverse
             "the way back does not know; choose or carry an index, and take elementPointer or offset of one pointer by "
             "it"
         )
-    if isinstance(op, Return):
-        return f"{what} is returned; let who calls allocate it, and pass the pointer"
     if op.is_terminator or made == list(pointers):
         return ""
+    what = f"{_named(pointers[0])} leads to memory that moves, and"
     return f"{what} would be used unseen after this; use it as it is"
+
+
+def _returned(pointer: Value) -> str:
+    return (
+        f"{_named(pointer)} leads to memory that moves, and is returned; let who calls allocate it, and pass the "
+        "pointer"
+    )
+
+
+def _is_null(base: Value) -> bool:
+    """Whether it leads nowhere, and to no global variable."""
+    return base.op is not None and base.op.is_constant and base.op.referred is None
 
 
 def _is_pure(instruction: Instruction) -> bool:

@@ -342,6 +342,15 @@ class PointerCast(Pure):
         return self.type
 
 
+def offset_from(pointer: Value) -> tuple[Value, list[Value]]:
+    """The pointer that this one leads on from by `offset`, and by how many each time, the last first."""
+    counts: list[Value] = []
+    while (step := pointer.producer) is not None and isinstance(step.op, Offset):
+        pointer, count = step.operands
+        counts.append(count)
+    return pointer, counts
+
+
 def give_back(b: Emitter, memory: Value) -> None:
     """Emit what gives back memory that an instruction has allocated, or nothing where it ends by itself."""
     match memory.op:

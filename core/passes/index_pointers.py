@@ -25,7 +25,7 @@ from ..analysis import Analyses
 from ..ir import Block, Builder, Function, Instruction, Region, Value
 from ..ir.surgery import clone_instructions, walk_blocks, with_bodies
 from ..ops.arithmetic import Add
-from ..ops.comparison import Equal, Select
+from ..ops.comparison import Equal, Select, equal_to_number
 from ..ops.flows import (
     Flow,
     Role,
@@ -40,7 +40,7 @@ from ..ops.flows import (
     yields_of_bodies,
 )
 from ..ops.literal import constant, number_of
-from ..ops.memory import Offset
+from ..ops.memory import Offset, offset_from
 from ..ops.nest import Yield
 from ..ops.structured import If
 from ..types import I64, PointerType, scalar
@@ -145,12 +145,12 @@ def _choice_by_number(at: Instruction) -> tuple[Value, list[Value]] | None:
     roots: list[Value] = []
     number: Value | None = None
     while True:
-        test = at.operands[0].producer if at.operands and not at.op.is_loop else None
-        if test is None or not isinstance(test.op, Equal) or len(at.results) != 1:
+        test = equal_to_number(at.operands[0]) if at.operands and not at.op.is_loop else None
+        if test is None or len(at.results) != 1:
             return None
-        which, place = test.operands
+        which, place = test
         number = number or which
-        if number is not which or number_of(place) != len(roots):
+        if number is not which or place != len(roots):
             return None
         here, other = (region.entry for region in at.regions)
         if any(i.regions or not _is_nothing(i) for i in here.instructions):
@@ -178,15 +178,6 @@ def _outside(b: Builder, root: Value) -> Value:
     return values[root]
 
 
-def _led(pointer: Value) -> tuple[Value, list[Value]]:
-    """What a pointer leads on from by `offset`, and by how many each time."""
-    counts: list[Value] = []
-    while (step := pointer.producer) is not None and isinstance(step.op, Offset):
-        pointer, count = step.operands
-        counts.append(count)
-    return pointer, counts
-
-
 def _roots(work: _Indexing, at: Instruction) -> dict[Flow, list[Value]]:
     """The roots of the flows of `at` that can be numbers; those that may become each other have the same ones."""
     flows = [f for f in _pointer_flows(at) if f.role in (Role.CARRIED, Role.CHOSEN)]
@@ -199,7 +190,7 @@ def _roots(work: _Indexing, at: Instruction) -> dict[Flow, list[Value]]:
     for flow in flows:
         pending = [*operands_of(at, flow), *yields_of_bodies(at, flow)]
         while pending:
-            root, _ = _led(pending.pop())
+            root, _ = offset_from(pending.pop())
             if root in owners:
                 links += [(flow, owners[root]), (owners[root], flow)]
             elif root in work.chosen and root in inside:
@@ -305,7 +296,7 @@ class _Passing:
         self, b: Builder, pointer: Value, roots: Sequence[Value], body: int = 0
     ) -> tuple[Value | None, Value]:
         """Which of `roots` a pointer leads on from, and how far."""
-        root, steps = _led(pointer)
+        root, steps = offset_from(pointer)
         if root in self.owners:
             which, count = self.numbers[self.owners[root]][body]
         elif root in self.work.chosen and root not in roots:
