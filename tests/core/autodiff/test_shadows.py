@@ -331,3 +331,45 @@ def test_what_is_computed_again_does_not_use_memory_of_others() -> None:
     ):
         text = f"{attribute}\n{body}{walk}\nreturn %y: f64\n}}\n{caller}"
         assert message in str(refused(text, declared))
+
+
+def test_memory_of_constants_may_do_anything() -> None:
+    text = """struct $Node { #value: f64, #next: i64 }
+    var @g: f64
+    func @f: (f64, i64) -> f64 {
+    'entry(%x: f64, %k: i64):
+        %first = for 0: i64 upto %k: i64 carrying 0: i64 {
+        'body(%i: i64, %next: i64):
+            %node = allocateHeap $Node count 1: i64
+            %value = dataTypeCast %i: i64 to f64
+            %whole = literal {#value = %value: f64, #next = %next: i64}: $Node
+            store %whole: $Node to %node: *$Node
+            %address = bitCast %node: *$Node to i64
+            yield %address: i64
+        }
+        %p = allocateStack f64 count 1
+        store %x: f64 to %p: *f64
+        %sum, %end = for 0: i64 upto %k: i64 carrying 0.0: f64, %first: i64 {
+        'next(%i: i64, %s: f64, %from: i64):
+            %at = bitCast %from: i64 to *$Node
+            %v = elementPointer %at: *$Node at #value
+            %n = elementPointer %at: *$Node at #next
+            %u = load %v: *f64
+            %y = load %p: *f64
+            %m = multiply %u: f64, %y: f64
+            store %m: f64 to %p: *f64
+            %t = add %s: f64, %m: f64
+            %following = load %n: *i64
+            store %u: f64 to @g: *f64
+            yield %t: f64, %following: i64
+        }
+        return %sum: f64
+    }
+    """
+    module = differentiated(
+        f'module "m"\nstage raw\n{text}{REVERSE}\n{FORWARD}'.replace(", $Maybe", "").replace(
+            "[tangent @f wrt 0]\nfunc @df", "[tangent @f wrt 0]\nfunc @tf"
+        )
+    )
+    # 3·x + 2·3·x + 1·2·3·x, and 0 at the end of the list
+    assert evaluate(module, "df", 0.5, 4) == 15.0 == evaluate(module, "tf", 0.5, 4, 1.0)
