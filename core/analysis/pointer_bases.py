@@ -68,9 +68,10 @@ def leads_to_memory(type: Type) -> bool:
 
 
 def uses_memory(region: Region) -> bool:
-    """Whether there is anything in it that acts on memory, or passes pointers on."""
-    return any(
-        i.op.acts_on_shadows or any(leads_to_memory(x.type) for x in i.operands)
+    """Whether a body acts on memory, or may have others do so: quicker than to ask all values."""
+    return any(leads_to_memory(x.type) for x in region.entry.arguments) or any(
+        i.op.acts_on_shadows
+        or (i.op.called is not None and any(leads_to_memory(x.type) for x in i.operands))
         for i in walk(region)
     )
 

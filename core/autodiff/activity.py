@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..analysis.call_graph import callees
-from ..analysis.pointer_bases import PointerBases, leads_to_memory
+from ..analysis.pointer_bases import PointerBases, leads_to_memory, uses_memory
 from ..errors import DifferentiationError, UnsupportedError
-from ..ir import Block, Effect, Extern, Function, Instruction, Module, Value
+from ..ir import Block, Effect, Extern, Function, Instruction, Module, Region, Value
 from ..ir.nested import Nested, run_nested
 from ..location import HasLocation, located
 from ..ops.aggregate import Aggregate, Apply
@@ -42,6 +42,7 @@ class Activity:
     module: Module
     _known: dict[str, tuple[Mask, ...]] = field(default_factory=dict[str, "tuple[Mask, ...]"])
     _stored: dict[str, tuple[Mask, ...]] = field(default_factory=dict[str, "tuple[Mask, ...]"])
+    _uses_memory: dict[Region, bool] = field(default_factory=dict[Region, bool])
 
     def of_results(self, name: str) -> tuple[Mask, ...]:
         """For each result of `@name`, the parameters it depends on."""
@@ -61,6 +62,15 @@ class Activity:
         """For each parameter of `@name` that is a pointer, what is in the end in the memory that it leads to."""
         self.of_results(name)
         return self._stored[name]
+
+    def uses_memory(self, function: Function) -> bool:
+        """Whether it has to do with memory; most functions have not, and need not be looked at for that."""
+        body = function.body
+        if body is None:
+            return False
+        if body not in self._uses_memory:
+            self._uses_memory[body] = uses_memory(body)
+        return self._uses_memory[body]
 
     def of_values(self, function: Function) -> dict[Value, Mask]:
         """The same for every value of `function`, whose callees are known; for pointers, of what they lead to."""

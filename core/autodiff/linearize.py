@@ -31,7 +31,7 @@ from .primal_copy import copy_primal
 from .pullback import Pullback, PullbackKey, ResidualSource, call_backward, call_forward
 from .reverse_control_flow import reverse_control_flow
 from .rules import vjp_of
-from .shadows import check_shadows
+from .shadows import Shadows, check_shadows
 from .tapes import Tapes
 
 Seeds: TypeAlias = "Callable[[Builder], Mapping[int, Value]]"
@@ -63,12 +63,13 @@ def linearize(
     backward.location = function.entry.terminator.location
     for position, seed in seeds(backward).items():
         result.adjoints.add(copy.results[position], seed)
-    _take_shadows(result, wanted)
+    if result.shadows is not None:
+        _take_shadows(result, result.shadows, wanted)
     yield from sweep_block(result, copy.builder.block, result.adjoints)
     return result
 
 
-def _take_shadows(work: Linearized, wanted: Mask) -> None:
+def _take_shadows(work: Linearized, shadows: Shadows, wanted: Mask) -> None:
     """The backward half takes the shadows of the memory that parameters lead to, behind its seeds."""
     active = work.copy.active
     check_shadows(work.copy.primal, wanted, [x in active for x in work.copy.arguments])
@@ -76,20 +77,22 @@ def _take_shadows(work: Linearized, wanted: Mask) -> None:
         if not leads_to_memory(pointer.type) or pointer not in active:
             continue
         shadow = work.backward.argument(pointer.type, f"d{pointer.name}" if pointer.name else None)
-        work.shadows.give(pointer, shadow)
+        shadows.give(pointer, shadow)
 
 
 def sweep_block(work: Linearized, block: Block, adjoints: Adjoints) -> Sweep:
     """Visit the instructions of a block of the forward half, last to first, with the `adjoints` of what it gives."""
     b = adjoints.builder
-    work.shadows.begin(b, block)
+    shadows = work.shadows
+    if shadows is not None:
+        shadows.begin(b, block)
     for instruction in reversed(block.instructions):
-        if instruction.op.acts_on_shadows:
+        if shadows is not None and instruction.op.acts_on_shadows:
             b.location = derivative_location(instruction.location, instruction.op.name)
-            work.shadows.sweep(instruction, adjoints)
+            shadows.sweep(instruction, adjoints)
             continue
         cts = [adjoints[result] for result in instruction.results]
-        if all(ct is None for ct in cts) and instruction not in work.shadows.writers:
+        if all(ct is None for ct in cts) and instruction not in work.writers:
             continue
         b.location = derivative_location(instruction.location, instruction.op.name)
         if isinstance(instruction.op, Apply):
@@ -129,7 +132,8 @@ def _sweep_call(work: Linearized, instruction: Instruction, op: Apply, adjoints:
     if pullback.forward:
         work.calls[instruction] = call_forward(work.copy, instruction, pullback.forward)
         residuals += work.calls[instruction].saved
-    b = adjoints.builder
-    found = call_backward(b, pullback, residuals, seeds, lambda k: work.shadows.of(b, arguments[k]))
+    b, shadows = adjoints.builder, work.shadows
+    given = {k: shadows.of(b, arguments[k]) for k in pullback.shadowed} if shadows else {}
+    found = call_backward(b, pullback, residuals, seeds, given)
     for position, derivative in found.items():
         adjoints.add(arguments[position], derivative)

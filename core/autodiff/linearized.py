@@ -33,7 +33,11 @@ class Linearized:
     callees_save: SavePolicy | None = None
 
     def __post_init__(self) -> None:
-        self.shadows = Shadows(self.copy.builder.block, self.copy.active)
+        copy = self.copy
+        self.shadows = Shadows(copy.builder.block, copy.active) if copy.uses_memory else None
+        """None in a function that has nothing to do with memory."""
+        self.writers = self.shadows.writers if self.shadows else frozenset[Instruction]()
+        """What must be swept though its results have no cotangents, as what it writes to memory may have some."""
 
     def schedule_of(self, block: Block) -> LoopSchedule | None:
         """The schedule for the loops of a block of the forward half: for those that stand in no other."""

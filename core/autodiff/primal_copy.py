@@ -28,6 +28,7 @@ class PrimalCopy:
     results: tuple[Value, ...] = ()
     calls: dict[Instruction, str] = field(default_factory=dict[Instruction, str])
     """What tells calls without results apart, in all copies."""
+    uses_memory: bool = False
 
     @property
     def arguments(self) -> list[Value]:
@@ -49,14 +50,17 @@ def copy_primal(primal: Function, wanted: Mask, activity: Activity) -> PrimalCop
 
     straight_line(primal)
     assert primal.body is not None
-    check_memory(primal.body, is_active, in_reverse=True)
+    copy.uses_memory = activity.uses_memory(primal)
+    if copy.uses_memory:
+        check_memory(primal.body, is_active, in_reverse=True)
     for instruction in walk(primal.body):
         check_flow(instruction, is_active)
     values: dict[Value, Value] = {}
     region = clone_region(primal.body, values)
     copy.builder.block = region.entry
-    calls = (i for i in walk(region) if i.op.called is not None and not i.results)
-    copy.calls = {call: f"call {number}" for number, call in enumerate(calls)}
+    if copy.uses_memory:
+        calls = (i for i in walk(region) if i.op.called is not None and not i.results)
+        copy.calls = {call: f"call {number}" for number, call in enumerate(calls)}
     returned = copy.builder.block.instructions.pop()
     copy.results = tuple(returned.operands)
     returned.erase()

@@ -11,7 +11,7 @@ call are at hand where it stands, so only the others are saved.  When there is n
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
@@ -96,15 +96,14 @@ def call_backward(
     pullback: Pullback,
     residuals: Sequence[Value],
     seeds: Mapping[int, Value],
-    shadow: Callable[[int], Value] | None = None,
+    shadows: Mapping[int, Value] | None = None,
 ) -> dict[int, Value]:
-    """The cotangents of the arguments that have one, by their position; `shadow` gives that of an argument."""
+    """The cotangents of the arguments that have one, by their position; `shadows` are those of `pullback.shadowed`."""
     backward = pullback.backward
     if backward is None:
         return {}
     given = [*residuals, *(seeds[position] for position in pullback.seeds)]
-    if pullback.shadowed:
-        assert shadow is not None
-        given += [shadow(position) for position in pullback.shadowed]
+    if shadows:
+        given += [shadows[position] for position in pullback.shadowed]
     results = b.emit_many(Apply(backward.name, backward.type), given)
     return dict(zip(pullback.gradients, results, strict=True))

@@ -73,9 +73,11 @@ class PushforwardBody:
         self.values: dict[Value, Value] = {}
         self.tangents: dict[Value, Tangents] = {}
         assert primal.body is not None
-        check_shadows(primal, given, [self.is_moving(x) for x in self.source.arguments])
-        check_memory(primal.body, self.is_moving, in_reverse=False)
-        self.writers = writers(primal.body, self.is_moving)
+        self.writers: set[Instruction] = set()
+        if activity.uses_memory(primal):
+            check_shadows(primal, given, [self.is_moving(x) for x in self.source.arguments])
+            check_memory(primal.body, self.is_moving, in_reverse=False)
+            self.writers = writers(primal.body, self.is_moving)
 
     def fill(self) -> None:
         b = Builder(Block(name="entry"))

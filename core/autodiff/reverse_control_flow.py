@@ -157,7 +157,7 @@ class _Reversal:
             yield self.sweep(self.work, body.body, body.adjoints)
         around = list(dict.fromkeys(x for body in bodies for x in body.around()))
         running = list(dict.fromkeys(x for body in bodies for x in body.adjoints.running))
-        if not around and not running and at not in self.work.shadows.writers:
+        if not around and not running and at not in self.work.writers:
             for body in bodies:
                 body.finish(())
             return
@@ -305,7 +305,7 @@ class _Reversal:
         while True:
             reached = {_only(yields_of_bodies(at, flow)) for flow in (*wanted, *found)}
             for instruction in reversed(body.instructions):
-                is_writer = instruction in self.work.shadows.writers
+                is_writer = instruction in self.work.writers
                 if is_writer or not reached.isdisjoint(instruction.results):
                     used = (x for inner in with_bodies([instruction]) for x in inner.operands)
                     reached.update(x for x in used if x in active)
