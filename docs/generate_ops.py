@@ -207,6 +207,8 @@ def derivative(op: type[Op]) -> str:
         return f"none: {op.not_differentiable}"
     if issubclass(op, Elementwise):
         return "elementwise, by partial derivatives"
+    if op.acts_on_shadows:
+        return "by shadows: of pointers to tangents it is the same, cotangents are added to what shadows lead to"
     if issubclass(op, Linear):
         some = op.linear_operands
         which = "" if some is None else f" in operand {' and '.join(map(str, some))}"
@@ -227,7 +229,9 @@ def derivative(op: type[Op]) -> str:
         return "that of its operands"
     if op.is_terminator:
         return "blocks become structured ops before differentiation"
-    return "none: derivatives do not pass through memory, enums or function values"
+    return (
+        "none: derivatives do not pass through casts of pointers, stacks, enums or function values"
+    )
 
 
 def effect(op: type[Op]) -> str:

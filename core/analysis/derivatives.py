@@ -5,6 +5,9 @@ parameters: those of f, then the seed (of the type of result 1)
 results:    the derivatives in the order of `wrt`, then the kept results; one alone is not a tuple, unless
             the declaration writes it as a tuple of one
 
+A parameter that is a pointer has a *shadow*: a pointer of the same type, to as much memory, which is a parameter of the
+derivative behind the seeds.  In it lie cotangents, and what its own are is added to them; it has no result.
+
 [tangent @f from 1 wrt 2, 0 keeping 0]
 parameters: those of f, then the tangents of the parameters in the order of `wrt`
 results:    the tangents of the results in the order of `from`, then the kept results; with `order n` the
@@ -22,6 +25,7 @@ from ..ops.leaves import leaves_of
 from ..types import (
     ArrayType,
     FunctionType,
+    PointerType,
     TensorType,
     TupleType,
     Type,
@@ -45,25 +49,35 @@ class DerivativeRequest:
     seedable: bool
     is_gradient: bool
     order: int = 1
+    shadowed: tuple[int, ...] = ()
+    """Those of `wrt` that are pointers."""
+
+    @property
+    def returned(self) -> tuple[int, ...]:
+        """Those of `wrt` by which a gradient has results."""
+        return tuple(index for index in self.wrt if index not in self.shadowed)
 
     def given(self, primal: FunctionType) -> tuple[Type, ...]:
-        """The types of the parameters behind those of the primal: seeds, or tangents."""
+        """The types of the parameters behind those of the primal: seeds and shadows, or tangents."""
         if not self.is_gradient:
             return tuple(primal.parameters[index] for index in self.wrt)
         results = elements(primal.result)
-        return tuple(results[index] for index in self.sources if self.seedable)
+        seeds = [results[index] for index in self.sources if self.seedable]
+        return (*seeds, *(primal.parameters[index] for index in self.shadowed))
 
     def given_names(self, names: Sequence[str | None]) -> list[str | None]:
         """The names of `given`, when the primal's parameters have these `names`."""
         if not self.is_gradient:
             return [f"d{names[index]}" if names[index] else None for index in self.wrt]
         seeds: list[str | None] = [None] * (len(self.sources) if self.seedable else 0)
-        return ["seed"] if len(seeds) == 1 and "seed" not in names else seeds
+        if len(seeds) == 1 and "seed" not in names:
+            seeds = ["seed"]
+        return [*seeds, *(f"d{names[k]}" if names[k] else None for k in self.shadowed)]
 
     def derivatives(self, primal: FunctionType) -> tuple[Type, ...]:
         """The types of the results before those that are kept."""
         if self.is_gradient:
-            return tuple(primal.parameters[index] for index in self.wrt)
+            return tuple(primal.parameters[index] for index in self.returned)
         results = elements(primal.result)
         return tuple(results[index] for index in self.sources) * self.order
 
@@ -86,14 +100,22 @@ def resolve(
         raise DifferentiationError(
             f"a tangent of {name} has order {order}: orders are 1 to {MAX_ORDER}"
         )
-    sources = _sources(primal, declaration)
     wrt = declaration.wrt
     if wrt is None:
         wrt = tuple(range(len(primal.parameters)))
     _check_wrt(primal, declaration, wrt, names)
+    shadowed = tuple(k for k in wrt if has_shadow(primal.parameters[k]))
+    if shadowed and order > 1:
+        raise DifferentiationError(
+            f"a tangent of order {order} of {written('@', declaration.primal)} by memory would take {order} shadows: "
+            "let a function that has the memory of its own be differentiated, or take tangents of tangents"
+        )
+    sources = _sources(primal, declaration, is_by_memory=bool(shadowed))
     _check_keeping(primal, declaration)
     seedable = isinstance(declaration, GradientOf) and declaration.seedable
-    return DerivativeRequest(sources, wrt, declaration.keeping, seedable, is_gradient, order)
+    return DerivativeRequest(
+        sources, wrt, declaration.keeping, seedable, is_gradient, order, shadowed
+    )
 
 
 def derivative_type(
@@ -181,9 +203,14 @@ def elements(type: Type) -> tuple[Type, ...]:
     return type.elements if isinstance(type, TupleType) else (type,)
 
 
-def _sources(primal: FunctionType, declaration: GradientOf | TangentOf) -> tuple[int, ...]:
+def _sources(
+    primal: FunctionType, declaration: GradientOf | TangentOf, *, is_by_memory: bool
+) -> tuple[int, ...]:
+    """The results that are asked for; of memory, there may be none."""
     results = elements(primal.result)
     name = written("@", declaration.primal)
+    if is_by_memory and not declaration.sources and not any(map(has_float, results)):
+        return ()
     if not results:
         raise DifferentiationError(f"{name} returns nothing, so it has no gradient")
     sources = declaration.sources
@@ -247,6 +274,8 @@ def _check_wrt(
         if index in wrt[:position]:
             raise DifferentiationError(f"wrt of {name} names parameter {label} twice")
         type = primal.parameters[index]
+        if has_shadow(type):
+            continue
         if not has_float(type):
             raise DifferentiationError(
                 f"parameter {label} of {name} is {describe(type)}: only floats have a gradient, leave it out of wrt"
@@ -279,6 +308,18 @@ def _check_whole(what: str, type: Type, kind: str) -> None:
 def has_float(type: Type) -> bool:
     """Whether any tensor inside `type` has float elements."""
     return any(isinstance(leaf, TensorType) and leaf.dtype.is_float for leaf in _kinds_in(type))
+
+
+def has_shadow(type: Type) -> bool:
+    """Whether it is a pointer to floats, and to nothing that has no tangent."""
+    if not isinstance(type, PointerType):
+        return False
+    return has_float(type.pointee) and holds_tensors(type.pointee)
+
+
+def holds_tensors(type: Type) -> bool:
+    """Whether memory for a value of this type has nothing but numbers in it."""
+    return all(isinstance(leaf, TensorType) for leaf in _kinds_in(type))
 
 
 def _kinds_in(type: Type) -> Iterator[Type]:

@@ -4,7 +4,7 @@
 2. A call adds what the called function does.  The functions of one cycle of calls all do what one of them
    does; cycles are met after what they call, so that one visit is enough.
 3. What is defined elsewhere may do everything, and so may a function that is only known at run time.  A
-   declared derivative does what its primal does.
+   declared derivative does what its primal does, and reads and writes the shadows that it is given.
 
 Time is not an effect: a loop or recursion that may not end counts as what it does in each round.
 """
@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from ..ir import Effect, Function, Instruction, Module
+from ..ir import Effect, Function, GradientOf, Instruction, Module, TangentOf
 from ..ir.surgery import walk
 from ..types import FunctionType
 from .call_graph import cycles_callees_first
+from .pointer_bases import leads_to_memory
 
 EVERYTHING = Effect.READ | Effect.WRITE | Effect.ALLOCATE | Effect.TRAP
 """What a function does about which nothing is known."""
@@ -131,7 +132,8 @@ def own_effects(function: Function) -> OwnEffects:
     """The effects of the instructions of `function`, calls aside."""
     if function.body is None:
         if function.primal is not None:
-            return OwnEffects(Effect.NONE, [function.primal])
+            shadows = Effect.READ | Effect.WRITE if _has_shadows(function) else Effect.NONE
+            return OwnEffects(shadows, [function.primal])
         return OwnEffects(EVERYTHING, [])
     effect = Effect.NONE
     called: dict[str, None] = {}
@@ -143,3 +145,12 @@ def own_effects(function: Function) -> OwnEffects:
             called.update(dict.fromkeys(callees or ()))
         effect |= own
     return OwnEffects(effect, list(called))
+
+
+def _has_shadows(function: Function) -> bool:
+    """Whether a declared derivative is by parameters that are pointers."""
+    declaration, parameters = function.declaration, function.type.parameters
+    if not isinstance(declaration, GradientOf | TangentOf):
+        return False
+    wrt = range(len(parameters)) if declaration.wrt is None else declaration.wrt
+    return any(leads_to_memory(parameters[k]) for k in wrt if k < len(parameters))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence, Set
 from ..ir import Block, Instruction, Value
 from ..ir.surgery import operands_inside, with_bodies
 from .effects import KEPT, Effects
+from .pointer_bases import leads_to_memory
 
 
 def is_dead(instruction: Instruction, effects: Effects) -> bool:
@@ -37,7 +38,8 @@ def backward_slice(
 ) -> tuple[list[Instruction], set[Value]]:
     """Those `instructions` that `wanted` depends on or that have an effect, in order, and every value they use.
 
-    Calls of functions in `effectful` have one.  For instructions that others use too, which `erase_dead` would keep.
+    Calls of functions in `effectful` have one, and those that take pointers.  For instructions that others use too,
+    which `erase_dead` would keep.
     """
     used = set(wanted)
     kept: list[Instruction] = []
@@ -52,6 +54,8 @@ def backward_slice(
 def _has_effect(instruction: Instruction, effectful: Set[str]) -> bool:
     """Whether `instruction` must stay although its results are unused."""
     return any(
-        bool(one.op.effect & KEPT) or one.op.called in effectful
+        bool(one.op.effect & KEPT)
+        or one.op.called in effectful
+        or (one.op.called is not None and any(leads_to_memory(x.type) for x in one.operands))
         for one in with_bodies([instruction])
     )

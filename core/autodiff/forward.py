@@ -141,8 +141,8 @@ class Forward:
         if (name, given, order) not in self.made:
             primal = self.module.functions[name]
             parameters, results = primal.type.parameters, primal.type.results
-            moving = self.types.carried([parameters[k] for k in members(given)])
-            moved = self.types.carried([results[k] for k in self.moved(name, given)])
+            moving = self.types.of_all([parameters[k] for k in members(given)])
+            moved = self.types.of_all([results[k] for k in self.moved(name, given)])
             type = FunctionType(
                 (*parameters, *(tangent for tangent in moving for _ in range(order))),
                 one_or_tuple((*results, *(tangent for tangent in moved for _ in range(order)))),

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TypeAlias
 
+from ..analysis.pointer_bases import leads_to_memory
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
 from ..location import derivative_location, located
@@ -30,6 +31,7 @@ from .primal_copy import copy_primal
 from .pullback import Pullback, PullbackKey, ResidualSource, call_backward, call_forward
 from .reverse_control_flow import reverse_control_flow
 from .rules import vjp_of
+from .shadows import Shadows, check_shadows
 from .tapes import Tapes
 
 Seeds: TypeAlias = "Callable[[Builder], Mapping[int, Value]]"
@@ -61,16 +63,36 @@ def linearize(
     backward.location = function.entry.terminator.location
     for position, seed in seeds(backward).items():
         result.adjoints.add(copy.results[position], seed)
+    if result.shadows is not None:
+        _take_shadows(result, result.shadows, wanted)
     yield from sweep_block(result, copy.builder.block, result.adjoints)
     return result
+
+
+def _take_shadows(work: Linearized, shadows: Shadows, wanted: Mask) -> None:
+    """The backward half takes the shadows of the memory that parameters lead to, behind its seeds."""
+    active = work.copy.active
+    check_shadows(work.copy.primal, wanted, [x in active for x in work.copy.arguments])
+    for pointer in work.copy.arguments:
+        if not leads_to_memory(pointer.type) or pointer not in active:
+            continue
+        shadow = work.backward.argument(pointer.type, f"d{pointer.name}" if pointer.name else None)
+        shadows.give(pointer, shadow)
 
 
 def sweep_block(work: Linearized, block: Block, adjoints: Adjoints) -> Sweep:
     """Visit the instructions of a block of the forward half, last to first, with the `adjoints` of what it gives."""
     b = adjoints.builder
+    shadows = work.shadows
+    if shadows is not None:
+        shadows.begin(b, block)
     for instruction in reversed(block.instructions):
+        if shadows is not None and instruction.op.acts_on_shadows:
+            b.location = derivative_location(instruction.location, instruction.op.name)
+            shadows.sweep(instruction, adjoints)
+            continue
         cts = [adjoints[result] for result in instruction.results]
-        if all(ct is None for ct in cts):
+        if all(ct is None for ct in cts) and instruction not in work.writers:
             continue
         b.location = derivative_location(instruction.location, instruction.op.name)
         if isinstance(instruction.op, Apply):
@@ -110,5 +132,8 @@ def _sweep_call(work: Linearized, instruction: Instruction, op: Apply, adjoints:
     if pullback.forward:
         work.calls[instruction] = call_forward(work.copy, instruction, pullback.forward)
         residuals += work.calls[instruction].saved
-    for position, derivative in call_backward(adjoints.builder, pullback, residuals, seeds).items():
+    b, shadows = adjoints.builder, work.shadows
+    given = {k: shadows.of(b, arguments[k]) for k in pullback.shadowed} if shadows else {}
+    found = call_backward(b, pullback, residuals, seeds, given)
+    for position, derivative in found.items():
         adjoints.add(arguments[position], derivative)

@@ -12,6 +12,7 @@ from ..ir.surgery import with_bodies
 from .adjoints import Adjoints
 from .primal_copy import PrimalCopy
 from .pullback import Pullback, PullbackKey, SavingCall
+from .shadows import Shadows
 from .tapes import Tapes
 
 
@@ -30,6 +31,13 @@ class Linearized:
     calls: dict[Instruction, SavingCall] = field(default_factory=dict[Instruction, SavingCall])
     save: SavePolicy | None = None
     callees_save: SavePolicy | None = None
+
+    def __post_init__(self) -> None:
+        copy = self.copy
+        self.shadows = Shadows(copy.builder.block, copy.active) if copy.uses_memory else None
+        """None in a function that has nothing to do with memory."""
+        self.writers = self.shadows.writers if self.shadows else frozenset[Instruction]()
+        """What must be swept though its results have no cotangents, as what it writes to memory may have some."""
 
     def schedule_of(self, block: Block) -> LoopSchedule | None:
         """The schedule for the loops of a block of the forward half: for those that stand in no other."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..ir import Block, Builder, Function, Value
+from ..ir import Block, Builder, Function, Instruction, Value
 from ..ir.surgery import clone_region, walk
 from .activity import Activity, Mask, check_flow, straight_line
+from .shadows import check_memory
 
 Origin: TypeAlias = "Value | str | tuple[Origin, ...]"
 """What a value is a copy of: a value, or what was saved of one or beside it, which the words tell apart."""
@@ -25,6 +26,9 @@ class PrimalCopy:
     origins: dict[Value, Origin] = field(default_factory=dict[Value, Origin])
     active: set[Value] = field(default_factory=set[Value])
     results: tuple[Value, ...] = ()
+    calls: dict[Instruction, str] = field(default_factory=dict[Instruction, str])
+    """What tells calls without results apart, in all copies."""
+    uses_memory: bool = False
 
     @property
     def arguments(self) -> list[Value]:
@@ -46,10 +50,17 @@ def copy_primal(primal: Function, wanted: Mask, activity: Activity) -> PrimalCop
 
     straight_line(primal)
     assert primal.body is not None
+    copy.uses_memory = activity.uses_memory(primal)
+    if copy.uses_memory:
+        check_memory(primal.body, is_active, in_reverse=True)
     for instruction in walk(primal.body):
         check_flow(instruction, is_active)
     values: dict[Value, Value] = {}
-    copy.builder.block = clone_region(primal.body, values).entry
+    region = clone_region(primal.body, values)
+    copy.builder.block = region.entry
+    if copy.uses_memory:
+        calls = (i for i in walk(region) if i.op.called is not None and not i.results)
+        copy.calls = {call: f"call {number}" for number, call in enumerate(calls)}
     returned = copy.builder.block.instructions.pop()
     copy.results = tuple(returned.operands)
     returned.erase()

@@ -53,8 +53,8 @@ class Pullback:
     """The functions for a signature.
 
     `forward` returns the results and what is saved; None says that nothing is.  `backward` takes the
-    residuals, what was saved, and the cotangents of the results `seeds`; it returns those of the
-    arguments `gradients`.  None says that nothing flows back.
+    residuals, what was saved, the cotangents of the results `seeds`, and the shadows of the arguments `shadowed`, to
+    which it adds; it returns the cotangents of the arguments `gradients`.  None says that nothing flows back.
     """
 
     forward: Function | None = None
@@ -62,6 +62,7 @@ class Pullback:
     residuals: tuple[ResidualPlace, ...] = ()
     seeds: tuple[int, ...] = ()
     gradients: tuple[int, ...] = ()
+    shadowed: tuple[int, ...] = ()
 
 
 @dataclass
@@ -84,20 +85,25 @@ def call_forward(copy: PrimalCopy, call: Instruction, forward: Function) -> Savi
     b = Builder(Block(), call.location)
     results = b.emit_many(Apply(forward.name, forward.type), call.operands)
     saved = results[len(call.results) :]
-    site = copy.origins[call.results[0]]
-    assert isinstance(site, Value)
+    site = copy.origins[call.results[0]] if call.results else copy.calls[call]
     for number, value in enumerate(saved):
         copy.origins[value] = site, f"{forward.name} {number}"
     return SavingCall(b.block.instructions[0], saved)
 
 
 def call_backward(
-    b: Builder, pullback: Pullback, residuals: Sequence[Value], seeds: Mapping[int, Value]
+    b: Builder,
+    pullback: Pullback,
+    residuals: Sequence[Value],
+    seeds: Mapping[int, Value],
+    shadows: Mapping[int, Value] | None = None,
 ) -> dict[int, Value]:
-    """The cotangents of the arguments that have one, by their position."""
+    """The cotangents of the arguments that have one, by their position; `shadows` are those of `pullback.shadowed`."""
     backward = pullback.backward
     if backward is None:
         return {}
     given = [*residuals, *(seeds[position] for position in pullback.seeds)]
+    if shadows:
+        given += [shadows[position] for position in pullback.shadowed]
     results = b.emit_many(Apply(backward.name, backward.type), given)
     return dict(zip(pullback.gradients, results, strict=True))

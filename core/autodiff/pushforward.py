@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
+from ..analysis.pointer_bases import leads_to_memory
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, Region, Value
 from ..ir.nested import Nested, run_nested
@@ -26,12 +27,23 @@ from ..location import derivative_location, located
 from ..ops.aggregate import Aggregate, Apply
 from ..ops.enums import EnumCase, Payload
 from ..ops.flows import Flow, flows_of, operands_of, structured
+from ..ops.memory import give_back, zeros_to_read
 from ..ops.nest import Yield
 from ..ops.terminators import Return
 from ..types import EnumType, TensorType, Type
-from .activity import Activity, Mask, check_flow, mask_of, members, refuse_foreign, straight_line
+from .activity import (
+    Activity,
+    Mask,
+    can_move,
+    check_flow,
+    mask_of,
+    members,
+    refuse_foreign,
+    straight_line,
+)
 from .power_series import SeriesExpansion
 from .rules import jvp_of
+from .shadows import check_memory, check_shadows, writers
 from .tangent_types import TangentTypes
 
 Tangents: TypeAlias = "Sequence[Value | None]"
@@ -60,6 +72,12 @@ class PushforwardBody:
         self.masks = activity.of_values(primal)
         self.values: dict[Value, Value] = {}
         self.tangents: dict[Value, Tangents] = {}
+        assert primal.body is not None
+        self.writers: set[Instruction] = set()
+        if activity.uses_memory(primal):
+            check_shadows(primal, given, [self.is_moving(x) for x in self.source.arguments])
+            check_memory(primal.body, self.is_moving, in_reverse=False)
+            self.writers = writers(primal.body, self.is_moving)
 
     def fill(self) -> None:
         b = Builder(Block(name="entry"))
@@ -107,9 +125,7 @@ class PushforwardBody:
         expansion = SeriesExpansion(b)
         for instruction in source.instructions[:-1]:
             b.location = instruction.location
-            if not any(self.is_moving(x) for x in instruction.operands) and not any(
-                self.is_moving(y) for y in instruction.results
-            ):
+            if not self.concerns(instruction):
                 for inside in with_bodies([instruction]):
                     self.check(inside)
                 clone_instructions(b.block, [instruction], self.values)
@@ -120,6 +136,11 @@ class PushforwardBody:
             else:
                 self.instruction(instruction, b, expansion)
         b.location = None
+
+    def concerns(self, instruction: Instruction) -> bool:
+        """Whether an instruction takes, gives or writes what moves."""
+        values = (*instruction.operands, *instruction.results)
+        return instruction in self.writers or any(map(self.is_moving, values))
 
     def is_moving(self, value: Value) -> bool:
         return bool(self.masks.get(value, 0) & self.given)
@@ -153,6 +174,12 @@ class PushforwardBody:
             self.call(instruction, op, b)
             return
         clone_instructions(b.block, [instruction], self.values)
+        if op.acts_on_shadows:
+            self.in_memory(instruction, b)
+            return
+        if op.is_constant:  # a null pointer that may be chosen
+            self.tangents[instruction.result] = [self.values[instruction.result]] * self.order
+            return
         if isinstance(op, Aggregate):
             return  # nothing that moves is taken out of it
         values = (*instruction.operands, *instruction.results)
@@ -165,6 +192,37 @@ class PushforwardBody:
             self.by_rule(instruction, b, expansion)
         except DifferentiationError as error:
             raise located(error, instruction.location) from None
+
+    def in_memory(self, instruction: Instruction, b: Builder) -> None:
+        """What is done with memory is done with its shadows, one for each coefficient."""
+        op, operands = instruction.op, instruction.operands
+        for result in instruction.results:
+            self.tangents[result] = self.still
+        passed = (*operands, *instruction.results)
+        if not any(self.is_moving(x) and leads_to_memory(x.type) for x in passed):
+            return
+        uses = op.memory_uses(instruction)
+        if any(use.value is not None and not can_move(use.value.type) for use in uses):
+            return
+        found: list[Value] = []
+        for k in range(self.order):
+            xs = [self.on_shadow(b, x, k) for x in operands]
+            still = uses[:1] and not self.is_moving(uses[0].pointer)
+            if still:
+                xs[0] = zeros_to_read(b, op, xs)
+            found += b.emit_many(op, xs)
+            if still:
+                give_back(b, xs[0])
+        for result in instruction.results:
+            self.tangents[result] = found
+
+    def on_shadow(self, b: Builder, x: Value, k: int) -> Value:
+        """What stands for an operand of what acts on memory: counts and indices stay."""
+        if isinstance(x.type, TensorType) and not x.type.dtype.is_float:
+            return self.values[x]
+        if leads_to_memory(x.type) and not self.is_moving(x):
+            return self.values[x]
+        return self.tangent(b, x, k)
 
     def by_rule(self, instruction: Instruction, b: Builder, expansion: SeriesExpansion) -> None:
         """What the op's rule makes of the tangents of its operands."""
@@ -190,7 +248,7 @@ class PushforwardBody:
         if isinstance(op, EnumCase):
             type = self.types.of(op.type)
             assert isinstance(type, EnumType)
-            carried = [x for x in instruction.operands if self.types.of(x.type) is not None]
+            carried = [x for x in instruction.operands if self.types.carried([x.type])]
             return b.emit(EnumCase(type, op.case), *(self.tangent(b, x, k) for x in carried))
         (value,) = instruction.operands
         tangent = self.tangents[value][k]

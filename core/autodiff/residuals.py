@@ -17,13 +17,16 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from ..analysis.liveness import backward_slice
+from ..analysis.pointer_bases import leads_to_memory
+from ..errors import UnsupportedError
 from ..ir import Block, Builder, Function, Instruction, Module, Region, SavePolicy, Value
 from ..ir.donation import without_donations
 from ..ir.surgery import clone_instructions, operands_inside, replace_operands, with_bodies
+from ..location import located
 from ..ops.enums import EnumCase, Payload
 from ..ops.literal import constant
 from ..ops.terminators import Return
-from ..types import EnumType, FunctionType, Type, one_or_tuple
+from ..types import EnumType, FunctionType, Type, one_or_tuple, written
 from .activity import members
 from .linearized import Linearized
 from .minimum_cut import ResidualChoice
@@ -54,42 +57,50 @@ class ResidualSplitter:
         if key not in self._recursive:
             type = self.module.functions[key.name].type
             tape = fresh_enum(self.module, "tape")
-            seeds, gradients = tuple(members(key.seeded)), tuple(members(key.wanted))
+            seeds, wanted = tuple(members(key.seeded)), tuple(members(key.wanted))
+            shadowed = tuple(k for k in wanted if leads_to_memory(type.parameters[k]))
+            gradients = tuple(k for k in wanted if k not in shadowed)
             forward = self._declare(
                 f"{key.name}_fwd", key.name, type.parameters, [*type.results, tape]
             )
             backward = self._declare(
                 f"{key.name}_bwd",
                 key.name,
-                [tape, *(type.results[k] for k in seeds)],
+                [
+                    tape,
+                    *(type.results[k] for k in seeds),
+                    *(type.parameters[k] for k in shadowed),
+                ],
                 [type.parameters[k] for k in gradients],
             )
-            self._recursive[key] = Pullback(forward, backward, (), seeds, gradients)
+            self._recursive[key] = Pullback(forward, backward, (), seeds, gradients, shadowed)
         return self._recursive[key]
 
     def cut(self, signature: PullbackKey, work: Linearized) -> Pullback:
         """The two functions for `signature`, of which `work` is the sweep.
 
-        The backward half's block has the seeds as its arguments, for the results in `signature.seeded`.
+        The backward half's block has the seeds as its arguments, for the results in `signature.seeded`, and shadows.
         """
         if signature in self._recursive:
             return self._cut_recursive(self._recursive[signature], work)
         arguments = work.copy.arguments
+        shadowed = [k for k in members(signature.wanted) if leads_to_memory(arguments[k].type)]
         found = {k: ct for k in members(signature.wanted) if (ct := work.adjoints[arguments[k]])}
-        if not found:
+        if not found and not shadowed:
             return Pullback()
         outputs = [*found.values()]
         instructions, used = backward_slice(work.backward.block.instructions, outputs)
-        seeds = {
-            position: seed
-            for position, seed in zip(
-                members(signature.seeded), work.backward.block.arguments, strict=True
-            )
-            if seed in used
-        }
+        given = [*members(signature.seeded), *shadowed]
+        taken = zip(given, work.backward.block.arguments, strict=True)
+        by_place = [(k, x) for k, x in taken if x in used]
+        seeds = {k: x for k, x in by_place if not leads_to_memory(x.type)}
+        shadows = {k: x for k, x in by_place if leads_to_memory(x.type)}
+        if not found and not shadows:
+            return Pullback()
         if "checkpoint" in self.module.functions[signature.name].attributes:
+            _refuse_checkpoint(work)
             return self._checkpoint(signature.name, work, found, seeds, instructions, used)
-        free = _defined_before(work, used - set(seeds.values()))
+        free = _defined_before(work, used.difference(seeds.values(), shadows.values()))
         constants = [value for value in free if is_constant(value)]
         places = _places(work)
         needed = [value for value in free if not is_constant(value)]
@@ -106,7 +117,13 @@ class ResidualSplitter:
         backward = self._backward(
             signature.name,
             _Backward(
-                instructions, constants, at_hand, saved, [*seeds.values()], outputs, computed
+                instructions,
+                constants,
+                at_hand,
+                saved,
+                [*seeds.values(), *shadows.values()],
+                outputs,
+                computed,
             ),
         )
         forward = self._forward(signature.name, work, saved, used) if saved else None
@@ -117,6 +134,7 @@ class ResidualSplitter:
             tuple(places[value] for value in at_hand),
             tuple(seeds),
             tuple(found),
+            tuple(shadows),
         )
 
     def _chosen(
@@ -233,6 +251,18 @@ class ResidualSplitter:
                 made_from=self.module.functions[primal].made_from or primal,
             )
         )
+
+
+def _refuse_checkpoint(work: Linearized) -> None:
+    """Raises: UnsupportedError for a function that would be computed again when its memory has changed."""
+    primal = work.copy.primal
+    memory = next((x for x in primal.parameters if leads_to_memory(x.type)), None)
+    if memory is not None:
+        error = UnsupportedError(
+            f"{written('@', primal.name)} has the attribute checkpoint and takes a {memory.type}: what it computed "
+            "cannot be computed again when that memory has changed; leave the attribute out, or pass values"
+        )
+        raise located(error, primal.location)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from ..analysis.call_graph import reachable
 from ..analysis.derivatives import DerivativeRequest, resolve_declared
 from ..analysis.effects import KEPT
 from ..analysis.liveness import backward_slice
+from ..analysis.pointer_bases import leads_to_memory
 from ..batching.batch import Batching
 from ..ir import BatchOf, Block, Builder, Function, GradientOf, Module, Region, TangentOf, Value
 from ..ir.loop_schedules import schedule_of
@@ -164,7 +165,7 @@ class _Differentiator:
             self.forward.define_gradient(function, request)
             return
         given = zip(request.given(primal.type), request.given_names(names), strict=True)
-        seeds = [Value(type, name) for type, name in given]
+        seeds = [Value(type, name) for type, name in given if not leads_to_memory(type)]
         cotangents = _seeds_or_ones(request.sources, primal.type.results, seeds)
         is_scheduled = schedule_of(primal.attributes) is not None
         is_called = save is not None or is_scheduled or bool(primal.rules)
@@ -269,11 +270,15 @@ def _joined(
     """Both halves in one block, without what its results do not need."""
     copy, b = work.copy, work.backward
     arguments = copy.arguments
-    outputs = [work.adjoints[arguments[k]] or _filled(b, arguments[k].type, 0) for k in request.wrt]
+    outputs = [
+        work.adjoints[arguments[k]] or _filled(b, arguments[k].type, 0) for k in request.returned
+    ]
     outputs += [copy.results[k] for k in request.keeping]
     backward, used = backward_slice(b.block.instructions, outputs)
     forward, _ = backward_slice(work.forward(used), used, effectful)
-    joined = Builder(Block([*arguments, *seeds], [*forward, *backward], "entry"))
+    shadows = dict(zip(sorted(request.shadowed), b.block.arguments, strict=True))
+    taken = [*arguments, *seeds, *(shadows[k] for k in request.shadowed)]
+    joined = Builder(Block(taken, [*forward, *backward], "entry"))
     joined.emit_many(Return(), outputs)
     return joined.block
 

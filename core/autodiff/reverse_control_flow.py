@@ -24,9 +24,12 @@ from itertools import islice
 from typing import TypeAlias
 
 from ..analysis.liveness import backward_slice
+from ..analysis.pointer_bases import leads_to_memory
+from ..errors import UnsupportedError
 from ..ir import Block, Builder, Instruction, Region, Value
 from ..ir.loop_schedules import LoopSchedule
 from ..ir.surgery import clone_instructions, replace_operands, with_bodies
+from ..location import located
 from ..ops.arithmetic import Add, Subtract
 from ..ops.enums import EnumCase, Payload
 from ..ops.flows import (
@@ -154,7 +157,7 @@ class _Reversal:
             yield self.sweep(self.work, body.body, body.adjoints)
         around = list(dict.fromkeys(x for body in bodies for x in body.around()))
         running = list(dict.fromkeys(x for body in bodies for x in body.adjoints.running))
-        if not around and not running:
+        if not around and not running and at not in self.work.writers:
             for body in bodies:
                 body.finish(())
             return
@@ -186,6 +189,7 @@ class _Reversal:
         starts = [seed or _zero(b, x.type) for x, seed in zip(inputs, seeds, strict=True)]
         schedule = self.work.schedule_of(self.block)
         if schedule is not None:
+            self.refuse_memory()
             yield from self.by_schedule(schedule, carried, starts)
             return
         keeps_rows = trips is not None
@@ -253,6 +257,16 @@ class _Reversal:
         for x, rows, count in scattered:
             self.adjoints.add(x, _scattered_at_once(b, rows, *islice(operands, count)))
 
+    def refuse_memory(self) -> None:
+        """Raises: UnsupportedError for a loop whose iterations cannot be computed again, as memory has changed."""
+        inside = (x for i in with_bodies([self.at]) for x in (*i.operands, *i.results))
+        if any(leads_to_memory(x.type) for x in inside):
+            error = UnsupportedError(
+                f"a {self.at.op.name} that uses memory is not reversed by a schedule: its iterations would be computed "
+                "again when memory has changed; carry values, or leave the schedule out"
+            )
+            raise located(error, self.at.location)
+
     def by_schedule(
         self, schedule: LoopSchedule, carried: Sequence[Flow], starts: Sequence[Value]
     ) -> Sweep:
@@ -280,14 +294,19 @@ class _Reversal:
     def useful(self) -> list[Flow]:
         """What is carried and has a cotangent in some iteration: at the end, or as others depend on it."""
         at, active = self.at, self.adjoints.active
-        carried = [f for f in flows_in(at, Role.CARRIED) if self.result(f) in active]
+        carried = [
+            f
+            for f in flows_in(at, Role.CARRIED)
+            if self.result(f) in active and not leads_to_memory(f.type)
+        ]
         body = at.regions[-1].entry
         wanted = [f for f in flows_in(at, Role.STACKED) if self.adjoints[self.result(f)]]
         found = [f for f in carried if self.adjoints[self.result(f)]]
         while True:
             reached = {_only(yields_of_bodies(at, flow)) for flow in (*wanted, *found)}
             for instruction in reversed(body.instructions):
-                if not reached.isdisjoint(instruction.results):
+                is_writer = instruction in self.work.writers
+                if is_writer or not reached.isdisjoint(instruction.results):
                     used = (x for inner in with_bodies([instruction]) for x in inner.operands)
                     reached.update(x for x in used if x in active)
             grown = [f for f in carried if f in found or arguments_of_bodies(at, f)[-1] in reached]

@@ -18,6 +18,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from ..analysis.cost import Costs
+from ..analysis.pointer_bases import leads_to_memory
 from ..errors import DifferentiationError
 from ..ir import Block, Effect, Instruction, Module, SavePolicy, Value
 from ..ir.surgery import with_bodies
@@ -165,6 +166,8 @@ class _Again:
         for one in with_bodies([instruction]):
             if one.op.effect & ~Effect.CALL or one.op.called in self.effectful:
                 return None
+            if any(leads_to_memory(x.type) for x in (*one.operands, *one.results)):
+                return None  # memory may have changed
         terms = self.costs.of_instruction(instruction).flops.terms
         total = sum(term * int(UNKNOWN_TRIPS**k) for k, term in enumerate(terms))
         return UNIT * total

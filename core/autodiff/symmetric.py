@@ -14,10 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..analysis.derivatives import DerivativeRequest, derivative_type
+from ..analysis.pointer_bases import leads_to_memory
+from ..errors import UnsupportedError
 from ..ir import Block, Builder, Function, GradientOf, Module, Region, Value
+from ..location import located
 from ..ops.aggregate import Apply
 from ..ops.terminators import Return
-from ..types import FunctionType, one_or_tuple
+from ..types import FunctionType, one_or_tuple, written
 from .activity import mask_of, members
 from .forward import Forward
 from .pullback import Pullback, PullbackKey, ResidualPlace, ResidualSource
@@ -42,6 +45,12 @@ class SymmetricPullback:
     def build(self, key: PullbackKey) -> Pullback:
         """The pullback of the gradient for `key`: all is computed anew from its arguments."""
         gradient = self.module.functions[key.name]
+        if any(leads_to_memory(x) for x in gradient.type.parameters):
+            error = UnsupportedError(
+                f"{written('@', key.name)} takes memory and reads a tape, or reverses a loop by a schedule, so its "
+                "derivative is not taken in reverse: take the tangent of it, or let the function allocate its memory"
+            )
+            raise located(error, self.primal.location)
         request, count = self.request, len(self.primal.type.parameters)
         b = Builder(Block(name="entry"))
         arguments = [b.argument(type) for type in gradient.type.parameters]

@@ -1,10 +1,14 @@
-"""The types of tangents: that of a float tensor is its own, that of an enum carries tangents in the same cases."""
+"""The types of tangents: that of a float tensor is its own, that of an enum carries tangents in the same cases.
+
+That of a pointer is its own, too: it leads to tangents (`core.autodiff.shadows`).  What an enum carries has no shadow.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..analysis.pointer_bases import leads_to_memory
 from ..ir import Builder, Module, Value
 from ..ops.literal import constant
 from ..ops.reference import Undefined
@@ -21,6 +25,9 @@ class TangentTypes:
 
     def of(self, type: Type) -> Type | None:
         """The type of the tangent of a value of `type`; None if it has none."""
+        return type if leads_to_memory(type) else self._of_value(type)
+
+    def _of_value(self, type: Type) -> Type | None:
         if isinstance(type, TensorType):
             return type if type.dtype.is_float else None
         if not isinstance(type, EnumType):
@@ -29,9 +36,13 @@ class TangentTypes:
             self._define(type)
         return self._enums[type.name]
 
+    def of_all(self, types: Sequence[Type]) -> list[Type]:
+        """The types of the tangents of parameters or results, without those that have none."""
+        return [tangent for type in types if (tangent := self.of(type)) is not None]
+
     def carried(self, types: Sequence[Type]) -> list[Type]:
         """The types of the tangents of what a case carries, without those that have none."""
-        return [tangent for type in types if (tangent := self.of(type)) is not None]
+        return [tangent for type in types if (tangent := self._of_value(type)) is not None]
 
     def zero(self, b: Builder, type: Type) -> Value:
         """The tangent of a value of `type` that does not move.

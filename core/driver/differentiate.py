@@ -8,12 +8,17 @@ from typing import ClassVar
 
 from ..analysis import Analyses
 from ..analysis.axes import check_axes
+from ..analysis.call_graph import reachable
+from ..analysis.pointer_bases import uses_memory
 from ..autodiff.reverse import differentiate
 from ..ir import Function, Module
 from ..passes.base import ModulePass
 from ..passes.canonicalize import Canonicalize
 from ..passes.cse import CommonSubexpressions
 from ..passes.dce import DeadCode
+from ..passes.index_pointers import IndexPointers
+from ..passes.scalarize import Scalarize
+from ..passes.split_memory import SplitMemory
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,7 @@ class Differentiate(ModulePass):
 
     def run(self, module: Module, analyses: Analyses) -> bool:
         check_axes(module)
+        prepared = self._prepare(module, analyses)
         passes = (Canonicalize() if self.laws else CommonSubexpressions(), DeadCode())
         between = Analyses(module)
 
@@ -38,4 +44,20 @@ class Differentiate(ModulePass):
                 changed = [function for function in functions if a_pass.run(function, between)]
                 between.settle(changed, preserved=a_pass.preserves_analyses)
 
-        return differentiate(module, analyses.effects, simplify)
+        return differentiate(module, analyses.effects, simplify) or prepared
+
+    def _prepare(self, module: Module, analyses: Analyses) -> bool:
+        """Have functions that are differentiated use memory by leaves, and by indices; whether any has changed."""
+        primals = [f.primal for f in module.functions.values() if f.primal is not None]
+        changed = False
+        for name in reachable(module, primals):
+            function = module.functions[name]
+            if function.body is None or not uses_memory(function.body):
+                continue
+            done = [a_pass.run(function, analyses) for a_pass in (SplitMemory(), IndexPointers())]
+            if any(done):
+                analyses.forget(function)
+                Scalarize().run(function, analyses)
+                analyses.forget(function)
+                changed = True
+        return changed

@@ -189,6 +189,10 @@ class Op(abc.ABC):
     """Whether the result is the first operand, perhaps in another shape: nothing is computed or moved."""
     is_pointer_step: ClassVar[bool] = False
     """Whether the result leads into the memory that the first operand, a pointer, leads into."""
+    acts_on_shadows: ClassVar[bool] = False
+    """Whether with pointers to shadows in place of its pointers it does to tangents what it does to values.
+
+    Its `vjp` is given such pointers, too, and cotangents of the values that are loaded (docs/decisions/0042)."""
     is_moved: ClassVar[bool] = False
     """Whether every element of the result is an element of an operand, as it is."""
     bodies: ClassVar[tuple[str, ...]] = ()

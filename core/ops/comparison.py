@@ -14,6 +14,7 @@ from ..ir.instruction import Emitter, Value
 from ..types import BOOL, Array, DType, Kind, TensorType, same_dtype
 from .forms import ADDITION, Elementwise, Partial, broadcast_operands, check_kind
 from .formulas import number
+from .literal import number_of
 
 
 class Comparison(Elementwise):
@@ -167,3 +168,12 @@ class Select(Elementwise):
     ) -> tuple[Partial, ...]:
         one, zero = number(b, x, 1), number(b, x, 0)
         return b.emit(self, one, zero, condition), b.emit(self, zero, one, condition), None
+
+
+def equal_to_number(condition: Value) -> tuple[Value, int] | None:
+    """The integer and the number that `condition` says are equal, if that is what it says."""
+    if not isinstance(condition.op, Equal) or condition.producer is None:
+        return None
+    x, y = condition.producer.operands
+    known = number_of(y)
+    return (x, known) if isinstance(known, int) else None

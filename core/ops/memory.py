@@ -8,18 +8,46 @@ leave a field or row for what lies behind it.  Using memory wrongly (null, given
 an index of `elementPointer` out of range) stops the program; compiled code notices null, indices out of range and
 most of what is given back twice, but not `offset`, `copy` and `bitCast` beyond an allocation, nor use after it was
 given back; an allocation of no values has room for one there.
+
+Derivatives lie in *shadows*: memory of the same types, whose pointers are given to the same ops (`acts_on_shadows`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import DTypeError, ShapeError
-from ..ir.instruction import Effect, Instruction, MemoryUse, Op, Pure, Value
-from ..types import I64, ArrayType, BoxType, PointerType, TensorType, Type, scalar, tensor_bytes
+from ..ir.builder import Builder
+from ..ir.instruction import (
+    Block,
+    Effect,
+    Emitter,
+    Instruction,
+    MemoryUse,
+    Op,
+    Pure,
+    Region,
+    Value,
+)
+from ..types import (
+    I64,
+    ArrayType,
+    BoxType,
+    PointerType,
+    StructType,
+    TensorType,
+    TupleType,
+    Type,
+    scalar,
+    tensor_bytes,
+)
 from .aggregate import element_type
-from .literal import number_of
+from .arithmetic import Add
+from .literal import constant, number_of
+from .nest import Yield
+from .structured import For
 
 
 @dataclass(frozen=True)
@@ -29,6 +57,7 @@ class AllocateStack(Op):
     name: ClassVar[str] = "allocateStack"
     syntax: ClassVar[str] = "allocateStack {type} count {count}"
     takes_any: ClassVar[bool] = True
+    acts_on_shadows: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.ALLOCATE
     type: Type
     count: int
@@ -49,6 +78,7 @@ class AllocateHeap(Op):
     name: ClassVar[str] = "allocateHeap"
     syntax: ClassVar[str] = "allocateHeap {type} count {count}"
     takes_any: ClassVar[bool] = True
+    acts_on_shadows: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.ALLOCATE
     type: Type
 
@@ -64,6 +94,7 @@ class AllocateBox(Op):
     name: ClassVar[str] = "allocateBox"
     syntax: ClassVar[str] = "allocateBox {type}"
     takes_any: ClassVar[bool] = True
+    acts_on_shadows: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.ALLOCATE
     type: Type
 
@@ -77,6 +108,7 @@ class ProjectBox(Pure):
     name: ClassVar[str] = "projectBox"
     syntax: ClassVar[str] = "projectBox {box}"
     takes_any: ClassVar[bool] = True
+    acts_on_shadows: ClassVar[bool] = True
 
     def infer(self, box: Type) -> PointerType:
         return PointerType(_box(self.name, box).content)
@@ -88,6 +120,7 @@ class Retain(Op):
     name: ClassVar[str] = "retain"
     syntax: ClassVar[str] = "retain {box}"
     takes_any: ClassVar[bool] = True
+    acts_on_shadows: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.WRITE
 
     def infer(self, box: Type) -> tuple[Type, ...]:
@@ -101,6 +134,7 @@ class Release(Op):
     name: ClassVar[str] = "release"
     syntax: ClassVar[str] = "release {box}"
     takes_any: ClassVar[bool] = True
+    acts_on_shadows: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.WRITE
 
     def infer(self, box: Type) -> tuple[Type, ...]:
@@ -114,11 +148,18 @@ class Deallocate(Op):
     name: ClassVar[str] = "deallocate"
     syntax: ClassVar[str] = "deallocate {pointer}"
     takes_any: ClassVar[bool] = True
+    acts_on_shadows: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.WRITE
 
     def infer(self, pointer: Type) -> tuple[Type, ...]:
         _pointee(self.name, pointer)
         return ()
+
+    def vjp(
+        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], cts: Sequence[Value | None]
+    ) -> tuple[Value | None, ...]:
+        """Nothing: on the way back the shadow is there until its memory was allocated."""
+        return (None,)
 
     def memory_uses(self, instruction: Instruction) -> tuple[MemoryUse, ...]:
         return (MemoryUse(instruction.operands[0], Effect.WRITE, None),)
@@ -130,10 +171,20 @@ class Load(Op):
     name: ClassVar[str] = "load"
     syntax: ClassVar[str] = "load {pointer}"
     takes_any: ClassVar[bool] = True
+    acts_on_shadows: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.READ
 
     def infer(self, pointer: Type) -> Type:
         return _pointee(self.name, pointer)
+
+    def vjp(
+        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], cts: Sequence[Value | None]
+    ) -> tuple[Value | None, ...]:
+        """The shadow is added to."""
+        (shadow,), (ct,) = xs, cts
+        if ct is not None:
+            b.emit_many(Store(), [b.emit(Add(), b.emit(Load(), shadow), ct), shadow])
+        return (None,)
 
     def bytes_moved(self, instruction: Instruction) -> int:
         return 2 * tensor_bytes(instruction.result.type)
@@ -148,6 +199,7 @@ class Store(Op):
     name: ClassVar[str] = "store"
     syntax: ClassVar[str] = "store {value} to {pointer}"
     takes_any: ClassVar[bool] = True
+    acts_on_shadows: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.WRITE
 
     def infer(self, value: Type, pointer: Type) -> tuple[Type, ...]:
@@ -155,6 +207,15 @@ class Store(Op):
         if value != pointee:
             raise DTypeError(f"cannot store a {value} where a {pointee} lies")
         return ()
+
+    def vjp(
+        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], cts: Sequence[Value | None]
+    ) -> tuple[Value | None, ...]:
+        """The shadow is the cotangent of the value; of what lay there before, it is zero."""
+        value, shadow = xs
+        ct = b.emit(Load(), shadow)
+        b.emit_many(Store(), [constant(b, value.tensor, 0), shadow])
+        return (ct, None)
 
     def bytes_moved(self, instruction: Instruction) -> int:
         return 2 * tensor_bytes(instruction.operands[0].type)
@@ -170,6 +231,7 @@ class Copy(Op):
     name: ClassVar[str] = "copy"
     syntax: ClassVar[str] = "copy from {source} to {target} count {count}"
     takes_any: ClassVar[bool] = True
+    acts_on_shadows: ClassVar[bool] = True
     effect: ClassVar[Effect] = Effect.READ | Effect.WRITE
 
     def infer(self, source: Type, target: Type, count: Type) -> tuple[Type, ...]:
@@ -178,6 +240,25 @@ class Copy(Op):
             raise DTypeError(f"cannot copy values of {given} where {wanted} lie")
         _check_count(self.name, count)
         return ()
+
+    def vjp(
+        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], cts: Sequence[Value | None]
+    ) -> tuple[Value | None, ...]:
+        """The shadow of the target is added to that of the source, and is zero then: by way of a third place, as both
+        may overlap."""
+        source, target, count = xs
+        type = pointee_of(source)
+        moved, zeros = b.emit(AllocateHeap(type), count), b.emit(AllocateHeap(type), count)
+        b.emit_many(self, [target, moved, count])
+        b.emit_many(self, [zeros, target, count])
+        inner = Builder(Block(name="body"))
+        index = inner.argument(scalar(I64), "index")
+        _accumulate(inner, inner.emit(Offset(), source, index), inner.emit(Offset(), moved, index))
+        inner.emit_many(Yield(), [])
+        b.emit_many(For(), [constant(b, scalar(I64), 0), count], [Region([inner.block])])
+        b.emit_many(Deallocate(), [zeros])
+        b.emit_many(Deallocate(), [moved])
+        return (None, None, None)
 
     def bytes_moved(self, instruction: Instruction) -> int:
         """Of what is counted by a number of the program; else of one value."""
@@ -205,6 +286,7 @@ class ElementPointer(Pure):
     name: ClassVar[str] = "elementPointer"
     syntax: ClassVar[str] = "elementPointer {pointer} at {keys} {indices*}"
     takes_any: ClassVar[bool] = True
+    acts_on_shadows: ClassVar[bool] = True
     is_pointer_step: ClassVar[bool] = True
     keys: tuple[int | str | None, ...]
 
@@ -227,6 +309,7 @@ class Offset(Pure):
     name: ClassVar[str] = "offset"
     syntax: ClassVar[str] = "offset {pointer} by {count}"
     takes_any: ClassVar[bool] = True
+    acts_on_shadows: ClassVar[bool] = True
     is_pointer_step: ClassVar[bool] = True
 
     def infer(self, pointer: Type, count: Type) -> Type:
@@ -257,6 +340,59 @@ class PointerCast(Pure):
                     f"cannot bitCast a {pointer} to a {self.type}: a pointer has the bytes of an i64"
                 )
         return self.type
+
+
+def offset_from(pointer: Value) -> tuple[Value, list[Value]]:
+    """The pointer that this one leads on from by `offset`, and by how many each time, the last first."""
+    counts: list[Value] = []
+    while (step := pointer.producer) is not None and isinstance(step.op, Offset):
+        pointer, count = step.operands
+        counts.append(count)
+    return pointer, counts
+
+
+def give_back(b: Emitter, memory: Value) -> None:
+    """Emit what gives back memory that an instruction has allocated, or nothing where it ends by itself."""
+    match memory.op:
+        case AllocateHeap():
+            b.emit_many(Deallocate(), [memory])
+        case AllocateBox():
+            b.emit_many(Release(), [memory])
+        case _:
+            return
+
+
+def zeros_to_read(b: Emitter, op: Op, xs: Sequence[Value]) -> Value:
+    """Memory of zeros, in place of what `op` of these operands reads, if that is its first one; to be given back."""
+    count = xs[-1] if isinstance(op, Copy) else constant(b, scalar(I64), 1)
+    return b.emit(AllocateHeap(pointee_of(xs[0])), count)
+
+
+def _accumulate(b: Builder, target: Value, source: Value) -> None:
+    """Emit what adds the floats that `source` leads to, to those that `target` leads to."""
+    match pointee_of(target):
+        case TensorType(dtype=dtype):
+            if dtype.is_float:
+                total = b.emit(Add(), b.emit(Load(), target), b.emit(Load(), source))
+                b.emit_many(Store(), [total, target])
+        case TupleType(elements):
+            for position in range(len(elements)):
+                at = ElementPointer((position,))
+                _accumulate(b, b.emit(at, target), b.emit(at, source))
+        case StructType(fields=fields):
+            for name, _ in fields:
+                at = ElementPointer((name,))
+                _accumulate(b, b.emit(at, target), b.emit(at, source))
+        case ArrayType(count=count):
+            inner = Builder(Block(name="body"))
+            index = inner.argument(scalar(I64), "index")
+            one = ElementPointer((None,))
+            _accumulate(inner, inner.emit(one, target, index), inner.emit(one, source, index))
+            inner.emit_many(Yield(), [])
+            bounds = [constant(b, scalar(I64), number) for number in (0, count)]
+            b.emit_many(For(), bounds, [Region([inner.block])])
+        case _:
+            return
 
 
 def pointee_at(x: Type, key: int | str | None) -> Type:

@@ -3,7 +3,8 @@
 Read `base` (what a pass is), `structurize` (from blocks to structured ops), `rewrite` (the walk that applies
 laws), `rules` (the laws), `simplify_structured` (those of structured ops), `fold`, `simplify` and `cse`, then
 `canonicalize`, which is these in one; `dce`, `inline`, `inline_chains` and `dead_functions`; `scalarize`,
-`flatten`, `expand` and `isolate`, which prepare for what follows; last `pipeline`, which runs them.
+`flatten`, `expand` and `isolate`, which prepare for what follows, `split_memory` and `index_pointers` for
+derivatives of what lies in memory; last `pipeline`, which runs them.
 """
 
 from .base import FunctionPass, ModulePass, Pass, apply_pass
@@ -16,6 +17,7 @@ from .dead_functions import DeadFunctions
 from .expand import Expand
 from .flatten import Flatten
 from .fold import Fold
+from .index_pointers import IndexPointers
 from .inline import Inline
 from .inline_chains import InlineChains
 from .isolate import Isolate
@@ -28,6 +30,7 @@ from .redundant_loads import RedundantLoads
 from .scalarize import Scalarize
 from .simplify import Simplify
 from .simplify_cfg import SimplifyCFG
+from .split_memory import SplitMemory
 from .stack_promotion import StackPromotion
 from .structurize import Structurize
 from .value_promotion import ValuePromotion
@@ -36,16 +39,16 @@ ALL: tuple[type[FunctionPass] | type[ModulePass], ...] = (
     SimplifyCFG, CanonicalizeCFG, Structurize, Expand, StackPromotion, ValuePromotion, RedundantLoads,
     ConstantPropagation, Fold, LiteralBroadcasting, Simplify, CommonSubexpressions, Canonicalize,
     DeadCode, LoopInvariants, MatrixChain, LinearAlgebraFusion, Inline, InlineChains, Flatten, Scalarize,
-    DeadFunctions, Isolate,
+    DeadFunctions, SplitMemory, IndexPointers, Isolate,
 )  # fmt: skip
 """Every pass, for the command line and the tests, about in the order in which they run; docs/passes.md has the same."""
 
 __all__ = [
     "ALL", "Canonicalize",
     "CanonicalizeCFG", "CommonSubexpressions", "ConstantPropagation", "DeadCode", "DeadFunctions",
-    "Expand", "Flatten", "Fold", "FunctionPass", "Inline", "InlineChains", "Isolate", "LinearAlgebraFusion",
-    "LiteralBroadcasting", "LoopInvariants",
+    "Expand", "Flatten", "Fold", "FunctionPass", "IndexPointers", "Inline", "InlineChains", "Isolate",
+    "LinearAlgebraFusion", "LiteralBroadcasting", "LoopInvariants",
     "MatrixChain", "ModulePass", "Pass", "PassRun", "Pipeline", "RedundantLoads", "Scalarize",
-    "Simplify", "SimplifyCFG", "StackPromotion", "Structurize", "ValuePromotion", "apply_pass",
+    "Simplify", "SimplifyCFG", "SplitMemory", "StackPromotion", "Structurize", "ValuePromotion", "apply_pass",
     "run_pipeline",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import ClassVar
 from ..analysis import Analyses
 from ..analysis.batches import declared_batch, result_axes
 from ..analysis.call_graph import references
-from ..analysis.derivatives import elements, resolve_declared
+from ..analysis.derivatives import elements, has_shadow, resolve_declared
 from ..errors import UnsupportedError
 from ..ir import (
     BatchOf,
@@ -240,7 +240,7 @@ def _flatten_declaration(
             ),
             declaration.location,
         )
-    if all(map(_is_float, (*given, *derivatives))):
+    if all(map(_has_derivative, (*given, *derivatives))):
         function.declaration = flat
         return True
     taken = _leaf_types(primal.parameters)
@@ -248,7 +248,7 @@ def _flatten_declaration(
     inner = Function(
         module.fresh_name(f"{function.name}_floats"),
         FunctionType(
-            (*taken, *filter(_is_float, given)),
+            (*taken, *filter(_has_derivative, given)),
             one_or_tuple([*filter(_is_float, derivatives), *kept]),
         ),
         declaration=flat,
@@ -257,7 +257,7 @@ def _flatten_declaration(
     module.add(inner)
     b = Builder(Block(name="entry"), function.location)
     arguments = [b.argument(type) for type in function.type.parameters]
-    passed = [x for k, x in enumerate(arguments) if k < len(taken) or _is_float(x.type)]
+    passed = [x for k, x in enumerate(arguments) if k < len(taken) or _has_derivative(x.type)]
     found = iter(b.emit_many(Apply(inner.name, inner.type), passed))
     outputs = [next(found) if _is_float(type) else _zero(b, type) for type in derivatives]
     b.emit_many(Return(), [*outputs, *found])
@@ -298,7 +298,11 @@ def _chosen(
 
 
 def _floats(leaves: Sequence[tuple[int, Type]]) -> tuple[int, ...]:
-    return tuple(number for number, type in leaves if _is_float(type))
+    return tuple(number for number, type in leaves if _has_derivative(type))
+
+
+def _has_derivative(type: Type) -> bool:
+    return _is_float(type) or has_shadow(type)
 
 
 def _is_float(type: Type) -> bool:

@@ -27,17 +27,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nnkit.core.driver.differentiate import Differentiate
 from nnkit.core.driver.stages import DIFFERENTIABLE, advance
 from nnkit.core.errors import IndexOutOfRangeError, TrapError
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module
+from nnkit.core.passes.base import apply_pass
+from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
 from nnkit.core.stage import Stage
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import Array, TensorType, Type, elements_of
 from nnkit.core.verify import verify
 from nnkit.jit.executable import host_target
-from tests.core.autodiff.building import differentiate
 from tests.core.text.laws import reread
 from tests.ir.run_lines import RunLine, execute, run_lines
 from tests.jit.emit.running import CheckFailed
@@ -200,7 +202,8 @@ def test_evaluated(run: Run) -> None:
     type = module.functions[run.name].type
     if any(f.body is None for f in module.functions.values()):
         run_pipeline(module, DIFFERENTIABLE)
-        differentiate(module)
+        for a_pass in (Flatten(), Differentiate(laws=False)):
+            apply_pass(a_pass, module)
         verify(module)
     data = [as_data(*pair) for pair in zip(type.parameters, run.arguments, strict=True)]
     check(run, type.result, lambda: evaluate(module, run.name, *data, type=type))

@@ -161,10 +161,15 @@ def test_what_is_not_known_does_everything() -> None:
 
 def test_a_declared_derivative_does_what_its_primal_does() -> None:
     pure, writing = function("pure"), function("writing", store)
-    gradients = [Function(f"d_{f}", TYPE, None, GradientOf(f)) for f in ("pure", "writing")]
-    effects = Effects(module_of(pure, writing, *gradients))
+    gradients = [
+        Function(f"d_{f}", TYPE, None, GradientOf(f, wrt=(1,))) for f in ("pure", "writing")
+    ]
+    by_memory = FunctionType((*TYPE.parameters, P), S)
+    shadows = Function("shadows", by_memory, None, GradientOf("pure", wrt=(1, 2)))
+    effects = Effects(module_of(pure, writing, shadows, *gradients))
     assert effects.of_function("d_pure") == Effect.NONE
     assert effects.of_function("d_writing") == Effect.WRITE
+    assert effects.of_function("shadows") == Effect.READ | Effect.WRITE
 
 
 class CallValue(Negate):
