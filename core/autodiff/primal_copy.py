@@ -26,8 +26,8 @@ class PrimalCopy:
     origins: dict[Value, Origin] = field(default_factory=dict[Value, Origin])
     active: set[Value] = field(default_factory=set[Value])
     results: tuple[Value, ...] = ()
-    calls: dict[Instruction, str] = field(default_factory=dict[Instruction, str])
-    """What tells calls without results apart, in all copies."""
+    silent: dict[Instruction, str] = field(default_factory=dict[Instruction, str])
+    """What tells instructions without results apart, which use memory, in all copies."""
     uses_memory: bool = False
 
     @property
@@ -59,8 +59,8 @@ def copy_primal(primal: Function, wanted: Mask, activity: Activity) -> PrimalCop
     region = clone_region(primal.body, values)
     copy.builder.block = region.entry
     if copy.uses_memory:
-        calls = (i for i in walk(region) if i.op.called is not None and not i.results)
-        copy.calls = {call: f"call {number}" for number, call in enumerate(calls)}
+        silent = (i for i in walk(region) if not i.results)
+        copy.silent = {instruction: f"silent {number}" for number, instruction in enumerate(silent)}
     returned = copy.builder.block.instructions.pop()
     copy.results = tuple(returned.operands)
     returned.erase()

@@ -85,7 +85,7 @@ def call_forward(copy: PrimalCopy, call: Instruction, forward: Function) -> Savi
     b = Builder(Block(), call.location)
     results = b.emit_many(Apply(forward.name, forward.type), call.operands)
     saved = results[len(call.results) :]
-    site = copy.origins[call.results[0]] if call.results else copy.calls[call]
+    site = copy.origins[call.results[0]] if call.results else copy.silent[call]
     for number, value in enumerate(saved):
         copy.origins[value] = site, f"{forward.name} {number}"
     return SavingCall(b.block.instructions[0], saved)

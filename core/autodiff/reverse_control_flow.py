@@ -324,8 +324,12 @@ class _Reversal:
             return b.emit(Add(), number, constant(b, COUNTER, 1))
 
         start = Builder(Block(), self.at.location)
+        copy, how = self.work.copy, "how many iterations"
+        origin = self.origin(self.at.results[:1], how)
+        if not self.at.results:
+            origin = copy.silent[self.at], how
         count = self.carry(start, constant(start, COUNTER, 0), next_number)
-        self.work.copy.origins[count] = self.origin(self.at.results[:1], "how many iterations")
+        copy.origins[count] = origin
         return constant(self.adjoints.builder, COUNTER, 0), count, None
 
     def saved_by_branch(self, number: int, residuals: Sequence[Value]) -> dict[Value, Value]:
