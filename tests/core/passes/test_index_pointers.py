@@ -27,7 +27,7 @@ def passed(module: Module) -> int:
     )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=settings().max_examples // 3)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=settings().max_examples // 5)
 @given(memory_programs())
 def test_loops_carry_no_pointers_and_do_the_same(text: str) -> None:
     plain, module = parse_module(text), parse_module(text)
