@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import RankError, ShapeError
 from ..ir.instruction import Emitter, Instruction, Value
+from ..stage import EARLY, Stage, Stages
 from ..types import BOOL, I64, Array, TensorType, same_dtype, scalar, tensor_bytes
 from .comparison import And, GreaterThanOrEqual, LessThan, Select
 from .forms import Linear, check_axis
@@ -244,6 +245,7 @@ class Concatenate(Linear):
 
     name: ClassVar[str] = "concatenate"
     syntax: ClassVar[str] = "concatenate {xs*} along {axis}"
+    stages: ClassVar[Stages] = EARLY | {Stage.COMPUTE}
     is_moved: ClassVar[bool] = True
     axis: int
 

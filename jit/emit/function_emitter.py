@@ -138,8 +138,11 @@ class FunctionEmitter:
     # Where values lie.
 
     def bases(self, instruction: Instruction) -> list[Register]:
-        """The addresses of the operands, of the results, which are given theirs, and of scratch buffers."""
+        """The addresses of the operands, of the outputs, whose results are given theirs, and of scratch buffers."""
         results = self.place_results(instruction)
+        if is_loops(instruction):
+            others = instruction.op.outputs[len(results) :]
+            results += [results[written.within or 0] for written in others]
         operands = (self._operand(instruction, n) for n in range(len(instruction.operands)))
         scratch = instruction.placement.scratch
         return [*operands, *results, *(self.in_arena(place.offset) for place in scratch)]
@@ -193,7 +196,7 @@ def _updated(instruction: Instruction) -> Sequence[Value | None]:
         return replaced_operands(instruction)
     if not is_loops(instruction):
         return [None] * len(instruction.results)
-    inits = [written.init for written in instruction.op.outputs]
+    inits = [written.init for written in instruction.op.own_outputs]
     return [None if init is None else base_of(instruction.operands[init]) for init in inits]
 
 

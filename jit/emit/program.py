@@ -38,7 +38,7 @@ from ...core.ops.movement import ShapeCast
 from ...core.ops.nest import Yield
 from ...core.ops.structured import For, If, While
 from ...core.ops.terminators import Return
-from ...core.schedule.ops import Gemm, Loops, ScheduledScan, is_loops
+from ...core.schedule.ops import Empty, Gemm, Loops, ScheduledScan, is_loops
 from ...core.schedule.plan import arena_bytes
 from ...core.schedule.safepoints import Safepoints
 from ...core.types import Array
@@ -236,6 +236,11 @@ def _write_return(k: FunctionEmitter, instruction: Instruction) -> None:
     k.leave(constant(I64, 0))
 
 
+def _write_buffer(k: FunctionEmitter, instruction: Instruction[Empty]) -> None:
+    """Only the address: what is in the buffer is never read."""
+    k.place_results(instruction)
+
+
 def _write_nothing(k: FunctionEmitter, instruction: Instruction) -> None:
     """Literals are written where they are read."""
 
@@ -247,6 +252,7 @@ WRITERS: Final[Mapping[type[Op], InstructionRule]] = {
     ShapeCast: _write_alias,
     Gemm: _write_product,
     ScheduledScan: _write_scan,
+    Empty: _write_buffer,
     Apply: write_call,
     CallAddress: write_call_address,
     ReadBytes: write_read,
