@@ -22,7 +22,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -314,6 +314,11 @@ class Nest(Pure):
     def nanoseconds(self, instruction: Instruction) -> float:
         accesses = self.points * (len(self.accesses) + len(self.outputs))
         return _OPERATION * (self.flops(instruction) + accesses)
+
+
+def is_nest(instruction: Instruction) -> TypeGuard[Instruction[Nest]]:
+    """Whether it is a loop nest, scheduled or not."""
+    return isinstance(instruction.op, Nest)
 
 
 BodyRule: TypeAlias = Callable[[Builder, Sequence[Value], Sequence[Value]], Sequence[Value]]

@@ -24,8 +24,17 @@ from ..compute.address import delinearize, linearize
 from ..compute.bodies import base_of
 from ..ir import Block, Builder, Instruction, Value
 from ..ops.movement import reshaped
-from ..ops.nest import Access, Affine, Nest, Output, build_nest, coordinate, identity_access
-from ..ops.slicing import Concatenate
+from ..ops.nest import (
+    Access,
+    Affine,
+    Nest,
+    Output,
+    build_nest,
+    coordinate,
+    identity_access,
+    is_nest,
+)
+from ..ops.slicing import is_concatenation
 from ..types import Shape, TensorType, scalar
 from .ops import Empty
 
@@ -39,7 +48,7 @@ much as copying so many."""
 
 def write_pieces(block: Block) -> None:
     """Replace the concatenations of a block in stage compute by nests that write pieces in place."""
-    found = [i for i in block.instructions if isinstance(i.op, Concatenate)]
+    found = [i for i in block.instructions if is_concatenation(i)]
     if not found:
         return
     lowering = _Lowering(block, _wholes(found))
@@ -114,11 +123,11 @@ class _Lowering:
 
     def lower(self, instruction: Instruction) -> None:
         """Write the pieces of one concatenation, with those that are part of it."""
-        computed: dict[Instruction, list[tuple[int, Affine]]] = {}
+        computed: dict[Instruction[Nest], list[tuple[int, Affine]]] = {}
         copied: list[_Piece] = []
         for piece in self._pieces(instruction):
             made, position = piece.base.producer, self._written(piece)
-            if made is None or position is None:
+            if made is None or position is None or not is_nest(made):
                 copied.append(piece)
             else:
                 computed.setdefault(made, []).append((piece.base.index, position))
@@ -170,7 +179,7 @@ class _Lowering:
     def _written(self, piece: _Piece) -> Affine | None:
         """Where the nest that computes the piece, element by element, is to write it; None where there is none."""
         made = piece.base.producer
-        if made is None or made not in self.places or not isinstance(made.op, Nest):
+        if made is None or made not in self.places or not is_nest(made):
             return None
         op, number = made.op, piece.base.index
         written, kept = op.outputs[number], op.outputs[number].kept_axes
@@ -190,7 +199,8 @@ def _wholes(found: Sequence[Instruction]) -> dict[Instruction, Instruction]:
     for instruction in reversed(found):  # readers first
         _, readers = _readers(instruction.result)
         around = {wholes.get(reader) for reader in readers}
-        is_part = len(around) == 1 and all(
+        is_part = bool(instruction.result.tensor.size) and len(around) == 1
+        is_part = is_part and all(
             _Piece(x, 0, _row_major(x.tensor.shape)).of_base() is not None
             for reader in readers
             for x in reader.operands
@@ -216,7 +226,7 @@ def _readers(value: Value) -> tuple[set[Instruction], set[Instruction]]:
 
 def _operands(instruction: Instruction, whole: _Piece) -> Iterator[_Piece]:
     """The operands of a concatenation, which is a piece itself."""
-    assert isinstance(instruction.op, Concatenate)
+    assert is_concatenation(instruction)
     axis, start = instruction.op.axis, whole.start
     for x in instruction.operands:
         yield _Piece(x, start, whole.strides)
@@ -229,14 +239,13 @@ def _row_major(shape: Shape) -> tuple[int, ...]:
 
 
 def _written_into(
-    nest: Instruction,
+    nest: Instruction[Nest],
     places: Sequence[tuple[int, Affine]],
     whole: Value,
     gone: Set[Instruction],
 ) -> Value:
     """Have a nest write results at these places of the whole, too, or instead if only what is gone reads them."""
     op = nest.op
-    assert isinstance(op, Nest)
     own, others = op.own_outputs, list(enumerate(op.outputs))[len(op.own_outputs) :]
     inner = nest.regions[0].entry
     moved = {number for number, _ in places}
@@ -294,7 +303,12 @@ def _copied_into(b: Builder, pieces: Sequence[_Piece], whole: Value) -> Value:
     ]
     reads = [(piece.value, Access(point)) for piece in pieces]
     outputs = [
-        Output(whole.tensor, (place,), within=0 if number else None, init=None if number else len(pieces))
+        Output(
+            whole.tensor,
+            (place,),
+            within=0 if number else None,
+            init=None if number else len(pieces),
+        )
         for number, place in enumerate(places)
     ]
     return build_nest(
