@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 
 from ..ir import Builder, Value
 from ..ops.scatter import added_part
+from ..ops.slicing import PaddedPart, padded_part
 from .rules import add
+from .slice_adjoints import add_slices
 
 
 @dataclass
@@ -29,6 +31,8 @@ class Adjoints:
     start: Callable[[Value], Value | None] | None = None
     _found: dict[Value, Value] = field(default_factory=dict[Value, Value])
     _rows: dict[Value, list[Value]] = field(default_factory=dict[Value, list[Value]])
+    _slices: dict[Value, list[PaddedPart]] = field(default_factory=dict[Value, list[PaddedPart]])
+    """What has come from slices of a value, to be put together once it is all there."""
     running: dict[Value, Value] = field(default_factory=dict[Value, Value])
     """Totals from around the body, with the parts that have been added to them."""
 
@@ -36,6 +40,9 @@ class Adjoints:
         """What has come together for `primal`, running totals aside; None is a zero."""
         for rows in self.take_rows(primal):
             self._accumulate(primal, rows)
+        slices = self._slices.pop(primal, None)
+        if slices:
+            self._accumulate(primal, add_slices(self.builder, slices, primal.tensor.shape))
         return self._found.get(primal)
 
     def take_rows(self, primal: Value) -> list[Value]:
@@ -44,7 +51,7 @@ class Adjoints:
 
     def values(self) -> list[Value]:
         """Each value that has a cotangent of its own, running totals aside."""
-        return list(dict.fromkeys((*self._found, *self._rows)))
+        return list(dict.fromkeys((*self._found, *self._rows, *self._slices)))
 
     def add(self, primal: Value, cotangent: Value | None) -> None:
         """Accumulate a contribution."""
@@ -53,6 +60,10 @@ class Adjoints:
         part = added_part(cotangent)
         if self.keeps_rows and part is not None and part.indices:
             self._rows.setdefault(primal, []).append(cotangent)
+            return
+        piece = padded_part(cotangent) if part is None or self.start is None else None
+        if piece is not None:
+            self._slices.setdefault(primal, []).append(piece)
             return
         total = self.total(primal) if self.start is not None and part is not None else None
         if part is None or total is None:

@@ -18,10 +18,11 @@ The body's arguments are the coordinates (i64), then one scalar per operand.
 from __future__ import annotations
 
 import enum
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -142,6 +143,9 @@ class Output:
     Elements no point writes hold the combinator's identity; zero without a combinator.  With `init`, the elements are
     those of operand `init` before any point writes, which reads that operand where it writes: where the operand is dead
     afterwards, its buffer is updated in place.
+
+    With `within`, this is no result of its own: the scalars are written to that of output `into`, at the elements that
+    this one names, behind those which that one writes.  Such outputs come last.
     """
 
     type: TensorType
@@ -149,12 +153,14 @@ class Output:
     combinator: Combinator | None = None
     bounds: Bounds = Bounds.INSIDE
     init: int | None = None
+    within: int | None = None
 
     def __str__(self) -> str:
         mode = "" if self.bounds is Bounds.INSIDE else f" {self.bounds}"
         by = f" by {self.combinator}" if self.combinator else ""
         init = "" if self.init is None else f" init {self.init}"
-        return f"{self.type} at ({', '.join(map(str, self.indices))}){mode}{by}{init}"
+        within = "" if self.within is None else f" within {self.within}"
+        return f"{self.type} at ({', '.join(map(str, self.indices))}){mode}{by}{init}{within}"
 
     @property
     def kept_axes(self) -> tuple[int, ...] | None:
@@ -209,7 +215,8 @@ class Nest(Pure):
         for output in self.outputs:
             self._check(output.type, output.indices, output.bounds)
             self._check_init(output, operands)
-        return tuple(output.type for output in self.outputs)
+        self._check_within()
+        return tuple(output.type for output in self.own_outputs)
 
     def _check(self, type: TensorType, indices: tuple[Index, ...], bounds: Bounds) -> None:
         if len(indices) != type.rank:
@@ -243,6 +250,17 @@ class Nest(Pure):
                 f"nest: {output} does not read operand {output.init} where it writes"
             )
 
+    def _check_within(self) -> None:
+        count = len(self.own_outputs)
+        for output in self.outputs[count:]:
+            if output.within is None:
+                raise InternalError(f"nest: {output} stands behind outputs without results")
+            whole = self.outputs[output.within] if 0 <= output.within < count else None
+            if whole is None or output.type != whole.type:
+                raise InternalError(f"nest: there is no output {output.within} of {output.type}")
+            if output.init is not None or output.combinator or whole.combinator:
+                raise InternalError(f"nest: {output} begins with or joins what others write")
+
     def evaluate_body(
         self, run: Callable[[Sequence[Array]], Sequence[Array]], *operands: Array
     ) -> tuple[Array, ...]:
@@ -256,11 +274,23 @@ class Nest(Pure):
         for operand, access in zip(operands, self.accesses, strict=True):
             where = _positions(access.indices, coordinates, loaded)
             loaded.append(_read(operand, where, access.bounds))
-        results = run([*coordinates, *loaded])
-        return tuple(
-            _write(output, np.broadcast_to(value, self.extents), coordinates, loaded, operands)
-            for output, value in zip(self.outputs, results, strict=True)
-        )
+        results: list[Array] = []
+        yielded = run([*coordinates, *loaded])
+        for output, scalars in zip(self.outputs, yielded, strict=True):
+            value = np.broadcast_to(scalars, self.extents)
+            if output.within is None:
+                results.append(_write(output, value, coordinates, loaded, operands))
+            else:
+                whole = np.array(results[output.within])
+                results[output.within] = _scatter(output, value, coordinates, loaded, whole)
+        return tuple(results)
+
+    @property
+    def own_outputs(self) -> tuple[Output, ...]:
+        """The outputs that are results, one by one: those that write into others come behind."""
+        if self.outputs and self.outputs[-1].within is None:
+            return self.outputs
+        return tuple(itertools.takewhile(lambda output: output.within is None, self.outputs))
 
     @property
     def points(self) -> int:
@@ -284,6 +314,11 @@ class Nest(Pure):
     def nanoseconds(self, instruction: Instruction) -> float:
         accesses = self.points * (len(self.accesses) + len(self.outputs))
         return _OPERATION * (self.flops(instruction) + accesses)
+
+
+def is_nest(instruction: Instruction) -> TypeGuard[Instruction[Nest]]:
+    """Whether it is a loop nest, scheduled or not."""
+    return isinstance(instruction.op, Nest)
 
 
 BodyRule: TypeAlias = Callable[[Builder, Sequence[Value], Sequence[Value]], Sequence[Value]]

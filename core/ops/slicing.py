@@ -9,25 +9,21 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 import numpy as np
 
 from ..errors import RankError, ShapeError
 from ..ir.instruction import Emitter, Instruction, Value
-from ..types import BOOL, I64, Array, TensorType, same_dtype, scalar, tensor_bytes
+from ..stage import EARLY, Stage, Stages
+from ..types import BOOL, I64, Array, Shape, TensorType, same_dtype, scalar, tensor_bytes
 from .comparison import And, GreaterThanOrEqual, LessThan, Select
 from .forms import Linear, check_axis
 from .formulas import number
 from .indexing import ScatterAdd
-from .literal import Literal, constant
+from .literal import Literal, constant, number_of
 from .movement import ShapeCast, reshaped
 from .nest import Access, Affine, Bounds, Output, build_nest, coordinate, identity_access, read_nest
-
-_PARTS_OF_A_NEST = 4
-"""How many operands one nest of a concatenation reads; more are joined in a tree, which moves each element once per
-level. Each operand costs a `select` for every element. Five matrices of 100 × 100 take 1.02 times as long with 2, and
-0.79 with 8."""
 
 
 @dataclass(frozen=True)
@@ -244,6 +240,7 @@ class Concatenate(Linear):
 
     name: ClassVar[str] = "concatenate"
     syntax: ClassVar[str] = "concatenate {xs*} along {axis}"
+    stages: ClassVar[Stages] = EARLY | {Stage.COMPUTE}
     is_moved: ClassVar[bool] = True
     axis: int
 
@@ -289,19 +286,11 @@ class Concatenate(Linear):
         return [True] * len(batched)
 
     def nest(self, b: Emitter, *xs: Value) -> Value:
-        parts = [x for x in xs if x.tensor.size] or [xs[0]]
-        while len(parts) > 1:
-            parts = [
-                self._joined(b, parts[first : first + _PARTS_OF_A_NEST])
-                for first in range(0, len(parts), _PARTS_OF_A_NEST)
-            ]
-        expected = self.infer(*(x.tensor for x in xs)).shape
-        return reshaped(b, parts[0], expected)
-
-    def _joined(self, b: Emitter, xs: Sequence[Value]) -> Value:
-        if len(xs) == 1:
-            return xs[0]
+        """A nest that selects each element from all pieces, for few of them (`compute.generate`)."""
         result = self.infer(*(x.tensor for x in xs))
+        xs = tuple(x for x in xs if x.tensor.size) or xs[:1]
+        if len(xs) == 1:
+            return reshaped(b, xs[0], result.shape)
         starts = list(itertools.accumulate((x.tensor.shape[self.axis] for x in xs), initial=0))
         point = identity_access(result.shape)
 
@@ -314,6 +303,33 @@ class Concatenate(Linear):
 
         reads = [(x, _shifted(point, self.axis, -s)) for x, s in zip(xs, starts[:-1], strict=True)]
         return build_nest(b, result.shape, reads, [Output(result, point)], body)[0]
+
+
+def is_concatenation(instruction: Instruction) -> TypeGuard[Instruction[Concatenate]]:
+    """Whether its result is its operands one after the other."""
+    return isinstance(instruction.op, Concatenate)
+
+
+@dataclass(frozen=True)
+class PaddedPart:
+    """What lies from the indices `low` on between zeros."""
+
+    low: Shape
+    part: Value
+
+    @property
+    def high(self) -> Shape:
+        """The indices behind the last ones."""
+        shape = self.part.tensor.shape
+        return tuple(first + extent for first, extent in zip(self.low, shape, strict=True))
+
+
+def padded_part(x: Value) -> PaddedPart | None:
+    """The part that `x` is between zeros; None when it is anything else, or has zeros inside, or nothing."""
+    if x.producer is None or not isinstance(x.op, Pad) or any(x.op.gaps):
+        return None
+    part, filler = x.producer.operands
+    return PaddedPart(x.op.low, part) if number_of(filler) == 0 and part.tensor.size else None
 
 
 def _shifted(point: tuple[Affine, ...], axis: int, by: int) -> Access:

@@ -142,6 +142,8 @@ def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bo
         )
     if any(base_of(instruction.operands[number]) is operand for number in op.updates):
         return False
+    if any(other.within == result.index for other in op.outputs):
+        return False
     if operand.tensor.size != written.type.size or not _writes_each_once(op, written):
         return False
     target = address(op.extents, written.type, written.indices, written.bounds)
@@ -325,7 +327,8 @@ def _updates_in_place(instruction: Instruction, nest: Nest, init: int) -> bool:
         )
         if base_of(value) is base
     )
-    return not is_read or _writes_own_elements(nest, place)
+    own = len(nest.own_outputs) == len(nest.outputs) and _writes_own_elements(nest, place)
+    return not is_read or own
 
 
 def _writes_own_elements(nest: Nest, place: Access) -> bool:

@@ -59,7 +59,7 @@ def emit_collapsed(
     instruction.regions = ()
     return tuple(
         _cast(b, value, written.type.shape)
-        for value, written in zip(made, nest.outputs, strict=True)
+        for value, written in zip(made, nest.own_outputs, strict=True)
     )
 
 

@@ -149,7 +149,7 @@ class _Grouping:
         for base in {base_of(operand) for operand in step.instruction.operands}:
             self.touched[base] = self.touched.get(base, 0) + 1
         unfinished = compensated_outputs(loops)
-        results = zip(step.instruction.results, loops.outputs, strict=True)
+        results = zip(step.instruction.results, loops.own_outputs, strict=True)
         for number, (result, written) in enumerate(results):
             self.touched[result] = 1
             by_rows = is_row(written.type, written.indices, outer, self.rows)

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeGuard
 
+import numpy as np
+
 from ..compute.ops import MatrixProduct, flipped
 from ..ir.instruction import Instruction, Op, Pure
 from ..ops.combinator import Combinator
@@ -197,5 +199,30 @@ class ScheduledScan(Scan):
     block: int = 0
 
 
-SCHEDULED: tuple[type[Op], ...] = (Loops, Gemm, ScheduledScan)
+@dataclass(frozen=True)
+class Empty(Pure):
+    """A buffer whose elements are not set yet: each is written, by what begins with it, before it is read.
+
+    The evaluator has zeros there.
+    """
+
+    name: ClassVar[str] = "empty"
+    syntax: ClassVar[str] = "empty {type}"
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
+    type: TensorType
+
+    def infer(self) -> TensorType:
+        return self.type
+
+    def evaluate(self) -> Array:
+        return np.zeros(self.type.shape, self.type.dtype.numpy)
+
+    def flops(self, instruction: Instruction) -> int:
+        return 0
+
+    def bytes_moved(self, instruction: Instruction) -> int:
+        return 0
+
+
+SCHEDULED: tuple[type[Op], ...] = (Loops, Gemm, ScheduledScan, Empty)
 """The ops that only this stage has."""

@@ -1,6 +1,7 @@
 """Scheduling: lowers stage compute to stage schedule, deciding loops, groups and buffers.
 
-1. Give every output a buffer of its own, and join axes that are walked through as one (`collapse`).
+1. Have nests write pieces of concatenations in place (`concatenations`), give every output a buffer of its own, and
+   join axes that are walked through as one (`collapse`).
 2. Decide the loops of each nest (`loops`).
 3. Let neighbouring nests share their outermost loop (`group`).
 4. Find a place for every buffer (`buffer_assignment`).
@@ -46,6 +47,7 @@ from .buffer_assignment import (
     copy_overwritten_arguments,
 )
 from .collapse import emit_collapsed, joined_axes
+from .concatenations import write_pieces
 from .group import GroupedInstruction, group_nests
 from .loops import plan_loops
 from .ops import Gemm, Loops, ScheduledScan, compensated_outputs, is_folded, makes_buffers, sizes_of
@@ -139,6 +141,7 @@ def _schedule_block(
 ) -> None:
     # by what the body yields as it is, and not by copies of that
     replaced = body.replaced
+    write_pieces(body.block)
     _take_own_outputs(body.block, replaced, target)
     erase_dead(body.block, effects)
     steps = [

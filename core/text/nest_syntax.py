@@ -25,7 +25,7 @@ def parse_accesses(cursor: Cursor) -> tuple[Access, ...]:
 
 
 def parse_outputs(cursor: Cursor) -> tuple[Output, ...]:
-    """`<2 x f32> at (d0) zero by add, f32 at (), <9 x f32> at (read 0) check init 1`."""
+    """`<2 x f32> at (d0) zero by add, f32 at (), <9 x f32> at (read 0) check init 1, <9 x f32> at (d0) within 2`."""
     return cursor.listed(_parse_output, cursor)
 
 
@@ -56,7 +56,8 @@ def _parse_output(cursor: Cursor) -> Output:
     indices, bounds = _parse_indices(cursor), _parse_optional_bounds(cursor)
     combinator = parse_combinator(cursor) if cursor.accept("by") else None
     init = cursor.integer() if cursor.accept("init") else None
-    return Output(type, indices, combinator, bounds, init)
+    within = cursor.integer() if cursor.accept("within") else None
+    return Output(type, indices, combinator, bounds, init, within)
 
 
 def _parse_optional_bounds(cursor: Cursor) -> Bounds:

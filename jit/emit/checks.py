@@ -85,8 +85,8 @@ class Checks:
 
     sites: list[CheckSite] = field(default_factory=list[CheckSite])
     failures: list[Failure] = field(default_factory=list[Failure])
-    passed: list[tuple[Register, str]] = field(default_factory=list[tuple[Register, str]])
-    """Codes of other functions to return, each with the block that control comes from."""
+    passed: Register | None = None
+    """The variable that holds the code of the function called last; None without calls."""
     _passing: str = ""
 
     def add(self, site: CheckSite) -> int:
@@ -111,10 +111,16 @@ class Checks:
         self.failures.append(Failure(label, constant(I64, site), first, second, failed))
 
     def pass_on(self, w: FunctionWriter, code: Register) -> None:
-        """Return `code` to the caller if it is the error code of a callee."""
-        self._passing = self._passing or w.new_label("failed")
+        """Return `code` to the caller if it is the error code of a callee.
+
+        It goes by way of a variable: a phi of thousands of codes would be alive on as many edges, which takes LLVM's
+        register allocation quadratic time.
+        """
+        if self.passed is None:
+            self._passing = w.new_label("failed")
+            self.passed = w.allocate(I64, align=8)
         goes_on = w.new_label("done")
-        self.passed.append((code, w.block))
+        w.store(code, self.passed)
         w.branch_if(w.icmp("ne", code, constant(I64, 0)), self._passing, goes_on)
         w.begin(goes_on)
 
@@ -130,12 +136,9 @@ class Checks:
             w.store(_first_failed(w, failure.first, failure.failed), report)
             w.store(failure.second, w.offset(report, 8))
             leave(failure.code)
-        if self.passed:
+        if self.passed is not None:
             w.begin(self._passing)
-            code = w.phi(I64)
-            for value, block in self.passed:
-                code.add_incoming(value, block)
-            leave(code.register)
+            leave(w.load(self.passed, I64))
 
     def _branch(self, w: FunctionWriter, failed: Register) -> str:
         stops, goes_on = w.new_label("outside"), w.new_label("inside")

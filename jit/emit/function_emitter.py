@@ -10,7 +10,7 @@ are called.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -100,6 +100,19 @@ class BlockBuffers:
     outputs: Sequence[Register]
     first: int = 0
 
+    def at(self, w: FunctionWriter, offset: int) -> Register:
+        """The address of an offset in the arena."""
+        return w.offset(self.arena, max(offset - self.first, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class _ArenaAddress:
+    """An offset in the arena of a frame, and the LLVM block in which its address has been written."""
+
+    frame: BlockBuffers
+    offset: int
+    block: str
+
 
 @dataclass(eq=False)
 class FunctionEmitter:
@@ -120,6 +133,7 @@ class FunctionEmitter:
     checks: Checks
     chain: Register | None = None
     polls: Polls | None = None
+    made_at: dict[Value, _ArenaAddress] = field(default_factory=dict[Value, _ArenaAddress])
 
     @property
     def frame(self) -> BlockBuffers:
@@ -138,8 +152,11 @@ class FunctionEmitter:
     # Where values lie.
 
     def bases(self, instruction: Instruction) -> list[Register]:
-        """The addresses of the operands, of the results, which are given theirs, and of scratch buffers."""
+        """The addresses of the operands, of the outputs, whose results are given theirs, and of scratch buffers."""
         results = self.place_results(instruction)
+        if is_loops(instruction):
+            others = instruction.op.outputs[len(results) :]
+            results += [results[written.within or 0] for written in others]
         operands = (self._operand(instruction, n) for n in range(len(instruction.operands)))
         scratch = instruction.placement.scratch
         return [*operands, *results, *(self.in_arena(place.offset) for place in scratch)]
@@ -151,17 +168,30 @@ class FunctionEmitter:
             instruction.results, places, _updated(instruction), strict=True
         ):
             is_there = base is not None and _place_of(base) == place
-            self.addresses[result] = (
-                self.address(base) if base is not None and is_there else self._place(result, place)
-            )
+            if base is not None and is_there:
+                self.addresses[result] = self.address(base)
+            else:
+                self.addresses[result] = self._place(result, place)
+            if place.space == "arena":
+                self.made_at[result] = _ArenaAddress(self.frame, place.offset, self.w.block)
         return [self.addresses[result] for result in instruction.results]
 
     def in_arena(self, offset: int) -> Register:
         """The address of an offset in the arena of the block being written."""
-        return self.w.offset(self.frame.arena, max(offset - self.frame.first, 0))
+        return self.frame.at(self.w, offset)
 
     def address(self, value: Value) -> Register:
-        """Where a value lies; a literal wherever it is wanted first."""
+        """Where a value lies, or what it is a view of; a literal wherever it is wanted first.
+
+        Addresses in an arena are made anew in each LLVM block, where an addition is part of the access: one that lives
+        from the forward pass to the backward one takes a register, and finding it one takes time for each block between
+        (1,000 calls with their gradient took 11 s, most of it in LLVM's register allocation).
+        """
+        value = base_of(value)
+        made = self.made_at.get(value)
+        if made is not None and made.block != self.w.block:
+            self.addresses[value] = made.frame.at(self.w, made.offset)
+            self.made_at[value] = replace(made, block=self.w.block)
         if value not in self.addresses:
             literal = literal_of(value)
             if literal is None:
@@ -193,7 +223,7 @@ def _updated(instruction: Instruction) -> Sequence[Value | None]:
         return replaced_operands(instruction)
     if not is_loops(instruction):
         return [None] * len(instruction.results)
-    inits = [written.init for written in instruction.op.outputs]
+    inits = [written.init for written in instruction.op.own_outputs]
     return [None if init is None else base_of(instruction.operands[init]) for init in inits]
 
 

@@ -12,7 +12,7 @@ are accumulated in memory have the second of the two in memory as well; the two 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -34,23 +34,34 @@ from .writer import FunctionWriter, Register
 
 def write_nests(
     w: FunctionWriter,
-    nests: Sequence[tuple[Instruction[Loops], Sequence[Register]]],
+    nests: Sequence[Instruction[Loops]],
+    bases: Callable[[Instruction[Loops]], Sequence[Register]],
     checks: Checks,
 ) -> None:
-    """Write consecutive `Loops`, each with the addresses of its operands, of its results and of their corrections.
+    """Write consecutive `Loops`.
 
+    `bases` writes the addresses of the operands of one, of its outputs and of their corrections: in front of it, so
+    that they are not alive through all that comes before.
     Those of one group share their outermost loop if it has the same steps in all of them.
     """
-    for group, members in groupby(nests, key=lambda nest: nest[0].op.group):
-        writers = [NestWriter(w, instruction, bases, checks) for instruction, bases in members]
+    for group, members in groupby(nests, key=lambda nest: nest.op.group):
+        if group < 0:
+            for nest in members:
+                _write_together(w, [NestWriter(w, nest, bases(nest), checks)])
+            continue
+        writers = [NestWriter(w, nest, bases(nest), checks) for nest in members]
         shapes = {writer.outermost for writer in writers}
-        together = group >= 0 and len(shapes) == 1 and None not in shapes
+        together = len(shapes) == 1 and None not in shapes
         for part in [writers] if together else [[writer] for writer in writers]:
-            for writer in part:
-                writer.begin()
-            _write_shared(w, part, 0, [[] for _ in part])
-            for writer in part:
-                writer.end()
+            _write_together(w, part)
+
+
+def _write_together(w: FunctionWriter, writers: Sequence[NestWriter]) -> None:
+    for writer in writers:
+        writer.begin()
+    _write_shared(w, writers, 0, [[] for _ in writers])
+    for writer in writers:
+        writer.end()
 
 
 def _write_shared(

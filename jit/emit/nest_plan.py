@@ -81,7 +81,8 @@ class NestPlan:
 def plan_nest(instruction: Instruction[Loops], sites: list[CheckSite]) -> NestPlan:
     """The plan of one `Loops`; its checks are appended to `sites`, and numbered from 1 by their place."""
     op = instruction.op
-    filled = tuple(k for k, written in enumerate(op.outputs) if _needs_fill(written, op))
+    own = enumerate(op.own_outputs)
+    filled = tuple(number for number, written in own if _needs_fill(number, written, op))
     if 0 in op.extents:
         return NestPlan((), (), ((),), (), {}, filled)
     return _Planner(instruction, op, sites).plan(filled)
@@ -331,9 +332,11 @@ def _indexing(op: Loops) -> frozenset[int]:
     return frozenset(index.operand for index in everywhere if isinstance(index, Loaded))
 
 
-def _needs_fill(written: Output, op: Loops) -> bool:
+def _needs_fill(number: int, written: Output, op: Loops) -> bool:
     """Elements that nobody writes, or that are joined in memory, start as the identity."""
     if written.init is not None or not covers(written, op.extents):
+        return True
+    if any(other.within == number for other in op.outputs):
         return True
     if written.combinator is None:
         return False

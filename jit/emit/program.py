@@ -38,7 +38,7 @@ from ...core.ops.movement import ShapeCast
 from ...core.ops.nest import Yield
 from ...core.ops.structured import For, If, While
 from ...core.ops.terminators import Return
-from ...core.schedule.ops import Gemm, Loops, ScheduledScan, is_loops
+from ...core.schedule.ops import Empty, Gemm, Loops, ScheduledScan, is_loops
 from ...core.schedule.plan import arena_bytes
 from ...core.schedule.safepoints import Safepoints
 from ...core.types import Array
@@ -67,7 +67,7 @@ from .scan import write_scan
 from .single_threaded_blas import SYMBOL
 from .steps import CheckSite, PrintSite
 from .structured_ops import write_for, write_if, write_while, write_yield
-from .writer import I64, ModuleWriter, Register, constant
+from .writer import I64, ModuleWriter, constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,11 +158,11 @@ def _write_function(k: FunctionEmitter, function: Function) -> None:
 
 def _write_block(k: FunctionEmitter, block: Block) -> Iterator[Block]:
     """The instructions of a block; a body inside is given out to be written before going on."""
-    pending: list[tuple[Instruction[Loops], Sequence[Register]]] = []
+    pending: list[Instruction[Loops]] = []
     for instruction in block.instructions:
         op = instruction.op
         if is_loops(instruction):
-            pending.append((instruction, k.bases(instruction)))
+            pending.append(instruction)
             continue
         if not op.needs_no_code:
             _write_nests(k, pending)
@@ -178,12 +178,10 @@ def _write_block(k: FunctionEmitter, block: Block) -> Iterator[Block]:
                 write(k, instruction)
 
 
-def _write_nests(
-    k: FunctionEmitter, nests: Sequence[tuple[Instruction[Loops], Sequence[Register]]]
-) -> None:
+def _write_nests(k: FunctionEmitter, nests: Sequence[Instruction[Loops]]) -> None:
     """Consecutive nests together."""
-    with _paying_for(k, [instruction for instruction, _ in nests]):
-        write_nests(k.w, nests, k.checks)
+    with _paying_for(k, nests):
+        write_nests(k.w, nests, k.bases, k.checks)
 
 
 @contextmanager
@@ -205,10 +203,6 @@ def _pay_for(k: FunctionEmitter, instructions: Sequence[Instruction]) -> int:
     if nanoseconds:
         k.polls.spend(nanoseconds)
     return nanoseconds
-
-
-def _write_alias(k: FunctionEmitter, instruction: Instruction) -> None:
-    k.addresses[instruction.result] = k.address(instruction.operands[0])
 
 
 def _write_product(k: FunctionEmitter, instruction: Instruction[Gemm]) -> None:
@@ -236,17 +230,23 @@ def _write_return(k: FunctionEmitter, instruction: Instruction) -> None:
     k.leave(constant(I64, 0))
 
 
+def _write_buffer(k: FunctionEmitter, instruction: Instruction[Empty]) -> None:
+    """Only the address: what is in the buffer is never read."""
+    k.place_results(instruction)
+
+
 def _write_nothing(k: FunctionEmitter, instruction: Instruction) -> None:
-    """Literals are written where they are read."""
+    """Literals are written where they are read, and views lie where what they view does."""
 
 
 InstructionRule: TypeAlias = Callable[[FunctionEmitter, Instruction[Any]], Iterator[Block] | None]
 
 WRITERS: Final[Mapping[type[Op], InstructionRule]] = {
     Literal: _write_nothing,
-    ShapeCast: _write_alias,
+    ShapeCast: _write_nothing,
     Gemm: _write_product,
     ScheduledScan: _write_scan,
+    Empty: _write_buffer,
     Apply: write_call,
     CallAddress: write_call_address,
     ReadBytes: write_read,

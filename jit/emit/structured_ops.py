@@ -162,7 +162,7 @@ def _rows(k: FunctionEmitter, stacked: Sequence[Value], number: Register) -> lis
         element = element_of(result.type)
         assert isinstance(element, TensorType)
         distance = multiply_constant(k.w, number, element.bytes)
-        rows.append(element_address(k.w, k.addresses[result], I8, distance))
+        rows.append(element_address(k.w, k.address(result), I8, distance))
     return rows
 
 

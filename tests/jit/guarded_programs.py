@@ -216,8 +216,12 @@ def _pad(random: Random, _: Any, extent: int, dtype: DType) -> Application:
 def _concatenate(random: Random, _: Any, extent: int, dtype: DType) -> Application:
     shape = a_shape(random, extent)
     axis = _axis(random, shape)
-    other = (*shape[:axis], upto(random, 1, 20), *shape[axis + 1 :])
-    return Application(Concatenate(axis), (TensorType(shape, dtype), TensorType(other, dtype)))
+    others = [
+        (*shape[:axis], upto(random, min(count, 1), 20), *shape[axis + 1 :])
+        for count in range(upto(random, 1, 6))
+    ]
+    types = tuple(TensorType(each, dtype) for each in (shape, *others))
+    return Application(Concatenate(axis), types)
 
 
 def _indices(random: Random, shape: Shape, extent: int, bounds: Bounds) -> Array:

@@ -151,7 +151,14 @@ def simplify_concatenate(b: Builder, instruction: Instruction[Concatenate]) -> V
     kept = [part for part in parts if part.tensor.shape[op.axis]]
     if len(kept) < 2:
         return (kept or parts)[0]
-    return b.emit(op, *kept) if len(kept) < len(parts) else None
+    # a concatenation of concatenations along its axis that nobody else reads is one
+    flat = [y for x in kept for y in (_parts(x, op) or (x,))]
+    return b.emit(op, *flat) if len(kept) < len(parts) or len(flat) > len(kept) else None
+
+
+def _parts(x: Value, op: Concatenate) -> Sequence[Value]:
+    """What `x` is a concatenation of, along the same axis and for one reader; nothing else."""
+    return x.producer.operands if x.producer is not None and x.op == op and x.has_one_use else ()
 
 
 def without_broadcast(x: Value) -> Value | None:

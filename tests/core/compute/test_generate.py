@@ -20,6 +20,7 @@ from nnkit.core.ops import (
     Add,
     Apply,
     Combinator,
+    Concatenate,
     Dot,
     Literal,
     Nest,
@@ -39,7 +40,7 @@ from tests.values import flat
 
 from .building import arguments_for, assert_close, f32, module_of, nests, results
 
-LEGAL = (Nest, MatrixProduct, Scan, Literal, ShapeCast, Return)
+LEGAL = (Nest, MatrixProduct, Scan, Concatenate, Literal, ShapeCast, Return)
 
 
 @given(programs(tame=True))

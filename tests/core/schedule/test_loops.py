@@ -127,6 +127,14 @@ def test_a_check_per_row_allows_vectors_and_one_per_element_does_not() -> None:
     assert op.vector != 1
 
 
+def test_checked_elements_that_are_computed_with_are_vectors() -> None:
+    def build(b: Builder, x: Value, i: Value) -> Value:
+        return b.emit(Exp(), b.emit(Gather(0), x, i))
+
+    (op,) = loops_of(module_of(build, f32(100), TensorType((64,), I64)))
+    assert (op.vector, op.lanes) == (0, 8)
+
+
 def test_rank_zero_has_no_loops() -> None:
     (op,) = loops_of(module_of(lambda b, x: b.emit(Exp(), x), f32()))
     assert (op.order, op.vector, op.lanes) == ((), -1, 1)

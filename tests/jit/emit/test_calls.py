@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Any
 
 import numpy as np
 import pytest
 
+import nnkit as nk
+from nnkit import Rep, Scalar, Tensor1D, f64
 from nnkit.core.errors import IndexOutOfRangeError, RecursionDepthError
 from nnkit.core.types import Array
 from nnkit.jit.emit.calls import ON_STACK
 
 from .lowering import check, scheduled_module
 from .running import CheckFailed, run
+
+Row = Tensor1D[f64]
+Number = Scalar[f64]
 
 FACTORIAL = """
 func @f: (i64) -> i64 {
@@ -258,3 +264,35 @@ func @f: (i64, <3 x f32>) -> f32 {
     error = fails(scheduled_module(text), [np.asarray(7), x])
     assert isinstance(error, IndexOutOfRangeError)
     assert str(error) == "index 3 is out of range for an axis of extent 3"
+
+
+@nk.staged
+def step_of_many(x: Rep[Row]) -> Rep[Row]:
+    """Larger than what is inlined."""
+    for _ in range(12):
+        x = nk.tanh(x) * x + nk.sin(x)
+    return x
+
+
+@pytest.mark.parametrize("count", [60, 120])
+def test_nothing_lives_through_a_chain_of_calls(count: int) -> None:
+    """LLVM's register allocation is quadratic in what is alive times the blocks that it is alive in."""
+
+    @nk.staged
+    def f(x: Rep[Row]) -> Rep[Number]:
+        for _ in range(count):
+            x = step_of_many(x)
+        return x.sum()
+
+    text = nk.gradient(of=f, wrt=0).llvm(np.ones(5))
+    body = text[text.index("@kernel(") :]
+    lines = body[: body.index("\n}")].splitlines()
+    made = {m[1]: n for n, line in enumerate(lines) if (m := re.match(r"  (%\d+) =", line))}
+    far = {
+        name
+        for n, line in enumerate(lines)
+        for name in re.findall(r"%\d+\b", line.partition("=")[2] or line)
+        if n - made.get(name, n) > 80
+    }
+    assert sum("call i64 @kernel.call" in line for line in lines) >= count
+    assert len(far) <= 3

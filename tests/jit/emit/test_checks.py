@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import nnkit as nk
+from nnkit import Rep, Tensor1D, f64, i64
 from nnkit.core.errors import (
     CheckError,
     IndexOutOfRangeError,
@@ -75,3 +80,21 @@ def test_checks_of_users_say_their_message(
 
 def test_every_problem_has_a_case() -> None:
     assert {problem for problem, *_ in (*CASES, *TRAPS, *USERS)} == set(Problem)
+
+
+@nk.staged
+def sines_at(x: Rep[Tensor1D[f64]], i: Rep[Tensor1D[i64]]) -> Rep[Tensor1D[f64]]:
+    """Costly enough for vectors of indices."""
+    return nk.sin(nk.take(x, i)) + nk.take(x, i) * 2.0
+
+
+@given(st.integers(1, 40), st.integers(0, 39), st.sampled_from([9, 10, 2**40]))
+def test_a_vector_of_indices_names_the_first_that_is_outside(
+    count: int, place: int, wrong: int
+) -> None:
+    x, at = np.arange(9.0), np.arange(count) % 9
+    np.testing.assert_allclose(sines_at(x, at).numpy(), np.sin(x[at]) + 2 * x[at], rtol=1e-14)
+    at[place % count :] = wrong
+    at[place % count + 1 :] += 9
+    with pytest.raises(IndexError, match=f"index {wrong} is out of range for an axis of extent 9"):
+        sines_at(x, at)
