@@ -168,10 +168,7 @@ class _Checked:
         elif isinstance(out, np.ndarray) and not isinstance(out, np.ma.MaskedArray):
             array = cast("Array", out)
         else:
-            help = ": a copy of it would be written to" if hasattr(out, "__array__") else ""
-            raise DTypeError(
-                f"{place} must be a tensor or a NumPy array, and is {_described(out)}{help}"
-            )
+            raise DTypeError(f"{place} must be a tensor or a NumPy array, and is {_described(out)}")
         _require_fit(array, shape, dtype, place)
         if isinstance(out, AnyTensor) and type(out) is RANKED[len(shape)] and is_storage(array):
             return out

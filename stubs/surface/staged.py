@@ -135,9 +135,10 @@ def _set() -> list[str]:
 
 
 def _application() -> Iterator[str]:
-    """f(a, b) and f[a, b]: all concrete or all staged.
+    """f(a, b) and f[a, b]: all concrete or all staged; f(a, b, out=c), which is concrete.
 
-    They stay disjoint: a third, mixed overload makes mypy answer Any.
+    They stay disjoint: a third, mixed overload makes mypy answer Any.  One overload of a TypeVarTuple for all `out=`
+    does not do: mypy leaves it out when it binds `self`.
     """
     call = ["(self: Rep[Callable[[], R]]) -> Rep[R]"]
     item: list[str] = []
@@ -149,7 +150,8 @@ def _application() -> Iterator[str]:
             call.append(f"({me}, {listed}, /) -> {wrap.format('R')}")
             subscript = given[0] if n == 1 else tup(given)
             item.append(f"({me}, a: {subscript}, /) -> {wrap.format('R')}")
-        call.append(f"({me}, {listed}, /, *, out: R) -> R")  # of the last, the concrete ones
+        concrete = commas(f"a{i}: A{i}" for i in range(n))
+        call.append(f"({me}, {concrete}, /, *, out: R) -> R")
     yield from method("__call__", call)
     yield from method(
         "__getitem__",
