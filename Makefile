@@ -53,7 +53,7 @@ bench: $(STAMP)-bench  ## compare with JAX and PyTorch, a table in Markdown
 irdiff: $(STAMP)-test  ## compare the LLVM code of all examples and tests with that of another commit: make irdiff BASE=main
 	$(BIN)/python -m benchmarks.irdiff $(or $(BASE),HEAD)
 
-fuzz: $(STAMP)-test  ## 10,000 texts with mistakes, kernels between guard pages, and the property tests with many more random programs
+fuzz: $(STAMP)-test  ## 10,000 texts with mistakes, kernels between guard pages, 10,000 programs of the language, and the other property tests with many more random programs
 	$(BIN)/pytest -q --hypothesis-profile=fuzz tests/fuzz
 	$(BIN)/pytest -q --hypothesis-profile=fuzz -m "not slow" tests --ignore=tests/fuzz
 
