@@ -13,7 +13,7 @@ from .staging.expression import Expression, MakeAggregate, Trace, make
 from .staging.primitive import dtype_error, located, staging_error
 from .staging.rep import Rep
 from .staging.rep_base import constant_of, is_number, value_of
-from .staging.spec import Spec, StructSpec, TupleSpec
+from .staging.spec import Spec, StructSpec, TupleSpec, is_tuple
 from .staging.staged_functions import mismatch
 from .structs import Binding, Struct, fields
 
@@ -50,10 +50,20 @@ def const(value: Any, /) -> Rep:
 
 def const_beside(value: Any, declared: Spec | None, place: str) -> Rep:
     """`const` for an argument, `place` in words, whose declared element type a Python number takes."""
+    if is_tuple(value) and has_reps(value):
+        raise dtype_error(
+            f"{place} is a Python tuple of Reps, where one Rep is wanted",
+            "`tup(a, b)` makes one Rep of them",
+        )
     try:
         return Rep(constant_expression(concrete(value, declared, place)))
     except NNKitError as error:
         raise located(error) from None
+
+
+def has_reps(value: object) -> bool:
+    """Whether it is a Rep, or a tuple with one in it."""
+    return isinstance(value, Rep) or (is_tuple(value) and any(map(has_reps, value)))
 
 
 def as_rep(x: Any) -> Rep:

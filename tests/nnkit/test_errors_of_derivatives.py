@@ -215,6 +215,8 @@ row("rank of the seed", RankError, "argument seed of <lambda>_vjp must be a Tens
 row("number of seeds", DTypeError,
     "argument seed of <lambda>_vjp must be a tuple[Tensor1D[f32], Tensor1D[f32]], and is a tuple[Tensor1D[f32]]",
     "vjp(several)(V, (V,))")(lambda: vjp(several)(V, (V,)))
+row("a Python tuple of seeds", DTypeError, "argument seed of <lambda>_vjp is a Python tuple of Reps, where one Rep is",
+    "vjp(several)(x, (x, x))", "help: `tup(a, b)` makes one Rep of them")(on(lambda x: vjp(several)(x, (x, x)), V))
 row("no seed", StagingError, "<lambda>_vjp takes 2 arguments (x, seed), not 1", "vjp(square)(V)")(
     lambda: vjp(square)(V))
 
