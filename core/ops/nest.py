@@ -455,8 +455,11 @@ def _scatter(
     if output.bounds is Bounds.ZERO:
         mask = np.broadcast_to(_inside(where, result.shape), values.shape)
         where, values = [p[mask] for p in where], values[mask]
+    places = result
+    if not result.ndim:  # NumPy takes one place without indices for a number
+        places, where = result.reshape(1), [np.zeros(values.shape, np.intp)]
     if output.combinator is None:
-        result[tuple(where)] = values
+        places[tuple(where)] = values
     else:
-        output.combinator.join(result, tuple(where), values)
+        output.combinator.join(places, tuple(where), values)
     return result

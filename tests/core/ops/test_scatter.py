@@ -47,7 +47,7 @@ SAMPLES = [
     Sample(Scatter(bounds=Bounds.INSIDE), (f64(), f64()), numpy=lambda u, x: u),
     Sample(Scatter(0, ADD, bounds=Bounds.INSIDE), (f64(), f64()), numpy=lambda u, x: u + x),
     Sample(Scatter(0, MAX, bounds=Bounds.INSIDE), (f64(), f64())),
-    Sample(Scatter(), (i64(), i64()), numpy=lambda u, x: u),
+    Sample(Scatter(bounds=Bounds.INSIDE), (i64(), i64()), numpy=lambda u, x: u),
     Sample(Scatter(0, MAX, (2,), bounds=Bounds.INSIDE), (f64(1), f64(4))),
     Sample(Scatter(0, ADD), (f64(6), f64(4), i64(6)), low=0, high=3, numpy=_added),
     Sample(Scatter(0, ADD), (f64(30, 2), f64(4, 2), i64(30)), low=0, high=3, numpy=_added),
