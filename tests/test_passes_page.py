@@ -31,7 +31,14 @@ sys.path.insert(0, str(GENERATOR.parent))
 
 from generate_passes import PROGRAMS, SLIDES, example_of, laws_in, steps, themes_of, where_tested  # noqa: E402
 
-PREPARES = {"canonicalize-cfg", "structurize", "expand", "isolate", "split-memory", "index-pointers"}
+PREPARES = {
+    "canonicalize-cfg",
+    "structurize",
+    "expand",
+    "isolate",
+    "split-memory",
+    "index-pointers",
+}
 """Passes that make nothing cheaper, but possible."""
 
 PassClass = type[FunctionPass] | type[ModulePass]
