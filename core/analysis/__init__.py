@@ -2,7 +2,7 @@
 
 Read `graph`, `dominance` and `loops`, which know numbered nodes only, then `flow`, which applies them to
 the blocks of a region, `effects` and `alias`; then `manager`, which remembers all of these while they hold.
-What programs cost stands apart: `symbolic_count` and `cost`.
+What programs cost stands apart: `symbolic_count` and `cost`; so does which memory pointers lead to, `pointer_bases`.
 """
 
 from .alias import Aliases

@@ -232,59 +232,66 @@ class _Passing:
 
     def rewrite(self, before: Builder, after: Builder) -> None:
         at = self.at
-        gone = {at.results[flow.result] for flow in self.roots if flow.result is not None}
-        self.owners = {x: flow for flow in self.roots for x in arguments_of_bodies(at, flow)}
-        arguments = {flow: arguments_of_bodies(at, flow) for flow in self.roots}
-        role = structured(at).updated
-        starts: list[Value] = []
-        yields: list[list[Value]] = [[] for _ in at.regions]
-        for flow, roots in self.roots.items():
-            operands = operands_of(at, flow)
-            count = 1 + (len(roots) > 1)
-            given = [*_flat(self.number(before, operands[0], roots))] if operands else []
-            starts += given or [Value(_COUNT) for _ in range(count)]
+        gone = {flow: at.results[flow.result or 0] for flow in self.roots}
         sources = {flow: [*yields_of_bodies(at, flow)] for flow in self.roots}
-        flows = add_flows(at, role, starts)
-        made = iter(flows)
-        results: dict[Flow, tuple[Value | None, Value]] = {}
-        for flow, roots in self.roots.items():
-            own = [next(made) for _ in range(1 + (len(roots) > 1))]
-            results[flow] = _pair([at.results[f.result or 0] for f in own])
-            per_body = zip(*(arguments_of_bodies(at, f) for f in own), strict=True)
-            bodies = [body for body, _ in flow.arguments]
-            self.numbers[flow] = {
-                body: _pair(values) for body, values in zip(bodies, per_body, strict=True)
-            }
-        for flow, roots in self.roots.items():
-            for (body, _), source in zip(flow.yields, sources[flow], strict=True):
-                end = at.regions[body].entry
-                terminator = end.instructions.pop()
-                pair = self.number(Builder(end, at.location), source, roots, body)
-                end.instructions.append(terminator)
-                yields[body] += _flat(pair)
-        for body, values in enumerate(yields):
-            add_yields(at, body, flows, values)
-        for flow, roots in self.roots.items():
-            for (body, _), argument in zip(flow.arguments, arguments[flow], strict=True):
-                start = Builder(Block(), at.location)
-                pointer = self.pointer(start, self.numbers[flow][body], roots)
-                argument.replace_all_uses_with(pointer)
-                entry = at.regions[body].entry
-                entry.instructions[:0] = start.block.instructions
-        old = {result: flow for flow, result in self._results(gone)}
-        for result, flow in old.items():
+        arguments = {flow: arguments_of_bodies(at, flow) for flow in self.roots}
+        self.owners = {x: flow for flow, taken in arguments.items() for x in taken}
+        starts = [x for flow, roots in self.roots.items() for x in self.starts(before, flow, roots)]
+        flows = add_flows(at, structured(at).updated, starts)
+        own = iter(flows)
+        results = {
+            flow: self.take_numbers(flow, [next(own) for _ in range(_width(roots))])
+            for flow, roots in self.roots.items()
+        }
+        self.yield_numbers(flows, sources)
+        for flow, taken in arguments.items():
+            self.make_pointers(flow, taken)
+        for flow, result in gone.items():
             pointer = self.pointer(after, results[flow], self.roots[flow])
             pointer.name = pointer.name or result.name
             result.replace_all_uses_with(pointer)
+        dropped = {*gone.values()}
         keep_flows(
             at,
-            [f for f in flows_of(at) if f.result is None or at.results[f.result] not in gone],
+            [f for f in flows_of(at) if f.result is None or at.results[f.result] not in dropped],
         )
 
-    def _results(self, gone: set[Value]) -> list[tuple[Flow, Value]]:
-        """The flows with the results that they had, in order."""
-        results = [x for x in self.at.results if x in gone]
-        return list(zip(self.roots, results, strict=True))
+    def starts(self, b: Builder, flow: Flow, roots: Sequence[Value]) -> list[Value]:
+        """The numbers that a loop begins with; of a choice, what tells their types."""
+        operands = operands_of(self.at, flow)
+        if operands:
+            return _flat(self.number(b, operands[0], roots))
+        return [Value(_COUNT) for _ in range(_width(roots))]
+
+    def take_numbers(self, flow: Flow, own: Sequence[Flow]) -> tuple[Value | None, Value]:
+        """Note the arguments of bodies for a flow's numbers; the results for them."""
+        taken = zip(*(arguments_of_bodies(self.at, f) for f in own), strict=True)
+        self.numbers[flow] = {
+            body: _pair(values) for (body, _), values in zip(flow.arguments, taken, strict=True)
+        }
+        return _pair([self.at.results[f.result or 0] for f in own])
+
+    def yield_numbers(self, flows: Sequence[Flow], sources: Mapping[Flow, Sequence[Value]]) -> None:
+        """Have the bodies yield numbers for what they yielded pointers for."""
+        yields: list[list[Value]] = [[] for _ in self.at.regions]
+        for flow, roots in self.roots.items():
+            for (body, _), source in zip(flow.yields, sources[flow], strict=True):
+                end = self.at.regions[body].entry
+                terminator = end.instructions.pop()
+                pair = self.number(Builder(end, self.at.location), source, roots, body)
+                end.instructions.append(terminator)
+                yields[body] += _flat(pair)
+        for body, values in enumerate(yields):
+            add_yields(self.at, body, flows, values)
+
+    def make_pointers(self, flow: Flow, arguments: Sequence[Value]) -> None:
+        """Make the pointers that bodies took of the numbers that they take."""
+        for (body, _), argument in zip(flow.arguments, arguments, strict=True):
+            start = Builder(Block(), self.at.location)
+            pointer = self.pointer(start, self.numbers[flow][body], self.roots[flow])
+            argument.replace_all_uses_with(pointer)
+            entry = self.at.regions[body].entry
+            entry.instructions[:0] = start.block.instructions
 
     def pointer(
         self, b: Builder, number: tuple[Value | None, Value], roots: Sequence[Value]
@@ -321,6 +328,11 @@ class _Passing:
                 which = b.emit(Select(), other, which, is_it)
             count = b.emit(Select(), far, count, is_it)
         return which, count
+
+
+def _width(roots: Sequence[Value]) -> int:
+    """How many numbers say which root, and how far from there."""
+    return 1 + (len(roots) > 1)
 
 
 def _flat(pair: tuple[Value | None, Value]) -> list[Value]:
