@@ -374,3 +374,31 @@ def test_memory_of_constants_may_do_anything() -> None:
     )
     # 3·x + 2·3·x + 1·2·3·x, and 0 at the end of the list
     assert evaluate(module, "df", 0.5, 4) == 15.0 == evaluate(module, "tf", 0.5, 4, 1.0)
+
+
+def test_batches_run_for_one_element_after_the_other() -> None:
+    text = """func @f: (f64, i64) -> f64 {
+    'entry(%x: f64, %k: i64):
+        %p = allocateHeap f64 count 4: i64
+        store %x: f64 to %p: *f64
+        %q = offset %p: *f64 by %k: i64
+        %u = load %q: *f64
+        %v = multiply %u: f64, %x: f64
+        store %v: f64 to %q: *f64
+        %y = load %p: *f64
+        deallocate %p: *f64
+        return %y: f64
+    }
+    [gradient @f wrt 0]
+    func @df: (f64, i64) -> f64
+    [batch @df along 0, none]
+    func @each: (<3 x f64>, i64) -> <3 x f64>
+    [batch @f along 0, none]
+    func @all: (<3 x f64>, i64) -> <3 x f64>
+    [gradient @all wrt 0]
+    func @of_all: (<3 x f64>, i64) -> <3 x f64>"""
+    module = differentiated(f'module "m"\nstage raw\n{text}')
+    x = np.array([1.0, 2.0, -3.0])
+    for k, expected in ((0, 2 * x), (1, np.ones(3))):
+        np.testing.assert_array_equal(evaluate(module, "each", x, k), expected)
+        np.testing.assert_array_equal(evaluate(module, "of_all", x, k), expected)
