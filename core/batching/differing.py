@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import or_
 from typing import NamedTuple
 
 from ..analysis.call_graph import reachable
@@ -85,7 +86,12 @@ class DifferingValues:
         return self.known[key]
 
     def _settle(self, root: BatchKey) -> None:
-        """The least fixed point over `root` and all that it calls."""
+        """The least fixed point over `root` and all that it calls.
+
+        What is known of a function only grows: it is never more than the fixed point, but a call with more parameters
+        that differ asks another question, of which nothing is known at first, and two functions that call each other
+        would take back what they know in turn for ever.
+        """
         callers: dict[BatchKey, set[BatchKey]] = {root: set()}
         self.known[root] = self._start(root)
         pending = [root]
@@ -93,6 +99,8 @@ class DifferingValues:
             key = pending.pop()
             before = self.known[key]
             found = _Walk(self, key, callers, pending).run()
+            found.is_looped |= before.is_looped
+            found.results = tuple(map(or_, before.results, found.results))
             self.known[key] = found
             if (found.results, found.is_looped) != (before.results, before.is_looped):
                 pending += callers[key]

@@ -30,6 +30,8 @@ from nnkit import (
 )
 from nnkit.core.types import Array
 
+from .test_interrupts import alarm, stop
+
 Number, Vector, Matrix = Scalar[f64], Tensor1D[f64], Tensor2D[f64]
 Count = Scalar[i32]
 RNG = np.random.default_rng(11)
@@ -362,6 +364,34 @@ def test_random_numbers_differ_by_their_keys() -> None:
     assert len(set(found)) == 4
     same = np.asarray(nk.vmap(draw, in_axes=(None, 0))(nk.random.key(3), np.zeros(4)))
     assert len(set(same)) == 1
+
+
+def test_what_differs_in_a_recursion_is_found() -> None:
+    """For ever it was not: what calls itself, and what it calls, took back in turn what they knew of each other."""
+
+    @nk.staged
+    def mixed(v: Rep[Vector], s: Rep[Number]) -> Rep[Vector]:
+        return nk.tanh(v * s)
+
+    @nk.staged
+    def recursive(n: Rep[Count], v: Rep[Vector], s: Rep[Number]) -> tuple[Rep[Vector], Rep[Number]]:
+        def deeper() -> tuple[Rep[Vector], Rep[Number]]:
+            a, b = recursive(n - 1, v, s)
+            return mixed(a, b), s * 0.5
+
+        return nk.cond(n > 0, deeper, lambda: (v, s))
+
+    v, ss = numbers(2), numbers(3)
+    n = i32(3)
+    with alarm(stop, 60):
+        vectors, values = nk.vmap(recursive, in_axes=(None, None, 0))(n, v, ss)
+        slopes = nk.vmap(nk.gradient(of=recursive, wrt=2), in_axes=(None, None, 0))(n, v, ss)
+    for k, s in enumerate(ss):
+        vector, value = recursive(n, v, f64(s))
+        np.testing.assert_array_equal(vectors.numpy()[k], vector)
+        np.testing.assert_array_equal(values.numpy()[k], value)
+        slope = nk.gradient(of=recursive, wrt=2)(n, v, f64(s))
+        np.testing.assert_allclose(slopes.numpy()[k], slope, rtol=1e-14)
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
