@@ -19,7 +19,7 @@ import numpy as np
 
 from .arrays import is_storage, surface_name
 from .compile import Program, Specialization
-from .conversion import signature_of
+from .conversion import shapes_of, signature_of, spec_of
 from .core.errors import (
     DTypeError,
     InternalError,
@@ -114,6 +114,19 @@ class CallsWithOut:
         for target, made in zip(written, arrays_in(self.run(*values)), strict=True):
             np.copyto(target, made)
         return out
+
+
+def copy_to(name: str, out: Any, made: Any) -> Any:
+    """Copy a value that a function `name` has returned to the arrays of `out`, which must fit; their tensors."""
+    try:
+        tree = _Checked(iter(shapes_of(made))).value(out, spec_of(made), "out")
+        written = [*arrays_in(tree)]
+        _require_disjoint(written)
+    except NNKitError as error:
+        raise located(type(error)(f"{name}: {error}")) from None
+    for target, array in zip(written, arrays_in(made), strict=True):
+        np.copyto(target, array)
+    return tree
 
 
 def arrays_in(value: Any) -> Iterator[Array]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .callables import StagedFunction
+from .calls_with_out import copy_to
 from .core.evaluate import evaluate
 from .core.evaluate.non_finite import NonFiniteOrigins
 from .core.types import Array, TensorType
@@ -73,10 +74,11 @@ def _intercept(change: int) -> None:
 
 
 def _call(function: StagedFunction, *arguments: Any, **keywords: Any) -> Any:
-    is_data = not keywords and not any(isinstance(one, Rep) for one in arguments)
+    is_data = [*keywords] in ([], ["out"]) and not any(isinstance(one, Rep) for one in arguments)
     if _debugging.depth and is_data and current_trace() is None:
         try:
-            return _debugged(function, arguments)
+            made = _debugged(function, arguments)
+            return copy_to(function.stageable.name, keywords["out"], made) if keywords else made
         except FunctionResult:
             pass  # it gives a function, which will be called with the rest
     return _CALL(function, *arguments, **keywords)

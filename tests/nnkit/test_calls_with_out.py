@@ -220,6 +220,18 @@ def test_errors_leave_no_trace() -> None:
         assert checked(good, out=out) is out and out.numpy()[0] == 2
 
 
+def test_where_nans_are_looked_for() -> None:
+    root = nk.fn(Tensor1D[f64])(nk.sqrt)
+    out = np.zeros(2)
+    with nk.debug_nans():
+        assert np.array_equal(root(np.array([4.0, 9.0]), out=out), [2, 3])
+        with pytest.raises(nk.NonFiniteError, match="sqrt"):
+            root(np.array([4.0, -1.0]), out=out)
+        with pytest.raises(nk.ShapeError, match="out must have the shape"):
+            root(np.array([4.0]), out=out)
+    assert np.array_equal(out, [2, 3])
+
+
 def in_threads(work: Callable[[int], None], count: int = 4) -> None:
     failures: list[BaseException] = []
 
