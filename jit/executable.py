@@ -24,6 +24,7 @@ from ..core.thread_stack import current_stack
 from ..core.types import TensorType, written
 from . import entry
 from .emit.alignment import allocate_aligned
+from .emit.calls import STACK_LIMIT
 from .emit.checks import error_of
 from .emit.effects import PRINT
 from .emit.program import EmittedProgram, emit_program
@@ -103,7 +104,9 @@ def build(
     addresses = {**known, **externs}
     program = emit_program(writer, function, KERNEL, functions=functions, process=process)
     private = program.arena_bytes if program.polls else None
-    runs_python = program.polls or bool(program.prints) or bool(program.externs)
+    runs_python = (
+        program.polls or bool(program.prints or program.externs) or writer.has(STACK_LIMIT)
+    )
     made = entry_text(
         signature,
         KERNEL,

@@ -41,7 +41,8 @@ STACK_BYTES: Final = 1 << 20
 """How much of the stack the calls of a program may take, where nothing better is known: code by `dlc` does not ask the
 system.  Main threads have 8 MiB on Linux and 1 MiB on Windows, others 8, 1 and 0.5 (macOS); musl gives 128 KiB."""
 
-_STACK_LIMIT: Final = "nnkit.stack.limit"
+STACK_LIMIT: Final = "nnkit.stack.limit"
+"""A function of programs with calls, which has Python find the end of the stack when a thread first runs one."""
 
 
 def write_call(k: FunctionEmitter, instruction: Instruction[Apply]) -> None:
@@ -234,14 +235,14 @@ def _stack_limit(shared: ProgramContext, w: FunctionWriter) -> Register:
     """The address below which the stack of this thread must not reach."""
     if shared.process is None:
         return offset_bytes(w, _stack_pointer(w), -shared.stack_bytes)
-    if not shared.module.has(_STACK_LIMIT):
+    if not shared.module.has(STACK_LIMIT):
         _write_stack_limit(shared)
-    return w.call(_STACK_LIMIT, PTR, [])
+    return w.call(STACK_LIMIT, PTR, [])
 
 
 def _write_stack_limit(shared: ProgramContext) -> None:
     """`ptr limit()`: the stack limit that the thread has cached, or queries now."""
-    w = shared.module.function(_STACK_LIMIT, [], PTR, linkage="internal")
+    w = shared.module.function(STACK_LIMIT, [], PTR, linkage="internal")
     key = w.load(w.offset(shared.module.external(WORDS), STACK_KEY), I32)
     kept = w.call("pthread_getspecific", PTR, [key])
     first, known = w.new_label("first"), w.new_label("known")
