@@ -32,12 +32,14 @@ from nnkit.core.ops import (  # noqa: E402
     BranchEnum,
     Conditional,
     Elementwise,
+    EnumCase,
     Extract,
     Insert,
     Linear,
     Literal,
     Nest,
     Null,
+    Payload,
     Reference,
     Return,
     Structured,
@@ -229,9 +231,11 @@ def derivative(op: type[Op]) -> str:
         return "that of its operands"
     if op.is_terminator:
         return "blocks become structured ops before differentiation"
-    return (
-        "none: derivatives do not pass through casts of pointers, stacks, enums or function values"
-    )
+    if issubclass(op, EnumCase | Payload):
+        return (
+            "that of what the case carries: tangents and cotangents are enums with the same cases"
+        )
+    return "none: derivatives do not pass through casts of pointers, stacks or function values"
 
 
 def effect(op: type[Op]) -> str:

@@ -28,7 +28,7 @@ from ..location import HasLocation, located
 from ..ops.aggregate import Aggregate, Apply
 from ..ops.flows import flows_of, sources_of, targets_of
 from ..ops.leaves import is_leaf
-from ..types import TensorType, Type, written
+from ..types import EnumType, TensorType, Type, parts_of, written
 from .declaration_order import dependencies
 
 Mask: TypeAlias = int
@@ -205,9 +205,32 @@ class _ActivityWalk:
 def can_move(type: Type) -> bool:
     """Whether a value of `type` may depend on parameters by way of floats.
 
-    What is no tensor may hold them, so that it is known when a derivative would have to follow.
+    What is neither a tensor nor an enum of such may hold them, so that it is known when a derivative would have to
+    follow.
     """
+    if isinstance(type, EnumType):
+        return any(map(can_move, _held(type)))
     return not isinstance(type, TensorType) or type.dtype.is_float
+
+
+def has_tangent(type: Type) -> bool:
+    """Whether a value of `type` has a tangent: a tensor of floats, and an enum that holds one."""
+    if isinstance(type, EnumType):
+        return any(map(has_tangent, _held(type)))
+    return isinstance(type, TensorType) and type.dtype.is_float
+
+
+def _held(enum: EnumType) -> Iterator[Type]:
+    """The types that values of `enum` carry, and those of the enums among them, which are left out themselves."""
+    found: set[str] = set()
+    pending: list[Type] = [enum]
+    while pending:
+        current = pending.pop()
+        if not isinstance(current, EnumType):
+            yield current
+        elif current.name not in found:
+            found.add(current.name)
+            pending += parts_of(current)
 
 
 def members(mask: Mask) -> Iterator[int]:
@@ -223,15 +246,11 @@ def mask_of(positions: Iterable[int]) -> Mask:
     return _union(1 << position for position in positions)
 
 
-def check_flow(
-    instruction: Instruction,
-    is_moving: Callable[[Value], bool],
-    can_follow: Callable[[Type], bool] = lambda type: isinstance(type, TensorType),
-) -> None:
-    """Raises: UnsupportedError where a derivative would have to follow a value into an enum.
+def check_flow(instruction: Instruction, is_moving: Callable[[Value], bool]) -> None:
+    """Raises: UnsupportedError where a derivative would have to follow a value into what has none.
 
-    A tangent hidden in a case would be lost without a word; of memory, `core.autodiff.shadows` asks.  Who uses an
-    aggregate is asked in its place.  `can_follow` says of which types a value that moves may be.
+    It would be lost without a word; of memory, `core.autodiff.shadows` asks.  Who uses an aggregate is asked in its
+    place.
     """
     op = instruction.op
     if op.acts_on_shadows:
@@ -247,10 +266,10 @@ def check_flow(
             f"{op.name} has regions, which cannot be differentiated: differentiate before loop nests are made"
         )
         raise located(error, instruction.location)
-    if moving and (has_effect or not all(can_follow(x.type) for x in moving)):
+    if moving and (has_effect or not all(has_tangent(x.type) for x in moving)):
         error = UnsupportedError(
-            f"{op.name} cannot be differentiated: derivatives do not pass through enums, stacks, function values or "
-            "very large arrays; carry the value through the loop or return it"
+            f"{op.name} cannot be differentiated: derivatives do not pass through stacks, function values or very "
+            "large arrays; carry the value through the loop or return it"
         )
         raise located(error, instruction.location)
 

@@ -12,27 +12,32 @@ from dataclasses import dataclass, field
 from ..ir import Builder, Value
 from ..ops.scatter import added_part
 from ..ops.slicing import PaddedPart, padded_part
-from .rules import add
+from .cotangent_arithmetic import CotangentArithmetic
 from .slice_adjoints import add_slices
 
 
 @dataclass
 class Adjoints:
-    """Cotangents of the `active` tensors; those of all others are zero and dropped.
+    """Cotangents of the `active` values; those of all others are zero and dropped.
 
-    What flows to a value by several ways is added where `builder` stands.  With `keeps_rows`, what is scattered to a
-    part of a value is kept apart, until somebody asks for the sum.  `start` gives the total of a value from around a
-    body that its parts are added to, if there is one.
+    What flows to a value by several ways is added, by `arithmetic`, where `builder` stands; what flows to that which an
+    enum carries makes one enum.  With `keeps_rows`, what is scattered to a part of a value is kept apart, until
+    somebody asks for the sum.  `start` gives the total of a value from around a body that its parts are added to, if
+    there is one.
     """
 
     builder: Builder
     active: Set[Value]
+    arithmetic: CotangentArithmetic
     keeps_rows: bool = False
     start: Callable[[Value], Value | None] | None = None
     _found: dict[Value, Value] = field(default_factory=dict[Value, Value])
     _rows: dict[Value, list[Value]] = field(default_factory=dict[Value, list[Value]])
     _slices: dict[Value, list[PaddedPart]] = field(default_factory=dict[Value, list[PaddedPart]])
     """What has come from slices of a value, to be put together once it is all there."""
+    _carried: dict[Value, dict[tuple[str, int], Value]] = field(
+        default_factory=dict[Value, "dict[tuple[str, int], Value]"]
+    )
     running: dict[Value, Value] = field(default_factory=dict[Value, Value])
     """Totals from around the body, with the parts that have been added to them."""
 
@@ -43,6 +48,10 @@ class Adjoints:
         slices = self._slices.pop(primal, None)
         if slices:
             self._accumulate(primal, add_slices(self.builder, slices, primal.tensor.shape))
+        if primal in self._carried:
+            parts = self._carried.pop(primal)
+            for ct in self.arithmetic.of_enum(self.builder, primal, parts):
+                self._accumulate(primal, ct)
         return self._found.get(primal)
 
     def take_rows(self, primal: Value) -> list[Value]:
@@ -51,7 +60,7 @@ class Adjoints:
 
     def values(self) -> list[Value]:
         """Each value that has a cotangent of its own, running totals aside."""
-        return list(dict.fromkeys((*self._found, *self._rows, *self._slices)))
+        return list(dict.fromkeys((*self._found, *self._rows, *self._slices, *self._carried)))
 
     def add(self, primal: Value, cotangent: Value | None) -> None:
         """Accumulate a contribution."""
@@ -70,6 +79,14 @@ class Adjoints:
             self._accumulate(primal, cotangent)
         else:
             self.set_total(primal, part.add_to(self.builder, total))
+
+    def add_carried(self, enum: Value, case: str, index: int, cotangent: Value | None) -> None:
+        """Accumulate a contribution to what `enum` carries at `index` if it is of `case`."""
+        if cotangent is None or enum not in self.active:
+            return
+        parts = self._carried.setdefault(enum, {})
+        before = parts.get((case, index))
+        parts[case, index] = cotangent if before is None else self._sum(before, cotangent)
 
     def total(self, primal: Value) -> Value | None:
         """What parts of the cotangent of `primal` are added to: a total from around, or what has come together."""
@@ -91,6 +108,7 @@ class Adjoints:
         if part is not None:
             self._found[primal] = part.add_to(self.builder, cotangent)
             return
-        total = add(self.builder, before, cotangent)
-        assert total is not None
-        self._found[primal] = total
+        self._found[primal] = cotangent if before is None else self._sum(before, cotangent)
+
+    def _sum(self, one: Value, other: Value) -> Value:
+        return self.arithmetic.add(self.builder, one, other)

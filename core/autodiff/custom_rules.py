@@ -50,6 +50,19 @@ class RuleDerivatives:
     _pulling: dict[str, Function] = field(default_factory=dict[str, Function])
     _transposed: set[str] = field(default_factory=set[str])
     _prepared: set[str] = field(default_factory=set[str])
+    _derived: set[str] = field(default_factory=set[str])
+
+    def derived(self, function: Function, primal: str) -> None:
+        """`function` is a derivative or a batch of `@primal`, the functions of which have bodies."""
+        if self.is_derived(primal):
+            self._derived.add(function.name)
+
+    def is_derived(self, name: str) -> bool:
+        """Whether rules have a part in `@name`, or would have in its derivatives."""
+        if name in self._derived:
+            return True
+        needed = reachable(self.module, [name])
+        return any(one in self._derived or self.module.functions[one].rules for one in needed)
 
     def push_into(
         self, b: Builder, function: Function, xs: Sequence[Value], dxs: Mapping[int, Value]

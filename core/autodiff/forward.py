@@ -26,7 +26,7 @@ from ..ops.arithmetic import Divide, Multiply
 from ..ops.literal import constant
 from ..ops.terminators import Return
 from ..types import FunctionType, TensorType, one_or_tuple
-from .activity import Activity, mask_of, members
+from .activity import Activity, Mask, mask_of, members
 from .custom_rules import RuleDerivatives
 from .power_series import SeriesExpansion
 from .pushforward import PushforwardBody, Tangents
@@ -47,6 +47,11 @@ class Forward:
         default_factory=list[tuple[Function, Function, int, int]]
     )
     rules: RuleDerivatives = field(kw_only=True)
+    effectful: set[str] = field(kw_only=True)
+    """The functions that do more than compute a result, pushforwards of such included."""
+    _primals: dict[str, tuple[Function, Mask]] = field(
+        default_factory=dict[str, "tuple[Function, Mask]"]
+    )
 
     def define(self, function: Function) -> None:
         """Give the tangent declaration `function` its body.
@@ -129,6 +134,10 @@ class Forward:
         function.declaration = None
         self.fill()
 
+    def primal_of(self, name: str) -> tuple[Function, Mask] | None:
+        """What `@name` is the pushforward of, for which parameters; None if it is none, or of a higher order."""
+        return self._primals.get(name)
+
     def moved(self, name: str, given: int) -> list[int]:
         """The results of `@name` that move when the parameters in `given` do."""
         return [k for k, mask in enumerate(self.activity.of_results(name)) if mask & given]
@@ -151,8 +160,12 @@ class Forward:
             fresh = self.module.fresh_name(f"{name}_{kind}")
             push = Function(fresh, type, made_from=primal.made_from or name)
             self.module.add(push)
+            if name in self.effectful:
+                self.effectful.add(fresh)
             self.made[name, given, order] = push
             self.pending.append((push, primal, given, order))
+            if order == 1:
+                self._primals[push.name] = primal, given
         return self.made[name, given, order]
 
     def fill(self) -> None:

@@ -24,8 +24,10 @@ from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
 from ..location import derivative_location, located
 from ..ops.aggregate import Apply
+from ..ops.enums import case_made, case_read
 from .activity import Activity, Mask, mask_of, refuse_foreign
 from .adjoints import Adjoints
+from .cotangent_arithmetic import CotangentArithmetic
 from .linearized import Linearized, Sweep
 from .primal_copy import copy_primal
 from .pullback import Pullback, PullbackKey, ResidualSource, call_backward, call_forward
@@ -47,6 +49,7 @@ def linearize(
     seeds: Seeds,
     activity: Activity,
     tapes: Tapes,
+    arithmetic: CotangentArithmetic,
     *,
     save: SavePolicy | None = None,
     callees_save: SavePolicy | None = None,
@@ -58,7 +61,7 @@ def linearize(
     """
     copy = copy_primal(function, wanted, activity)
     backward = Builder(Block())
-    adjoints = Adjoints(backward, copy.active)
+    adjoints = Adjoints(backward, copy.active, arithmetic)
     result = Linearized(copy, backward, adjoints, tapes, save=save, callees_save=callees_save)
     backward.location = function.entry.terminator.location
     for position, seed in seeds(backward).items():
@@ -97,6 +100,13 @@ def sweep_block(work: Linearized, block: Block, adjoints: Adjoints) -> Sweep:
         b.location = derivative_location(instruction.location, instruction.op.name)
         if isinstance(instruction.op, Apply):
             yield from _sweep_call(work, instruction, instruction.op, adjoints)
+        elif (made := case_made(instruction)) is not None:
+            carried = adjoints.arithmetic.carried(b, cts[0], made)
+            for operand, derivative in zip(instruction.operands, carried, strict=True):
+                adjoints.add(operand, derivative)
+        elif (read := case_read(instruction)) is not None:
+            (enum,) = instruction.operands
+            adjoints.add_carried(enum, read.case, read.index, cts[0])
         elif instruction.op.is_structured:
             yield reverse_control_flow(work, block, instruction, adjoints, sweep_block)
         else:
@@ -123,6 +133,10 @@ def _sweep_call(work: Linearized, instruction: Instruction, op: Apply, adjoints:
     seeds = {k: ct for k, x in enumerate(results) if (ct := adjoints[x]) is not None}
     wanted = mask_of(k for k, x in enumerate(arguments) if x in adjoints.active)
     if not wanted:
+        return
+    if adjoints.arithmetic.is_sum(op.callee):
+        for operand in arguments:
+            adjoints.add(operand, seeds[0])
         return
     refuse_foreign(work.tapes.module.functions[op.callee], instruction.location)
     pullback = yield PullbackKey(op.callee, wanted, mask_of(seeds), work.callees_save)

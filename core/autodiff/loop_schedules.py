@@ -32,16 +32,8 @@ from ..ops.nest import Bounds
 from ..ops.rounding import Ceil
 from ..ops.transcendental import Sqrt
 from ..types import F64, TensorType, Type
-from .loop_steps import (
-    Cotangents,
-    LoopState,
-    LoopSteps,
-    count_of,
-    emit_for,
-    emit_if,
-    emit_while,
-    zero_of,
-)
+from .emit_structured import LoopState, count_of, emit_for, emit_if, emit_while
+from .loop_steps import Cotangents, LoopSteps, zero_of
 from .tapes import EMPTY, RECORD, Tapes
 
 BLOCK = 32

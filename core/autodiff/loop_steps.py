@@ -9,9 +9,8 @@ An iteration backwards adds up the same numbers in the same order as a loop that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence, Set
+from collections.abc import Generator, Sequence, Set
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from ..ir import Block, Builder, Function, Instruction, Module, Region, Value
 from ..ir.surgery import clone_region, operands_inside
@@ -20,18 +19,13 @@ from ..ops.arithmetic import Add, Subtract
 from ..ops.flows import Flow, Role, arguments_of_bodies, flows_in
 from ..ops.indexing import Gather
 from ..ops.literal import constant
-from ..ops.nest import Bounds, Yield
-from ..ops.structured import For, If, While
+from ..ops.nest import Bounds
 from ..ops.terminators import Return
-from ..types import I64, FunctionType, TensorType, Type, one_or_tuple, scalar
+from ..types import FunctionType, TensorType, Type, one_or_tuple
 from .activity import mask_of
+from .emit_structured import LoopState, emit_for
 from .pullback import Pullback, PullbackKey, ResidualSource, call_backward
 from .recomputation import Recomputation
-
-COUNTER = scalar(I64)
-
-LoopState: TypeAlias = "Sequence[Value]"
-"""What is carried, before some iteration."""
 
 
 @dataclass
@@ -210,55 +204,6 @@ def outlined(module: Module, name: str, at: Instruction) -> tuple[Function, list
     yielded.erase()
     function = Function(module.fresh_name(name), FunctionType(types, result), Region([entry]))
     return module.add(function), around
-
-
-def emit_for(
-    b: Builder,
-    first: Value,
-    last: Value,
-    start: LoopState,
-    body: Callable[[Builder, Value, LoopState], LoopState],
-    stacks: Sequence[TensorType] = (),
-) -> LoopState:
-    """A `for` that carries values; what `body` gives besides the next of these is stacked, as `stacks`."""
-    inner = Builder(Block(name="body"), b.location)
-    index = inner.argument(COUNTER, "index")
-    arguments = [inner.argument(x.type) for x in start]
-    inner.emit_many(Yield(), body(inner, index, arguments))
-    return b.emit_many(For(tuple(stacks)), [first, last, *start], [Region([inner.block])])
-
-
-def emit_while(
-    b: Builder,
-    start: LoopState,
-    test: Callable[[Builder, LoopState], Value],
-    body: Callable[[Builder, LoopState], LoopState],
-) -> LoopState:
-    """A `while` that carries values."""
-    asked, inner = Builder(Block(name="test"), b.location), Builder(Block(name="body"), b.location)
-    asked.emit_many(Yield(), [test(asked, [asked.argument(x.type) for x in start])])
-    inner.emit_many(Yield(), body(inner, [inner.argument(x.type) for x in start]))
-    return b.emit_many(While(), start, [Region([asked.block]), Region([inner.block])])
-
-
-def emit_if(
-    b: Builder,
-    condition: Value,
-    then: Callable[[Builder], LoopState],
-    other: Callable[[Builder], LoopState],
-) -> LoopState:
-    """An `if`, of the values that both branches give."""
-    branches = [Builder(Block(name=name), b.location) for name in ("then", "else")]
-    given = [emit(inner) for emit, inner in zip((then, other), branches, strict=True)]
-    for inner, values in zip(branches, given, strict=True):
-        inner.emit_many(Yield(), values)
-    types = tuple(x.type for x in given[0])
-    return b.emit_many(If(types), [condition], [Region([inner.block]) for inner in branches])
-
-
-def count_of(b: Builder, number: int) -> Value:
-    """A number of iterations."""
-    return constant(b, COUNTER, number)
 
 
 def _from_around(body: Block, inside: set[Value]) -> list[Value]:

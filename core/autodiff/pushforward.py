@@ -160,11 +160,7 @@ class PushforwardBody:
         return type
 
     def check(self, instruction: Instruction) -> None:
-        check_flow(
-            instruction,
-            self.is_moving,
-            lambda type: isinstance(type, TensorType) or self.types.of(type) is not None,
-        )
+        check_flow(instruction, self.is_moving)
 
     def instruction(self, instruction: Instruction, b: Builder, expansion: SeriesExpansion) -> None:
         """One instruction without bodies."""

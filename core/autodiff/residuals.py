@@ -24,7 +24,6 @@ from ..ir.donation import without_donations
 from ..ir.surgery import clone_instructions, operands_inside, replace_operands, with_bodies
 from ..location import located
 from ..ops.enums import EnumCase, Payload
-from ..ops.literal import constant
 from ..ops.terminators import Return
 from ..types import EnumType, FunctionType, Type, one_or_tuple, written
 from .activity import members
@@ -34,6 +33,7 @@ from .primal_copy import Origin
 from .pullback import Pullback, PullbackKey, ResidualPlace, ResidualSource
 from .recomputation import Recomputation
 from .save_policies import choose_by_policy
+from .tangent_types import TangentTypes
 from .tapes import EMPTY, RECORD, fresh_enum
 
 
@@ -46,6 +46,7 @@ class ResidualSplitter:
 
     module: Module
     again: Recomputation
+    types: TangentTypes
     effectful: set[str] = field(default_factory=set[str])
     _forwards: dict[tuple[str, tuple[Origin, ...]], Function] = field(
         default_factory=dict[tuple[str, "tuple[Origin, ...]"], Function]
@@ -68,10 +69,10 @@ class ResidualSplitter:
                 key.name,
                 [
                     tape,
-                    *(type.results[k] for k in seeds),
+                    *(self.types.known(type.results[k]) for k in seeds),
                     *(type.parameters[k] for k in shadowed),
                 ],
-                [type.parameters[k] for k in gradients],
+                [self.types.known(type.parameters[k]) for k in gradients],
             )
             self._recursive[key] = Pullback(forward, backward, (), seeds, gradients, shadowed)
         return self._recursive[key]
@@ -174,7 +175,7 @@ class ResidualSplitter:
         assert forward is not None and backward is not None
         b, arguments = work.backward, work.copy.arguments
         wanted = [arguments[k] for k in pullback.gradients]
-        outputs = [work.adjoints[x] or constant(b, x.tensor, 0) for x in wanted]
+        outputs = [work.adjoints[x] or self.types.zero(b, x.type) for x in wanted]
         seeds = b.block.arguments
         instructions, used = backward_slice(b.block.instructions, outputs)
         free = _defined_before(work, used.difference(seeds))

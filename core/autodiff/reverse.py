@@ -39,6 +39,7 @@ from ..ops.stop_gradient import IDENTITIES
 from ..ops.terminators import Return
 from ..types import TensorType, Type
 from .activity import Activity, mask_of, members, straight_line
+from .cotangent_arithmetic import CotangentArithmetic
 from .custom_rules import RuleDerivatives, drop_rules, kept_without_rules
 from .declaration_order import declarations_in_order, refuse_cycle
 from .forward import Forward
@@ -48,7 +49,7 @@ from .linearized import Linearized, Sweep
 from .pullback import Pullback, PullbackKey
 from .recomputation import Recomputation
 from .residuals import ResidualSplitter
-from .symmetric import SymmetricPullback, caller_of
+from .symmetric import SymmetricPullbacks, caller_of
 from .tangent_types import TangentTypes
 from .tapes import Tapes
 
@@ -103,13 +104,15 @@ class _Differentiator:
         self.batching = Batching(self.module, self.define_derivative)
         names = self.module.functions
         self.rules = RuleDerivatives(self.module, self.activity, self.define_for_rules)
+        effectful = {n for n in names if effects.of_function(n) & KEPT}
+        types = TangentTypes(self.module)
+        self.arithmetic = CotangentArithmetic(types)
         self.forward = Forward(
-            self.module, self.activity, TangentTypes(self.module), rules=self.rules
+            self.module, self.activity, types, rules=self.rules, effectful=effectful
         )
         self.orders = DerivativeOrders(self.module)
         self.again = Recomputation(self.module)
-        effectful = {n for n in names if effects.of_function(n) & KEPT}
-        self.cutter = ResidualSplitter(self.module, self.again, effectful)
+        self.cutter = ResidualSplitter(self.module, self.again, types, effectful)
 
     def define_for_rules(self, roots: Sequence[str]) -> None:
         """The same for what rules of derivatives need, which is differentiated again with their functions."""
@@ -132,6 +135,7 @@ class _Differentiator:
             before = len(self.module.functions)
             if isinstance(declaration, BatchOf):
                 self.batching.define(function)
+                self.rules.derived(function, declaration.primal)
             else:
                 self.define_derivative(function, self.orders.of(declaration.primal))
             made = [function, *islice(self.module.functions.values(), before, None)]
@@ -146,6 +150,7 @@ class _Differentiator:
         """Give the declaration `function`, a gradient or tangent, its body."""
         declaration = function.declaration
         assert isinstance(declaration, GradientOf | TangentOf)
+        self.rules.derived(function, declaration.primal)
         if isinstance(declaration, TangentOf):
             self.forward.define(function)
         else:
@@ -173,7 +178,15 @@ class _Differentiator:
             primal = caller_of(primal)
         wanted = mask_of(request.wrt)
         work = self._run(
-            linearize(primal, wanted, cotangents, self.activity, self.tapes, callees_save=save)
+            linearize(
+                primal,
+                wanted,
+                cotangents,
+                self.activity,
+                self.tapes,
+                self.arithmetic,
+                callees_save=save,
+            )
         )
         block = _joined(work, request, seeds, self.cutter.effectful)
         function.body = Region([block])
@@ -210,17 +223,31 @@ class _Differentiator:
                 elif answer is None and any(key == needed for key, _ in stack):
                     answer = self.cutter.recursive(needed)
                 elif answer is None and self._is_differentiated_forward(needed.name):
-                    primal, request = self.gradients[needed.name]
-                    symmetric = SymmetricPullback(
-                        self.module, self.forward, self.define, primal, request, self.again
-                    )
-                    answer = self.pullbacks[needed] = symmetric.build(needed)
+                    answer = self.pullbacks[needed] = self._symmetric(needed)
                 elif answer is None:
                     stack.append((needed, self._sweep(needed)))
 
+    def _symmetric(self, key: PullbackKey) -> Pullback:
+        """The pullback of a gradient or pushforward that is differentiated forward."""
+        symmetric = SymmetricPullbacks(self.module, self.forward, self.define, self.again)
+        pushed = self.forward.primal_of(key.name)
+        if pushed is not None:
+            return symmetric.of_pushforward(key, *pushed)
+        return symmetric.of_gradient(key, *self.gradients[key.name])
+
     def _is_differentiated_forward(self, name: str) -> bool:
-        """Whether `@name` is a gradient that may read a tape, or reverse a loop by a schedule, or calls what does."""
-        if name not in self.gradients:
+        """Whether `@name` is a gradient that may read a tape, or reverse a loop by a schedule, or calls what does.
+
+        And the pushforward of such a one.  Not if rules have a part in it: these may be the derivative of nothing, and
+        then no derivative of them is symmetric.  Nor if it takes memory, which may
+        have changed when it is called again.
+        """
+        pushed = self.forward.primal_of(name)
+        if pushed is not None:
+            return self._is_differentiated_forward(pushed[0].name)
+        if name not in self.gradients or self.rules.is_derived(name):
+            return False
+        if any(map(leads_to_memory, self.module.functions[name].type.parameters)):
             return False
         needed = [self.module.functions[called] for called in reachable(self.module, [name])]
         if any(schedule_of(function.attributes) is not None for function in needed):
@@ -233,12 +260,22 @@ class _Differentiator:
         return linearize(
             function,
             signature.wanted,
-            _parameters(signature, function),
+            self._parameters(signature, function),
             self.activity,
             self.tapes,
+            self.arithmetic,
             save=signature.save,
             callees_save="all" if isinstance(signature.save, int) else signature.save,
         )
+
+    def _parameters(self, signature: PullbackKey, function: Function) -> Seeds:
+        """Cotangents that are parameters of a backward function."""
+
+        def emit(b: Builder) -> dict[int, Value]:
+            types, results = self.arithmetic.types, function.type.results
+            return {k: b.argument(types.known(results[k])) for k in members(signature.seeded)}
+
+        return emit
 
 
 def _seeds_or_ones(
@@ -250,16 +287,6 @@ def _seeds_or_ones(
         return dict(
             zip(sources, seeds or [_filled(b, results[k], 1) for k in sources], strict=True)
         )
-
-    return emit
-
-
-def _parameters(signature: PullbackKey, function: Function) -> Seeds:
-    """Cotangents that are parameters of a backward function."""
-
-    def emit(b: Builder) -> dict[int, Value]:
-        results = function.type.results
-        return {position: b.argument(results[position]) for position in members(signature.seeded)}
 
     return emit
 

@@ -93,6 +93,7 @@ class _ReversedBody:
         self.adjoints = Adjoints(
             self.b,
             adjoints.active,
+            adjoints.arithmetic,
             keeps_rows,
             lambda x: None if x in inside else start(self.b, x),
         )
@@ -104,7 +105,7 @@ class _ReversedBody:
 
     def cotangent(self, x: Value) -> Value:
         """What has come together for `x`, a zero too."""
-        return self.adjoints[x] or _zero(self.b, x.type)
+        return self.adjoints[x] or self.adjoints.arithmetic.zero(self.b, x)
 
     def finish(self, outputs: Sequence[Value], free: Iterable[Value] = ()) -> ResidualChoice:
         """Yield `outputs` and keep only what they need: how to have the values of the forward body among that."""
@@ -168,7 +169,7 @@ class _Reversal:
             chosen_here = body.finish(ends)
             values = self.saved_by_branch(number, chosen_here.saved)
             regions.append(body.region(values, chosen_here.computed))
-        op = If(tuple(x.type for x in (*around, *running)))
+        op = If(tuple(outer.arithmetic.type(x) for x in (*around, *running)))
         made = outer.builder.emit_many(op, at.operands[:1], regions)
         for x, total in zip(running, made[len(around) :], strict=True):
             outer.set_total(x, total)
@@ -186,7 +187,8 @@ class _Reversal:
                 self.adjoints.add(x, seed)
             return
         b = self.adjoints.builder
-        starts = [seed or _zero(b, x.type) for x, seed in zip(inputs, seeds, strict=True)]
+        of = self.adjoints.arithmetic
+        starts = [seed or of.zero(b, x) for x, seed in zip(inputs, seeds, strict=True)]
         schedule = self.work.schedule_of(self.block)
         if schedule is not None:
             self.refuse_memory()
@@ -205,7 +207,8 @@ class _Reversal:
         place = body.head.emit(Subtract(), last, body.b.argument(COUNTER, "index"))
         row = body.head.emit(Subtract(), place, lower)
         for flow in carried:
-            body.adjoints.add(_only(yields_of_bodies(at, flow)), body.b.argument(flow.type))
+            last_yielded = _only(yields_of_bodies(at, flow))
+            body.adjoints.add(last_yielded, body.b.argument(of.type(last_yielded)))
         for flow in flows_in(at, Role.STACKED):
             ct = self.adjoints[self.result(flow)]
             element = ct and body.b.emit(Gather(0, Bounds.INSIDE), ct, row)
@@ -220,12 +223,12 @@ class _Reversal:
         elements = [x for _, rows, _ in scattered for x in _scattered(rows).operands]
         running = list(body.adjoints.running)
         totals = [self.adjoints.total(x) for x in running]
-        starts += [total or _zero(b, x.type) for x, total in zip(running, totals, strict=True)]
+        starts += [total or of.zero(b, x) for x, total in zip(running, totals, strict=True)]
         outputs += body.adjoints.running.values()
         around = body.around()
         for x in around:
-            starts.append(_zero(b, x.type))
-            outputs.append(body.b.emit(Add(), body.b.argument(x.type), body.cotangent(x)))
+            starts.append(of.zero(b, x))
+            outputs.append(of.add(body.b, body.b.argument(of.type(x)), body.cotangent(x)))
         values: dict[Value, Value] = {} if index is None else {index: place}
         residuals = body.finish([*outputs, *elements], values)
         saved = residuals.saved
@@ -283,7 +286,8 @@ class _Reversal:
         steps = yield from steps_of(module, name, at, carried, active, stacked)
         lower, upper, _ = self.counted()
         steps.lower = lower
-        cts = Cotangents([*starts], [_zero(b, steps.around[k].type) for k in steps.active])
+        of = self.adjoints.arithmetic
+        cts = Cotangents([*starts], [of.zero(b, steps.around[k]) for k in steps.active])
         reversal = ReversedLoop(b, steps, self.work.tapes, lower, upper, trips)
         found = reversal.run(schedule, state, cts)
         for flow, ct in zip(carried, found.carried, strict=True):

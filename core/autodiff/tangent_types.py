@@ -1,6 +1,7 @@
 """The types of tangents: that of a float tensor is its own, that of an enum carries tangents in the same cases.
 
 That of a pointer is its own, too: it leads to tangents (`core.autodiff.shadows`).  What an enum carries has no shadow.
+Cotangents have the types of tangents, and tangents of tangents, too: these types are their own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from ..ir import Builder, Module, Value
 from ..ops.literal import constant
 from ..ops.reference import Undefined
 from ..types import EnumType, TensorType, Type, parts_of
+from .activity import has_tangent
 from .tapes import fresh_enum
 
 
@@ -21,20 +23,26 @@ class TangentTypes:
     """The types of tangents in `module`; those of enums are remembered."""
 
     module: Module
-    _enums: dict[str, EnumType | None] = field(default_factory=dict[str, "EnumType | None"])
+    _enums: dict[str, EnumType] = field(default_factory=dict[str, EnumType])
 
     def of(self, type: Type) -> Type | None:
         """The type of the tangent of a value of `type`; None if it has none."""
         return type if leads_to_memory(type) else self._of_value(type)
 
     def _of_value(self, type: Type) -> Type | None:
-        if isinstance(type, TensorType):
-            return type if type.dtype.is_float else None
-        if not isinstance(type, EnumType):
+        if not has_tangent(type):
             return None
-        if type.name not in self._enums:
-            self._define(type)
-        return self._enums[type.name]
+        if isinstance(type, EnumType):
+            if type.name not in self._enums:
+                self._define(type)
+            return self._enums[type.name]
+        return type
+
+    def known(self, type: Type) -> Type:
+        """The same of a type that has tangents."""
+        tangent = self.of(type)
+        assert tangent is not None
+        return tangent
 
     def of_all(self, types: Sequence[Type]) -> list[Type]:
         """The types of the tangents of parameters or results, without those that have none."""
@@ -49,31 +57,23 @@ class TangentTypes:
 
         Of an enum that is any value without numbers: what it does not carry is read as zero.
         """
-        tangent = self.of(type)
-        assert tangent is not None
+        tangent = self.known(type)
         if isinstance(tangent, TensorType):
             return constant(b, tangent, 0)
         return b.emit(Undefined(tangent))
 
     def _define(self, type: EnumType) -> None:
         """Make the types of the tangents of an enum and of those that it holds known."""
-        enums: dict[str, EnumType] = {}
+        new: dict[str, EnumType] = {}
         pending: list[Type] = [type]
-        has_float = False
         while pending:
             current = pending.pop()
-            if isinstance(current, EnumType) and current.name not in enums:
-                enums[current.name] = current
-                pending += parts_of(current)
-            elif isinstance(current, TensorType):
-                has_float = has_float or current.dtype.is_float
-        if not has_float:
-            self._enums[type.name] = None
-            return
-        new = [enum for name, enum in enums.items() if name not in self._enums]
-        for enum in new:
-            self._enums[enum.name] = fresh_enum(self.module, f"{enum.name}_tangent")
-        for enum in new:
-            tangent = self._enums[enum.name]
-            assert tangent is not None
-            tangent.define([(case, tuple(self.carried(types))) for case, types in enum.cases])
+            if isinstance(current, EnumType) and current.name not in {*new, *self._enums}:
+                new[current.name] = current
+                pending += filter(has_tangent, parts_of(current))
+        for enum in new.values():
+            tangent = fresh_enum(self.module, f"{enum.name}_tangent")
+            self._enums[enum.name] = self._enums[tangent.name] = tangent
+        for enum in new.values():
+            cases = [(case, tuple(self.carried(types))) for case, types in enum.cases]
+            self._enums[enum.name].define(cases)

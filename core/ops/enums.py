@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from ..errors import DTypeError
-from ..ir.instruction import Pure
+from ..ir.instruction import Emitter, Instruction, Pure, Value
 from ..types import (
     BOOL,
     ArrayType,
@@ -77,6 +77,25 @@ class Payload(Pure):
                 f"{written('?', self.case)} of {value} carries ({listed(carried)}): there is no element {self.index}"
             )
         return carried[self.index]
+
+
+def case_made(instruction: Instruction | None) -> EnumCase | None:
+    """The op of what makes a case of an enum."""
+    op = instruction.op if instruction is not None else None
+    return op if isinstance(op, EnumCase) else None
+
+
+def case_read(instruction: Instruction) -> Payload | None:
+    """The op of what reads a case of an enum."""
+    return instruction.op if isinstance(instruction.op, Payload) else None
+
+
+def payload_of(b: Emitter, value: Value, case: str, index: int) -> Value:
+    """What `value` carries at `index` if it is of `case`: what was put there, where that is known."""
+    made = case_made(value.producer)
+    if made is not None and made.case == case and value.producer is not None:
+        return value.producer.operands[index]
+    return b.emit(Payload(case, index), value)
 
 
 def carried_by(value: Type, case: str) -> tuple[Type, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from ..errors import DTypeError
-from ..ir.instruction import Pure
+from ..ir.instruction import Pure, Value
 from ..types import BoxType, FunctionType, PointerType, StackType, Type, written
 
 
@@ -65,3 +65,8 @@ class Undefined(Pure):
 
     def infer(self) -> Type:
         return self.type
+
+
+def is_undefined(value: Value) -> bool:
+    """Whether `value` is known to be what `undefined` means."""
+    return isinstance(value.op, Undefined)

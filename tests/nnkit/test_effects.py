@@ -145,12 +145,14 @@ def test_derivatives_do_it_once_and_in_order(
     second = nk.gradient(of=gradient, wrt=0)
     pushed = nk.jvp(of=f)
     hvp = nk.hvp(of=f)
+    third = nk.gradient(of=hvp, wrt=0)
     for run in (
         lambda: evaluate(parse_module(f.ir(at, stage="raw")), f.__name__, x),
         lambda: gradient(at),
         lambda: pushed(at, at),
         lambda: second(at),
         lambda: hvp(at, at),
+        lambda: third(at, at),
         lambda: nk.value_and_gradient(of=f, wrt=0)(at),
     ):
         assert written(capsys, run) == once

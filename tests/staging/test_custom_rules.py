@@ -361,6 +361,63 @@ def test_values_from_around_have_no_rule() -> None:
     assert "pass it as an argument" in message
 
 
+def test_a_rule_from_around() -> None:
+    def outer(x: Rep[Number]) -> Rep[Number]:
+        f = nk.fn(Number)(lambda y: y * 2.0)
+        f.defvjp(lambda y, ct: (ct * x,))
+        return f(x)
+
+    outer_slope = nk.gradient(of=nk.staged(outer), wrt=0)
+    message = error_of(StagingError, lambda: outer_slope(f64(1.0)))
+    assert "a Rep of outer is used outside of it" in message
+    assert "pass it as an argument" in message
+
+
+LOOPS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "stacked": lambda step, x: nk.fori(0, 2, lambda i, y: step(y), x),
+    "taped": lambda step, x: nk.while_loop(
+        lambda c: c[1] < 2, lambda c: (step(c[0]), c[1] + 1), (x, nk.const(i32(0)))
+    )[0],
+}
+
+
+def derivatives_of_no_jacobian(kind: str, loop: Callable[[Any, Any], Any]) -> list[Any]:
+    """Of a program around a function whose rule is the derivative of nothing, of second and third order."""
+
+    def rule(x: Rep[Vector], dx: Rep[Vector]) -> Any:
+        found = (dx * nk.sin(x)).sum() * x + dx * x[0]
+        return found if kind == "jvp" else (found,)
+
+    rounded = nk.fn(Vector)(lambda x: nk.round(x * 2.0))
+    (rounded.defjvp if kind == "jvp" else rounded.defvjp)(rule)
+
+    @nk.staged
+    def f(x: Rep[Vector]) -> Rep[Number]:
+        y = loop(lambda y: nk.sin(rounded(y) + y * x), x)
+        return (y * y).sum()
+
+    slope, hvp = nk.gradient(of=f, wrt=0), nk.hvp(of=f, wrt=0)
+    pushed = nk.jvp(of=f, wrt=0)
+    two, three = nk.fn(Vector, Vector), nk.fn(Vector, Vector, Vector)
+    again = nk.gradient(of=two(lambda x, v: (slope(x) * v).sum()), wrt=0)
+    of_pushed = nk.gradient(of=two(lambda x, v: pushed(x, v).unpack()[1]), wrt=0)
+    of_hvp = nk.gradient(of=three(lambda x, v, w: (hvp(x, v) * w).sum()), wrt=0)
+    third = nk.gradient(of=three(lambda x, v, w: (again(x, v) * w).sum()), wrt=0)
+    x, v, w = np.array([[0.3, -0.5, 0.8], [0.2, 0.7, -0.4], [1.0, -0.3, 0.6]])
+    found = (again(x, v), hvp(x, v), of_pushed(x, v), of_hvp(x, v, w), third(x, v, w))
+    return [np.array(one) for one in found]
+
+
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+def test_a_rule_that_is_no_derivative_is_followed_through_tapes(kind: str) -> None:
+    """As where nothing is recorded: its own code is what is differentiated again, in each nesting."""
+    expected = derivatives_of_no_jacobian(kind, LOOPS["stacked"])
+    found = derivatives_of_no_jacobian(kind, LOOPS["taped"])
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11)
+    assert not np.allclose(expected[0], expected[1])  # so it is no Hessian
+
+
 def test_rules_without_end() -> None:
     def made() -> StagedFunction:
         f = nk.fn(Number)(lambda x: nk.sin(x))

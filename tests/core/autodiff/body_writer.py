@@ -41,7 +41,10 @@ def is_float(type: Type) -> bool:
 
 @dataclass
 class BodyWriter:
-    """A block in the making, with the `values` that it sees."""
+    """A block in the making, with the `values` that it sees.
+
+    With `unbounded`, the iterations of loops are known only when the program runs, and there are some.
+    """
 
     draw: Draw
     dtypes: Sequence[DType]
@@ -49,6 +52,7 @@ class BodyWriter:
     b: Builder
     depth: int
     values: list[Value] = field(default_factory=list[Value])
+    unbounded: bool = False
 
     # what is drawn
 
@@ -114,7 +118,10 @@ class BodyWriter:
         return value
 
     def small_count(self) -> Value:
-        """An integer from −1 up to 3, known only when the program runs."""
+        """An integer from −1 up to 3, or 1 up to 3 if unbounded, known only when the program runs."""
+        if self.unbounded:
+            x = self.b.emit(ops.Modulo(), self.of(COUNT), self.number(COUNT, 3))
+            return self.b.emit(ops.Add(), x, self.number(COUNT, 1))
         x = self.b.emit(ops.Modulo(), self.of(COUNT), self.number(COUNT, 5))
         return self.b.emit(ops.Subtract(), x, self.number(COUNT, 1))
 
@@ -171,7 +178,8 @@ class BodyWriter:
 
     def structured(self) -> None:
         """An instruction with bodies."""
-        self.pick([self.choice, self.counted_loop, self.counted_loop, self.loop])()
+        kinds = [self.choice, self.counted_loop, self.counted_loop, self.loop]
+        self.pick([self.loop, self.call, self.counted_loop, *kinds] if self.unbounded else kinds)()
 
     def unary(self) -> None:
         x = self.float_value()
@@ -282,7 +290,8 @@ class BodyWriter:
     def inside(self, name: str) -> BodyWriter:
         b = Builder(Block(name=name))
         values = list(self.values)
-        return BodyWriter(self.draw, self.dtypes, self.module, b, self.depth - 1, values)
+        depth = self.depth - 1
+        return BodyWriter(self.draw, self.dtypes, self.module, b, depth, values, self.unbounded)
 
     def region(self, yielded: Sequence[Value]) -> Region:
         self.b.emit_many(ops.Yield(), yielded)
@@ -305,7 +314,8 @@ class BodyWriter:
 
     def starts(self) -> list[Value]:
         """What a loop carries at first."""
-        found = [self.float_value() for _ in range(self.pick([1, 2, 0, 1, 2]))]
+        counts = [1, 2] if self.unbounded else [1, 2, 0, 1, 2]
+        found = [self.float_value() for _ in range(self.pick(counts))]
         starts = [self.fresh(x.tensor) if self.integer(0, 2) == 2 else x for x in found]
         if starts and self.flag():
             starts.append(self.of(starts[0].type))  # two of a type, which may be swapped
@@ -314,7 +324,11 @@ class BodyWriter:
         return starts
 
     def following(self, carried: Sequence[Value]) -> list[Value]:
-        """What is carried next."""
+        """What is carried next; if unbounded, made of products that have to be recorded."""
+        if self.unbounded:
+            for x in carried:
+                if is_float(x.type):
+                    self.add(ops.Sin(), self.b.emit(ops.Multiply(), x, self.latest(x.type)))
         return [self.next_of(x, carried) for x in carried]
 
     def next_of(self, x: Value, carried: Sequence[Value]) -> Value:
@@ -339,7 +353,7 @@ class BodyWriter:
     def counted_loop(self) -> None:
         lower = self.integer(-2, 2)
         trips = self.integer(-1, MOST_TRIPS)
-        is_known = self.flag()
+        is_known = not self.unbounded and self.flag()
         bounds = [self.number(COUNT, lower), self.number(COUNT, lower + trips)]
         if not is_known:
             bounds[1] = self.b.emit(ops.Add(), bounds[0], self.small_count())
@@ -360,7 +374,7 @@ class BodyWriter:
         self.keep(self.b.emit_many(op, [*bounds, *starts], [body.region(yielded)]))
 
     def loop(self) -> None:
-        starts = [self.number(COUNT, self.integer(0, 3)), *self.starts()]
+        starts = [self.number(COUNT, self.integer(0, 1 if self.unbounded else 3)), *self.starts()]
         test = self.inside("condition")
         counter, *carried = [test.argument(x.type) for x in starts]
         more = test.b.emit(ops.LessThan(), counter, test.number(COUNT, 3))
@@ -380,7 +394,8 @@ class BodyWriter:
         """One to four values: a float among them, which may depend on all that were computed."""
         floats = [x for x in self.values if is_float(x.type)]
         others = [self.one_of(self.values) for _ in range(self.integer(0, 3))]
-        return [floats[-1] if self.flag() else self.total(floats), *others]
+        is_last = self.flag() and not self.unbounded
+        return [floats[-1] if is_last else self.total(floats), *others]
 
     def total(self, floats: Sequence[Value]) -> Value:
         """The sum of the sines of all elements."""

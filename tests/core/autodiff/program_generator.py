@@ -71,17 +71,18 @@ class DifferentiableProgram:
 
 @st.composite
 def differentiable_programs(
-    draw: Draw, *, dtypes: Sequence[DType] = (F64,)
+    draw: Draw, *, dtypes: Sequence[DType] = (F64,), unbounded: bool = False
 ) -> DifferentiableProgram:
-    """A program with floats of `dtypes`."""
+    """A program with floats of `dtypes`; with `unbounded`, one of loops and recursions that are recorded on tapes."""
     module = Module()
-    for number in range(draw(st.integers(0, 2))):
+    for number in range(draw(st.integers(0, 0 if unbounded else 2))):
         _helper(draw, dtypes, module, f"helper{number}")
-    if draw(st.booleans()):
+    if unbounded or draw(st.booleans()):
         _recursive(draw, dtypes, module)
-    main = BodyWriter(draw, dtypes, module, Builder(Block(name="entry")), depth=3)
+    entry = Builder(Block(name="entry"))
+    main = BodyWriter(draw, dtypes, module, entry, depth=2 if unbounded else 3, unbounded=unbounded)
     main.parameters(draw(st.integers(1, 3)), draw(st.integers(0, 2)))
-    for _ in range(draw(st.integers(1, 3))):
+    for _ in range(draw(st.integers(1, 2 if unbounded else 3))):
         main.steps(draw(st.integers(0, 2)))
         main.structured()
     _finish(module, "main", main, main.returned())

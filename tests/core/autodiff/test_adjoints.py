@@ -5,18 +5,22 @@ from __future__ import annotations
 import pytest
 
 from nnkit.core.autodiff.adjoints import Adjoints
-from nnkit.core.ir import Builder
+from nnkit.core.autodiff.cotangent_arithmetic import CotangentArithmetic
+from nnkit.core.autodiff.tangent_types import TangentTypes
+from nnkit.core.ir import Builder, Module
 from nnkit.core.ops import Bounds, Pad, Scatter, ScatterAdd, Update, constant
 from nnkit.core.ops.scatter import added_part
 from nnkit.core.types import F64, I64, scalar
 
 from .building import tensor
 
+ARITHMETIC = CotangentArithmetic(TangentTypes(Module()))
+
 
 def test_contributions_are_added_and_zeros_cost_nothing() -> None:
     b = Builder()
     x, first, second = (b.argument(tensor()) for _ in range(3))
-    adjoints = Adjoints(b, {x})
+    adjoints = Adjoints(b, {x}, ARITHMETIC)
     adjoints.add(x, None)
     assert adjoints[x] is None
     adjoints.add(x, first)
@@ -30,7 +34,7 @@ def test_contributions_are_added_and_zeros_cost_nothing() -> None:
 def test_a_value_that_is_not_active_gathers_nothing() -> None:
     b = Builder()
     x, ct = b.argument(tensor()), b.argument(tensor())
-    adjoints = Adjoints(b, set())
+    adjoints = Adjoints(b, set(), ARITHMETIC)
     adjoints.add(x, ct)
     assert adjoints[x] is None
 
@@ -40,7 +44,9 @@ def test_a_part_is_added_to_the_total_that_there_is() -> None:
     b = Builder()
     x, inside, around, whole = (b.argument(tensor(9)) for _ in range(4))
     row, place = b.argument(tensor()), b.argument(scalar(I64))
-    adjoints = Adjoints(b, {x, inside}, start=lambda value: around if value is x else None)
+    adjoints = Adjoints(
+        b, {x, inside}, ARITHMETIC, start=lambda value: around if value is x else None
+    )
     part = b.emit(ScatterAdd((9,), 0), row, place)
     adjoints.add(x, whole)
     adjoints.add(x, part)
@@ -51,7 +57,7 @@ def test_a_part_is_added_to_the_total_that_there_is() -> None:
     assert total.producer.operands == (row, around, place)
     assert adjoints[x] is whole
     for order in ((part, whole), (whole, part)):
-        adjoints = Adjoints(b, {inside}, start=lambda _: None)
+        adjoints = Adjoints(b, {inside}, ARITHMETIC, start=lambda _: None)
         for contribution in order:
             adjoints.add(inside, contribution)
         found = adjoints[inside]

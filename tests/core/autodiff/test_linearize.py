@@ -6,13 +6,19 @@ import pytest
 
 from nnkit.core import ops
 from nnkit.core.autodiff.activity import Activity
+from nnkit.core.autodiff.cotangent_arithmetic import CotangentArithmetic
 from nnkit.core.autodiff.linearize import Linearized, linearize
 from nnkit.core.autodiff.pullback import PullbackKey
+from nnkit.core.autodiff.tangent_types import TangentTypes
 from nnkit.core.autodiff.tapes import Tapes
 from nnkit.core.ir import Builder, Function, Module, Value
 from nnkit.core.passes import Flatten, apply_pass
 
 from .building import call, define, tensor
+
+
+def arithmetic(module: Module) -> CotangentArithmetic:
+    return CotangentArithmetic(TangentTypes(module))
 
 
 def sweep(module: Module, function: Function, wanted: int) -> Linearized:
@@ -22,7 +28,9 @@ def sweep(module: Module, function: Function, wanted: int) -> Linearized:
         return {0: b.argument(tensor())}
 
     with pytest.raises(StopIteration) as finished:
-        linearize(function, wanted, seed, Activity(module), Tapes(module)).send(None)
+        linearize(function, wanted, seed, Activity(module), Tapes(module), arithmetic(module)).send(
+            None
+        )
     found = finished.value.value
     assert isinstance(found, Linearized)
     return found
@@ -55,6 +63,11 @@ def test_a_call_asks_for_the_pullback_it_needs() -> None:
     g = define(module, "g", [tensor(), tensor()], lambda x, y: call(f, x, y.apply(ops.Floor()))[0])
     apply_pass(Flatten(), module)
     asking = linearize(
-        g, 0b01, lambda b: {0: b.argument(tensor())}, Activity(module), Tapes(module)
+        g,
+        0b01,
+        lambda b: {0: b.argument(tensor())},
+        Activity(module),
+        Tapes(module),
+        arithmetic(module),
     )
     assert asking.send(None) == PullbackKey("f", wanted=0b01, seeded=0b01)
