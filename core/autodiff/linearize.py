@@ -22,6 +22,7 @@ from typing import TypeAlias
 from ..analysis.pointer_bases import leads_to_memory
 from ..errors import DifferentiationError
 from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
+from ..ir.loop_schedules import LoopSchedule
 from ..location import derivative_location, located
 from ..ops.aggregate import Apply
 from ..ops.enums import case_made, case_read
@@ -53,16 +54,18 @@ def linearize(
     *,
     save: SavePolicy | None = None,
     callees_save: SavePolicy | None = None,
+    schedule: LoopSchedule | None = None,
 ) -> Linearizing:
     """Sweep over a copy of `function` for the derivatives by the parameters in `wanted`.
 
-    `save` is the policy for what its bodies save, `callees_save` that for the functions it calls.
+    `save` is the policy for what its bodies save, `callees_save` that for the functions it calls; its outermost
+    loops are reversed by the `schedule`.
     Raises: DifferentiationError, with the user's line, for an op without a derivative on the way.
     """
     copy = copy_primal(function, wanted, activity)
     backward = Builder(Block())
     adjoints = Adjoints(backward, copy.active, arithmetic)
-    result = Linearized(copy, backward, adjoints, tapes, save=save, callees_save=callees_save)
+    result = Linearized(copy, backward, adjoints, tapes, {}, save, callees_save, schedule)
     backward.location = function.entry.terminator.location
     for position, seed in seeds(backward).items():
         result.adjoints.add(copy.results[position], seed)

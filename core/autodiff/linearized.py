@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..ir import Block, Builder, Function, Instruction, SavePolicy, Value
-from ..ir.loop_schedules import LoopSchedule, schedule_of
+from ..ir.loop_schedules import LoopSchedule
 from ..ir.surgery import with_bodies
 from .adjoints import Adjoints
 from .primal_copy import PrimalCopy
@@ -21,7 +21,7 @@ class Linearized:
     """A copy of the primal, the reverse sweep over it, and what the sweep gathered.
 
     `calls` are the calls of the copy whose pullbacks want something saved; `callees_save` is the policy of these
-    pullbacks, `save` that of the sweep itself.
+    pullbacks, `save` that of the sweep itself, and `schedule` that of its loops.
     """
 
     copy: PrimalCopy
@@ -31,6 +31,7 @@ class Linearized:
     calls: dict[Instruction, SavingCall] = field(default_factory=dict[Instruction, SavingCall])
     save: SavePolicy | None = None
     callees_save: SavePolicy | None = None
+    schedule: LoopSchedule | None = None
 
     def __post_init__(self) -> None:
         copy = self.copy
@@ -41,8 +42,7 @@ class Linearized:
 
     def schedule_of(self, block: Block) -> LoopSchedule | None:
         """The schedule for the loops of a block of the forward half: for those that stand in no other."""
-        is_outermost = block is self.copy.builder.block
-        return schedule_of(self.copy.primal.attributes) if is_outermost else None
+        return self.schedule if block is self.copy.builder.block else None
 
     def forward(self, used: Set[Value]) -> list[Instruction]:
         """The forward half; a call saves what its pullback wants only if that is `used`."""

@@ -48,6 +48,8 @@ class ResidualSplitter:
     again: Recomputation
     types: TangentTypes
     effectful: set[str] = field(default_factory=set[str])
+    halves: set[str] = field(default_factory=set[str])
+    """The functions that have been made."""
     _forwards: dict[tuple[str, tuple[Origin, ...]], Function] = field(
         default_factory=dict[tuple[str, "tuple[Origin, ...]"], Function]
     )
@@ -242,6 +244,7 @@ class ResidualSplitter:
     ) -> Function:
         """A function made of `@primal`, effects and attributes included, whose body comes later."""
         fresh = self.module.fresh_name(name)
+        self.halves.add(fresh)
         if primal in self.effectful and name.endswith("_fwd"):
             self.effectful.add(fresh)
         return self.module.add(

@@ -257,6 +257,9 @@ class _Differentiator:
 
     def _sweep(self, signature: PullbackKey) -> Linearizing:
         function = self.module.functions[signature.name]
+        is_half = (
+            signature.name in self.cutter.halves
+        )  # its loops are those that a schedule is made of
         return linearize(
             function,
             signature.wanted,
@@ -266,6 +269,7 @@ class _Differentiator:
             self.arithmetic,
             save=signature.save,
             callees_save="all" if isinstance(signature.save, int) else signature.save,
+            schedule=None if is_half else schedule_of(function.attributes),
         )
 
     def _parameters(self, signature: PullbackKey, function: Function) -> Seeds:

@@ -50,7 +50,7 @@ from ..ops.movement import Transpose
 from ..ops.nest import Bounds, Yield
 from ..ops.reference import Undefined
 from ..ops.structured import For, If
-from ..types import I64, TensorType, Type, scalar
+from ..types import I64, EnumType, TensorType, Type, scalar
 from .adjoints import Adjoints
 from .linearized import Linearized, Sweep
 from .loop_schedules import ReversedLoop
@@ -190,7 +190,7 @@ class _Reversal:
         of = self.adjoints.arithmetic
         starts = [seed or of.zero(b, x) for x, seed in zip(inputs, seeds, strict=True)]
         schedule = self.work.schedule_of(self.block)
-        if schedule is not None:
+        if schedule is not None and not self.moves_enums():
             self.refuse_memory()
             yield from self.by_schedule(schedule, carried, starts)
             return
@@ -294,6 +294,12 @@ class _Reversal:
             self.adjoints.add(_only(operands_of(at, flow)), ct)
         for k, ct in zip(steps.active, found.around, strict=True):
             self.adjoints.add(steps.around[k], ct)
+
+    def moves_enums(self) -> bool:
+        """Whether cotangents flow to enums in the body, which the states of a schedule are not."""
+        inside = with_bodies(self.at.regions[-1].entry.instructions)
+        used = (x for instruction in inside for x in instruction.operands)
+        return any(x in self.adjoints.active and isinstance(x.type, EnumType) for x in used)
 
     def useful(self) -> list[Flow]:
         """What is carried and has a cotangent in some iteration: at the end, or as others depend on it."""
