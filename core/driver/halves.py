@@ -10,13 +10,22 @@ func @f_grad: (A, S) -> (A, R) {                  forward:   (A) -> (R, residual
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..analysis.call_graph import reachable
+from ..analysis.call_graph import reachable, symbols
 from ..analysis.liveness import backward_slice
 from ..errors import InternalError
-from ..ir import Builder, Function, Instruction, Module, Value
+from ..ir import (
+    BatchOf,
+    Builder,
+    Function,
+    GradientOf,
+    Instruction,
+    Module,
+    TangentOf,
+    Value,
+)
 from ..ir.surgery import clone_function, clone_instructions, walk, with_bodies
 from ..location import Location
 from ..ops.flows import flows_of, yields_of_bodies
@@ -48,6 +57,9 @@ class GradientHalves:
     function: Function
     parameters: int
     gradients: int
+    ruled: Module | None = None
+    """The functions before they were differentiated, if some have rules: with these they are linked, to be
+    differentiated again by them."""
 
     @property
     def residuals(self) -> list[HalfResidual]:
@@ -148,25 +160,65 @@ def _linked(
     module: Module, halves: GradientHalves, known: dict[tuple[int, str], str]
 ) -> GradientHalves:
     source, name = halves.module, halves.function.name
-    if (id(source), name) in known:
-        found = module.functions[known[id(source), name]]
-        return replace(halves, module=module, function=found)
-    names = {old: module.fresh_name(old) for old in reachable(source, [name])}
-    for old, new in names.items():
-        copy = clone_function(source.functions[old], new)
-        if copy.body is None:
-            raise InternalError(f"@{old} has no body, so its halves cannot be used elsewhere")
-        _rename_calls(copy, names)
-        module.add(copy)
-        known[id(halves.module), old] = new
-    for nominal in source.enums.values():
-        module.add_structs(nominal)
-    return replace(halves, module=module, function=module.functions[names[name]])
+    if (id(source), name) not in known:
+        needed, ruled = _needed(halves)
+        names = _copied(module, halves.ruled, ruled, {}, known) if halves.ruled else {}
+        _copied(module, source, needed, names, known)
+        for nominal in source.enums.values():
+            module.add_structs(nominal)
+    return replace(halves, module=module, function=module.functions[known[id(source), name]])
 
 
-def _rename_calls(function: Function, names: dict[str, str]) -> None:
-    assert function.body is not None
-    for instruction in with_bodies(function.entry.instructions):
+def _needed(halves: GradientHalves) -> tuple[list[str], list[str]]:
+    """The functions that the halves need: those of their module, and those that come with their rules."""
+    source = halves.module
+    rules = halves.ruled.functions if halves.ruled else {}
+    found: dict[str, None] = {}
+    ruled: dict[str, None] = {}
+    pending = [halves.function.name]
+    while pending:
+        name = pending.pop()
+        if name in rules and rules[name].rules:
+            ruled[name] = None
+        elif name in source.functions and name not in found:
+            found[name] = None
+            pending += symbols(source.functions[name])
+    if halves.ruled:
+        ruled = dict.fromkeys(sorted(reachable(halves.ruled, ruled)))
+    return list(found), list(ruled)
+
+
+def _copied(
+    module: Module,
+    source: Module,
+    needed: Sequence[str],
+    names: Mapping[str, str],
+    known: dict[tuple[int, str], str],
+) -> dict[str, str]:
+    """Copy functions of `source`, which call others by new `names`: all new names."""
+    fresh = [old for old in needed if (id(source), old) not in known]
+    for old in fresh:
+        known[id(source), old] = module.fresh_name(old)
+        module.add(clone_function(source.functions[old], known[id(source), old]))
+    names = {**names, **{old: known[id(source), old] for old in needed}}
+    for old in fresh:
+        _rename(module.functions[names[old]], names)
+    return names
+
+
+def _rename(function: Function, names: Mapping[str, str]) -> None:
+    """Have a copy speak of other functions by their new `names`."""
+    rules, declaration = function.rules, function.declaration
+    if rules:
+        jvp, vjp, saving = (name and names[name] for name in (rules.jvp, rules.vjp, rules.saving))
+        function.rules = replace(rules, jvp=jvp, vjp=vjp, saving=saving)
+    if isinstance(declaration, GradientOf | TangentOf | BatchOf):
+        function.declaration = replace(declaration, primal=names[declaration.primal])
+    elif function.body is None:
+        raise InternalError(f"@{function.name} has no body, so its halves cannot be used elsewhere")
+    if function.body is None:
+        return
+    for instruction in walk(function.body):
         if instruction.op.called in names:
             instruction.op = replace(instruction.op, callee=names[instruction.op.called])  # type: ignore[call-arg]
         if instruction.op.referred in names:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ..analysis.derivatives import derivative_type
 from ..ir import Function, GradientOf, Module, SavePolicy
+from ..ir.surgery import clone_module
 from ..passes.flatten import Flatten
 from ..stage import Stage
 from ..text import print_module
@@ -31,6 +32,7 @@ def split(
     """
     run_verified(module, (*DIFFERENTIABLE, *IMPROVED, Flatten()))
     primal = module.functions[name]
+    ruled = clone_module(module) if any(f.rules for f in module.functions.values()) else None
     kept = tuple(range(len(primal.type.results)))
     declaration = GradientOf(name, tuple(sources), tuple(wrt), kept, True, save)
     type = derivative_type(primal.type, declaration)
@@ -39,7 +41,7 @@ def split(
     run_verified(module, (*DERIVATIVES, *AFTER_DIFFERENTIATION))
     module.stage = Stage.OPTIMIZABLE
     _name_by_content(module)
-    return GradientHalves(module, function, len(primal.type.parameters), len(wrt))
+    return GradientHalves(module, function, len(primal.type.parameters), len(wrt), ruled)
 
 
 def _name_by_content(module: Module) -> None:

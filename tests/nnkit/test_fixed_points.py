@@ -117,6 +117,38 @@ def test_derivatives_that_nobody_asked_for_are_not_made() -> None:
     assert text.count("while carrying") == 2
 
 
+def test_halves_are_differentiated_by_the_equation() -> None:
+    """From a start that is the solution, where the iterations say nothing: f = a·√a and derivatives to third order."""
+
+    @nk.staged
+    def f(a: Rep[Number], start: Rep[Number]) -> Rep[Number]:
+        return nk.fixed_point(slow, start, a) * a
+
+    halves = nk.split(f, wrt=0).at(nk.spec((), f64), nk.spec((), f64))
+
+    @nk.staged
+    def value(a: Rep[Number], start: Rep[Number]) -> Rep[Number]:
+        found, _ = halves.forward(a, start)
+        return found
+
+    @nk.staged
+    def slope(a: Rep[Number], start: Rep[Number]) -> Rep[Number]:
+        _, kept = halves.forward(a, start)
+        return halves.backward(kept, nk.const(f64(1.0)))
+
+    at = 2.3
+    second = nk.gradient(of=slope, wrt=0)
+    found = [
+        nk.gradient(of=value, wrt=0), slope, second, nk.gradient(of=second, wrt=0)
+    ]  # fmt: skip
+    expected = [1.5 * at**0.5, 1.5 * at**0.5, 0.75 * at**-0.5, -0.375 * at**-1.5]
+    np.testing.assert_allclose(
+        [float(one(f64(at), f64(np.sqrt(at)))) for one in found], expected, rtol=1e-12
+    )
+    pushed = nk.jvp(of=slope, wrt=0)(f64(at), f64(np.sqrt(at)), f64(1.0))
+    np.testing.assert_allclose(float(pushed[1]), expected[2], rtol=1e-12)
+
+
 def test_tuples_structs_and_integers() -> None:
     def pair(x: Any, a: Rep[Number], n: Rep[Scalar[i32]]) -> Any:
         u, v = x

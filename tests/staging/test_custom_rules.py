@@ -418,6 +418,31 @@ def test_a_rule_that_is_no_derivative_is_followed_through_tapes(kind: str) -> No
     assert not np.allclose(expected[0], expected[1])  # so it is no Hessian
 
 
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+def test_halves_are_differentiated_again_by_the_rules(kind: str) -> None:
+    """The derivative of the forward half is by the rule, not by the code, and that of the backward half by its code."""
+    cubed = nk.fn(Number)(lambda x: nk.round(x))
+
+    def rule(x: Rep[Number], dx: Rep[Number]) -> Any:
+        return x * x * x * dx if kind == "jvp" else (x * x * x * dx,)
+
+    (cubed.defjvp if kind == "jvp" else cubed.defvjp)(rule)
+    f = nk.fn(Number)(lambda x: cubed(x) * 2.0)
+    halves = nk.split(f, save="all").at(nk.spec((), f64))
+    value = nk.fn(Number)(lambda x: halves.forward(x).unpack()[0])
+
+    def backwards(x: Rep[Number]) -> Any:
+        _, kept = halves.forward(x).unpack()
+        return halves.backward(kept, nk.const(f64(1.0))).unpack()[0]
+
+    slope = nk.fn(Number)(backwards)
+    x = f64(0.7)
+    assert float(value(x)) == 2.0
+    for one, expected in ((value, 2 * 0.7**3), (slope, 6 * 0.7**2)):
+        assert float(nk.gradient(of=one, wrt=0)(x)) == pytest.approx(expected, rel=1e-12)
+        assert float(nk.jvp(of=one, wrt=0)(x, f64(1.0))[1]) == pytest.approx(expected, rel=1e-12)
+
+
 def test_rules_without_end() -> None:
     def made() -> StagedFunction:
         f = nk.fn(Number)(lambda x: nk.sin(x))
