@@ -219,7 +219,8 @@ def _rename(function: Function, names: Mapping[str, str]) -> None:
     if function.body is None:
         return
     for instruction in walk(function.body):
-        if instruction.op.called in names:
-            instruction.op = replace(instruction.op, callee=names[instruction.op.called])  # type: ignore[call-arg]
-        if instruction.op.referred in names:
-            instruction.op = replace(instruction.op, symbol=names[instruction.op.referred])  # type: ignore[call-arg]
+        called, referred = instruction.op.called, instruction.op.referred
+        if called in names and called is not None:
+            instruction.op = replace(instruction.op, callee=names[called])  # type: ignore[call-arg]
+        if referred in names and referred is not None:
+            instruction.op = replace(instruction.op, symbol=names[referred])  # type: ignore[call-arg]
