@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 import pytest
 
+from nnkit.core.autodiff.emit_structured import COUNTER
 from nnkit.core.autodiff.loop_schedules import _split
-from nnkit.core.autodiff.loop_steps import COUNTER
 from nnkit.core.driver.stages import advance
 from nnkit.core.evaluate import evaluate
 from nnkit.core.ir import Module, finish_function, start_function
