@@ -12,7 +12,8 @@
 1. A pointer that is carried or chosen leads on by `offset` from a *root*: a pointer from around the instruction, or
    another that is carried.  It is the number of its root, if there are several, and a count.
 2. Where it is needed the pointer is made from these; one of several roots by choices that do nothing else.
-3. Inner instructions come first: what they choose from is known then.
+3. A root that is made inside, by indices from around, is made before the instruction.
+4. Inner instructions come first: what they choose from is known then.
 """
 
 from __future__ import annotations
@@ -105,18 +106,18 @@ class _Indexing:
                 for argument in arguments_of_bodies(at, flow):
                     changed = changed or bool(argument.uses)
                     argument.replace_all_uses_with(pointer)
-        roots = _roots(self, at)
-        if not roots:
-            return changed
-        place = block.instructions.index(at)
         before, after = Builder(Block(), at.location), Builder(Block(), at.location)
-        _Passing(self, at, roots).rewrite(before, after)
+        changed = _take_out(before, at) or changed
+        roots = _roots(self, at)
+        if roots:
+            _Passing(self, at, roots).rewrite(before, after)
+        place = block.instructions.index(at)
         block.instructions[place : place + 1] = [
             *before.block.instructions,
             at,
             *after.block.instructions,
         ]
-        return True
+        return changed or bool(roots)
 
     def choose(self, b: Builder, which: Value | None, roots: Sequence[Value]) -> Value:
         """The root of this number."""
@@ -178,11 +179,46 @@ def _outside(b: Builder, root: Value) -> Value:
     return values[root]
 
 
+def _inside(at: Instruction) -> set[Value]:
+    """The values that the bodies of an instruction take and make."""
+    inside = {x for i in with_bodies([at]) for x in i.results} - set(at.results)
+    inside.update(x for i in with_bodies([at]) for r in i.regions for x in r.entry.arguments)
+    return inside
+
+
+def _take_out(b: Builder, at: Instruction) -> bool:
+    """Emit before `at` what its bodies yield pointers from, and make by steps that begin around it and use nothing of
+    what is inside; whether there was any."""
+    inside = _inside(at)
+    sources = [x for flow in _pointer_flows(at) for x in yields_of_bodies(at, flow)]
+    changed = False
+    for root in dict.fromkeys(offset_from(x)[0] for x in sources):
+        steps: list[Instruction] = []
+        pointer = root
+        while (step := pointer.producer) is not None and step.op.is_pointer_step:
+            if pointer not in inside:
+                break
+            steps.append(step)
+            pointer = step.operands[0]
+        keys = [x for step in steps for x in step.operands[1:]]
+        if not steps or pointer in inside or any(x in inside and not _is_constant(x) for x in keys):
+            continue
+        for step in reversed(steps):
+            pointer = b.emit(step.op, pointer, *(_outside(b, x) for x in step.operands[1:]))
+        pointer.name = root.name
+        root.replace_all_uses_with(pointer)
+        changed = True
+    return changed
+
+
+def _is_constant(value: Value) -> bool:
+    return value.op is not None and value.op.is_constant
+
+
 def _roots(work: _Indexing, at: Instruction) -> dict[Flow, list[Value]]:
     """The roots of the flows of `at` that can be numbers; those that may become each other have the same ones."""
     flows = [f for f in _pointer_flows(at) if f.role in (Role.CARRIED, Role.CHOSEN)]
-    inside = {x for i in with_bodies([at]) for x in i.results} - set(at.results)
-    inside.update(x for i in with_bodies([at]) for r in i.regions for x in r.entry.arguments)
+    inside = _inside(at)
     owners = {x: flow for flow in flows for x in arguments_of_bodies(at, flow)}
     found: dict[Flow, dict[Value, None]] = {flow: {} for flow in flows}
     links: list[tuple[Flow, Flow]] = []
@@ -195,7 +231,7 @@ def _roots(work: _Indexing, at: Instruction) -> dict[Flow, list[Value]]:
                 links += [(flow, owners[root]), (owners[root], flow)]
             elif root in work.chosen and root in inside:
                 pending += work.chosen[root][1]
-            elif root in inside and not (root.op is not None and root.op.is_constant):
+            elif root in inside and not _is_constant(root):
                 bad.add(flow)
             else:
                 found[flow][root] = None

@@ -266,8 +266,12 @@ class _Writer:
             self.lines.append(f"'{name}{k}():")
             outer = self.inside(depth)
             value = self.mixed()
-            # what has been made in a branch is only known there, unless it leads on by a count
+            # what has been made in a branch is known afterwards if it leads on by a count, or by an index from around
             chosen = self.one(outer[1]) if is_pointer else ""
+            if is_pointer and self.draw(st.booleans()):
+                index, j = self.one(outer[2]), self.fresh()
+                self.lines.append(f"%g{j} = elementPointer %sb: *<3 x f64> at {index}: i64")
+                chosen = f"%g{j}"
             self.lines.append(
                 f"yield {value}: f64, {chosen}: *f64" if is_pointer else f"yield {value}: f64"
             )

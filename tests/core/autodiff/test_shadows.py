@@ -283,7 +283,8 @@ CHOSEN_INSIDE = """func @f: (f64, i64) -> f64 {
     %c = greaterThan %k: i64, 0: i64
     %q = if %c: bool -> *f64 {
     'then():
-        %e = elementPointer %t: *<3 x f64> at %k: i64
+        %j = multiply %k: i64, 1: i64
+        %e = elementPointer %t: *<3 x f64> at %j: i64
         store %x: f64 to %e: *f64
         yield %e: *f64
     } else {
@@ -305,8 +306,16 @@ def test_what_is_made_in_a_body_and_leaves_it_is_followed_forward_only() -> None
     )
     assert "choose or carry an index" in str(error)
     tangent = "[tangent @f wrt 0]\nfunc @df: (f64, i64, f64) -> f64"
-    module = differentiated(f'module "m"\nstage raw\n{CHOSEN_INSIDE}{tangent}')
+    module = differentiated(f'module "m"\nstage raw\n{CHOSEN_INSIDE}{tangent}', 0)
     assert [evaluate(module, "df", 3.0, k, 1.0) for k in (0, 2)] == [0.0, 6.0]
+
+
+def test_indices_from_around_may_be_used_in_a_body() -> None:
+    text = CHOSEN_INSIDE.replace("%j = multiply %k: i64, 1: i64\n", "").replace("%j", "%k")
+    gradient = "[gradient @f wrt 0]\nfunc @df: (f64, i64) -> f64"
+    for level in LEVELS:
+        module = differentiated(f'module "m"\nstage raw\n{text}{gradient}', level)
+        assert [evaluate(module, "df", 3.0, k) for k in (0, 2)] == [0.0, 6.0]
 
 
 def test_what_is_computed_again_does_not_use_memory_of_others() -> None:
