@@ -53,7 +53,7 @@ def difference(module: Module, name: str, x: float, y: float, k: int) -> list[fl
 
     def value(x: float, y: float) -> float:
         found = evaluate(module, name, x, y, k)
-        return float(found[0] if isinstance(found, tuple) else found)
+        return float(np.ravel(found)[0])
 
     return [
         (value(x + step, y) - value(x - step, y)) / (2 * step),
