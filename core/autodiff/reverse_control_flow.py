@@ -177,42 +177,48 @@ class _Reversal:
             outer.add(x, cotangent)
 
     def loop(self) -> Sweep:
-        at = self.at
+        at, of, b = self.at, self.adjoints.arithmetic, self.adjoints.builder
         carried = self.useful()
         inputs = [_only(operands_of(at, flow)) for flow in carried]
         seeds = [self.adjoints[self.result(flow)] for flow in carried]
-        trips = trips_of(at)
-        if trips == 0:  # what is carried stays as it was
+        if trips_of(at) == 0:  # what is carried stays as it was
             for x, seed in zip(inputs, seeds, strict=True):
                 self.adjoints.add(x, seed)
             return
-        b = self.adjoints.builder
-        of = self.adjoints.arithmetic
         starts = [seed or of.zero(b, x) for x, seed in zip(inputs, seeds, strict=True)]
         schedule = self.work.schedule_of(self.block)
         if schedule is not None and not self.moves_enums():
             self.refuse_memory()
             yield from self.by_schedule(schedule, carried, starts)
-            return
-        keeps_rows = trips is not None
+        else:
+            yield from self.from_the_last(carried, inputs, starts)
+
+    def from_the_last(
+        self, carried: Sequence[Flow], inputs: Sequence[Value], starts: Sequence[Value]
+    ) -> Sweep:
+        """A loop over the iterations from the last to the first, which carries cotangents from their `starts`.
+
+        It carries those of `carried`, then running totals, then sums for values from around the loop, then the tape
+        if there is one; stacked are the parts of tensors that are scattered at once behind the loop.
+        """
+        at, trips, of, b = (
+            self.at,
+            trips_of(self.at),
+            self.adjoints.arithmetic,
+            self.adjoints.builder,
+        )
         body = _ReversedBody(
             self.work,
             at.regions[-1].entry,
             self.adjoints,
             lambda inside, x: inside.argument(x.type),
-            keeps_rows=keeps_rows,
+            keeps_rows=trips is not None,
         )
         lower, upper, index = self.counted()
         last = b.emit(Subtract(), b.emit(Add(), lower, upper), constant(b, COUNTER, 1))
         place = body.head.emit(Subtract(), last, body.b.argument(COUNTER, "index"))
         row = body.head.emit(Subtract(), place, lower)
-        for flow in carried:
-            last_yielded = _only(yields_of_bodies(at, flow))
-            body.adjoints.add(last_yielded, body.b.argument(of.type(last_yielded)))
-        for flow in flows_in(at, Role.STACKED):
-            ct = self.adjoints[self.result(flow)]
-            element = ct and body.b.emit(Gather(0, Bounds.INSIDE), ct, row)
-            body.adjoints.add(_only(yields_of_bodies(at, flow)), element)
+        self.give_seeds(body, carried, row)
         yield self.sweep(self.work, body.body, body.adjoints)
         outputs = [body.cotangent(arguments_of_bodies(at, flow)[-1]) for flow in carried]
         scattered = [
@@ -221,44 +227,74 @@ class _Reversal:
             for rows in body.adjoints.take_rows(x)
         ]
         elements = [x for _, rows, _ in scattered for x in _scattered(rows).operands]
-        running = list(body.adjoints.running)
-        totals = [self.adjoints.total(x) for x in running]
-        starts += [total or of.zero(b, x) for x, total in zip(running, totals, strict=True)]
+        totals = {x: self.adjoints.total(x) for x in body.adjoints.running}
         outputs += body.adjoints.running.values()
         around = body.around()
         for x in around:
-            starts.append(of.zero(b, x))
             outputs.append(of.add(body.b, body.b.argument(of.type(x)), body.cotangent(x)))
         values: dict[Value, Value] = {} if index is None else {index: place}
         residuals = body.finish([*outputs, *elements], values)
-        saved = residuals.saved
+        tape = self.give_residuals(body, residuals.saved, values, row, len(outputs))
+        starts = [
+            *starts,
+            *(total or of.zero(b, x) for x, total in totals.items()),
+            *(of.zero(b, x) for x in around),
+            *tape,
+        ]
+        stacks = tuple(x.tensor.with_shape((trips or 0, *x.tensor.shape)) for x in elements)
+        region = body.region(values, residuals.computed)
+        made = iter(b.emit_many(For(stacks), [lower, upper, *starts], [region]))
+        of_inputs = list(islice(made, len(inputs)))
+        for (x, before), total in zip(totals.items(), islice(made, len(totals)), strict=True):
+            if before is None:
+                self.adjoints.add(x, total)
+            else:
+                self.adjoints.set_total(x, total)
+        for x, cotangent in zip(inputs, of_inputs, strict=True):
+            self.adjoints.add(x, cotangent)
+        for x, cotangent in zip(around, islice(made, len(around)), strict=True):
+            self.adjoints.add(x, cotangent)
+        operands = islice(made, len(tape), None)
+        for x, rows, count in scattered:
+            self.adjoints.add(x, _scattered_at_once(b, rows, *islice(operands, count)))
+
+    def give_seeds(self, body: _ReversedBody, carried: Sequence[Flow], row: Value) -> None:
+        """Start the sweep over a body with the cotangents of what it carries on, and of the rows that it stacks."""
+        of = self.adjoints.arithmetic
+        for flow in carried:
+            yielded = _only(yields_of_bodies(self.at, flow))
+            body.adjoints.add(yielded, body.b.argument(of.type(yielded)))
+        for flow in flows_in(self.at, Role.STACKED):
+            ct = self.adjoints[self.result(flow)]
+            element = ct and body.b.emit(Gather(0, Bounds.INSIDE), ct, row)
+            body.adjoints.add(_only(yields_of_bodies(self.at, flow)), element)
+
+    def give_residuals(
+        self,
+        body: _ReversedBody,
+        saved: Sequence[Value],
+        values: dict[Value, Value],
+        row: Value,
+        count: int,
+    ) -> list[Value]:
+        """Add to `values` what was `saved` in the iteration that runs: rows of tensors, and the record of a tape.
+
+        The tape is carried behind `count` others; it starts as what is returned, nothing if there is none.
+        """
+        trips = trips_of(self.at)
         stacked = [x for x in saved if trips is not None and isinstance(x.type, TensorType)]
         if stacked:
             for x, rows in self.stacked(trips or 0, stacked).items():
                 values[x] = body.head.emit(Gather(0, Bounds.INSIDE), rows, row)
         recorded = [x for x in saved if x not in values]
-        if recorded:
-            starts.append(self.recorded(recorded))
-            tape = body.b.argument(starts[-1].type)
-            for number, x in enumerate(recorded):
-                values[x] = body.head.emit(Payload(RECORD, number), tape)
-            body.yield_also(len(outputs), body.head.emit(Payload(RECORD, len(recorded)), tape))
-        stacks = tuple(x.tensor.with_shape((trips or 0, *x.tensor.shape)) for x in elements)
-        made = b.emit_many(
-            For(stacks), [lower, upper, *starts], [body.region(values, residuals.computed)]
-        )
-        first = len(inputs)
-        for x, before, total in zip(running, totals, made[first:], strict=False):
-            if before is None:
-                self.adjoints.add(x, total)
-            else:
-                self.adjoints.set_total(x, total)
-        others = [*made[:first], *made[first + len(running) :]]  # the tape comes last
-        for x, cotangent in zip([*inputs, *around], others, strict=False):
-            self.adjoints.add(x, cotangent)
-        operands = iter(made[len(starts) :])
-        for x, rows, count in scattered:
-            self.adjoints.add(x, _scattered_at_once(b, rows, *islice(operands, count)))
+        if not recorded:
+            return []
+        start = self.recorded(recorded)
+        tape = body.b.argument(start.type)
+        for number, x in enumerate(recorded):
+            values[x] = body.head.emit(Payload(RECORD, number), tape)
+        body.yield_also(count, body.head.emit(Payload(RECORD, len(recorded)), tape))
+        return [start]
 
     def refuse_memory(self) -> None:
         """Raises: UnsupportedError for a loop whose iterations cannot be computed again, as memory has changed."""
