@@ -52,7 +52,7 @@ def write_call(k: FunctionEmitter, instruction: Instruction[Apply]) -> None:
     operands = [k.address(value) for value in instruction.operands]
     results = k.place_results(instruction)
     symbol = k.shared.symbol(op.callee)
-    with _handing_over(k):
+    with handing_over(k):
         code = k.w.call(symbol, I64, [*operands, *results, k.report, k.limit])
     k.checks.pass_on(k.w, code)
 
@@ -64,13 +64,13 @@ def write_call_address(k: FunctionEmitter, instruction: Instruction[CallAddress]
     operands = [k.address(value) for value in arguments]
     results = k.place_results(instruction)
     pointer = k.w.inttoptr(k.w.load(k.address(function), I64))
-    with _handing_over(k):
+    with handing_over(k):
         code = k.w.call_pointer(pointer, I64, [*operands, *results, k.report, k.limit])
     k.checks.pass_on(k.w, code)
 
 
 @contextmanager
-def _handing_over(k: FunctionEmitter) -> Generator[None]:
+def handing_over(k: FunctionEmitter) -> Generator[None]:
     """Wraps a call: the poll budget passes to the callee and comes back."""
     if k.polls is not None:
         k.polls.hand_over()
@@ -265,10 +265,10 @@ def _has_calls(function: Function) -> bool:
 
 def _keeps_list(function: Function) -> bool:
     """Whether the function allocates heap memory with the lifetime of the call."""
-    return not {"call", "frame"}.isdisjoint(_owners(function))
+    return not {"call", "frame"}.isdisjoint(owners_of(function))
 
 
-def _owners(function: Function) -> set[str]:
+def owners_of(function: Function) -> set[str]:
     """The lifetimes of the heap memory that the function allocates."""
     return {op.owner for op in _ops(function) if isinstance(op, AllocateBytes)}
 
@@ -279,7 +279,7 @@ def _uses_bump_allocator(shared: ProgramContext, function: Function) -> bool:
     pending = [function]
     while pending:
         caller = pending.pop()
-        if "run" in _owners(caller):
+        if "run" in owners_of(caller):
             return True
         for op in _ops(caller):
             name = op.called or op.referred

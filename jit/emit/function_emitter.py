@@ -93,25 +93,39 @@ class ProgramContext:
 class BlockBuffers:
     """The base addresses that a block's places are relative to: its arena, and the buffers of its results.
 
-    The arena begins at offset `first`: functions that are called have no head there for failures.
+    The arena begins at offset `first`: functions that are called have no head there for failures.  `variables` are
+    where scalars lie side by side, in functions of several parts (`parts`).
     """
 
     arena: Register
     outputs: Sequence[Register]
     first: int = 0
+    variables: Register | None = None
 
     def at(self, w: FunctionWriter, offset: int) -> Register:
         """The address of an offset in the arena."""
         return w.offset(self.arena, max(offset - self.first, 0))
 
+    def address(self, w: FunctionWriter, place: Place) -> Register | None:
+        """Where a place in the arena, or a shared variable, is; None for others."""
+        if place.space == "arena":
+            return self.at(w, place.offset)
+        if place.space == "register" and self.variables is not None:
+            return w.offset(self.variables, _VARIABLE * place.offset)
+        return None
+
 
 @dataclass(frozen=True, slots=True)
-class _ArenaAddress:
-    """An offset in the arena of a frame, and the LLVM block in which its address has been written."""
+class _Home:
+    """A place in a frame, that of the function if not said, and the LLVM block in which its address is written."""
 
-    frame: BlockBuffers
-    offset: int
-    block: str
+    frame: BlockBuffers | None
+    place: Place
+    block: tuple[str, str]
+
+
+_VARIABLE: Final = 8
+"""Bytes of a scalar of any dtype."""
 
 
 @dataclass(eq=False)
@@ -133,7 +147,7 @@ class FunctionEmitter:
     checks: Checks
     chain: Register | None = None
     polls: Polls | None = None
-    made_at: dict[Value, _ArenaAddress] = field(default_factory=dict[Value, _ArenaAddress])
+    homes: dict[Value, _Home] = field(default_factory=dict[Value, _Home])
 
     @property
     def frame(self) -> BlockBuffers:
@@ -172,8 +186,9 @@ class FunctionEmitter:
                 self.addresses[result] = self.address(base)
             else:
                 self.addresses[result] = self._place(result, place)
-            if place.space == "arena":
-                self.made_at[result] = _ArenaAddress(self.frame, place.offset, self.w.block)
+            if place.space != "output":
+                frame = self.frame if len(self.frames) > 1 else None
+                self.homes[result] = _Home(frame, place, (self.w.name, self.w.block))
         return [self.addresses[result] for result in instruction.results]
 
     def in_arena(self, offset: int) -> Register:
@@ -185,13 +200,14 @@ class FunctionEmitter:
 
         Addresses in an arena are made anew in each LLVM block, where an addition is part of the access: one that lives
         from the forward pass to the backward one takes a register, and finding it one takes time for each block between
-        (1,000 calls with their gradient took 11 s, most of it in LLVM's register allocation).
+        (400 calls with their gradient: a third of what LLVM takes).  A part of a function makes them anew in any case.
         """
         value = base_of(value)
-        made = self.made_at.get(value)
-        if made is not None and made.block != self.w.block:
-            self.addresses[value] = made.frame.at(self.w, made.offset)
-            self.made_at[value] = replace(made, block=self.w.block)
+        home, block = self.homes.get(value), (self.w.name, self.w.block)
+        if home is not None and home.block != block:
+            found = (home.frame or self.frames[0]).address(self.w, home.place)
+            self.addresses[value] = found or self.addresses[value]
+            self.homes[value] = replace(home, block=block)
         if value not in self.addresses:
             literal = literal_of(value)
             if literal is None:
@@ -210,11 +226,13 @@ class FunctionEmitter:
         match place.space:
             case "output":
                 return self.frame.outputs[place.offset]
-            case "register":
+            case "register" if self.frame.variables is None:
                 dtype = result.tensor.dtype
                 return self.w.allocate(memory_type(dtype), align=dtype.bytes)
             case _:
-                return self.in_arena(place.offset)
+                found = self.frame.address(self.w, place)
+                assert found is not None
+                return found
 
 
 def _updated(instruction: Instruction) -> Sequence[Value | None]:

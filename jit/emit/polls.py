@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ...core.ir import Block, Effect, Function
@@ -91,6 +91,12 @@ class Polls:
             w.store(constant(I64, HOLDS_GIL), w.offset(head, OWNER))
             w.store(constant(I64, 0), w.offset(head, SIGNALS))
             w.store(constant(I64, max(LONG - start, 0)), polls.fuel)  # start is LONG at most
+        return polls
+
+    def within(self, w: FunctionWriter, checks: Checks) -> Polls:
+        """Those of a part of the function, which is called as a function is."""
+        polls = replace(self, w=w, checks=checks, fuel=_fuel(w, self.head, self.safepoints))
+        polls.receive()
         return polls
 
     def spend(self, nanoseconds: int) -> None:

@@ -56,13 +56,21 @@ from .byte_memory import (
     write_stop,
     write_write,
 )
-from .calls import STACK_BYTES, begin_callee, begin_kernel, write_call, write_call_address
+from .calls import (
+    STACK_BYTES,
+    begin_callee,
+    begin_kernel,
+    owners_of,
+    write_call,
+    write_call_address,
+)
 from .effects import write_check_condition, write_print
 from .element_access import define_zero_element
 from .extern import write_extern
 from .function_emitter import INLINE_BYTES, FunctionEmitter, ProgramContext
 from .matrix_products import write_gemm
 from .nest import write_nests
+from .parts import part, parts_of, share_variables
 from .scan import write_scan
 from .single_threaded_blas import SYMBOL
 from .steps import CheckSite, PrintSite
@@ -146,20 +154,34 @@ def _write_function(k: FunctionEmitter, function: Function) -> None:
     """All of the function after its head; bodies wait on a list for the ones inside them."""
     if max(body.loops for body in bodies_of(function)) > MOST_OPTIMIZED_LOOPS:
         k.w.add_attribute(f'"{DEEP_LOOPS}"')
-    running = [_write_block(k, function.entry)]
+    running = [_write_entry(k, function)]
     while running:
         inner = next(running[-1], None)
         if inner is None:
             running.pop()
         else:
-            running.append(_write_block(k, inner))
+            running.append(_write_block(k, inner.instructions))
     k.checks.write_failures(k.w, k.report, k.leave)
 
 
-def _write_block(k: FunctionEmitter, block: Block) -> Iterator[Block]:
+def _write_entry(k: FunctionEmitter, function: Function) -> Iterator[Block]:
+    """The outermost block, in parts if it is long; memory that lives as long as the call has to be the function's."""
+    block = function.entry
+    parts = parts_of(block)
+    if len(parts) == 1 or owners_of(function):
+        yield from _write_block(k, block.instructions)
+        return
+    share_variables(k, block)
+    for number, instructions in enumerate(parts):
+        with part(k, number):
+            yield from _write_block(k, instructions)
+    yield from _write_block(k, [block.terminator])
+
+
+def _write_block(k: FunctionEmitter, instructions: Sequence[Instruction]) -> Iterator[Block]:
     """The instructions of a block; a body inside is given out to be written before going on."""
     pending: list[Instruction[Loops]] = []
-    for instruction in block.instructions:
+    for instruction in instructions:
         op = instruction.op
         if is_loops(instruction):
             pending.append(instruction)
@@ -176,6 +198,7 @@ def _write_block(k: FunctionEmitter, block: Block) -> Iterator[Block]:
         else:
             with _paying_for(k, [instruction]):
                 write(k, instruction)
+    _write_nests(k, pending)
 
 
 def _write_nests(k: FunctionEmitter, nests: Sequence[Instruction[Loops]]) -> None:

@@ -148,7 +148,8 @@ class FunctionWriter(InstructionWriter):
     """Writes one function, block after block. The first block is `entry` and is open from the start."""
 
     __slots__ = (
-        "_allocations", "_header", "_labels", "_module", "block", "name", "pacing", "parameters",
+        "_allocations", "_head", "_labels", "_module", "arguments", "attributes", "block", "name", "pacing",
+        "parameters",
     )  # fmt: skip
 
     def __init__(
@@ -175,7 +176,9 @@ class FunctionWriter(InstructionWriter):
             for given, register in zip(parameters, self.parameters, strict=True)
         )
         head = " ".join(filter(None, ("define", linkage, result.text if result else "void")))
-        self._header = f"{head} @{name}({inside}) {attributes} {{"
+        self._head = f"{head} @{name}({inside})"
+        self.arguments = tuple(parameters)
+        self.attributes = attributes
         self._allocations: list[str] = []
         self._labels = 0
         self.block = "entry"
@@ -184,7 +187,7 @@ class FunctionWriter(InstructionWriter):
 
     def add_attribute(self, attribute: str) -> None:
         """Have the function carry a further attribute."""
-        self._header = f"{self._header.removesuffix('{')}{attribute} {{"
+        self.attributes += f" {attribute}"
 
     # Blocks.
 
@@ -393,7 +396,8 @@ class FunctionWriter(InstructionWriter):
 
     def text(self) -> str:
         """The function as LLVM reads it."""
-        return "\n".join((self._header, "entry:", *self._allocations, *self.lines, "}\n"))
+        header = f"{self._head} {self.attributes} {{"
+        return "\n".join((header, "entry:", *self._allocations, *self.lines, "}\n"))
 
 
 class ModuleWriter:

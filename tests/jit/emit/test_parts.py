@@ -1,0 +1,97 @@
+"""Long functions in parts: the same results, failures and polls."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nnkit as nk
+from nnkit import Rep, Scalar, Tensor1D, f64, i64
+from nnkit.core.errors import CheckError
+from nnkit.core.schedule.ops import is_loops
+from nnkit.core.text import parse_module
+from nnkit.jit.emit import parts
+from nnkit.jit.emit.parts import parts_of
+from tests.programs import Program, programs
+
+from .test_program import EXACT, SEEDS, agree, scheduled_entry
+
+Row = Tensor1D[f64]
+Number = Scalar[f64]
+
+
+@nk.staged
+def step(x: Rep[Row]) -> Rep[Row]:
+    for _ in range(12):
+        x = nk.tanh(x) * x + nk.sin(x)
+    return x
+
+
+def chain(count: int) -> Any:
+    @nk.staged
+    def f(x: Rep[Row]) -> Rep[Number]:
+        y = x
+        for _ in range(count):
+            y = step(y)
+        return y.sum() * x[0]
+
+    return f
+
+
+def test_chains_of_calls_and_their_gradients_in_parts() -> None:
+    whole, divided = chain(60), chain(60)
+    x = np.linspace(0.1, 0.5, 5)
+    expected = nk.gradient_dynamic(of=whole, wrt=(0,))(x)[0].numpy()
+    with mock.patch.multiple(parts, PART=7, _LEAST_PARTS=2):
+        gradient = nk.gradient_dynamic(of=divided, wrt=(0,))
+        text = str(gradient.llvm(x))
+        assert text.count("define internal i64 @kernel.part.") > 10
+        np.testing.assert_array_equal(gradient(x)[0].numpy(), expected)
+
+
+def test_a_failure_in_a_part_is_that_of_the_whole() -> None:
+    with mock.patch.multiple(parts, PART=1, _LEAST_PARTS=2):
+
+        @nk.staged
+        def f(x: Rep[Row], i: Rep[Scalar[i64]]) -> Rep[Row]:
+            y = step(step(step(x)))
+            nk.check(x[0] < 2.0, "x is too large")
+            rows = nk.take(step(y), i) * nk.fori(0, 3, lambda _, z: step(z), y)
+            return rows + step(rows)
+
+        f(np.ones(5), i64(3))
+        with pytest.raises(IndexError, match="index 7 is out of range for an axis of extent 5"):
+            f(np.ones(5), i64(7))
+        with pytest.raises(CheckError, match="x is too large"):
+            f(np.full(5, 3.0), i64(3))
+
+
+@settings(max_examples=25)
+@given(programs(ops=EXACT), SEEDS, st.integers(1, 3))
+def test_random_programs_in_parts(program: Program, seed: int, size: int) -> None:
+    function, arrays = scheduled_entry(program, seed)
+    with mock.patch.multiple(parts, PART=size, _LEAST_PARTS=1):
+        agree(function, arrays)
+
+
+def test_groups_of_nests_stay_together() -> None:
+    @nk.staged
+    def f(x: Rep[nk.Tensor2D[f64]]) -> Rep[nk.Tensor2D[f64]]:
+        for _ in range(3):
+            e = nk.exp(x - x.max(axis=1).expand_dims(1))
+            x = e / e.sum(axis=1).expand_dims(1)
+        return x
+
+    text = str(f.ir(np.ones((300, 300)), stage="schedule"))
+    block = parse_module(text).functions["f"].entry
+    groups = {i.op.group for i in block.instructions if is_loops(i)}
+    assert len(groups - {-1}) > 0
+    with mock.patch.multiple(parts, PART=1, _LEAST_PARTS=1):
+        for found in parts_of(block):
+            inside = [i.op.group for i in found if is_loops(i)]
+            assert len(set(inside)) <= 1 or -1 in inside
