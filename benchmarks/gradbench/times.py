@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -47,12 +48,15 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--rounds", type=int, default=10, help="batches per contestant, default 10")
+    parser.add_argument(
+        "--cpu", action="store_true", help="seconds of this process, not of a clock"
+    )
     parser.add_argument("--output", type=Path, help="also write the table to this file")
     options = parser.parse_args(arguments)
     busy = other_load()
     names, absent = contestants()
     rows = [
-        compare(module, function, size, names, options.rounds)
+        compare(module, function, size, names, options.rounds, cpu=options.cpu)
         for module in options.only
         for size in CASES[module][1]
         for function in MODULES[module]
@@ -91,7 +95,13 @@ def build(name: str, module: str, function: str, given: Json) -> Call:
 
 
 def compare(
-    module: str, function: str, size: tuple[int, ...], names: list[str], rounds: int
+    module: str,
+    function: str,
+    size: tuple[int, ...],
+    names: list[str],
+    rounds: int,
+    *,
+    cpu: bool = False,
 ) -> Row:
     """Time those whose results agree with those of the last contestant; say by how much others are wrong."""
     title = f"{module} {function}, {', '.join(map(str, size))}"
@@ -105,7 +115,8 @@ def compare(
         found = numbers(call())
         error = float(np.max([*map(distance, found, expected)]))  # NaN if there is one
         if error < TOLERANCE:
-            batches[name] = partial(batch, call)
+            clock = time.process_time if cpu else time.perf_counter
+            batches[name] = partial(batch, call, clock=clock)
         else:
             cells[name] = f"wrong, |x - y| / max(1, |x| + |y|) = {error:.2g}"
     return Row(title, cells | alternate(batches, rounds, patience=0), seconds)
