@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import or_
 from typing import NamedTuple
 
 from ..analysis.call_graph import reachable
@@ -100,7 +99,8 @@ class DifferingValues:
             before = self.known[key]
             found = _Walk(self, key, callers, pending).run()
             found.is_looped |= before.is_looped
-            found.results = tuple(map(or_, before.results, found.results))
+            both = zip(before.results, found.results, strict=True)
+            found.results = tuple(one or other for one, other in both)
             self.known[key] = found
             if (found.results, found.is_looped) != (before.results, before.is_looped):
                 pending += callers[key]
