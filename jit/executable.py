@@ -95,28 +95,16 @@ def build(
     """
     writer = _writer()
     process = this_process()
-    elsewhere = {
-        name: inner.declaration
-        for name, inner in (functions or {}).items()
-        if isinstance(inner.declaration, Extern)
-    }
+    elsewhere = _externs(functions or {})
     known = {name: found.address for name, found in elsewhere.items() if found.address}
-    addresses = {**known, **externs}
     program = emit_program(writer, function, KERNEL, functions=functions, process=process)
     private = program.arena_bytes if program.polls else None
-    runs_python = (
-        program.polls or bool(program.prints or program.externs) or writer.has(STACK_LIMIT)
-    )
+    holds = bool(program.polls or program.prints or program.externs) or writer.has(STACK_LIMIT)
     made = entry_text(
-        signature,
-        KERNEL,
-        ENTRY,
-        module=writer,
-        private_arena=private,
-        holds_arrays=runs_python,
+        signature, KERNEL, ENTRY, module=writer, private_arena=private, holds_arrays=holds
     )
     text = writer.text()
-    symbols = {**program.symbols, **made.symbols, **extern_symbols(program, addresses)}
+    symbols = {**program.symbols, **made.symbols, **extern_symbols(program, {**known, **externs})}
     prints, found = print_symbols(program)
     symbols |= found
     try:
@@ -143,6 +131,12 @@ def build(
         markers=markers,
     )
     return Executable(call, text, module.object_bytes, program.arena_bytes)
+
+
+def _externs(functions: Mapping[str, Function]) -> dict[str, Extern]:
+    """What is said of the functions that are defined elsewhere."""
+    declared = {name: function.declaration for name, function in functions.items()}
+    return {name: found for name, found in declared.items() if isinstance(found, Extern)}
 
 
 def _too_large(function: Function, name: str, size: int) -> NNKitError:

@@ -18,7 +18,7 @@ differentiation tool, §5 (adjoints of structured loops).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
@@ -244,6 +244,19 @@ class _Reversal:
         stacks = tuple(x.tensor.with_shape((trips or 0, *x.tensor.shape)) for x in elements)
         region = body.region(values, residuals.computed)
         made = iter(b.emit_many(For(stacks), [lower, upper, *starts], [region]))
+        self.add_carried(made, inputs, totals, around)
+        operands = islice(made, len(tape), None)
+        for x, rows, count in scattered:
+            self.adjoints.add(x, _scattered_at_once(b, rows, *islice(operands, count)))
+
+    def add_carried(
+        self,
+        made: Iterator[Value],
+        inputs: Sequence[Value],
+        totals: Mapping[Value, Value | None],
+        around: Sequence[Value],
+    ) -> None:
+        """Accumulate the first of what a loop has `made`: running totals replace what was there, others are added."""
         of_inputs = list(islice(made, len(inputs)))
         for (x, before), total in zip(totals.items(), islice(made, len(totals)), strict=True):
             if before is None:
@@ -254,9 +267,6 @@ class _Reversal:
             self.adjoints.add(x, cotangent)
         for x, cotangent in zip(around, islice(made, len(around)), strict=True):
             self.adjoints.add(x, cotangent)
-        operands = islice(made, len(tape), None)
-        for x, rows, count in scattered:
-            self.adjoints.add(x, _scattered_at_once(b, rows, *islice(operands, count)))
 
     def give_seeds(self, body: _ReversedBody, carried: Sequence[Flow], row: Value) -> None:
         """Start the sweep over a body with the cotangents of what it carries on, and of the rows that it stacks."""
