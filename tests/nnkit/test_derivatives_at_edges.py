@@ -26,7 +26,7 @@ GROUPS = [[nan, 1.0, 2.0], [1.0, nan, inf], [-inf, nan, 0.5], [nan, nan, nan]]
 Body = Callable[[Any], Any]
 
 LINEAR: Final = """
-    negate add sub mul mean cumsum concat stack flip pad take broadcast_to sum prod T reshape cast squeeze
+    negate add sub mul matmul mean cumsum concat stack flip pad take broadcast_to sum prod T reshape cast squeeze
     expand_dims transpose"""
 """Linear in each operand: the derivative is the coefficient, which does not depend on the operand."""
 

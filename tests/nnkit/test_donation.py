@@ -14,29 +14,11 @@ import numpy as np
 import pytest
 
 import nnkit as nk
-from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f32, f64, i32
+from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f32, f64, i32
 from tests.nnkit.test_calls_with_out import in_threads
+from tests.nnkit.test_training_steps import Params, loss, step
 
 V = Tensor1D[f64]
-
-
-class Params(Struct):
-    w: Field[Tensor2D[f64]]
-    b: Field[Tensor1D[f64]]
-
-
-@nk.staged
-def loss(p: Rep[Params], x: Rep[Tensor2D[f64]], y: Rep[Tensor2D[f64]]) -> Rep[Scalar[f64]]:
-    return nk.square(nk.tanh(x @ p[Params.w] + p[Params.b]) - y).mean()
-
-
-@nk.staged
-def step(p: Rep[Params], x: Rep[Tensor2D[f64]], y: Rep[Tensor2D[f64]]) -> Rep[Params]:
-    slope = nk.gradient(of=loss, wrt=0)(p, x, y)
-    for field in nk.fields(Params):
-        p = p.set(field, p[field] - 0.5 * slope[field])
-    return p
-
 
 in_place = nk.donate(step, 0)
 
