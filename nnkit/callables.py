@@ -417,7 +417,9 @@ class Application(StagedFunction):
             return function(*(Rep(constant_expression(value)) for value in first), *others)
 
         super().__init__(
-            PythonFunction(rest, stageable.name, tuple(names), (None,) * len(names), None)
+            PythonFunction(
+                rest, stageable.name, tuple(names), (None,) * len(names), None, is_wrapper=True
+            )
         )
         self._function = function
         self._first = tuple(first)

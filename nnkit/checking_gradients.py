@@ -279,7 +279,12 @@ class _Check:
         stageable = self.of.stageable
         return StagedFunction(
             PythonFunction(
-                function, stageable.name, stageable.parameter_names, self.of.declared, None
+                function,
+                stageable.name,
+                stageable.parameter_names,
+                self.of.declared,
+                None,
+                is_wrapper=True,
             )
         )
 
@@ -308,7 +313,9 @@ def _floats_of(of: StagedFunction) -> StagedFunction:
         return found
 
     return StagedFunction(
-        PythonFunction(floats, stageable.name, stageable.parameter_names, of.declared, None)
+        PythonFunction(
+            floats, stageable.name, stageable.parameter_names, of.declared, None, is_wrapper=True
+        )
     )
 
 

@@ -49,7 +49,13 @@ def differentiate_as(like: StagedFunction, /) -> Callable[[StagedFunction], Stag
 
         return StagedFunction(
             PythonFunction(
-                both, one.name, one.parameter_names, of.declared, declared_result(one), one.location
+                both,
+                one.name,
+                one.parameter_names,
+                of.declared,
+                declared_result(one),
+                one.location,
+                is_wrapper=True,
             )
         )
 

@@ -168,5 +168,12 @@ def _wrapped(inner: StagedFunction, function: Callable[..., Any]) -> StagedFunct
     """A staged function of the parameters of `inner`."""
     stageable = inner.stageable
     return StagedFunction(
-        PythonFunction(function, stageable.name, stageable.parameter_names, inner.declared, None)
+        PythonFunction(
+            function,
+            stageable.name,
+            stageable.parameter_names,
+            inner.declared,
+            None,
+            is_wrapper=True,
+        )
     )

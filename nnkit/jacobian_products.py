@@ -159,6 +159,7 @@ def _with_given(
             (*of.stageable.parameter_names, *names),
             (*of.declared, *declared),
             None,
+            is_wrapper=True,
         )
     )
 

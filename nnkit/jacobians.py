@@ -97,4 +97,6 @@ def _as_selected(
 
     stageable = inner.stageable
     names = of.stageable.parameter_names
-    return StagedFunction(PythonFunction(arranged, stageable.name, names, of.declared, None))
+    return StagedFunction(
+        PythonFunction(arranged, stageable.name, names, of.declared, None, is_wrapper=True)
+    )

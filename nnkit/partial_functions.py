@@ -30,6 +30,7 @@ def with_functions(
         tuple(declared[number] for number in free),
         declared_result(stageable),
         stageable.location,
+        is_wrapper=True,
     )
 
 
@@ -52,4 +53,5 @@ def with_rest(
         (*declared, *(None,) * len(names)),
         None,
         stageable.location,
+        is_wrapper=True,
     )

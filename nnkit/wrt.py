@@ -152,6 +152,7 @@ def select(of: StagedFunction, wrt: Any) -> Selection:
         (*(place.spec for place in places), *of.declared),
         declared_result(of.stageable),
         of.stageable.location,
+        is_wrapper=True,
     )
     return Selection(StagedFunction(stageable), tuple(range(count)), single, places)
 

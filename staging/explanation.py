@@ -14,13 +14,20 @@ from .expression import (
     IfElse,
     Parameter,
     StagedCall,
+    TracedBody,
     WhileLoop,
     with_location,
 )
 
 
 def explained(error: NNKitError, node: Expression, operands: Sequence[Value]) -> NNKitError:
-    """`error` with the user's line, and where each operand came from."""
+    """`error` with the user's line, and where each operand came from.
+
+    Inside a wrapper of NNKit's, as `jvp` makes them, there is no such line: traces are kept, and these expressions have
+    that of the first call.  The place of this call is added outside.
+    """
+    if _is_in_wrapper(node):
+        return error
     if isinstance(node.operation, StagedCall):
         return _called_here(error, node)
     if getattr(error, "__notes__", None) or "\n" in str(error).partition(HELP)[0]:
@@ -31,6 +38,13 @@ def explained(error: NNKitError, node: Expression, operands: Sequence[Value]) ->
     for position, (expression, value) in enumerate(zip(node.operands, operands, strict=False)):
         result.add_note(f"  note: {_origin(expression, value, position, len(node.operands))}")
     return result
+
+
+def _is_in_wrapper(node: Expression) -> bool:
+    trace = node.trace
+    while isinstance(trace, TracedBody) and trace.site is not None:
+        trace = trace.site.trace
+    return trace is not None and trace.is_wrapper
 
 
 def shown(type: Type) -> str:

@@ -185,6 +185,8 @@ class Callee:
     parameter_names: tuple[str, ...] = ()
     origin: object = None
     """The staged function this came from."""
+    is_wrapper: bool = False
+    """Whether the body is NNKit's own, around a function of the user's: what it calls is at no line of the user's."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"

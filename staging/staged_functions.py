@@ -109,6 +109,8 @@ class PythonFunction(Stageable):
     declared_result: Spec | None
     location: HasLocation | None = None
     attributes: tuple[str, ...] = ()
+    is_wrapper: bool = False
+    """Whether `function` is NNKit's own, around one of the user's."""
     traces: dict[tuple[Spec, ...], Trace] = field(default_factory=dict[tuple[Spec, ...], Trace])
     rules: RuleFunctions = field(default_factory=RuleFunctions)
 
@@ -175,6 +177,7 @@ class PythonFunction(Stageable):
             parameter_names=self.parameter_names,
             origin=self,
             attributes=self.attributes,
+            is_wrapper=self.is_wrapper,
             is_determined=result is not None and not isinstance(result, CallableSpec),
         )
         if result is not None:

@@ -29,6 +29,8 @@ from nnkit import (
     jacobian,
     jvp,
     staged,
+    taylor,
+    value_and_gradient,
     vjp,
 )
 
@@ -255,3 +257,38 @@ def cubed() -> Any:
 @pytest.mark.parametrize("name", ROWS)
 def test_message(name: str) -> None:
     ROWS[name].check("test_errors_of_derivatives.py")
+
+
+@pytest.mark.parametrize(
+    ("make", "others"),
+    [
+        (lambda of: gradient(of=of, wrt=0), 0),
+        (lambda of: gradient(of=of, wrt=lambda x, y: (y, x)), 0),
+        (lambda of: value_and_gradient(of=of, wrt=0), 0),
+        (lambda of: jvp(of=of, wrt=0), 1),
+        (lambda of: taylor(of=of, order=2, wrt=0), 1),
+        (lambda of: hvp(of=of, wrt=0), 1),
+        (lambda of: vjp(of=of, wrt=0), None),
+        (lambda of: jacobian(of=of, wrt=0), 0),
+        (lambda of: hessian(of=of, wrt=0), 0),
+    ],
+    ids=["gradient", "selector", "value", "jvp", "taylor", "hvp", "vjp", "jacobian", "hessian"],
+)
+def test_a_mistake_in_a_later_call_names_no_line_of_an_earlier_one(make: Any, others: Any) -> None:
+    of: Any = fn(F1, F1)(lambda x, y: (x + y).sum())
+    made = make(of)
+
+    def rest(n: int) -> list[Any]:
+        return [np.ones((), np.float32)] if others is None else [ones(n)] * others
+
+    made(ones(3), ones(3), *rest(3))  # the first call, which is right
+    wrong = [(ones(3), ones(4), *rest(3))]
+    if others:
+        wrong.append((ones(3), ones(3), *rest(4)))
+    for arguments in wrong:
+        with pytest.raises(ShapeError) as caught:
+            made(*arguments)  # the later one
+        text = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+        assert "test_errors_of_derivatives.py" in text
+        assert "which is right" not in text
+    assert "# the later one" in text or not others
