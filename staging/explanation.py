@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..core.errors import NNKitError
 from ..core.ir import Value
-from ..core.types import TensorType, Type
+from ..core.types import StructType, TensorType, TupleType, Type
 from .expression import (
     HELP,
     Expression,
@@ -50,6 +50,25 @@ def _is_in_wrapper(node: Expression) -> bool:
 def shown(type: Type) -> str:
     """A type as users read it."""
     return type.words if isinstance(type, TensorType) else str(type)
+
+
+def difference(one: Type, other: Type) -> tuple[str, str, str]:
+    """Two types that differ as users read them, at the first of their fields that does; and which that is."""
+    pairs: list[tuple[str, Type, Type]] = []
+    if isinstance(one, StructType) and isinstance(other, StructType):
+        pairs = [
+            (f".{name}", a, b)
+            for (name, a), (same, b) in zip(one.fields, other.fields, strict=False)
+            if name == same
+        ]
+    elif isinstance(one, TupleType) and isinstance(other, TupleType):
+        parts = zip(one.elements, other.elements, strict=False)
+        pairs = [(f"[{k}]", a, b) for k, (a, b) in enumerate(parts)]
+    for place, a, b in pairs:
+        if a != b:
+            first, second, rest = difference(a, b)
+            return first, second, place + rest
+    return shown(one), shown(other), ""
 
 
 def _called_here(error: NNKitError, node: Expression) -> NNKitError:

@@ -131,6 +131,16 @@ class HalfCallee(Callee):
         given = [leaf.type for type in types for leaf in leaves_of(type)]
         found = [type.shape for type in given if isinstance(type, TensorType)]
         if tuple(found) != self.shapes:
+            kept = len(self.halves.residuals) if self.halves else 0
+            if self.part == "backward" and tuple(found[:kept]) == self.shapes[:kept]:
+                wanted, seeds = (
+                    ", ".join(map(_shown, of[kept:])) for of in (self.shapes, tuple(found))
+                )
+                raise located(
+                    ShapeError(
+                        f"the seed of {self.name} has the shape {wanted}, like the result, not {seeds}"
+                    )
+                )
             wanted = ", ".join(map(_shown, self.shapes))
             raise located(
                 ShapeError(

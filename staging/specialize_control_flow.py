@@ -15,7 +15,7 @@ from ..core.ir import Block, Builder, Region, Value
 from ..core.ops import For, If, While, Yield
 from ..core.ops.literal import constant
 from ..core.types import I64, TensorType, Type, scalar
-from .explanation import shown
+from .explanation import difference, shown
 from .expression import Expression, ForLoop, IfElse, TracedBody, WhileLoop
 
 Given: TypeAlias = "tuple[Value | None, ...]"
@@ -48,10 +48,12 @@ def _emit_if(
         inner = _start(b)
         filled.append((inner, (yield fill(body, inner, ()))))
     types: list[Type | None] = []
-    for one, other in zip(filled[0][1], filled[1][1], strict=True):
+    for position, (one, other) in enumerate(zip(filled[0][1], filled[1][1], strict=True)):
         if one is not None and other is not None and one.type != other.type:
+            first, second, field = difference(one.type, other.type)
             raise ShapeError(
-                f"the branches of cond return {shown(one.type)} and {shown(other.type)}"
+                f"the branches of cond return {first} and {second}"
+                f"{_among(position, len(filled[0][1]), field)}"
             )
         known = other if one is None else one
         types.append(None if known is None else known.type)
@@ -121,11 +123,19 @@ def _extent(operation: ForLoop, over: Sequence[Value]) -> int:
 
 
 def _check_next(what: str, carried: Sequence[Value], following: Sequence[Value]) -> None:
-    for one, other in zip(carried, following, strict=True):
+    for position, (one, other) in enumerate(zip(carried, following, strict=True)):
         if one.type != other.type:
+            first, second, field = difference(one.type, other.type)
             raise ShapeError(
-                f"{what} carries {shown(one.type)} and its body returns {shown(other.type)}"
+                f"{what} carries {first} and its body returns {second}"
+                f"{_among(position, len(carried), field)}"
             )
+
+
+def _among(position: int, count: int, field: str) -> str:
+    """Which of several values, and which field of it."""
+    value = f"value {position}" if count > 1 else ""
+    return f": in {value}{field}" if value or field else ""
 
 
 def _start(b: Builder) -> Builder:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from ..core.analysis.derivatives import derivative_type
 from ..core.errors import ShapeError
 from ..core.ir import GradientOf, TangentOf, Value
-from ..core.types import FunctionType, TensorType, Type, one_or_tuple
+from ..core.types import FunctionType, Type, one_or_tuple
+from .explanation import difference
 from .expression import Callee, DerivativeCallee, GradientCallee, JacobianCallee, TangentCallee
 from .spec import FunctionSpec
 from .specialize_jacobian import jacobian_types
@@ -43,16 +44,18 @@ def check_given(callee: DerivativeCallee, wanted: Sequence[Type], types: Sequenc
         if one == other:
             continue
         assert callee.primal is not None
+        first, second, field = difference(one, other)
         if isinstance(callee, TangentCallee):
-            like = _parameter_name(callee.primal, callee.wrt[position])
+            like = f"{_parameter_name(callee.primal, callee.wrt[position])}{field}"
             what = f"the tangent d{like} of {callee.name}"
         elif callee.given == 1:
             like, what = "the result", f"the seed of {callee.name}"
         else:
             like = f"result {callee.sources[position] if callee.sources else 0}"
             what = f"the seed of {callee.name} for {like}"
-        shapes = [x.words if isinstance(x, TensorType) else str(x) for x in (one, other)]
-        raise ShapeError(f"{what} is {shapes[0]}, like {like}, not {shapes[1]}")
+        if field and not isinstance(callee, TangentCallee):
+            like = f"{field} of {like}"
+        raise ShapeError(f"{what} is {first}, like {like}, not {second}")
 
 
 def _parameter_name(callee: Callee, index: int) -> str:

@@ -160,6 +160,13 @@ row("carry of another shape", ShapeError, "while_loop carries f32[3] and its bod
 row("carry of another shape of fori", ShapeError, "fori carries f32[3] and its body returns f32[6]",
     "fori(0, 3, lambda i, c: nk.concat([c, c]), x)")(
     on(lambda x: fori(0, 3, lambda i, c: nk.concat([c, c]), x), V))
+row("carry of another shape among others", ShapeError,
+    "while_loop carries f32[3] and its body returns f32[2]: in value 1")(
+    on(lambda x: while_loop(lambda c: c[0][0] < 0.0, lambda c: (c[0], c[1][1:]), (x, x))[0], V))
+row("carry of a struct of other shapes", ShapeError, "fori carries f32[3] and its body returns f32[6]: in .b")(
+    on(lambda p: fori(0, 3, lambda i, c: c.set(Layer.b, nk.concat([c[Layer.b], c[Layer.b]])), p), layer()))
+row("branches of a struct of other shapes", ShapeError, "the branches of cond return f32[3] and f32[2]: in .b")(
+    on(lambda p: cond(p[Layer.b][0] > 0.0, lambda: p, lambda: p.set(Layer.b, p[Layer.b][1:])), layer()))
 row("carry of a number", DTypeError, "while_loop carries the Python number 0, which has no element type")(
     on(lambda x: while_loop(lambda c: c < 3, lambda c: c + 1, 0), V))
 row("carry of a function", StagingError, "fori carries a staged function, not a Rep or a tuple of Reps")(

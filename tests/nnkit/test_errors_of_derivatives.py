@@ -185,6 +185,11 @@ row("shape of a tangent of a type found late", ShapeError,
     "the tangent dx of <lambda>_jvp is f32[3], like x, not f32[2]")(lambda: jvp(open_type)(V, ones(2)))
 row("shape of the second tangent", ShapeError, "the tangent db of f_jvp is f32[1, 3], like b, not f32[2, 3]")(
     lambda: jvp(f, wrt=(1, 2))(ones(2, 4), ones(4, 3), ones(1, 3), ones(4, 3), ones(2, 3)))
+row("shape in a struct of tangents", ShapeError, "the tangent dp.b of <lambda>_jvp is f32[3], like p.b, not f32[2]")(
+    lambda: jvp(fn(Layer)(lambda p: p))(layer(), Layer(M, ones(2))))
+row("shape in a struct of seeds", ShapeError,
+    "the seed of <lambda>_vjp is f32[3], like .b of the result, not f32[2]")(
+    lambda: vjp(fn(Layer)(lambda p: p))(layer(), Layer(M, ones(2))))
 row("shape of a vector of hvp", ShapeError, "the tangent dx of <lambda>_hvp is f32[3], like x, not f32[2]",
     "hvp(total)(V, ones(2))")(lambda: hvp(total)(V, ones(2)))
 row("type of a tangent", DTypeError, "argument dx of <lambda>_jvp: cannot make a Tensor1D[f32] of an array of float64",
