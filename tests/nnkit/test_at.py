@@ -135,17 +135,22 @@ def test_ties_are_split_evenly_among_all_that_attain_them(update: str) -> None:
     )
     np.testing.assert_allclose(dx.numpy(), [1 / 3, 1 / 2, 1.0], rtol=1e-15)
     np.testing.assert_allclose(dv.numpy(), [1 / 3, 1 / 3, 1 / 2], rtol=1e-15)
+    by_tangents = nk.jacobian(of=nk.fn(Vector, Vector)(function), wrt=(0, 1), mode="forward")
+    for found, same in zip(by_tangents(np.full(3, 2.0), np.full(3, 2.0)), (dx, dv), strict=True):
+        np.testing.assert_allclose(found.numpy().sum(axis=0), same.numpy(), rtol=1e-15)
 
 
 def test_products_with_zeros() -> None:
     def function(x: Rep[Vector], v: Rep[Vector]) -> Rep[Vector]:
         return x.at[[0, 0, 1]].multiply(v)
 
-    dx, dv = nk.gradient(of=nk.fn(Vector, Vector)(function), wrt=(0, 1))(
-        np.array([2.0, 3.0]), np.array([0.0, 5.0, 0.0])
-    )
+    at = np.array([2.0, 3.0]), np.array([0.0, 5.0, 0.0])
+    dx, dv = nk.gradient(of=nk.fn(Vector, Vector)(function), wrt=(0, 1))(*at)
     assert dx.numpy().tolist() == [0.0, 0.0]
     assert dv.numpy().tolist() == [10.0, 0.0, 3.0]
+    by_x, by_v = nk.jacobian(of=nk.fn(Vector, Vector)(function), wrt=(0, 1), mode="forward")(*at)
+    assert by_x.numpy().sum(axis=0).tolist() == [0.0, 0.0]
+    assert by_v.numpy().sum(axis=0).tolist() == [10.0, 0.0, 3.0]
 
 
 def test_other_elements_than_f64() -> None:

@@ -138,7 +138,12 @@ def test_the_gradient_of_logsumexp_is_softmax_at_large_logits() -> None:
     logits = np.array([[1e4, -1e4, 1e4 - 1.0], [-1e4, -1e4, -1e4]])
     found = evaluate(module, "df", logits)
     powers = np.exp(logits - logits.max(1, keepdims=True))
-    np.testing.assert_allclose(found, powers / powers.sum(1, keepdims=True), rtol=1e-14)
+    softmax = powers / powers.sum(1, keepdims=True)
+    np.testing.assert_allclose(found, softmax, rtol=1e-14)
+    direction = np.array([[1.0, 2.0, -3.0], [0.5, 4.0, 1.0]])
+    moved = forward(module, "f", [logits], [direction])
+    assert moved is not None
+    np.testing.assert_allclose(moved, (softmax * direction).sum(1), rtol=1e-14)
 
 
 def test_the_gradient_of_cross_entropy_is_softmax_minus_one_hot() -> None:

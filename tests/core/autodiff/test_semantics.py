@@ -54,6 +54,9 @@ def test_a_tie_in_a_running_maximum_splits_evenly() -> None:
     module = gradient_of([tensor(2)], lambda x: x.apply(ops.Scan(Combinator.MAX, 0)))
     found = evaluate(module, "df", np.array([1.0, 1.0]))
     np.testing.assert_array_equal(found, [1.5, 0.5])
+    for k, slope in enumerate([1.5, 0.5]):
+        moved = forward(module, "f", [np.array([1.0, 1.0])], [np.eye(2)[k]])
+        assert moved is not None and moved.sum() == slope
 
 
 def test_relu_has_derivative_zero_at_zero() -> None:
@@ -184,6 +187,8 @@ def test_an_empty_axis_has_an_empty_gradient() -> None:
     by_x, by_y = evaluate(module, "df", np.zeros((3, 0)), np.ones((3, 1)))
     assert by_x.shape == (3, 0)
     np.testing.assert_array_equal(by_y, np.zeros((3, 1)))
+    tangents = [np.ones((3, 0)), np.ones((3, 1))]
+    assert forward(module, "f", [np.zeros((3, 0)), np.ones((3, 1))], tangents) == 0.0
 
 
 def test_the_derivative_at_nan_is_nan_where_the_function_is_not_a_step() -> None:
