@@ -131,7 +131,7 @@ class Split:
         given = [leaf for spec in specialization.specs for leaf in leaves(spec)]
         floats = [k for k in wrt if given[k].dtype.is_float]
         core, type = specialization.halves(sources, floats, self._save)
-        _check_sizes(callee, core)
+        _check_sizes(callee, core, self._save)
         shapes = tuple(shape for value in values for shape in shapes_of(value))
         result_shapes = tuple(one.shape for one in type.results if isinstance(one, TensorType))
         names = [
@@ -329,7 +329,7 @@ class _AnyBackward(StagedFunction):
         return halves.backward(*arguments)
 
 
-def _check_sizes(callee: Callee, core: LinkableHalves) -> None:
+def _check_sizes(callee: Callee, core: LinkableHalves, save: SavePolicy) -> None:
     """Raises: UnsupportedError for a residual that is no tensor."""
     for one in core.residuals:
         if isinstance(one.type, TensorType):
@@ -339,7 +339,9 @@ def _check_sizes(callee: Callee, core: LinkableHalves) -> None:
             "there are is known only when it has run"
         )
         help = (
-            'loop a number of times that is known while staging, or compute it again: save="none"'
+            "what prints or checks is not run again; of a function that calls itself, split one that calls it"
+            if save == "none"
+            else 'loop a number of times that is known while staging, or compute it again: save="none"'
         )
         if one.location is None:
             raise located(error, help)

@@ -300,6 +300,17 @@ def test_what_an_unknown_number_of_iterations_keeps_has_no_shape() -> None:
     assert 'save="none"' in raised.value.__notes__[0]
 
 
+def test_what_is_not_computed_again_either_is_said() -> None:
+    def body(x: Rep[Scalar[f64]]) -> Rep[Scalar[f64]]:
+        nk.check(x < 100.0, "too large")
+        return x * x
+
+    checked = nk.fn(Scalar[f64])(lambda x: nk.while_loop(lambda y: y < 50.0, body, x))
+    with pytest.raises(nk.UnsupportedError, match="has no shape") as raised:
+        nk.saved(checked, 2.0, save="none")
+    assert raised.value.__notes__[-1].startswith("  help: what prints or checks is not run again;")
+
+
 def test_such_a_loop_can_be_computed_again() -> None:
     halves = nk.split(unknown, wrt=0, save="none")
     value, residuals = halves.forward(X, i64(5))
