@@ -144,7 +144,7 @@ class _FixedPoint:
             return new, tuple(reached), moves, count + 1
 
         begin = (start, largest, const(boolean(True)), const(i32(0)))
-        found, _, moves, _ = control_flow.while_loop(test, body, begin)
+        found, _, moves, _ = control_flow.while_loop(test, body, begin, what="fixed_point")
         return with_leaves(
             found.spec, [select(moves, float("nan"), leaf) for leaf in leaf_reps(found)]
         )

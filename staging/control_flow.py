@@ -97,10 +97,10 @@ def if_else(condition: object, then: Any, otherwise: Any) -> Any:
     return _results(one, _nested(IfElse(first, second), [asked], one.specs))
 
 
-def while_loop(test: Any, step: Any, init: object) -> Any:
-    """A `while`: the carried values once `test` is false; `step` computes the next ones."""
-    start = NO_CARRY if init is NO_CARRY else carry_of(init, "while_loop carries")
-    name = "the condition of while_loop"
+def while_loop(test: Any, step: Any, init: object, *, what: str = "while_loop") -> Any:
+    """A `while`: the carried values once `test` is false; `step` computes the next ones; `what` the user called."""
+    start = NO_CARRY if init is NO_CARRY else carry_of(init, f"{what} carries")
+    name = f"the condition of {what}"
     asked, answer = _run(
         name,
         start.specs,
@@ -108,12 +108,12 @@ def while_loop(test: Any, step: Any, init: object) -> Any:
         may_be_skipped=False,
     )
     if answer.specs != (_TRUTH,):
-        raise _no_truth("while_loop goes on by", answer.words, answer.specs)
+        raise _no_truth(f"{what} goes on by", answer.words, answer.specs)
     try:
-        body = _step("while_loop", start, lambda parts: _carried(start, parts), step)
+        body = _step(what, start, lambda parts: _carried(start, parts), step)
     except UnknownResultError as error:
         return _unknown_of(error, start)
-    operation = WhileLoop(asked, body, len(start.parts))
+    operation = WhileLoop(asked, body, len(start.parts), what)
     return _results(start, _nested(operation, start.parts, start.specs))
 
 

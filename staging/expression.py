@@ -99,6 +99,8 @@ class WhileLoop:
     test: TracedBody
     step: TracedBody
     carried: int
+    what: str = "while_loop"
+    """What the user called."""
 
     @property
     def bodies(self) -> tuple[TracedBody, ...]:

@@ -77,7 +77,7 @@ def _emit_while(
         arguments = [inner.argument(one.type) for one in start]
         given = _known((yield fill(body, inner, arguments)))
         if body is operation.step:
-            _check_next("while_loop", start, given)
+            _check_next(operation.what, start, given)
         regions.append(_finish(inner, given))
     return b.emit_many(While(), start, regions)
 

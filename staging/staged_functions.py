@@ -45,6 +45,7 @@ from .recursion import (
     plain,
     unfinished,
 )
+from .refs import Ref
 from .rep import Rep
 from .rep_base import is_number
 from .spec import CallableSpec, FunctionSpec, Spec, TensorSpec, TupleSpec, is_tuple
@@ -309,6 +310,8 @@ def result_of(
         location,
         typed_number(returned, wanted)
         if is_number(returned)
+        else "return what it holds, `ref.value`"
+        if isinstance(returned, Ref)
         else "return the Rep; a concrete value becomes one by `const(value)`",
     )
 

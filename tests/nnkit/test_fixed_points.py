@@ -256,3 +256,11 @@ def test_values_from_around_have_no_derivative() -> None:
     ) as caught:
         nk.gradient(of=f, wrt=0)(f64(2.0))
     assert "pass it as an argument" in "".join(caught.value.__notes__)
+
+
+def test_a_step_to_another_shape_is_an_error_of_fixed_point() -> None:
+    f = nk.fn(nk.Tensor1D[f64])(lambda a: nk.fixed_point(lambda x, a: x[:1] + a[:1], a, a))
+    with pytest.raises(
+        nk.ShapeError, match=r"fixed_point carries f64\[3\] and its body returns f64\[1\]"
+    ):
+        f(np.ones(3))

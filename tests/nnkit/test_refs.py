@@ -536,3 +536,9 @@ def test_rows_read_in_a_while() -> None:
     slope = nk.gradient(of=squares, wrt=0)
     assert slope(np.arange(4.0), np.int64(3)).numpy().tolist() == [0.0, 2.0, 4.0, 0.0]
     assert growth(slope) < MOST
+
+
+def test_a_ref_that_is_returned_is_an_error_that_says_how_its_value_is() -> None:
+    with pytest.raises(nk.StagingError, match="returns a Ref") as raised:
+        nk.fn(nk.Tensor1D[nk.f64])(lambda x: nk.ref(x))(np.ones(3))
+    assert raised.value.__notes__ == ["  help: return what it holds, `ref.value`"]
