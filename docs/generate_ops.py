@@ -43,6 +43,7 @@ from nnkit.core.ops import (  # noqa: E402
     Reference,
     Return,
     Structured,
+    Trap,
     Undefined,
     Yield,
 )
@@ -235,6 +236,8 @@ def derivative(op: type[Op]) -> str:
         return (
             "that of what the case carries: tangents and cotangents are enums with the same cases"
         )
+    if issubclass(op, Trap):
+        return "none: it has no value, and nothing comes after it"
     return "none: derivatives do not pass through casts of pointers, stacks or function values"
 
 
