@@ -275,7 +275,7 @@ try:
     nk.gradient(of=chain, wrt=0)(np.ones(1000))
 except MemoryError as error:
     assert re.search(r"needs 8,0[\\d,]+ bytes, 8,000,000,000 of them for one value", str(error)), error
-    assert error.__notes__[0].strip() == "<string>:8", error.__notes__  # the line of the loop
+    assert error.__notes__[0].strip().startswith("<string>:8"), error.__notes__  # the loop; from 3.13 on its text, too
     print("refused")
 """
 
