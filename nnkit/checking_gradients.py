@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias
@@ -20,9 +20,9 @@ from .reps import const, tup
 from .staging.primitive import differentiation_error, located
 from .staging.rep import Rep
 from .staging.spec import is_tuple
-from .staging.staged_functions import PythonFunction
 from .structs import Struct, assemble, fields
 from .tensors import AnyTensor, wrap
+from .wrappers import wrapper_of
 
 CheckedMode: TypeAlias = Literal["forward", "reverse"]
 
@@ -132,13 +132,13 @@ class _Check:
             def along(*xs: Rep) -> Any:
                 return pushed(*xs, *map(const, given)).unpack()[1]
 
-            return self._function(along)
+            return wrapper_of(self.of, along)
         pulled, seed = vjp(of=self.function, wrt=self.wrt), self.seed
 
         def back(*xs: Rep) -> Any:
             return pulled(*xs, tup(*map(const, seed)))
 
-        return _floats_of(self._function(back))
+        return _floats_of(wrapper_of(self.of, back))
 
     def run(self) -> None:
         """Raises: DifferentiationError for a derivative that differs."""
@@ -275,19 +275,6 @@ class _Check:
     def _name(self, position: int) -> str:
         return self.of.stageable.parameter_names[self.wrt[position]]
 
-    def _function(self, function: Callable[..., Any]) -> StagedFunction:
-        stageable = self.of.stageable
-        return StagedFunction(
-            PythonFunction(
-                function,
-                stageable.name,
-                stageable.parameter_names,
-                self.of.declared,
-                None,
-                is_wrapper=True,
-            )
-        )
-
     def _random_like(self, value: Any) -> Any:
         """Random numbers between ½ and 1 of either sign, so that none is lost; zeros for integers."""
         made = value
@@ -301,22 +288,17 @@ class _Check:
 
 def _floats_of(of: StagedFunction) -> StagedFunction:
     """The same function, which returns its floats alone, in a tuple."""
-    stageable = of.stageable
 
     def floats(*xs: Rep) -> tuple[Rep, ...]:
         found = tuple(leaf for leaf in leaf_reps(of(*xs)) if has_floats(leaf.spec))
         if not found:
             raise differentiation_error(
-                f"{stageable.name} returns no floats: only floats have derivatives",
+                f"{of.stageable.name} returns no floats: only floats have derivatives",
                 "cast the result to a float type inside the function",
             )
         return found
 
-    return StagedFunction(
-        PythonFunction(
-            floats, stageable.name, stageable.parameter_names, of.declared, None, is_wrapper=True
-        )
-    )
+    return wrapper_of(of, floats)
 
 
 def _leaves(value: Any, path: str = "") -> list[_Leaf]:

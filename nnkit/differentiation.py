@@ -17,7 +17,7 @@ from .staging.expression import Callee
 from .staging.primitive import differentiation_error
 from .staging.rep import Rep
 from .staging.spec import as_tuple, is_tuple
-from .staging.staged_functions import PythonFunction
+from .wrappers import wrapper_of
 from .wrt import (
     ParameterPath,
     are_indices,
@@ -87,7 +87,7 @@ def value_and_gradient(*, of: StagedFunction, wrt: Any, save: Any = "auto") -> S
         inner = _selected(of, chosen, 0, False, (0,), scalar=what, save=policy)
     else:
         inner = _declared(of, as_tuple(chosen), 0, False, (0,), scalar=what, save=policy)
-    return _wrapped(inner, _value_first(inner, single))
+    return wrapper_of(inner, _value_first(inner, single))
 
 
 def _declared(
@@ -143,7 +143,7 @@ def _selected(
             return (*picked, *kept)
         return picked[0]
 
-    return _wrapped(inner, pick)
+    return wrapper_of(inner, pick)
 
 
 def _results(rep: Rep, count: int) -> tuple[Rep, ...]:
@@ -161,19 +161,4 @@ def _value_first(inner: StagedFunction, single: bool) -> Callable[..., Any]:
 
 
 def _tuple_of_one(inner: StagedFunction) -> StagedFunction:
-    return _wrapped(inner, lambda *arguments: (inner(*arguments),))
-
-
-def _wrapped(inner: StagedFunction, function: Callable[..., Any]) -> StagedFunction:
-    """A staged function of the parameters of `inner`."""
-    stageable = inner.stageable
-    return StagedFunction(
-        PythonFunction(
-            function,
-            stageable.name,
-            stageable.parameter_names,
-            inner.declared,
-            None,
-            is_wrapper=True,
-        )
-    )
+    return wrapper_of(inner, lambda *arguments: (inner(*arguments),))

@@ -15,7 +15,7 @@ from .staging.derivatives import Derivative, Gradient, Jacobian
 from .staging.expression import Callee, Mode
 from .staging.primitive import differentiation_error
 from .staging.rep import Rep
-from .staging.staged_functions import PythonFunction
+from .wrappers import wrapper_of
 from .wrt import Selection, select
 
 
@@ -95,8 +95,4 @@ def _as_selected(
             return parts
         return tuple(parts[k * count : (k + 1) * count] for k in range(count))
 
-    stageable = inner.stageable
-    names = of.stageable.parameter_names
-    return StagedFunction(
-        PythonFunction(arranged, stageable.name, names, of.declared, None, is_wrapper=True)
-    )
+    return wrapper_of(of, arranged, inner.stageable.name)

@@ -27,7 +27,7 @@ _UNKNOWN: Final = (1 << 63) - 1
 def memory_limit(cgroups: Sequence[str] = _CGROUPS) -> int:
     """Bytes: seven eighths of the machine's memory, or of the container's."""
     found = [_machine(), *map(_cgroup, cgroups)]
-    least = min(size for size in found if size > 0)
+    least = min((size for size in found if size > 0), default=_UNKNOWN)
     return least if least == _UNKNOWN else least - least // _SHARE
 
 
