@@ -1,4 +1,4 @@
-"""`docs/functions.md` is what `docs/generate_functions.py` writes now, and has every function of tensors."""
+"""`docs/functions.md` is what `docs/generate_functions.py` writes now, and has every public name, with an example."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+
+import pytest
 
 import nnkit
 
@@ -14,17 +16,29 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "functions.md"
 
 
-def test_the_page_is_up_to_date(tmp_path: Path) -> None:
-    written = tmp_path / "functions.md"
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """The page as it would be written now, and what the generator says of it; it runs the examples."""
+    path = tmp_path_factory.mktemp("docs") / "functions.md"
     generator = str(ROOT / "docs" / "generate_functions.py")
-    subprocess.run([sys.executable, generator, str(written)], check=True)
-    assert written.read_text() == PAGE.read_text(), "run python docs/generate_functions.py"
+    run = subprocess.run([sys.executable, generator, str(path)], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return path.read_text(), run.stderr
 
 
-def test_the_page_has_every_function() -> None:
-    homes: Any = nnkit._HOMES  # type: ignore[attr-defined]
-    shown = """batching composed differentiation elementwise functions jacobian_products jacobians linearization
-        splitting"""
-    named = {name for home in shown.split() for name in homes[home].split()}
-    public = {name for name in named if name.islower()}  # the others are classes
-    assert set(re.findall(r"^\| `(\w+)\(", PAGE.read_text(), re.M)) == public
+def test_the_page_is_up_to_date(written: tuple[str, str]) -> None:
+    assert written[0] == PAGE.read_text(), "run python docs/generate_functions.py"
+
+
+def test_every_name_has_a_sentence_and_an_example_that_runs(written: tuple[str, str]) -> None:
+    assert written[1] == ""  # else it says which one lacks what
+
+
+def test_the_page_has_every_public_name() -> None:
+    public: set[str] = set()
+    for name in {*nnkit.__all__} - {"__version__"}:
+        value = getattr(nnkit, name)
+        is_module = isinstance(value, ModuleType)
+        public |= {f"{name}.{each}" for each in value.__all__} if is_module else {name}
+    shown = set(re.findall(r"^(?:### |\| )`([\w.]+)", PAGE.read_text(), re.MULTILINE))
+    assert public <= shown, sorted(public - shown)

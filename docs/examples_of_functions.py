@@ -1,0 +1,242 @@
+"""The examples of docs/functions.md: of each public name one that `docs/generate_functions.py` runs.
+
+An example is an expression of a staged function whose parameters are `PARAMETERS`, or, where its lines begin with
+`>>> ` and `... `, a program.  What comes out is printed in the page.  A name whose docstring has a doctest needs none
+here, and nor do functions of `nnkit.elementwise`.
+"""
+
+from __future__ import annotations
+
+SETTING = """>>> import numpy as np
+>>> import nnkit as nk
+>>> from nnkit import *
+>>> @nk.staged
+... def f(x: Rep[Tensor1D[f32]], y: Rep[Tensor1D[f32]]) -> Rep[Scalar[f32]]:
+...     return (x * y).sum()
+>>> @nk.staged
+... def g(x: Rep[Tensor1D[f32]]) -> Rep[Tensor1D[f32]]:
+...     return x * x
+>>> @nk.staged
+... def sine(a: Rep[Scalar[f32]]) -> Rep[Scalar[f32]]:
+...     return nk.sin(a)
+>>> class Params(Struct):
+...     w: Field[Tensor2D[f32]]
+...     b: Field[Tensor1D[f32]]
+>>> t = Tensor1D([1.0, 2.0, 4.0], f32)
+>>> u = Tensor1D([0.5, 0.0, -1.0], f32)
+"""
+"""What stands before each program."""
+
+PARAMETERS = {
+    "x": "np.array([1, 2, 4], np.float32)",
+    "y": "np.array([0.5, 0, -1], np.float32)",
+    "m": "np.array([[1, 2, 3], [4, 5, 6]], np.float32)",
+    "s": "np.array([[4, 2], [2, 3]], np.float32)",
+    "i": "np.array([2, 0, 1])",
+    "a": "np.float32(0.5)",
+}
+"""Those of the staged function that the other examples stand in."""
+
+EXAMPLES = {
+    # functions of tensors
+    "arange": "nk.arange(4, f32)",
+    "broadcast_to": "nk.broadcast_to(y, (2, 3))",
+    "concat": "nk.concat([x, y])",
+    "cumsum": "nk.cumsum(m, axis=1)",
+    "flip": "nk.flip(x, axis=0)",
+    "full": "nk.full((2, 2), 7.0, f32)",
+    "iota": "nk.iota((2, 3), i32, axis=1)",
+    "matmul": "nk.matmul(m, x, accumulate=f64)",
+    "mean": "nk.mean(m, axis=0)",
+    "one_hot": "nk.one_hot(i, 3, f32)",
+    "ones": "nk.ones((3,), f32)",
+    "ones_like": "nk.ones_like(x)",
+    "pad": "nk.pad(x, ((1, 2),))",
+    "select": "nk.select(y > 0, x, -x)",
+    "stack": "nk.stack([x, y])",
+    "stop_gradient": "nk.stop_gradient(x)",
+    "take": "nk.take(x, i)",
+    "var": "nk.var(m, axis=1)",
+    "zeros": "nk.zeros((2, 2), f32)",
+    "zeros_like": "nk.zeros_like(m)",
+    "cross_entropy": "nk.cross_entropy(m, i[:2])",
+    "layer_norm": "nk.layer_norm(m)",
+    "log_softmax": "nk.log_softmax(x)",
+    "logsumexp": "nk.logsumexp(m, axis=1)",
+    "norm": "nk.norm(m, axis=1)",
+    "softmax": "nk.softmax(m, axis=0)",
+    # values and parts
+    "const": "nk.const(f32(2.0)) * x",
+    "tup": "nk.tup(x, a).unpack()[1]",
+    "build": ">>> nk.fn(Tensor2D[f32], Tensor1D[f32])(lambda w, b: nk.build(Params, Params.w << w, Params.b << b))("
+    "np.eye(2, dtype=np.float32), np.ones(2, np.float32))",
+    "Rep": "x[0] + 2 * x[-1]",
+    "At": "x.at[0].set(9.0)",
+    "Part": "x.at[1:].add(10.0)",
+    "Ref": ">>> @nk.staged\n... def last_two(x: Rep[Tensor1D[f32]]) -> Rep[Tensor1D[f32]]:\n"
+    "...     r = nk.ref(x)\n...     r[0] = x[1]\n...     return r[...]\n>>> last_two(t)",
+    "ref": ">>> @nk.staged\n... def doubled(x: Rep[Tensor1D[f32]]) -> Rep[Tensor1D[f32]]:\n"
+    "...     r = nk.ref(x)\n...     r[...] = 2 * r[...]\n...     return r[...]\n>>> doubled(t)",
+    # staging and control
+    "staged": ">>> @nk.staged\n... def distance(x: Rep[Tensor1D[f32]], y: Rep[Tensor1D[f32]]) -> Rep[Scalar[f32]]:\n"
+    "...     return nk.norm(x - y)\n>>> distance(t, u)",
+    "fn": ">>> nk.fn(Scalar[f32])(lambda a: a * a)(f32(3.0))",
+    "cond": "nk.cond(a > 0, lambda: a, lambda: -a)",
+    "fix": ">>> nk.fix(lambda fac: nk.fn(Scalar[i64])(lambda n: nk.cond(n == 0, lambda: n + 1, "
+    "lambda: n * fac(n - 1))))(i64(5))",
+    "fori": "nk.fori(0, 3, lambda i, z: z * 2, x)",
+    "while_loop": "nk.while_loop(lambda z: z < 10, lambda z: z * 2, a)",
+    "zip": "nk.zip(x, y).fold(a, lambda z, pair: z + pair[0] * pair[1])",
+    "zip_with": "nk.zip_with(x, y, lambda p, q: p * q)",
+    "Stacked": "x.scan(a, lambda z, e: (z + e, z * e))[1].tensor()",
+    "binomial": "nk.fori(0, 10, lambda i, z: nk.sin(z), a, checkpoint=nk.binomial(3))",
+    "every_sqrt": "nk.fori(0, 10, lambda i, z: nk.sin(z), a, checkpoint=nk.every_sqrt())",
+    "LoopSchedule": ">>> nk.binomial(3)",
+    "fixed_point": "nk.fixed_point(nk.cos, a)",
+    # derivatives
+    "gradient": ">>> nk.gradient(of=f, wrt=(0, 1))(t, u)",
+    "gradient_dynamic": ">>> nk.gradient_dynamic(of=f, wrt=[1])(t, u)",
+    "value_and_gradient": ">>> nk.value_and_gradient(of=f, wrt=0)(t, u)",
+    "jvp": ">>> nk.jvp(g)(t, u)",
+    "vjp": ">>> nk.vjp(g)(t, u)",
+    "taylor": ">>> nk.taylor(sine, order=3)(f32(0.0), f32(1.0))",
+    "hvp": ">>> nk.hvp(nk.fn(Tensor1D[f32])(lambda x: (x * x * x).sum()))(t, u)",
+    "jacobian": ">>> nk.jacobian(g)(t)",
+    "hessian": ">>> nk.hessian(nk.fn(Tensor1D[f32])(lambda x: (x * x * x).sum()))(t)",
+    "split": ">>> halves = nk.split(g)\n"
+    ">>> value, residuals = halves.forward(t)\n>>> halves.backward(residuals, u)",
+    "Split": ">>> isinstance(nk.split(g), nk.Split)",
+    "Halves": ">>> nk.split(g).at(t).forward_signature",
+    "HalfSignature": ">>> nk.split(g).at(t).forward_signature.returns[0].shape",
+    "Residual": ">>> [residual.name for residual in nk.split(g).at(t).residuals]",
+    "Residuals": ">>> value, residuals = nk.split(g).forward(t)\n>>> [r.shape for r in residuals.numpy()]",
+    "Saved": ">>> nk.saved(g, t).total",
+    "ValueInfo": ">>> nk.split(g).at(t).forward_signature.expects[0].bytes",
+    "saved": ">>> nk.saved(nk.fn(Tensor1D[f32])(nk.exp), t).total",
+    "linearize": ">>> value, tangent_of = nk.linearize(g)(t)\n>>> value, tangent_of(u)",
+    "LinearMap": ">>> _, tangent_of = nk.linearize(g)(t)\n>>> tangent_of.transpose(u)",
+    "Linearization": ">>> isinstance(nk.linearize(g), nk.Linearization)",
+    "checkpoint": ">>> nk.gradient(of=nk.checkpoint(sine), wrt=0)(f32(0.0))",
+    "differentiate_as": ">>> @nk.differentiate_as(sine)\n"
+    "... @nk.staged\n... def steps(a: Rep[Scalar[f32]]) -> Rep[Scalar[f32]]:\n...     return nk.round(a)\n"
+    ">>> steps(f32(0.7)), nk.gradient(of=steps, wrt=0)(f32(0.0))",
+    "check_gradients": ">>> nk.check_gradients(nk.fn(Scalar[f64])(nk.sin), f64(1.0))  # no error: they are right",
+    "donate": ">>> nk.donate(g, 0)(Tensor1D([1.0, 2.0, 4.0], f32))",
+    # batches
+    "vmap2": ">>> nk.vmap2(f)(Tensor2D([[1.0, 2.0]], f32), Tensor2D([[3.0, 4.0]], f32))",
+    "axis_sum": ">>> nk.vmap(nk.fn(Scalar[f32])(lambda a: a / nk.axis_sum(a, 'all')), in_axes=0, axis_name='all')(t)",
+    "axis_mean": ">>> nk.vmap(nk.fn(Scalar[f32])(lambda a: a - nk.axis_mean(a, 'all')), in_axes=0, axis_name='all')(t)",
+    "axis_max": ">>> nk.vmap(nk.fn(Scalar[f32])(lambda a: a / nk.axis_max(a, 'all')), in_axes=0, axis_name='all')(t)",
+    "axis_min": ">>> nk.vmap(nk.fn(Scalar[f32])(lambda a: a - nk.axis_min(a, 'all')), in_axes=0, axis_name='all')(t)",
+    # effects, other languages
+    "check": ">>> @nk.staged\n... def root(a: Rep[Scalar[f32]]) -> Rep[Scalar[f32]]:\n"
+    "...     nk.check(a >= 0, 'a must not be negative')\n...     return nk.sqrt(a)\n>>> root(f32(-1.0))",
+    "print": ">>> @nk.staged\n... def shown(a: Rep[Scalar[f32]]) -> Rep[Scalar[f32]]:\n"
+    "...     nk.print('a is', a)\n...     return a + 1\n>>> shown(f32(2.0))",
+    "callback": ">>> nk.callback(lambda x: np.sort(x), g)(u)",
+    "foreign": ">>> import ctypes\n"
+    ">>> @ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(ctypes.c_float), ctypes.POINTER(ctypes.c_float))\n"
+    "... def twice(a, result):\n...     result[0] = 2 * a[0]\n...     return 0\n"
+    ">>> nk.foreign(ctypes.cast(twice, ctypes.c_void_p).value, sine)(f32(3.0))",
+    # data
+    "Spec": ">>> nk.spec((2, 3), f32)",
+    "AnyTensor": ">>> isinstance(t, AnyTensor)",
+    "Ranked": ">>> isinstance(t, Ranked)",
+    "Batched": ">>> isinstance(t, Batched), isinstance(f32(1.0), Batched)",
+    "Bool": ">>> bool(boolean(True))",
+    "Scalar": ">>> float(f32(0.5))",
+    "Tensor0D": ">>> Tensor0D(np.float32(0.5))",
+    "Tensor3D": ">>> Tensor3D(np.zeros((2, 3, 4), np.float32)).shape",
+    "Tensor4D": ">>> Tensor4D(np.zeros((2, 3, 4, 5), np.float32)).ndim",
+    "Dim": ">>> class Batch(Dim): ...\n>>> Tensor2D[f32, Batch]",
+    "named": ">>> class Batch(Dim): ...\n>>> nk.named(t, Batch)",
+    "Float": ">>> issubclass(f32, Float)",
+    "Integer": ">>> issubclass(i64, Integer)",
+    "Number": ">>> issubclass(boolean, Number)",
+    "Logical": ">>> issubclass(boolean, Logical)",
+    "Numpy": ">>> issubclass(bf16, Numpy)",
+    "bf16": ">>> bf16(3.14159)",
+    "boolean": ">>> boolean(True)",
+    "f16": ">>> f16(3.14159)",
+    "f32": ">>> f32(3.14159)",
+    "f64": ">>> f64(3.14159)",
+    "i8": ">>> i8(-128)",
+    "i32": ">>> i32(7)",
+    "i64": ">>> i64(2**40)",
+    "Struct": ">>> Params(np.eye(2, dtype=np.float32), np.ones(2, np.float32)).b",
+    "Field": ">>> Params.w",
+    "Lens": ">>> isinstance(Params.w, Lens)",
+    "Binding": ">>> isinstance(Params.b << nk.const(t), Binding)",
+    "fields": ">>> nk.fields(Params)",
+    # errors
+    "CheckError": ">>> nk.check(1 > 2, 'one is less than two')",
+    "DTypeError": ">>> f(t, Tensor1D([1.0], f64))",
+    "DifferentiationError": ">>> nk.gradient(of=nk.fn(Scalar[i64])(lambda n: n * n), wrt=0)(i64(3))",
+    "DonationError": ">>> nk.donate(g, 0)(t)\n>>> t.numpy()",
+    "IndexOutOfRangeError": ">>> nk.fn(Tensor1D[f32], Scalar[i64])(lambda x, i: x[i])(t, i64(3))",
+    "InternalError": ">>> issubclass(InternalError, RuntimeError)",
+    "NNKitError": ">>> issubclass(ShapeError, NNKitError)",
+    "NonFiniteError": ">>> with nk.debug_nans():\n...     nk.fn(Scalar[f32])(nk.log)(f32(-1.0))",
+    "OutOfMemoryError": ">>> issubclass(OutOfMemoryError, MemoryError)",
+    "OutputError": ">>> y = np.zeros(3, np.float32)\n>>> y.flags.writeable = False\n>>> g(t, out=y)",
+    "ParseError": ">>> issubclass(ParseError, ValueError)",
+    "RankError": ">>> Tensor2D(np.zeros(3))",
+    "RecursionDepthError": ">>> issubclass(RecursionDepthError, RecursionError)",
+    "ShapeError": ">>> f(t, Tensor1D([1.0, 2.0], f32))",
+    "StagingError": ">>> nk.fn(Scalar[f32])(lambda a: a if a > 0 else -a)(f32(1.0))",
+    "TrapError": ">>> issubclass(OutOfMemoryError, TrapError)",
+    "UnsupportedError": ">>> issubclass(UnsupportedError, NotImplementedError)",
+    "VerifyError": ">>> issubclass(VerifyError, ValueError)",
+    # random numbers
+    "random.key": ">>> nk.random.key(0)",
+    "random.split": ">>> nk.random.split(nk.random.key(0))",
+    "random.uniform": ">>> nk.random.uniform(nk.random.key(0), (3,))",
+    "random.normal": ">>> nk.random.normal(nk.random.key(0), (3,))",
+    # methods of staged values
+    "Rep.T": "m.T",
+    "Rep.all": "(x > 1).all()",
+    "Rep.any": "(x > 1).any()",
+    "Rep.argmax": "m.argmax(axis=1)",
+    "Rep.argmin": "m.argmin(axis=1)",
+    "Rep.at": "x.at[1].multiply(10.0)",
+    "Rep.cast": "x.cast(i32)",
+    "Rep.eval": ">>> nk.const(f32(2.0)).eval()",
+    "Rep.expand_dims": "x.expand_dims(0)",
+    "Rep.filter": ">>> nk.fn(Tensor1D[f32])(lambda x: x.filter(lambda e: e > 1))(t)",
+    "Rep.fold": "x.fold(a, lambda z, e: z + e)",
+    "Rep.map": "m.map(lambda row: row.sum())",
+    "Rep.max": "m.max(axis=0)",
+    "Rep.mean": "m.mean(axis=0)",
+    "Rep.min": "m.min(axis=0)",
+    "Rep.named": ">>> class Batch(Dim): ...\n>>> nk.fn(Tensor1D[f32])(lambda x: x.named(Batch) * 2)(t)",
+    "Rep.prod": "m.prod(axis=1)",
+    "Rep.reshape": "m.reshape(3, 2)",
+    "Rep.scan": "x.scan(a, lambda z, e: (z + e, z + e))[1].tensor()",
+    "Rep.set": ">>> nk.fn(Params)(lambda p: p.set(Params.b, 2 * p[Params.b]))("
+    "Params(np.eye(2, dtype=np.float32), np.ones(2, np.float32)))",
+    "Rep.squeeze": "x.expand_dims(0).squeeze(0)",
+    "Rep.sum": "m.sum(axis=0, keepdims=True)",
+    "Rep.transpose": "m.transpose(1, 0)",
+    "Rep.unpack": "nk.tup(x, a).unpack()[0]",
+    "Rep.var": "m.var(axis=0)",
+    # methods of staged functions
+    "f.asm": ">>> 'mul' in g.asm(t)",
+    "f.cache_size": ">>> value = g(t)\n>>> g.cache_size()",
+    "f.clear_cache": ">>> g.clear_cache()",
+    "f.compile": ">>> g.compile(nk.spec((3,), f32))  # compiled, not run",
+    "f.defjvp": ">>> @nk.staged\n... def half(a: Rep[Scalar[f32]]) -> Rep[Scalar[f32]]:\n...     return a / 2\n"
+    ">>> rule = half.defjvp(lambda a, da: da / 2)\n>>> nk.jvp(half)(f32(1.0), f32(1.0))",
+    "f.defvjp": ">>> @nk.staged\n... def half(a: Rep[Scalar[f32]]) -> Rep[Scalar[f32]]:\n...     return a / 2\n"
+    ">>> rule = half.defvjp(lambda a, ct: (ct / 2,))\n>>> nk.gradient(of=half, wrt=0)(f32(1.0))",
+    "f.ir": ">>> print(sine.ir(f32(0.0)))",
+    "f.llvm": ">>> 'define' in g.llvm(t)",
+    # methods of tensors
+    "t.dtype": ">>> t.dtype",
+    "t.ndim": ">>> t.ndim",
+    "t.numpy": ">>> t.numpy()",
+    "t.rank": ">>> t.rank",
+    "t.shape": ">>> t.shape",
+    "t.size": ">>> t.size",
+}
+"""By public name; `random.key` in a module, `Rep.sum` of a staged value, `f.ir` of a staged function, `t.numpy` of a
+concrete tensor."""
