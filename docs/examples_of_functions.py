@@ -230,6 +230,7 @@ EXAMPLES = {
     ">>> rule = half.defvjp(lambda a, ct: (ct / 2,))\n>>> nk.gradient(of=half, wrt=0)(f32(1.0))",
     "f.ir": ">>> print(sine.ir(f32(0.0)))",
     "f.llvm": ">>> 'define' in g.llvm(t)",
+    "f.partial": ">>> scaled = nk.staged(lambda x, n=1: x * float(n))\n>>> scaled.partial(n=3)(t)",
     # methods of tensors
     "t.dtype": ">>> t.dtype",
     "t.ndim": ">>> t.ndim",

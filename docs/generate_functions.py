@@ -39,6 +39,7 @@ TITLES = {
     "composed": "Functions along axes",
     "control": "Choices and loops",
     "callables": "Staged functions",
+    "lambdas": "Staged lambdas",
     "differentiation": "Gradients",
     "jacobian_products": "Jacobian-vector products",
     "jacobians": "Jacobians and Hessians",
@@ -185,7 +186,7 @@ def methods() -> Iterator[tuple[str, list[Entry]]]:
     body = re.search(r"^class Rep\(.*?(?=^class )", STUB.read_text(), re.MULTILINE | re.DOTALL)
     assert body is not None
     typed = dict.fromkeys(re.findall(r"^    (?:def )?([a-zA-Z]\w*)[(:]", body[0], re.MULTILINE))
-    of_functions = {"asm", "cache_size", "clear_cache", "compile", "defjvp", "defvjp", "ir", "llvm"}
+    of_functions = set("asm cache_size clear_cache compile defjvp defvjp ir llvm partial".split())
     values = [
         Entry(f"Rep.{name}", member(nk.Rep, name)) for name in sorted({*typed} - of_functions)
     ]

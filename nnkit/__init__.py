@@ -33,7 +33,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "batching": "axis_max axis_mean axis_min axis_sum vmap vmap2",
-    "callables": "fn staged",
+    "callables": "staged",
     "checking_gradients": "check_gradients",
     "checkpointing": "binomial checkpoint every_sqrt",
     "composed": "cross_entropy layer_norm log_softmax logsumexp norm softmax",
@@ -62,6 +62,7 @@ _HOMES = {
     "effects": "check print",
     "fixed_points": "fixed_point",
     "foreign_functions": "callback foreign",
+    "lambdas": "fn",
     "functions": """
         arange broadcast_to concat cumsum flip full iota matmul mean one_hot ones ones_like pad select
         stack stop_gradient take var zeros zeros_like""",

@@ -15,8 +15,10 @@ from .staging.batches import Batch, from_front
 from .staging.primitive import located, staging_error
 from .staging.rep import Rep
 from .staging.spec import Spec, TensorSpec, is_tuple, leaves
+from .static_parameters import passing_statics
 
 
+@passing_statics
 def vmap(
     of: StagedFunction,
     /,
@@ -48,6 +50,7 @@ def vmap(
     return _made(of, "vmap", in_axes, out_axes, axis_name)
 
 
+@passing_statics
 def vmap2(of: StagedFunction, /, *, axis_name: str | None = None) -> StagedFunction:
     """`of` for all elements of a batch at once, which lie along the first axes of its first two arguments.
 

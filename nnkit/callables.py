@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn
 
 from .calls_with_out import CallsWithOut
@@ -24,7 +25,7 @@ from .conversion import (
     annotated,
     concrete,
     constant_expression,
-    declared_type,
+    is_of_data,
     shapes_of,
     signature_of,
     spec_of,
@@ -32,8 +33,15 @@ from .conversion import (
 from .core.errors import InternalError, NNKitError
 from .declared_types import declared_of
 from .forking import COMPILING
-from .introspection import hints_of, location_of, name_of, named, parameters_of
-from .partial_functions import with_functions, with_rest
+from .introspection import (
+    StaticSignature,
+    hints_of,
+    location_of,
+    name_of,
+    named,
+    static_signature,
+)
+from .partial_functions import rest_names, with_functions, with_rest
 from .reps import const_beside
 from .specializations import Specializations
 from .staging import staged_functions
@@ -51,9 +59,12 @@ from .staging.staged_functions import (
     is_staged_function,
 )
 from .staging.user_calls import call_with_large_stack
+from .static_parameters import Statics, WithStatics, bound, family_of, unwrapped, with_values
+
+_NO_STATICS: Mapping[str, Any] = MappingProxyType({})
 
 
-class StagedFunction(Rep):
+class StagedFunction(WithStatics):
     """A staged function.  `f(x)` and `f[x]` are the same."""
 
     __slots__ = (
@@ -63,6 +74,7 @@ class StagedFunction(Rep):
     is_function: ClassVar[bool] = True
 
     def __init__(self, stageable: Stageable) -> None:
+        self.statics = None
         self.replace_with(stageable)
 
     def replace_with(self, stageable: Stageable) -> None:
@@ -95,16 +107,19 @@ class StagedFunction(Rep):
         if name in ("__name__", "__qualname__"):
             return self.stageable.name
         if name == "__wrapped__" and isinstance(self.stageable, PythonFunction):
-            return self.stageable.function
+            return unwrapped(self.stageable.function)
         raise AttributeError(f"a staged function has no attribute {name!r}")
 
     def __repr__(self) -> str:
-        names = ", ".join(self.stageable.parameter_names)
+        statics = self.statics.words if self.statics is not None else ()
+        names = ", ".join((*self.stageable.parameter_names, *statics))
         return f"<staged function {self.stageable.name}({names})>"
 
     def __reduce__(self) -> Any:
         """By name, as Python functions are.  Raises: StagingError for one without."""
-        function = self.stageable.function if isinstance(self.stageable, PythonFunction) else None
+        if self.statics is not None and self.statics.family.root is not self:
+            return bound, (self.statics.family.root, dict(self.statics.values))
+        function = self.__wrapped__ if isinstance(self.stageable, PythonFunction) else None
         name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
         if not all(name) or named(*name) is not self:
             raise staging_error(
@@ -123,7 +138,7 @@ class StagedFunction(Rep):
         error of the derivative, and so is one to be transposed that is not linear in the tangents.
         """
         made = staged(rule)
-        set_jvp(self.stageable, made.stageable)
+        self._give_rules(set_jvp, made)
         return made
 
     def defvjp(
@@ -140,34 +155,38 @@ class StagedFunction(Rep):
         """
         first = staged(fwd)
         if bwd is None:
-            set_vjp(self.stageable, first.stageable, None)
+            self._give_rules(set_vjp, first, None)
         else:
-            set_vjp(self.stageable, staged(bwd).stageable, first.stageable)
+            self._give_rules(set_vjp, staged(bwd), first)
         return first
 
     def eval(self) -> Any:
         """What a function of no parameters returns, computed now; another one has no value of its own."""
         return self.expression if self.stageable.parameter_names else self._run()
 
-    def ir(self, *arguments: Any, stage: str = "raw") -> str:
+    def ir(self, *arguments: Any, stage: str = "raw", **statics: Any) -> str:
         """The IR for arguments of these shapes (tensors, structs, or `spec(shape, dtype)`).
 
         `stage`: raw, optimizable, optimized, compute or schedule.
         """
-        return self._inspected(arguments).text(stage)
+        return self._inspected(arguments, statics).text(stage)
 
-    def llvm(self, *arguments: Any) -> str:
+    def llvm(self, *arguments: Any, **statics: Any) -> str:
         """The LLVM IR of the compiled function for arguments of these shapes."""
-        return self._inspected(arguments).llvm()
+        return self._inspected(arguments, statics).llvm()
 
-    def asm(self, *arguments: Any) -> str:
+    def asm(self, *arguments: Any, **statics: Any) -> str:
         """Its machine code, as assembly."""
-        inspected = self._inspected(arguments)
+        inspected = self._inspected(arguments, statics)
         with COMPILING:
             return inspected.assembly()
 
-    def compile(self, *arguments: Any) -> None:
+    def compile(self, *arguments: Any, **statics: Any) -> None:
         """Compile for arguments of these shapes, without running."""
+        if statics or self._has_static(arguments):
+            of, data = self._variant_and_data(arguments, dict(statics))
+            of.compile(*data)
+            return
         if any(map(is_staged_function, arguments)):
             data = [one for one in arguments if not is_staged_function(one)]
             return self._of_data(arguments).compile(*data)
@@ -178,7 +197,7 @@ class StagedFunction(Rep):
         return None
 
     def cache_size(self) -> int:
-        """How many compiled specialisations there are; `set_cache_limit` bounds it."""
+        """How many compiled specialisations there are, for these static arguments; `set_cache_limit` bounds it."""
         return len(self._programs)
 
     def clear_cache(self) -> None:
@@ -195,8 +214,13 @@ class StagedFunction(Rep):
         values = self._values(arguments)
         return call_with_large_stack(self._specialization, values), values
 
-    def _inspected(self, arguments: Sequence[Any]) -> Specialization:
+    def _inspected(
+        self, arguments: Sequence[Any], statics: Mapping[str, Any] = _NO_STATICS
+    ) -> Specialization:
         """What is shown for these arguments, some of which may be functions."""
+        if statics or self._has_static(arguments):
+            of, data = self._variant_and_data(arguments, dict(statics))
+            return of._inspected(data)
         if any(map(is_staged_function, arguments)):
             data = [one for one in arguments if not is_staged_function(one)]
             return self._of_data(arguments)._inspected(data)
@@ -206,6 +230,9 @@ class StagedFunction(Rep):
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         if keywords:
             return self._with_keywords(arguments, keywords)
+        if self._has_static(arguments):
+            of, data = self._variant_and_data(arguments, {})
+            return of._entry(*data)
         reps = [value for value in arguments if isinstance(value, Rep)]
         if reps or not arguments:
             return self._apply(arguments, reps)
@@ -229,12 +256,10 @@ class StagedFunction(Rep):
         return Application(self._whole(self._curried[key]), values, self._curried[key])
 
     def _with_keywords(self, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
-        if [*keywords] != ["out"]:
-            raise staging_error(
-                f"{self.stageable.name} takes its arguments by position, not by name "
-                f"({', '.join(keywords)})"
-            )
-        return self._write_to(keywords["out"], arguments)
+        if [*keywords] == ["out"] and not self._has_static(arguments):
+            return self._write_to(keywords["out"], arguments)
+        of, data = self._variant_and_data(arguments, keywords)
+        return of._entry(*data, **keywords)
 
     def _write_to(self, out: Any, arguments: Sequence[Any]) -> Any:
         """Run, with the arrays of `out` for the results."""
@@ -346,22 +371,10 @@ class StagedFunction(Rep):
 
     def _note_rest(self, key: Hashable, result: FunctionResult) -> None:
         """Arguments of these types give a function."""
-        rest = self._rest(result)
+        rest = rest_names(self.stageable, result.function)
         if len(self._curried) >= _MOST_BOUND:
             self._curried.clear()
         self._curried[key] = rest
-
-    def _rest(self, result: FunctionResult) -> Sequence[str]:
-        """The parameters of the function that this one returns."""
-        if not isinstance(self.stageable, PythonFunction):
-            raise staging_error(
-                f"{self.stageable.name} returns staged functions: only a function of tensors, structs "
-                "and tuples has derivatives",
-                "differentiate the function that is returned",
-            )
-        if isinstance(result.function, StagedFunction):
-            return result.function.stageable.parameter_names
-        return parameters_of(result.function)
 
     def _specialization(self, values: Sequence[Any]) -> Specialization:
         specs = tuple(map(spec_of, values))
@@ -447,43 +460,38 @@ class Application(StagedFunction):
 def staged(function: Callable[..., Any], /) -> StagedFunction:
     """Make a Python function over Reps a staged function: traced once per types of its arguments.
 
-    A parameter with a default is no parameter of the staged function: its value is a constant.
-    Raises: StagingError for parameters that cannot be staged (keyword-only, `*args`).
+    A parameter whose annotation is no Rep, or that has a default, is static: Python's `if` works on it, and for another
+    value, which must be hashable, the function is another one.  It may be given by name, and bound by `f.partial`.
+    Raises: StagingError for parameters that cannot be staged (a Rep by keyword only, `*args`).
     """
     if isinstance(function, StagedFunction):
         return function
-    names = parameters_of(function)
     hints = hints_of(function, sys._getframe(1).f_locals)
-    declared = tuple(annotated(hints.get(name)) for name in names)
-    return _lambda(function, names, declared, annotated(hints.get("return")))
+    signature = static_signature(
+        function, lambda name: name in hints and not is_of_data(hints[name])
+    )
+    declared = tuple(annotated(hints.get(name)) for name in signature.data)
+    return staged_with(function, signature, declared, annotated(hints.get("return")))
 
 
-def fn(*types: Any) -> Callable[[Callable[..., Any]], StagedFunction]:
-    """Stage a lambda whose parameters have these concrete types: `fn(Float2D)(lambda x: x @ x)`.
-
-    Raises: StagingError when the number of parameters is another one.
-    """
-    declared = tuple(map(declared_type, types))
-
-    def stage(function: Callable[..., Any], /) -> StagedFunction:
-        names = parameters_of(function)
-        if len(names) != len(types):
-            raise staging_error(
-                f"fn names {len(types)} types and {name_of(function)} has {len(names)} parameters"
-            )
-        return _lambda(function, names, declared, None)
-
-    return stage
-
-
-def _lambda(
+def staged_with(
     function: Callable[..., Any],
-    names: tuple[str, ...],
+    signature: StaticSignature,
     declared: tuple[Spec | None, ...],
     result: Spec | None,
 ) -> StagedFunction:
+    """The staged function for a Python function with these parameters."""
     name, place = name_of(function), location_of(function)
-    return StagedFunction(PythonFunction(function, name, names, declared, result, place))
+
+    def made(values: Mapping[str, Any]) -> StagedFunction:
+        of_data = with_values(function, name, signature, values)
+        names = signature.data
+        return StagedFunction(PythonFunction(of_data, name, names, declared, result, place))
+
+    root = made({})
+    if signature.statics:
+        root.statics = Statics(family_of(name, signature, root, made))
+    return root
 
 
 def check_staged(of: object, what: str) -> None:

@@ -9,8 +9,10 @@ from .core.errors import StagingError
 from .core.ir.loop_schedules import MOST_SLOTS, LoopSchedule
 from .staging.primitive import is_index, located, staging_error
 from .staging.staged_functions import PythonFunction
+from .static_parameters import passing_statics
 
 
+@passing_statics
 def checkpoint(of: StagedFunction, /) -> StagedFunction:
     """The same function, of which gradients save the arguments alone: all else is computed again on the way back.
 

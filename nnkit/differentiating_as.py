@@ -13,6 +13,7 @@ from .rep_leaves import leaf_reps, with_leaves
 from .staging.primitive import elementwise, staging_error
 from .staging.rep import Rep
 from .staging.staged_functions import PythonFunction, mismatch
+from .static_parameters import passing_statics
 
 
 def differentiate_as(like: StagedFunction, /) -> Callable[[StagedFunction], StagedFunction]:
@@ -27,39 +28,44 @@ def differentiate_as(like: StagedFunction, /) -> Callable[[StagedFunction], Stag
 
     def decorate(of: StagedFunction, /) -> StagedFunction:
         check_staged(of, "differentiate_as")
-        one, other = of.stageable, like.stageable
-        counts = [len(each.parameter_names) for each in (one, other)]
-        if counts[0] != counts[1]:
-            raise staging_error(
-                f"{one.name} takes {counts[0]} argument{'s' * (counts[0] != 1)} and {other.name} {counts[1]}: a "
-                "function is differentiated like one of the same arguments"
-            )
+        return _with_derivatives(of, like.with_common(of.statics.values if of.statics else {}))
 
-        def both(*arguments: Any) -> Rep:
-            value, differentiable = of(*arguments), like(*arguments)
-            if value.spec != differentiable.spec:
-                raise staging_error_of(value, differentiable)
-            return _straight_through(value, differentiable)
+    return passing_statics(decorate)
 
-        def staging_error_of(value: Rep, differentiable: Rep) -> Exception:
-            return mismatch(value.spec, differentiable.spec)(
-                f"{one.name} returns a {value.spec.words} and {other.name} a {differentiable.spec.words}: a function "
-                "is differentiated like one of the same result"
-            )
 
-        return StagedFunction(
-            PythonFunction(
-                both,
-                one.name,
-                one.parameter_names,
-                of.declared,
-                declared_result(one),
-                one.location,
-                is_wrapper=True,
-            )
+def _with_derivatives(of: StagedFunction, like: StagedFunction) -> StagedFunction:
+    """`of`, with the derivatives of `like`."""
+    one, other = of.stageable, like.stageable
+    counts = [len(each.parameter_names) for each in (one, other)]
+    if counts[0] != counts[1]:
+        raise staging_error(
+            f"{one.name} takes {counts[0]} argument{'s' * (counts[0] != 1)} and {other.name} {counts[1]}: a "
+            "function is differentiated like one of the same arguments"
         )
 
-    return decorate
+    def both(*arguments: Any) -> Rep:
+        value, differentiable = of(*arguments), like(*arguments)
+        if value.spec != differentiable.spec:
+            raise staging_error_of(value, differentiable)
+        return _straight_through(value, differentiable)
+
+    def staging_error_of(value: Rep, differentiable: Rep) -> Exception:
+        return mismatch(value.spec, differentiable.spec)(
+            f"{one.name} returns a {value.spec.words} and {other.name} a {differentiable.spec.words}: a function "
+            "is differentiated like one of the same result"
+        )
+
+    return StagedFunction(
+        PythonFunction(
+            both,
+            one.name,
+            one.parameter_names,
+            of.declared,
+            declared_result(one),
+            one.location,
+            is_wrapper=True,
+        )
+    )
 
 
 def _straight_through(value: Rep, like: Rep) -> Rep:

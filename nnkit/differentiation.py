@@ -17,6 +17,7 @@ from .staging.expression import Callee
 from .staging.primitive import differentiation_error
 from .staging.rep import Rep
 from .staging.spec import as_tuple, is_tuple
+from .static_parameters import passing_statics
 from .wrappers import wrapper_of
 from .wrt import (
     ParameterPath,
@@ -29,6 +30,7 @@ from .wrt import (
 )
 
 
+@passing_statics
 def gradient(
     *,
     of: StagedFunction,
@@ -60,6 +62,7 @@ def gradient(
     return _tuple_of_one(inner) if len(chosen) + len(kept) == 1 else inner
 
 
+@passing_statics
 def gradient_dynamic(
     *,
     of: StagedFunction,
@@ -74,6 +77,7 @@ def gradient_dynamic(
     return gradient(of=of, wrt=indices, from_=from_, seedable=seedable, keeping=keeping, save=save)
 
 
+@passing_statics
 def value_and_gradient(*, of: StagedFunction, wrt: Any, save: Any = "auto") -> StagedFunction:
     """`(value, gradient)` of a function with a scalar result; the forward pass runs once.
 

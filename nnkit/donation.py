@@ -19,6 +19,7 @@ from .donated_arrays import DonatedArray
 from .staging.primitive import is_index, located, staging_error
 from .staging.spec import is_tuple
 from .staging.staged_functions import with_definition
+from .static_parameters import passing_statics
 from .structs import Struct
 from .tensors import AnyTensor
 
@@ -83,6 +84,7 @@ class DonatingFunction(StagedFunction):
         )
 
 
+@passing_statics
 def donate(of: StagedFunction, /, *arguments: int) -> StagedFunction:
     """The same function, whose calls with data may put results into the memory of these arguments, by number.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from types import CellType
@@ -41,8 +42,10 @@ def location_of(function: Callable[..., Any]) -> DefinitionLocation | None:
     return DefinitionLocation(code) if code is not None else None
 
 
-def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The parameters to stage: those without a default, which is a constant of the function.
+def parameters_of(
+    function: Callable[..., Any], is_static: Callable[[str], bool] = lambda _: False
+) -> tuple[str, ...]:
+    """The parameters to stage: those without a default that are not static.
 
     Raises: StagingError when there is one that cannot be staged, or no signature at all.
     """
@@ -54,7 +57,7 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
         raise staging_error(
             f"{name_of(function)} does not say what its parameters are", "wrap it, `lambda x: ...`"
         ) from None
-    staged = [parameter for parameter in given if parameter.default is parameter.empty]
+    staged = [one for one in given if one.default is one.empty and not is_static(one.name)]
     for parameter in staged:
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             raise staging_error(
@@ -63,6 +66,34 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
                 "give it a default, or pass a tuple",
             )
     return tuple(parameter.name for parameter in staged)
+
+
+@dataclass(frozen=True)
+class StaticSignature:
+    """The parameters of a function: those of data, by position, and static ones.
+
+    `order` has the positional ones up to the last that must be given by position or is static: the name of a static
+    one, None for data.
+    """
+
+    data: tuple[str, ...]
+    statics: tuple[inspect.Parameter, ...]
+    order: tuple[str | None, ...]
+
+
+def static_signature(
+    function: Callable[..., Any], is_static: Callable[[str], bool]
+) -> StaticSignature:
+    """The parameters of `function`, of which those with a default are static, and those that `is_static` says.
+
+    Raises: StagingError as `parameters_of`.
+    """
+    names = parameters_of(function, is_static)
+    given = inspect.signature(function).parameters.values()
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    statics = tuple(one for one in given if one.name not in names)
+    order = [None if one.name in names else one.name for one in given if one.kind in by_position]
+    return StaticSignature(names, statics, tuple(order))
 
 
 def _enclosed(function: Any) -> dict[str, Any]:

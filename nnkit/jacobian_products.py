@@ -29,9 +29,11 @@ from .staging.primitive import differentiation_error, staging_error
 from .staging.rep import Rep
 from .staging.spec import FunctionSpec, Spec, StructSpec, TupleSpec
 from .staging.staged_functions import FunctionResult, PythonFunction, Stageable, argument_error
+from .static_parameters import passing_statics
 from .wrt import Selection, select
 
 
+@passing_statics
 def jvp(of: StagedFunction, *, wrt: Any = None) -> StagedFunction:
     """Forward mode: `(value, tangent)` of `of` at its arguments along tangents, which follow them.
 
@@ -51,6 +53,7 @@ def jvp(of: StagedFunction, *, wrt: Any = None) -> StagedFunction:
     return made
 
 
+@passing_statics
 def taylor(of: StagedFunction, *, order: int, wrt: Any = None) -> StagedFunction:
     """The Taylor series of `of` at its arguments x along directions v, which follow them: `(c₀, c₁, …, c_order)`.
 
@@ -79,6 +82,7 @@ def taylor(of: StagedFunction, *, order: int, wrt: Any = None) -> StagedFunction
     return made
 
 
+@passing_statics
 def vjp(of: StagedFunction, *, wrt: Any = None, save: Any = "auto") -> StagedFunction:
     """Reverse mode: the cotangents of the parameters `wrt`, for a seed, which is the last argument.
 
@@ -113,6 +117,7 @@ def vjp(of: StagedFunction, *, wrt: Any = None, save: Any = "auto") -> StagedFun
     return made
 
 
+@passing_statics
 def hvp(of: StagedFunction, *, wrt: Any = 0, from_: int = 0) -> StagedFunction:
     """The product of the Hessian of a scalar result with a vector, forward over reverse; no Hessian is made.
 

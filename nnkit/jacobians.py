@@ -15,10 +15,12 @@ from .staging.derivatives import Derivative, Gradient, Jacobian
 from .staging.expression import Callee, Mode
 from .staging.primitive import differentiation_error
 from .staging.rep import Rep
+from .static_parameters import passing_statics
 from .wrappers import wrapper_of
 from .wrt import Selection, select
 
 
+@passing_statics
 def jacobian(
     of: StagedFunction, *, wrt: Any = 0, from_: int = 0, mode: Mode = "auto"
 ) -> StagedFunction:
@@ -50,6 +52,7 @@ def jacobian(
     return _as_selected(of, selection, StagedFunction(made), 1)
 
 
+@passing_statics
 def hessian(of: StagedFunction, *, wrt: Any = 0, from_: int = 0) -> StagedFunction:
     """The second derivatives of a scalar result by each two elements of the parameters `wrt`: forward over reverse.
 

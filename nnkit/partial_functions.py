@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .declared_types import declared_result
+from .introspection import parameters_of
+from .staging.primitive import staging_error
+from .staging.rep import Rep
 from .staging.spec import FunctionSpec, Spec
 from .staging.staged_functions import PythonFunction, Stageable
 
@@ -54,4 +57,17 @@ def with_rest(
         None,
         stageable.location,
         is_wrapper=True,
+    )
+
+
+def rest_names(stageable: Stageable, returned: Any) -> Sequence[str]:
+    """The parameters of the function that `stageable` returns.  Raises: StagingError for a derivative."""
+    if not isinstance(stageable, PythonFunction):
+        raise staging_error(
+            f"{stageable.name} returns staged functions: only a function of tensors, structs "
+            "and tuples has derivatives",
+            "differentiate the function that is returned",
+        )
+    return (
+        returned.stageable.parameter_names if isinstance(returned, Rep) else parameters_of(returned)
     )

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from .callables import StagedFunction, fn
+from .callables import StagedFunction
 from .core import ops
 from .core.types import F32, DType, Shape
 from .elementwise import cos, floor_divide, log, sqrt
 from .functions import iota
+from .lambdas import fn
 from .reps import tup
 from .staging import primitive
 from .staging.primitive import dtype_error

@@ -55,6 +55,8 @@ REDUCTIONS = {
     "any": "Logical",
 }
 SUMS = ("sum", "mean")
+STATICS = ", *, out: None = None, **statics: object"
+"""Static arguments of a call without results to write to."""
 ACCUMULATE = ", accumulate: type[Float] | None = None"
 
 
@@ -137,21 +139,22 @@ def _set() -> list[str]:
 def _application() -> Iterator[str]:
     """f(a, b) and f[a, b]: all concrete or all staged; f(a, b, out=c), which is concrete.
 
-    They stay disjoint: a third, mixed overload makes mypy answer Any.  One overload of a TypeVarTuple for all `out=`
-    does not do: mypy leaves it out when it binds `self`.
+    Static arguments are given by name, and are not checked: a ParamSpec for them makes mypy answer Any where a tensor
+    has unnamed dimensions.  The overloads stay disjoint: a third, mixed one makes mypy answer Any.  One overload of a
+    TypeVarTuple for all `out=` does not do: mypy leaves it out when it binds `self`.
     """
-    call = ["(self: Rep[Callable[[], R]]) -> Rep[R]"]
+    call = ["(self: Rep[Callable[[], R]], **statics: object) -> Rep[R]"]
     item: list[str] = []
     for n in range(1, MAX_ARITY + 1):
         me = f"self: {_staged_function(n)}"
         for wrap in ("Rep[{}]", "{}"):
             given = names("A", n, wrap)
             listed = commas(f"a{i}: {a}" for i, a in enumerate(given))
-            call.append(f"({me}, {listed}, /) -> {wrap.format('R')}")
+            call.append(f"({me}, {listed}, /{STATICS}) -> {wrap.format('R')}")
             subscript = given[0] if n == 1 else tup(given)
             item.append(f"({me}, a: {subscript}, /) -> {wrap.format('R')}")
         concrete = commas(f"a{i}: A{i}" for i in range(n))
-        call.append(f"({me}, {concrete}, /, *, out: R) -> R")
+        call.append(f"({me}, {concrete}, /, *, out: R, **statics: object) -> R")
     yield from method("__call__", call)
     yield from method(
         "__getitem__",

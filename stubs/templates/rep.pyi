@@ -9,14 +9,16 @@ class Rep(View[X], Generic[X]):
         """What a staged function of no parameters returns, computed now."""
     @overload
     def eval(self) -> X: ...
-    def ir(self: View[Callable[..., Any]], *arguments: Argument, stage: Stage = "raw") -> str:
+    def ir(self: View[Callable[..., Any]], *arguments: Argument, stage: Stage = "raw", **statics: object) -> str:
         """The IR of a staged function for arguments of these shapes, at a stage of the compiler."""
-    def llvm(self: View[Callable[..., Any]], *arguments: Argument) -> str:
+    def llvm(self: View[Callable[..., Any]], *arguments: Argument, **statics: object) -> str:
         """The LLVM IR of a staged function, compiled for arguments of these shapes."""
-    def asm(self: View[Callable[..., Any]], *arguments: Argument) -> str:
+    def asm(self: View[Callable[..., Any]], *arguments: Argument, **statics: object) -> str:
         """Its machine code, as assembly."""
-    def compile(self: View[Callable[..., Any]], *arguments: Argument) -> None:
+    def compile(self: View[Callable[..., Any]], *arguments: Argument, **statics: object) -> None:
         """Compile a staged function for arguments of these shapes, without running it."""
+    def partial(self: Rep[Callable[[Unpack[Ts]], R]], **statics: object) -> Rep[Callable[[Unpack[Ts]], R]]:
+        """The same function with these values of its static parameters."""
     def cache_size(self: View[Callable[..., Any]]) -> int:
         """How many compiled specialisations a staged function has; `set_cache_limit` bounds it."""
     def clear_cache(self: View[Callable[..., Any]]) -> None:

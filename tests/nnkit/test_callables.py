@@ -449,16 +449,6 @@ def test_methods_partials_and_objects_that_can_be_called() -> None:
         staged(Model(1.0).forward)(ones(1, 1))
 
 
-def test_a_parameter_with_a_default_is_a_constant() -> None:
-    def scaled(x: Rep[F1], factor: float = 3.0, *, shift: float = 1.0) -> Rep[F1]:
-        return x * factor + shift
-
-    f = staged(scaled)
-    assert values(f(ones(1))) == [4.0]
-    with pytest.raises(nk.StagingError, match="takes 1 argument"):
-        f(ones(1), 2.0)
-
-
 def test_annotations_as_text_and_of_local_classes() -> None:
     class Local(Struct):
         w: Field[Tensor1D[f64]]
