@@ -30,14 +30,14 @@ test: $(STAMP)-test  ## every check: format, lint, both type checkers, all tests
 	$(BIN)/mypy
 	$(BIN)/mypy examples stubs/generate.py benchmarks/gradbench benchmarks/asymptotics.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/pytest -q -n 2 --dist loadfile --max-worker-restart=0
+	$(BIN)/pytest -q -n 2 --dist loadfile --max-worker-restart=0 --maxfail=50
 
 check: $(STAMP)-test  ## the quick loop: as test, without the slow tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/pytest -q -n 2 --dist loadfile --max-worker-restart=0 -m "not slow"
+	$(BIN)/pytest -q -n 2 --dist loadfile --max-worker-restart=0 --maxfail=50 -m "not slow"
 
 fmt: $(STAMP)-test  ## format the code and mend what the linter can, write the stubs and the pages of ops, functions and passes anew
 	$(BIN)/python stubs/generate.py

@@ -18,6 +18,7 @@ import pytest
 
 import nnkit as nk
 from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f64, i64
+from tests.patience import PATIENCE
 
 SOON = 1.0
 """Seconds within which a signal is handled."""
@@ -50,7 +51,7 @@ def stops(run: Callable[[], object], after: float = 0.3) -> None:
     start = time.monotonic()
     with alarm(stop, after), pytest.raises(Stopped):
         run()
-    assert time.monotonic() - start < after + SOON
+    assert time.monotonic() - start < after + SOON * PATIENCE
 
 
 @nk.staged
@@ -232,7 +233,7 @@ def test_ctrl_c_is_a_keyboard_interrupt() -> None:
         start = time.monotonic()
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == "interrupted -2.0\n"
-        assert time.monotonic() - start < SOON
+        assert time.monotonic() - start < SOON * PATIENCE
 
 
 def test_short_calls_do_not_wait_for_threads_that_compute_in_python() -> None:
@@ -260,4 +261,4 @@ def test_short_calls_do_not_wait_for_threads_that_compute_in_python() -> None:
     finally:
         done.set()
         thread.join()
-    assert sorted(times)[len(times) // 2] < 1e-3
+    assert sorted(times)[len(times) // 2] < 1e-3 * PATIENCE

@@ -6,6 +6,7 @@ import time
 
 from nnkit.core.types import BOOL, F32
 from nnkit.staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, leaves
+from tests.patience import PATIENCE
 
 VECTOR, MASK = TensorSpec(1, F32), TensorSpec(0, BOOL)
 
@@ -33,7 +34,7 @@ def test_a_type_that_mentions_a_part_exponentially_often_is_hashed_at_once() -> 
     for _ in range(100):
         spec = TupleSpec((spec, spec))
     assert {spec: 1}[spec] == 1
-    assert time.perf_counter() - start < 1
+    assert time.perf_counter() - start < 1 * PATIENCE
 
 
 def test_as_tuple() -> None:

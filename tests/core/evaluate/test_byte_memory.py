@@ -13,6 +13,7 @@ from nnkit.core.errors import TrapError
 from nnkit.core.evaluate import EnumValue, Memory
 from nnkit.core.evaluate.byte_memory import HEAP
 from nnkit.core.types import DTYPES, F32, I64, DType, TensorType, scalar
+from tests.patience import PATIENCE
 
 from .running import run
 
@@ -225,7 +226,7 @@ def test_copies_stay_inside(name: str, arguments: tuple[int, ...], message: str)
 def test_memory_is_there_when_it_is_used() -> None:
     start = time.process_time()
     assert run(NEIGHBOURS, "huge") == 5
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 1 * PATIENCE
 
 
 @pytest.mark.parametrize("count", [2**44, 2**60, 2**62, 2**63 - 1])
@@ -452,7 +453,7 @@ def test_an_array_in_memory_is_changed_in_constant_time() -> None:
 }"""
     start = time.process_time()
     assert run(text, "f", 20_000) == 77
-    assert time.process_time() - start < 4
+    assert time.process_time() - start < 4 * PATIENCE
 
 
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)

@@ -16,6 +16,7 @@ from nnkit.core.text import parse_module, print_module
 from nnkit.core.text.lexer import tokenize
 from nnkit.core.text.operations import OPS
 from nnkit.core.verify import verify
+from tests.patience import PATIENCE
 from tests.programs import programs
 
 from .laws import error_of
@@ -170,7 +171,7 @@ DEEP = 10_000
 def test_nesting_without_end(text: str) -> None:
     start = time.process_time()
     assert re.search("nested more than (100|5000) levels deep", error_of(text))
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 2 * PATIENCE
 
 
 def large_module(count: int) -> str:
@@ -191,8 +192,8 @@ def test_large_modules_are_read_checked_and_printed_fast() -> None:
     verify(module)
     verified = time.process_time()
     assert print_module(module) == text
-    assert parsed - start < 4, "about a second on an idle machine"
-    assert verified - parsed < 2
+    assert parsed - start < 4 * PATIENCE, "about a second on an idle machine"
+    assert verified - parsed < 2 * PATIENCE
 
 
 @pytest.mark.parametrize(
@@ -207,4 +208,4 @@ def test_long_runs_take_no_long_time(junk: str) -> None:
         'module "m" func @f: () -> void { \'b(): return ',
     ):
         survives(head + junk * 20_000)
-    assert time.process_time() - start < 4
+    assert time.process_time() - start < 4 * PATIENCE

@@ -48,6 +48,7 @@ from nnkit.core.types import (
     scalar,
 )
 from nnkit.core.verify import verify, violations
+from tests.patience import PATIENCE
 
 from .building import (
     LOOPS,
@@ -251,7 +252,7 @@ def test_deep_bodies() -> None:
     start = time.process_time()
     verify(deep(10_000, X))
     assert len(violations(deep(5_000, S))) > 5_000
-    assert time.process_time() - start < 8, "a second on an idle machine"
+    assert time.process_time() - start < 8 * PATIENCE, "a second on an idle machine"
 
 
 def test_many_blocks() -> None:
@@ -267,7 +268,7 @@ def test_many_blocks() -> None:
     b.emit_many(Return(), [x])
     start = time.process_time()
     verify(module_of(Function("f", FunctionType((X,), X), region)))
-    assert time.process_time() - start < 3, "a third of a second on an idle machine"
+    assert time.process_time() - start < 3 * PATIENCE, "a third of a second on an idle machine"
 
 
 def test_verifying_takes_time_in_proportion_to_the_program() -> None:
@@ -282,7 +283,7 @@ def test_verifying_takes_time_in_proportion_to_the_program() -> None:
     module = chain(50_000)
     start = time.process_time()
     verify(module)
-    assert time.process_time() - start < 4, "half a second on an idle machine"
+    assert time.process_time() - start < 4 * PATIENCE, "half a second on an idle machine"
 
 
 def test_many_violations_are_found_as_fast() -> None:
@@ -292,4 +293,4 @@ def test_many_violations_are_found_as_fast() -> None:
         block.instructions.insert(0, Instruction(Add(), (Value(S),), ()))
     start = time.process_time()
     assert len(violations(module)) >= 4000
-    assert time.process_time() - start < 3
+    assert time.process_time() - start < 3 * PATIENCE
