@@ -32,6 +32,8 @@ import importlib
 __version__ = "0.1.0"
 
 _HOMES = {
+    "activations": """
+        celu elu hard_sigmoid hard_swish hard_tanh leaky_relu log_sigmoid mish relu6 selu silu swish""",
     "batching": "axis_max axis_mean axis_min axis_sum vmap vmap2",
     "callables": "staged",
     "checking_gradients": "check_gradients",
@@ -66,6 +68,9 @@ _HOMES = {
     "functions": """
         arange broadcast_to concat cumsum flip full iota matmul mean one_hot ones ones_like pad select
         stack stop_gradient take var zeros zeros_like""",
+    "losses": "binary_cross_entropy huber kl_divergence mse smooth_l1",
+    "normalization": """
+        batch_norm cosine_similarity group_norm instance_norm normalize rms_norm""",
     "random": "random",
     "reps": "Rep build const tup",
     "specializations": "set_cache_limit",

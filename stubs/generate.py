@@ -23,6 +23,7 @@ from surface.differentiation import differentiation
 from surface.expressions import REFUSED
 from surface.functions import elementwise_functions, functions
 from surface.jacobians import jacobians
+from surface.networks import networks
 from surface.sampling import sampling
 from surface.splitting import splitting
 from surface.staged import matrix_product, reductions, staged_class, staging
@@ -47,6 +48,7 @@ FILES: dict[str, list[Section]] = {
         updates,
         reductions,
         functions,
+        networks,
         matrix_product,
         staging,
         control,

@@ -23,7 +23,7 @@ from .movement import PadShape, SqueezeShape
 from .reduction import Reduce
 from .special import Erfc
 from .stop_gradient import StopGradient, StraightThrough
-from .transcendental import Exp, Log, Log1p, Rsqrt, Sqrt
+from .transcendental import Exp, Log, Log1p, Rsqrt, Sqrt, Tanh
 
 _P = ParamSpec("_P")
 
@@ -89,6 +89,14 @@ def gelu(b: Emitter, x: Value) -> Value:
     inside = _not_above(b, bounded, _NORMAL_ENDS)
     scaled = b.emit(Multiply(), inside, number(b, x, -math.sqrt(0.5)))
     return b.emit(Multiply(), half, b.emit(Erfc(), scaled))
+
+
+@_in_f32
+def mish(b: Emitter, x: Value) -> Value:
+    """x · tanh(softplus(x))."""
+    bounded = _not_below(b, x, _LOGISTIC_ENDS)
+    inside = _not_above(b, bounded, _LOGISTIC_ENDS)
+    return b.emit(Multiply(), bounded, b.emit(Tanh(), softplus(b, inside)))
 
 
 def logaddexp(b: Emitter, x: Value, y: Value) -> Value:

@@ -40,6 +40,7 @@ REFUSED = (
     "TensorsLikeTheMask",
     "LabelsLikeTheLogits",
     "VectorsLikeTheLastAxis",
+    "VectorsLikeTheChannels",
     "TensorsOfOneTypeWithThatAxis",
     "FloatsWithThatAxis",
     "ContentOfTheField",

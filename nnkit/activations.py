@@ -1,0 +1,136 @@
+"""Activation functions of networks that are made of others: by choices, whose derivatives of all orders are right.
+
+At a kink the derivative is that of one side, which the docstring names (docs/semantics.md has all of them).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from .core.ops import composed
+from .elementwise import expm1, softplus
+from .functions import select
+from .in_f32 import in_f32
+from .reps import as_rep
+from .staging import primitive
+from .staging.rep import Rep
+
+_SELU_SCALE: Final = 1.0507009873554804934193349852946
+_SELU_ALPHA: Final = 1.6732632423543772848170429916717
+"""With these, layers keep mean 0 and variance 1.  Source: Klambauer et al. 2017, equation 14."""
+
+
+def silu(x: Any, /) -> Rep:
+    """x · sigmoid(x).
+
+    Example: `nk.silu(x)`
+    """
+    return Rep(primitive.compose("silu", composed.silu, as_rep(x).expression))
+
+
+def swish(x: Any, /) -> Rep:
+    """The other name of `silu`.
+
+    Example: `nk.swish(x)`
+    """
+    return silu(x)
+
+
+def mish(x: Any, /) -> Rep:
+    """x · tanh(softplus(x)).
+
+    Example: `nk.mish(x)`
+    """
+    return Rep(primitive.compose("mish", composed.mish, as_rep(x).expression))
+
+
+def log_sigmoid(x: Any, /) -> Rep:
+    """log sigmoid(x), without overflow: −softplus(−x).
+
+    Example: `nk.log_sigmoid(x)`
+    """
+    return in_f32("log_sigmoid", lambda x: -softplus(-x), x)
+
+
+def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Rep:
+    """x above 0, negative_slope · x below; at 0 the derivative is negative_slope.
+
+    Example: `nk.leaky_relu(y, 0.1)`
+    """
+    return in_f32("leaky_relu", lambda x: select(x > 0.0, x, x * float(negative_slope)), x)
+
+
+def elu(x: Any, /, alpha: float = 1.0) -> Rep:
+    """x above 0, alpha · (eˣ − 1) below; at 0 the derivatives are those from below, `alpha`.
+
+    Example: `nk.elu(y)`
+    """
+    return in_f32("elu", lambda x: _elu(x, 1.0, float(alpha)), x)
+
+
+def celu(x: Any, /, alpha: float = 1.0) -> Rep:
+    """x above 0, alpha · (e^(x / alpha) − 1) below; at 0 the derivatives are those from below.
+
+    Example: `nk.celu(y, 2.0)`
+    """
+    return in_f32("celu", lambda x: _elu(x, float(alpha), float(alpha)), x)
+
+
+def selu(x: Any, /) -> Rep:
+    """1.0507 · elu(x, 1.6733), which keeps mean 0 and variance 1.
+
+    Example: `nk.selu(y)`
+    """
+    return in_f32("selu", lambda x: _SELU_SCALE * _elu(x, 1.0, _SELU_ALPHA), x)
+
+
+def _elu(x: Rep, width: float, depth: float) -> Rep:
+    above = x > 0.0
+    below = select(above, 0.0, x)  # eˣ does not overflow where it is not chosen
+    return select(above, x, depth * expm1(below if width == 1.0 else below / width))
+
+
+def relu6(x: Any, /) -> Rep:
+    """x between 0 and 6, else the nearer of them; derivative 0 at both.
+
+    Example: `nk.relu6(3 * x)`
+    """
+    return in_f32("relu6", lambda x: _clipped(x, 0.0, 6.0), x)
+
+
+def hard_tanh(x: Any, /) -> Rep:
+    """x between −1 and 1, else the nearer of them; derivative 0 at both.
+
+    Example: `nk.hard_tanh(x)`
+    """
+    return in_f32("hard_tanh", lambda x: _clipped(x, -1.0, 1.0), x)
+
+
+def hard_sigmoid(x: Any, /) -> Rep:
+    """(x + 3) / 6 between −3 and 3, 0 below, 1 above; derivative 0 at both.
+
+    Example: `nk.hard_sigmoid(y)`
+    """
+    return in_f32("hard_sigmoid", _hard_sigmoid, x)
+
+
+def _hard_sigmoid(x: Rep) -> Rep:
+    return (_clipped(x, -3.0, 3.0) + 3.0) / 6.0
+
+
+def hard_swish(x: Any, /) -> Rep:
+    """x · hard_sigmoid(x); derivative 0 at −3, 1 at 3.
+
+    Example: `nk.hard_swish(y)`
+    """
+
+    def compute(x: Rep) -> Rep:
+        line = select(x >= 3.0, x, x * (x + 3.0) / 6.0)
+        return select(x <= -3.0, 0.0, line)
+
+    return in_f32("hard_swish", compute, x)
+
+
+def _clipped(x: Rep, low: float, high: float) -> Rep:
+    """x between the ends, which are constants; NaN stays NaN."""
+    return select(x <= low, low, select(x >= high, high, x))
