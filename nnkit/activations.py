@@ -1,5 +1,6 @@
-"""Activation functions of networks that are made of others: by choices, whose derivatives of all orders are right.
+"""Activation functions of networks.
 
+They are made of others, by choices, so that derivatives of all orders are right.
 At a kink the derivative is that of one side, which the docstring names (docs/semantics.md has all of them).
 """
 

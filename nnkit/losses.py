@@ -1,5 +1,6 @@
-"""Losses of two tensors, besides `cross_entropy`: a number by default, with `reduction="none"` one for each element.
+"""Losses of two tensors.
 
+A number by default, with `reduction="none"` one for each element; `cross_entropy` stands with `softmax`.
 The two have one shape: `(n, 1)` does not silently broadcast against `(n, m)`.  Their derivatives of both orders are
 right where formulas of kinks are not: each is a choice between formulas that are the function itself.
 """

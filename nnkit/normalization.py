@@ -1,5 +1,6 @@
-"""Normalisation: tensors brought to mean 0, variance 1 or length 1, over a batch, groups of channels or an axis.
+"""Normalisation over a batch, groups of channels or an axis.
 
+Tensors are brought to mean 0 and variance 1, or to length 1.
 Images are (n, c, …), channels along axis 1.  ε is that of PyTorch, so that models come over as they are.
 """
 
