@@ -225,7 +225,7 @@ KINKS: Final[dict[str, tuple[Law, tuple[tuple[float, float, float, float], ...]]
 
 
 def test_kinks_and_ends_are_as_documented() -> None:
-    rows = [row for row in itertools.zip_longest(*(rows for _, rows in KINKS.values()))]
+    rows = list(itertools.zip_longest(*(rows for _, rows in KINKS.values())))
     table = np.array([[cell or (0.5,) * 4 for cell in row] for row in rows]).transpose(2, 1, 0)
     present = np.array([[cell is not None for cell in row] for row in rows]).T
     found = {
