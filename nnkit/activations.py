@@ -6,7 +6,7 @@ At a kink the derivative is that of one side, which the docstring names (docs/se
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from .core.ops import composed
 from .elementwise import expm1, softplus
@@ -16,8 +16,7 @@ from .reps import as_rep
 from .staging import primitive
 from .staging.rep import Rep
 
-_SELU_SCALE: Final = 1.0507009873554804934193349852946
-_SELU_ALPHA: Final = 1.6732632423543772848170429916717
+_SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 """With these, layers keep mean 0 and variance 1.  Source: Klambauer et al. 2017, equation 14."""
 
 
