@@ -18,6 +18,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn
 
+from .annotations import is_of_data, named_dimensions
 from .calls_with_out import CallsWithOut
 from .compile import Program, Specialization
 from .conversion import (
@@ -25,7 +26,6 @@ from .conversion import (
     annotated,
     concrete,
     constant_expression,
-    is_of_data,
     shapes_of,
     signature_of,
     spec_of,
@@ -47,6 +47,7 @@ from .specializations import Specializations
 from .staging import staged_functions
 from .staging.custom_rules import set_jvp, set_vjp
 from .staging.expression import active_traces, current_trace
+from .staging.named_dimensions import NamedDimensions
 from .staging.primitive import located, staging_error
 from .staging.recursion import is_unfinished
 from .staging.rep import Rep
@@ -470,8 +471,10 @@ def staged(function: Callable[..., Any], /) -> StagedFunction:
     signature = static_signature(
         function, lambda name: name in hints and not is_of_data(hints[name])
     )
-    declared = tuple(annotated(hints.get(name)) for name in signature.data)
-    return staged_with(function, signature, declared, annotated(hints.get("return")))
+    taken = [hints.get(name) for name in signature.data]
+    dimensions = named_dimensions([*zip(signature.data, taken, strict=True)], hints.get("return"))
+    declared = tuple(map(annotated, taken))
+    return staged_with(function, signature, declared, annotated(hints.get("return")), dimensions)
 
 
 def staged_with(
@@ -479,14 +482,16 @@ def staged_with(
     signature: StaticSignature,
     declared: tuple[Spec | None, ...],
     result: Spec | None,
+    dimensions: NamedDimensions | None,
 ) -> StagedFunction:
     """The staged function for a Python function with these parameters."""
     name, place = name_of(function), location_of(function)
 
     def made(values: Mapping[str, Any]) -> StagedFunction:
         of_data = with_values(function, name, signature, values)
-        names = signature.data
-        return StagedFunction(PythonFunction(of_data, name, names, declared, result, place))
+        made = PythonFunction(of_data, name, signature.data, declared, result, place)
+        made.dimensions = dimensions
+        return StagedFunction(made)
 
     root = made({})
     if signature.statics:

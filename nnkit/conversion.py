@@ -13,8 +13,7 @@ import operator
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import numpy as np
 
@@ -37,7 +36,6 @@ from .staging.spec import (
     dtype_words,
     is_tuple,
 )
-from .staging.stacked import Stacked
 from .staging.staged_functions import is_function
 from .staging.static import LANGUAGE
 from .structs import Struct, assemble, fields
@@ -270,24 +268,6 @@ def annotated(annotation: Any) -> Spec | None:
     if get_origin(annotation) is tuple:
         return _several([annotated(part) for part in get_args(annotation)])
     return None
-
-
-def is_of_data(annotation: Any) -> bool:
-    """Whether a parameter with this annotation takes a Rep, or may: one without says `Any`."""
-    annotation = getattr(annotation, "__supertype__", annotation)  # of a NewType
-    origin = get_origin(annotation) or annotation
-    if origin is Annotated:
-        return is_of_data(get_args(annotation)[0])
-    if origin is tuple or origin is Union or isinstance(annotation, UnionType):
-        return any(map(is_of_data, get_args(annotation)))
-    if annotation in (Any, object) or isinstance(annotation, TypeVar):
-        return True
-    if not isinstance(origin, type) or issubclass(origin, _DATA):
-        return isinstance(origin, type)
-    return any(map(is_of_data, getattr(origin, "__orig_bases__", ())))  # of Residuals, say
-
-
-_DATA = (Rep, AnyTensor, Struct, Stacked, np.ndarray)
 
 
 def declared_type(annotation: Any) -> Spec | None:

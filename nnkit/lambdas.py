@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .annotations import named_dimensions
 from .callables import StagedFunction, staged_with
 from .conversion import declared_type
 from .introspection import name_of, static_signature
@@ -24,6 +25,7 @@ def fn(*types: Any) -> Callable[[Callable[..., Any]], StagedFunction]:
             raise staging_error(
                 f"fn names {len(types)} types and {name_of(function)} has {len(signature.data)} parameters"
             )
-        return staged_with(function, signature, declared, None)
+        dimensions = named_dimensions([*zip(signature.data, types, strict=True)], None)
+        return staged_with(function, signature, declared, None, dimensions)
 
     return stage

@@ -76,7 +76,7 @@ from .specialize_derivatives import (
     primal_and_types,
 )
 from .specialize_jacobian import jacobian_function
-from .staged_functions import with_shape_help
+from .staged_functions import check_dimensions, with_shape_help
 
 _Key: TypeAlias = tuple[Callee, tuple[Type, ...]]
 _Suspension: TypeAlias = Generator[Any, Any, Any]
@@ -347,6 +347,7 @@ class Specializer:
 
     def _define(self, trace: Trace, types: tuple[Type, ...], pending: _Pending) -> _Suspension:
         assert trace.output is not None
+        check_dimensions(trace, types)
         b, values = self._start(trace, types)
         (result,) = yield self._fill(b, [trace.output], values, probe=False, effects=trace.effects)
         if pending.result not in (None, result.type):
@@ -358,6 +359,7 @@ class Specializer:
                 ),
                 trace.output.location,
             )
+        check_dimensions(trace, types, result.type)
         b.emit_many(Return(), unpacked(b, result))
         name = pending.name or self._fresh_name(identifier(trace.name))
         function = finish_function(name, b, result.type)
