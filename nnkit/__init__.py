@@ -48,6 +48,7 @@ _HOMES = {
         NNKitError NonFiniteError OutOfMemoryError OutputError ParseError RankError RecursionDepthError ShapeError
         StagingError TrapError UnsupportedError
         VerifyError""",
+    "diagonals": "diag diag_indices diagonal trace tri tril triu",
     "differentiating_as": "differentiate_as",
     "donation": "donate",
     "differentiation": "gradient gradient_dynamic value_and_gradient",
@@ -72,6 +73,9 @@ _HOMES = {
     "normalization": """
         batch_norm cosine_similarity group_norm instance_norm normalize rms_norm""",
     "random": "random",
+    "scattering": """
+        bincount put_along_axis segment_max segment_mean segment_min segment_prod segment_sum take_along_axis""",
+    "sorting": "argsort median percentile quantile searchsorted sort top_k",
     "reps": "Rep build const tup",
     "specializations": "set_cache_limit",
     "staging.at": "At Part",

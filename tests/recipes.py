@@ -16,6 +16,7 @@ from nnkit.core.ops import (
     Aggregate,
     ArgMax,
     ArgMin,
+    ArgSort,
     BitCast,
     Bounds,
     Broadcast,
@@ -353,6 +354,11 @@ def _arg(draft: Draft, op_class: Any) -> Value:
     return draft.emit(op_class(draft.pick(axes)), x)
 
 
+def _arg_sort(draft: Draft, _: type[Op]) -> Value:
+    x = draft.tensor(fits=lambda s: len(s) > 0)
+    return draft.emit(ArgSort(draft.integer(0, x.tensor.rank - 1), draft.flag()), x)
+
+
 def _scan(draft: Draft, _: type[Op]) -> Value:
     x = draft.tensor(fits=lambda s: len(s) > 0)
     axis = draft.integer(0, x.tensor.rank - 1)
@@ -452,6 +458,7 @@ RECIPES: dict[type[Op], Recipe] = {
     Reduce: _reduce,
     ArgMax: _arg,
     ArgMin: _arg,
+    ArgSort: _arg_sort,
     Scan: _scan,
     Dot: _dot,
     ReduceWindow: _reduce_window,

@@ -2,7 +2,7 @@
 
 Read `forms` (the forms of differentiation), `arithmetic` and `comparison` (elementwise ops),
 `transcendental`, `special`, `rounding`, `casting` and `random` (more of them); then `movement`,
-`indexing`, `slicing`, `scan`, `scatter`, `reduction`, `contraction`, `window` and `convolution` (each built on those
+`indexing`, `slicing`, `sorting`, `scan`, `scatter`, `reduction`, `contraction`, `window` and `convolution` (each built on those
 before it), `axis`, `shape_query`, `bits`, and what is expanded: `expansion`, `builtin`, `ordered_reduction`.  Ops that
 make up programs are in `literal`, `reference`, `aggregate`, `enums`, `structured`, `terminators`, `trap`,
 `effects`, `memory` and `stack`; `nest` is the loop nest they become.
@@ -28,6 +28,7 @@ from . import (
     scatter,
     shape_query,
     slicing,
+    sorting,
     special,
     stop_gradient,
     transcendental,
@@ -112,6 +113,7 @@ from .scan import Scan
 from .scatter import Scatter, Update
 from .shape_query import Rank, ShapeOf, ShapeQuery, UnitCount
 from .slicing import Concatenate, Pad, Slice
+from .sorting import ArgSort
 from .special import Digamma, Erf, Erfc, Lgamma, Trigamma
 from .stack import CreateStack, DestroyStack, Pop, Push
 from .stop_gradient import StopGradient, StraightThrough
@@ -143,7 +145,7 @@ from .window import PaddingMode, ReduceWindow
 
 FAMILIES: tuple[ModuleType, ...] = (
     arithmetic, transcendental, special, rounding, comparison, casting, stop_gradient, random, movement, reduction,
-    slicing, indexing, scan, scatter, contraction, window, convolution, shape_query, bits, builtin,
+    slicing, indexing, sorting, scan, scatter, contraction, window, convolution, shape_query, bits, builtin,
 )  # fmt: skip
 """The modules of the ops that compute with tensors."""
 
@@ -183,6 +185,7 @@ __all__ = [
     "ApplyValue",
     "ArgMax",
     "ArgMin",
+    "ArgSort",
     "Asin",
     "Asinh",
     "Atan",

@@ -19,6 +19,7 @@ from ..ir.instruction import Instruction, Op, Pure
 from ..ops.combinator import Combinator
 from ..ops.nest import Loaded, Nest, Output
 from ..ops.scan import Scan
+from ..ops.sorting import ArgSort
 from ..stage import Stage, Stages
 from ..types import F32, Array, DType, TensorType
 
@@ -200,6 +201,21 @@ class ScheduledScan(Scan):
 
 
 @dataclass(frozen=True)
+class ScheduledArgSort(ArgSort):
+    """A sort whose way is decided: by digits of so many bits of the elements' keys, the lowest first, or by merging.
+
+    Its scratch buffer is for the words of one row, twice, and the counts of digits (`schedule.sorting`).
+    """
+
+    name: ClassVar[str] = "scheduledArgSort"
+    syntax: ClassVar[str] = (
+        ArgSort.syntax.replace("argSort", "scheduledArgSort", 1) + " [digit {digit}]"
+    )
+    stages: ClassVar[Stages] = frozenset({Stage.SCHEDULE})
+    digit: int = 0
+
+
+@dataclass(frozen=True)
 class Empty(Pure):
     """A buffer whose elements are not set yet: each is written, by what begins with it, before it is read.
 
@@ -224,5 +240,5 @@ class Empty(Pure):
         return 0
 
 
-SCHEDULED: tuple[type[Op], ...] = (Loops, Gemm, ScheduledScan, Empty)
+SCHEDULED: tuple[type[Op], ...] = (Loops, Gemm, ScheduledScan, ScheduledArgSort, Empty)
 """The ops that only this stage has."""

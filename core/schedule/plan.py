@@ -38,6 +38,7 @@ from ..ops.aggregate import Apply
 from ..ops.byte_memory import BYTE_MEMORY
 from ..ops.nest import Nest, Yield
 from ..ops.scan import Scan
+from ..ops.sorting import ArgSort
 from ..ops.terminators import Return
 from .arena import aligned
 from .buffer_assignment import (
@@ -50,7 +51,17 @@ from .collapse import emit_collapsed, joined_axes
 from .concatenations import write_pieces
 from .group import GroupedInstruction, group_nests
 from .loops import plan_loops
-from .ops import Gemm, Loops, ScheduledScan, compensated_outputs, is_folded, makes_buffers, sizes_of
+from .ops import (
+    Gemm,
+    Loops,
+    ScheduledArgSort,
+    ScheduledScan,
+    compensated_outputs,
+    is_folded,
+    makes_buffers,
+    sizes_of,
+)
+from .sorting import digit_of, sort_layout
 from .summation import product_chunk, scan_block, scattered_sums
 from .target import Target
 
@@ -107,6 +118,8 @@ def scratch_bytes(op: Op, instruction: Instruction) -> tuple[int, ...]:
         case Gemm() if op.chunk:
             m, n, _ = sizes_of(op, *(operand.tensor for operand in instruction.operands))
             return (2 * aligned(m * n * instruction.result.tensor.dtype.bytes),)
+        case ScheduledArgSort():
+            return (sort_layout(op, instruction.operands[0].tensor).bytes,)
         case _:
             return ()
 
@@ -214,5 +227,9 @@ def _decided(step: GroupedInstruction) -> Op:
         case Scan(combinator, axis, reverse, exclusive):
             block = scan_block(combinator, instruction.result.tensor.dtype)
             return ScheduledScan(combinator, axis, reverse, exclusive, block)
+        case ArgSort(axis, descending):
+            return ScheduledArgSort(
+                axis, descending, digit_of(instruction.operands[0].tensor, axis)
+            )
         case op:
             return op

@@ -12,6 +12,7 @@ from ..ops.nest import Affine, Index
 from ..schedule.ops import (
     Gemm,
     Loops,
+    ScheduledArgSort,
     ScheduledScan,
     compensated_outputs,
     is_scattered_sum,
@@ -96,6 +97,9 @@ def schedule_violations(instruction: Instruction, outputs: int, *, is_body: bool
             is_sum = op.combinator is Combinator.ADD and dtype.is_float
             if op.block < 0 or (op.block and not is_sum):
                 yield f"a running {op.combinator} of {dtype} has no blocks of {op.block}"
+        case ScheduledArgSort() as op:
+            if op.digit < 0 or len(placement.scratch) != 1:
+                yield f"{len(placement.scratch)} scratch buffers for a sort by digits of {op.digit} bits"
         case _:
             pass
     first = 0 if is_body else HEADER_BYTES

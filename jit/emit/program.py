@@ -38,7 +38,14 @@ from ...core.ops.movement import ShapeCast
 from ...core.ops.nest import Yield
 from ...core.ops.structured import For, If, While
 from ...core.ops.terminators import Return
-from ...core.schedule.ops import Empty, Gemm, Loops, ScheduledScan, is_loops
+from ...core.schedule.ops import (
+    Empty,
+    Gemm,
+    Loops,
+    ScheduledArgSort,
+    ScheduledScan,
+    is_loops,
+)
 from ...core.schedule.plan import arena_bytes
 from ...core.schedule.safepoints import Safepoints
 from ...core.types import Array
@@ -73,6 +80,7 @@ from .nest import write_nests
 from .parts import part, parts_of, share_variables
 from .scan import write_scan
 from .single_threaded_blas import SYMBOL
+from .sorting import write_argsort
 from .steps import CheckSite, PrintSite
 from .structured_ops import write_for, write_if, write_while, write_yield
 from .writer import I64, ModuleWriter, constant
@@ -247,6 +255,10 @@ def _write_scan(k: FunctionEmitter, instruction: Instruction[ScheduledScan]) -> 
     write_scan(k.w, op, instruction.operands[0].tensor, k.bases(instruction))
 
 
+def _write_argsort(k: FunctionEmitter, instruction: Instruction[ScheduledArgSort]) -> None:
+    write_argsort(k.w, instruction.op, instruction.operands[0].tensor, k.bases(instruction))
+
+
 def _write_return(k: FunctionEmitter, instruction: Instruction) -> None:
     """Tensors lie in the outputs already, scalars perhaps in variables."""
     write_yield(k, instruction)
@@ -269,6 +281,7 @@ WRITERS: Final[Mapping[type[Op], InstructionRule]] = {
     ShapeCast: _write_nothing,
     Gemm: _write_product,
     ScheduledScan: _write_scan,
+    ScheduledArgSort: _write_argsort,
     Empty: _write_buffer,
     Apply: write_call,
     CallAddress: write_call_address,

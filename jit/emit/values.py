@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-ScalarName = Literal["i1", "i8", "i16", "i32", "i64", "half", "bfloat", "float", "double", "ptr"]
+ScalarName = Literal["i1", "i8", "i16", "i32", "i64", "i128", "half", "bfloat", "float", "double", "ptr"]
 
 XMM_BYTES, YMM_BYTES, ZMM_BYTES = 16, 32, 64
 """Of a vector register: of SSE2 and NEON, which every CPU has; of AVX2; of AVX-512. LLVM divides what is wider than
@@ -32,6 +32,7 @@ _BITS: dict[ScalarName, int] = {
     "i16": 16,
     "i32": 32,
     "i64": 64,
+    "i128": 128,
     "half": 16,
     "bfloat": 16,
     "float": 32,

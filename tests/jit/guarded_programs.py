@@ -22,6 +22,7 @@ from nnkit.core.ops import (
     ALL,
     ArgMax,
     ArgMin,
+    ArgSort,
     BitCast,
     Bounds,
     Broadcast,
@@ -361,6 +362,7 @@ RECIPES: dict[type[Op], Recipe] = {
     ),
     ArgMax: _one(lambda random, x: ArgMax(_axis(random, x.shape))),
     ArgMin: _one(lambda random, x: ArgMin(_axis(random, x.shape))),
+    ArgSort: _one(lambda random, x: ArgSort(_axis(random, x.shape), bool(random.random() < 0.5))),
     Scan: _one(
         lambda random, x: Scan(
             _combinator(random, x.dtype),

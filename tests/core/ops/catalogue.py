@@ -24,6 +24,7 @@ from . import (
     test_scatter,
     test_shape_query,
     test_slicing,
+    test_sorting,
     test_special,
     test_stop_gradient,
     test_transcendental,
@@ -33,7 +34,7 @@ from .samples import ErrorSample, Sample
 
 _FAMILIES = (
     test_arithmetic, test_transcendental, test_special, test_rounding, test_comparison, test_casting,
-    test_stop_gradient, test_random, test_movement, test_indexing, test_slicing, test_scan, test_scatter,
+    test_stop_gradient, test_random, test_movement, test_indexing, test_slicing, test_sorting, test_scan, test_scatter,
     test_reduction, test_contraction, test_window, test_convolution, test_shape_query, test_bits, test_builtin,
 )  # fmt: skip
 

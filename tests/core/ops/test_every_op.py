@@ -20,7 +20,7 @@ import pytest
 
 from nnkit.core.compute.generate import generate_compute
 from nnkit.core.ir import Module, Op, finish_function, start_function
-from nnkit.core.ops import ALL, Concatenate, Literal, Nest, Return, Scan, ShapeCast
+from nnkit.core.ops import ALL, ArgSort, Concatenate, Literal, Nest, Return, Scan, ShapeCast
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import BF16, F16, F32, F64, DType, TensorType
 from tests.core.compute.building import module_of, results
@@ -76,7 +76,7 @@ def test_nest_computes_what_the_reference_does(sample: Sample) -> None:
     module = module_of(lambda b, *xs: b.emit(sample.op, *xs), *sample.types)
     generate_compute(module)
     ops = [i.op for i in module.functions["main"].entry.instructions[:-1]]
-    kept = type(sample.op) if isinstance(sample.op, Scan | Concatenate) else ShapeCast
+    kept = type(sample.op) if isinstance(sample.op, ArgSort | Scan | Concatenate) else ShapeCast
     assert all(isinstance(op, Nest | Literal | kept) for op in ops)
     operands = sample.operands()
     [result] = results(module, operands)

@@ -16,7 +16,7 @@ from nnkit.core.ir import Builder, Stage, Value
 from nnkit.core.ops import Add, Aggregate, Combinator, Dot, Literal, Return, Scan, ShapeCast
 from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
-from nnkit.core.schedule.ops import Empty, Gemm, Loops, ScheduledScan
+from nnkit.core.schedule.ops import Empty, Gemm, Loops, ScheduledArgSort, ScheduledScan
 from nnkit.core.schedule.plan import schedule
 from nnkit.core.schedule.target import Target
 from nnkit.core.text import parse_module, print_module
@@ -32,7 +32,7 @@ TARGETS = [
     Target(vector_bytes=4, has_blas=False),
     Target(vector_bytes=64, l2_bytes=64),
 ]
-LEGAL = (Literal, ShapeCast, Loops, Gemm, ScheduledScan, Empty, Aggregate, Return)
+LEGAL = (Literal, ShapeCast, Loops, Gemm, ScheduledArgSort, ScheduledScan, Empty, Aggregate, Return)
 
 
 @given(programs(tame=True, max_instructions=20), st.sampled_from(TARGETS), st.booleans())

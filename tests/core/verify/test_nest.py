@@ -20,7 +20,7 @@ from nnkit.core.ops import (
 )
 from nnkit.core.ops.combinator import Combinator
 from nnkit.core.ops.nest import Access, Loaded, Nest, Output
-from nnkit.core.schedule.ops import Gemm, ScheduledScan
+from nnkit.core.schedule.ops import Gemm, ScheduledArgSort, ScheduledScan
 from nnkit.core.types import (
     F64,
     I64,
@@ -148,11 +148,15 @@ def test_rule_30_scratch() -> None:
     def scan(b: Builder, x: Value) -> Value:
         return placed(b, ScheduledScan(Combinator.MAX, 0, block=8), [x], output(0))
 
+    def sort(b: Builder, x: Value) -> Value:
+        return placed(b, ScheduledArgSort(0, digit=8), [x], output(0))
+
     square = TensorType((2, 2), F64)
     for build, type, text in (
         (product, square, "0 scratch buffers for chunks of 2"),
         (misplaced, square, "output 0 is no place for a scratch buffer"),
         (scan, X, "has no blocks of 8"),
+        (sort, X, "0 scratch buffers for a sort by digits of 8 bits"),
     ):
         assert text in found(module_of(function(build, type), stage=Stage.SCHEDULE))
 

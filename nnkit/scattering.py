@@ -1,0 +1,213 @@
+"""Reading and writing along an axis by indices of each row, and combining the rows of each segment."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from .core import ops
+from .core.errors import ShapeError
+from .core.ir import Builder, Value
+from .core.ops import Combinator, Update
+from .core.ops.literal import constant
+from .core.ops.nest import Bounds
+from .core.ops.reduction import broadcast_to
+from .core.types import I8, I64, DType, Shape, TensorType, scalar
+from .reps import as_rep
+from .staging import primitive
+from .staging.along_axis import checked, common_shape, gather_along, scatter_along
+from .staging.expression import Expression
+from .staging.indexing import wrap_negative
+from .staging.primitive import dtype_error, rank_error, shape_error
+from .staging.rep import Rep
+from .staging.spec import TensorSpec, dtype_words
+from .staging.static import static_shape
+
+
+def take_along_axis(x: Any, indices: Any, /, axis: int = -1, *, mode: str = "error") -> Rep:
+    """y[…, k, …] = x[…, indices[…, k, …], …]: each row of x at indices of its own; negative ones count from the end.
+
+    Shapes: x (p…, n, q…), indices (p…, k, q…), broadcast along the others than `axis`, → (p…, k, q…).
+    Raises: IndexOutOfRangeError when run with an index outside the axis; `mode="clip"` takes the nearest.
+    """
+    tensor, at, position = _along("take_along_axis", x, indices, axis)
+    bounds = bounds_of(mode)
+
+    def build(b: Builder, value: Value, given: Value) -> Value:
+        shape = value.tensor.shape
+        common = common_shape(shape, given.tensor.shape, position)
+        inside = checked(b, given, shape[position], common, bounds)
+        return gather_along(b, value, inside, axis=position)
+
+    spec = primitive.tensor_of(tensor, "take_along_axis")
+    return Rep(primitive.shape_dependent("take_along_axis", build, (tensor, at), spec))
+
+
+def put_along_axis(
+    x: Any, indices: Any, values: Any, /, axis: int = -1, *, mode: str = "error"
+) -> Rep:
+    """x with the elements that `take_along_axis` would read set to `values`, which are broadcast to the indices.
+
+    Of several values for one element, the last one stays.
+    Raises: IndexOutOfRangeError when run with an index outside the axis; `mode="clip"` takes the nearest.
+    """
+    tensor, at, position = _along("put_along_axis", x, indices, axis)
+    bounds = bounds_of(mode)
+    spec = primitive.tensor_of(tensor, "put_along_axis")
+    given = as_rep(x).lift(values, "put_along_axis")
+    written = primitive.tensor_of(given, "put_along_axis")
+    if written.dtype is not spec.dtype:
+        raise dtype_error(
+            f"put_along_axis of {dtype_words(spec.dtype)} takes such values, not {written.words}",
+            "cast them, `values.cast(dtype)`",
+        )
+    if written.rank > spec.rank:
+        raise rank_error(f"put_along_axis into a {spec.words} cannot take {written.words}")
+
+    def build(b: Builder, value: Value, places: Value, updates: Value) -> Value:
+        shape = value.tensor.shape
+        common = common_shape(shape, places.tensor.shape, position)
+        if any(n != m for k, (n, m) in enumerate(zip(common, shape, strict=True)) if k != position):
+            raise ShapeError(
+                f"put_along_axis: indices of shape {list(places.tensor.shape)} do not fit {value.tensor.words}"
+            )
+        inside = checked(b, places, shape[position], common, bounds)
+        return scatter_along(b, value, inside, broadcast_to(b, updates, common), axis=position)
+
+    return Rep(primitive.shape_dependent("put_along_axis", build, (tensor, at, given), spec))
+
+
+def bincount(x: Any, /, weights: Any = None, *, length: int) -> Rep:
+    """How often each of 0 … length − 1 occurs in a vector of integers (i64), or the sum of its weights.
+
+    Which of them occur at all is `bincount(x, length=n) > 0`.
+    Raises: IndexOutOfRangeError when run with a number outside.
+    """
+    numbers = as_rep(x)
+    spec = primitive.tensor_of(numbers.expression, "bincount")
+    if spec.rank != 1 or not spec.dtype.is_integer:
+        raise rank_error(f"bincount takes a vector of integers, not a {spec.words}", "`x.reshape(-1)`")
+    if weights is None:
+        one = primitive.literal(1, I64)
+        return _segments("bincount", one, numbers.expression, length, _added)
+    given = as_rep(weights).expression
+    weighted = primitive.tensor_of(given, "bincount")
+    if weighted.rank != 1 or not weighted.dtype.is_numeric:
+        raise rank_error(f"weights of bincount are a vector of numbers, not a {weighted.words}")
+    return _segments("bincount", given, numbers.expression, length, _added)
+
+
+def segment_sum(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
+    """Row s is the sum of the rows of data whose segment is s; 0 of none.
+
+    Shapes: data (n, q…), segment_ids (n) of integers → (num_segments, q…).
+    Raises: IndexOutOfRangeError when run with a segment outside 0 … num_segments − 1.
+    """
+    return _segment("segment_sum", data, segment_ids, num_segments, _added)
+
+
+def segment_max(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
+    """The same of the greatest elements; −∞ or the smallest integer of none."""
+    build = partial(_updated, update=Update.MAX)
+    return _segment("segment_max", data, segment_ids, num_segments, build)
+
+
+def segment_min(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
+    """The same of the least elements; +∞ or the greatest integer of none."""
+    build = partial(_updated, update=Update.MIN)
+    return _segment("segment_min", data, segment_ids, num_segments, build)
+
+
+def segment_prod(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
+    """The same of products, one row after the other; 1 of none."""
+    return _segment("segment_prod", data, segment_ids, num_segments, _ones).at[
+        as_rep(segment_ids)
+    ].multiply(as_rep(data))  # type: ignore[no-any-return]  # what a part gives is a Rep
+
+
+def segment_mean(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
+    """The same of arithmetic means; NaN of none."""
+    rep = as_rep(data)
+    dtype = primitive.tensor_of(rep.expression, "segment_mean").dtype
+    if not dtype.is_float:
+        raise dtype_error(f"segment_mean takes float elements, not {rep.spec.words}", "`x.cast(f32)`")
+    total = segment_sum(rep, segment_ids, num_segments)
+    counts = bincount(segment_ids, length=num_segments)
+    rank = primitive.tensor_of(total.expression, "segment_mean").rank
+    divisor = primitive.cast(counts.expression, dtype)
+    for axis in range(1, rank):
+        divisor = primitive.expand(divisor, axis)
+    return total / Rep(divisor)
+
+
+def bounds_of(mode: str) -> Bounds:
+    """What happens to indices outside, by its name in the language."""
+    if mode not in ("error", "clip"):
+        raise shape_error(f"mode is 'error' or 'clip', not {mode!r}")
+    return Bounds.CLIP if mode == "clip" else Bounds.CHECK
+
+
+def _along(name: str, x: Any, indices: Any, axis: int) -> tuple[Expression, Expression, int]:
+    """The tensor, the indices none of which is negative, and the axis."""
+    tensor, at = as_rep(x).expression, as_rep(indices).expression
+    spec, given = primitive.tensor_of(tensor, name), primitive.tensor_of(at, name)
+    if spec.rank == 0 or given.rank != spec.rank:
+        raise rank_error(
+            f"{name} takes indices of the rank of the tensor, at least 1, not {spec.words} and {given.words}",
+            "`take(x, indices, axis)` reads all rows at the same indices",
+        )
+    position = primitive.normalize_axis(axis, spec.rank)
+    return tensor, wrap_negative(at, tensor, position), position
+
+
+def _segment(name: str, data: Any, segment_ids: Any, num_segments: int, build: Any) -> Rep:
+    rows, ids = as_rep(data).expression, as_rep(segment_ids).expression
+    spec, given = primitive.tensor_of(rows, name), primitive.tensor_of(ids, name)
+    if given.rank != 1 or not given.dtype.is_integer:
+        raise rank_error(f"segments of {name} are a vector of integers, not a {given.words}")
+    if spec.rank == 0 or not spec.dtype.is_numeric:
+        raise rank_error(f"{name} takes a tensor of numbers with a leading axis, not a {spec.words}")
+    return _segments(name, rows, ids, num_segments, build)
+
+
+def _segments(name: str, rows: Expression, ids: Expression, count: int, build: Any) -> Rep:
+    (extent,) = static_shape([count], name)
+    spec = primitive.tensor_of(rows, name)
+    if primitive.tensor_of(ids, name).dtype is I8:
+        ids = primitive.cast(ids, I64)
+
+    def combine(b: Builder, data: Value, places: Value) -> Value:
+        if data.tensor.rank and data.tensor.shape[0] != places.tensor.shape[0]:
+            raise ShapeError(
+                f"{name}: {data.tensor.shape[0]} rows of {data.tensor.words} and "
+                f"{places.tensor.shape[0]} segments differ in number"
+            )
+        if data.tensor.rank == 0:
+            data = broadcast_to(b, data, places.tensor.shape)
+        made: Value = build(b, data, places, (extent, *data.tensor.shape[1:]))
+        return made
+
+    return Rep(
+        primitive.shape_dependent(
+            name, combine, (rows, ids), TensorSpec(max(spec.rank, 1), spec.dtype)
+        )
+    )
+
+
+def _added(b: Builder, data: Value, places: Value, shape: Shape) -> Value:
+    return b.emit(ops.ScatterAdd(shape, 0), data, places)
+
+
+def _updated(b: Builder, data: Value, places: Value, shape: Shape, *, update: Update) -> Value:
+    combinator = update.combinator
+    assert combinator is not None
+    start = _filled(b, shape, data.tensor.dtype, combinator)
+    return b.emit(ops.Scatter(0, update), data, start, places)
+
+
+def _ones(b: Builder, data: Value, places: Value, shape: Shape) -> Value:
+    return _filled(b, shape, data.tensor.dtype, Combinator.MULTIPLY)
+
+
+def _filled(b: Builder, shape: Shape, dtype: DType, combinator: Combinator) -> Value:
+    return constant(b, TensorType(shape, dtype), combinator.identity(dtype))

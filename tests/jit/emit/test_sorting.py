@@ -1,0 +1,59 @@
+"""Sorts of every element type, by merging and by digits, beside the evaluator."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from nnkit.core.ir import Placement
+from nnkit.core.ir.builder import start_function
+from nnkit.core.ir.placement import arena, output
+from nnkit.core.schedule.ops import ScheduledArgSort
+from nnkit.core.schedule.sorting import digit_of, sort_layout
+from nnkit.core.types import BOOL, DTYPES, F32, F64, Array, DType, Shape, TensorType
+
+from .running import agree, finish
+
+WAYS: tuple[tuple[Shape, int, int], ...] = (
+    ((1,), 0, 0), ((2, 3), 0, 0), ((2, 37), 1, 0), ((300,), 0, 8), ((2, 150, 3), 1, 11), ((5, 3), 0, 4),
+)  # fmt: skip
+"""Shapes, axes and digits."""
+
+
+def elements(type: TensorType) -> Array:
+    """Few different elements, among them the extreme ones and, of floats, zeros and NaNs of both signs."""
+    random = np.random.default_rng(type.size)
+    if type.dtype == BOOL:
+        return random.random(type.shape) < 0.5
+    if type.dtype.is_integer:
+        ends = np.iinfo(type.dtype.numpy)
+        return random.choice([ends.min, -2, -1, 0, 1, 2, ends.max], type.shape).astype(
+            type.dtype.numpy
+        )
+    few = [0.0, -0.0, 1.5, -1.5, 1e-40, -3.0, 2e4, math.inf, -math.inf, math.nan, -math.nan]
+    return type.dtype.round(random.choice(few, type.shape))
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+def test_sorts(dtype: DType) -> None:
+    types = [TensorType(shape, dtype) for shape, _, _ in WAYS]
+    b = start_function(types)
+    made = []
+    for number, ((_, axis, digit), type) in enumerate(zip(WAYS, types, strict=True)):
+        op = ScheduledArgSort(axis, number % 2 == 1, digit)
+        placement = Placement((output(number),), (arena(64),))
+        made += b.emit_many(op, [b.block.arguments[number]], placement=placement)
+    size = max(
+        sort_layout(ScheduledArgSort(axis, False, digit), type).bytes
+        for (_, axis, digit), type in zip(WAYS, types, strict=True)
+    )
+    assert size > 0
+    agree(finish(b, made), [elements(type) for type in types])
+
+
+def test_long_rows_go_by_digits() -> None:
+    assert [digit_of(TensorType((n,), F32), 0) for n in (10, 1000, 10**6)] == [0, 8, 11]
+    assert digit_of(TensorType((1000, 2), F64), 1) == 0
+    assert digit_of(TensorType((1000,), BOOL), 0) == 1
