@@ -18,22 +18,34 @@ from .staging.spec import TensorSpec
 
 
 def tril(x: Any, /, k: int = 0) -> Rep:
-    """The lower triangle: 0 above diagonal number k of the last two axes."""
+    """The lower triangle: 0 above diagonal number k of the last two axes.
+
+    Example: `nk.tril(m)`
+    """
     return _triangle("tril", x, k, upper=False)
 
 
 def triu(x: Any, /, k: int = 0) -> Rep:
-    """The upper triangle: 0 below diagonal number k of the last two axes."""
+    """The upper triangle: 0 below diagonal number k of the last two axes.
+
+    Example: `nk.triu(m, 1)`
+    """
     return _triangle("triu", x, k, upper=True)
 
 
 def tri(n: int, dtype: Any, /, *, m: int | None = None, k: int = 0) -> Rep:
-    """An n by m matrix (n by n) of ones on and below diagonal number k, zeros above."""
+    """An n by m matrix (n by n) of ones on and below diagonal number k, zeros above.
+
+    Example: `nk.tri(3, f32)`
+    """
     return tril(ones((n, n if m is None else m), dtype), k)
 
 
 def diag(x: Any, /, k: int = 0) -> Rep:
-    """The matrix with vector x on diagonal number k and zeros elsewhere; of a matrix, that diagonal."""
+    """The matrix with vector x on diagonal number k and zeros elsewhere; of a matrix, that diagonal.
+
+    Example: `nk.diag(y)`
+    """
     rep = as_rep(x)
     spec = primitive.tensor_of(rep.expression, "diag")
     if spec.rank == 2:
@@ -49,7 +61,10 @@ def diag(x: Any, /, k: int = 0) -> Rep:
 
 
 def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Rep:
-    """The elements where index `axis2` is index `axis1` plus `offset`, along a new last axis in place of the two."""
+    """The elements where index `axis2` is index `axis1` plus `offset`, along a new last axis in place of the two.
+
+    Example: `nk.diagonal(m, 1)`
+    """
     rep = as_rep(x)
     spec = primitive.tensor_of(rep.expression, "diagonal")
     if spec.rank < 2:
@@ -65,12 +80,18 @@ def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Rep:
 
 
 def trace(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Rep:
-    """The sum of the diagonal."""
+    """The sum of the diagonal.
+
+    Example: `nk.trace(s)`
+    """
     return diagonal(x, offset, axis1, axis2).sum(-1)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Rep, ...]:
-    """Indices (i64) of the diagonal of a tensor with `ndim` axes of extent n, one vector for each axis."""
+    """Indices (i64) of the diagonal of a tensor with `ndim` axes of extent n, one vector for each axis.
+
+    Example: `nk.diag_indices(3)`
+    """
     return (Rep(arange(n, I64).expression),) * ndim
 
 
@@ -98,9 +119,7 @@ def _triangle(name: str, x: Any, k: Any, *, upper: bool) -> Rep:
 
 def _places(b: Builder, rows: int, columns: int, k: int) -> tuple[Value, Value]:
     """For each element of a matrix the column where diagonal number k is in its row, and its own."""
-    start = b.emit(
-        ops.Add(), b.emit(ops.Iota((rows, 1), 0, I64)), constant(b, scalar(I64), k)
-    )
+    start = b.emit(ops.Add(), b.emit(ops.Iota((rows, 1), 0, I64)), constant(b, scalar(I64), k))
     return start, b.emit(ops.Iota((rows, columns), 1, I64))
 
 

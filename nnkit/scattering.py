@@ -12,7 +12,7 @@ from .core.ops import Combinator, Update
 from .core.ops.literal import constant
 from .core.ops.nest import Bounds
 from .core.ops.reduction import broadcast_to
-from .core.types import I8, I64, DType, Shape, TensorType, scalar
+from .core.types import I8, I64, DType, Shape, TensorType
 from .reps import as_rep
 from .staging import primitive
 from .staging.along_axis import checked, common_shape, gather_along, scatter_along
@@ -29,6 +29,7 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1, *, mode: str = "err
 
     Shapes: x (p…, n, q…), indices (p…, k, q…), broadcast along the others than `axis`, → (p…, k, q…).
     Raises: IndexOutOfRangeError when run with an index outside the axis; `mode="clip"` takes the nearest.
+    Example: `nk.take_along_axis(m, nk.argsort(m, descending=True))`
     """
     tensor, at, position = _along("take_along_axis", x, indices, axis)
     bounds = bounds_of(mode)
@@ -50,6 +51,7 @@ def put_along_axis(
 
     Of several values for one element, the last one stays.
     Raises: IndexOutOfRangeError when run with an index outside the axis; `mode="clip"` takes the nearest.
+    Example: `nk.put_along_axis(x, i[:1], 9.0)`
     """
     tensor, at, position = _along("put_along_axis", x, indices, axis)
     bounds = bounds_of(mode)
@@ -82,11 +84,14 @@ def bincount(x: Any, /, weights: Any = None, *, length: int) -> Rep:
 
     Which of them occur at all is `bincount(x, length=n) > 0`.
     Raises: IndexOutOfRangeError when run with a number outside.
+    Example: `nk.bincount(i, length=4)`
     """
     numbers = as_rep(x)
     spec = primitive.tensor_of(numbers.expression, "bincount")
     if spec.rank != 1 or not spec.dtype.is_integer:
-        raise rank_error(f"bincount takes a vector of integers, not a {spec.words}", "`x.reshape(-1)`")
+        raise rank_error(
+            f"bincount takes a vector of integers, not a {spec.words}", "`x.reshape(-1)`"
+        )
     if weights is None:
         one = primitive.literal(1, I64)
         return _segments("bincount", one, numbers.expression, length, _added)
@@ -102,35 +107,50 @@ def segment_sum(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
 
     Shapes: data (n, q…), segment_ids (n) of integers → (num_segments, q…).
     Raises: IndexOutOfRangeError when run with a segment outside 0 … num_segments − 1.
+    Example: `nk.segment_sum(x, i, 3)`
     """
     return _segment("segment_sum", data, segment_ids, num_segments, _added)
 
 
 def segment_max(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
-    """The same of the greatest elements; −∞ or the smallest integer of none."""
+    """Row s has the greatest elements of the rows of data whose segment is s; −∞ or the smallest integer of none.
+
+    Example: `nk.segment_max(x, i // 2, 2)`
+    """
     build = partial(_updated, update=Update.MAX)
     return _segment("segment_max", data, segment_ids, num_segments, build)
 
 
 def segment_min(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
-    """The same of the least elements; +∞ or the greatest integer of none."""
+    """Row s has the least elements of the rows of data whose segment is s; +∞ or the greatest integer of none.
+
+    Example: `nk.segment_min(x, i // 2, 2)`
+    """
     build = partial(_updated, update=Update.MIN)
     return _segment("segment_min", data, segment_ids, num_segments, build)
 
 
 def segment_prod(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
-    """The same of products, one row after the other; 1 of none."""
-    return _segment("segment_prod", data, segment_ids, num_segments, _ones).at[
-        as_rep(segment_ids)
-    ].multiply(as_rep(data))  # type: ignore[no-any-return]  # what a part gives is a Rep
+    """Row s is the product of the rows of data whose segment is s, one after the other; 1 of none.
+
+    Example: `nk.segment_prod(x, i // 2, 2)`
+    """
+    start = _segment("segment_prod", data, segment_ids, num_segments, _ones)
+    product: Rep = start.at[as_rep(segment_ids)].multiply(as_rep(data))
+    return product
 
 
 def segment_mean(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
-    """The same of arithmetic means; NaN of none."""
+    """Row s is the mean of the rows of data whose segment is s; NaN of none.
+
+    Example: `nk.segment_mean(x, i // 2, 2)`
+    """
     rep = as_rep(data)
     dtype = primitive.tensor_of(rep.expression, "segment_mean").dtype
     if not dtype.is_float:
-        raise dtype_error(f"segment_mean takes float elements, not {rep.spec.words}", "`x.cast(f32)`")
+        raise dtype_error(
+            f"segment_mean takes float elements, not {rep.spec.words}", "`x.cast(f32)`"
+        )
     total = segment_sum(rep, segment_ids, num_segments)
     counts = bincount(segment_ids, length=num_segments)
     rank = primitive.tensor_of(total.expression, "segment_mean").rank
@@ -166,7 +186,9 @@ def _segment(name: str, data: Any, segment_ids: Any, num_segments: int, build: A
     if given.rank != 1 or not given.dtype.is_integer:
         raise rank_error(f"segments of {name} are a vector of integers, not a {given.words}")
     if spec.rank == 0 or not spec.dtype.is_numeric:
-        raise rank_error(f"{name} takes a tensor of numbers with a leading axis, not a {spec.words}")
+        raise rank_error(
+            f"{name} takes a tensor of numbers with a leading axis, not a {spec.words}"
+        )
     return _segments(name, rows, ids, num_segments, build)
 
 

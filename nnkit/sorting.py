@@ -1,7 +1,7 @@
 """Functions that put elements in order, or find places in that order: sorts, the greatest, quantiles.
 
-What is sorted is read by its permutation, which is a constant to derivatives: among equal elements they go to those that
-stand at the place.  A NaN counts as greatest.
+What is sorted is read by its permutation, which is a constant to derivatives: among equal elements they go to those
+that stand at the place.  A NaN counts as greatest.
 """
 
 from __future__ import annotations
@@ -24,19 +24,24 @@ from .staging.along_axis import gather_along
 from .staging.expression import Expression
 from .staging.primitive import dtype_error, rank_error, staging_error
 from .staging.rep import Rep
-from .staging.rep_base import is_number
 from .staging.spec import TensorSpec
 from .staging.static import static_shape
 
 
 def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False) -> Rep:
-    """The elements along `axis` (None: of all, in a vector) in order; NaNs last, and first if `descending`."""
+    """The elements along `axis` (None: of all, in a vector) in order; NaNs last, and first if `descending`.
+
+    Example: `nk.sort(y)`
+    """
     along, position = _along(x, axis, "sort")
     return Rep(_sorted(along, position, descending=descending))
 
 
 def argsort(x: Any, /, axis: int | None = -1, *, descending: bool = False) -> Rep:
-    """The indices (i64) that sort x along `axis` (None: of all elements in a row): equal elements stay in order."""
+    """The indices (i64) that sort x along `axis` (None: of all elements in a row): equal elements stay in order.
+
+    Example: `nk.argsort(i)`
+    """
     along, position = _along(x, axis, "argsort")
     return Rep(primitive.apply(ops.ArgSort(position, bool(descending)), along))
 
@@ -45,6 +50,7 @@ def top_k(x: Any, k: int, /, axis: int = -1) -> tuple[Rep, Rep]:
     """The k greatest elements along `axis`, the greatest first, and their indices (i64); of equal ones the first.
 
     Raises: ShapeError when there are fewer than k.
+    Example: `nk.top_k(x, 2)`
     """
     along, position = _along(x, axis, "top_k")
     (count,) = static_shape([k], "top_k")
@@ -66,6 +72,7 @@ def searchsorted(a: Any, v: Any, /, side: str = "left") -> Rep:
     """Where each element of v goes in the sorted vector a (i64): before its equals, or behind them with "right".
 
     By bisection: ⌈log₂(n + 1)⌉ steps.  Shapes: a (n), v (…) → (…).
+    Example: `nk.searchsorted(x, y)`
     """
     table = as_rep(a)
     spec = primitive.tensor_of(table.expression, "searchsorted")
@@ -89,7 +96,10 @@ def searchsorted(a: Any, v: Any, /, side: str = "left") -> Rep:
 
 
 def median(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
-    """The middle element along the axes (all by default), the mean of two; NaN where there is one."""
+    """The middle element along the axes (all by default), the mean of two; NaN where there is one.
+
+    Example: `nk.median(x)`
+    """
     return _quantile("median", x, 0.5, axis, "linear", keepdims)
 
 
@@ -100,6 +110,7 @@ def quantile(
 
     Between two elements, `method` is "linear", "lower", "higher", "midpoint" or "nearest".
     Shapes: q () or (m), the first axis of the result.
+    Example: `nk.quantile(x, [0.25, 0.75])`
     """
     return _quantile("quantile", x, q, axis, method, keepdims)
 
@@ -107,7 +118,10 @@ def quantile(
 def percentile(
     x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False
 ) -> Rep:
-    """The `quantile` of q percent."""
+    """The `quantile` of q percent.
+
+    Example: `nk.percentile(x, 75)`
+    """
     part = q / 100 if isinstance(q, Rep) else np.asarray(q, np.float64) / 100
     return _quantile("percentile", x, part, axis, method, keepdims)
 
@@ -130,9 +144,7 @@ def _sorted(x: Expression, axis: int, *, descending: bool = False) -> Expression
 def _read(x: Expression, indices: Expression, axis: int) -> Expression:
     """The elements at indices that are known to be inside."""
     spec = primitive.tensor_of(x, "sort")
-    return primitive.shape_dependent(
-        "sorted", partial(gather_along, axis=axis), (x, indices), spec
-    )
+    return primitive.shape_dependent("sorted", partial(gather_along, axis=axis), (x, indices), spec)
 
 
 def _bisected(b: Builder, table: Value, sought: Value, *, behind_equals: bool) -> Value:
@@ -189,9 +201,7 @@ def _quantile(name: str, x: Any, q: Any, axis: Any, method: str, keepdims: bool)
     return Rep(result)
 
 
-def _places(
-    name: str, q: Any, spec: TensorSpec, method: str
-) -> tuple[Callable[..., Value], int]:
+def _places(name: str, q: Any, spec: TensorSpec, method: str) -> tuple[Callable[..., Value], int]:
     """How the result is read from sorted rows, and the rank of q."""
     if isinstance(q, Rep):
         given = primitive.tensor_of(q.expression, name)
@@ -283,9 +293,7 @@ def _between(b: Builder, ordered: Value, places: Value, part: Value, method: str
         if method == "higher":
             moved = high
         # neither ∞ − ∞ nor 0 · ∞ where the two are equal, or it is the element itself
-        is_low = b.emit(
-            ops.Or(), b.emit(ops.Equal(), part, zero), b.emit(ops.Equal(), low, high)
-        )
+        is_low = b.emit(ops.Or(), b.emit(ops.Equal(), part, zero), b.emit(ops.Equal(), low, high))
         found = b.emit(ops.Select(), low, moved, is_low)
     return _nan_with(b, found, ordered, part)
 

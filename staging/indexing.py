@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from ..core.ops import (
 )
 from ..core.ops.literal import constant
 from ..core.ops.nest import Bounds
-from ..core.types import BOOL, I8, I64, scalar
+from ..core.types import I8, I64, scalar
 from . import primitive
 from .expression import Expression
 from .primitive import dtype_error, is_index, rank_error, staging_error
@@ -38,14 +38,11 @@ from .spec import TensorSpec
 _WHOLE: Any = slice(None)
 
 
-def subscript(x: Expression, key: Any, staged: Callable[[Any], Expression | None]) -> Expression:
-    """`x[key]`; `staged` finds the expression of an entry that is a Rep."""
+def subscript(
+    x: Expression, entries: Sequence[Any], indices: Sequence[Expression | None]
+) -> Expression:
+    """`x[entries]`, one for each axis; `indices` are the expressions of those that are staged, all scalars."""
     spec = primitive.tensor_of(x, "a subscript")
-    entries = entries_of(key, spec)
-    indices = [staged(entry) for entry in entries]
-    for index in indices:
-        if index is not None:
-            _check_index(index)
     for axis, run in reversed(_runs(indices)):
         at = [wrap_negative(index, x, axis + number) for number, index in enumerate(run)]
         x = primitive.apply(Gather(axis, Bounds.CHECK), x, *at)
@@ -55,7 +52,7 @@ def subscript(x: Expression, key: Any, staged: Callable[[Any], Expression | None
     rank = sum(isinstance(entry, slice) for entry in static)
 
     def build(b: Builder, value: Value) -> Value:
-        return _select(b, value, static)
+        return select_part(b, value, static)
 
     return primitive.shape_dependent("subscript", build, (x,), TensorSpec(rank, spec.dtype))
 
@@ -71,20 +68,6 @@ def _runs(indices: Sequence[Expression | None]) -> list[tuple[int, list[Expressi
         else:
             found.append((axis, [index]))
     return found
-
-
-def _check_index(index: Expression) -> None:
-    spec = primitive.tensor_of(index, "a subscript")
-    if spec.dtype is BOOL:
-        raise dtype_error(
-            f"a subscript is an integer, not a {spec.words}",
-            "`select(mask, x, 0.0)` keeps the shape, which must be static",
-        )
-    if spec.rank != 0:
-        raise rank_error(
-            f"a subscript is a scalar, not a {spec.words}",
-            "use `take(x, indices, axis)` for several indices",
-        )
 
 
 def wrap_negative(index: Expression, x: Expression, axis: int) -> Expression:
@@ -164,7 +147,8 @@ def _entry(entry: Any, *, tensors: bool) -> Any:
     return entry
 
 
-def _select(b: Builder, value: Value, entries: list[Any]) -> Value:
+def select_part(b: Builder, value: Value, entries: Sequence[Any]) -> Value:
+    """The part of a tensor that ints and slices say, one for each axis."""
     start: list[int] = []
     stop: list[int] = []
     step: list[int] = []

@@ -31,13 +31,12 @@ from .expression import (
     active_traces,
     free_expressions,
 )
-from .indexing import subscript
 from .location import current_location
 from .number_help import typed_number
 from .primitive import dtype_error, staging_error
 from .rep_base import RepBase, constant_of, is_number, rep_of
 from .spec import TensorSpec
-from .updates import updated
+from .updates import read, updated
 
 
 class Ref:
@@ -56,7 +55,7 @@ class Ref:
         self._home = home
 
     def __getitem__(self, key: Any, /) -> Any:
-        return rep_of(subscript(held_by(self), key, index_expression))
+        return rep_of(read(held_by(self), key, index_expression))
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
         old = held_by(self)

@@ -42,15 +42,15 @@ from ..core.ops import (
 from . import control_flow, primitive
 from .accumulation import accumulated
 from .aggregates import FieldLens, element_of, field_of, set_field
-from .at import At
+from .at import At, index_expression
 from .expression import Expression, Trace, depends_on_parameters
-from .indexing import subscript
 from .primitive import located, rank_error, staging_error
 from .rep_base import RepBase, constant_of, is_number, rep_of, value_of
 from .scheduled_loops import scheduled
 from .spec import StructSpec, TupleSpec
 from .stacked import Stacked, filter_rows
 from .static import core_dtype, static_shape
+from .updates import read
 
 _Operator: TypeAlias = Callable[["Rep", object], "Rep"]
 
@@ -157,7 +157,7 @@ class Rep(RepBase):
             case spec if hasattr(key, "owner"):
                 raise staging_error(f"{key!r} is a field of a struct, and this is a {spec.words}")
             case _:
-                return Rep(subscript(self.expression, key, _index_expression))
+                return Rep(read(self.expression, key, index_expression))
 
     def __setitem__(self, key: object, value: object, /) -> NoReturn:
         raise staging_error(
@@ -449,10 +449,6 @@ def is_operand(value: object) -> bool:
         or is_number(value)
         or hasattr(value, "_array")
     )
-
-
-def _index_expression(key: Any) -> Expression | None:
-    return key.expression if isinstance(key, Rep) else None
 
 
 def _not_there(what: str) -> StagingError:

@@ -1,4 +1,4 @@
-"""`x.at[key].set(value)` and its like: the tensor with a part replaced, or joined with other values.
+"""Parts of a tensor by keys with integer tensors: `x[key]` reads one, `x.at[key].set(value)` replaces it, or joins it.
 
 1. A key is read as in a subscript, and may have integer tensors, whose entries are indices.
 2. The axes from the first to the last staged index become indices of one `scatter`, ints and slices between them as
@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,44 @@ from ..core.ops.nest import Bounds
 from ..core.types import I64, Shape, TensorType, broadcast_shapes, scalar
 from . import primitive
 from .expression import Expression
-from .indexing import entries_of, wrap_negative
+from .indexing import entries_of, select_part, subscript, wrap_negative
+from .masks import mask_of, no_extent
 from .primitive import dtype_error, rank_error, unsupported_error
-from .spec import dtype_words
+from .spec import TensorSpec, dtype_words
 
+_WHOLE: Any = slice(None)
 MULTIPLY = "multiply"
 """The one update that the op does not have: its derivative is that of the factors, one after the other."""
+
+
+def read(x: Expression, key: Any, staged: Callable[[Any], Expression | None]) -> Expression:
+    """`x[key]`; `staged` finds the expression of an entry that is a tensor.
+
+    Integer tensors are indices of axes that are neighbours, broadcast together, whose axes replace these.
+    """
+    spec = primitive.tensor_of(x, "a subscript")
+    if (mask := mask_of(key)) is not None:
+        raise no_extent(mask)
+    entries = entries_of(key, spec, tensors=True)
+    indices = [staged(entry) for entry in entries]
+    if all(i is None or primitive.tensor_of(i, "an index").rank == 0 for i in indices):
+        return subscript(x, entries, indices)
+    part = _Part.of(entries, indices).with_neighbours()
+    outside = (*entries[: part.first], *entries[part.first + part.count :])
+    if not all(isinstance(entry, slice) for entry in outside):
+        raise unsupported_error(
+            "an int and integer tensors on both sides of a slice cannot be subscripts together",
+            "one after the other: `x[0][:, i]`",
+        )
+    operands = [
+        wrap_negative(index, x, axis) for axis, index in enumerate(indices) if index is not None
+    ]
+
+    def build(b: Builder, tensor: Value, *at: Value) -> Value:
+        return part.read(b, tensor, at)
+
+    result = TensorSpec(primitive.checked_rank(part.rank), spec.dtype)
+    return primitive.shape_dependent("subscript", build, (x, *operands), result)
 
 
 def updated(
@@ -108,10 +140,26 @@ class _Part:
         ]
         return cls(tuple(kept), first, count, max(ranks) + slices)
 
+    def with_neighbours(self) -> _Part:
+        """The same, with indices of the axes beside that have ints."""
+        first, last = self.first, self.first + self.count
+        while first and not isinstance(self.entries[first - 1], slice):
+            first -= 1
+        while last < len(self.entries) and not isinstance(self.entries[last], slice):
+            last += 1
+        return replace(self, first=first, count=last - first)
+
     @property
     def rank(self) -> int:
         outside = (*self.entries[: self.first], *self.entries[self.first + self.count :])
         return self.rank_of_indices + sum(isinstance(entry, slice) for entry in outside)
+
+    def read(self, b: Builder, x: Value, given: Sequence[Value]) -> Value:
+        """What the part is, where all entries outside of the indices are slices."""
+        indices = self._indices(b, x.tensor.shape, given)
+        inside = range(self.first, self.first + self.count)
+        outside = [_WHOLE if k in inside else entry for k, entry in enumerate(self.entries)]
+        return b.emit(Gather(self.first, Bounds.CHECK), select_part(b, x, outside), *indices)
 
     def build(
         self, b: Builder, x: Value, value: Value, given: Sequence[Value], update: Update | str

@@ -25,6 +25,7 @@ from surface.functions import elementwise_functions, functions
 from surface.jacobians import jacobians
 from surface.networks import networks
 from surface.sampling import sampling
+from surface.sorting import sorting
 from surface.splitting import splitting
 from surface.staged import matrix_product, reductions, staged_class, staging
 from surface.tensors import dtypes, errors, header, refusals, structs, tensors
@@ -49,6 +50,7 @@ FILES: dict[str, list[Section]] = {
         reductions,
         functions,
         networks,
+        sorting,
         matrix_product,
         staging,
         control,

@@ -2,9 +2,9 @@
 
 Read `forms` (the forms of differentiation), `arithmetic` and `comparison` (elementwise ops),
 `transcendental`, `special`, `rounding`, `casting` and `random` (more of them); then `movement`,
-`indexing`, `slicing`, `sorting`, `scan`, `scatter`, `reduction`, `contraction`, `window` and `convolution` (each built on those
-before it), `axis`, `shape_query`, `bits`, and what is expanded: `expansion`, `builtin`, `ordered_reduction`.  Ops that
-make up programs are in `literal`, `reference`, `aggregate`, `enums`, `structured`, `terminators`, `trap`,
+`indexing`, `slicing`, `sorting`, `scan`, `scatter`, `reduction`, `contraction`, `window` and `convolution` (each built
+on those before it), `axis`, `shape_query`, `bits`, and what is expanded: `expansion`, `builtin`, `ordered_reduction`.
+Ops that make up programs are in `literal`, `reference`, `aggregate`, `enums`, `structured`, `terminators`, `trap`,
 `effects`, `memory` and `stack`; `nest` is the loop nest they become.
 """
 

@@ -43,9 +43,9 @@ class ArgSort(Pure):
 
     def evaluate(self, x: Array) -> Array:
         if not self.descending:
-            return np.argsort(x, self.axis, kind="stable").astype(np.int64)
+            return np.asarray(np.argsort(x, self.axis, kind="stable"), np.int64)
         found = np.argsort(np.flip(x, self.axis), self.axis, kind="stable")
-        return np.flip(x.shape[self.axis] - 1 - found, self.axis).astype(np.int64)
+        return np.asarray(np.flip(x.shape[self.axis] - 1 - found, self.axis), np.int64)
 
     def batch(self, b: Emitter, xs: Sequence[Value], batched: Sequence[bool]) -> Value:
         return b.emit(replace(self, axis=self.axis + 1), *xs)

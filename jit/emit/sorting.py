@@ -41,9 +41,7 @@ def write_argsort(
         w.loop(zero, constant(I64, outer), one, hint="sort") as rows,
         w.loop(zero, constant(I64, inner), one) as columns,
     ):
-        first = w.add(
-            multiply_constant(w, rows.index, type.shape[op.axis] * inner), columns.index
-        )
+        first = w.add(multiply_constant(w, rows.index, type.shape[op.axis] * inner), columns.index)
         row = _Row(w, op, type, layout, inner, _word_type(layout), scratch)
         row.write_words(source, first)
         found = row.write_passes() if op.digit else row.write_merges()

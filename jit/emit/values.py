@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-ScalarName = Literal["i1", "i8", "i16", "i32", "i64", "i128", "half", "bfloat", "float", "double", "ptr"]
+ScalarName = Literal[
+    "i1", "i8", "i16", "i32", "i64", "i128", "half", "bfloat", "float", "double", "ptr"
+]
 
 XMM_BYTES, YMM_BYTES, ZMM_BYTES = 16, 32, 64
 """Of a vector register: of SSE2 and NEON, which every CPU has; of AVX2; of AVX-512. LLVM divides what is wider than

@@ -158,7 +158,7 @@ def _application() -> Iterator[str]:
     yield from method("__call__", call)
     yield from method(
         "__getitem__",
-        [*item, *_projections(), *indexing()],
+        [*item, *_projections(), *_fancy(), *indexing()],
         note="  # application, projection, indexing",
     )
 
@@ -183,6 +183,24 @@ def indexing() -> Iterator[str]:
             ]
             index = " | ".join(p[0] if k == 1 else tup(p) for p in patterns)
             yield f"(self: View[{batched(me, k)}], i: {index}, /) -> Rep[Y]"
+
+
+def _fancy() -> Iterator[str]:
+    """Integer tensors of one rank: one for the first axis or behind a slice, or two for neighbouring axes."""
+    for r in RANKS[1:]:
+        for s in range(1, MAX_RANK - r + 2):
+            looked_up = dims(s, "PQUV")
+            index = rep(tensor(s, looked_up, "Z"))
+            me = f"self: {rep(tensor(r))}"
+            row = tensor(r - 1 + s, [*looked_up, *dims(r)[1:]])
+            yield f"({me}, i: {index}, /) -> {rep(row)}"
+            if r > 1:
+                column = tensor(r - 1 + s, ["Any", *looked_up, *dims(r)[2:]])
+                yield f"({me}, i: tuple[slice[Any, Any, Any], {index}], /) -> {rep(column)}"
+        for s in range(1, MAX_RANK - r + 3) if r > 1 else ():
+            index, found = rep(plain(s, "Z")), tensor(r - 2 + s, [*["Any"] * s, *dims(r)[2:]])
+            pair = f"tuple[{index}, {index} | Index] | tuple[Index, {index}]"
+            yield f"(self: {rep(tensor(r))}, i: {pair}, /) -> {rep(found)}"
 
 
 def _arithmetic() -> Iterator[str]:

@@ -1,5 +1,5 @@
 KeyEntry: TypeAlias = Index | slice[Any, Any, Any] | EllipsisType | View[AnyTensor[Integer]] | AnyTensor[Integer] | list[int]
-Key: TypeAlias = KeyEntry | tuple[KeyEntry, ...]
+Key: TypeAlias = KeyEntry | tuple[KeyEntry, ...] | View[AnyTensor[Logical]] | AnyTensor[Logical]
 class PartView(Generic[X_co]): ...   # covariant faces, for signatures only
 class RefView(Generic[X_co]): ...
 class At(Generic[X]):

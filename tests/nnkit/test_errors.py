@@ -112,8 +112,6 @@ row("labels", RankError, "labels for a Tensor2D[f32] have rank 1, not 2")(
     on(lambda x: nk.cross_entropy(x, x.cast(i32)), M))
 row("subscripts", RankError, "3 subscripts are too many for a Tensor2D[f32]", "x[0, 0, 0]")(
     on(lambda x: x[0, 0, 0], M))
-row("subscript of rank 1", RankError, "a subscript is a scalar, not a Tensor1D[i32]", "x[n]",
-    "help: use `take(")(on(lambda x, n: x[n], V, N))
 row("constant of rank 5", RankError, "a constant has rank 5: tensors have at most 4 axes",
     "x + ones(1, 1, 1, 1, 1)")(on(lambda x: x + ones(1, 1, 1, 1, 1), V))
 
@@ -191,8 +189,6 @@ row("float indices", DTypeError, "indices are integers, not a Tensor1D[f32]", "n
     "help: cast them")(on(lambda x: nk.take(x, x), V))
 row("float subscript", DTypeError, "indices are integers, not a Tensor0D[f32]", "x[x.sum()]")(
     on(lambda x: x[x.sum()], V))
-row("mask", DTypeError, "a subscript is an integer, not a Tensor1D[boolean]", "x[x > 0.0]",
-    "help: `select(mask")(on(lambda x: x[x > 0.0], V))
 row("one_hot", DTypeError, "oneHot takes integer elements, not Tensor1D[f32]", "nk.one_hot(x, 3, f32)")(
     on(lambda x: nk.one_hot(x, 3, f32), V))
 row("labels of another type", DTypeError, "labels are class numbers or a Tensor2D[f32], not a Tensor1D[f32]")(

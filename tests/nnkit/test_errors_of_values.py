@@ -12,6 +12,7 @@ from nnkit import (
     RankError,
     ShapeError,
     StagingError,
+    UnsupportedError,
     build,
     const,
     f64,
@@ -43,12 +44,22 @@ row("step 0", StagingError, "the step of a slice cannot be 0", "x[::0]")(on(lamb
 row("two ellipses", StagingError, "a subscript has at most one `...`", "x[..., ...]")(on(lambda x: x[..., ...], M))
 row("newaxis", StagingError, "None is not a subscript", "x[None]", "help: `x.expand_dims(axis)`")(
     on(lambda x: x[None], V))
-row("list subscript", StagingError, "a subscript is an int, a slice or a Rep, not a list", "x[[0, 1]]")(
-    on(lambda x: x[[0, 1]], V))
-row("float constant subscript", StagingError, "a subscript is an int, a slice or a Rep, not a float", "x[1.0]")(
-    on(lambda x: x[1.0], V))
-row("array subscript", StagingError, "a subscript is an int, a slice or a Rep, not a ndarray", "x[N]")(
-    on(lambda x: x[N], V))
+row("float constant subscript", StagingError, "a subscript is an int, a slice or integer tensors, not a float",
+    "x[1.0]")(on(lambda x: x[1.0], V))
+row("index among several", IndexOutOfRangeError, "index 2 is out of range for an axis of extent 2", "x[n, n]")(
+    on(lambda x, n: x[n, n], M, N))
+row("indices around a slice", UnsupportedError, "integer tensors on both sides of a slice cannot be indices",
+    "x[n, :, n]", "help: transpose")(on(lambda x, n: x[n, :, n], np.ones((2, 2, 2), np.float32), N))
+row("an int and indices around a slice", UnsupportedError, "an int and integer tensors on both sides of a slice",
+    "x[0, :, n]", "help: one after the other")(on(lambda x, n: x[0, :, n], np.ones((2, 2, 2), np.float32), N))
+row("mask", StagingError, "x[mask] by a Tensor1D[boolean] would have as many elements as the mask has trues",
+    "x[x > 0.0]", "help: `where(mask, x, 0)` keeps the shape")(on(lambda x: x[x > 0.0], V))
+row("mask among others", UnsupportedError, "a mask is a key by itself", "x[0, x[0] > 0.0]")(
+    on(lambda x: x[0, x[0] > 0.0], M))
+row("value of a mask", RankError, "at[mask].set by a mask of rank 1 cannot take Tensor1D[f32]",
+    "x.at[x > 0.0].set(x)", "help: `where(mask, value, x)`")(on(lambda x: x.at[x > 0.0].set(x), V))
+row("mask of another shape", ShapeError, "a mask of shape [2] does not fit f32[3]")(
+    on(lambda x: x.at[x[:2] > 0.0].set(1.0), V))
 row("mode", ShapeError, "mode is 'error' or 'clip', not 'wrap'", 'nk.take(x, n, mode="wrap")')(
     on(lambda x, n: nk.take(x, n, mode="wrap"), V, N))
 row("concat nothing", ShapeError, "cannot concatenate nothing", "nk.concat([])")(on(lambda x: nk.concat([]), V))

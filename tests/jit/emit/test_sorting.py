@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from nnkit.core.ir import Placement
+from nnkit.core.ir import Placement, Value
 from nnkit.core.ir.builder import start_function
 from nnkit.core.ir.placement import arena, output
 from nnkit.core.schedule.ops import ScheduledArgSort
@@ -40,8 +40,8 @@ def elements(type: TensorType) -> Array:
 def test_sorts(dtype: DType) -> None:
     types = [TensorType(shape, dtype) for shape, _, _ in WAYS]
     b = start_function(types)
-    made = []
-    for number, ((_, axis, digit), type) in enumerate(zip(WAYS, types, strict=True)):
+    made: list[Value] = []
+    for number, (_, axis, digit) in enumerate(WAYS):
         op = ScheduledArgSort(axis, number % 2 == 1, digit)
         placement = Placement((output(number),), (arena(64),))
         made += b.emit_many(op, [b.block.arguments[number]], placement=placement)

@@ -1,0 +1,180 @@
+"""Sorts, quantiles, reads and writes along an axis, segments, and parts of matrices."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from .expressions import (
+    COMMON_FIRST,
+    MAX_RANK,
+    RANKS,
+    any_axis,
+    axis_literal,
+    define,
+    dims,
+    plain,
+    rep,
+    tensor,
+    title,
+    tup,
+)
+
+_ORDER = "*, descending: bool = False"
+
+
+def sorting() -> Iterator[str]:
+    yield title("sorting, segments, diagonals")
+    yield from _sorts()
+    yield from _searches()
+    yield "median: ReduceFloat"
+    for name in ("quantile", "percentile"):
+        yield from define(name, _quantile())
+    yield from _along_axis()
+    yield from _segments()
+    yield from _diagonals()
+
+
+def _sorts() -> Iterator[str]:
+    for name, dtype in (("sort", "D"), ("argsort", "i64")):
+        like = [
+            f"(x: {rep(tensor(r))}, /, axis: {any_axis(r)} = -1, {_ORDER}) -> {rep(tensor(r, None, dtype))}"
+            for r in COMMON_FIRST[:-1]
+        ]
+        flat = [
+            f"(x: {rep(plain(r))}, /, axis: None, {_ORDER}) -> {rep(plain(1, dtype))}"
+            for r in COMMON_FIRST
+        ]
+        yield from define(name, [*flat, *like])
+    yield from define("top_k", _top_k())
+
+
+def _top_k() -> Iterator[str]:
+    """The axis loses its name."""
+    for r in COMMON_FIRST[:-1]:
+        for axis in range(r):
+            kept = ["Any" if k == axis else d for k, d in enumerate(dims(r))]
+            pair = tup([rep(tensor(r, kept, dtype)) for dtype in ("D", "i64")])
+            default = " = -1" if axis == r - 1 else ""
+            yield f"(x: {rep(tensor(r))}, k: int, /, axis: {axis_literal(axis, r)}{default}) -> {pair}"
+
+
+def _searches() -> Iterator[str]:
+    side = "side: Literal['left', 'right'] = 'left'"
+    found = [
+        f"(a: {rep(plain(1, 'N'))}, v: {rep(tensor(r, None, 'N'))}, /, {side})"
+        f" -> {rep(tensor(r, None, 'i64'))}"
+        for r in COMMON_FIRST
+    ]
+    numbers = [
+        f"(a: {rep(plain(1, dtype))}, v: {number}, /, {side}) -> {rep(tensor(0, None, 'i64'))}"
+        for number, dtype in (("float", "F"), ("int", "Z"))
+    ]
+    yield from define("searchsorted", [*numbers, *found])
+
+
+def _quantile() -> Iterator[str]:
+    """The axis of q comes first; several axes are a tuple of them."""
+    methods = "Literal['linear', 'lower', 'higher', 'midpoint', 'nearest']"
+    for more, part in ((0, "float | Rep[Tensor0D[F]]"), (1, "Sequence[float] | Rep[Tensor1D[F]]")):
+        for r in RANKS:
+            for gone in range(r + 1):
+                if r - gone + more > MAX_RANK:
+                    continue
+                for kept, keep in ((False, "Literal[False] = False"), (True, "Literal[True]")):
+                    axis = "None = None" if gone == r else ""
+                    choices = [axis] if axis else []
+                    choices += _axes(r, gone)
+                    rank = (r if kept else r - gone) + more
+                    if rank > MAX_RANK:
+                        continue
+                    for choice in choices:
+                        yield (
+                            f"(x: {rep(plain(r, 'F'))}, q: {part}, /, axis: {choice}, *,"
+                            f" method: {methods} = 'linear', keepdims: {keep}) -> {rep(plain(rank, 'F'))}"
+                        )
+
+
+def _axes(rank: int, gone: int) -> list[str]:
+    if gone == 0:
+        return []
+    if gone == 1:
+        return [any_axis(rank)]
+    several = itertools.combinations(range(rank), gone)
+    return [" | ".join(tup([axis_literal(axis, rank) for axis in axes]) for axes in several)]
+
+
+def _along_axis() -> Iterator[str]:
+    mode = "*, mode: IndexMode = 'error'"
+    taken = [
+        f"(x: {rep(plain(r))}, indices: {rep(plain(r, 'Z'))}, /, axis: {any_axis(r)} = -1, {mode})"
+        f" -> {rep(plain(r))}"
+        for r in COMMON_FIRST[:-1]
+    ]
+    yield from define("take_along_axis", taken)
+    values = {"F": "float", "Z": "int", "B": "bool"}
+    put = [
+        f"(x: {rep(tensor(r, None, dtype))}, indices: View[AnyTensor[Integer]],"
+        f" values: {rep(plain(r, dtype))} | {number}, /, axis: {any_axis(r)} = -1, {mode})"
+        f" -> {rep(tensor(r, None, dtype))}"
+        for r in COMMON_FIRST[:-1]
+        for dtype, number in values.items()
+    ]
+    yield from define("put_along_axis", put)
+
+
+def _segments() -> Iterator[str]:
+    numbers = rep(plain(1, "Z"))
+    counts = f"(x: {numbers}, /, weights: None = None, *, length: int) -> Rep[Tensor1D[i64]]"
+    sums = (
+        f"(x: {numbers}, /, weights: {rep(plain(1, 'N'))}, *, length: int) -> {rep(plain(1, 'N'))}"
+    )
+    yield from define("bincount", [counts, sums])
+    for name in ("sum", "max", "min", "prod", "mean"):
+        dtype = "F" if name == "mean" else "N"
+        yield from define(
+            f"segment_{name}",
+            [
+                f"(data: {rep(tensor(r, None, dtype))}, segment_ids: {rep(tensor(1, ['I'], 'Z'))}, /,"
+                f" num_segments: int) -> {rep(tensor(r, ['Any', *dims(r)[1:]], dtype))}"
+                for r in COMMON_FIRST[:-1]
+            ],
+        )
+
+
+def _diagonals() -> Iterator[str]:
+    matrices = [r for r in COMMON_FIRST if r >= 2]
+    for name in ("tril", "triu"):
+        yield from define(
+            name, [f"(x: {rep(tensor(r))}, /, k: int = 0) -> {rep(tensor(r))}" for r in matrices]
+        )
+    yield "def tri(n: int, dtype: type[E], /, *, m: int | None = None, k: int = 0) -> Rep[Tensor2D[E]]: ..."
+    yield from define(
+        "diag",
+        [
+            f"(x: {rep(plain(2))}, /, k: int = 0) -> {rep(plain(1))}",
+            f"(x: {rep(plain(1))}, /, k: int = 0) -> {rep(plain(2))}",
+        ],
+    )
+    for name, lost, dtype in (("diagonal", 1, "D"), ("trace", 2, "N")):
+        yield from define(name, _pairs(matrices, lost, dtype))
+    yield from define(
+        "diag_indices",
+        [
+            f"(n: int, ndim: Literal[{count}]{' = 2' if count == 2 else ''})"
+            f" -> {tup(['Rep[Tensor1D[i64]]'] * count)}"
+            for count in range(2, MAX_RANK + 1)
+        ],
+    )
+
+
+def _pairs(ranks: Sequence[int], lost: int, dtype: str) -> Iterator[str]:
+    """The first two axes keep the names of the others."""
+    for r in ranks:
+        found = rep(tensor(r - lost, [*dims(r)[2:], *["Any"] * (2 - lost)], dtype))
+        start = f"(x: {rep(tensor(r, None, dtype))}, /, offset: int = 0"
+        yield f"{start}, axis1: Literal[0] = 0, axis2: Literal[1] = 1) -> {found}"
+        axes = f"axis1: {any_axis(r)}, axis2: {any_axis(r)}"
+        x, result = rep(plain(r, dtype)), rep(plain(r - lost, dtype))
+        yield f"(x: {x}, /, offset: int, {axes}) -> {result}"
+        yield f"(x: {x}, /, offset: int = 0, *, {axes}) -> {result}"

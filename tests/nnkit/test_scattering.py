@@ -1,0 +1,240 @@
+"""Reads and writes along an axis, segments, integer tensors and masks as subscripts: the laws, then misuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnkit as nk
+from nnkit import DTypeError, IndexOutOfRangeError, RankError, ShapeError
+from nnkit.core.types import Array
+
+from .function_laws import Row, check
+from .messages import M, N, Table, V, on
+
+RANDOM = np.random.default_rng(1)
+X = RANDOM.permutation(12).reshape(3, 4) * 0.7 - 3.0
+C = RANDOM.normal(size=(3, 4, 2))
+I = np.array([[1, 0, -1], [3, 3, 2], [0, -4, 1]])
+J = np.array([[1], [3]])
+ROWS_OF_C = np.array([2, 0, -1])
+SEGMENTS = np.array([1, 0, 1])
+NUMBERS = np.array([1, 3, 3, 0])
+S = np.array(1)
+
+
+def by_segment(combine: Callable[[Array], Array], count: int) -> Callable[[Array, Array], Array]:
+    return lambda x, s: np.stack([combine(x[s == number]) for number in range(count)])
+
+
+def changed(change: Callable[..., Any]) -> Callable[..., Array]:
+    """What is there after a copy is changed in place."""
+
+    def apply(x: Array, *others: Array) -> Array:
+        y = x.copy()
+        change(y, *others)
+        return y
+
+    return apply
+
+
+def _set(y: Array) -> None:
+    y[y > 0] = 2.5
+
+
+def _set_rows(y: Array) -> None:
+    y[y[:, 0, 0] > 0] = 7.0
+
+
+def _put_twice(y: Array, v: Array) -> None:
+    np.put_along_axis(y, np.array([[0, 0]]), v, 1)
+
+
+def test_laws() -> None:
+    check(
+        {
+            "along": Row(
+                lambda x, i: nk.take_along_axis(x, i, 1),
+                lambda x, i: np.take_along_axis(x, i, 1),
+                (X, I),
+                batched=(0,),
+            ),
+            "along, broadcast": Row(
+                lambda x, i: nk.take_along_axis(x, i, 0),
+                lambda x, i: np.take_along_axis(x, i, 0),
+                (X, np.array([[0, 1, 2, -1]])),
+                batched=(0,),
+            ),
+            "along, each": Row(
+                lambda x, i: nk.take_along_axis(x, i.cast(nk.i8), 1, mode="clip"),
+                lambda x, i: np.take_along_axis(x, np.minimum(i, 3), 1),
+                (X[:2], np.array([[0, 9], [3, -1]])),
+            ),
+            "put": Row(
+                lambda x, i, v: nk.put_along_axis(x, i, v, 1),
+                changed(lambda y, i, v: np.put_along_axis(y, i, v, 1)),
+                (X, I[:, :2], X[:, :2] * 2),
+            ),
+            "put twice": Row(
+                lambda x, v: nk.put_along_axis(x, np.array([[0, 0]]), v),
+                changed(_put_twice),
+                (X[:1], X[1:2, :2]),
+            ),
+            "put a number": Row(
+                lambda x, i: nk.put_along_axis(x, i, 3.0, 0),
+                changed(lambda y, i: np.put_along_axis(y, i, 3.0, 0)),
+                (X, np.array([[0, 1, 2, -1]])),
+            ),
+            "counts": Row(
+                lambda n: nk.bincount(n, length=5), lambda n: np.bincount(n, minlength=5), (NUMBERS,)
+            ),
+            "weights": Row(
+                lambda n, w: nk.bincount(n, w, length=4),
+                lambda n, w: np.bincount(n, w, minlength=4),
+                (NUMBERS, X[0]),
+            ),
+            "sums": Row(
+                lambda x, s: nk.segment_sum(x, s, 3), by_segment(lambda x: x.sum(0), 3), (X, SEGMENTS)
+            ),
+            "maxima": Row(
+                lambda x, s: nk.segment_max(x, s, 2), by_segment(lambda x: x.max(0), 2), (X, SEGMENTS)
+            ),
+            "minima": Row(
+                lambda x, s: nk.segment_min(x, s, 2), by_segment(lambda x: x.min(0), 2), (X, SEGMENTS)
+            ),
+            "products": Row(
+                lambda x, s: nk.segment_prod(x, s, 3), by_segment(lambda x: x.prod(0), 3), (X, SEGMENTS)
+            ),
+            "means": Row(
+                lambda x, s: nk.segment_mean(x, s, 2), by_segment(lambda x: x.mean(0), 2), (X, SEGMENTS)
+            ),
+        }
+    )  # fmt: skip
+
+
+def test_laws_of_subscripts() -> None:
+    def both(read: Callable[..., Any], *arguments: Any) -> Row:
+        return Row(read, read, arguments)
+
+    check(
+        {
+            "rows": both(lambda x, i: x[i], C, ROWS_OF_C),
+            "pairs": both(lambda x, i, j: x[i, j], C, ROWS_OF_C, J),
+            "columns": both(lambda x, i: x[:, i], C, ROWS_OF_C),
+            "slices around": both(lambda x, i: x[::-2, i, :1], C, ROWS_OF_C),
+            "an int behind": both(lambda x, i: x[i, 1], C, ROWS_OF_C),
+            "an int between": both(lambda x, i, j: x[i, 1, j - 1 - j], C, ROWS_OF_C, J),
+            "the last axis": both(lambda x, j: x[..., j - j], C, J),
+            "a list": both(lambda x: x[[0, 2], 1:3], C),
+            "an array": both(lambda x: x[np.array([[0, 2]])], C),
+            "a scalar": Row(
+                lambda x, s, i: x[s, i], lambda x, s, i: x[s, i], (C, S, ROWS_OF_C), batched=(0,)
+            ),
+            "scalars": Row(
+                lambda x, s: x[s, :, s - 1], lambda x, s: x[s, :, s - 1], (C, S), batched=(0,)
+            ),
+            "set by a mask": Row(lambda x: x.at[x > 0].set(2.5), changed(_set), (C,)),
+            "set rows by a mask": Row(
+                lambda x: x.at[x[:, 0, 0] > 0].set(7.0), changed(_set_rows), (C,)
+            ),
+            "multiply by a mask": Row(
+                lambda x, v: x.at[np.array([True, False, True])].multiply(v),
+                lambda x, v: np.stack([x[0] * v, x[1], x[2] * v]),
+                (C, C[1]),
+            ),
+            "least by a mask": Row(
+                lambda x: x.at[x > 0].min(0.3), lambda x: np.minimum(x, 0.3), (C,)
+            ),
+        }
+    )
+
+
+def test_segments_of_nothing() -> None:
+    f = nk.staged(
+        lambda x, s: (
+            nk.segment_sum(x, s, 2),
+            nk.segment_max(x, s, 2),
+            nk.segment_prod(x, s, 2),
+            nk.segment_mean(x, s, 2),
+            nk.bincount(s, length=2),
+        )
+    )
+    found = [np.asarray(y).tolist() for y in f(V[:0], N[:0])]
+    assert found[:3] == [[0.0, 0.0], [-np.inf, -np.inf], [1.0, 1.0]]
+    assert np.isnan(found[3]).all()
+    assert found[4] == [0, 0]
+
+
+ROWS = Table()
+row = ROWS.row
+row(
+    "index",
+    IndexOutOfRangeError,
+    "index 3 is out of range for an axis of extent 3",
+    "nk.take_along_axis(x, n)",
+)(on(lambda x, n: nk.take_along_axis(x, n), V, N + 1))
+row("index of a write", IndexOutOfRangeError, "index -4 is out of range for an axis of extent 3")(
+    on(lambda x, n: nk.put_along_axis(x, n, 1.0), V, N - 4)
+)
+row(
+    "segment",
+    IndexOutOfRangeError,
+    "index 2 is out of range for an axis of extent 2",
+    "nk.segment_sum(x, n, 2)",
+)(on(lambda x, n: nk.segment_sum(x, n, 2), V, N))
+row("negative segment", IndexOutOfRangeError, "index -1 is out of range for an axis of extent 3")(
+    on(lambda x, n: nk.segment_max(x, n, 3), V, N - 1)
+)
+row(
+    "count",
+    IndexOutOfRangeError,
+    "index 2 is out of range for an axis of extent 2",
+    "nk.bincount(n, length=2)",
+)(on(lambda n: nk.bincount(n, length=2), N))
+row(
+    "ranks",
+    RankError,
+    "take_along_axis takes indices of the rank of the tensor",
+    "nk.take_along_axis(x, n)",
+    "help: `take(",
+)(on(lambda x, n: nk.take_along_axis(x, n), M, N))
+row(
+    "extents",
+    ShapeError,
+    "indices of shape [3, 1] along axis 1 do not fit a tensor of shape [2, 3]",
+)(on(lambda x, n: nk.take_along_axis(x, n), M, N[:, None]))
+row(
+    "extents of a write", ShapeError, "put_along_axis: indices of shape [1, 3] do not fit f32[2, 1]"
+)(on(lambda x, n: nk.put_along_axis(x, n, 1.0, axis=0), M[:, :1], N[None] * 0))
+row("values", DTypeError, "put_along_axis of f32 takes such values, not Tensor1D[i32]")(
+    on(lambda x, n: nk.put_along_axis(x, n, n), V, N)
+)
+row(
+    "rows",
+    ShapeError,
+    "segment_sum: 2 rows of f32[2, 3] and 3 segments differ in number",
+    "nk.segment_sum(x, n, 3)",
+)(on(lambda x, n: nk.segment_sum(x, n, 3), M, N))
+row("segments", RankError, "segments of segment_sum are a vector of integers, not a Tensor1D[f32]")(
+    on(lambda x: nk.segment_sum(x, x, 3), V)
+)
+row("float numbers", RankError, "bincount takes a vector of integers, not a Tensor1D[f32]")(
+    on(lambda x: nk.bincount(x, length=3), V)
+)
+row("weights", RankError, "weights of bincount are a vector of numbers, not a Tensor2D[f32]")(
+    on(lambda x, n: nk.bincount(n, x, length=3), M, N)
+)
+row("integer means", DTypeError, "segment_mean takes float elements, not")(
+    on(lambda n: nk.segment_mean(n, n, 3), N)
+)
+row("mode", ShapeError, "mode is 'error' or 'clip', not 'wrap'")(
+    on(lambda x, n: nk.take_along_axis(x, n, mode="wrap"), V, N)
+)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_messages(name: str) -> None:
+    ROWS[name].check("test_scattering.py")
