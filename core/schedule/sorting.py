@@ -16,6 +16,9 @@ _DIGIT, _WIDE_DIGIT = 8, 11
 """Bits of a digit of shorter and of longer rows: the places of 8 are made in no time, 11 have a pass less to go for f32
 and two for f64.  10⁶ f32 take 16 and 11 ms, f64 80 and 62, 512 f32 3.3 and 5.7 µs (docs/decisions/0050)."""
 
+_HALF: Final = 32
+"""Bits of a key, and of an element's number, that make one machine word."""
+
 _LONG: Final = 128
 """Rows from here on go by digits: 256 f32 take 6 µs by merging and 2 so, f64 8.5 and 6."""
 
@@ -47,7 +50,8 @@ class SortLayout(NamedTuple):
 def sort_layout(op: ScheduledArgSort, type: TensorType) -> SortLayout:
     """How rows along the axis of a tensor of `type` lie while they are sorted."""
     extent, key_bits = type.shape[op.axis], _key_bits(type.dtype)
-    index_bits = 32 if key_bits <= 32 and extent <= 1 << 32 else 64
+    fits = key_bits <= _HALF and extent <= 1 << _HALF
+    index_bits = _HALF if fits else 2 * _HALF
     words = aligned((extent + 1) * index_bits // 4)
     return SortLayout(key_bits, index_bits, words, aligned(8 << op.digit) if op.digit else 0)
 

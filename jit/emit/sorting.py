@@ -92,7 +92,7 @@ class _Row:
         w = self.w
         with w.loop(constant(I64, 0), constant(I64, self.extent), constant(I64, 1)) as loop:
             word = w.load(element_address(w, words, self.word, loop.index), self.word)
-            narrow = self.layout.index_bits < 64
+            narrow = self.word == I64
             number = w.zext(w.trunc(word, "i32"), "i64") if narrow else w.trunc(word, "i64")
             place = w.add(first, multiply_constant(w, loop.index, self.stride))
             w.store(number, element_address(w, target, I64, place))
