@@ -27,7 +27,9 @@ The names are found when they are first used (`_HOMES` says where), so that a pr
 the tools, does not load the language.
 """
 
+import builtins
 import importlib
+import sys
 
 __version__ = "0.1.0"
 
@@ -95,12 +97,16 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 _NAMES_AT_HOME = {"Spec": "ArraySpec"}
 """What is called otherwise where it is defined: a `Spec` is there what staging knows of a value."""
 
-__all__ = ["__version__", *_HOME_OF]  # pyright: ignore[reportUnsupportedDunderAll]  # it reads the stub
+# `from nnkit import *` leaves `abs`, `print` and the other builtins as they are
+__all__ = ["__version__", *(name for name in _HOME_OF if not hasattr(builtins, name))]  # pyright: ignore[reportUnsupportedDunderAll]  # it reads the stub
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name.startswith("_"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        missing_names = importlib.import_module(".missing_names", __name__)
+        raise missing_names.of_package(name, _HOME_OF, sys._getframe(1))
     home = importlib.import_module(f".{_HOME_OF[name]}", __name__)
     value = home if name == _HOME_OF[name] else getattr(home, _NAMES_AT_HOME.get(name, name))
     globals()[name] = value  # the next use is that of any module's attribute
@@ -108,4 +114,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME_OF})

@@ -18,6 +18,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn
 
+from . import missing_names
 from .annotations import is_of_data, named_dimensions
 from .calls_with_out import CallsWithOut
 from .compile import Program, Specialization
@@ -109,7 +110,12 @@ class StagedFunction(WithStatics):
             return self.stageable.name
         if name == "__wrapped__" and isinstance(self.stageable, PythonFunction):
             return unwrapped(self.stageable.function)
-        raise AttributeError(f"a staged function has no attribute {name!r}")
+        raise AttributeError(
+            missing_names.with_help(
+                f"a staged function has no attribute {name!r}",
+                "" if name.startswith("_") else missing_names.of_function(name, dir(self)),
+            )
+        )
 
     def __repr__(self) -> str:
         statics = self.statics.words if self.statics is not None else ()

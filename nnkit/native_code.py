@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -29,6 +30,9 @@ from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
 from .staging.spec import leaves as leaves_of
 from .staging.specialize import Specializer
 from .tensors import RANKED
+
+# the import has made it an attribute of the package, where `nk.jit` shall say what that is called here
+vars(sys.modules[__package__]).pop("jit", None)
 
 
 def module_at(specialization: Specialization, stage: str) -> tuple[Module, Function]:

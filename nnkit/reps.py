@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from . import missing_names
 from .compile import Specialization
 from .conversion import concrete, constant_expression, declared_type, tensor_from
 from .core.errors import NNKitError, StagingError
@@ -12,7 +13,7 @@ from .staging.carry import with_article
 from .staging.expression import Expression, MakeAggregate, Trace, make
 from .staging.primitive import dtype_error, located, staging_error
 from .staging.rep import Rep
-from .staging.rep_base import constant_of, is_number, value_of
+from .staging.rep_base import RepBase, constant_of, help_for_missing, is_number, value_of
 from .staging.spec import Spec, StructSpec, TupleSpec, is_tuple
 from .staging.staged_functions import mismatch
 from .structs import Binding, Struct, fields
@@ -32,6 +33,11 @@ def _constant_of(value: object) -> Expression:
 @value_of.register
 def _value_of(trace: Trace) -> Any:
     return Specialization(trace, (), ()).compiled(_no_arguments, "eval").call()
+
+
+@help_for_missing.register
+def _help_for_missing(rep: RepBase, name: str) -> str:
+    return missing_names.of_rep(name, dir(rep))
 
 
 def _no_arguments(*_: object) -> NoReturn:

@@ -25,6 +25,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar, cast
 
 import numpy as np
 
+from . import missing_names
 from .arrays import adopt, from_numbers, is_array, stored_dtype
 from .core import types
 from .core.errors import DTypeError, RankError
@@ -177,6 +178,11 @@ class AnyTensor:
             array = from_numbers(x, name=name, rank=self.rank, dtype=core)
         object.__setattr__(self, "_array", array)
 
+    def __getattr__(self, name: str) -> NoReturn:
+        words = f"a {type(self).__name__} has no {name!r}"
+        found = "" if name.startswith("_") else missing_names.of_tensor(name, dir(self))
+        raise AttributeError(missing_names.with_help(words, found))
+
     @property
     def dtype(self) -> type[DType]:
         """The element type."""
@@ -226,7 +232,7 @@ class AnyTensor:
         name, stored = type(self).__name__, cast("object", self._array)
         if isinstance(stored, DonatedArray):
             return f"{name}(donated to {stored.function} as {stored.argument})"
-        values = np.asarray(self)
+        values: types.Array = np.asarray(self)
         text = np.array2string(values, separator=", ", prefix=f"{name}(")
         elided = values.size > np.get_printoptions()["threshold"]
         shape = f", shape={self.shape}" if elided or not values.size else ""

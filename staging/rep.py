@@ -45,7 +45,7 @@ from .aggregates import FieldLens, element_of, field_of, set_field
 from .at import At, index_expression
 from .expression import Expression, Trace, depends_on_parameters
 from .primitive import located, rank_error, staging_error
-from .rep_base import RepBase, constant_of, is_number, rep_of, value_of
+from .rep_base import RepBase, constant_of, help_for_missing, is_number, rep_of, value_of
 from .scheduled_loops import scheduled
 from .spec import StructSpec, TupleSpec
 from .stacked import Stacked, filter_rows
@@ -170,7 +170,17 @@ class Rep(RepBase):
 
     def __getattr__(self, name: str) -> Any:
         reason = ": it is not known while staging" if name in _UNKNOWN else ""
-        raise AttributeError(f"a Rep has no {name!r}{reason}", name=name, obj=self)
+        words = f"a Rep has no {name!r}{reason}"
+        if name.startswith("_"):
+            raise AttributeError(words)
+        shown = help_for_missing(self, name)
+        match self.spec:
+            case StructSpec(cls, fields) if name in dict(fields):
+                words = f"a Rep has no {name!r}: fields of a staged struct are items"
+                shown = f"`p[{cls.__name__}.{name}]` for p.{name}"
+            case _:
+                pass
+        raise AttributeError(f"{words}\n  help: {shown}" if shown else words)
 
     @property
     def at(self) -> At:

@@ -50,6 +50,12 @@ def value_of(trace: Trace) -> Any:
     raise InternalError(f"{trace} cannot be run")
 
 
+@singledispatch
+def help_for_missing(rep: object, name: str) -> str:
+    """What to write instead of an attribute that the Rep has not: empty where nothing is known."""
+    return ""
+
+
 def is_number(value: object) -> TypeIs[float]:
     """Whether it is a Python number, which has no element type of its own."""
     return isinstance(value, bool | int | float)

@@ -11,6 +11,7 @@ underscore here, at the end.
 
 from __future__ import annotations
 
+import builtins
 import re
 import sys
 import textwrap
@@ -31,12 +32,25 @@ from surface.staged import matrix_product, reductions, staged_class, staging
 from surface.tensors import dtypes, errors, header, refusals, structs, tensors
 from surface.updates import updates
 
+import nnkit
+
 NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
     r"View PartView RefView KeyEntry Key Forbidden UnknownDType Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
     "Index IndexMode Stage Argument From SavePolicy"
 ).split()
 """As regular expressions."""
+
+
+def exported() -> Iterator[str]:
+    """What `from nnkit import *` brings: no name of a builtin."""
+    homes: dict[str, str] = vars(nnkit)["_HOME_OF"]
+    names = [repr(name) for name in ["__version__", *homes] if not hasattr(builtins, name)]
+    yield "__all__ = ["
+    yield textwrap.fill(", ".join(names), 96, initial_indent="    ", subsequent_indent="    ") + ","
+    yield "]"
+
+
 Section = Callable[[], Iterator[str]]
 FILES: dict[str, list[Section]] = {
     "__init__.pyi": [
@@ -59,6 +73,7 @@ FILES: dict[str, list[Section]] = {
         batching,
         splitting,
         errors,
+        exported,
     ],
     "random.pyi": [sampling],
 }

@@ -1,0 +1,94 @@
+"""Methods that users of NumPy, JAX and PyTorch look for, with what does the same; as in `nnkit.equivalents`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+OF_REP: Final = """
+view reshape_as unflatten resize resize_ | x.reshape(2, -1) | one extent may be -1
+flatten ravel | x.reshape(-1) | all elements in one axis
+permute | x.transpose(1, 0) | axes in their new order
+t mT H mH adjoint | x.T | of a matrix; x.transpose(0, 2, 1) of a batch
+swapaxes swapdims moveaxis movedim | x.transpose(1, 0) | axes in their new order
+unsqueeze unsqueeze_ | x.expand_dims(0) | an axis of extent 1
+squeeze_ | x.squeeze(0) | values do not change
+expand expand_as repeat_interleave | nk.broadcast_to(x, (2, 3)) | operators broadcast by themselves
+astype to type type_as float double half bfloat16 long int bool byte short as_type to_dtype | x.cast(nk.f32) | conversions are written
+dtype itemsize element_size | x.spec | its rank and element type, known while staging
+nbytes stride strides is_contiguous contiguous layout data_ptr storage | x.spec | a Rep stands for a value: its memory is the compiler's
+detach detach_ | nk.stop_gradient(x) | derivatives take it for a constant
+backward grad grad_fn requires_grad requires_grad_ retain_grad is_leaf zero_grad register_hook | nk.gradient(of=f, wrt=0) | derivatives are of functions: there is no tape
+item tolist numpy cpu cuda device to_device block_until_ready at_host __float__ | x.eval() | a value is there when the program runs; return it from the staged function
+data values value | x | a Rep is the value, as it will be
+clone copy | x | values do not change, so nothing is copied
+add_ sub_ mul_ div_ fill_ zero_ copy_ clamp_ relu_ sqrt_ exp_ normal_ uniform_ | x + y | values do not change: an expression makes a new one; nk.ref(x) is a mutable array
+add | x + y | an operator
+sub subtract | x - y | an operator
+mul multiply | x * y | an operator
+div divide true_divide | x / y | an operator
+floor_divide_ | x // y | an operator
+pow pow_ | x ** y | an operator
+remainder fmod | x % y | an operator
+neg negative | -x | an operator
+absolute | abs(x) | Python's
+eq | x == y | an operator
+ne not_equal | x != y | an operator
+lt less | x < y | an operator
+gt greater | x > y | an operator
+le less_equal | x <= y | an operator
+ge greater_equal | x >= y | an operator
+logical_and bitwise_and | x & y | an operator
+logical_or bitwise_or | x | y | an operator
+logical_xor bitwise_xor | x ^ y | an operator
+logical_not bitwise_not | ~x | an operator
+dot mm bmm mv matmul vdot inner | x @ y | of vectors, matrices and batches
+index_select gather take_rows index | nk.take(x, i, axis=0) | rows by their indices
+index_put index_put_ index_fill index_copy put fill_diagonal_ itemset | x.at[0].set(v) | values do not change: it makes a new one
+index_add index_add_ scatter_add scatter_add_ | x.at[0].add(v) | repeated indices add up
+masked_fill masked_fill_ | nk.select(mask, a, x) | element by element
+masked_select compress nonzero | x.filter(lambda row: row > 0) | the extent of a result cannot depend on values: the rest is zeros
+narrow slice | x[1:3] | slices
+amax | x.max(axis=0) | NumPy's name
+amin | x.min(axis=0) | NumPy's name
+apply apply_ map_ | x.map(f) | along the first axis
+reduce | x.fold(init, f) | along the first axis
+forward __call___ | f(x) | call the staged function
+new_zeros new_ones new_full new_tensor new_empty | nk.zeros((2, 3), nk.f32) | the shape and the element type are given
+to_numpy __dlpack__ __array_interface__ | x.eval() | a value is there when the program runs; return it from the staged function
+replace _replace | p.set(P.w, w) | a field of a staged struct is replaced by `set`
+is_floating_point is_complex | x.spec | its rank and element type, known while staging
+"""
+"""Of staged values: names | what to write instead | why."""
+
+OF_TENSOR: Final = """
+backward grad grad_fn requires_grad requires_grad_ zero_grad retain_grad register_hook is_leaf | nk.gradient(of=f, wrt=0) | derivatives are of functions: there is no tape
+detach cpu cuda to_device resolve_conj block_until_ready | t | a tensor is a value in memory, and nothing is recorded
+device | t | code runs on the CPU
+data values value array _value | t.numpy() | its memory as an array
+clone copy | t | values do not change
+to astype type type_as float double half long int bool cast | nk.Tensor2D(t.numpy().astype(np.float64)) | NumPy converts, and the class says the rank
+view reshape resize ravel flatten squeeze unsqueeze expand_dims transpose permute swapaxes moveaxis T mT t | nk.Tensor2D(t.numpy().reshape(2, -1)) | NumPy does it to the array; inside a staged function a Rep has it
+dim | t.ndim | NumPy's name
+numel nelement | t.size | NumPy's name
+nbytes strides stride flags itemsize is_contiguous contiguous data_ptr | t.numpy() | the array has it
+at fill_ zero_ copy_ add_ sub_ mul_ div_ fill put itemset | t | values do not change: compute a new one inside a staged function
+eval | t | it is a value already
+map scan fold filter | @nk.staged | inside a staged function a Rep has it
+"""
+"""Of concrete tensors."""
+
+OF_FUNCTION: Final = """
+forward apply __func__ eval_ run | f(x) | a staged function is called as it is
+lower trace graph jaxpr code | f.ir(x) | it prints the program
+grad gradient backward value_and_grad | nk.gradient(of=f, wrt=0) | derivatives are functions of functions
+vmap batch map | nk.vmap(f) | a function of one element becomes one of a batch
+parameters named_parameters state_dict train weight bias | nk.Struct | parameters are arguments: a Struct of them
+as_text hlo mlir llvm_ir inspect_llvm | f.llvm(x) | the LLVM IR
+inspect_asm disassemble | f.asm(x) | the machine code
+warmup precompile aot aot_compile | f.compile(x) | without running
+cache_clear clear_cache_ | f.clear_cache() | its compiled specialisations
+cache_info _cache_size | f.cache_size() | how many compiled specialisations there are
+defvjps def_vjp | f.defvjp | the rule for reverse mode
+defjvps def_jvp | f.defjvp | the rule for forward mode
+"""
+"""Of staged functions."""

@@ -1,0 +1,189 @@
+"""Names that users of NumPy, JAX and PyTorch look for here, with what does the same and a clause that says why.
+
+Each line has names, what to write instead, and the clause.  A name that exists is never looked up here, nor one that is
+a method where a function is looked for, or the other way round: `nnkit.missing_names` finds these by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+OF_PACKAGE: Final = """
+jit pjit filter_jit script compile njit vectorize | @nk.staged | a staged function is compiled when it is first called with data
+function tf_function graph | @nk.staged | it traces a function once per types of its arguments
+make_jaxpr trace_jaxpr fx | f.ir(x) | it prints the program that a staged function became
+lower | f.ir(x, stage="schedule") | each stage of the compiler can be printed
+eval_shape | f.ir(x) | its first line has the types of the results
+ShapeDtypeStruct ShapeDtype TensorSpec meta_tensor | nk.spec((2, 3), f32) | it stands for an array where only shape and element type matter
+grad autograd autodiff backward elementwise_grad GradientTape filter_grad | nk.gradient(of=f, wrt=0) | derivatives are of functions, and are functions
+value_and_grad grad_and_value filter_value_and_grad | nk.value_and_gradient(of=f, wrt=0) | derivatives are of functions, and are functions
+gradients gradient_of derivative diff_of d | nk.gradient(of=f, wrt=0) | the function is `of`, the parameters are `wrt`
+jacfwd jacrev jacobian_fn | nk.jacobian(f) | `mode=` says forward or reverse
+hess | nk.hessian(f) | forward over reverse
+pushforward forward_ad forward_gradient | nk.jvp(f) | it takes the arguments, then the tangents
+pullback | nk.vjp(f) | it takes the arguments, then the cotangent of the result
+hessian_vector_product vhp | nk.hvp(f) | the vector follows the arguments
+jet | nk.taylor(f, order=3) | the coefficients of the series along a direction
+custom_jvp | f.defjvp | a staged function is given its rule
+custom_vjp custom_gradient Function | f.defvjp | a staged function is given its rule
+custom_derivatives straight_through | nk.differentiate_as(g) | the values of one function with the derivatives of another
+remat | nk.checkpoint(f) | gradients of it compute again what they need
+checkpoint_policy checkpoint_policies | nk.gradient(of=f, wrt=0, save="none") | `save=` says what is kept
+no_grad inference_mode set_grad_enabled enable_grad is_grad_enabled | nk.stop_gradient(x) | nothing is recorded at run time: a function is differentiated when you ask for its gradient
+detach lax_stop_gradient | nk.stop_gradient(x) | derivatives take it for a constant
+requires_grad requires_grad_ | nk.gradient(of=f, wrt=0) | `wrt` says what is differentiated
+gradcheck check_grads gradgradcheck | nk.check_gradients(f, x) | against finite differences, of both modes
+tensor as_tensor from_numpy asarray array ndarray Tensor FloatTensor DoubleTensor LongTensor new_tensor frombuffer fromiter asanyarray ascontiguousarray | nk.Tensor2D(array) | the rank is in the name of the class: Tensor0D to Tensor4D
+Tensor5D Tensor6D | nk.Tensor4D(array) | the highest rank is 4
+Array DeviceArray ArrayLike | nk.Tensor2D[nk.f32] | an annotation has the rank and the element type
+constant | nk.const(x) | a concrete value as a staged one
+Parameter Variable variable Buffer | nk.Field[nk.Tensor2D[nk.f32]] | parameters are fields of a Struct, which is passed and returned
+Placeholder placeholder Input | nk.Rep[nk.Tensor2D[nk.f32]] | parameters of a staged function stand for values
+Module Layer Sequential Model ModuleList ParameterList Flax nnx eqx equinox | nk.Struct | a model is a function of a Struct of its parameters
+ModuleDict ParameterDict | nk.Struct | its fields have names
+nn neural stax flax haiku linen | nk.Struct | a layer is a function of a Struct of its parameters: x @ p[P.w] + p[P.b]
+Linear Dense linear dense | x @ w + b | a layer is an expression, its parameters are fields of a Struct
+Bilinear bilinear | (x @ w * y).sum(axis=1) | a layer is an expression
+Embedding EmbeddingBag embedding embedding_lookup | nk.take(table, i) | a row for each index
+Flatten flatten | x.reshape(n, -1) | of one axis: x.reshape(-1)
+Identity identity_layer | x | nothing to call
+LSTM GRU RNN LSTMCell GRUCell RNNCell | xs.scan(state, step) | a recurrent network is a scan over the first axis of xs
+MultiheadAttention TransformerEncoderLayer scaled_dot_product_attention dot_product_attention | nk.softmax(q @ k.T) @ v | attention is an expression, which is compiled as one
+optim optimizers optax SGD Adam AdamW RMSprop Adagrad sgd adam adamw rmsprop apply_updates | p - 0.1 * slope | an update is arithmetic inside a staged function
+utils data DataLoader Dataset TensorDataset | x[i:i + 64] | batches are slices of arrays, by Python's `for`
+functional F lax numpy jnp np scipy special xp fft | nk.tanh(x) | all functions are in nnkit itself; docs/functions.md lists them
+experimental debug config | nk.debug_nans() | see docs/functions.md for what there is
+device cuda mps to cpu gpu devices local_devices device_count device_put device_get default_device set_default_device | nk.staged | code runs on the CPU, and data stays where it is
+synchronize block_until_ready | f(x) | a call returns when its results are there
+set_num_threads get_num_threads | NNKIT_NUM_THREADS=4 | the environment variable says how many threads there are
+manual_seed seed default_rng RandomState Generator PRNGKey PRNGKeyArray set_seed | nk.random.key(0) | random numbers are functions of a key
+rand random_sample random_uniform | nk.random.uniform(key, (2, 3)) | random numbers are functions of a key
+randn standard_normal random_normal | nk.random.normal(key, (2, 3)) | random numbers are functions of a key
+randn_like normal_like | nk.random.normal(key, (2, 3)) | random numbers are functions of a key
+rand_like uniform_like | nk.random.uniform(key, (2, 3)) | random numbers are functions of a key
+float32 float float_ single Float32 FloatX | nk.f32 | the element types are f16, bf16, f32, f64, i8, i32, i64 and boolean
+float64 double Float64 | nk.f64 | the element types are f16, bf16, f32, f64, i8, i32, i64 and boolean
+float16 half Float16 | nk.f16 | the element types are f16, bf16, f32, f64, i8, i32, i64 and boolean
+bfloat16 BFloat16 | nk.bf16 | the element types are f16, bf16, f32, f64, i8, i32, i64 and boolean
+int8 byte uint8 u8 | nk.i8 | integers are signed: i8, i32 and i64
+int32 int_ intc Int32 int16 i16 short uint16 u16 uint32 u32 | nk.i32 | integers are signed: i8, i32 and i64
+int64 long Int64 integer_ uint64 u64 | nk.i64 | integers are signed: i8, i32 and i64
+int | nk.i64 | an element type has its size in its name
+bool bool_ Boolean | nk.boolean | the element type of truth values
+complex64 complex128 complex cfloat cdouble c64 c128 float8 float8_e4m3fn float8_e5m2 | nk.f64 | there are no complex numbers, and no floats of 8 bits
+dtype result_type promote_types can_cast finfo iinfo | nk.DType | element types are classes, and nothing is promoted
+set_default_dtype get_default_dtype default_dtype | nk.f32 | each constant says its element type
+astype type convert_element_type cast to_dtype | x.cast(nk.f32) | conversions are written
+newaxis | x.expand_dims(0) | an axis of extent 1
+unsqueeze | x.expand_dims(0) | an axis of extent 1
+view reshape_as unflatten | x.reshape(2, -1) | one extent may be -1
+permute | x.transpose(1, 0) | axes in their new order
+t mT matrix_transpose | x.T | of a matrix; x.transpose(0, 2, 1) of a batch
+transpose2d swap_axes swapdims | x.transpose(1, 0) | axes in their new order
+expand broadcast_in_dim broadcast | nk.broadcast_to(x, (2, 3)) | operators broadcast by themselves
+broadcast_arrays broadcast_tensors | nk.broadcast_to(x, (2, 3)) | operators broadcast by themselves
+cat concatenate hstack vstack dstack row_stack column_stack append r_ c_ | nk.concat([x, y], axis=0) | along an existing axis; nk.stack makes a new one
+index_select take_along gather_rows embedding_rows gather_nd gather dynamic_index_in_dim | nk.take(x, i, axis=0) | rows by their indices
+dynamic_slice dynamic_slice_in_dim lax_slice narrow slice slice_in_dim select_slice | x[i:i + 3] | slices may begin at a Rep
+index_update index_put index_put_ dynamic_update_slice dynamic_update_slice_in_dim put copyto place fill_diagonal | x.at[i].set(v) | values do not change: it makes a new one
+index_add index_add_ scatter_add scatter_add_ add_at | x.at[i].add(v) | repeated indices add up
+masked_fill masked_fill_ putmask lax_select | nk.select(mask, a, x) | element by element
+masked_select compress extract nonzero argwhere flatnonzero where_nonzero boolean_mask | x.filter(lambda row: row > 0) | the extent of a result cannot depend on values: the rest is zeros
+copy clone detach_copy | x | values do not change, so nothing is copied
+empty empty_like | nk.zeros((2, 3), f32) | nothing is left uninitialised
+zeros_ ones_ fill_ | nk.zeros((2, 3), f32) | values do not change
+full_like | nk.full((2, 3), 7.0, f32) | the element type is given
+fromfunction indices mgrid ogrid lib_index_tricks | nk.iota((2, 3), nk.i64, axis=0) | the index along an axis
+range | nk.arange(10, nk.i64) | or Python's `range`, while staging
+identity | nk.one_hot(nk.arange(3, nk.i64), 3, f32) | ones on the diagonal
+pow float_power | nk.power(x, y) | of floats; x ** y is the same
+mod fmod remainder_floor | nk.modulo(x, y) | with the sign of y, as Python's %
+divide true_divide truediv | nk.div(x, y) | x / y is the same
+subtract | nk.sub(x, y) | x - y is the same
+multiply | nk.mul(x, y) | x * y is the same
+floordiv | nk.floor_divide(x, y) | of integers; x // y is the same
+neg negative | nk.negate(x) | -x is the same
+positive | x | nothing to compute
+absolute fabs | nk.abs(x) | abs(x) is the same
+reciprocal | 1 / x | an operator
+arccos | nk.acos(x) | the inverse has the short name
+arcsin | nk.asin(x) | the inverse has the short name
+arctan | nk.atan(x) | the inverse has the short name
+arccosh | nk.acosh(x) | the inverse has the short name
+arcsinh | nk.asinh(x) | the inverse has the short name
+arctanh | nk.atanh(x) | the inverse has the short name
+gammaln loggamma log_gamma | nk.lgamma(x) | C's name
+psi polygamma | nk.digamma(x) | the first derivative of lgamma
+erfinv ndtri erf_inv | nk.fixed_point(f, x) | there is no inverse of erf; solve for it
+ndtr norm_cdf | 0.5 * nk.erfc(-x / 2**0.5) | the distribution function of the normal distribution
+rsqrt_ | nk.rsqrt(x) | values do not change
+sigmoid_ expit logistic Sigmoid | nk.sigmoid(x) | a function, without a class
+logit | nk.log(x) - nk.log1p(-x) | the inverse of the sigmoid
+relu_ ReLU Relu | nk.relu(x) | a function, without a class
+relu6 ReLU6 hard_tanh hardtanh Hardtanh | nk.minimum(nk.relu(x), 6.0) | a composition
+prelu PReLU | nk.maximum(x, 0.0) + a * nk.minimum(x, 0.0) | a composition
+selu SELU celu CELU glu GLU swiglu squareplus softsign Softsign tanhshrink softshrink hardshrink threshold | nk.select(x > 0, x, nk.expm1(x)) | compositions of the functions here
+mish Mish | x * nk.tanh(nk.softplus(x)) | a composition
+GELU gelu_new gelu_fast | nk.gelu(x) | a function, without a class; exact, not by tanh
+Softplus SoftPlus | nk.softplus(x) | a function, without a class
+Tanh | nk.tanh(x) | a function, without a class
+Softmax softmin softmax2d Softmax2d | nk.softmax(x, axis=-1) | a function, without a class
+LogSoftmax | nk.log_softmax(x, axis=-1) | a function, without a class
+logsumexp_ log_sum_exp | nk.logsumexp(x, axis=0) | NumPy's name
+CrossEntropyLoss cross_entropy_loss sparse_categorical_crossentropy categorical_crossentropy softmax_cross_entropy softmax_cross_entropy_with_integer_labels NLLLoss nll_loss | nk.cross_entropy(logits, labels) | labels are class numbers or probabilities
+LayerNorm LayerNormalization | nk.layer_norm(x, scale, offset) | a function of its parameters
+GroupNorm group_norm InstanceNorm2d instance_norm weight_norm spectral_norm local_response_norm | nk.layer_norm(x) | of other axes: (x - mean) / sqrt(var + epsilon), written out
+MSELoss L1Loss l1_loss SmoothL1Loss | ((x - y) ** 2.0).mean() | a composition
+l2_normalize | x / nk.norm(x, axis=-1, keepdims=True) | a composition
+sum_ nansum | x.sum() | over all axes, or axis=
+average | nk.mean(x, axis=0) | weights are multiplied
+amax nanmax reduce_max | x.max(axis=0) | NaN wins
+amin nanmin reduce_min | x.min(axis=0) | NaN wins
+reduce_sum | x.sum(axis=0) | NumPy's name
+reduce_mean nanmean | x.mean(axis=0) | NumPy's name
+reduce_prod product | x.prod(axis=0) | NumPy's name
+ptp | x.max() - x.min() | a composition
+var_mean std_mean moments | nk.var(x, axis=0) | nk.mean is the other one
+allclose isclose array_equal equal_all | nk.abs(x - y) < 1e-6 | or np.testing.assert_allclose on results
+dot mm bmm mv matvec vecdot dot_general inner_product | x @ y | of vectors, matrices and batches
+addmm baddbmm addmv addbmm | x @ y + z | an expression, which is compiled as one
+multi_dot | x @ y @ z | the compiler finds the cheapest order
+apply_along_axis apply_over_axes pmap xmap shard_map | nk.vmap(f) | a function of one element becomes one of a batch
+vmap_ functorch func torch_func | nk.vmap(f) | a function of one element becomes one of a batch
+map imap | x.map(f) | along the first axis
+reduce foldl foldr fold_left associative_scan | x.fold(init, f) | along the first axis
+scan | xs.scan(init, f) | a method, along the first axis
+filter | x.filter(f) | the rest is zeros
+switch case | nk.cond(i == 0, f, g) | one inside of the other
+if_ ifelse if_then_else lax_cond Cond | nk.cond(p, f, g) | the other branch is not run
+while_ whileloop WhileLoop | nk.while_loop(test, body, init) | with what is carried
+fori_loop for_loop for_ | nk.fori(0, n, body, init) | with what is carried
+fix_point fixedpoint | nk.fixed_point(f, x) | its gradient keeps nothing
+recursion Y | nk.fix(f) | a staged function may also call itself
+pure_callback io_callback host_callback py_function numpy_function | nk.callback(f, signature) | a function of Python, called from compiled code
+ffi ffi_call cpp_extension | nk.foreign(f, signature) | a C function, called from compiled code
+debug_print | nk.print(x) | when the program runs
+checkify assert_ Assert assert_equal | nk.check(condition, "message") | when the program runs
+debugging_nans detect_anomaly set_detect_anomaly set_printoptions | nk.debug_nans() | it names the line that makes a NaN
+tree_map tree_util pytree tree_flatten tree_unflatten tree_leaves tree_structure | nk.fields(P) | Python's loop over the fields of a Struct runs while staging
+NamedTuple dataclass struct pytree_node register_pytree_node PyTreeNode field | nk.Struct | with annotations Field[...]
+state_dict load_state_dict save load savez | np.savez("file.npz", w=p.w.numpy()) | fields are tensors, tensors are arrays
+numpy_ to_numpy item tolist | t.numpy() | a concrete tensor has it
+shape ndim size | t.shape | of a tensor, not a function
+is_tensor isarray is_array | isinstance(x, nk.AnyTensor) | concrete tensors have one base class
+profiler benchmark | f.asm(x) | see what the code is, or time the calls
+clear_caches empty_cache | f.clear_cache() | each staged function has its own
+donate_argnums donate_argnames | nk.donate(f, 0) | results may take over the memory of arguments
+static_argnums static_argnames partial Partial | @nk.staged | a parameter that is not a Rep is static
+in_axes out_axes | nk.vmap(f, in_axes=(0, None)) | arguments of vmap
+"""
+"""Of `nnkit` itself: names | what to write instead | why."""
+
+OF_RANDOM: Final = """
+PRNGKey seed manual_seed default_rng Generator RandomState new_key wrap_key_data | nk.random.key(0) | a key is made of a seed
+rand random random_sample uniform_ sample | nk.random.uniform(key, (2, 3)) | the key comes first
+randn standard_normal normal_ gaussian gauss | nk.random.normal(key, (2, 3)) | the key comes first
+fold_in key_data clone spawn | nk.random.split(key, 2) | new keys of an old one
+next_key new_rng rng | nk.random.split(key) | two new keys; do not use the old one again
+"""
+"""Of `nnkit.random`, where a key comes first."""

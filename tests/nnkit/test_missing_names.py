@@ -1,0 +1,109 @@
+"""What is said of names that do not exist: what to write instead, which exists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnkit as nk
+from nnkit import Field, Rep, Struct, Tensor1D, f32
+from nnkit import equivalent_methods as methods  # type: ignore[attr-defined]  # not in the stub
+from nnkit import equivalents as tables  # type: ignore[attr-defined]  # not in the stub
+from nnkit.missing_names import rows
+
+
+class Params(Struct):
+    w: Field[Tensor1D[f32]]
+
+
+@nk.staged
+def double(x: Rep[Tensor1D[f32]]) -> Rep[Tensor1D[f32]]:
+    return x + x
+
+
+DATA = Tensor1D(np.ones(3, np.float32))
+PARAMS = Params(DATA)
+TABLES = (tables.OF_PACKAGE, tables.OF_RANDOM, methods.OF_REP, methods.OF_TENSOR, methods.OF_FUNCTION)  # fmt: skip
+OWNERS: dict[str, Any] = {"nk": nk, "x": Rep, "xs": Rep, "t": Tensor1D, "f": type(double)}
+"""What the first part of a dotted name stands for in the tables."""
+
+
+def test_what_the_tables_say_exists() -> None:
+    missing: set[str] = set()
+    for table in TABLES:
+        for ours, why in rows(table).values():
+            assert ours and why and not why.endswith(".")
+            for dotted in re.findall(r"(?<![\w.])(?:nk|x|xs|t|f)(?:\.[A-Za-z_]\w*)+", ours):
+                owner, *parts = dotted.split(".")
+                value = OWNERS[owner]
+                for part in parts:
+                    if not hasattr(value, part):
+                        missing.add(dotted)
+                        break
+                    value = getattr(value, part)
+    assert not missing
+    assert sum(len(rows(table)) for table in TABLES) > 600
+
+
+def asked(function: Callable[..., Any], *types: Any) -> Callable[[], Any]:
+    """A staged function that asks a Rep for something."""
+    given = {Tensor1D[f32]: DATA, Params: PARAMS}
+    return lambda: nk.fn(*types)(function)(*(given[each] for each in types))
+
+
+V = Tensor1D[f32]
+NK: Any = nk
+MISSING: dict[str, tuple[Callable[[], Any], str]] = {
+    "jax": (lambda: NK.jit, "module 'nnkit' has no attribute 'jit'\n  help: `@nk.staged`: "),
+    "autograd": (lambda: NK.grad, "`nk.gradient(of=f, wrt=0)`"),
+    "layers": (lambda: NK.nn.Linear, "a layer is a function of a Struct of its parameters"),
+    "no tape": (lambda: NK.no_grad, "`nk.stop_gradient(x)`: nothing is recorded at run time"),
+    "elements": (lambda: NK.float32, "`nk.f32`"),
+    "tensor": (lambda: NK.tensor([1.0]), "`nk.Tensor2D(array)`"),
+    "composition": (lambda: NK.relu6, "`nk.minimum(nk.relu(x), 6.0)`"),
+    "spelling": (lambda: NK.sofmax, "did you mean `nk.softmax`?"),
+    "capitals": (lambda: NK.logSoftmax, "did you mean `nk.log_softmax`?"),
+    "method": (lambda: NK.set, "`x.set(...)`: a method of staged values"),
+    "nothing": (lambda: NK.zzz, "module 'nnkit' has no attribute 'zzz'"),
+    "private": (lambda: NK._sofmax, "module 'nnkit' has no attribute '_sofmax'"),
+    "random": (lambda: NK.random.PRNGKey(0), "`nk.random.key(0)`: a key is made of a seed"),
+    "not random": (lambda: NK.random.tanh, "`nk.tanh`: in nnkit itself"),
+    "random spelling": (lambda: NK.random.norml, "did you mean `nk.random.normal`?"),
+    "view": (asked(lambda x: x.view(3), V), "a Rep has no 'view'\n  help: `x.reshape(2, -1)`"),
+    "backward": (asked(lambda x: x.backward(), V), "`nk.gradient(of=f, wrt=0)`"),
+    "detach": (asked(lambda x: x.detach(), V), "`nk.stop_gradient(x)`"),
+    "function": (asked(lambda x: x.tanh(), V), "`nk.tanh(x)`: a function"),
+    "method spelling": (asked(lambda x: x.reshap(3), V), "did you mean `x.reshape`?"),
+    "field": (asked(lambda p: p.w, Params), "`p[Params.w]` for p.w"),
+    "tensor's tape": (lambda: DATA.backward(), "`nk.gradient(of=f, wrt=0)`"),  # type: ignore[attr-defined]
+    "tensor's layout": (lambda: DATA.strides, "`t.numpy()`: the array has it"),  # type: ignore[attr-defined]
+    "function of a tensor": (lambda: DATA.softmax(), "`nk.softmax(t)`: a function"),  # type: ignore[attr-defined]
+    "tensor's spelling": (lambda: DATA.shap, "did you mean `t.shape`?"),  # type: ignore[attr-defined]
+    "lowered": (lambda: double.lower(DATA), "`f.ir(x)`: it prints the program"),  # type: ignore[attr-defined]
+    "function's spelling": (lambda: double.irr(DATA), "did you mean `f.ir`?"),  # type: ignore[attr-defined]
+}
+
+
+def test_a_missing_name_has_a_remedy() -> None:
+    double(DATA)  # the compiler is loaded, and is no attribute
+    for what, (ask, words) in MISSING.items():
+        with pytest.raises(AttributeError) as raised:
+            ask()
+        assert words in str(raised.value), what
+
+
+def test_a_private_name_is_not_looked_up() -> None:
+    for value in (DATA, double, nk.const(DATA), nk):
+        with pytest.raises(AttributeError) as raised:
+            getattr(value, "_shap")  # noqa: B009  # what is tested
+        assert "help" not in str(raised.value)
+
+
+def test_an_import_of_a_missing_name_has_the_remedy_too() -> None:
+    words = "cannot import name 'grad' from 'nnkit'\n  help: `nk.gradient(of=f, wrt=0)`"
+    with pytest.raises(ImportError, match=re.escape(words)):
+        exec("from nnkit import grad")
