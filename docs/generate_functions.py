@@ -49,6 +49,7 @@ TITLES = {
     "checkpointing": "Checkpointing",
     "batching": "Batches",
     "random": "Random numbers",
+    "distributions": "Dropout",
     "reps": "Staged values",
     "tensors": "Tensors and element types",
     "structs": "Structs",

@@ -15,7 +15,7 @@ A tour for users, in the order they meet things:
   `axis_sum(x, "name")` and its like combine the elements.
 - `split` gives the forward and the backward half of a gradient apart, `saved` says what is kept between them,
   `linearize` makes a linear map of them.
-- `random`: numbers from explicit keys.  `check` and `print`: what a staged function does when it runs, once.
+- `random`: numbers from explicit keys; `dropout`.  `check` and `print`: what a staged function does when it runs, once.
   `debug_nans`: where a NaN comes from.  `foreign` and `callback`: functions of C and of Python.
 - `f(x, out=y)` writes results to arrays of yours; `donate(f, 0)` lets them take over the memory of an argument.
 - `f.ir(...)`, `f.llvm(...)`, `f.asm(...)`, with `spec(shape, dtype)` for an array: what the compiler did.
@@ -52,6 +52,7 @@ _HOMES = {
         VerifyError""",
     "diagonals": "diag diag_indices diagonal trace tri tril triu",
     "differentiating_as": "differentiate_as",
+    "distributions": "dropout",
     "donation": "donate",
     "differentiation": "gradient gradient_dynamic value_and_gradient",
     "jacobian_products": "hvp jvp taylor vjp",

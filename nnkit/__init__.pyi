@@ -3198,6 +3198,10 @@ def diag_indices(n: int, ndim: Literal[3]) -> tuple[Rep[Tensor1D[i64]], Rep[Tens
 @overload
 def diag_indices(n: int, ndim: Literal[4]) -> tuple[Rep[Tensor1D[i64]], Rep[Tensor1D[i64]], Rep[Tensor1D[i64]], Rep[Tensor1D[i64]]]: ...
 @overload
+def dropout(x: Rep[_FT], rate: float | Rep[Tensor0D[Any]], key: Rep[Tensor0D[i64]] | Tensor0D[i64], /) -> Rep[_FT]: ...
+@overload
+def dropout(x: _FT, rate: float, key: Tensor0D[i64], /) -> _FT: ...
+@overload
 def matmul(x: Rep[Tensor1D[_N, _K]], y: Rep[Tensor1D[_N, _K]], /, *, accumulate: type[Float] | None = None) -> Rep[Tensor0D[_N]]: ...
 @overload
 def matmul(x: Rep[Tensor1D[_N, _K]], y: Rep[Tensor2D[_N, _K, _J]], /, *, accumulate: type[Float] | None = None) -> Rep[Tensor1D[_N, _J]]: ...
@@ -4801,9 +4805,9 @@ __all__ = [
     'DonationError', 'IndexOutOfRangeError', 'InternalError', 'NNKitError', 'NonFiniteError',
     'OutOfMemoryError', 'OutputError', 'ParseError', 'RankError', 'RecursionDepthError',
     'ShapeError', 'StagingError', 'TrapError', 'UnsupportedError', 'VerifyError', 'diag',
-    'diag_indices', 'diagonal', 'trace', 'tri', 'tril', 'triu', 'differentiate_as', 'donate',
-    'gradient', 'gradient_dynamic', 'value_and_gradient', 'hvp', 'jvp', 'taylor', 'vjp',
-    'hessian', 'jacobian', 'LinearMap', 'Linearization', 'linearize', 'HalfSignature',
+    'diag_indices', 'diagonal', 'trace', 'tri', 'tril', 'triu', 'differentiate_as', 'dropout',
+    'donate', 'gradient', 'gradient_dynamic', 'value_and_gradient', 'hvp', 'jvp', 'taylor',
+    'vjp', 'hessian', 'jacobian', 'LinearMap', 'Linearization', 'linearize', 'HalfSignature',
     'Residual', 'Residuals', 'Saved', 'ValueInfo', 'Halves', 'Split', 'saved', 'split', 'acos',
     'acosh', 'add', 'asin', 'asinh', 'atan', 'atanh', 'ceil', 'cos', 'cosh', 'digamma', 'div',
     'erf', 'erfc', 'exp', 'expm1', 'floor', 'floor_divide', 'gelu', 'lgamma', 'log', 'log1p',

@@ -1,11 +1,36 @@
-"""Random numbers from explicit keys: see `nnkit.sampling`."""
+"""Random numbers from explicit keys: see `nnkit.sampling` and `nnkit.distributions`."""
 
 from typing import NoReturn
 
 from . import missing_names
+from .distributions import (
+    bernoulli,
+    categorical,
+    cauchy,
+    exponential,
+    gumbel,
+    laplace,
+    logistic,
+    randint,
+    truncated_normal,
+)
 from .sampling import key, normal, split, uniform
 
-__all__ = ["key", "normal", "split", "uniform"]
+__all__ = [
+    "bernoulli",
+    "categorical",
+    "cauchy",
+    "exponential",
+    "gumbel",
+    "key",
+    "laplace",
+    "logistic",
+    "normal",
+    "randint",
+    "split",
+    "truncated_normal",
+    "uniform",
+]
 
 
 def __getattr__(name: str) -> NoReturn:

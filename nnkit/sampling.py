@@ -16,19 +16,17 @@ from typing import Any
 import numpy as np
 
 from .callables import StagedFunction
-from .core import ops
 from .core.types import F32, DType, Shape
-from .elementwise import cos, floor_divide, log, sqrt
+from .elementwise import cos, log, sqrt
 from .functions import iota
 from .lambdas import fn
+from .random_bits import bits_of, counters, float_type, unit_of
 from .reps import tup
-from .staging import primitive
-from .staging.primitive import dtype_error
 from .staging.rep import Rep
-from .staging.static import core_dtype, static_shape
+from .staging.static import static_shape
 from .tensors import DTYPES, Tensor0D, f32, i64
 
-_MOST_KEPT = 256
+MOST_KEPT = 256
 """Staged functions of each kind that are kept, one per shape: as many as specialisations of one function
 (docs/decisions/0022)."""
 
@@ -51,27 +49,27 @@ def uniform(
     key: Any, shape: Sequence[int], /, *, low: float = 0.0, high: float = 1.0, dtype: Any = f32
 ) -> Any:
     """Numbers uniform in [low, high); rounding may give `high` itself for other ends than 0 and 1."""
-    return _uniform(static_shape(shape, "uniform"), float(low), float(high), _float(dtype))(key)
+    return _uniform(static_shape(shape, "uniform"), float(low), float(high), float_type(dtype))(key)
 
 
 def normal(key: Any, shape: Sequence[int], /, *, dtype: Any = f32) -> Any:
     """Numbers of the standard normal distribution, by the method of Box and Muller."""
-    return _normal(static_shape(shape, "normal"), _float(dtype))(key)
+    return _normal(static_shape(shape, "normal"), float_type(dtype))(key)
 
 
-@lru_cache(_MOST_KEPT)
+@lru_cache(MOST_KEPT)
 def _splitter(count: int) -> StagedFunction:
     def split(key: Rep) -> Any:
-        keys = _bits(key, -1 - iota((count,), i64))
+        keys = bits_of(key, -1 - iota((count,), i64))
         return tup(*(keys[position] for position in range(count)))
 
     return _of_key(split)
 
 
-@lru_cache(_MOST_KEPT)
+@lru_cache(MOST_KEPT)
 def _uniform(shape: Shape, low: float, high: float, dtype: DType) -> StagedFunction:
     def uniform(key: Rep) -> Any:
-        unit = _unit(_bits(key, _counters(shape)), dtype)
+        unit = unit_of(bits_of(key, counters(shape)), dtype)
         if (low, high) == (0.0, 1.0):
             return unit
         if np.isfinite(dtype.nearest(high - low)):
@@ -81,14 +79,14 @@ def _uniform(shape: Shape, low: float, high: float, dtype: DType) -> StagedFunct
     return _of_key(uniform)
 
 
-@lru_cache(_MOST_KEPT)
+@lru_cache(MOST_KEPT)
 def _normal(shape: Shape, dtype: DType) -> StagedFunction:
     wide = F32 if dtype.bits == 16 else dtype
 
     def normal(key: Rep) -> Any:
-        counters = _counters(shape) * 2
-        radius = sqrt(log(1.0 - _unit(_bits(key, counters), wide)) * -2.0)
-        angle = _unit(_bits(key, counters + 1), wide) * (2.0 * math.pi)
+        first = counters(shape) * 2
+        radius = sqrt(log(1.0 - unit_of(bits_of(key, first), wide)) * -2.0)
+        angle = unit_of(bits_of(key, first + 1), wide) * (2.0 * math.pi)
         return (radius * cos(angle)).cast(DTYPES[dtype])
 
     return _of_key(normal)
@@ -96,26 +94,3 @@ def _normal(shape: Shape, dtype: DType) -> StagedFunction:
 
 def _of_key(function: Any) -> StagedFunction:
     return fn(Tensor0D.__class_getitem__(i64))(function)
-
-
-def _counters(shape: Shape) -> Rep:
-    """0, 1, 2, … in row-major order."""
-    return iota((math.prod(shape),), i64).reshape(*shape)
-
-
-def _bits(key: Rep, counters: Rep) -> Rep:
-    """64 random bits for every counter."""
-    return Rep(primitive.elementwise(ops.Threefry(), key.expression, counters.expression))
-
-
-def _unit(bits: Rep, dtype: DType) -> Rep:
-    """The leading bits as a number in [0, 1), every value of which is exact."""
-    number = floor_divide(bits, 1 << (64 - dtype.digits)) + (1 << (dtype.digits - 1))
-    return number.cast(DTYPES[dtype]) * 2.0**-dtype.digits
-
-
-def _float(dtype: Any) -> DType:
-    core = core_dtype(dtype)
-    if not core.is_float:
-        raise dtype_error(f"random numbers are floats, not {core}")
-    return core

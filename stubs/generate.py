@@ -21,6 +21,7 @@ from pathlib import Path
 from surface.batching import batching
 from surface.control import control
 from surface.differentiation import differentiation
+from surface.distributions import distributions, dropout
 from surface.expressions import REFUSED
 from surface.functions import elementwise_functions, functions
 from surface.jacobians import jacobians
@@ -65,6 +66,7 @@ FILES: dict[str, list[Section]] = {
         functions,
         networks,
         sorting,
+        dropout,
         matrix_product,
         staging,
         control,
@@ -75,7 +77,7 @@ FILES: dict[str, list[Section]] = {
         errors,
         exported,
     ],
-    "random.pyi": [sampling],
+    "random.pyi": [sampling, distributions],
 }
 
 

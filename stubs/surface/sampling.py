@@ -13,8 +13,8 @@ KEYS = ("{}", "Rep[{}]")
 def sampling() -> Iterator[str]:
     yield from template("random")
     yield from define("split", _splits())
-    yield from define("uniform", _draws("low: float = 0.0, high: float = 1.0, "))
-    yield from define("normal", _draws(""))
+    yield from define("uniform", draws("low: float = 0.0, high: float = 1.0, "))
+    yield from define("normal", draws(""))
 
 
 def _splits() -> Iterator[str]:
@@ -24,7 +24,8 @@ def _splits() -> Iterator[str]:
         yield f"(key: {key}, /, count: int) -> {tup([key, '...'])}"
 
 
-def _draws(options: str) -> Iterator[str]:
+def draws(options: str) -> Iterator[str]:
+    """Of a shape, of f32 unless said otherwise."""
     for wrap in KEYS:
         key = wrap.format("Tensor0D[i64]")
         for r in RANKS:

@@ -1,9 +1,14 @@
 # Written by stubs/generate.py; do not edit.
-from typing import overload
+from typing import Any, Literal, overload
 
 from typing_extensions import TypeVar
 
-from . import Float, Rep, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D, f32, i64
+from . import Float, Integer, Rep, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D, boolean, f32, i64
 
 F = TypeVar("F", bound=Float)
+Z = TypeVar("Z", bound=Integer)
+I = TypeVar("I", bound=int)
+J = TypeVar("J", bound=int)
+K = TypeVar("K", bound=int)
+L = TypeVar("L", bound=int)
 def key(seed: int, /) -> Tensor0D[i64]: ...

@@ -1,0 +1,100 @@
+"""Samples of distributions, in the submodule `nnkit.random`, and `dropout`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .expressions import (
+    COMMON_FIRST,
+    MAX_RANK,
+    any_axis,
+    define,
+    ints,
+    plain,
+    tensor,
+    without,
+)
+from .sampling import KEYS, draws
+
+
+def distributions() -> Iterator[str]:
+    for name in ("gumbel", "exponential", "laplace", "logistic", "cauchy"):
+        yield from define(name, draws(""))
+    yield from define("bernoulli", _bernoulli())
+    yield from define("randint", _randint())
+    yield from define("categorical", _categorical())
+    yield from define("truncated_normal", _truncated())
+
+
+def dropout() -> Iterator[str]:
+    """A concrete tensor with a concrete key gives a concrete one."""
+    yield from define(
+        "dropout",
+        [
+            "(x: Rep[FT], rate: float | Rep[Tensor0D[Any]], key: Rep[Tensor0D[i64]] | Tensor0D[i64], /) -> Rep[FT]",
+            "(x: FT, rate: float, key: Tensor0D[i64], /) -> FT",
+        ],
+    )
+
+
+def _bernoulli() -> Iterator[str]:
+    for wrap in KEYS:
+        key = f"key: {wrap.format('Tensor0D[i64]')}"
+        yield f"({key}, /, p: float = 0.5) -> {wrap.format(plain(0, 'boolean'))}"
+        for r in COMMON_FIRST:
+            result = wrap.format(plain(r, "boolean"))
+            yield f"({key}, /, p: float, shape: {ints(r)}) -> {result}"
+            yield f"({key}, /, *, shape: {ints(r)}) -> {result}"
+            likely = wrap.format(tensor(r, None, "F"))
+            yield f"({key}, /, p: {likely}) -> {wrap.format(tensor(r, None, 'boolean'))}"
+            for low in range(r + 1):
+                given = wrap.format(plain(low, "F"))
+                yield f"({key}, /, p: {given}, shape: {ints(r)}) -> {result}"
+
+
+def _randint() -> Iterator[str]:
+    for wrap in KEYS:
+        key = wrap.format("Tensor0D[i64]")
+        bound = f"int | {wrap.format('Tensor0D[Any]')}"
+        for r in COMMON_FIRST:
+            given = f"(key: {key}, shape: {ints(r)}, low: {bound}, high: {bound}, /"
+            yield f"{given}, *, dtype: type[Z]) -> {wrap.format(plain(r, 'Z'))}"
+            yield f"{given}) -> {wrap.format(plain(r, 'i64'))}"
+
+
+def _categorical() -> Iterator[str]:
+    for wrap in KEYS:
+        key = wrap.format("Tensor0D[i64]")
+        for r in COMMON_FIRST[:-1]:
+            for axis in range(r):
+                logits = wrap.format(tensor(r, None, "F"))
+                at = f"Literal[{axis}, {axis - r}]{' = -1' if axis == r - 1 else ''}"
+                yield (
+                    f"(key: {key}, logits: {logits}, /, axis: {at})"
+                    f" -> {wrap.format(without(r, axis, dtype='i64'))}"
+                )
+            for drawn in range(r - 1, MAX_RANK):
+                logits = wrap.format(plain(r, "F"))
+                yield (
+                    f"(key: {key}, logits: {logits}, /, axis: {any_axis(r)} = -1, *, shape: {ints(drawn)})"
+                    f" -> {wrap.format(plain(drawn, 'i64'))}"
+                )
+
+
+def _truncated() -> Iterator[str]:
+    for wrap in KEYS:
+        key = wrap.format("Tensor0D[i64]")
+        numbers = f"(key: {key}, lower: float, upper: float, /"
+        yield f"{numbers}) -> {wrap.format(plain(0, 'f32'))}"
+        for r in COMMON_FIRST:
+            yield f"{numbers}, shape: {ints(r)}, *, dtype: type[F]) -> {wrap.format(plain(r, 'F'))}"
+            yield f"{numbers}, shape: {ints(r)}) -> {wrap.format(plain(r, 'f32'))}"
+            bound = wrap.format(tensor(r, None, "F"))
+            for pair in ((bound, bound), (bound, "float"), ("float", bound)):
+                yield f"(key: {key}, lower: {pair[0]}, upper: {pair[1]}, /) -> {bound}"
+                for high in range(r, MAX_RANK + 1):
+                    given = [x.replace(bound, wrap.format(plain(r, "F"))) for x in pair]
+                    yield (
+                        f"(key: {key}, lower: {given[0]}, upper: {given[1]}, /, shape: {ints(high)})"
+                        f" -> {wrap.format(plain(high, 'F'))}"
+                    )

@@ -1,0 +1,150 @@
+"""Samples of distributions: their moments and quantiles, that keys decide them, their derivatives, and misuse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnkit as nk
+from nnkit import Rep, Scalar, Tensor1D, Tensor2D, bf16, f32, f64, i8, i32, i64, random, staged
+from nnkit.core.errors import NNKitError
+
+KEY = random.key(5)
+COUNT = 20_000
+QUANTILES: dict[str, Callable[[Any], Any]] = {
+    "gumbel": lambda u: -np.log(-np.log(u)),
+    "exponential": lambda u: -np.log1p(-u),
+    "laplace": lambda u: np.where(u < 0.5, np.log(2 * u), -np.log(2 - 2 * u)),
+    "logistic": lambda u: np.log(u / (1 - u)),
+    "cauchy": lambda u: np.tan(np.pi * (u - 0.5)),
+}
+"""The inverses of the distribution functions."""
+
+
+def array(x: Any) -> Any:
+    return np.asarray(x).astype(np.float64)
+
+
+@pytest.mark.parametrize("name", QUANTILES)
+def test_numbers_have_the_quantiles_of_their_distribution(name: str) -> None:
+    draw = getattr(random, name)
+    at = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
+    for dtype in (f32, f64, bf16):
+        x = array(draw(KEY, (COUNT,), dtype=dtype))
+        assert np.isfinite(x).all()
+        below = (x[:, None] <= QUANTILES[name](at)).mean(0)
+        np.testing.assert_allclose(below, at, atol=0.012)
+    assert draw(KEY, (2, 3)).dtype is f32
+    np.testing.assert_array_equal(array(draw(KEY, (2, 3))).ravel(), array(draw(KEY, (6,))))
+
+
+def test_the_truncated_normal_distribution() -> None:
+    for low, high in ((-2.0, 2.0), (0.5, 3.0), (-math.inf, 0.0), (-1.0, math.inf)):
+        for dtype in (f32, f64):
+            x = array(random.truncated_normal(KEY, low, high, (COUNT,), dtype=dtype))
+            assert np.isfinite(x).all() and low <= x.min() and x.max() <= high
+            ends = [math.erf(end / math.sqrt(2)) for end in (low, high)]
+            for at in (-0.7, 0.8, 1.5):
+                share = (math.erf(at / math.sqrt(2)) - ends[0]) / (ends[1] - ends[0])
+                assert abs((x <= at).mean() - min(max(share, 0), 1)) < 0.012
+    bounds = Tensor1D(np.array([[-1.0, 0.0, 2.0]], np.float64)[0])
+    x = array(random.truncated_normal(KEY, bounds, 3.0, (50, 3)))
+    assert (x >= bounds.numpy()).all() and (x <= 3).all()
+    assert random.truncated_normal(KEY, bounds, bounds).shape == (3,)
+
+
+def test_whole_numbers_and_choices_have_their_frequencies() -> None:
+    x = np.asarray(random.randint(KEY, (COUNT,), -2, 3))
+    np.testing.assert_allclose(np.bincount(x + 2) / COUNT, [0.2] * 5, atol=0.012)
+    assert random.randint(KEY, (4,), 0, 100, dtype=i8).dtype is i8
+    ends = random.randint(KEY, (200,), -(2**31), 2**31, dtype=i32)
+    assert np.abs(np.asarray(ends).astype(np.float64)).max() > 2**30
+    assert set(np.asarray(random.randint(KEY, (9,), 3, i64(4))).tolist()) == {3}
+    assert abs(array(random.bernoulli(KEY, 0.3, (COUNT,))).mean() - 0.3) < 0.012
+    p = np.array([0, 0.25, 1], np.float32)
+    likely = array(random.bernoulli(KEY, Tensor1D(p), (COUNT, 3))).mean(0)
+    np.testing.assert_allclose(likely, p, atol=0.012)
+    assert likely[0] == 0 and likely[2] == 1
+    assert not np.asarray(random.bernoulli(KEY, 0.0, (50,))).any()
+    assert np.asarray(random.bernoulli(KEY, 1.0, (50,))).all()
+    weights = np.array([[0.1, 0.2, 0.7], [0.5, 0, 0.5]], np.float32)
+    with np.errstate(divide="ignore"):
+        logits = np.log(weights)
+    drawn = np.asarray(random.categorical(KEY, Tensor2D(logits), shape=(COUNT, 2)))
+    for row, column in zip(weights, drawn.T, strict=True):
+        np.testing.assert_allclose(np.bincount(column, minlength=3) / COUNT, row, atol=0.012)
+    assert random.categorical(KEY, Tensor2D(logits)).shape == (2,)
+    assert random.categorical(KEY, Tensor2D(logits), axis=0).shape == (3,)
+    assert random.categorical(KEY, Tensor2D(np.zeros((0, 3), np.float32))).shape == (0,)
+
+
+def test_dropout() -> None:
+    x = np.arange(1, 4001, dtype=np.float64).reshape(2, 2000)
+    y = array(nk.dropout(Tensor2D(x), 0.25, KEY))
+    kept = y != 0
+    np.testing.assert_allclose(y[kept], x[kept] / 0.75, rtol=1e-15)
+    assert abs(kept.mean() - 0.75) < 0.03
+    np.testing.assert_array_equal(array(nk.dropout(Tensor2D(x), 0.25, KEY)), y)
+    assert (array(nk.dropout(Tensor2D(x), 0.25, random.key(6))) != y).any()
+    np.testing.assert_array_equal(array(nk.dropout(Tensor2D(x), 0, KEY)), x)
+    assert not array(nk.dropout(Tensor2D(np.full((2, 3), np.inf)), 1, KEY)).any()
+
+    @staged
+    def total(x: Rep[Tensor2D[f64]], rate: Rep[Scalar[f32]], k: Rep[Scalar[i64]]) -> Any:
+        return nk.dropout(x, rate, k).sum() + nk.dropout(x, 0.25, k).sum()
+
+    slope = array(nk.gradient(of=total, wrt=0)(Tensor2D(x), f32(0.25), KEY))
+    np.testing.assert_allclose(slope, 2 * kept / 0.75)
+    assert not array(nk.gradient(of=total, wrt=0)(Tensor2D(x), f32(1), KEY))[~kept].any()
+
+
+def test_numbers_have_derivatives_by_their_parameters() -> None:
+    @staged
+    def drawn(low: Rep[Tensor1D[f64]], high: Rep[Scalar[f64]]) -> Rep[Scalar[f64]]:
+        return (random.truncated_normal(nk.const(KEY), low, high) ** 3.0).sum()
+
+    nk.check_gradients(drawn, Tensor1D(np.array([-1.0, 0.3, -2.5])), f64(1.7), modes=("reverse",))
+
+
+def test_a_batch_of_keys_and_of_distributions() -> None:
+    logits = np.random.default_rng(0).normal(size=(5, 3))
+
+    @staged
+    def one(k: Rep[Scalar[i64]], x: Rep[Tensor1D[f64]]) -> Rep[Scalar[i64]]:
+        return random.categorical(k, x) + 3 * (nk.dropout(x, 0.5, k) != 0.0).cast(i64).sum()
+
+    together = np.asarray(nk.vmap(one, in_axes=0)(Tensor1D(np.arange(5)), Tensor2D(logits)))
+    alone = [int(one(i64(i), Tensor1D(row))) for i, row in enumerate(logits)]
+    np.testing.assert_array_equal(together, alone)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda k: random.bernoulli(k, 1.5), "a probability lies between 0 and 1, not 1.5"),
+        (lambda k: random.bernoulli(k, Tensor1D(np.zeros(3)), (4,)), "cannot broadcast"),
+        (lambda k: random.randint(k, (3,), 4, 4), "low < high, not 4 and 4"),
+        (lambda k: random.randint(k, (3,), 0, 300, dtype=i8), "cannot hold 299"),
+        (lambda k: random.randint(k, (3,), 0, 9, dtype=f32), "randint makes integers, not f32"),
+        (lambda k: random.randint(k, (3,), -(2**63), 2**63), "less than 2**63 integers"),
+        (lambda k: random.gumbel(k, (3,), dtype=i32), "random numbers are floats, not i32"),
+        (lambda k: random.gumbel(k, (-1,)), "at least 0, not -1"),
+        (lambda k: random.truncated_normal(k, 1.0, 1.0), "lower < upper, not 1.0 and 1.0"),
+        (lambda k: random.categorical(k, f32(1.0)), "rank 0"),
+        (lambda k: random.categorical(k, Tensor1D(np.zeros(3)), 1), "axis 1 does not exist"),
+        (lambda k: random.categorical(k, Tensor2D(np.zeros((3, 2))), shape=()), "fewer axes"),
+        (lambda k: random.categorical(k, Tensor1D(np.zeros(3, int))), "floats, not i64"),
+        (lambda k: nk.dropout(Tensor1D(np.zeros(3)), 1.5, k), "a rate lies between 0 and 1, not 1.5"),
+        (lambda k: nk.dropout(Tensor1D(np.zeros(3, int)), 0.5, k), "dropout takes floats"),
+        (lambda k: nk.dropout(k, Tensor1D(np.zeros(3)), 0.5), "dropout takes floats"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_misuse_is_explained(call: Callable[[Any], Any], message: str) -> None:
+    with pytest.raises(NNKitError) as caught:
+        call(KEY)
+    assert message in str(caught.value)
