@@ -58,9 +58,11 @@ def of_tensor(name: str, public: Iterable[str]) -> str:
     return found or _function(name, "t") or _alike(name, public, "t.{}")
 
 
-def of_function(name: str, public: Iterable[str]) -> str:
-    """What to write instead of `f.name` of a staged function."""
-    return _equivalent(OF_FUNCTION, name) or _alike(name, public, "f.{}")
+def of_function(name: str, public: Iterable[str]) -> AttributeError:
+    """Of `f.name` of a staged function."""
+    private = name.startswith("_")
+    found = "" if private else _equivalent(OF_FUNCTION, name) or _alike(name, public, "f.{}")
+    return AttributeError(with_help(f"a staged function has no attribute {name!r}", found))
 
 
 def with_help(words: str, found: str) -> str:

@@ -64,7 +64,7 @@ MISSING: dict[str, tuple[Callable[[], Any], str]] = {
     "no tape": (lambda: NK.no_grad, "`nk.stop_gradient(x)`: nothing is recorded at run time"),
     "elements": (lambda: NK.float32, "`nk.f32`"),
     "tensor": (lambda: NK.tensor([1.0]), "`nk.Tensor2D(array)`"),
-    "composition": (lambda: NK.relu6, "`nk.minimum(nk.relu(x), 6.0)`"),
+    "composition": (lambda: NK.addmm, "`x @ y + z`: an expression"),
     "spelling": (lambda: NK.sofmax, "did you mean `nk.softmax`?"),
     "capitals": (lambda: NK.logSoftmax, "did you mean `nk.log_softmax`?"),
     "method": (lambda: NK.set, "`x.set(...)`: a method of staged values"),
