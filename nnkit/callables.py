@@ -110,7 +110,7 @@ class StagedFunction(WithStatics):
             return self.stageable.name
         if name == "__wrapped__" and isinstance(self.stageable, PythonFunction):
             return unwrapped(self.stageable.function)
-        raise missing_names.of_function(name, dir(self))
+        raise missing_names.of_function(name, dir(type(self)))
 
     def __repr__(self) -> str:
         statics = self.statics.words if self.statics is not None else ()

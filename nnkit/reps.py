@@ -37,7 +37,7 @@ def _value_of(trace: Trace) -> Any:
 
 @help_for_missing.register
 def _help_for_missing(rep: RepBase, name: str) -> str:
-    return missing_names.of_rep(name, dir(rep))
+    return missing_names.of_rep(name, dir(type(rep)))
 
 
 def _no_arguments(*_: object) -> NoReturn:

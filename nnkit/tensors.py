@@ -180,7 +180,7 @@ class AnyTensor:
 
     def __getattr__(self, name: str) -> NoReturn:
         words = f"a {type(self).__name__} has no {name!r}"
-        found = "" if name.startswith("_") else missing_names.of_tensor(name, dir(self))
+        found = "" if name.startswith("_") else missing_names.of_tensor(name, dir(type(self)))
         raise AttributeError(missing_names.with_help(words, found))
 
     @property

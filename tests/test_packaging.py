@@ -112,13 +112,32 @@ def test_build_makes_the_same_wheel_from_the_source_archive(
     assert contents(rebuilt) == contents(wheel)
 
 
-def test_the_wheel_works_in_a_new_environment(wheel: Path, tmp_path: Path) -> None:
-    run(sys.executable, "-m", "venv", "new", cwd=tmp_path)
-    python = tmp_path / "new" / "bin" / "python"
-    run(python, "-m", "pip", "install", "-q", "--no-deps", wheel, cwd=tmp_path)
-    # the dependencies are those of this environment: no need to fetch them again
-    paths = {"base": str(tmp_path / "new"), "platbase": str(tmp_path / "new")}
+def new_environment(folder: Path, *installed: str | Path) -> Path:
+    """The Python of one with this package, and the dependencies of the environment here: they are not fetched again."""
+    run(sys.executable, "-m", "venv", "new", cwd=folder)
+    python = folder / "new" / "bin" / "python"
+    run(python, "-m", "pip", "install", "-q", "--no-deps", *installed, cwd=folder)
+    paths = {"base": str(folder / "new"), "platbase": str(folder / "new")}
     packages = Path(sysconfig.get_path("purelib", "venv", vars=paths))
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return python
+
+
+def test_the_wheel_works_in_a_new_environment(wheel: Path, tmp_path: Path) -> None:
+    python = new_environment(tmp_path, wheel)
     (tmp_path / "program.py").write_text(PROGRAM)
     assert run(python, "program.py", cwd=tmp_path) == "works\n"
+
+
+def test_both_checkers_find_an_editable_install_from_any_folder(
+    source: Path, tmp_path: Path
+) -> None:
+    python = new_environment(tmp_path, "--editable", source)
+    (tmp_path / "program.py").write_text(
+        "import nnkit as nk\nreveal_type(nk.zeros((2,), nk.f32))\n"
+    )
+    revealed = "Rep[Tensor1D[f32, Any]]"
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python]
+    assert revealed in run(*mypy, "program.py", cwd=tmp_path).replace("nnkit.", "")
+    pyright = [sys.executable, "-m", "pyright", "--pythonpath", python]
+    assert revealed in run(*pyright, "program.py", cwd=tmp_path)
