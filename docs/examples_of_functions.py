@@ -220,7 +220,10 @@ EXAMPLES = {
     "Rep.min": "m.min(axis=0)",
     "Rep.named": ">>> class Batch(Dim): ...\n>>> nk.fn(Tensor1D[f32])(lambda x: x.named(Batch) * 2)(t)",
     "Rep.prod": "m.prod(axis=1)",
-    "Rep.reshape": "m.reshape(3, 2)",
+    "Rep.ndim": "x / m.ndim",
+    "Rep.reshape": "m.reshape((3, 2))",
+    "Rep.shape": "nk.zeros((m.shape[0], 2), f32) + m.sum() / m.shape[1]",
+    "Rep.size": "m.sum() / m.size",
     "Rep.scan": "x.scan(a, lambda z, e: (z + e, z + e))[1].tensor()",
     "Rep.set": ">>> nk.fn(Params)(lambda p: p.set(Params.b, 2 * p[Params.b]))("
     "Params(np.eye(2, dtype=np.float32), np.ones(2, np.float32)))",

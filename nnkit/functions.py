@@ -13,15 +13,16 @@ from .core.ir import Builder, Value
 from .core.ops import Combinator
 from .core.ops.literal import constant
 from .core.ops.nest import Bounds
-from .core.types import BOOL, DType, TensorType
+from .core.types import BOOL, I64, DType, TensorType
 from .reps import as_rep
 from .staging import primitive
 from .staging.accumulation import accumulated
+from .staging.extents import Extent, Size
 from .staging.indexing import wrap_negative
 from .staging.primitive import MAX_RANK, dtype_error, rank_error, shape_error
 from .staging.rep import Rep
 from .staging.rep_base import is_number
-from .staging.static import core_dtype, static_shape
+from .staging.static import core_dtype, sizes_of
 
 
 def select(pred: Any, a: Any, b: Any, /) -> Rep:
@@ -86,10 +87,11 @@ def pad(x: Any, widths: Sequence[tuple[int, int]], /, *, value: float = 0) -> Re
     spec = primitive.tensor_of(rep.expression, "pad")
     if len(widths) != spec.rank or any(len(pair) != 2 for pair in widths):
         raise rank_error(f"pad takes a pair (before, after) for each of the {spec.rank} axes")
-    low = static_shape([before for before, _ in widths], "pad")
-    high = static_shape([after for _, after in widths], "pad")
+    low = sizes_of([before for before, _ in widths], "pad")
+    high = sizes_of([after for _, after in widths], "pad")
     filler = primitive.literal(value, spec.dtype)
-    return Rep(primitive.apply(ops.Pad(low, high), rep.expression, filler))
+    operands = rep.expression, filler
+    return Rep(primitive.apply_sized(lambda ends: ops.Pad(*ends), (low, high), *operands))
 
 
 def take(x: Any, indices: Any, /, axis: int = 0, *, mode: str = "error") -> Rep:
@@ -99,7 +101,8 @@ def take(x: Any, indices: Any, /, axis: int = 0, *, mode: str = "error") -> Rep:
     """
     if mode not in ("error", "clip"):
         raise shape_error(f"mode is 'error' or 'clip', not {mode!r}")
-    rep, at = as_rep(x), as_rep(indices)
+    rep = as_rep(x)
+    at = Rep(primitive.literal(indices, I64)) if isinstance(indices, Extent) else as_rep(indices)
     spec = primitive.tensor_of(rep.expression, "take")
     position = primitive.normalize_axis(axis, spec.rank)
     bounds = Bounds.CLIP if mode == "clip" else Bounds.CHECK
@@ -109,43 +112,52 @@ def take(x: Any, indices: Any, /, axis: int = 0, *, mode: str = "error") -> Rep:
 
 def one_hot(indices: Any, count: int, dtype: Any, /) -> Rep:
     """1 at position `indices` of a new last axis of `count` elements, 0 elsewhere (all 0 outside)."""
-    (extent,) = static_shape([count], "one_hot")
-    return Rep(primitive.apply(ops.OneHot(extent, core_dtype(dtype)), as_rep(indices).expression))
+    core = core_dtype(dtype)
+    sizes = sizes_of([count], "one_hot")
+    made = primitive.apply_sized(
+        lambda known: ops.OneHot(known[0], core), sizes, as_rep(indices).expression
+    )
+    return Rep(made)
 
 
-def iota(shape: Sequence[int], dtype: Any, /, axis: int = 0) -> Rep:
+def iota(shape: Sequence[Size], dtype: Any, /, axis: int = 0) -> Rep:
     """0, 1, 2, … along `axis`."""
     extents = _shape(shape, "iota")
     core = core_dtype(dtype)
     position = primitive.normalize_axis(axis, len(extents))
-    made = primitive.apply(ops.Iota(extents, position, core))
-    if extents[position] > 0:
-        primitive.literal(extents[position] - 1, core)  # the last number must exist
-    return Rep(made)
+
+    def iota_of(known: tuple[int, ...]) -> ops.Iota:
+        if known[position] > 0:
+            primitive.held(known[position] - 1, core)  # the last number must exist
+        return ops.Iota(known, position, core)
+
+    return Rep(primitive.apply_sized(iota_of, extents, name="iota"))
 
 
-def arange(count: int, dtype: Any, /) -> Rep:
+def arange(count: Size, dtype: Any, /) -> Rep:
     """0, 1, …, count − 1."""
     return iota((count,), dtype)
 
 
-def broadcast_to(x: Any, shape: Sequence[int], /) -> Rep:
+def broadcast_to(x: Any, shape: Sequence[Size], /) -> Rep:
     """x repeated along axes of extent 1 and new leading axes."""
-    op = ops.Broadcast(_shape(shape, "broadcast_to"))
-    return Rep(primitive.apply(op, as_rep(x).expression, name="broadcast_to"))
+    sizes = _shape(shape, "broadcast_to")
+    return Rep(
+        primitive.apply_sized(ops.Broadcast, sizes, as_rep(x).expression, name="broadcast_to")
+    )
 
 
-def full(shape: Sequence[int], value: float, dtype: Any, /) -> Rep:
+def full(shape: Sequence[Size], value: float, dtype: Any, /) -> Rep:
     """A tensor whose elements are all `value`."""
     return _full(shape, value, core_dtype(dtype), "full")
 
 
-def zeros(shape: Sequence[int], dtype: Any, /) -> Rep:
+def zeros(shape: Sequence[Size], dtype: Any, /) -> Rep:
     """A tensor of zeros."""
     return _full(shape, 0, core_dtype(dtype), "zeros")
 
 
-def ones(shape: Sequence[int], dtype: Any, /) -> Rep:
+def ones(shape: Sequence[Size], dtype: Any, /) -> Rep:
     """A tensor of ones."""
     return _full(shape, 1, core_dtype(dtype), "ones")
 
@@ -160,14 +172,14 @@ def ones_like(x: Any, /) -> Rep:
     return _filled_like(x, 1)
 
 
-def _shape(shape: Any, what: str) -> tuple[int, ...]:
-    extents = static_shape(shape, what)
+def _shape(shape: Any, what: str) -> tuple[Size, ...]:
+    extents = sizes_of(shape, what)
     if len(extents) > MAX_RANK:
         raise rank_error(f"{what}: tensors have at most {MAX_RANK} axes, not {len(extents)}")
     return extents
 
 
-def _full(shape: Sequence[int], value: float, dtype: DType, what: str) -> Rep:
+def _full(shape: Sequence[Size], value: float, dtype: DType, what: str) -> Rep:
     extents = _shape(shape, what)
     filler = bool(value) if dtype is BOOL and what != "full" else value
     return broadcast_to(Rep(primitive.literal(filler, dtype)), extents)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import Any
 
 from .core import ops
-from .core.types import DType, Shape
+from .core.types import DType
 from .elementwise import floor_divide
 from .functions import iota
 from .staging import primitive
+from .staging.extents import Size, product
 from .staging.primitive import dtype_error
 from .staging.rep import Rep
 from .staging.static import core_dtype
 from .tensors import DTYPES, i64
 
 
-def counters(shape: Shape) -> Rep:
+def counters(shape: Sequence[Size]) -> Rep:
     """0, 1, 2, … in row-major order."""
-    return iota((math.prod(shape),), i64).reshape(*shape)
+    return iota((product(shape),), i64).reshape(*shape)
 
 
 def bits_of(key: Rep, counters: Rep) -> Rep:

@@ -9,12 +9,15 @@ from . import missing_names
 from .compile import Specialization
 from .conversion import concrete, constant_expression, declared_type, tensor_from
 from .core.errors import NNKitError, StagingError
+from .core.types import BOOL
 from .staging.carry import with_article
 from .staging.expression import Expression, MakeAggregate, Trace, make
-from .staging.primitive import dtype_error, located, staging_error
+from .staging.extents import Condition, SymbolicNumber
+from .staging.number_help import typed_number
+from .staging.primitive import dtype_error, literal, located, staging_error
 from .staging.rep import Rep
 from .staging.rep_base import RepBase, constant_of, help_for_missing, is_number, value_of
-from .staging.spec import Spec, StructSpec, TupleSpec, is_tuple
+from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, is_tuple
 from .staging.staged_functions import mismatch
 from .structs import Binding, Struct, fields
 
@@ -56,6 +59,12 @@ def const(value: Any, /) -> Rep:
 
 def const_beside(value: Any, declared: Spec | None, place: str) -> Rep:
     """`const` for an argument, `place` in words, whose declared element type a Python number takes."""
+    if isinstance(value, SymbolicNumber):
+        wanted = TensorSpec(0, BOOL) if isinstance(value, Condition) else declared
+        if isinstance(wanted, TensorSpec) and not wanted.rank:
+            return Rep(literal(value, wanted.dtype))
+        help = typed_number(value, declared)
+        raise dtype_error(f"{place} is a size, {value}, which has no element type of its own", help)
     if is_tuple(value) and has_reps(value):
         raise dtype_error(
             f"{place} is a Python tuple of Reps, where one Rep is wanted",

@@ -11,20 +11,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .callables import StagedFunction
-from .core.types import F32, DType, Shape
+from .core.types import F32, DType
 from .elementwise import cos, log, sqrt
 from .functions import iota
 from .lambdas import fn
 from .random_bits import bits_of, counters, float_type, unit_of
-from .reps import tup
+from .reps import as_rep, tup
+from .staging.extents import Size, is_symbolic
 from .staging.rep import Rep
-from .staging.static import static_shape
+from .staging.static import sizes_of, static_shape
 from .tensors import DTYPES, Tensor0D, f32, i64
+
+Sizes: TypeAlias = "tuple[Size, ...]"
 
 MOST_KEPT = 256
 """Staged functions of each kind that are kept, one per shape: as many as specialisations of one function
@@ -46,15 +49,19 @@ def split(key: Any, /, count: int = 2) -> Any:
 
 
 def uniform(
-    key: Any, shape: Sequence[int], /, *, low: float = 0.0, high: float = 1.0, dtype: Any = f32
+    key: Any, shape: Sequence[Size], /, *, low: float = 0.0, high: float = 1.0, dtype: Any = f32
 ) -> Any:
     """Numbers uniform in [low, high); rounding may give `high` itself for other ends than 0 and 1."""
-    return _uniform(static_shape(shape, "uniform"), float(low), float(high), float_type(dtype))(key)
+    sizes, core = sizes_of(shape, "uniform"), float_type(dtype)
+    if is_symbolic(sizes):
+        return _uniform_of(as_rep(key), sizes, float(low), float(high), core)
+    return _uniform(sizes, float(low), float(high), core)(key)
 
 
-def normal(key: Any, shape: Sequence[int], /, *, dtype: Any = f32) -> Any:
+def normal(key: Any, shape: Sequence[Size], /, *, dtype: Any = f32) -> Any:
     """Numbers of the standard normal distribution, by the method of Box and Muller."""
-    return _normal(static_shape(shape, "normal"), float_type(dtype))(key)
+    sizes, core = sizes_of(shape, "normal"), float_type(dtype)
+    return _normal_of(as_rep(key), sizes, core) if is_symbolic(sizes) else _normal(sizes, core)(key)
 
 
 @lru_cache(MOST_KEPT)
@@ -67,29 +74,36 @@ def _splitter(count: int) -> StagedFunction:
 
 
 @lru_cache(MOST_KEPT)
-def _uniform(shape: Shape, low: float, high: float, dtype: DType) -> StagedFunction:
+def _uniform(sizes: Sizes, low: float, high: float, dtype: DType) -> StagedFunction:
     def uniform(key: Rep) -> Any:
-        unit = unit_of(bits_of(key, counters(shape)), dtype)
-        if (low, high) == (0.0, 1.0):
-            return unit
-        if np.isfinite(dtype.nearest(high - low)):
-            return unit * (high - low) + low
-        return (unit * (high / 2 - low / 2) + low / 2) * 2.0  # halves, as the length overflows
+        return _uniform_of(key, sizes, low, high, dtype)
 
     return _of_key(uniform)
 
 
 @lru_cache(MOST_KEPT)
-def _normal(shape: Shape, dtype: DType) -> StagedFunction:
-    wide = F32 if dtype.bits == 16 else dtype
-
+def _normal(sizes: Sizes, dtype: DType) -> StagedFunction:
     def normal(key: Rep) -> Any:
-        first = counters(shape) * 2
-        radius = sqrt(log(1.0 - unit_of(bits_of(key, first), wide)) * -2.0)
-        angle = unit_of(bits_of(key, first + 1), wide) * (2.0 * math.pi)
-        return (radius * cos(angle)).cast(DTYPES[dtype])
+        return _normal_of(key, sizes, dtype)
 
     return _of_key(normal)
+
+
+def _uniform_of(key: Rep, sizes: Sizes, low: float, high: float, dtype: DType) -> Rep:
+    unit = unit_of(bits_of(key, counters(sizes)), dtype)
+    if (low, high) == (0.0, 1.0):
+        return unit
+    if np.isfinite(dtype.nearest(high - low)):
+        return unit * (high - low) + low
+    return (unit * (high / 2 - low / 2) + low / 2) * 2.0  # halves, as the length overflows
+
+
+def _normal_of(key: Rep, sizes: Sizes, dtype: DType) -> Rep:
+    wide = F32 if dtype.bits == 16 else dtype
+    first = counters(sizes) * 2
+    radius = sqrt(log(1.0 - unit_of(bits_of(key, first), wide)) * -2.0)
+    angle = unit_of(bits_of(key, first + 1), wide) * (2.0 * math.pi)
+    return (radius * cos(angle)).cast(DTYPES[dtype])
 
 
 def _of_key(function: Any) -> StagedFunction:

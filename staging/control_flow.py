@@ -48,6 +48,7 @@ from .expression import (
     make,
     tracing,
 )
+from .extents import Condition, Extent
 from .location import current_location
 from .primitive import dtype_error, is_index, rank_error, staging_error
 from .recursion import UnknownResultError, outermost, wait_for
@@ -416,6 +417,8 @@ def _condition(condition: object) -> Expression:
             f"cond decides by a Rep, not by the Python bool {condition}",
             "use Python's if: it runs while staging",
         )
+    if isinstance(condition, Condition):
+        return primitive.literal(condition, BOOL)
     carry = carry_of(condition, "cond decides by")
     if carry.specs != (_TRUTH,):
         raise _no_truth("cond decides by", carry.words, carry.specs)
@@ -432,6 +435,8 @@ def _no_truth(what: str, words: str, specs: Sequence[Spec]) -> NNKitError:
 
 def _bound(bound: object) -> Expression:
     """A bound of fori as i64; the index is an i32."""
+    if isinstance(bound, Extent):
+        return primitive.literal(bound, I64)
     if is_index(bound):
         number = int(bound)  # type: ignore[call-overload]  # is_index says it is an integer
         if abs(number) > _LARGEST_INDEX:

@@ -32,6 +32,7 @@ from ..core.ops.nest import Bounds
 from ..core.types import I8, I64, scalar
 from . import primitive
 from .expression import Expression
+from .extents import Extent, size_dependent
 from .primitive import dtype_error, is_index, rank_error, staging_error
 from .spec import TensorSpec
 
@@ -47,14 +48,19 @@ def subscript(
         at = [wrap_negative(index, x, axis + number) for number, index in enumerate(run)]
         x = primitive.apply(Gather(axis, Bounds.CHECK), x, *at)
     static = [entry for entry, index in zip(entries, indices, strict=True) if index is None]
-    if all(isinstance(entry, slice) and entry == _WHOLE for entry in static):
+    if all(map(_is_whole, static)):
         return x
     rank = sum(isinstance(entry, slice) for entry in static)
 
-    def build(b: Builder, value: Value) -> Value:
-        return select_part(b, value, static)
+    def build(b: Builder, known: list[Any], value: Value) -> Value:
+        return select_part(b, value, known)
 
-    return primitive.shape_dependent("subscript", build, (x,), TensorSpec(rank, spec.dtype))
+    return size_dependent("subscript", static, build, (x,), TensorSpec(rank, spec.dtype))
+
+
+def _is_whole(entry: object) -> bool:
+    """Of a slice with extents for ends that is not asked: whether they are the whole axis says specialisation."""
+    return _is_slice(entry) and entry.start is None and entry.stop is None and entry.step is None
 
 
 def _runs(indices: Sequence[Expression | None]) -> list[tuple[int, list[Expression]]]:
@@ -132,11 +138,11 @@ def _entry(entry: Any, *, tensors: bool) -> Any:
                 "the ends of a slice are Python ints: its extent must be static",
                 "use `take` with staged indices",
             )
-        if ends[2] == 0:
+        if is_index(ends[2]) and not isinstance(ends[2], Extent) and ends[2] == 0:
             raise staging_error("the step of a slice cannot be 0")
         return slice(*ends)
     if is_index(entry):
-        return int(entry)
+        return entry if isinstance(entry, Extent) else int(entry)
     if entry is None or isinstance(entry, bool):
         raise staging_error(f"{entry} is not a subscript", "`x.expand_dims(axis)` adds an axis")
     if not hasattr(entry, "expression") and not tensors:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from ..core.errors import DTypeError
 from ..core.ops.literal import check_range
 from ..core.types import BOOL, F32, F64, I32, I64, DType
+from .extents import SymbolicNumber
 from .spec import Spec, TensorSpec, dtype_words
 
 
-def typed_number(number: float, like: Spec | None, *, staged: bool = True) -> str:
+def typed_number(number: float | SymbolicNumber, like: Spec | None, *, staged: bool = True) -> str:
     """What to write instead: of the type of `like`, what stands beside it or is wanted, where that is known.
 
     A staged constant, or a concrete value.
     """
+    if isinstance(number, SymbolicNumber):
+        dtype = like.dtype if isinstance(like, TensorSpec) else I64
+        return f"`nk.full((), {number}, {dtype_words(dtype)})` has one"
     if not isinstance(like, TensorSpec):
         choices = (BOOL,) if isinstance(number, bool) else _CHOICES[isinstance(number, float)]
         return (

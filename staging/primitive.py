@@ -44,9 +44,10 @@ from ..core.ops import (
 )
 from ..core.ops.expansion import result_of_expansion
 from ..core.ops.forms import check_kind
-from ..core.ops.literal import check_range
-from ..core.types import Array, DType, Kind, TensorType, Type
+from ..core.ops.literal import check_range, constant
+from ..core.types import Array, DType, Kind, TensorType, Type, scalar
 from .expression import Constant, Expression, Primitive, ShapeDependent, make, with_location
+from .extents import Extent, Size, SymbolicNumber, examples, is_symbolic, size_dependent
 from .location import current_location
 from .spec import TensorSpec, as_tuple, dtype_words
 
@@ -79,10 +80,33 @@ index_error = partial(_located_error, IndexOutOfRangeError)
 
 
 def literal(number: Any, dtype: DType) -> Expression:
-    """A Python number as a scalar of element type `dtype`.
+    """A Python number, or one computed from sizes, as a scalar of element type `dtype`.
 
     Raises: DTypeError when `dtype` cannot hold it.
     """
+    if isinstance(number, SymbolicNumber):
+        return _literal_of_sizes(number, dtype)
+    return make(Constant(dtype, dtype.store(held(number, dtype))), (), TensorSpec(0, dtype))
+
+
+def _literal_of_sizes(number: SymbolicNumber, dtype: DType) -> Expression:
+    """Raises: DTypeError when `dtype` does not hold numbers of this kind."""
+    try:
+        held(number.example, dtype)
+    except DTypeError:
+        raise dtype_error(
+            f"{number} is no {dtype_words(dtype)}", "cast the tensor, `x.cast(dtype)`"
+        ) from None
+
+    def build(b: Builder, known: Any) -> Value:
+        held(known, dtype)
+        return constant(b, scalar(dtype), known)
+
+    return size_dependent("size", number, build, (), TensorSpec(0, dtype))
+
+
+def held(number: Any, dtype: DType) -> Any:
+    """The number as `dtype` holds it.  Raises: DTypeError when it cannot."""
     if isinstance(number, bool) is dtype.is_numeric:
         kind = "a bool" if dtype.is_numeric else "a number"
         raise dtype_error(
@@ -90,14 +114,14 @@ def literal(number: Any, dtype: DType) -> Expression:
         )
     try:
         check_range(dtype, number)
-        held = dtype.nearest(number)
+        nearest = dtype.nearest(number)
     except DTypeError as error:
         raise located(error, "cast the tensor, `x.cast(dtype)`") from None
     except OverflowError:
         raise located(_out_of_range(number, dtype)) from None
-    if dtype.is_float and not np.isfinite(held) and abs(number) != math.inf and number == number:
+    if dtype.is_float and not np.isfinite(nearest) and abs(number) != math.inf and number == number:
         raise located(_out_of_range(number, dtype))
-    return make(Constant(dtype, dtype.store(held)), (), TensorSpec(0, dtype))
+    return nearest
 
 
 def _out_of_range(number: Any, dtype: DType) -> DTypeError:
@@ -116,6 +140,34 @@ def apply(op: Op, *xs: Expression, name: str = "", help: str = "") -> Expression
     `name` is what the language calls it, `help` what to do about elements that it does not take.
     """
     return make(Primitive(op), xs, _inferred(op.infer, xs, name or op.name, help))
+
+
+def apply_sized(
+    make_op: Callable[[Any], Op], sizes: Any, *xs: Expression, name: str = "", least: int = 0
+) -> Expression:
+    """The op that `make_op` makes of numbers, some of which are known once shapes are, on tensors.
+
+    `sizes` are ints and extents, in nested tuples; each is at least `least`.
+    """
+    if not is_symbolic(sizes):
+        return apply(make_op(sizes), *xs, name=name)
+    example = make_op(examples(sizes))
+
+    def build(b: Builder, known: Any, *values: Value) -> Value:
+        check_sizes(known, name or example.name, least)
+        return b.emit(make_op(known), *values)
+
+    type = _inferred(example.infer, xs, name or example.name, "")
+    return size_dependent(name or example.name, sizes, build, xs, type)
+
+
+def check_sizes(sizes: Any, what: str, least: int = 0) -> None:
+    """Raises: ShapeError for a size below `least` in nested tuples."""
+    if isinstance(sizes, tuple):
+        for size in sizes:
+            check_sizes(size, what, least)
+    elif sizes < least:
+        raise ShapeError(f"{what} takes numbers of at least {least}, not {sizes}")
 
 
 def compose(name: str, rule: Callable[..., Value], *xs: Expression) -> Expression:
@@ -197,8 +249,8 @@ def normalize_axis(axis: Any, rank: int) -> int:
 
 
 def is_index(value: Any) -> bool:
-    """Whether it is an int, Python's or NumPy's; a bool or a staged value is none."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    """Whether it is an int, Python's or NumPy's, or an extent; a bool or a staged value is none."""
+    return isinstance(value, int | np.integer | Extent) and not isinstance(value, bool)
 
 
 def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
@@ -250,15 +302,17 @@ def transpose(x: Expression, permutation: tuple[int, ...]) -> Expression:
     return apply(Transpose(permutation), x)
 
 
-def reshape(x: Expression, shape: tuple[int, ...]) -> Expression:
+def reshape(x: Expression, sizes: tuple[Size, ...]) -> Expression:
     """The same elements in row-major order; one extent may be −1."""
     spec = tensor_of(x, "reshape")
-    if sum(extent == -1 for extent in shape) > 1 or any(extent < -1 for extent in shape):
+    written = [size for size in sizes if isinstance(size, int)]
+    if written.count(-1) > 1 or any(extent < -1 for extent in written):
         raise shape_error(
-            f"cannot reshape {spec.words} to {list(shape)}: at most one extent may be -1"
+            f"cannot reshape {spec.words} to {list(sizes)}: at most one extent may be -1"
         )
 
-    def build(b: Builder, value: Value) -> Value:
+    def build(b: Builder, shape: tuple[int, ...], value: Value) -> Value:
+        check_sizes(shape, "reshape", -1)
         size, known = value.tensor.size, math.prod(e for e in shape if e != -1)
         wanted = f"cannot reshape {value.tensor.words} to {list(shape)}"
         if -1 in shape and (known == 0 or size % known):
@@ -268,9 +322,8 @@ def reshape(x: Expression, shape: tuple[int, ...]) -> Expression:
             raise ShapeError(f"{wanted}: {size} elements and {math.prod(full)} differ")
         return b.emit(ShapeCast(full), value)
 
-    return make(
-        ShapeDependent("reshape", build), (x,), TensorSpec(checked_rank(len(shape)), spec.dtype)
-    )
+    result = TensorSpec(checked_rank(len(sizes)), spec.dtype)
+    return size_dependent("reshape", sizes, build, (x,), result)
 
 
 def concatenate(xs: Sequence[Expression], axis: Any) -> Expression:

@@ -44,12 +44,13 @@ from .accumulation import accumulated
 from .aggregates import FieldLens, element_of, field_of, set_field
 from .at import At, index_expression
 from .expression import Expression, Trace, depends_on_parameters
+from .extents import Extent, extents_of, product
 from .primitive import located, rank_error, staging_error
 from .rep_base import RepBase, constant_of, help_for_missing, is_number, rep_of, value_of
 from .scheduled_loops import scheduled
-from .spec import StructSpec, TupleSpec
+from .spec import StructSpec, TensorSpec, TupleSpec, as_tuple
 from .stacked import Stacked, filter_rows
-from .static import core_dtype, static_shape
+from .static import core_dtype, sizes_of
 from .updates import read
 
 _Operator: TypeAlias = Callable[["Rep", object], "Rep"]
@@ -170,6 +171,8 @@ class Rep(RepBase):
 
     def __getattr__(self, name: str) -> Any:
         reason = ": it is not known while staging" if name in _UNKNOWN else ""
+        if name in _OF_TENSORS:
+            reason = f": it is a {self.spec.words}"
         words = f"a Rep has no {name!r}{reason}"
         if name.startswith("_"):
             raise AttributeError(words)
@@ -295,15 +298,33 @@ class Rep(RepBase):
             )
         return self.transpose(1, 0)
 
-    def transpose(self, *permutation: int) -> Rep:
-        """Axis k of the result is axis `permutation[k]`; all axes reversed by default."""
+    def transpose(self, *permutation: Any) -> Rep:
+        """Axis k of the result is axis `permutation[k]`, ints or a tuple of them; all axes reversed by default."""
         rank = primitive.tensor_of(self.expression, "transpose").rank
-        axes = tuple(primitive.normalize_axis(axis, rank) for axis in permutation)
+        axes = tuple(primitive.normalize_axis(axis, rank) for axis in _spread(permutation))
         return Rep(primitive.transpose(self.expression, axes or tuple(reversed(range(rank)))))
 
-    def reshape(self, *dims: int) -> Rep:
-        """The same elements in row-major order; one extent may be −1."""
-        return Rep(primitive.reshape(self.expression, static_shape(dims, "reshape", least=-1)))
+    def reshape(self, *dims: Any) -> Rep:
+        """The same elements in row-major order, in a shape of sizes or a tuple of them; one extent may be −1."""
+        return Rep(primitive.reshape(self.expression, sizes_of(_spread(dims), "reshape", least=-1)))
+
+    @property
+    def shape(self) -> tuple[Extent, ...]:
+        """The extents of the tensor, as symbolic integers: they go wherever a size or a number goes."""
+        rank = self.ndim
+        return extents_of(self.expression, rank)
+
+    @property
+    def size(self) -> Any:
+        """How many elements there are."""
+        return product(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        if self.is_function or not isinstance(self.spec, TensorSpec):
+            raise AttributeError  # as `hasattr` expects it; in words by `__getattr__`
+        return self.spec.rank
 
     def expand_dims(self, axis: int) -> Rep:
         """One new axis of extent 1."""
@@ -392,7 +413,9 @@ class Rep(RepBase):
     def __len__(self) -> int:
         if isinstance(self.spec, TupleSpec):
             return len(self.spec.elements)
-        raise _not_there("len()")
+        if not self.shape:
+            raise rank_error("a scalar has no len()")
+        return int(self.shape[0])
 
     def __float__(self) -> NoReturn:
         raise _not_there("float()")
@@ -428,8 +451,10 @@ def _rep_of(expression: Expression) -> Rep:
     return Rep(expression)
 
 
-_UNKNOWN = ("shape", "size", "numpy", "item", "tolist")
+_UNKNOWN = ("numpy", "item", "tolist")
 """What only a concrete tensor has."""
+_OF_TENSORS = ("shape", "size", "ndim")
+"""What tuples and structs do not have."""
 _REFLECTED: Mapping[Any, str] = {
     np.add: "__radd__",
     np.subtract: "__rsub__",
@@ -450,6 +475,11 @@ _REFLECTED: Mapping[Any, str] = {
     np.not_equal: "__ne__",
 }
 """What an operator of NumPy with an array on its left asks the Rep on its right."""
+
+
+def _spread(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Several arguments, or the tuple that is the only one."""
+    return as_tuple(given[0]) if len(given) == 1 else given
 
 
 def is_operand(value: object) -> bool:

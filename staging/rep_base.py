@@ -13,6 +13,7 @@ from typing_extensions import TypeIs
 
 from ..core.errors import InternalError
 from .expression import Expression, Trace
+from .extents import SymbolicNumber
 from .primitive import dtype_error
 from .spec import Spec
 
@@ -57,5 +58,5 @@ def help_for_missing(rep: object, name: str) -> str:
 
 
 def is_number(value: object) -> TypeIs[float]:
-    """Whether it is a Python number, which has no element type of its own."""
-    return isinstance(value, bool | int | float)
+    """Whether it is a Python number, or one computed from sizes, which has no element type of its own."""
+    return isinstance(value, bool | int | float | SymbolicNumber)

@@ -1,4 +1,4 @@
-"""Static arguments: element types and shapes, which must be known while tracing."""
+"""Static arguments: element types and sizes; sizes may be extents, which are known at specialisation."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from ..core.types import DType
+from .extents import Extent, Ratio, Size
 from .primitive import dtype_error, is_index, shape_error
 
 
@@ -21,17 +22,35 @@ LANGUAGE = "f16, bf16, f32, f64, i8, i32, i64, boolean"
 """The element types a user can name."""
 
 
-def static_shape(dims: Any, what: str, *, least: int = 0) -> tuple[int, ...]:
-    """A shape made of Python ints.  Raises: DTypeError for anything else, such as a Rep."""
+def sizes_of(dims: Any, what: str, *, least: int = 0) -> tuple[Size, ...]:
+    """A shape made of Python ints and extents: what `primitive.apply_sized` takes.
+
+    Raises: DTypeError for anything else, such as a Rep.
+    """
     if not isinstance(dims, tuple | list):
         raise dtype_error(f"{what} takes a shape, a tuple of ints, not {dims!r}")
-    extents: list[int] = []
-    for dim in cast("Sequence[Any]", dims):
-        if not is_index(dim):
-            help = "spread it, `*shape`" if isinstance(dim, tuple | list) else ""
-            raise dtype_error(f"{what} takes Python ints, not {dim!r}", help)
-        extent = int(dim)
-        if extent < least:
-            raise shape_error(f"{what} takes numbers of at least {least}, not {extent}")
-        extents.append(extent)
-    return tuple(extents)
+    return tuple(_size(dim, what, least) for dim in cast("Sequence[Any]", dims))
+
+
+def _size(dim: Any, what: str, least: int) -> Size:
+    if not is_index(dim):
+        help = ""
+        if isinstance(dim, tuple | list):
+            help = "spread it, `*shape`"
+        elif isinstance(dim, Ratio):
+            help = "divide sizes by `//`"
+        raise dtype_error(f"{what} takes Python ints, not {dim!r}", help)
+    if isinstance(dim, Extent):
+        return dim
+    extent = int(dim)
+    if extent < least:
+        raise shape_error(f"{what} takes numbers of at least {least}, not {extent}")
+    return extent
+
+
+def static_shape(dims: Any, what: str, *, least: int = 0) -> tuple[int, ...]:
+    """A shape as Python ints: with an extent in it, the function is traced for each shapes.
+
+    Where the numbers become attributes of ops, `sizes_of` and `primitive.apply_sized` leave them symbolic.
+    """
+    return tuple(_size(int(size), what, least) for size in sizes_of(dims, what, least=least))  # type: ignore[misc]  # of ints there are ints

@@ -36,6 +36,7 @@ from ..core.ops.nest import Bounds
 from ..core.types import I64, Shape, TensorType, broadcast_shapes, scalar
 from . import primitive
 from .expression import Expression
+from .extents import size_dependent
 from .indexing import entries_of, select_part, subscript, wrap_negative
 from .masks import mask_of, no_extent
 from .primitive import dtype_error, rank_error, unsupported_error
@@ -69,11 +70,11 @@ def read(x: Expression, key: Any, staged: Callable[[Any], Expression | None]) ->
         wrap_negative(index, x, axis) for axis, index in enumerate(indices) if index is not None
     ]
 
-    def build(b: Builder, tensor: Value, *at: Value) -> Value:
-        return part.read(b, tensor, at)
+    def build(b: Builder, known: tuple[Any, ...], tensor: Value, *at: Value) -> Value:
+        return replace(part, entries=known).read(b, tensor, at)
 
     result = TensorSpec(primitive.checked_rank(part.rank), spec.dtype)
-    return primitive.shape_dependent("subscript", build, (x, *operands), result)
+    return size_dependent("subscript", part.entries, build, (x, *operands), result)
 
 
 def updated(
@@ -104,10 +105,12 @@ def updated(
         raise rank_error(f"{what} of a part of rank {part.rank} cannot take {given.words}")
     operands = [index for index in indices if index is not None]
 
-    def build(b: Builder, tensor: Value, written: Value, *at: Value) -> Value:
-        return part.build(b, tensor, written, at, update)
+    def build(
+        b: Builder, entries: tuple[Any, ...], tensor: Value, written: Value, *at: Value
+    ) -> Value:
+        return replace(part, entries=entries).build(b, tensor, written, at, update)
 
-    return primitive.shape_dependent("update", build, (x, value, *operands), spec)
+    return size_dependent("update", part.entries, build, (x, value, *operands), spec)
 
 
 @dataclass(frozen=True)

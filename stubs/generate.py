@@ -37,6 +37,7 @@ import nnkit
 
 NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
+    r"ShapeOfRep "
     r"View PartView RefView KeyEntry Key Forbidden UnknownDType Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
     "Index IndexMode Stage Argument From SavePolicy"
 ).split()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from .control import traversals
 from .custom_rules import rule_methods
 from .expressions import (
+    COMMON_FIRST,
     LITERALS,
     MAX_ARITY,
     MAX_PARAMETERS,
@@ -21,6 +22,7 @@ from .expressions import (
     define,
     dims,
     function,
+    ints,
     lifted,
     masked,
     method,
@@ -62,6 +64,11 @@ ACCUMULATE = ", accumulate: type[Float] | None = None"
 
 def staged_class() -> Iterator[str]:
     yield title("staged values")
+    yield "class ShapeOfRep:   # the extents: ints, as many as axes"
+    ranked = [
+        f"(self, x: {rep(tensor(r))}, owner: Any = None, /) -> {ints(r)}" for r in COMMON_FIRST
+    ]
+    yield from method("__get__", ranked)
     yield from template("rep")
     yield from _application()
     yield from rule_methods()
@@ -318,9 +325,9 @@ def _shapes() -> Iterator[str]:
     yield from method(
         "reshape",
         [
-            f"({commas(['self: View[AnyTensor[D]]', *(f'd{i}: int' for i in range(r)), '/'])})"
-            f" -> {rep(plain(r))}"
+            f"({commas(['self: View[AnyTensor[D]]', *given, '/'])}) -> {rep(plain(r))}"
             for r in RANKS
+            for given in ([f"d{i}: int" for i in range(r)], [f"shape: {ints(r)}"])
         ],
     )
     yield from method(
@@ -366,3 +373,5 @@ def _transposes() -> Iterator[str]:
             axes = commas(f"p{i}: Literal[{p}]" for i, p in enumerate(permutation))
             result = tensor(r, [dims(r)[p] for p in permutation])
             yield f"(self: {rep(tensor(r))}, {axes}, /) -> {rep(result)}"
+            written = tup([f"Literal[{p}]" for p in permutation])
+            yield f"(self: {rep(tensor(r))}, axes: {written}, /) -> {rep(result)}"

@@ -23,5 +23,13 @@ class Rep(View[X], Generic[X]):
         """How many compiled specialisations a staged function has; `set_cache_limit` bounds it."""
     def clear_cache(self: View[Callable[..., Any]]) -> None:
         """Drop all compiled specialisations of a staged function; the next calls compile anew."""
+    shape: ShapeOfRep
+    @property
+    def size(self: View[AnyTensor[Any]]) -> int:
+        """How many elements there are: a symbolic integer while staging, as the extents of `shape` are."""
+    @property
+    def ndim(self: View[AnyTensor[Any]]) -> int:
+        """How many axes there are."""
+    def __len__(self: View[AnyTensor[Any]]) -> int: ...
     def __bool__(self) -> Forbidden: ...
     def __iter__(self) -> Forbidden: ...

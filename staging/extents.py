@@ -1,0 +1,413 @@
+"""Extents: the sizes of staged tensors, as symbolic integers that are constants once shapes are known.
+
+1. `x.shape[k]` reads the shape of the expression of `x`.  Arithmetic makes trees of such: integers (`Extent`), real
+   numbers (`Ratio`), truth values (`Condition`).
+2. A node that needs them (`size_dependent`) has the tensors whose shapes they read as further operands, so that these
+   are captured and passed along as all operands are.  At specialisation it computes the numbers from their types.
+3. Where Python itself asks for a number, `known_shapes` finds the shapes of the call at hand.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeAlias, cast
+
+import numpy as np
+
+from ..core.errors import ShapeError
+from ..core.ir import Builder, Value
+from ..core.types import Shape
+from .expression import Expression, Parameter, ShapeDependent, make
+from .known_shapes import known_shape
+from .spec import Spec
+
+ShapeLookup: TypeAlias = Callable[[Expression], Shape]
+_Binary: TypeAlias = Callable[[Any, Any], Any]
+
+
+class SymbolicNumber:
+    """A number that is computed from shapes: a leaf of a `tensor`, or a function of operands."""
+
+    __slots__ = ("_compute", "_operands", "_text", "tensors")
+    __array_ufunc__ = None
+    """Arrays of NumPy leave operators to this class."""
+    example: ClassVar[Any]
+    """A number of the kind, where no more than the kind is asked for."""
+
+    def __init__(self, compute: Callable[..., Any], text: str, operands: tuple[Any, ...]) -> None:
+        self._compute = compute
+        self._text = text
+        self._operands = operands
+        self.tensors = tensors_in(operands)
+        """Those whose shapes it reads."""
+
+    def value(self, shape_of: ShapeLookup) -> Any:
+        """The number, where tensors have these shapes.  Raises: ShapeError for a division by zero."""
+
+        def compute(node: SymbolicNumber, operands: list[Any]) -> Any:
+            return node._compute(*operands)
+
+        try:
+            return self._folded(shape_of, compute)
+        except ZeroDivisionError:
+            raise ShapeError(f"{self} divides by zero") from None
+
+    def known(self, what: str) -> Any:
+        """The number for the shapes of the call at hand, which `what` asks for.
+
+        Raises: NeedsShapes to begin the trace again with these.
+        """
+        return self.value(lambda tensor: known_shape(tensor, str(self), what))
+
+    def _folded(
+        self,
+        leaf: Callable[[Expression], Any],
+        combine: Callable[[SymbolicNumber, list[Any]], Any],
+    ) -> Any:
+        """Combined from the leaves up, each node once, and without recursion: a loop may have made a deep tree."""
+        done: dict[int, Any] = {}
+        stack = [self]
+        while stack:
+            node = stack[-1]
+            inside = [one for one in node._operands if isinstance(one, SymbolicNumber)]
+            missing = [one for one in inside if id(one) not in done]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            if id(node) not in done:
+                operands = [_operand(one, done, leaf) for one in node._operands]
+                done[id(node)] = combine(node, operands)
+        return done[id(self)]
+
+    def _with(self, symbol: str, other: object, *, is_reflected: bool = False) -> Any:
+        """The operator `symbol` of Python on this and `other`."""
+        function = _OPERATORS[symbol]
+        if isinstance(other, np.ndarray):
+            number: Any = self.known("an operator of NumPy")
+            return function(other, number) if is_reflected else function(number, other)
+        if not is_plain_number(other) and not isinstance(other, SymbolicNumber):
+            return NotImplemented
+        operands = (other, self) if is_reflected else (self, other)
+        return _KINDS.get(symbol, _number_kind)(operands, symbol)(function, symbol, operands)
+
+    def __add__(self, other: object) -> Any:
+        return self._with("+", other)
+
+    def __radd__(self, other: object) -> Any:
+        return self._with("+", other, is_reflected=True)
+
+    def __sub__(self, other: object) -> Any:
+        return self._with("-", other)
+
+    def __rsub__(self, other: object) -> Any:
+        return self._with("-", other, is_reflected=True)
+
+    def __mul__(self, other: object) -> Any:
+        if isinstance(other, list | tuple | str | bytes):
+            return cast("Any", other) * self.known(f"a {type(other).__name__} of that length")
+        return self._with("*", other)
+
+    def __rmul__(self, other: object) -> Any:
+        if isinstance(other, list | tuple | str | bytes):
+            return self * other
+        return self._with("*", other, is_reflected=True)
+
+    def __truediv__(self, other: object) -> Any:
+        return self._with("/", other)
+
+    def __rtruediv__(self, other: object) -> Any:
+        return self._with("/", other, is_reflected=True)
+
+    def __floordiv__(self, other: object) -> Any:
+        return self._with("//", other)
+
+    def __rfloordiv__(self, other: object) -> Any:
+        return self._with("//", other, is_reflected=True)
+
+    def __mod__(self, other: object) -> Any:
+        return self._with("%", other)
+
+    def __rmod__(self, other: object) -> Any:
+        return self._with("%", other, is_reflected=True)
+
+    def __divmod__(self, other: object) -> Any:
+        return self // cast("Any", other), self % cast("Any", other)
+
+    def __rdivmod__(self, other: object) -> Any:
+        return cast("Any", other) // self, cast("Any", other) % self
+
+    def __pow__(self, other: object) -> Any:
+        return self._with("**", other)
+
+    def __rpow__(self, other: object) -> Any:
+        return self._with("**", other, is_reflected=True)
+
+    def __and__(self, other: object) -> Any:
+        return self._with("&", other)
+
+    __rand__ = __and__
+
+    def __or__(self, other: object) -> Any:
+        return self._with("|", other)
+
+    __ror__ = __or__
+
+    def __lt__(self, other: object) -> Any:
+        return self._with("<", other)
+
+    def __le__(self, other: object) -> Any:
+        return self._with("<=", other)
+
+    def __gt__(self, other: object) -> Any:
+        return self._with(">", other)
+
+    def __ge__(self, other: object) -> Any:
+        return self._with(">=", other)
+
+    def __eq__(self, other: object) -> Any:
+        return self._with("==", other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._with("!=", other)
+
+    def __hash__(self) -> int:
+        return hash(self.known("a hash, as for a key of a dict,"))
+
+    def __neg__(self) -> Any:
+        return 0 - self
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return type(self)(abs, "abs", (self,))
+
+    def __bool__(self) -> bool:
+        return bool(self.known("a Python `if`, `while`, `and`, `or` or `not`"))
+
+    def __int__(self) -> int:
+        return int(self.known("an int of Python"))
+
+    def __float__(self) -> float:
+        return float(self.known("a float of Python"))
+
+    def __complex__(self) -> complex:
+        return complex(float(self))
+
+    def __ceil__(self) -> Any:
+        return Extent(math.ceil, "ceil", (self,))
+
+    def __floor__(self) -> Any:
+        return Extent(math.floor, "floor", (self,))
+
+    def __trunc__(self) -> Any:
+        return Extent(math.trunc, "trunc", (self,))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return (
+            Extent(round, "round", (self,))
+            if digits is None
+            else Ratio(round, "round", (self, digits))
+        )
+
+    def __copy__(self) -> SymbolicNumber:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SymbolicNumber:
+        return self
+
+    def __format__(self, how: str) -> str:
+        return format(self.known("a format") if how else str(self), how)
+
+    def __str__(self) -> str:
+        shown: str = self._folded(_name, _in_words)
+        return shown
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Extent(SymbolicNumber):
+    """A symbolic integer: a size, or what is computed from sizes by `+ - * // %`."""
+
+    __slots__ = ()
+    example = 1
+
+    def __index__(self) -> int:
+        return int(self.known("an int of Python, as range() and lists do,"))
+
+
+class Ratio(SymbolicNumber):
+    """A symbolic real number, such as `1 / n`."""
+
+    __slots__ = ()
+    example = 0.5
+
+
+class Condition(SymbolicNumber):
+    """A comparison of sizes as a value; Python's `if` on it has the function traced for each shapes."""
+
+    __slots__ = ()
+    example = True
+
+    def __bool__(self) -> bool:
+        if self._text in _OF_SAME and self._operands[0] is self._operands[1]:
+            return _OF_SAME[self._text]
+        return super().__bool__()
+
+    def __invert__(self) -> Condition:
+        return Condition(operator.not_, "not", (self,))
+
+
+Size: TypeAlias = "int | Extent"
+"""What functions take as a size."""
+
+_OPERATORS: Final[Mapping[str, _Binary]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "&": operator.and_,
+    "|": operator.or_,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_OF_SAME: Final[Mapping[str, bool]] = {"==": True, "<=": True, ">=": True, "!=": False}
+"""What comparisons of a number with itself are."""
+
+
+def _number_kind(operands: tuple[Any, ...], symbol: str) -> type[SymbolicNumber]:
+    """An integer where all operands are, except of what may be a fraction."""
+    whole = all(isinstance(one, Extent | Condition | int | np.integer) for one in operands)
+    if symbol == "/" or (
+        symbol == "**" and not (isinstance(operands[1], int) and operands[1] >= 0)
+    ):
+        whole = False
+    return Extent if whole else Ratio
+
+
+def _logical_kind(operands: tuple[Any, ...], symbol: str) -> type[SymbolicNumber]:
+    return Condition
+
+
+_KINDS: Final[Mapping[str, Callable[[tuple[Any, ...], str], type[SymbolicNumber]]]] = dict.fromkeys(
+    ["<", "<=", ">", ">=", "==", "!=", "&", "|"], _logical_kind
+)
+
+
+def is_plain_number(value: object) -> bool:
+    """Whether it is a number of Python or NumPy."""
+    return isinstance(value, bool | int | float | np.number)
+
+
+def extents_of(tensor: Expression, rank: int) -> tuple[Extent, ...]:
+    """The shape of a tensor of that rank, symbolically."""
+    return tuple(Extent(operator.getitem, "shape", (tensor, axis)) for axis in range(rank))
+
+
+def product(numbers: Sequence[Any]) -> Any:
+    """Of ints and extents: how many elements a tensor of this shape has."""
+    return math.prod(numbers[1:], start=numbers[0]) if numbers else 1
+
+
+def is_symbolic(sizes: object) -> bool:
+    """Whether there is a symbolic number in it: see `resolved`."""
+    if isinstance(sizes, SymbolicNumber):
+        return True
+    if isinstance(sizes, slice):
+        return any(map(is_symbolic, (sizes.start, sizes.stop, sizes.step)))
+    return isinstance(sizes, tuple | list) and any(map(is_symbolic, cast("Sequence[Any]", sizes)))
+
+
+def tensors_in(sizes: object) -> tuple[Expression, ...]:
+    """The tensors whose shapes symbolic numbers in tuples, lists and slices read."""
+    found: dict[Expression, None] = {}
+
+    def visit(one: object) -> None:
+        if isinstance(one, SymbolicNumber):
+            found.update(dict.fromkeys(one.tensors))
+        elif isinstance(one, Expression):
+            found[one] = None
+        elif isinstance(one, slice):
+            visit((one.start, one.stop, one.step))
+        elif isinstance(one, tuple | list):
+            for inner in cast("Sequence[Any]", one):
+                visit(inner)
+
+    visit(sizes)
+    return tuple(found)
+
+
+def resolved(sizes: Any, value_of: Callable[[SymbolicNumber], Any]) -> Any:
+    """The same tuples, lists and slices with a value for each symbolic number in them."""
+    if isinstance(sizes, SymbolicNumber):
+        return value_of(sizes)
+    if isinstance(sizes, slice):
+        ends: tuple[Any, Any, Any] = (sizes.start, sizes.stop, sizes.step)
+        return slice(*(resolved(end, value_of) for end in ends))
+    if isinstance(sizes, tuple | list):
+        parts = cast("Sequence[Any]", sizes)
+        return type(sizes)(resolved(one, value_of) for one in parts)
+    return sizes
+
+
+def examples(sizes: Any) -> Any:
+    """A number of the kind of each symbolic one."""
+    return resolved(sizes, lambda number: number.example)
+
+
+def size_dependent(
+    name: str, sizes: Any, build: Callable[..., Value], operands: Sequence[Expression], type: Spec
+) -> Expression:
+    """Instructions that `build(builder, sizes, *values)` emits once the numbers in `sizes` are known."""
+    tensors = tensors_in(sizes)
+    count = len(operands)
+
+    def build_sized(b: Builder, *values: Value) -> Value:
+        shapes = {
+            tensor: value.tensor.shape
+            for tensor, value in zip(tensors, values[count:], strict=True)
+        }
+        known = resolved(sizes, lambda number: number.value(shapes.__getitem__))
+        return build(b, known, *values[:count])
+
+    return make(ShapeDependent(name, build_sized), (*operands, *tensors), type)
+
+
+def _operand(one: Any, done: Mapping[int, Any], leaf: Callable[[Expression], Any]) -> Any:
+    if isinstance(one, SymbolicNumber):
+        return done[id(one)]
+    return leaf(one) if isinstance(one, Expression) else one
+
+
+_LONGEST_TEXT: Final = 200
+"""Characters of a number in a message; one that is used twice in each of many steps would fill memory."""
+
+
+def _name(tensor: Expression) -> str:
+    operation = tensor.operation
+    return operation.name if isinstance(operation, Parameter) else "(…)"
+
+
+def _in_words(node: SymbolicNumber, operands: list[Any]) -> str:
+    symbol = node._text
+    if symbol == "shape":
+        return f"{operands[0]}.shape[{operands[1]}]"
+    if symbol not in _OPERATORS:
+        return f"{symbol}({', '.join(map(str, operands))})"
+    left, right = (
+        f"({shown})" if isinstance(one, SymbolicNumber) and one._text in _OPERATORS else str(shown)
+        for one, shown in zip(node._operands, operands, strict=True)
+    )
+    text = f"{left} {symbol} {right}"
+    return text if len(text) < _LONGEST_TEXT else "…"
