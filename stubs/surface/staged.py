@@ -201,6 +201,9 @@ def _fancy() -> Iterator[str]:
             me = f"self: {rep(tensor(r))}"
             row = tensor(r - 1 + s, [*looked_up, *dims(r)[1:]])
             yield f"({me}, i: {index}, /) -> {rep(row)}"
+            if s == 1:
+                listed = rep(tensor(r, ["Any", *dims(r)[1:]]))
+                yield f"({me}, i: list[int], /) -> {listed}"
             if r > 1:
                 column = tensor(r - 1 + s, ["Any", *looked_up, *dims(r)[2:]])
                 yield f"({me}, i: tuple[slice[Any, Any, Any], {index}], /) -> {rep(column)}"
