@@ -19,7 +19,7 @@ from ..types import I64, Array, TensorType
 from .forms import check_axis
 
 _COMPARISON: Final = 1.5
-"""Nanoseconds of a step of merging: 512 rows of 512 f32 take 9 such steps for an element (docs/decisions/0050)."""
+"""Nanoseconds for each element and bit of their number: 10⁶ f32 take 0.6, f64 3, rows of 64 f32 0.6, of 64 f64 1."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ArgSort(Pure):
         return b.emit(replace(self, axis=self.axis + 1), *xs)
 
     def flops(self, instruction: Instruction) -> int:
-        """Comparisons of merging, which is what long rows save of their time, too, in passes over digits."""
+        """Comparisons of merging."""
         type = instruction.result.tensor
         return type.size * max(1, math.ceil(math.log2(max(type.shape[self.axis], 1))))
 

@@ -202,9 +202,9 @@ class ScheduledScan(Scan):
 
 @dataclass(frozen=True)
 class ScheduledArgSort(ArgSort):
-    """A sort whose way is decided: by digits of so many bits of the elements' keys, the lowest first, or by merging.
+    """A sort whose way is decided: by digits of so many bits of the elements' keys, the lowest first, or by counting.
 
-    Its scratch buffer is for the words of one row, twice, and the counts of digits (`schedule.sorting`).
+    Its scratch buffer is for what one row is sorted in (`schedule.sorting`).
     """
 
     name: ClassVar[str] = "scheduledArgSort"

@@ -1,11 +1,16 @@
-"""Emits sorts: for each row, words are made of its elements, sorted, and the numbers in them written out.
+"""Emits sorts: of short rows by counting, of long ones by the digits of keys.
 
-    word = key << index bits | number       key: an unsigned integer in the order of the elements
+A key is an unsigned integer in the order of the elements.
 
-1. Short rows: runs of 1, 2, 4, … words are merged, without branches on data.
-2. Long rows: passes over the digits of the keys, the lowest first.  Each counts how many words have each digit, and
+1. Short rows: for a vector of elements at a time, how many keys come before theirs, of all in the row.  That is where
+   the number of each element goes.
+2. Long rows: words are made of the elements, sorted, and the numbers in them written out.
+
+       word = key << index bits | number
+
+   Passes go over the digits of the keys, the lowest first.  Each counts how many words have each digit, and
    copies the words to where those of their digit go, in order; a digit that all words share takes no copy.
-   Source: Knuth, The Art of Computer Programming 3, §5.2.5.
+   Source: Knuth, The Art of Computer Programming 3, §5.2 (comparison counting), §5.2.5 (radix sorting).
 """
 
 from __future__ import annotations
@@ -20,8 +25,8 @@ from ...core.types import DType, TensorType
 from .element_access import element_address, offset_bytes
 from .fill import write_zeros
 from .indices import multiply_constant
-from .values import LLVMType, llvm_type
-from .writer import I64, FunctionWriter, Register, constant
+from .values import ZMM_BYTES, LLVMType, llvm_type
+from .writer import I32, I64, FunctionWriter, Register, constant, constants
 
 _INFINITY = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}
 """The bits of +∞: those of larger magnitudes are NaNs."""
@@ -43,9 +48,11 @@ def write_argsort(
     ):
         first = w.add(multiply_constant(w, rows.index, type.shape[op.axis] * inner), columns.index)
         row = _Row(w, op, type, layout, inner, _word_type(layout), scratch)
-        row.write_words(source, first)
-        found = row.write_passes() if op.digit else row.write_merges()
-        row.write_numbers(found, target, first)
+        if op.digit:
+            row.write_words(source, first)
+            row.write_numbers(row.write_passes(), target, first)
+        else:
+            row.write_ranked(row.write_ranks(source, first), target, first)
 
 
 def _word_type(layout: SortLayout) -> LLVMType:
@@ -75,17 +82,22 @@ class _Row:
     def write_words(self, source: Register, first: Register) -> None:
         """The words of the row, in the order of its elements, to the first buffer."""
         w, word = self.w, self.word
-        bits = llvm_type(f"i{8 * self.type.dtype.bytes}")  # type: ignore[arg-type]  # a scalar's name
         words, _ = self._buffers
         with w.loop(constant(I64, 0), constant(I64, self.extent), constant(I64, 1)) as loop:
-            place = w.add(first, multiply_constant(w, loop.index, self.stride))
-            key = _key(w, self.type.dtype, w.load(element_address(w, source, bits, place), bits))
-            if self.op.descending:
-                flip = 1 if self.type.dtype.kind == "boolean" else -1
-                key = w.xor(key, constant(key.type, flip))
-            key = w.shl(_widened(w, key, word), constant(word, self.layout.index_bits))
+            key = _widened(w, self._key_at(source, first, loop.index), word)
+            key = w.shl(key, constant(word, self.layout.index_bits))
             number = _widened(w, loop.index, word)
             w.store(w.or_(key, number), element_address(w, words, word, loop.index))
+
+    def _key_at(self, source: Register, first: Register, index: Register) -> Register:
+        """The key of an element of the row."""
+        w, dtype = self.w, self.type.dtype
+        bits = llvm_type(f"i{8 * dtype.bytes}")  # type: ignore[arg-type]  # a scalar's name
+        place = w.add(first, multiply_constant(w, index, self.stride))
+        key = _key(w, dtype, w.load(element_address(w, source, bits, place), bits))
+        if not self.op.descending:
+            return key
+        return w.xor(key, constant(bits, 1 if dtype.kind == "boolean" else -1))
 
     def write_numbers(self, words: Register, target: Register, first: Register) -> None:
         """The numbers of the sorted words, to the row of the result."""
@@ -97,43 +109,71 @@ class _Row:
             place = w.add(first, multiply_constant(w, loop.index, self.stride))
             w.store(number, element_address(w, target, I64, place))
 
-    # By merging.
+    # By counting.
 
-    def write_merges(self) -> Register:
-        """Merge runs until there is one; the buffer that it is in."""
-        w, extent = self.w, constant(I64, self.extent)
-        passes = (self.extent - 1).bit_length()
-        source, target = self._buffers
-        with w.loop(
-            constant(I64, 0), constant(I64, passes), constant(I64, 1), [source, target]
-        ) as loop:
-            source, target = loop.values
-            run = w.shl(constant(I64, 1), loop.index)
-            both = w.shl(run, constant(I64, 1))
-            with w.loop(constant(I64, 0), extent, both) as pairs:
-                middle = w.smin(w.add(pairs.index, run), extent)
-                stop = w.smin(w.add(pairs.index, both), extent)
-                self._write_merge(source, target, pairs.index, middle, stop)
-            loop.carry(target, source)
-        return loop.results[0]
+    def write_ranks(self, source: Register, first: Register) -> Register:
+        """For each element, how many come before it: those with a lesser key, and of its equals those before it."""
+        w, vector = self.w, self._keys
+        keys, ranks = self._buffers
+        self._write_keys(source, first, keys)
+        extent, zero, one = constant(I64, self.extent), constant(I64, 0), constant(I64, 1)
+        with w.loop(zero, extent, constant(I64, vector.lanes)) as blocks:
+            base = blocks.index
+            own = w.load(self._at(keys, base), vector)
+            end = w.add(base, constant(I64, vector.lanes))
+            count = constant(vector, 0)
+            with w.loop(zero, base, one, [count]) as loop:
+                key = self._spread(keys, loop.index)
+                loop.carry(self._counted(loop.values[0], w.icmp("ule", key, own)))
+            lanes = constants(vector.scalar, range(vector.lanes))
+            with w.loop(base, w.smin(end, extent), one, loop.results, guarded=False) as loop:
+                key = self._spread(keys, loop.index)
+                place = w.splat(w.trunc(w.sub(loop.index, base), "i32"), vector.lanes)
+                if vector.bits > place.type.bits:
+                    place = w.zext(place, vector.scalar)
+                is_before = w.icmp("ult", place, lanes)
+                equal = w.and_(w.icmp("eq", key, own), is_before)
+                found = w.or_(w.icmp("ult", key, own), equal)
+                loop.carry(self._counted(loop.values[0], found))
+            with w.loop(end, extent, one, loop.results) as loop:
+                key = self._spread(keys, loop.index)
+                loop.carry(self._counted(loop.values[0], w.icmp("ult", key, own)))
+            w.store(loop.results[0], self._at(ranks, base))
+        return ranks
 
-    def _write_merge(
-        self, source: Register, target: Register, first: Register, middle: Register, stop: Register
-    ) -> None:
-        """Merge the runs from `first` to `middle` and on to `stop`.
+    def write_ranked(self, ranks: Register, target: Register, first: Register) -> None:
+        """The numbers of the elements, each to its rank in the row of the result."""
+        w = self.w
+        with w.loop(constant(I64, 0), constant(I64, self.extent), constant(I64, 1)) as loop:
+            rank = w.load(self._at(ranks, loop.index), self._keys.with_lanes(1))
+            place = w.add(first, multiply_constant(w, _widened(w, rank, I64), self.stride))
+            w.store(loop.index, element_address(w, target, I64, place))
 
-        Where one is used up, the word behind it is read, though not taken: the buffer has one more than the row.
-        """
-        w, word = self.w, self.word
-        with w.loop(first, stop, constant(I64, 1), [first, middle], guarded=False) as loop:
-            left, right = loop.values
-            x = w.load(element_address(w, source, word, left), word)
-            y = w.load(element_address(w, source, word, right), word)
-            is_less = w.or_(w.icmp("sge", right, stop), w.icmp("ult", x, y))
-            is_left = w.and_(w.icmp("slt", left, middle), is_less)
-            w.store(w.select(is_left, x, y), element_address(w, target, word, loop.index))
-            step = w.zext(is_left, "i64")
-            loop.carry(w.add(left, step), w.sub(w.add(right, constant(I64, 1)), step))
+    @property
+    def _keys(self) -> LLVMType:
+        """A vector of keys."""
+        scalar = llvm_type("i32" if self.layout.index_bits <= I32.bits else "i64")
+        return scalar.with_lanes(ZMM_BYTES // scalar.size)
+
+    def _at(self, base: Register, index: Register) -> Register:
+        return element_address(self.w, base, self._keys.with_lanes(1), index)
+
+    def _spread(self, keys: Register, index: Register) -> Register:
+        """One key in all lanes."""
+        w, vector = self.w, self._keys
+        return w.splat(w.load(self._at(keys, index), vector.with_lanes(1)), vector.lanes)
+
+    def _counted(self, count: Register, found: Register) -> Register:
+        return self.w.sub(count, self.w.sext(found, count.type.scalar))
+
+    def _write_keys(self, source: Register, first: Register, keys: Register) -> None:
+        """The keys, and behind them the greatest to the end of a vector: it comes before nothing."""
+        w, scalar, lanes = self.w, self._keys.with_lanes(1), self._keys.lanes
+        last = (self.extent - 1) // lanes * lanes
+        w.store(constant(self._keys, -1), self._at(keys, constant(I64, last)))
+        with w.loop(constant(I64, 0), constant(I64, self.extent), constant(I64, 1)) as loop:
+            key = self._key_at(source, first, loop.index)
+            w.store(_widened(w, key, scalar), self._at(keys, loop.index))
 
     # By digits.
 

@@ -122,6 +122,12 @@ def test_nothing_and_one() -> None:
             np.testing.assert_array_equal(np.asarray(got), want, strict=True)
 
 
+def test_a_long_sort_polls_and_a_short_one_does_not() -> None:
+    f = nk.fn(Tensor1D[f32])(nk.argsort)
+    assert "@nnkit.poll(" not in f.llvm(nk.spec((100,), f32))
+    assert f.llvm(nk.spec((10**7,), f32)).count("call preserve_mostcc i64 @nnkit.poll(") >= 4
+
+
 def test_quantiles_of_staged_places_outside_are_nan() -> None:
     f = nk.fn(Tensor1D[f64], Tensor1D[f64])(lambda x, q: nk.quantile(x, q))
     found = np.asarray(f(S, np.array([-0.1, 0.0, 1.0, 1.1, math.nan])))

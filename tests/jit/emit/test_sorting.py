@@ -1,4 +1,4 @@
-"""Sorts of every element type, by merging and by digits, beside the evaluator."""
+"""Sorts of every element type, by counting and by digits, beside the evaluator."""
 
 from __future__ import annotations
 
@@ -55,5 +55,6 @@ def test_sorts(dtype: DType) -> None:
 
 def test_long_rows_go_by_digits() -> None:
     assert [digit_of(TensorType((n,), F32), 0) for n in (10, 1000, 10**6)] == [0, 8, 11]
+    assert [digit_of(TensorType((200, n), t), 0) for n, t in ((2, F32), (1, F64))] == [8, 0]
     assert digit_of(TensorType((1000, 2), F64), 1) == 0
     assert digit_of(TensorType((1000,), BOOL), 0) == 1
