@@ -41,6 +41,7 @@ _HOMES = {
     "checking_gradients": "check_gradients",
     "checkpointing": "binomial checkpoint every_sqrt",
     "composed": "cross_entropy layer_norm log_softmax logsumexp norm softmax",
+    "contractions": "convolve correlate einsum inner kron outer tensordot vdot",
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",
     "core.ir.loop_schedules": "LoopSchedule",

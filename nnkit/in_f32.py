@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from .core.types import F32, DType
 from .reps import as_rep
@@ -12,6 +12,12 @@ from .staging.primitive import dtype_error
 from .staging.rep import Rep
 
 
+@overload
+def in_f32(name: str, compute: Callable[[Rep], Rep], x: Any, /) -> Rep: ...
+@overload
+def in_f32(name: str, compute: Callable[[Rep, Rep], Rep], x: Any, y: Any, /) -> Rep: ...
+@overload
+def in_f32(name: str, compute: Callable[[Rep, Rep, Rep], Rep], *operands: Any) -> Rep: ...
 def in_f32(name: str, compute: Callable[..., Rep], *operands: Any) -> Rep:
     """`compute` of tensors of one float type, in f32 where that has 16 bits.
 

@@ -7,6 +7,7 @@ right where formulas of kinks are not: each is a choice between formulas that ar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .core.errors import ShapeError
@@ -108,7 +109,7 @@ def kl_divergence(log_predictions: Any, targets: Any, /, *, reduction: str = "me
     return _loss(name, compute, log_predictions, targets, reduction)
 
 
-def _loss(name: str, compute: Any, x: Any, y: Any, reduction: str) -> Rep:
+def _loss(name: str, compute: Callable[[Rep, Rep], Rep], x: Any, y: Any, reduction: str) -> Rep:
     """`compute` of two tensors of one shape, or of a tensor and a number, reduced."""
     if reduction not in ("mean", "sum", "none"):
         raise shape_error(f"{name}: reduction is 'mean', 'sum' or 'none', not {reduction!r}")
@@ -116,7 +117,7 @@ def _loss(name: str, compute: Any, x: Any, y: Any, reduction: str) -> Rep:
     other = Rep(rep.lift(y, name)) if is_number(y) else _aligned(name, rep, as_rep(y))
 
     def reduced(x: Rep, y: Rep) -> Rep:
-        losses: Rep = compute(x, y)
+        losses = compute(x, y)
         match reduction:
             case "mean":
                 return losses.mean()

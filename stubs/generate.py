@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from surface.batching import batching
+from surface.contractions import contractions
 from surface.control import control
 from surface.differentiation import differentiation
 from surface.distributions import distributions, dropout
@@ -68,6 +69,7 @@ FILES: dict[str, list[Section]] = {
         networks,
         sorting,
         dropout,
+        contractions,
         matrix_product,
         staging,
         control,

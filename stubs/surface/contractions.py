@@ -1,0 +1,104 @@
+"""Contractions: what the checkers know of einsum, tensordot and the products of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .expressions import (
+    COMMON_LAST,
+    MAX_RANK,
+    RANKS,
+    define,
+    dims,
+    plain,
+    refused,
+    rep,
+    tensor,
+    title,
+)
+
+READ = """
+    i,i-> i,i i,i->i i,j->ij i,j->ji i-> ij-> ij ij->i ij->j ij->ji ii ii-> ii->i iij->j ijk->ij ijk->i ijk-> ijk->kji
+    ijk->jik ijk->ikj i,ij->j i,ij ij,j->i ij,j ij,i->j ij,jk->ik ij,jk ij,kj->ik ji,jk->ik ij,kj ij,jk,kl->il ij,jk,k->i
+    i,ij,j-> i,ij,j ij,ij-> ij,ij ij,ij->i ij,ij->j ij,ij->ij ij,ji-> ij,kl->ijkl ik,kj->ij ik,jk->ij ki,kj->ij ij,jk->ki
+    bi,bi->b bi,bj->bij bi,ij->bj bi,ji->bj bi,ij,bj->b bij,bjk->bik bij,bkj->bik bij,bik->bjk bij,bji->b bij,jk->bik
+    bij,kj->bik bij,bj->bi bij,bi->bj bij,j->bi bij->bi bij->bj bij->ij bij->bji bii->b bii->bi bij,bij->b bij,bij->
+    bik,bkj->bij ni,ni->n ni,nj->nij ni,nj->ij ni,ij->nj nd,md->nm nd,kd->nk nk,nd->kd bd,bd->b bd,dk->bk td,sd->ts
+    bqd,bkd->bqk bqk,bkd->bqd btd,bsd->bts bts,bsd->btd bnm,bmd->bnd bnd,bmd->bnm btd,de->bte btd,hd->bth
+    bhqd,bhkd->bhqk bhqk,bhkd->bhqd bqhd,bkhd->bhqk bhqk,bkhd->bqhd bthd,bshd->bhts bhts,bshd->bthd bhij,bhjd->bhid
+    bhid,bhjd->bhij bchw,oc->bohw bchw->bc bchw->bhwc bhwc->bchw abij,abjk->abik abij,abkj->abik ijkl->lkji ijij
+""".split()
+"""Subscripts of which checkers know the rank of the result; of all others, if `rank=` says it.
+
+Operands are typed in one way in all overloads: else checkers take calls with unnamed dimensions for ambiguous.
+"""
+
+
+def rank_of_result(subscripts: str) -> int:
+    """How many labels the result has."""
+    left, arrow, right = subscripts.partition("->")
+    return len(right) if arrow else sum(left.count(label) == 1 for label in {*left} - {","})
+
+
+def contractions() -> Iterator[str]:
+    yield title("contractions")
+    yield from define("einsum", _einsum())
+    yield from define("tensordot", _tensordot())
+    yield from define("inner", _inner())
+    yield from define("outer", _outer())
+    any_numbers = "(x: View[AnyTensor[N]], y: View[AnyTensor[N]], /) -> Rep[Tensor0D[N]]"
+    yield from define("vdot", [any_numbers])
+    yield from define("kron", _kron())
+    for name, mode in {"convolve": "full", "correlate": "valid"}.items():
+        vector = rep(plain(1, "N"))
+        option = f"mode: Literal['full', 'same', 'valid'] = '{mode}'"
+        yield from define(name, [f"(x: {vector}, y: {vector}, /, {option}) -> {vector}"])
+
+
+def _einsum() -> Iterator[str]:
+    operands = "*operands: View[AnyTensor[N]]"
+    for r in COMMON_LAST:
+        known = ", ".join(f"'{text}'" for text in READ if rank_of_result(text) == r)
+        yield f"(subscripts: Literal[{known}], /, {operands}, rank: None = None) -> {rep(plain(r, 'N'))}"
+    for r in COMMON_LAST:
+        yield f"(subscripts: str, /, {operands}, rank: Literal[{r}]) -> {rep(plain(r, 'N'))}"
+    yield f"(subscripts: str, /, {operands}, rank: None = None) -> Rep[Any]"
+
+
+def _tensordot() -> Iterator[str]:
+    for count in (0, 1, 2):
+        pair = f"tuple[tuple[{', '.join(['int'] * count)}], tuple[{', '.join(['int'] * count)}]]"
+        forms = [f"Literal[{count}]", *([pair] if count else [])]
+        for axes in [*forms, *(["tuple[int, int]"] if count == 1 else [])]:
+            for r in RANKS:
+                for s in RANKS:
+                    if count <= min(r, s) and r and s and r + s - 2 * count <= MAX_RANK:
+                        x, y = rep(plain(r, "N")), rep(plain(s, "N"))
+                        default = " = 2" if axes == "Literal[2]" else ""
+                        made = rep(plain(r + s - 2 * count, "N"))
+                        yield f"(x: {x}, y: {y}, /, axes: {axes}{default}) -> {made}"
+
+
+def _inner() -> Iterator[str]:
+    for r in COMMON_LAST[1:]:
+        for s in COMMON_LAST[1:]:
+            if r + s - 2 <= MAX_RANK:
+                last = dims(r)[-1]
+                right = [*"PQUV"[: s - 1], last]
+                x, y = rep(tensor(r, None, "N")), rep(tensor(s, right, "N"))
+                made = [*dims(r)[:-1], *right[:-1]]
+                yield f"(x: {x}, y: {y}, /) -> {rep(tensor(r + s - 2, made, 'N'))}"
+
+
+def _outer() -> Iterator[str]:
+    yield "(x: Rep[Tensor1D[N, I]], y: Rep[Tensor1D[N, J]], /) -> Rep[Tensor2D[N, I, J]]"
+    yield "(x: View[AnyTensor[N]], y: View[AnyTensor[N]], /) -> Rep[Tensor2D[N]]"
+
+
+def _kron() -> Iterator[str]:
+    wanted = refused("TensorLikeTheFirst")
+    yield f"(x: Rep[Y], y: {wanted}, /) -> Rep[Y]"
+    for r in COMMON_LAST:
+        for s in RANKS:
+            x, y = rep(plain(r, "N")), rep(plain(s, "N"))
+            yield f"(x: {x}, y: {y}, /) -> {rep(plain(max(r, s), 'N'))}"
