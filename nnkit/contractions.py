@@ -19,7 +19,7 @@ from .reps import as_rep
 from .staging import primitive
 from .staging.primitive import MAX_RANK, dtype_error, rank_error, shape_error, staging_error
 from .staging.rep import Rep
-from .staging.spec import TensorSpec
+from .staging.spec import TensorSpec, as_tuple
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -75,14 +75,12 @@ def _pairs(axes: Any, ranks: Sequence[int]) -> list[list[int]]:
     words = (
         "tensordot: axes is a number of axes, or a pair of an axis or a tuple of axes for each side"
     )
-    if not isinstance(axes, tuple | list) or len(axes) != 2:
+    sides = as_tuple(axes)
+    if len(sides) != 2:
         raise rank_error(f"{words}, not {axes!r}")
     pairs = [
-        [
-            primitive.normalize_axis(axis, rank)
-            for axis in (one if isinstance(one, tuple | list) else (one,))
-        ]
-        for one, rank in zip(axes, ranks, strict=True)
+        [primitive.normalize_axis(axis, rank) for axis in as_tuple(side)]
+        for side, rank in zip(sides, ranks, strict=True)
     ]
     if len(pairs[0]) != len(pairs[1]) or any(len(set(pair)) != len(pair) for pair in pairs):
         raise rank_error(f"{words}, as many of each and none twice, not {axes!r}")
@@ -249,7 +247,8 @@ def _parsed(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     hidden = "".join(
         next(spare) for _ in range(MAX_RANK)
     )  # the axes of an ellipsis, the last one last
-    inputs, widest = [], 0
+    inputs: list[str] = []
+    widest = 0
     for position, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
         count = rank - len(term.replace("...", ""))
         if count < 0 or (count and "..." not in term):

@@ -147,7 +147,7 @@ def _joined(b: Emitter, one: _Term, other: _Term, kept: str, extents: Mapping[st
 def _multiplied(b: Emitter, one: _Term, other: _Term, labels: str, inner: str) -> _Term:
     """The product by elements, summed over the inner labels."""
     every = labels + inner
-    sides = []
+    sides: list[Value] = []
     for term in (one, other):
         own = "".join(label for label in every if label in term.labels)
         value = _ordered(b, term, own)
