@@ -18,15 +18,16 @@ from .expressions import (
 )
 
 READ = """
-    i,i-> i,i i,i->i i,j->ij i,j->ji i-> ij-> ij ij->i ij->j ij->ji ii ii-> ii->i iij->j ijk->ij ijk->i ijk-> ijk->kji
-    ijk->jik ijk->ikj i,ij->j i,ij ij,j->i ij,j ij,i->j ij,jk->ik ij,jk ij,kj->ik ji,jk->ik ij,kj ij,jk,kl->il ij,jk,k->i
-    i,ij,j-> i,ij,j ij,ij-> ij,ij ij,ij->i ij,ij->j ij,ij->ij ij,ji-> ij,kl->ijkl ik,kj->ij ik,jk->ij ki,kj->ij ij,jk->ki
-    bi,bi->b bi,bj->bij bi,ij->bj bi,ji->bj bi,ij,bj->b bij,bjk->bik bij,bkj->bik bij,bik->bjk bij,bji->b bij,jk->bik
-    bij,kj->bik bij,bj->bi bij,bi->bj bij,j->bi bij->bi bij->bj bij->ij bij->bji bii->b bii->bi bij,bij->b bij,bij->
-    bik,bkj->bij ni,ni->n ni,nj->nij ni,nj->ij ni,ij->nj nd,md->nm nd,kd->nk nk,nd->kd bd,bd->b bd,dk->bk td,sd->ts
-    bqd,bkd->bqk bqk,bkd->bqd btd,bsd->bts bts,bsd->btd bnm,bmd->bnd bnd,bmd->bnm btd,de->bte btd,hd->bth
-    bhqd,bhkd->bhqk bhqk,bhkd->bhqd bqhd,bkhd->bhqk bhqk,bkhd->bqhd bthd,bshd->bhts bhts,bshd->bthd bhij,bhjd->bhid
-    bhid,bhjd->bhij bchw,oc->bohw bchw->bc bchw->bhwc bhwc->bchw abij,abjk->abik abij,abkj->abik ijkl->lkji ijij
+    i,i-> i,i i,i->i i,j->ij i,j->ji i-> ij-> ij ij->i ij->j ij->ji ii ii-> ii->i iij->j ijk->ij ijk->i ijk->
+    ijk->kji ijk->jik ijk->ikj i,ij->j i,ij ij,j->i ij,j ij,i->j ij,jk->ik ij,jk ij,kj->ik ji,jk->ik ij,kj
+    ij,jk,kl->il ij,jk,k->i i,ij,j-> i,ij,j ij,ij-> ij,ij ij,ij->i ij,ij->j ij,ij->ij ij,ji-> ij,kl->ijkl ik,kj->ij
+    ik,jk->ij ki,kj->ij ij,jk->ki bi,bi->b bi,bj->bij bi,ij->bj bi,ji->bj bi,ij,bj->b bij,bjk->bik bij,bkj->bik
+    bij,bik->bjk bij,bji->b bij,jk->bik bij,kj->bik bij,bj->bi bij,bi->bj bij,j->bi bij->bi bij->bj bij->ij bij->bji
+    bii->b bii->bi bij,bij->b bij,bij-> bik,bkj->bij ni,ni->n ni,nj->nij ni,nj->ij ni,ij->nj nd,md->nm nd,kd->nk
+    nk,nd->kd bd,bd->b bd,dk->bk td,sd->ts bqd,bkd->bqk bqk,bkd->bqd btd,bsd->bts bts,bsd->btd bnm,bmd->bnd
+    bnd,bmd->bnm btd,de->bte btd,hd->bth bhqd,bhkd->bhqk bhqk,bhkd->bhqd bqhd,bkhd->bhqk bhqk,bkhd->bqhd
+    bthd,bshd->bhts bhts,bshd->bthd bhij,bhjd->bhid bhid,bhjd->bhij bchw,oc->bohw bchw->bc bchw->bhwc bhwc->bchw
+    abij,abjk->abik abij,abkj->abik ijkl->lkji ijij
 """.split()
 """Subscripts of which checkers know the rank of the result; of all others, if `rank=` says it.
 
