@@ -36,6 +36,7 @@ POINTS = np.array([-1, 0, 0.5, 2])
 TITLES = {
     "elementwise": "Elementwise functions",
     "functions": "Shapes, indices, makers",
+    "reductions": "Reductions and running reductions",
     "composed": "Functions along axes",
     "control": "Choices and loops",
     "callables": "Staged functions",

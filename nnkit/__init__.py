@@ -62,21 +62,25 @@ _HOMES = {
     "residuals": "HalfSignature Residual Residuals Saved ValueInfo",
     "splitting": "Halves Split saved split",
     "elementwise": """
-        abs acos acosh add asin asinh atan atanh ceil cos cosh digamma div erf erfc exp expm1
-        floor floor_divide gelu lgamma log log1p logaddexp maximum minimum modulo mul negate power
-        relu rint round rsqrt sigmoid sign sin sinh softplus sqrt square sub tan tanh
-        truncate_divide""",
+        abs acos acosh add asin asinh atan atan2 atanh cbrt ceil copysign cos cosh degrees digamma
+        div erf erfc exp exp2 expm1 floor floor_divide fmod gelu heaviside hypot lgamma log log10
+        log1p log2 logaddexp maximum minimum mod modulo mul negate power radians reciprocal relu
+        remainder rint round rsqrt sigmoid sign sin sinc sinh softplus sqrt square sub tan tanh
+        trunc truncate_divide""",
     "effects": "check print",
     "fixed_points": "fixed_point",
     "foreign_functions": "callback foreign",
     "lambdas": "fn",
     "functions": """
-        arange broadcast_to concat cumsum flip full iota matmul mean one_hot ones ones_like pad select
-        stack stop_gradient take var zeros zeros_like""",
+        arange broadcast_to concat flip full iota matmul one_hot ones ones_like pad select
+        stack stop_gradient take zeros zeros_like""",
     "losses": "binary_cross_entropy huber kl_divergence mse smooth_l1",
     "normalization": """
         batch_norm cosine_similarity group_norm instance_norm normalize rms_norm""",
     "random": "random",
+    "reductions": """
+        all any argmax argmin count_nonzero cummax cummin cumprod cumsum max mean min prod std sum
+        var""",
     "scattering": """
         bincount put_along_axis segment_max segment_mean segment_min segment_prod segment_sum take_along_axis""",
     "sorting": "argsort median percentile quantile searchsorted sort top_k",

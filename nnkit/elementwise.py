@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from .core.ir import Value
-from .core.ops import arithmetic, composed, rounding, special, transcendental
+from .core.ops import arithmetic, composed, elementary, rounding, special, transcendental
 from .core.ops.forms import Elementwise
+from .core.types import Kind
 from .reps import as_rep, operands_of
 from .staging import primitive
 from .staging.expression import Expression
@@ -24,36 +25,42 @@ _Meaning: TypeAlias = "Elementwise | Callable[..., Value]"
 _FAMILIES: Final[dict[Any, Any]] = {("float",): Float, ("integer",): Integer}
 
 
-def _unary(name: str, meaning: _Meaning, text: str) -> Callable[[Any], Rep]:
-    """The function of one tensor."""
-    stage = _staging(name, meaning)
+def _unary(
+    name: str, meaning: _Meaning, text: str, accepts: tuple[Kind, ...] = ("float",)
+) -> Callable[[Any], Rep]:
+    """The function of one tensor; `accepts` says of what a rule takes, an op says it itself."""
+    stage = _staging(name, meaning, accepts)
 
     def function(x: Any, /) -> Rep:
         return Rep(stage(as_rep(x).expression))
 
-    return _described(function, name, meaning, text)
+    return _described(function, name, meaning, text, accepts)
 
 
-def _binary(name: str, meaning: _Meaning, text: str) -> Callable[[Any, Any], Rep]:
+def _binary(
+    name: str, meaning: _Meaning, text: str, accepts: tuple[Kind, ...] = ("float",)
+) -> Callable[[Any, Any], Rep]:
     """The function of two tensors that broadcast, or of a tensor and a Python number on either side."""
-    stage = _staging(name, meaning)
+    stage = _staging(name, meaning, accepts)
     verb = meaning.verb or meaning.name if isinstance(meaning, Elementwise) else name
 
     def function(x: Any, y: Any, /) -> Rep:
         return Rep(stage(*(rep.expression for rep in operands_of(verb, x, y))))
 
-    return _described(function, name, meaning, text)
+    return _described(function, name, meaning, text, accepts)
 
 
-def _staging(name: str, meaning: _Meaning) -> Callable[..., Expression]:
+def _staging(name: str, meaning: _Meaning, accepts: tuple[Kind, ...]) -> Callable[..., Expression]:
     if isinstance(meaning, Elementwise):
         return partial(primitive.elementwise, meaning)
-    return partial(primitive.compose, name, meaning)
+    return partial(primitive.compose, name, meaning, accepts=accepts)
 
 
-def _described(function: _Function, name: str, meaning: object, text: str) -> _Function:
+def _described(
+    function: _Function, name: str, meaning: object, text: str, accepts: tuple[Kind, ...]
+) -> _Function:
     """The function with the name, docstring and annotations of one that is written out."""
-    kinds = primitive.kinds_of(meaning) if isinstance(meaning, Elementwise) else ("float",)
+    kinds = primitive.kinds_of(meaning) if isinstance(meaning, Elementwise) else accepts
     described, generic = cast("Any", function), cast("Any", Rep)
     described.__name__ = described.__qualname__ = name
     described.__doc__ = text
@@ -88,6 +95,15 @@ erf = _unary("erf", special.Erf(), "2/√π ∫₀ˣ exp(−t²) dt.")
 erfc = _unary("erfc", special.Erfc(), "1 − erf(x), exact for large x.")
 lgamma = _unary("lgamma", special.Lgamma(), "log |Γ(x)|.")
 digamma = _unary("digamma", special.Digamma(), "The derivative of lgamma; NaN at its poles.")
+exp2 = _unary("exp2", elementary.exp2, "2ˣ.")
+log2 = _unary("log2", elementary.log2, "Logarithm to base 2; exact for powers of 2.")
+log10 = _unary("log10", elementary.log10, "Logarithm to base 10; exact for 1, 10, 100, …")
+cbrt = _unary("cbrt", elementary.cbrt, "∛x, of either sign; derivative +∞ at 0.")
+sinc = _unary("sinc", elementary.sinc, "sin(πx) / (πx), and 1 at 0, with its derivatives there.")
+reciprocal = _unary("reciprocal", elementary.reciprocal, "1 / x.")
+degrees = _unary("degrees", elementary.degrees, "Radians as degrees.")
+radians = _unary("radians", elementary.radians, "Degrees as radians.")
+trunc = _unary("trunc", elementary.trunc, "The nearest integer towards zero; derivative 0.")
 floor = _unary("floor", rounding.Floor(), "The largest integer ≤ x; derivative 0.")
 ceil = _unary("ceil", rounding.Ceil(), "The smallest integer ≥ x; derivative 0.")
 round = _unary(
@@ -98,7 +114,21 @@ add = _binary("add", arithmetic.Add(), "x + y.")
 sub = _binary("sub", arithmetic.Subtract(), "x − y.")
 mul = _binary("mul", arithmetic.Multiply(), "x · y.")
 div = _binary("div", arithmetic.Divide(), "x / y of floats.")
-power = _binary("power", transcendental.Power(), "xʸ of floats; 0⁰ = 1.")
+power = _binary(
+    "power",
+    transcendental.Power(),
+    "xʸ; 0⁰ = 1; integers wrap around, and a negative power of one is 0 unless it is of ±1.",
+)
+hypot = _binary(
+    "hypot", elementary.hypot, "√(x² + y²), without overflow; derivative 0 where both are 0."
+)
+atan2 = _binary(
+    "atan2", elementary.atan2, "The angle of the point (y, x) = (sin, cos); derivative 0 at (0, 0)."
+)
+copysign = _binary("copysign", elementary.copysign, "|x| with the sign of y, of zeros too.")
+heaviside = _binary(
+    "heaviside", elementary.heaviside, "0 below 0, 1 above, y where x is 0; derivative 0 by x."
+)
 relu = _unary("relu", arithmetic.Relu(), "max(x, 0); derivative 0 at 0; NaN stays NaN.")
 minimum = _binary(
     "minimum",
@@ -108,8 +138,18 @@ minimum = _binary(
 maximum = _binary(
     "maximum", arithmetic.Maximum(), "The larger one; NaN wins; a tie splits the derivative evenly."
 )
-modulo = _binary(
-    "modulo", arithmetic.Modulo(), "The remainder, with the sign of y; 0 for integers divided by 0."
+remainder = _binary(
+    "remainder",
+    arithmetic.Modulo(),
+    "The remainder, with the sign of y, as Python's %; 0 for integers divided by 0.",
+)
+mod = _binary("mod", arithmetic.Modulo(), "As `remainder`.")
+modulo = _binary("modulo", arithmetic.Modulo(), "As `remainder`.")
+fmod = _binary(
+    "fmod",
+    elementary.fmod,
+    "The remainder, with the sign of x, as C's; 0 for integers divided by 0.",
+    accepts=("float", "integer"),
 )
 floor_divide = _binary(
     "floor_divide", arithmetic.FloorDivide(), "⌊x / y⌋ of integers; 0 for a division by 0."

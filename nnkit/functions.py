@@ -10,7 +10,6 @@ from typing import Any
 
 from .core import ops
 from .core.ir import Builder, Value
-from .core.ops import Combinator
 from .core.ops.literal import constant
 from .core.ops.nest import Bounds
 from .core.types import BOOL, I64, DType, TensorType
@@ -39,27 +38,10 @@ def stop_gradient(x: Any, /) -> Rep:
     return Rep(primitive.elementwise(ops.StopGradient(), as_rep(x).expression))
 
 
-def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
-    """Arithmetic mean along the axes (all by default)."""
-    return as_rep(x).mean(axis, keepdims=keepdims)
-
-
-def var(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rep:
-    """Population variance along the axes (all by default)."""
-    return as_rep(x).var(axis, keepdims=keepdims)
-
-
 def matmul(x: Any, y: Any, /, *, accumulate: Any = None) -> Rep:
     """x @ y, whose sums, and those of its derivatives, are accumulated in a wider float type; rounded once."""
     operands = (as_rep(x).expression, as_rep(y).expression)
     return Rep(accumulated("matmul", accumulate, primitive.dot, *operands))
-
-
-def cumsum(x: Any, /, axis: int) -> Rep:
-    """Running sums along one axis."""
-    rep = as_rep(x)
-    position = primitive.normalize_axis(axis, primitive.tensor_of(rep.expression, "cumsum").rank)
-    return Rep(primitive.apply(ops.Scan(Combinator.ADD, position), rep.expression))
 
 
 def concat(xs: Sequence[Any], /, axis: int = 0) -> Rep:

@@ -36,7 +36,6 @@ from ..core.ops import (
     Elementwise,
     FloorDivide,
     PadShape,
-    Power,
     Reduce,
     ShapeCast,
     Transpose,
@@ -170,11 +169,16 @@ def check_sizes(sizes: Any, what: str, least: int = 0) -> None:
         raise ShapeError(f"{what} takes numbers of at least {least}, not {sizes}")
 
 
-def compose(name: str, rule: Callable[..., Value], *xs: Expression) -> Expression:
-    """A function of floats that is made of ops (`core.ops.composed`): `rule` emits them once shapes are known."""
+def compose(
+    name: str,
+    rule: Callable[..., Value],
+    *xs: Expression,
+    accepts: tuple[Kind, ...] = ("float",),
+) -> Expression:
+    """A function that is made of ops (`core.ops.composed`): `rule` emits them once shapes are known."""
 
     def infer(*specs: TensorSpec) -> Type:
-        check_kind(name, specs[0], ("float",))
+        check_kind(name, specs[0], accepts)
         return result_of_expansion(rule, specs)
 
     return make(ShapeDependent(name, rule), xs, _inferred(infer, xs, name, ""))
@@ -221,7 +225,6 @@ def kinds_of(op: Elementwise) -> tuple[Kind, ...]:
 
 _KINDS: Mapping[type[Op], tuple[Kind, ...]] = {
     Divide: ("float",),
-    Power: ("float",),
     FloorDivide: ("integer",),
     TruncateDivide: ("integer",),
 }
@@ -290,11 +293,17 @@ MAX_RANK = 4
 """`Tensor0D` to `Tensor4D`: checkers know ranks by classes, of which there are finitely many (docs/typing.md)."""
 
 
-def arg_extremum(x: Expression, op: type[ArgMax] | type[ArgMin], axis: Any) -> Expression:
+def arg_extremum(
+    x: Expression, op: type[ArgMax] | type[ArgMin], axis: Any, keepdims: bool
+) -> Expression:
     """Index of the first extremum along `axis` (None: in row-major order)."""
     rank = tensor_of(x, op.name).rank
     along = reshape(x, (-1,)) if axis is None else x
-    return apply(op(0 if axis is None else normalize_axis(axis, rank)), along)
+    position = 0 if axis is None else normalize_axis(axis, rank)
+    result = apply(op(position), along)
+    for kept in (range(rank) if axis is None else (position,)) if keepdims else ():
+        result = expand(result, kept)
+    return result
 
 
 def transpose(x: Expression, permutation: tuple[int, ...]) -> Expression:

@@ -17,9 +17,9 @@ from ..core.ops import (
     Abs,
     Add,
     And,
-    ArgMax,
-    ArgMin,
-    Combinator,
+    BitwiseAnd,
+    BitwiseOr,
+    BitwiseXor,
     Divide,
     Elementwise,
     Equal,
@@ -35,18 +35,20 @@ from ..core.ops import (
     NotEqual,
     Or,
     Power,
+    ShiftLeft,
+    ShiftRight,
     SqueezeShape,
     Subtract,
-    composed,
 )
+from ..core.types import BOOL
 from . import control_flow, primitive
-from .accumulation import accumulated
 from .aggregates import FieldLens, element_of, field_of, set_field
 from .at import At, index_expression
 from .expression import Expression, Trace, depends_on_parameters
 from .extents import Extent, extents_of, product
-from .primitive import located, rank_error, staging_error
-from .rep_base import RepBase, constant_of, help_for_missing, is_number, rep_of, value_of
+from .primitive import dtype_error, located, rank_error, staging_error
+from .reductions import Reductions
+from .rep_base import constant_of, help_for_missing, is_number, rep_of, value_of
 from .scheduled_loops import scheduled
 from .spec import StructSpec, TensorSpec, TupleSpec, as_tuple
 from .stacked import Stacked, filter_rows
@@ -68,7 +70,30 @@ def _operator(op: Elementwise, *, is_reflected: bool = False) -> _Operator:
     return operate
 
 
-class Rep(RepBase):
+def _by_dtype(
+    logical: Elementwise, bitwise: Elementwise, *, is_reflected: bool = False
+) -> _Operator:
+    """The method for an operator of Python that works on truth values, and on the bits of integers."""
+
+    def operate(self: Rep, other: object, /) -> Rep:
+        spec = self.spec
+        is_logical = not isinstance(spec, TensorSpec) or spec.dtype is BOOL
+        return _operator(logical if is_logical else bitwise, is_reflected=is_reflected)(self, other)
+
+    return operate
+
+
+def _power(self: Rep, other: object, /) -> Rep:
+    """`self ** other`; integers to a negative number would be fractions."""
+    spec = self.spec
+    if isinstance(spec, TensorSpec) and spec.dtype.is_integer and is_number(other) and other < 0:
+        raise dtype_error(
+            f"integers have no negative powers: {spec.words} ** {other}", "cast it, `x.cast(dtype)`"
+        )
+    return _operator(Power())(self, other)
+
+
+class Rep(Reductions):
     """A staged value; `Rep[Tensor2D[f32]]` is its annotation."""
 
     __slots__ = ()
@@ -97,12 +122,18 @@ class Rep(RepBase):
     __rfloordiv__: ClassVar[_Operator] = _operator(FloorDivide(), is_reflected=True)
     __mod__: ClassVar[_Operator] = _operator(Modulo())
     __rmod__: ClassVar[_Operator] = _operator(Modulo(), is_reflected=True)
-    __pow__: ClassVar[_Operator] = _operator(Power())
+    __pow__: ClassVar[_Operator] = _power
     __rpow__: ClassVar[_Operator] = _operator(Power(), is_reflected=True)
-    __and__: ClassVar[_Operator] = _operator(And())
-    __rand__: ClassVar[_Operator] = _operator(And(), is_reflected=True)
-    __or__: ClassVar[_Operator] = _operator(Or())
-    __ror__: ClassVar[_Operator] = _operator(Or(), is_reflected=True)
+    __and__: ClassVar[_Operator] = _by_dtype(And(), BitwiseAnd())
+    __rand__: ClassVar[_Operator] = _by_dtype(And(), BitwiseAnd(), is_reflected=True)
+    __or__: ClassVar[_Operator] = _by_dtype(Or(), BitwiseOr())
+    __ror__: ClassVar[_Operator] = _by_dtype(Or(), BitwiseOr(), is_reflected=True)
+    __xor__: ClassVar[_Operator] = _by_dtype(NotEqual(), BitwiseXor())
+    __rxor__: ClassVar[_Operator] = _by_dtype(NotEqual(), BitwiseXor(), is_reflected=True)
+    __lshift__: ClassVar[_Operator] = _operator(ShiftLeft())
+    __rlshift__: ClassVar[_Operator] = _operator(ShiftLeft(), is_reflected=True)
+    __rshift__: ClassVar[_Operator] = _operator(ShiftRight())
+    __rrshift__: ClassVar[_Operator] = _operator(ShiftRight(), is_reflected=True)
     __lt__: ClassVar[_Operator] = _operator(LessThan())
     __le__: ClassVar[_Operator] = _operator(LessThanOrEqual())
     __gt__: ClassVar[_Operator] = _operator(GreaterThan())
@@ -131,13 +162,9 @@ class Rep(RepBase):
         return self._unary(Abs())
 
     def __invert__(self) -> Rep:
-        return self._unary(Not())
-
-    def __xor__(self, other: object, /) -> Rep:
-        return (self | other) & ~(self & other)
-
-    def __rxor__(self, other: object, /) -> Rep:
-        return self ^ other
+        spec = self.spec
+        is_integer = isinstance(spec, TensorSpec) and spec.dtype.is_integer
+        return self ^ -1 if is_integer else self._unary(Not())
 
     def __copy__(self) -> Rep:
         return self
@@ -200,64 +227,6 @@ class Rep(RepBase):
         if not isinstance(self.spec, TupleSpec):
             raise staging_error(f"only a tuple can be unpacked, not a {self.spec.words}")
         return tuple(self[position] for position in range(len(self.spec.elements)))
-
-    def sum(self, axis: Any = None, *, keepdims: bool = False, accumulate: Any = None) -> Rep:
-        """Σ along the axes (all by default).
-
-        Sums of floats are accumulated in the wider type `accumulate`, and so are those of derivatives; rounded once.
-        """
-
-        def compute(x: Expression) -> Expression:
-            return primitive.reduce(x, Combinator.ADD, axis, keepdims)
-
-        return Rep(accumulated("sum", accumulate, compute, self.expression))
-
-    def prod(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
-        """Π along the axes (all by default)."""
-        return self._reduce(Combinator.MULTIPLY, axis, keepdims)
-
-    def max(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
-        """Largest element along the axes; NaN wins; −∞ or the smallest integer of none."""
-        return self._reduce(Combinator.MAX, axis, keepdims)
-
-    def min(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
-        """Smallest element along the axes; NaN wins; +∞ or the largest integer of none."""
-        return self._reduce(Combinator.MIN, axis, keepdims)
-
-    def all(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
-        """Whether all are true; true of none."""
-        return self._reduce(Combinator.AND, axis, keepdims)
-
-    def any(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
-        """Whether any is true; false of none."""
-        return self._reduce(Combinator.OR, axis, keepdims)
-
-    def _reduce(self, combinator: Combinator, axis: Any, keepdims: bool) -> Rep:
-        return Rep(primitive.reduce(self.expression, combinator, axis, keepdims))
-
-    def mean(self, axis: Any = None, *, keepdims: bool = False, accumulate: Any = None) -> Rep:
-        """Arithmetic mean; NaN of none.  16-bit floats are summed in f32; `accumulate` is that of `sum`."""
-
-        def compute(x: Expression) -> Expression:
-            return primitive.compose_along("mean", composed.mean, x, axis, keepdims=keepdims)
-
-        return Rep(accumulated("mean", accumulate, compute, self.expression))
-
-    def var(self, axis: Any = None, *, keepdims: bool = False) -> Rep:
-        """Population variance: the mean of squared distances from the mean."""
-        return self._compose("var", composed.variance, axis, keepdims)
-
-    def _compose(self, name: str, rule: Any, axis: Any, keepdims: bool) -> Rep:
-        x = self.expression
-        return Rep(primitive.compose_along(name, rule, x, axis, keepdims=keepdims))
-
-    def argmax(self, axis: Any = None) -> Rep:
-        """Index (i64) of the first largest element."""
-        return Rep(primitive.arg_extremum(self.expression, ArgMax, axis))
-
-    def argmin(self, axis: Any = None) -> Rep:
-        """Index (i64) of the first smallest element."""
-        return Rep(primitive.arg_extremum(self.expression, ArgMin, axis))
 
     def map(self, fn: Any, /) -> Rep:
         """`fn` of every element along the leading axis, stacked.
@@ -467,6 +436,8 @@ _REFLECTED: Mapping[Any, str] = {
     np.bitwise_and: "__rand__",
     np.bitwise_or: "__ror__",
     np.bitwise_xor: "__rxor__",
+    np.left_shift: "__rlshift__",
+    np.right_shift: "__rrshift__",
     np.less: "__gt__",
     np.less_equal: "__ge__",
     np.greater: "__lt__",

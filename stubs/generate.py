@@ -27,6 +27,7 @@ from surface.expressions import REFUSED
 from surface.functions import elementwise_functions, functions
 from surface.jacobians import jacobians
 from surface.networks import networks
+from surface.reductions import reduction_functions
 from surface.sampling import sampling
 from surface.sorting import sorting
 from surface.splitting import splitting
@@ -40,6 +41,7 @@ NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
     r"ShapeOfRep "
     r"View PartView RefView KeyEntry Key Forbidden UnknownDType Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
+    "Spread SpreadFloat ReduceNumber SumNumber ReduceLogical Count "
     "Index IndexMode Stage Argument From SavePolicy"
 ).split()
 """As regular expressions."""
@@ -70,6 +72,7 @@ FILES: dict[str, list[Section]] = {
         sorting,
         dropout,
         contractions,
+        reduction_functions,
         matrix_product,
         staging,
         control,

@@ -1,7 +1,7 @@
 """The instructions of the IR, each defined once: type rule, meaning, derivative and loop nest.
 
 Read `forms` (the forms of differentiation), `arithmetic` and `comparison` (elementwise ops),
-`transcendental`, `special`, `rounding`, `casting` and `random` (more of them); then `movement`,
+`transcendental`, `special`, `rounding`, `casting`, `bitwise` and `random` (more of them); then `movement`,
 `indexing`, `slicing`, `sorting`, `scan`, `scatter`, `reduction`, `contraction`, `window` and `convolution` (each built
 on those before it), `axis`, `shape_query`, `bits`, and what is expanded: `expansion`, `builtin`, `ordered_reduction`.
 Ops that make up programs are in `literal`, `reference`, `aggregate`, `enums`, `structured`, `terminators`, `trap`,
@@ -14,6 +14,7 @@ from ..ir.instruction import Op
 from . import (
     arithmetic,
     bits,
+    bitwise,
     builtin,
     casting,
     comparison,
@@ -54,6 +55,7 @@ from .arithmetic import (
 )
 from .axis import AxisReduce
 from .bits import BitCast, Reinterpret
+from .bitwise import BitwiseAnd, BitwiseOr, BitwiseXor, ShiftLeft, ShiftRight
 from .builtin import Builtin
 from .casting import DataTypeCast
 from .combinator import Combinator
@@ -145,7 +147,8 @@ from .window import PaddingMode, ReduceWindow
 
 FAMILIES: tuple[ModuleType, ...] = (
     arithmetic, transcendental, special, rounding, comparison, casting, stop_gradient, random, movement, reduction,
-    slicing, indexing, sorting, scan, scatter, contraction, window, convolution, shape_query, bits, builtin,
+    slicing, indexing, sorting, scan, scatter, contraction, window, convolution, shape_query, bits, bitwise,
+    builtin,
 )  # fmt: skip
 """The modules of the ops that compute with tensors."""
 
@@ -193,6 +196,9 @@ __all__ = [
     "AxisReduce",
     "Bilinear",
     "BitCast",
+    "BitwiseAnd",
+    "BitwiseOr",
+    "BitwiseXor",
     "Bounds",
     "Branch",
     "BranchEnum",
@@ -294,6 +300,8 @@ __all__ = [
     "ShapeCast",
     "ShapeOf",
     "ShapeQuery",
+    "ShiftLeft",
+    "ShiftRight",
     "Sign",
     "Sin",
     "Sinh",

@@ -148,10 +148,26 @@ def mean(b: Emitter, x: Value, axes: Sequence[int], keepdims: bool = False) -> V
 
 
 @_in_f32
-def variance(b: Emitter, x: Value, axes: Sequence[int], keepdims: bool = False) -> Value:
-    """The mean of squared distances from the mean."""
+def variance(
+    b: Emitter, x: Value, axes: Sequence[int], keepdims: bool = False, ddof: float = 0
+) -> Value:
+    """The sum of squared distances from the mean, over the number of elements less `ddof`; NaN of none."""
     distance = b.emit(Subtract(), x, mean(b, x, axes, True))
-    return mean(b, b.emit(Square(), distance), axes, keepdims)
+    total = _reduced(b, Combinator.ADD, b.emit(Square(), distance), axes, keepdims)
+    count = math.prod(x.tensor.shape[axis] for axis in axes)
+    return b.emit(Divide(), total, number(b, x, max(count - ddof, 0)))
+
+
+@_in_f32
+def standard_deviation(
+    b: Emitter, x: Value, axes: Sequence[int], keepdims: bool = False, ddof: float = 0
+) -> Value:
+    """The root of the variance, with the derivative 0 where all elements are equal."""
+    square = variance(b, x, axes, keepdims, ddof)
+    zero = number(b, x, 0)
+    is_zero = b.emit(Equal(), square, zero)
+    root = b.emit(Sqrt(), b.emit(Select(), number(b, x, 1), square, is_zero))
+    return b.emit(Select(), zero, root, is_zero)
 
 
 @_in_f32

@@ -18,6 +18,7 @@ from ...core.errors import InternalError
 from ...core.ir.instruction import Op
 from ...core.ops.arithmetic import FloorDivide, Modulo, Relu, StrongMultiply, TruncateDivide
 from ...core.ops.bits import Reinterpret
+from ...core.ops.bitwise import BitwiseAnd, BitwiseOr, BitwiseXor, ShiftLeft, ShiftRight
 from ...core.ops.casting import DataTypeCast
 from ...core.ops.comparison import (
     And,
@@ -128,6 +129,18 @@ def _strong_multiply(w: FunctionWriter, u: Register, v: Register) -> Register:
     return w.select(kept, w.fmul(u, v), zero)
 
 
+def _shift_left(w: FunctionWriter, u: Register, v: Register) -> Register:
+    """LLVM leaves open what a shift by too many bits is."""
+    width = constant(u.type, u.type.bits)
+    return w.select(w.icmp("ult", v, width), w.shl(u, v), constant(u.type, 0))
+
+
+def _shift_right(w: FunctionWriter, u: Register, v: Register) -> Register:
+    """By all bits but one, if by too many: what is left is the sign."""
+    most = constant(u.type, u.type.bits - 1)
+    return w.ashr(u, w.select(w.icmp("ult", v, most), v, most))
+
+
 def _same(w: FunctionWriter, x: Register, *_: Register) -> Register:
     return x
 
@@ -207,6 +220,11 @@ _RULES: Final[Mapping[type[Op], ScalarRule]] = MappingProxyType(
         And: _of_operands(FunctionWriter.and_),
         Or: _of_operands(FunctionWriter.or_),
         Not: _of_operands(FunctionWriter.not_),
+        BitwiseAnd: _of_operands(FunctionWriter.and_),
+        BitwiseOr: _of_operands(FunctionWriter.or_),
+        BitwiseXor: _of_operands(FunctionWriter.xor),
+        ShiftLeft: _of_operands(_shift_left),
+        ShiftRight: _of_operands(_shift_right),
         Select: _of_operands(_select),
         Relu: _of_operands(_relu),
         StrongMultiply: _of_operands(_strong_multiply),

@@ -43,6 +43,9 @@ REFUSED = (
     "VectorsLikeTheChannels",
     "TensorsOfOneTypeWithThatAxis",
     "FloatsWithThatAxis",
+    "NumbersWithThatAxis",
+    "TruthValuesWithThatAxis",
+    "TensorWithThatAxis",
     "ContentOfTheField",
     "TypeOfTheFirstBranchAndOfTheResult",
 )

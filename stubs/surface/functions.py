@@ -100,7 +100,7 @@ def _select() -> Iterator[str]:
 
 def _along_an_axis() -> Iterator[str]:
     """The result is like the argument; one default also serves functions generic in the rank."""
-    for name, dtype in {"softmax": "F", "log_softmax": "F", "cumsum": "N", "flip": "D"}.items():
+    for name, dtype in {"softmax": "F", "log_softmax": "F", "flip": "D"}.items():
         along = [
             f"(x: {rep(tensor(r, None, dtype))}, /, axis: {any_axis(r)}) -> {rep(tensor(r, None, dtype))}"
             for r in COMMON_FIRST[:-1]
@@ -197,7 +197,7 @@ def _makers() -> Iterator[str]:
 
 
 def _losses() -> Iterator[str]:
-    for name in ("mean", "var", "logsumexp", "norm"):
+    for name in ("logsumexp", "norm"):
         yield f"{name}: ReduceFloat"
     classes = [
         f"(logits: {rep(tensor(r, None, 'F'))}, labels: {rep(without(r, r - 1, dtype='Z'))}, /)"

@@ -44,8 +44,15 @@ OPERATORS = {
     "truediv": "Float",
     "floordiv": "Integer",
     "mod": "Integer",
-    "pow": "Float",
+    "pow": "Number",
+    "and": "Integer",
+    "or": "Integer",
+    "xor": "Integer",
+    "lshift": "Integer",
+    "rshift": "Integer",
 }
+LOGIC = ("and", "or", "xor")
+"""Operators that also take truth values."""
 REDUCTIONS = {
     "sum": "Number",
     "prod": "Number",
@@ -53,13 +60,16 @@ REDUCTIONS = {
     "min": "Number",
     "mean": "Float",
     "var": "Float",
+    "std": "Float",
     "all": "Logical",
     "any": "Logical",
 }
-SUMS = ("sum", "mean")
 STATICS = ", *, out: None = None, **statics: object"
 """Static arguments of a call without results to write to."""
+CLASSES = {"sum": "Sum", "mean": "Sum", "var": "Spread", "std": "Spread"}
+"""Of the object that a reduction is, where it has more options than others."""
 ACCUMULATE = ", accumulate: type[Float] | None = None"
+DDOF = ", ddof: float = 0"
 
 
 def staged_class() -> Iterator[str]:
@@ -97,12 +107,28 @@ def reductions() -> Iterator[str]:
     yield from method("__call__", _reduce_cases("self: Reduce[{}]", "D"))
     yield "class Sum(Generic[X]):"
     yield from method("__call__", _reduce_cases("self: Sum[{}]", "D", ACCUMULATE))
-    yield "class ReduceFloat:"
-    refusal = (
-        f"(self, x: {refused('FloatsWithThatAxis')}, /, axis: int | tuple[int, ...], *,"
-        " keepdims: bool = False) -> Any"
-    )
-    yield from method("__call__", [refusal, *_reduce_cases("self, x: Rep[{}], /", "F")])
+    yield "class Spread(Generic[X]):"
+    yield from method("__call__", _reduce_cases("self: Spread[{}]", "D", DDOF))
+    for name, (dtype, wanted, more) in REDUCTION_FUNCTIONS.items():
+        yield f"class {name}:"
+        refusal = (
+            f"(self, x: {refused(wanted)}, /, axis: int | tuple[int, ...], *,"
+            f" keepdims: bool = False{more}) -> Any"
+        )
+        result = "i64" if name == "Count" else dtype
+        cases = _reduce_cases("self, x: Rep[{}], /", dtype, more, result)
+        yield from method("__call__", [refusal, *cases])
+
+
+REDUCTION_FUNCTIONS = {
+    "ReduceFloat": ("F", "FloatsWithThatAxis", ""),
+    "SpreadFloat": ("F", "FloatsWithThatAxis", DDOF),
+    "ReduceNumber": ("N", "NumbersWithThatAxis", ""),
+    "SumNumber": ("N", "NumbersWithThatAxis", ACCUMULATE),
+    "ReduceLogical": ("boolean", "TruthValuesWithThatAxis", ""),
+    "Count": ("D", "TensorWithThatAxis", ""),
+}
+"""The classes of reductions as functions: the elements that they take, how a refusal calls them, further options."""
 
 
 def staging() -> Iterator[str]:
@@ -230,18 +256,16 @@ def _arithmetic() -> Iterator[str]:
             for literal_family, literal in LITERALS.items()
             if family in (literal_family, "Number")
         ]
-        yield from method(f"__{operator}__", [same, *other])
+        logical = ["(self: View[AnyTensor[Logical]], o: Rep[X], /) -> Rep[X]"]
+        yield from method(f"__{operator}__", [*logical * (operator in LOGIC), same, *other])
         yield from method(f"__r{operator}__", other)
     for operator, family in {
         "pos": "Number",
         "neg": "Number",
         "abs": "Number",
-        "invert": "Logical",
+        "invert": "Logical | Integer",
     }.items():
         yield from method(f"__{operator}__", [f"(self: View[AnyTensor[{family}]]) -> Rep[X]"])
-    for operator in ("and", "or", "xor"):
-        signature = "(self: View[AnyTensor[Logical]], o: Rep[X], /) -> Rep[X]"
-        yield from method(f"__{operator}__", [signature])
 
 
 def _comparisons() -> Iterator[str]:
@@ -290,35 +314,51 @@ def _products() -> Iterator[tuple[str, str, str]]:
 def _reductions() -> Iterator[str]:
     for name, family in REDUCTIONS.items():
         yield "    @property"
-        kind = "Sum" if name in SUMS else "Reduce"
+        kind = CLASSES.get(name, "Reduce")
         yield f"    def {name}(self: View[AnyTensor[{family}]]) -> {kind}[X]: ..."
     for name in ("argmax", "argmin"):
-        along = [
-            f"(self: {rep(tensor(r, None, 'N'))}, axis: {axis_literal(i, r)})"
-            f" -> {rep(without(r, i, dtype='i64'))}"
-            for r in RANKS
-            for i in range(r)
-        ]
-        whole = "(self: View[AnyTensor[Number]], axis: None = None) -> Rep[Tensor0D[i64]]"
-        yield from method(name, [whole, *along])
+        yield from method(name, _places("self: {}"))
+    yield from method("ravel", ["(self: View[AnyTensor[D]]) -> Rep[Tensor1D[D]]"])
 
 
-def _reduce_cases(me: str, dtype: str, more: str = "") -> Iterator[str]:
+def places() -> Iterator[str]:
+    """`argmax` and `argmin` as functions."""
+    for name in ("argmax", "argmin"):
+        yield from define(name, _places("x: {}, /"))
+
+
+def _places(me: str) -> Iterator[str]:
+    """The index along an axis, or among all elements."""
+    drop, keep = "*, keepdims: Literal[False] = False", "*, keepdims: Literal[True]"
+    whole = me.format("View[AnyTensor[Number]]")
+    yield f"({whole}, axis: None = None, {drop}) -> Rep[Tensor0D[i64]]"
+    for r in RANKS:
+        one = me.format(rep(tensor(r, None, "N")))
+        for i in range(r):
+            axis = f"axis: {axis_literal(i, r)}"
+            kept = tensor(r, ["Any" if k == i else d for k, d in enumerate(dims(r))], "i64")
+            yield f"({one}, {axis}, {drop}) -> {rep(without(r, i, dtype='i64'))}"
+            yield f"({one}, {axis}, {keep}) -> {rep(kept)}"
+        yield f"({one}, axis: None = None, {keep}) -> {rep(plain(r, 'i64'))}"
+
+
+def _reduce_cases(me: str, dtype: str, more: str = "", result: str | None = None) -> Iterator[str]:
     """Over all axes, or any of them in increasing order; kept ones lose their name."""
+    made = result or dtype
     keep, drop = f"*, keepdims: Literal[True]{more}", f"*, keepdims: Literal[False] = False{more}"
     for r in RANKS:
         whole = me.format(tensor(r, None, dtype))
-        yield f"({whole}, axis: None = None, {drop}) -> {rep(tensor(0, None, dtype))}"
+        yield f"({whole}, axis: None = None, {drop}) -> {rep(tensor(0, None, made))}"
     for r in RANKS:
         whole = me.format(tensor(r, None, dtype))
-        yield f"({whole}, axis: None = None, {keep}) -> {rep(plain(r, dtype))}"
+        yield f"({whole}, axis: None = None, {keep}) -> {rep(plain(r, made))}"
         for count in range(r, 0, -1):
             for axes in itertools.combinations(range(r), count):
                 literals = [axis_literal(axis, r) for axis in axes]
                 axis = tup(literals) if count > 1 else f"{literals[0]} | {tup(literals)}"
                 kept = ["Any" if i in axes else d for i, d in enumerate(dims(r))]
-                yield f"({whole}, axis: {axis}, {drop}) -> {rep(without(r, *axes, dtype=dtype))}"
-                yield f"({whole}, axis: {axis}, {keep}) -> {rep(tensor(r, kept, dtype))}"
+                yield f"({whole}, axis: {axis}, {drop}) -> {rep(without(r, *axes, dtype=made))}"
+                yield f"({whole}, axis: {axis}, {keep}) -> {rep(tensor(r, kept, made))}"
 
 
 def _shapes() -> Iterator[str]:

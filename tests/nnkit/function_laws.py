@@ -20,6 +20,7 @@ of f16, f32 and so on are checked for values and batches only, so rows for deriv
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -97,7 +98,7 @@ class _Table:
         with np.errstate(all="ignore"):
             plain = iter(_listed(evaluate(module, entry.name, *map(np.asarray, self.given))))
         for name, row in self.rows.items():
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
                 wanted = _listed(row.oracle(*map(np.asarray, row.arguments)))
             self.found[name] = [next(native) for _ in wanted]
             for place, (got, want) in enumerate(zip(self.found[name], wanted, strict=True)):

@@ -135,9 +135,9 @@ row("division of integers", DTypeError,
     "divide takes float elements, not Tensor1D[i32]", "n / n")(on(lambda n: n / n, N))
 row("floor division of floats", DTypeError,
     "floorDivide takes integer elements, not Tensor1D[f32]", "x // x")(on(lambda x: x // x, V))
-row("power of integers", DTypeError,
-    "power takes float elements, not Tensor1D[i32]", "n**2")(
-    on(lambda n: n**2, N))
+row("negative power of integers", DTypeError,
+    "integers have no negative powers: Tensor1D[i32] ** -2", "n**-2", "help: cast it")(
+    on(lambda n: n**-2, N))
 row("exp of integers", DTypeError, "exp takes float elements, not Tensor1D[i32]", "nk.exp(n)")(
     on(lambda n: nk.exp(n), N))
 row("sum of booleans", DTypeError, "sum takes float or integer elements, not Tensor1D[boolean]", "b.sum()",
@@ -158,7 +158,7 @@ row("product of booleans", DTypeError,
     on(lambda b: b @ b, L))
 row("addition of booleans", DTypeError, "add takes float or integer elements, not Tensor1D[boolean]", "b + b")(
     on(lambda b: b + b, L))
-row("logic of numbers", DTypeError, "and takes boolean elements, not Tensor1D[f32]",
+row("logic of numbers", DTypeError, "bitwiseAnd takes integer elements, not Tensor1D[f32]",
     "x & x")(on(lambda x: x & x, V))
 row("not of numbers", DTypeError, "not takes boolean elements, not Tensor1D[f32]", "~x")(
     on(lambda x: ~x, V))

@@ -24,7 +24,6 @@ def elementwise(v: Rep[Float1D], m: Rep[Float2D], d: Rep[Tensor2D[f64]], n: Rep[
     nk.maximum(m, d)    # E
     nk.maximum(n, 0.5)    # E
     nk.minimum(m, n)    # E
-    nk.power(n, 2)    # E
     nk.power(2.0, 2.0)    # E
     nk.floor_divide(m, m)    # E
     nk.truncate_divide(m, 2)    # E
@@ -34,7 +33,6 @@ def elementwise(v: Rep[Float1D], m: Rep[Float2D], d: Rep[Tensor2D[f64]], n: Rep[
     nk.select(p, 1.0, 0.0)    # E
     nk.select(p, n, 0.5)    # E
     y: Rep[Float1D] = nk.maximum(v, m)    # E
-    nk.cumsum(m)    # E
     for row in m: del row    # E
     list(m)    # E
     del y

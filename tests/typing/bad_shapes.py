@@ -52,8 +52,6 @@ def arithmetic(s: Rep[Scalar[f32]], v: Rep[Float1D], m: Rep[Float2D], t: Rep[Ten
     2 / n    # E
     n + 0.5    # E
     0.5 * n    # E
-    n ** n    # E
-    n ** 2    # E
     m // m    # E
     m % m    # E
     m % 2.0    # E
@@ -84,7 +82,6 @@ def comparisons(v: Rep[Float1D], m: Rep[Float2D], d: Rep[Tensor2D[f64]], n: Rep[
     m > s64    # E
     0.5 < n    # E
     p & m    # E
-    n | n    # E
     m ^ p    # E
     ~m    # E
     p & True    # E

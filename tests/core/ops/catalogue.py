@@ -10,6 +10,7 @@ from nnkit.core.types import Array, TensorType
 from . import (
     test_arithmetic,
     test_bits,
+    test_bitwise,
     test_builtin,
     test_casting,
     test_comparison,
@@ -35,7 +36,8 @@ from .samples import ErrorSample, Sample
 _FAMILIES = (
     test_arithmetic, test_transcendental, test_special, test_rounding, test_comparison, test_casting,
     test_stop_gradient, test_random, test_movement, test_indexing, test_slicing, test_sorting, test_scan, test_scatter,
-    test_reduction, test_contraction, test_window, test_convolution, test_shape_query, test_bits, test_builtin,
+    test_reduction, test_contraction, test_window, test_convolution, test_shape_query, test_bits, test_bitwise,
+    test_builtin,
 )  # fmt: skip
 
 SAMPLES: list[Sample] = [sample for family in _FAMILIES for sample in family.SAMPLES]

@@ -13,7 +13,7 @@ import numpy as np
 from nnkit.core.errors import NNKitError, ShapeError
 from nnkit.core.ir import Op
 from nnkit.core.ops import Builtin
-from nnkit.core.types import BOOL, F32, F64, I32, I64, Array, DType, TensorType
+from nnkit.core.types import BOOL, F32, F64, I8, I32, I64, Array, DType, TensorType
 
 References: TypeAlias = list[tuple[Op, Callable[..., Any]]]
 """Ops and the NumPy functions they must agree with."""
@@ -103,6 +103,11 @@ def f64(*shape: int) -> TensorType:
 def f32(*shape: int) -> TensorType:
     """A tensor of f32."""
     return TensorType(shape, F32)
+
+
+def i8(*shape: int) -> TensorType:
+    """A tensor of i8."""
+    return TensorType(shape, I8)
 
 
 def i32(*shape: int) -> TensorType:

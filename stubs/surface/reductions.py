@@ -1,0 +1,36 @@
+"""Reductions and running reductions as functions; the tables of reductions are in `staged`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .expressions import COMMON_FIRST, any_axis, define, rep, tensor, title
+from .staged import places
+
+CLASSES = {
+    "sum": "SumNumber",
+    "prod": "ReduceNumber",
+    "max": "ReduceNumber",
+    "min": "ReduceNumber",
+    "mean": "ReduceFloat",
+    "var": "SpreadFloat",
+    "std": "SpreadFloat",
+    "all": "ReduceLogical",
+    "any": "ReduceLogical",
+    "count_nonzero": "Count",
+}
+"""The class of the object that a reduction is."""
+
+
+def reduction_functions() -> Iterator[str]:
+    yield title("reductions")
+    for name, kind in CLASSES.items():
+        yield f"{name}: {kind}"
+    yield from places()
+    for name in ("cumsum", "cumprod", "cummax", "cummin"):
+        along = [
+            f"(x: {rep(tensor(r, None, 'N'))}, /, axis: {any_axis(r)}) -> {rep(tensor(r, None, 'N'))}"
+            for r in COMMON_FIRST[:-1]
+        ]
+        whole = "(x: View[AnyTensor[N]], /, axis: None = None) -> Rep[Tensor1D[N]]"
+        yield from define(name, [*along, whole])
