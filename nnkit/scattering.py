@@ -17,11 +17,12 @@ from .reps import as_rep
 from .staging import primitive
 from .staging.along_axis import checked, common_shape, gather_along, scatter_along
 from .staging.expression import Expression
+from .staging.extents import size_dependent
 from .staging.indexing import wrap_negative
 from .staging.primitive import dtype_error, rank_error, shape_error
 from .staging.rep import Rep
 from .staging.spec import TensorSpec, dtype_words
-from .staging.static import static_shape
+from .staging.static import sizes_of
 
 
 def take_along_axis(x: Any, indices: Any, /, axis: int = -1, *, mode: str = "error") -> Rep:
@@ -193,12 +194,12 @@ def _segment(name: str, data: Any, segment_ids: Any, num_segments: int, build: A
 
 
 def _segments(name: str, rows: Expression, ids: Expression, count: int, build: Any) -> Rep:
-    (extent,) = static_shape([count], name)
+    sizes = sizes_of([count], name)
     spec = primitive.tensor_of(rows, name)
     if primitive.tensor_of(ids, name).dtype is I8:
         ids = primitive.cast(ids, I64)
 
-    def combine(b: Builder, data: Value, places: Value) -> Value:
+    def combine(b: Builder, known: tuple[int], data: Value, places: Value) -> Value:
         if data.tensor.rank and data.tensor.shape[0] != places.tensor.shape[0]:
             raise ShapeError(
                 f"{name}: {data.tensor.shape[0]} rows of {data.tensor.words} and "
@@ -206,14 +207,11 @@ def _segments(name: str, rows: Expression, ids: Expression, count: int, build: A
             )
         if data.tensor.rank == 0:
             data = broadcast_to(b, data, places.tensor.shape)
-        made: Value = build(b, data, places, (extent, *data.tensor.shape[1:]))
+        made: Value = build(b, data, places, (*known, *data.tensor.shape[1:]))
         return made
 
-    return Rep(
-        primitive.shape_dependent(
-            name, combine, (rows, ids), TensorSpec(max(spec.rank, 1), spec.dtype)
-        )
-    )
+    result = TensorSpec(max(spec.rank, 1), spec.dtype)
+    return Rep(size_dependent(name, sizes, combine, (rows, ids), result))
 
 
 def _added(b: Builder, data: Value, places: Value, shape: Shape) -> Value:

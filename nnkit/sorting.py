@@ -22,10 +22,11 @@ from .reps import as_rep
 from .staging import primitive
 from .staging.along_axis import gather_along
 from .staging.expression import Expression
+from .staging.extents import size_dependent
 from .staging.primitive import dtype_error, rank_error, staging_error
 from .staging.rep import Rep
 from .staging.spec import TensorSpec
-from .staging.static import static_shape
+from .staging.static import sizes_of
 
 
 def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False) -> Rep:
@@ -53,18 +54,18 @@ def top_k(x: Any, k: int, /, axis: int = -1) -> tuple[Rep, Rep]:
     Example: `nk.top_k(x, 2)`
     """
     along, position = _along(x, axis, "top_k")
-    (count,) = static_shape([k], "top_k")
+    sizes = sizes_of([k], "top_k")
     order = primitive.apply(ops.ArgSort(position, descending=True), along)
 
-    def first(b: Builder, indices: Value) -> Value:
-        shape = indices.tensor.shape
+    def first(b: Builder, known: tuple[int], indices: Value) -> Value:
+        (count,), shape = known, indices.tensor.shape
         if count > shape[position]:
             raise ShapeError(f"top_k of {shape[position]} elements cannot give {count}")
         stop = tuple(count if axis == position else n for axis, n in enumerate(shape))
         return b.emit(ops.Slice((0,) * len(shape), stop), indices)
 
     spec = primitive.tensor_of(order, "top_k")
-    chosen = primitive.shape_dependent("top_k", first, (order,), spec)
+    chosen = size_dependent("top_k", sizes, first, (order,), spec)
     return Rep(_read(along, chosen, position)), Rep(chosen)
 
 

@@ -11,7 +11,6 @@ from typing_extensions import TypeIs
 from ..core.ops import Update
 from . import primitive
 from .expression import Expression
-from .masks import mask_of, masked
 from .primitive import is_index, staging_error
 from .rep_base import RepBase, constant_of, is_number, rep_of
 from .updates import MULTIPLY, updated
@@ -69,10 +68,7 @@ class Part:
 
     def _updated(self, value: Any, update: Update | str) -> Any:
         x = self._rep.expression
-        written, mask = value_beside(x, value), mask_of(self._key)
-        if mask is not None:
-            return rep_of(masked(x, mask, written, update))
-        return rep_of(updated(x, self._key, written, update, index_expression))
+        return rep_of(updated(x, self._key, value_beside(x, value), update, index_expression))
 
     def __repr__(self) -> str:
         return f"<a part of a Rep of {self._rep.spec.words}>"

@@ -38,7 +38,7 @@ from . import primitive
 from .expression import Expression
 from .extents import size_dependent
 from .indexing import entries_of, select_part, subscript, wrap_negative
-from .masks import mask_of, no_extent
+from .masks import mask_of, masked, no_extent
 from .primitive import dtype_error, rank_error, unsupported_error
 from .spec import TensorSpec, dtype_words
 
@@ -85,6 +85,8 @@ def updated(
     staged: Callable[[Any], Expression | None],
 ) -> Expression:
     """`x` with the part at `key` updated by `value`; `staged` finds the expression of an entry that is a Rep."""
+    if (mask := mask_of(key)) is not None:
+        return masked(x, mask, value, update)
     what = f"at[…].{update}"
     spec = primitive.tensor_of(x, what)
     given = primitive.tensor_of(value, what)

@@ -168,6 +168,41 @@ def test_segments_of_nothing() -> None:
     assert found[4] == [0, 0]
 
 
+def test_sizes_may_be_extents() -> None:
+    traced: list[int] = []
+
+    @nk.staged
+    def f(x: Any, s: Any) -> Any:
+        traced.append(1)
+        n = x.shape[0]
+        return (
+            nk.segment_sum(x, s, n),
+            nk.segment_prod(x, s, n + 1),
+            nk.bincount(s, length=n - 1),
+            nk.top_k(x, n - 1)[0],
+            nk.tri(n, nk.f32, k=0),
+        )
+
+    for n in (3, 4):
+        x, s = np.arange(1.0, n + 1), np.arange(n) // 2
+        found = [np.asarray(y) for y in f(x, s)]
+        assert [y.shape for y in found] == [(n,), (n + 1,), (n - 1,), (n - 1,), (n, n)]
+        np.testing.assert_array_equal(found[2], np.bincount(s, minlength=n - 1))
+        np.testing.assert_array_equal(found[3], x[:0:-1])
+        np.testing.assert_array_equal(found[4], np.tri(n))
+    assert len(traced) == 1
+
+
+def test_a_ref_is_written_by_a_mask() -> None:
+    @nk.staged
+    def f(x: Any) -> Any:
+        held = nk.ref(x)
+        held[x < 0.0] = 0.0
+        return held.value
+
+    assert np.asarray(f(np.array([-1.0, 2.0]))).tolist() == [0.0, 2.0]
+
+
 ROWS = Table()
 row = ROWS.row
 row(
