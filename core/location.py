@@ -22,9 +22,14 @@ class Location:
     source: str | None = field(default=None, compare=False, repr=False)
     """The line, where the text is known; else it is looked up in the file."""
 
+    @property
+    def label(self) -> str:
+        """`model.py:12`."""
+        return f"{self.file.rpartition('/')[2]}:{self.line}"
+
     def excerpt(self) -> str:
         """`model.py:12  return x @ w + b` with a caret line under the columns."""
-        label = f"{self.file.rpartition('/')[2]}:{self.line}"
+        label = self.label
         known = self.source
         source = linecache.getline(self.file, self.line) if known is None else known
         source = source.rstrip("\n")

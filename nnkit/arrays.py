@@ -1,8 +1,7 @@
 """From what a user holds to the array a tensor keeps: C-contiguous, aligned, in native byte order.
 
-The memory of an array that has that form already is adopted, and copied when only its layout differs
-(strided, misaligned, byte-swapped).  The array itself stays the user's, who may assign to its shape
-or dtype.  Its element type is never converted: that would hide a mistake.
+An array is copied, unless it has that form already and nobody can write to its memory, or sharing it is asked
+for.  Its element type is never converted: that would hide a mistake.
 Python numbers have no element type of their own, so lists of them are rounded to the one asked for.
 """
 
@@ -34,8 +33,13 @@ def is_array(data: object) -> bool:
     return isinstance(data, (np.ndarray, np.generic)) or hasattr(data, "__array__")
 
 
-def adopt(data: Any, *, name: str, rank: int, dtype: DType | None) -> Array:
-    """The storage array for an array of `data`'s element type; shares memory when it can."""
+def adopt(
+    data: Any, *, name: str, rank: int, dtype: DType | None, copy: bool | None = None
+) -> Array:
+    """The storage array for an array of `data`'s element type.
+
+    It shares memory where the layout allows, and nobody can write to it or it is not to be a `copy`.
+    """
     if isinstance(data, np.ma.MaskedArray):
         raise DTypeError(
             f"cannot make a {name} of a masked array: a tensor has no holes\n"
@@ -48,9 +52,22 @@ def adopt(data: Any, *, name: str, rank: int, dtype: DType | None) -> Array:
             f"it has rank {array.ndim} instead of {rank}"
         )
     stored = _as_storage(array, name, dtype)
-    if stored.flags.c_contiguous and stored.flags.aligned:
+    if not (stored.flags.c_contiguous and stored.flags.aligned) or copy is True:
+        return np.array(stored, order="C", copy=True)
+    is_own = stored is not array and stored.flags.owndata  # converted just now
+    if copy is False or is_own or _is_frozen(stored):
         return stored.view()
-    return np.array(stored, order="C", copy=True)
+    return stored.copy()
+
+
+def _is_frozen(array: Array) -> bool:
+    """Whether nobody can write to its memory: no array that it is a view of can."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return False
+        base = cast("Any", base.base)
+    return True
 
 
 def is_storage(array: Array) -> bool:

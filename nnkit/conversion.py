@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
@@ -28,16 +28,20 @@ from .staging.primitive import MAX_RANK, is_index
 from .staging.rep import Rep
 from .staging.spec import (
     CallableSpec,
+    SequenceSpec,
     Spec,
     StructSpec,
     TensorSpec,
     TupleSpec,
     as_tuple,
     dtype_words,
+    is_sequence,
     is_tuple,
 )
 from .staging.staged_functions import is_function
 from .staging.static import LANGUAGE
+from .struct_fields import declared_type as declared_type
+from .struct_fields import several
 from .structs import Struct, assemble, fields
 from .tensors import DTYPES, RANKED, AnyTensor, DType, wrap
 
@@ -90,8 +94,11 @@ def concrete(value: Any, declared: Spec | None, place: str, specs: bool = False)
         return assemble(type(value), parts) if changed else value
     if isinstance(value, ArraySpec) and specs:
         return value
+    if is_sequence(value) and isinstance(declared, SequenceSpec):
+        value = tuple(value)
     if is_tuple(value) and not isinstance(declared, TensorSpec):
-        inner = declared.elements if isinstance(declared, TupleSpec) else (None,) * len(value)
+        unknown = declared.element if isinstance(declared, SequenceSpec) else None
+        inner = declared.elements if isinstance(declared, TupleSpec) else (unknown,) * len(value)
         if len(inner) != len(value):
             raise DTypeError(
                 f"{place} must be a tuple of {len(inner)} values, and has {len(value)}"
@@ -145,7 +152,7 @@ def tensor_from(array: Any, place: str) -> AnyTensor:
     if rank > MAX_RANK:
         raise RankError(f"{place} has rank {rank}: tensors have at most {MAX_RANK} axes")
     try:
-        return RANKED[rank](array)
+        return RANKED[rank](array, copy=False)
     except NNKitError as error:
         raise type(error)(f"{place}: {error}") from None
 
@@ -228,7 +235,7 @@ def _tensor(value: Any, wanted: TensorSpec | None, declared: Spec | None, place:
             f"{place} must be a {wanted.words}, and is an array of shape {list(np.shape(value))}"
         )
     try:
-        return RANKED[rank](value, DTYPES[wanted.dtype])
+        return RANKED[rank](value, DTYPES[wanted.dtype], copy=False)
     except NNKitError as error:
         raise type(error)(f"{place}: {error}") from None
 
@@ -266,32 +273,8 @@ def annotated(annotation: Any) -> Spec | None:
     if isinstance(get_origin(annotation), type) and issubclass(get_origin(annotation), Rep):
         return declared_type(get_args(annotation)[0])
     if get_origin(annotation) is tuple:
-        return _several([annotated(part) for part in get_args(annotation)])
+        return several([annotated(part) for part in get_args(annotation)])
     return None
-
-
-def declared_type(annotation: Any) -> Spec | None:
-    """What a concrete type such as `Tensor2D[f32]` or a struct class says."""
-    origin = get_origin(annotation) or annotation
-    if isinstance(origin, type) and issubclass(origin, Struct):
-        parts = [(lens.name, declared_type(lens.type)) for lens in fields(origin)]
-        known = tuple((name, part) for name, part in parts if part is not None)
-        return StructSpec(origin, known) if len(known) == len(parts) else None
-    if origin is tuple:
-        return _several([declared_type(part) for part in get_args(annotation)])
-    if origin is Callable:
-        taken, result = get_args(annotation)
-        named: list[Any] = [] if taken is ... else [*taken]
-        return CallableSpec(tuple(map(declared_type, named)), declared_type(result))
-    core = getattr(next(iter(get_args(annotation)), None), "core", None)
-    if origin in RANKED and isinstance(core, types.DType):
-        return TensorSpec(RANKED.index(origin), core)
-    return None
-
-
-def _several(parts: list[Spec | None]) -> Spec | None:
-    known = tuple(part for part in parts if part is not None)
-    return TupleSpec(known) if len(known) == len(parts) else None
 
 
 class _Converted(threading.local):

@@ -10,6 +10,7 @@ from .compile import Specialization
 from .conversion import concrete, constant_expression, declared_type, tensor_from
 from .core.errors import NNKitError, StagingError
 from .core.types import BOOL
+from .staging.aggregates import aggregate_of
 from .staging.carry import with_article
 from .staging.expression import Expression, MakeAggregate, Trace, make
 from .staging.extents import Condition, SymbolicNumber
@@ -17,9 +18,10 @@ from .staging.number_help import typed_number
 from .staging.primitive import dtype_error, literal, located, staging_error
 from .staging.rep import Rep
 from .staging.rep_base import RepBase, constant_of, help_for_missing, is_number, value_of
-from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, is_tuple
+from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, difference, fits, is_tuple
 from .staging.staged_functions import mismatch
-from .structs import Binding, Struct, fields
+from .struct_fields import Binding
+from .structs import Struct, fields
 
 
 @constant_of.register
@@ -124,26 +126,35 @@ def build(cls: type[Struct], /, *bindings: Any) -> Rep:
             )
         if name in given:
             raise staging_error(f"field {name} of {cls.__name__} is given twice")
-        given[name] = const(binding.value).expression
+        given[name] = _field_value(cls, binding)
     missing = [name for name in names if name not in given]
     if missing:
         raise staging_error(f"field {', '.join(missing)} of {cls.__name__} is missing")
     parts = [given[name] for name in names]
-    _check_fields(cls, parts)
+    check_fields(cls, parts)
     spec = StructSpec(cls, tuple((name, given[name].type) for name in names))
     return Rep(make(MakeAggregate(spec), parts, spec))
 
 
-def _check_fields(cls: type[Struct], parts: Sequence[Expression]) -> None:
+def _field_value(cls: type[Struct], binding: Binding) -> Expression:
+    """The value as an expression; a list or tuple of values is that of a sequence."""
+    try:
+        return aggregate_of(binding.value, declared_type(binding.lens.type))
+    except NNKitError as error:
+        error.add_note(f"  note: it is given for field {binding.lens.name} of {cls.__name__}")
+        raise
+
+
+def check_fields(cls: type[Struct], parts: Sequence[Expression]) -> None:
     declared = declared_type(cls)
     if not isinstance(declared, StructSpec):
         return
     for (name, wanted), part in zip(declared.fields, parts, strict=True):
-        if part.type != wanted:
+        if not fits(wanted, part.type):
             error = mismatch(wanted, part.type)
             raise located(
                 error(
                     f"field {name} of {cls.__name__} must be {with_article(wanted.words)}, and is "
-                    f"{with_article(part.type.words)}"
+                    f"{difference(wanted, part.type)}"
                 )
             )

@@ -36,7 +36,14 @@ from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_
 from .staging.staged_functions import Stageable
 from .structs import Struct
 from .tensors import DTYPES, AnyTensor
-from .wrt import ParameterPath, are_indices, check_indices, check_places, chosen_parameters
+from .wrt import (
+    ParameterPath,
+    are_indices,
+    check_indices,
+    check_places,
+    chosen_parameters,
+    path_words,
+)
 
 
 class Halves:
@@ -135,7 +142,7 @@ class Split:
         shapes = tuple(shape for value in values for shape in shapes_of(value))
         result_shapes = tuple(one.shape for one in type.results if isinstance(one, TensorType))
         names = [
-            ".".join((f"d{callee.parameter_names[place.index]}", *place.path))
+            path_words(f"d{callee.parameter_names[place.index]}", place.path)
             for place in self._places
         ]
         derivatives = tuple(zip(names, (spec for _, spec in found), strict=True))
@@ -366,14 +373,25 @@ def _leaves_at(specs: Sequence[Spec], place: ParameterPath) -> tuple[list[int], 
     """The numbers of the tensors at a place, among those of all parameters, and their type as a whole."""
     first = sum(len(leaves(spec)) for spec in specs[: place.index])
     spec = specs[place.index]
-    for name in place.path:
-        assert isinstance(spec, StructSpec)
-        for field, inside in spec.fields:
-            if field == name:
+    for step in place.path:
+        parts = dict(parts_of(spec))
+        at = step % len(parts) if isinstance(step, int) and parts else step
+        if at not in parts:
+            raise differentiation_error(f"there is no element {step} in {spec.words}")
+        for name, inside in parts.items():
+            if name == at:
                 spec = inside
                 break
             first += len(leaves(inside))
     return [*range(first, first + len(leaves(spec)))], spec
+
+
+def parts_of(spec: Spec) -> Iterator[tuple[str | int, Spec]]:
+    """What is directly inside, by the names of fields or positions."""
+    if isinstance(spec, StructSpec):
+        yield from spec.fields
+    if isinstance(spec, TupleSpec):
+        yield from enumerate(spec.elements)
 
 
 def _described(

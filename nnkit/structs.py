@@ -13,83 +13,75 @@ its bases first.
 from __future__ import annotations
 
 import inspect
-import sys
-from collections import ChainMap
-from collections.abc import Iterable, Mapping
-from dataclasses import FrozenInstanceError, dataclass
-from types import FrameType
-from typing import Any, ClassVar, NoReturn, TypeGuard, TypeVar, cast, get_args, get_origin
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import FrozenInstanceError
+from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
 
-from .arrays import is_array
-from .core.errors import DTypeError, RankError, ShapeError, StagingError
-from .tensors import RANKED, AnyTensor, DType, Ranked, subscript
+import numpy as np
+
+from .core.errors import DTypeError, StagingError
+from .staging.leafwise import Leafwise, Node
+from .staging.location import current_location
+from .staging.primitive import located
+from .staging.rep_base import is_number
+from .staging.spec import is_tuple
+from .struct_fields import Aggregate, Definition, Field, Lens, annotated_fields, checked_value
+from .tensors import AnyTensor
 
 _Struct = TypeVar("_Struct", bound="Struct")
 
 
-@dataclass(frozen=True)
-class Lens:
-    """A field of a struct class, as in `Params.w`."""
-
-    owner: type[Struct]
-    name: str
-    index: int
-    type: Any
-    """What the field holds: an annotation like `Tensor2D[f32, In, Out]`, or a struct class."""
-
-    def __lshift__(self, value: Any, /) -> Binding:
-        """The field together with its value, for `build`."""
-        return Binding(self, value)
-
-    def __repr__(self) -> str:
-        return f"{self.owner.__name__}.{self.name}"
-
-    __class_getitem__ = subscript
+_Operator: TypeAlias = Callable[["Struct", Any], Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Binding:
-    """A field and the value it shall have in a new struct."""
+def _operator(
+    verb: str, operate: Callable[[Any, Any], Any], *, is_reflected: bool = False
+) -> _Operator:
+    """The method for an operator of Python; of its right operand, if it is reflected."""
 
-    lens: Lens
-    value: Any
+    def method(self: Struct, other: Any, /) -> Any:
+        if not (isinstance(other, Struct | AnyTensor | np.generic) or is_number(other)):
+            return NotImplemented
+        if isinstance(other, AnyTensor) and other.rank:
+            raise located(
+                DTypeError(
+                    f"cannot {verb} a {type(self).__name__} and a tensor of shape {list(other.shape)}: the other "
+                    "operand is a number, a scalar or a struct of the same class"
+                ),
+                "nk.tree.map(lambda leaf: ..., struct)",
+            )
+        both = (other, self) if is_reflected else (self, other)
+        return Leafwise(verb, struct_node, rebuilt, operate).of(*both)
 
-    __class_getitem__ = subscript
-
-
-@dataclass(frozen=True)
-class Field:
-    """Declares a field: `w: Field[Tensor2D[f32]]`.  On an instance it reads the value."""
-
-    name: str
-    index: int
-    type: Any
-
-    def __get__(self, instance: Struct | None, owner: type[Struct]) -> Any:
-        if instance is None:
-            return Lens(owner, self.name, self.index, self.type)
-        return instance._fields[self.index]
-
-    def __set__(self, instance: Struct, value: object) -> NoReturn:
-        raise FrozenInstanceError(
-            f"a struct is immutable: cannot set {self.name!r}\n"
-            f"  help: p.replace({self.name}=...) makes a new one"
-        )
-
-    __class_getitem__ = subscript
+    return method
 
 
-class Struct:
-    """Base of structs.  Equal are two of one class whose fields are the same objects."""
+class Struct(Aggregate):
+    """Base of structs.  Operators go tensor by tensor, with a struct of the same class, a number or a scalar.
+
+    Equal are two of one class, and of the same numbers of the same types and shapes (NaN is not equal to NaN).
+    """
 
     __slots__ = ("_fields",)
-    _fields: tuple[Any, ...]
-    _declared: ClassVar[tuple[Field, ...]] = ()
+    __array_ufunc__: ClassVar[None] = None  # NumPy leaves operators with an array to the struct
+    __add__: ClassVar[_Operator] = _operator("add", operator.add)
+    __radd__: ClassVar[_Operator] = _operator("add", operator.add, is_reflected=True)
+    __sub__: ClassVar[_Operator] = _operator("subtract", operator.sub)
+    __rsub__: ClassVar[_Operator] = _operator("subtract", operator.sub, is_reflected=True)
+    __mul__: ClassVar[_Operator] = _operator("multiply", operator.mul)
+    __rmul__: ClassVar[_Operator] = _operator("multiply", operator.mul, is_reflected=True)
+    __truediv__: ClassVar[_Operator] = _operator("divide", operator.truediv)
+    __rtruediv__: ClassVar[_Operator] = _operator("divide", operator.truediv, is_reflected=True)
+    __pow__: ClassVar[_Operator] = _operator("raise", operator.pow)
+    __rpow__: ClassVar[_Operator] = _operator("raise", operator.pow, is_reflected=True)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         held = {field.name: field.type for base in cls.__mro__[:0:-1] for field in _own(base)}
-        held |= _annotated(cls, inspect.currentframe())
+        frame = inspect.currentframe()
+        held |= annotated_fields(cls, frame.f_back if frame else None, _RESERVED)
+        cls._definition = Definition(current_location())
         cls._declared = tuple(Field(name, i, held[name]) for i, name in enumerate(held))
         for field in cls._declared:
             setattr(cls, field.name, field)
@@ -100,7 +92,7 @@ class Struct:
         Raises: RankError, DTypeError naming the field; StagingError for missing or unknown fields.
         """
         given = _bind(type(self), values, named)
-        checked = tuple(_checked(lens, given[lens.name]) for lens in fields(type(self)))
+        checked = tuple(checked_value(lens, given[lens.name]) for lens in fields(type(self)))
         object.__setattr__(self, "_fields", checked)
 
     def replace(self: _Struct, **changes: object) -> _Struct:
@@ -108,18 +100,31 @@ class Struct:
         names = [field.name for field in self._declared]
         return type(self)(**(dict(zip(names, self._fields, strict=True)) | changes))
 
+    def __neg__(self: _Struct) -> _Struct:
+        return self._each("negate", operator.neg)
+
+    def __pos__(self: _Struct) -> _Struct:
+        return self
+
+    def __abs__(self: _Struct) -> _Struct:
+        return self._each("take the absolute value of", operator.abs)
+
+    def _each(self: _Struct, verb: str, operate: Callable[[Any], Any]) -> _Struct:
+        made: _Struct = Leafwise(verb, struct_node, rebuilt, operate).of_one(self)
+        return made
+
     def __repr__(self) -> str:
         pairs = zip(self._declared, self._fields, strict=True)
-        values = ", ".join(f"{field.name}={value!r}" for field, value in pairs)
+        values = ", ".join(f"{field.name}={short(value)}" for field, value in pairs)
         return f"{type(self).__name__}({values})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Struct):
             return NotImplemented
-        return type(self) is type(other) and self._fields == other._fields
+        return type(self) is type(other) and _equal(self._fields, other._fields)
 
     def __hash__(self) -> int:
-        return hash((type(self), self._fields))
+        return hash((type(self), *map(_hash, self._fields)))
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise FrozenInstanceError(f"a struct is immutable: cannot set {name!r}")
@@ -136,6 +141,68 @@ def fields(cls: type[Struct], /) -> tuple[Lens, ...]:
     return tuple(Lens(cls, field.name, field.index, field.type) for field in cls._declared)
 
 
+def asdict(struct: Struct, /) -> dict[str, Any]:
+    """The values of a struct by the names of its fields; structs inside of it are dictionaries, too."""
+    named = zip(struct._declared, struct._fields, strict=True)
+    return {field.name: _plain(value) for field, value in named}
+
+
+def short(value: Any) -> str:
+    """A value in one line: a tensor of many elements by its type and shape."""
+    if is_tuple(value):
+        return f"({', '.join(map(short, value))}{',' * (len(value) == 1)})"
+    if not isinstance(value, AnyTensor) or value.is_donated or value.size <= _MOST_SHOWN:
+        return " ".join(repr(value).split())
+    return f"{value.dtype.__name__}{list(value.shape)}"
+
+
+_MOST_SHOWN = 6
+"""Elements of a tensor that a struct prints: a row of them takes as much room as a type and shape."""
+
+
+def _equal(value: Any, other: Any) -> bool:
+    """Whether both are the same numbers, of the same types and shapes, in the same structure."""
+    if is_tuple(value) and is_tuple(other):
+        return len(value) == len(other) and all(map(_equal, value, other))
+    if isinstance(value, AnyTensor) and isinstance(other, AnyTensor):
+        return value.dtype is other.dtype and np.array_equal(np.asarray(value), np.asarray(other))
+    return bool(value == other)
+
+
+def _hash(value: Any) -> int:
+    """The same of equal values: of shapes, types and the first elements."""
+    if is_tuple(value):
+        return hash(tuple(map(_hash, value)))
+    if isinstance(value, AnyTensor):
+        first: list[Any] = np.asarray(value).reshape(-1)[:_MOST_HASHED].tolist()
+        return hash((value.shape, value.dtype, *first))
+    return hash(value)
+
+
+_MOST_HASHED = 8
+"""Elements of each tensor that tell structs apart in a dictionary before they are compared."""
+
+
+def struct_node(value: Any) -> Node | None:
+    """The parts of a concrete struct or tuple."""
+    if isinstance(value, Struct):
+        return Node(type(value), [f".{field.name}" for field in value._declared], value._fields)
+    if is_tuple(value):
+        return Node(None, [f"[{k}]" for k in range(len(value))], value)
+    return None
+
+
+def rebuilt(like: Any, parts: Sequence[Any]) -> Any:
+    """A struct or tuple like another one, of parts known to fit."""
+    return assemble(type(like), parts) if isinstance(like, Struct) else tuple(parts)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Struct):
+        return asdict(value)
+    return tuple(map(_plain, value)) if is_tuple(value) else value
+
+
 def assemble(cls: type[_Struct], values: Iterable[Any]) -> _Struct:
     """An instance from values known to fit: nothing is checked."""
     struct = cls.__new__(cls)
@@ -145,64 +212,6 @@ def assemble(cls: type[_Struct], values: Iterable[Any]) -> _Struct:
 
 def _own(cls: type) -> tuple[Field, ...]:
     return cls._declared if issubclass(cls, Struct) else ()
-
-
-def _annotated(cls: type[Struct], frame: FrameType | None) -> dict[str, Any]:
-    """What the class body declares.  Raises: StagingError for what cannot be a field."""
-    maker = frame.f_back if frame else None
-    scopes = [dict(vars(cls)), *([maker.f_locals, maker.f_globals] if maker else [])]
-    module = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
-    held: dict[str, Any] = {}
-    for name, annotation in inspect.get_annotations(cls).items():
-        resolved = _resolve(annotation, f"{cls.__name__}.{name}", module, ChainMap(*scopes))
-        if get_origin(resolved) is ClassVar:
-            continue
-        if get_origin(resolved) is not Field or len(get_args(resolved)) != 1:
-            raise StagingError(
-                f"{cls.__name__}.{name} is not declared as a field\n"
-                f"  help: {name}: Field[Tensor2D[f32]]"
-            )
-        if name in vars(cls) or name in _RESERVED:
-            raise StagingError(
-                f"{cls.__name__}.{name}: a field has no default and no method's name"
-            )
-        (content,) = get_args(resolved)
-        held[name] = _content(
-            _resolve(content, f"{cls.__name__}.{name}", module, ChainMap(*scopes)),
-            f"{cls.__name__}.{name}",
-        )
-    return held
-
-
-def _resolve(annotation: Any, place: str, module: dict[str, Any], scope: Mapping[str, Any]) -> Any:
-    """An annotation written as text (`from __future__ import annotations`), evaluated."""
-    if not isinstance(annotation, str):
-        return annotation
-    try:
-        return eval(annotation, module, scope)  # the class body's own source, not input
-    except NameError as error:
-        raise StagingError(
-            f"{place}: the annotation {annotation} names {error.name}, which is not defined where "
-            "the class is made\n  help: define or import it before the class, not only for typing"
-        ) from None
-
-
-def _content(content: Any, place: str) -> Any:
-    """A tensor annotation with an element type, or a struct class."""
-    origin: Any = get_origin(content) or content
-    if _is_struct(origin):
-        return origin
-    dtype = next(iter(get_args(content)), None)
-    if origin in RANKED and isinstance(dtype, type) and issubclass(dtype, DType):
-        return content
-    raise StagingError(
-        f"{place} must hold a tensor with rank and element type, or a struct, not {content!r}\n"
-        "  help: for example Field[Tensor2D[f32]]"
-    )
-
-
-def _is_struct(content: object) -> TypeGuard[type[Struct]]:
-    return isinstance(content, type) and issubclass(content, Struct)
 
 
 def _bind(
@@ -222,42 +231,6 @@ def _bind(
     if missing:
         raise StagingError(f"{cls.__name__} got no value for field {', '.join(missing)}")
     return given
-
-
-def _checked(lens: Lens, value: object) -> object:
-    """The value as the field holds it; arrays and numbers become tensors."""
-    held: Any = lens.type
-    if _is_struct(held):
-        if type(value) is not held:
-            raise DTypeError(f"{lens} must be a {held.__name__}, got {_kind(value)}")
-        return value
-    cls, dtype = cast("type[Ranked]", get_origin(held)), cast("type[DType]", get_args(held)[0])
-    wanted = f"{cls.__name__}[{dtype.__name__}]"
-    if isinstance(value, AnyTensor):
-        if value.rank != cls.rank:
-            raise RankError(f"{lens} must be a {wanted}, got {_kind(value)}")
-        if value.dtype is not dtype:
-            raise DTypeError(f"{lens} must be a {wanted}, got {_kind(value)}")
-        return value
-    if not _is_data(value):
-        raise DTypeError(
-            f"{lens} must be a {wanted}, got {_kind(value)}\n"
-            f"  help: in a staged function build({lens.owner.__name__}, {lens} << ...)"
-        )
-    try:
-        return cls(value, dtype)
-    except (ShapeError, DTypeError) as error:
-        raise type(error)(f"{lens}: {error}") from None
-
-
-def _is_data(value: object) -> bool:
-    return is_array(value) or isinstance(value, (list, tuple, float, int))
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, AnyTensor):
-        return f"a {type(value).__name__}[{value.dtype.__name__}] of shape {list(value.shape)}"
-    return f"a {type(value).__name__}"
 
 
 _RESERVED = frozenset(dir(Struct))

@@ -1,8 +1,8 @@
 """Concrete values: dense tensors of rank 0 to 4, their element types, and named dimensions.
 
 A tensor is a thin immutable wrapper around one ndarray.  It asserts rank and element type where a
-value enters the typed world, and has no arithmetic of its own: computing is what staged functions
-do.  Every NumPy function reads a tensor through `__array__`.
+value enters the typed world.  Its operators and subscripts (`tensor_operators`) compute with NumPy, by the rules of the
+language; fast computing is what staged functions do.  Every NumPy function reads a tensor through `__array__`.
 
 How the classes relate:
     AnyTensor                      any tensor
@@ -30,6 +30,7 @@ from .arrays import adopt, from_numbers, is_array, stored_dtype
 from .core import types
 from .core.errors import DTypeError, RankError
 from .donated_arrays import DonatedArray
+from .tensor_operators import TensorOperators
 
 _Tensor = TypeVar("_Tensor", bound="AnyTensor")
 subscript: Any = cast("Any", classmethod(GenericAlias))
@@ -74,10 +75,20 @@ class Numpy(DType):
     __class_getitem__ = subscript
 
 
+class _NoDType:
+    """What `np.zeros(3, dtype=bf16)` asks for."""
+
+    def __get__(self, _: object, __: type[DType]) -> NoReturn:
+        raise DTypeError(
+            "NumPy has no bf16\n  help: compute in float32, and make a tensor of lists, Tensor1D(values.tolist(), bf16)"
+        )
+
+
 class f16(Float, Numpy):
     """IEEE half precision: 11 significant bits, up to 65504."""
 
     core = types.F16
+    dtype = np.dtype(np.float16)
 
 
 class bf16(Float):
@@ -87,42 +98,49 @@ class bf16(Float):
     """
 
     core = types.BF16
+    dtype = _NoDType()
 
 
 class f32(Float, Numpy):
     """IEEE single precision: 24 significant bits."""
 
     core = types.F32
+    dtype = np.dtype(np.float32)
 
 
 class f64(Float, Numpy):
     """IEEE double precision: 53 significant bits."""
 
     core = types.F64
+    dtype = np.dtype(np.float64)
 
 
 class i8(Integer, Numpy):
     """Integers from -128 to 127."""
 
     core = types.I8
+    dtype = np.dtype(np.int8)
 
 
 class i32(Integer, Numpy):
     """Integers of 32 bits."""
 
     core = types.I32
+    dtype = np.dtype(np.int32)
 
 
 class i64(Integer, Numpy):
     """Integers of 64 bits."""
 
     core = types.I64
+    dtype = np.dtype(np.int64)
 
 
 class boolean(Logical, Numpy):
     """True or False, one byte each."""
 
     core = types.BOOL
+    dtype = np.dtype(np.bool_)
 
 
 class Dim(int):
@@ -132,31 +150,35 @@ class Dim(int):
 class _Annotation(GenericAlias):
     """`Tensor2D[f32, Batch]`: an annotation, and a constructor that checks the element type."""
 
-    def __call__(self, x: object, dtype: type[DType] | None = None, /) -> Any:
+    def __call__(
+        self, x: object, dtype: type[DType] | None = None, /, *, copy: bool | None = None
+    ) -> Any:
         declared = next(iter(self.__args__), None)
         if not (isinstance(declared, type) and issubclass(declared, DType)):
             declared = dtype
         if dtype not in (None, declared):
             raise DTypeError(f"{self} cannot be made with the element type {dtype}")
-        return cast("type[AnyTensor]", self.__origin__)(x, declared)
+        return cast("type[AnyTensor]", self.__origin__)(x, declared, copy=copy)
 
 
-class AnyTensor:
+class AnyTensor(TensorOperators):
     """A dense tensor of any rank and element type.
 
-    Equality and hash are identity: compare values with NumPy.  The memory of the array given is
-    shared where its layout allows, so writing into that array later changes the tensor's elements;
-    shape and element type stay, whatever is assigned to attributes of that array.
+    Its value does not change (docs/decisions/0053): an array that can be written to is copied, and what it gives out is
+    read-only.  `==` compares element by element, as in NumPy; so the hash is that of the object.
     """
 
     __slots__ = ("_array",)
     _array: types.Array
     rank: ClassVar[int]
 
-    def __init__(self, x: object, dtype: type[DType] | None = None, /) -> None:
-        """Wrap an array, or round nested lists of numbers to `dtype`.
+    def __init__(
+        self, x: object, dtype: type[DType] | None = None, /, *, copy: bool | None = None
+    ) -> None:
+        """The tensor of an array's values, or of nested lists of numbers, rounded to `dtype`.
 
-        Contiguous arrays in native byte order are shared, others copied; read-only ones are fine.
+        An array is copied if anybody may write to it (`copy=True`: always).  With `copy=False` its memory is shared,
+        if it is contiguous and in native byte order: who writes to it then changes the tensor.
         Raises: RankError, DTypeError when the array is of another rank or element type (nothing is
         converted), ShapeError for ragged lists.
         """
@@ -164,11 +186,12 @@ class AnyTensor:
         if not hasattr(self, "rank"):
             raise RankError(f"{name} has no rank of its own: call one of Tensor0D to Tensor4D")
         core = None if dtype is None else _core(dtype)
+        is_given = not isinstance(x, AnyTensor)
         if isinstance(x, AnyTensor):
             core = core or stored_dtype(x._array)
             x = x._array
         if is_array(x):
-            array = adopt(x, name=name, rank=self.rank, dtype=core)
+            array = adopt(x, name=name, rank=self.rank, dtype=core, copy=is_given and copy)
         elif core is None:
             raise DTypeError(
                 f"cannot make a {name} of Python numbers without an element type\n"
@@ -203,9 +226,17 @@ class AnyTensor:
         """Number of elements."""
         return self._array.size
 
+    @property
+    def is_donated(self) -> bool:
+        """Whether it was donated to a call, which may have put a result in its place."""
+        return isinstance(cast("object", self._array), DonatedArray)
+
+    @staticmethod
+    def _wrapped(array: types.Array) -> AnyTensor:
+        return wrap(array)
+
     def numpy(self) -> types.Array:
-        """An array of the tensor's memory, not a copy; a new one each time, so that assigning to its
-        attributes changes it alone.
+        """A read-only array of the tensor's memory; `np.array(tensor)` is a copy to write to.
 
         Raises: DTypeError for bf16, which NumPy lacks: `np.asarray(tensor)` gives f32 values.
         """
@@ -213,16 +244,17 @@ class AnyTensor:
             raise DTypeError(
                 "NumPy has no bf16\n  help: np.asarray(tensor) gives the values as float32"
             )
-        return self._array.view()
+        return _read_only(self._array)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> types.Array:
         stored = stored_dtype(self._array)
         if copy is False and stored.numpy != stored.storage:
             raise ValueError("the values of a bf16 tensor cannot be seen without a copy")
-        return np.array(stored.load(self._array.view()), dtype=dtype, copy=copy)
+        return np.array(stored.load(_read_only(self._array)), dtype=dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.numpy().__dlpack__(**options)
+        self.numpy()  # refuses bf16
+        return self._array.__dlpack__(**options)  # many readers refuse what is read-only
 
     def __dlpack_device__(self) -> tuple[int, int]:
         kind, index = self._array.__dlpack_device__()
@@ -238,14 +270,6 @@ class AnyTensor:
         shape = f", shape={self.shape}" if elided or not values.size else ""
         return f"{name}({text}, {self.dtype.__name__}{shape})"
 
-    def __eq__(self, other: object) -> bool:
-        """Whether both are one object; an expression on the right decides for itself."""
-        if isinstance(other, (AnyTensor, np.ndarray, np.generic)):
-            return self is other
-        return NotImplemented
-
-    __hash__ = object.__hash__
-
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise FrozenInstanceError(f"a tensor is immutable: cannot set {name!r}")
 
@@ -256,7 +280,7 @@ class AnyTensor:
         return self
 
     def __deepcopy__(self: _Tensor, memo: dict[int, Any]) -> _Tensor:
-        return type(self)(self._array.copy(), self.dtype)
+        return type(self)(self._array.copy(), self.dtype, copy=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._array.view(), self.dtype)
@@ -302,6 +326,11 @@ class Tensor0D(Ranked):
 
     def __bool__(self) -> bool:
         return bool(np.asarray(self).item())
+
+    def __index__(self) -> int:
+        if not stored_dtype(self._array).is_integer:
+            raise DTypeError(f"an index is an integer, not a scalar of {self.dtype.__name__}")
+        return int(self)
 
 
 class Tensor1D(Batched):
@@ -357,6 +386,13 @@ def wrap(array: types.Array) -> AnyTensor:
     tensor = cls.__new__(cls)
     object.__setattr__(tensor, "_array", array)
     return tensor
+
+
+def _read_only(array: types.Array) -> types.Array:
+    """The same memory, which cannot be written to by this array."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def named(x: _Tensor, *dims: type[Dim]) -> _Tensor:

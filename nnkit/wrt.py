@@ -5,16 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from .callables import StagedFunction
 from .declared_types import declared_result
 from .derivative_checks import has_floats
-from .staging.primitive import differentiation_error
+from .staging.aggregates import element_of, with_element
+from .staging.primitive import differentiation_error, is_index
 from .staging.rep import Rep
-from .staging.spec import Spec, StructSpec, as_tuple, is_tuple
+from .staging.spec import SequenceSpec, Spec, StructSpec, TupleSpec, as_tuple, is_tuple
 from .staging.staged_functions import PythonFunction
-from .structs import Lens
+from .struct_fields import Lens
 
 
 def chosen_parameters(of: StagedFunction, wrt: Any) -> Any:
@@ -76,12 +77,18 @@ class ParameterPath:
     """A parameter, or the path to a field inside of it, as `wrt` selects it."""
 
     index: int
-    path: tuple[str, ...]
+    path: tuple[str | int, ...]
+    """Names of fields, and positions in sequences."""
     spec: Spec | None
 
     def holds(self, other: ParameterPath) -> bool:
-        """Whether `other` is this one, or inside of it."""
-        return self.index == other.index and self.path == other.path[: len(self.path)]
+        """Whether `other` is this one, or inside of it, or may be: one counts from the end of a sequence."""
+        below = zip(self.path, other.path, strict=False)
+        return (
+            self.index == other.index
+            and len(self.path) <= len(other.path)
+            and all(one == two or _may_be_same(one, two) for one, two in below)
+        )
 
     def __getattr__(self, name: str) -> ParameterPath:
         if not isinstance(self.spec, StructSpec) or self.spec.find(name) is None:
@@ -90,6 +97,35 @@ class ParameterPath:
                 f"the selector asks parameter {self.index} for the field {name!r}, and it is {held}"
             )
         return ParameterPath(self.index, (*self.path, name), self.spec.find(name))
+
+    def __getitem__(self, position: Any) -> ParameterPath:
+        """An element of a sequence, or the field that a lens names."""
+        if isinstance(position, Lens):
+            return self.__getattr__(position.name)
+        if not isinstance(self.spec, SequenceSpec | TupleSpec) or not is_index(position):
+            held = f"a {self.spec.words}" if self.spec else "of no declared type"
+            raise differentiation_error(
+                f"the selector asks parameter {self.index} for element {position!r}, and it is {held}"
+            )
+        if isinstance(self.spec, SequenceSpec):
+            return ParameterPath(self.index, (*self.path, int(position)), self.spec.element)
+        inside = self.spec.elements
+        if not -len(inside) <= position < len(inside):
+            raise differentiation_error(
+                f"the selector asks for element {position}: there are {len(inside)}"
+            )
+        at = int(position) % len(inside)
+        return ParameterPath(self.index, (*self.path, at), inside[at])
+
+    def __iter__(self) -> NoReturn:
+        raise differentiation_error(
+            "a selector cannot go through a sequence: it has no length of its own",
+            "select elements by their positions, `lambda p: (p.layers[0], p.layers[1])`, or the whole, `p.layers`",
+        )
+
+
+def _may_be_same(one: str | int, other: str | int) -> bool:
+    return isinstance(one, int) and isinstance(other, int) and (one < 0) != (other < 0)
 
 
 @dataclass(frozen=True)
@@ -135,7 +171,11 @@ def select(of: StagedFunction, wrt: Any) -> Selection:
     for k, place in enumerate(places):
         for other in places[k + 1 :]:
             if place.holds(other) or other.holds(place):
-                raise differentiation_error("the selector names a parameter twice")
+                raise differentiation_error(
+                    "the selector names a parameter twice, or may: of a sequence, count all positions from one end"
+                    if place.path != other.path
+                    else "the selector names a parameter twice"
+                )
     count = len(places)
 
     def replaced(*arguments: Rep) -> Any:
@@ -144,7 +184,7 @@ def select(of: StagedFunction, wrt: Any) -> Selection:
             given[place.index] = _with(given[place.index], place.path, value)
         return of(*given)
 
-    labels = (".".join((names[place.index], *place.path)) for place in places)
+    labels = (path_words(names[place.index], place.path) for place in places)
     stageable = PythonFunction(
         replaced,
         name,
@@ -157,13 +197,35 @@ def select(of: StagedFunction, wrt: Any) -> Selection:
     return Selection(StagedFunction(stageable), tuple(range(count)), single, places)
 
 
-def _with(rep: Rep, path: tuple[str, ...], value: Rep) -> Rep:
+def path_words(name: str, path: Sequence[str | int]) -> str:
+    """`p.layers[0].w`."""
+    return name + "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path)
+
+
+def _with(rep: Rep, path: tuple[str | int, ...], value: Rep) -> Rep:
     """`rep` with another value at the end of the path."""
     if not path:
         return value
+    inside = _with(_part(rep, path[0]), path[1:], value)
+    if isinstance(path[0], int):
+        return Rep(with_element(rep.expression, path[0], inside.expression))
     assert isinstance(rep.spec, StructSpec)
-    lens = getattr(rep.spec.cls, path[0])
-    return rep.set(lens, _with(rep[lens], path[1:], value))
+    return rep.set(getattr(rep.spec.cls, path[0]), inside)
+
+
+def _part(rep: Rep, step: str | int) -> Rep:
+    """The field of this name, or the element at this position."""
+    if isinstance(step, int):
+        if not isinstance(rep.spec, TupleSpec) or not -len(rep.spec.elements) <= step < len(
+            rep.spec.elements
+        ):
+            raise differentiation_error(
+                f"there is no element {step} in {rep.spec.words} to differentiate by"
+            )
+        return Rep(element_of(rep.expression, step))
+    assert isinstance(rep.spec, StructSpec)
+    part: Rep = rep[getattr(rep.spec.cls, step)]
+    return part
 
 
 def check_indices(name: str, wrt: tuple[Any, ...], count: int, names: Sequence[str]) -> None:
@@ -189,17 +251,15 @@ def check_places(of: StagedFunction, places: Sequence[ParameterPath]) -> None:
     """A struct may have floats, and the chosen field none."""
     for place in places:
         if place.path and place.spec is not None and not has_floats(place.spec):
-            name = ".".join((of.stageable.parameter_names[place.index], *place.path))
+            name = path_words(of.stageable.parameter_names[place.index], place.path)
             raise differentiation_error(
                 f"{name} of {of.stageable.name} is a {place.spec.words}: only floats have derivatives",
                 "leave it out of wrt",
             )
 
 
-def follow(rep: Rep, path: tuple[str, ...]) -> Rep:
-    """The field at the end of the path."""
-    for name in path:
-        assert isinstance(rep.spec, StructSpec)
-        lens = getattr(rep.spec.cls, name)
-        rep = rep[lens]
+def follow(rep: Rep, path: tuple[str | int, ...]) -> Rep:
+    """What is at the end of the path."""
+    for step in path:
+        rep = _part(rep, step)
     return rep

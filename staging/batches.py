@@ -14,7 +14,7 @@ from .expression import BatchCallee
 from .location import current_location
 from .primitive import MAX_RANK, located, rank_error, unsupported_error
 from .recursion import is_unfinished
-from .spec import FunctionSpec, Spec, StructSpec, TensorSpec, TupleSpec, leaves
+from .spec import FunctionSpec, SequenceSpec, Spec, StructSpec, TensorSpec, TupleSpec, leaves
 from .staged_functions import Stageable, known_or_made, with_definition, with_shape_help
 
 Axes = tuple[int | None, ...]
@@ -183,6 +183,8 @@ def with_rank(spec: Spec, by: int) -> Spec:
             return TupleSpec(tuple(with_rank(one, by) for one in elements))
         case StructSpec(cls, fields):
             return StructSpec(cls, tuple((name, with_rank(one, by)) for name, one in fields))
+        case SequenceSpec(element):
+            return SequenceSpec(with_rank(element, by))
         case _:
             return spec
 

@@ -15,6 +15,7 @@ from .number_help import typed_number
 from .primitive import located, staging_error
 from .rep_base import RepBase, constant_of, is_number, rep_of
 from .spec import Spec, TensorSpec, TupleSpec, is_tuple
+from .spec import with_article as with_article
 from .user_calls import call_user
 
 TreeStructure: TypeAlias = "tuple[TreeStructure, ...] | None"
@@ -154,11 +155,6 @@ def _of_pairs(function: Any, arguments: tuple[Any, ...]) -> str:
         "`zip_with(v, w, fn)` gives `fn` the elements one by one; `map` gives it one tuple, "
         "`lambda pair: ...` with `pair[0]` and `pair[1]`"
     )
-
-
-def with_article(words: str) -> str:
-    """With its article."""
-    return f"{'an' if words[0] in 'aeiouAEIOU' else 'a'} {words}"
 
 
 def _flatten(

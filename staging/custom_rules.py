@@ -30,7 +30,7 @@ from .expression import (
     with_location,
 )
 from .primitive import staging_error
-from .spec import CallableSpec, FunctionSpec, Spec, TupleSpec
+from .spec import CallableSpec, FunctionSpec, Spec, TupleSpec, fits
 from .staged_functions import (
     PythonFunction,
     RuleFunctions,
@@ -220,7 +220,11 @@ def _check_parameters(of: Stageable, rule: Stageable, names: tuple[str, ...]) ->
     declared = rule.declared if isinstance(rule, PythonFunction) else ()
     for name, parameter, given in zip(names, rule.parameter_names, declared, strict=False):
         wanted = types.get(name)
-        if wanted is not None and given is not None and wanted != given:
+        if (
+            wanted is not None
+            and given is not None
+            and not (fits(wanted, given) or fits(given, wanted))
+        ):
             message = (
                 f"parameter {parameter} of {rule.name} is {with_article(given.words)}; the rule of {of.name} is "
                 f"given {name}, {with_article(wanted.words)}"

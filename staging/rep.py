@@ -46,6 +46,7 @@ from .aggregates import FieldLens, element_of, field_of, set_field
 from .at import At, index_expression
 from .expression import Expression, Trace, depends_on_parameters
 from .extents import Extent, extents_of, product
+from .leafwise import is_aggregate, staged_leafwise, staged_leafwise_unary
 from .primitive import dtype_error, located, rank_error, staging_error
 from .reductions import Reductions
 from .rep_base import constant_of, help_for_missing, is_number, rep_of, value_of
@@ -64,6 +65,9 @@ def _operator(op: Elementwise, *, is_reflected: bool = False) -> _Operator:
     def operate(self: Rep, other: object, /) -> Rep:
         if not is_operand(other):
             return cast("Rep", NotImplemented)
+        if is_aggregate(self) or is_aggregate(other):
+            both = (other, self) if is_reflected else (self, other)
+            return Rep(staged_leafwise(op, *both))
         pair = self.expression, self.lift(other)
         return Rep(primitive.elementwise(op, *(reversed(pair) if is_reflected else pair)))
 
@@ -108,7 +112,8 @@ class Rep(Reductions):
         return constant_of(other)
 
     def _unary(self, op: Elementwise) -> Rep:
-        return Rep(primitive.elementwise(op, self.expression))
+        unary = staged_leafwise_unary if is_aggregate(self) else primitive.elementwise
+        return Rep(unary(op, self.expression))
 
     __add__: ClassVar[_Operator] = _operator(Add())
     __radd__: ClassVar[_Operator] = _operator(Add(), is_reflected=True)
@@ -459,6 +464,7 @@ def is_operand(value: object) -> bool:
         isinstance(value, Rep | np.ndarray | np.generic)
         or is_number(value)
         or hasattr(value, "_array")
+        or is_aggregate(value)
     )
 
 

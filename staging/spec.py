@@ -99,6 +99,20 @@ class StructSpec(Spec):
 
 
 @dataclass(frozen=True)
+class SequenceSpec(Spec):
+    """Any number of values of one type, as annotations declare them: `list[Layer]`, `tuple[Layer, ...]`.
+
+    No value has this type: that of each is a `TupleSpec`, of so many elements.
+    """
+
+    element: Spec
+
+    @property
+    def words(self) -> str:
+        return f"tuple[{self.element.words}, ...]"
+
+
+@dataclass(frozen=True)
 class CallableSpec(Spec):
     """A staged function of which the annotation says what it takes and returns (None where it does not)."""
 
@@ -127,9 +141,67 @@ class FunctionSpec(Spec):
         return "staged function"
 
 
+def is_open(spec: Spec) -> bool:
+    """Whether a declared type leaves the length of a sequence inside of it open."""
+    match spec:
+        case SequenceSpec():
+            return True
+        case TupleSpec(elements):
+            return any(map(is_open, elements))
+        case StructSpec(fields=fields):
+            return any(is_open(one) for _, one in fields)
+        case _:
+            return False
+
+
+def fits(wanted: Spec, given: Spec) -> bool:
+    """Whether a value is of the declared type; of a function only that it is one."""
+    if isinstance(wanted, CallableSpec):
+        return isinstance(given, FunctionSpec)
+    if not is_open(wanted):
+        return wanted == given
+    match wanted, given:
+        case SequenceSpec(element), TupleSpec(elements):
+            return all(fits(element, one) for one in elements)
+        case TupleSpec(declared), TupleSpec(elements):
+            return len(declared) == len(elements) and all(map(fits, declared, elements))
+        case StructSpec(cls, declared), StructSpec(other, fields) if cls is other:
+            return all(
+                fits(one, found) for (_, one), (_, found) in zip(declared, fields, strict=True)
+            )
+        case _:
+            return False
+
+
+def with_article(words: str) -> str:
+    """With its article."""
+    return f"{'an' if words[0] in 'aeiouAEIOU' else 'a'} {words}"
+
+
+def difference(wanted: Spec, given: Spec) -> str:
+    """What is given in the place of another type, in words, which tell two struct classes of one name apart."""
+    if isinstance(wanted, StructSpec) and isinstance(given, StructSpec):
+        return another(wanted.cls, given.cls) or with_article(given.words)
+    return with_article(given.words)
+
+
+def another(wanted: type[Any], given: type[Any]) -> str:
+    """Of a struct class with the name of `wanted`, defined at another time, where it was; nothing for another class."""
+    if given is wanted or given.__qualname__ != wanted.__qualname__:
+        return ""
+    when = "before" if given._definition.number < wanted._definition.number else "after it"
+    place = given._definition.location.resolve() if given._definition.location else None
+    return f"another {wanted.__name__}, defined {when}{f' at {place.label}' if place else ''}"
+
+
 def is_tuple(value: object) -> TypeIs[tuple[Any, ...]]:
     """Whether it is a tuple, of anything."""
     return isinstance(value, tuple)
+
+
+def is_sequence(value: object) -> TypeIs[list[Any] | tuple[Any, ...]]:
+    """Whether it is a list or a tuple, of anything."""
+    return isinstance(value, list | tuple)
 
 
 def as_tuple(value: object) -> tuple[Any, ...]:
@@ -140,7 +212,7 @@ def as_tuple(value: object) -> tuple[Any, ...]:
 
 
 def leaves(spec: Spec) -> list[TensorSpec]:
-    """The tensors inside, from left to right."""
+    """The tensors inside, from left to right; one of each kind, where a declared type leaves open how many."""
     match spec:
         case TensorSpec():
             return [spec]
@@ -148,5 +220,7 @@ def leaves(spec: Spec) -> list[TensorSpec]:
             return [leaf for element in elements for leaf in leaves(element)]
         case StructSpec(fields=fields):
             return [leaf for _, element in fields for leaf in leaves(element)]
+        case SequenceSpec(element):
+            return leaves(element)
         case _:
             return []

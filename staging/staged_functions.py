@@ -50,7 +50,17 @@ from .recursion import (
 from .refs import Ref
 from .rep import Rep
 from .rep_base import is_number
-from .spec import CallableSpec, FunctionSpec, Spec, TensorSpec, TupleSpec, is_tuple
+from .spec import (
+    CallableSpec,
+    FunctionSpec,
+    Spec,
+    TensorSpec,
+    TupleSpec,
+    difference,
+    fits,
+    is_open,
+    is_tuple,
+)
 from .user_calls import call_user, python_recursion_error, staging_lock
 
 _Callee = TypeVar("_Callee", bound=Callee)
@@ -174,6 +184,7 @@ class PythonFunction(Stageable):
 
     def _attempt(self, specs: tuple[Spec, ...], result: Spec | None) -> Trace:
         """One run, as a function that returns a `result`; None if that is not known."""
+        is_known = result is not None and not is_open(result)
         trace = Trace(
             self.name,
             specs,
@@ -182,9 +193,9 @@ class PythonFunction(Stageable):
             origin=self,
             attributes=self.attributes,
             is_wrapper=self.is_wrapper,
-            is_determined=result is not None and not isinstance(result, CallableSpec),
+            is_determined=is_known and not isinstance(result, CallableSpec),
         )
-        if result is not None:
+        if result is not None and is_known:
             trace.result = result
         try:
             with tracing(trace), unfinished(trace):
@@ -215,7 +226,7 @@ class PythonFunction(Stageable):
     def _check_result(self, trace: Trace, wanted: Spec | None) -> None:
         """Raises: RankError or DTypeError when the function returns something else than it says."""
         assert trace.output is not None
-        if wanted is not None and trace.output.type != wanted:
+        if wanted is not None and not fits(wanted, trace.output.type):
             error = _result_error(self.name, wanted, trace.output.type)
             raise with_definition(with_location(error, trace.output.location), self)
 
@@ -266,13 +277,6 @@ def known_or_made(
 
 def _takes_functions(specs: tuple[Spec, ...]) -> bool:
     return any(isinstance(spec, FunctionSpec) for spec in specs)
-
-
-def fits(wanted: Spec, given: Spec) -> bool:
-    """Whether an argument is of the declared type; of a function only that it is one."""
-    if isinstance(wanted, CallableSpec):
-        return isinstance(given, FunctionSpec)
-    return wanted == given
 
 
 def call(callee: Callee, arguments: Sequence[Expression]) -> Expression:
@@ -383,7 +387,7 @@ def argument_error(stageable: Stageable, name: str, wanted: Spec, given: Spec) -
     shown = (
         _function_words(given.function)
         if isinstance(given, FunctionSpec)
-        else with_article(given.words)
+        else difference(wanted, given)
     )
     message = (
         f"argument {name} of {stageable.name} must be {with_article(wanted.words)}, and is {shown}"
@@ -393,7 +397,7 @@ def argument_error(stageable: Stageable, name: str, wanted: Spec, given: Spec) -
 
 def _result_error(function: str, wanted: Spec, given: Spec) -> NNKitError:
     return mismatch(wanted, given)(
-        f"{function} is declared to return {with_article(wanted.words)} and returns {with_article(given.words)}"
+        f"{function} is declared to return {with_article(wanted.words)} and returns {difference(wanted, given)}"
     )
 
 

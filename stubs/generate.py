@@ -23,7 +23,7 @@ from surface.contractions import contractions
 from surface.control import control
 from surface.differentiation import differentiation
 from surface.distributions import distributions, dropout
-from surface.expressions import REFUSED
+from surface.expressions import REFUSED, template
 from surface.functions import elementwise_functions, functions
 from surface.jacobians import jacobians
 from surface.networks import networks
@@ -57,6 +57,13 @@ def exported() -> Iterator[str]:
 
 
 Section = Callable[[], Iterator[str]]
+
+
+def tree() -> Iterator[str]:
+    """The submodule `nnkit.tree`."""
+    yield from template("tree")
+
+
 FILES: dict[str, list[Section]] = {
     "__init__.pyi": [
         header,
@@ -84,6 +91,7 @@ FILES: dict[str, list[Section]] = {
         exported,
     ],
     "random.pyi": [sampling, distributions],
+    "tree.pyi": [tree],
 }
 
 

@@ -53,6 +53,8 @@ OPERATORS = {
 }
 LOGIC = ("and", "or", "xor")
 """Operators that also take truth values."""
+OF_STRUCTS = ("add", "sub", "mul", "truediv", "pow")
+"""Operators that also go through a struct, leaf by leaf."""
 REDUCTIONS = {
     "sum": "Number",
     "prod": "Number",
@@ -166,7 +168,9 @@ def _staged_function(arity: int) -> str:
 def _set() -> list[str]:
     """A field of a struct, replaced."""
     field, content = "(self: Rep[S], field: Lens[S, Y]", refused("ContentOfTheField")
-    return [f"{field}, value: {content}, /) -> Rep[S]", f"{field}, value: Rep[Y], /) -> Rep[S]"]
+    sequence = "(self: Rep[S], field: Lens[S, tuple[VALUE, ...]], value: Sequence[Rep[VALUE]], /) -> Rep[S]"
+    single = f"{field}, value: Rep[Y], /) -> Rep[S]"
+    return [f"{field}, value: {content}, /) -> Rep[S]", sequence, single]
 
 
 def _application() -> Iterator[str]:
@@ -201,6 +205,8 @@ def _projections() -> Iterator[str]:
     for n in range(2, MAX_RESULTS + 1):
         for i in range(n):
             yield f"(self: {rep(tup(names('A', n)))}, i: {axis_literal(i, n)}, /) -> Rep[A{i}]"
+    yield "(self: Rep[tuple[R, ...]], i: int, /) -> Rep[R]"
+    yield "(self: Rep[tuple[R, ...]], i: slice[Any, Any, Any], /) -> Rep[tuple[R, ...]]"
 
 
 def indexing() -> Iterator[str]:
@@ -257,15 +263,21 @@ def _arithmetic() -> Iterator[str]:
             if family in (literal_family, "Number")
         ]
         logical = ["(self: View[AnyTensor[Logical]], o: Rep[X], /) -> Rep[X]"]
-        yield from method(f"__{operator}__", [*logical * (operator in LOGIC), same, *other])
-        yield from method(f"__r{operator}__", other)
+        is_logic = operator in LOGIC
+        operands = ("Rep[X]", "float", "Rep[Tensor0D[Any]]") if operator in OF_STRUCTS else ()
+        struct = [f"(self: View[Struct], o: {operand}, /) -> Rep[X]" for operand in operands]
+        yield from method(f"__{operator}__", [*logical * is_logic, same, *other, *struct])
+        yield from method(f"__r{operator}__", [*other, *struct[1:]])
     for operator, family in {
         "pos": "Number",
         "neg": "Number",
         "abs": "Number",
         "invert": "Logical | Integer",
     }.items():
-        yield from method(f"__{operator}__", [f"(self: View[AnyTensor[{family}]]) -> Rep[X]"])
+        struct = " | Struct" if family == "Number" else ""
+        yield from method(
+            f"__{operator}__", [f"(self: View[AnyTensor[{family}]{struct}]) -> Rep[X]"]
+        )
 
 
 def _comparisons() -> Iterator[str]:

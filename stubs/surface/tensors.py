@@ -24,6 +24,7 @@ from .expressions import (
     tup,
 )
 
+COPY = ", *, copy: bool | None = None"
 PARAMETERS = ["I_", "J_", "K_", "L_"]
 """The dimensions as parameters of the tensor classes, where they have a default."""
 
@@ -43,7 +44,8 @@ def header() -> Iterator[str]:
         yield f'C{i} = TypeVar("C{i}", contravariant=True)'
     for i in range(MAX_RANK):
         yield f'R{i} = TypeVar("R{i}")'
-        yield f'D{i} = TypeVar("D{i}", bound=AnyTensor[Float] | Struct)   # differentiable'
+        one = "AnyTensor[Float] | Struct"
+        yield f'D{i} = TypeVar("D{i}", bound={one} | tuple[{one}, ...])   # differentiable'
 
 
 def dtypes() -> Iterator[str]:
@@ -94,9 +96,57 @@ def _tensor_class(rank: int) -> Iterator[str]:
     yield "    @property"
     yield f"    def shape(self) -> {tup(extents) if rank else 'tuple[()]'}: ..."
     yield from method("numpy", [f"(self: AnyTensor[Numpy[NP]]) -> {array.format('NP')}"])
+    yield from _python_face(rank)
     if rank == 0:
+        yield from method(
+            "__index__", ["(self: Tensor0D[i8] | Tensor0D[i32] | Tensor0D[i64]) -> int"]
+        )
         for python in ("float", "int", "bool"):
             yield from method(f"__{python}__", [f"(self) -> {python}"])
+
+
+OPERATORS = "add sub mul truediv floordiv mod pow".split()
+COMPARISONS = "lt le gt ge eq ne".split()
+
+
+def _python_face(rank: int) -> Iterator[str]:
+    """What Python's own values have: elements, numbers, operators."""
+    own = tensor(rank, PARAMETERS[:rank])
+    nested = "Any"
+    for _ in range(rank):
+        nested = f"list[{nested}]"
+    yield from method("tolist", [f"(self) -> {nested}"])
+    yield from method(
+        "cast", [f"(self, dtype: type[E], /) -> {tensor(rank, PARAMETERS[:rank], 'E')}"]
+    )
+    if rank:
+        row = tensor(rank - 1, PARAMETERS[1:rank])
+        yield from method(
+            "__getitem__", [f"(self, i: int, /) -> {row}", "(self, i: Any, /) -> Any"]
+        )
+        yield from method("__iter__", [f"(self) -> Iterator[{row}]"])
+        yield from method("__len__", ["(self) -> int"])
+    smaller = [plain(other) for other in range(rank)]
+    operand = " | ".join([own, *smaller, "float"])
+    for operator in OPERATORS:
+        yield from method(f"__{operator}__", [f"(self, o: {operand}, /) -> {own}"])
+        yield from method(
+            f"__r{operator}__", [f"(self, o: {' | '.join([*smaller, 'float'])}, /) -> {own}"]
+        )
+    mask = tensor(rank, PARAMETERS[:rank], "boolean")
+    for operator in COMPARISONS:
+        note = "  # type: ignore[override]" if operator in ("eq", "ne") else ""
+        yield from method(f"__{operator}__", [f"(self, o: {operand}, /) -> {mask}"], note=note)
+    for operator in ("and", "or", "xor"):
+        yield from method(f"__{operator}__", [f"(self: {mask}, o: {mask}, /) -> {mask}"])
+    yield from method("__matmul__", [f"(self, o: {o}, /) -> {made}" for o, made in _products(rank)])
+
+
+def _products(rank: int) -> Iterator[tuple[str, str]]:
+    """The right operands of a product, and what it makes."""
+    for other in RANKS[1:] if rank else ():
+        made = rank + other - 2 if 1 in (rank, other) else max(rank, other)
+        yield plain(other), plain(made)
 
 
 def _related(rank: int) -> str:
@@ -114,11 +164,11 @@ def _constructors(rank: int, array: str) -> Iterator[str]:
     one, which only structured arrays fit besides, makes a tensor that no function takes.
     """
     unknown = array.format("np_unknown")
-    yield f"(self: {plain(rank, 'UnknownDType')}, x: {unknown}, /) -> None"
+    yield f"(self: {plain(rank, 'UnknownDType')}, x: {unknown}, /{COPY}) -> None"
     for name, (_, scalar) in DTYPES.items():
         if scalar:
-            yield f"(self: {plain(rank, name)}, x: {array.format('np_' + name)}, /) -> None"
-    yield f"(self: {plain(rank, 'E')}, x: {array.format('Any')}, dtype: type[E], /) -> None"
+            yield f"(self: {plain(rank, name)}, x: {array.format('np_' + name)}, /{COPY}) -> None"
+    yield f"(self: {plain(rank, 'E')}, x: {array.format('Any')}, dtype: type[E], /{COPY}) -> None"
     for number, variable in PYTHON.items():
         data = number
         for _ in range(rank):

@@ -2,7 +2,7 @@
 # pyright: reportIncompatibleMethodOverride=false
 # mypy: ignore-errors
 # (mypy then skips its quadratic overlap check of overloads; a test checks this file without the line)
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import EllipsisType
 from typing import Any, Generic, Literal, ParamSpec, Protocol, Self, TypeAlias, overload
@@ -11,6 +11,7 @@ import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, Unpack, dataclass_transform
 
 from . import random as random
+from . import tree as tree
 
 D = TypeVar("D", bound=DType)
 D_co = TypeVar("D_co", bound=DType, covariant=True)

@@ -22,7 +22,7 @@ VALUES = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 def adopted(array: Any, dtype: DType | None = None, rank: int = 2) -> np.ndarray[Any, Any]:
-    return adopt(array, name=f"Tensor{rank}D", rank=rank, dtype=dtype)
+    return adopt(array, name=f"Tensor{rank}D", rank=rank, dtype=dtype, copy=False)
 
 
 def rounded(data: object, dtype: DType, rank: int = 1) -> np.ndarray[Any, Any]:

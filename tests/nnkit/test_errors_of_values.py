@@ -74,11 +74,12 @@ row("a field of a tensor", StagingError, "Layer.w is a field of a struct, and th
 row("a struct's subscript", StagingError, "0 is not a field of Layer", "p[0]")(on(lambda p: p[0], layer()))
 row("set of another type", DTypeError, "field w of Layer must be a Tensor2D[f32], and is a Tensor1D[f32]",
     "p.set(Layer.w, p[Layer.b])")(on(lambda p: p.set(Layer.w, p[Layer.b]), layer()))
-row("set of no Rep", DTypeError, "field b of Layer must be a Tensor1D[f32], and is a ndarray", "p.set(Layer.b, V)")(
-    on(lambda p: p.set(Layer.b, V), layer()))
+row("set of no Rep", DTypeError, "field b of Layer must be a Tensor1D[f32], and is a Tensor1D[f64]",
+    "p.set(Layer.b, V.astype(float))")(on(lambda p: p.set(Layer.b, V.astype(float)), layer()))
 row("set in a tensor", StagingError, "only a struct has fields to set, not a Tensor1D[f32]",
     "x.set(Layer.b, x)")(on(lambda x: x.set(Layer.b, x), V))
-row("arithmetic of structs", DTypeError, "add takes tensors, not a Layer", "p + p")(on(lambda p: p + p, layer()))
+row("arithmetic of structs", DTypeError, "cannot add a struct and a Tensor1D[f32]", "p + V")(
+    on(lambda p: p + V, layer()))
 row("method of structs", DTypeError, "sum takes tensors, not a Layer", "p.sum()")(on(lambda p: p.sum(), layer()))
 row("build without a field", StagingError, "field w of Layer is missing", "build(Layer, Layer.b << x)")(
     on(lambda x: build(Layer, Layer.b << x), V))

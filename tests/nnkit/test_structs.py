@@ -82,7 +82,7 @@ def names(cls: type[Struct]) -> list[str]:
 
 def test_positional_and_named_values() -> None:
     p = Params(W, b=B)
-    assert isinstance(p.w, Tensor2D) and np.shares_memory(p.w.numpy(), W)
+    assert isinstance(p.w, Tensor2D) and not np.shares_memory(p.w.numpy(), W)
     assert p._fields == (p.w, p.b)
     assert Params(p.w, p.b) == p
 
@@ -180,9 +180,15 @@ def test_replace() -> None:
 
 def test_equality_printing_copies() -> None:
     p = Params(W, B)
-    assert p != Params(W, B) and p == p.replace() and hash(p) == hash(p.replace())
-    assert p != Scaled(W, B, 1.0) and p != 1
+    assert p == Params(W, B) and p == p.replace() and hash(p) == hash(p.replace())
+    assert p != Scaled(W, B, 1.0) and p != 1 and p != Params(W + 1, B) and p != Params(W[:1], B)
+    assert Params(W, 0.0 * B) == Params(W, -0.0 * B)
+    assert hash(Params(W, 0.0 * B)) == hash(Params(W, -0.0 * B))
+    assert Params(W, np.nan * B) != Params(W, np.nan * B)
     assert repr(Counter(3)) == "Counter(steps=Tensor0D(3, i32))"
+    assert repr(Params(np.ones((20, 30), np.float32), B)) == (
+        "Params(w=f32[20, 30], b=Tensor1D([0., 0., 0.], f32))"
+    )
     assert copy.copy(p) == p
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(p)).w, W)
     assert structs.assemble(Params, (p.w, p.b)) == p

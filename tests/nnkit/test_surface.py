@@ -19,7 +19,15 @@ import typing_extensions
 
 from nnkit import Rep, ShapeError, Struct, fields, staged
 from nnkit.conversion import annotated, declared_type, spec_of
-from nnkit.staging.spec import CallableSpec, Spec, StructSpec, TensorSpec, TupleSpec
+from nnkit.staging.spec import (
+    CallableSpec,
+    SequenceSpec,
+    Spec,
+    StructSpec,
+    TensorSpec,
+    TupleSpec,
+    fits,
+)
 from nnkit.tensors import DTYPES, RANKED, AnyTensor
 
 PROGRAMS = sorted(
@@ -36,11 +44,11 @@ def promised(value: Any, type: Any) -> Any:
         assert get_origin(type) is Rep, f"a Rep, not {type}"
         called = get_origin(get_args(type)[0]) is Callable
         if not called and not value.is_function and wanted is not None:
-            assert value.spec == wanted, f"{value.spec.words}, not {type}"
+            assert fits(wanted, value.spec), f"{value.spec.words}, not {type}"
     elif isinstance(value, AnyTensor | Struct | tuple):
         found = declared_type(type)
         if found is not None:
-            assert spec_of(value) == found, f"{spec_of(value).words}, not {type}"
+            assert fits(found, spec_of(value)), f"{spec_of(value).words}, not {type}"
     return value
 
 
@@ -52,6 +60,8 @@ def example(spec: Spec) -> Any:
             return RANKED[rank](storage, DTYPES[dtype])
         case TupleSpec(elements):
             return tuple(map(example, elements))
+        case SequenceSpec(element):
+            return (example(element), example(element))
         case StructSpec(cls, parts):
             return cls(*(example(part) for _, part in parts))
         case _:

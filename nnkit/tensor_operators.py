@@ -1,0 +1,271 @@
+"""What concrete tensors can do by themselves: operators, subscripts, iteration, and Python's view of their numbers.
+
+Operators are those of the language: an op checks the operands as while staging, with the same messages, and computes by
+its reference semantics in NumPy.  Element types are not promoted; Python numbers take that of the tensor beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NoReturn, TypeAlias, cast
+
+import numpy as np
+
+from .arrays import adopt, is_array, stored_dtype
+from .core.errors import DTypeError, IndexOutOfRangeError, NNKitError, RankError, ShapeError
+from .core.ir import Op
+from .core.ops import (
+    Abs,
+    Add,
+    And,
+    DataTypeCast,
+    Divide,
+    Dot,
+    Equal,
+    FloorDivide,
+    GreaterThan,
+    GreaterThanOrEqual,
+    LessThan,
+    LessThanOrEqual,
+    Modulo,
+    Multiply,
+    Negate,
+    Not,
+    NotEqual,
+    Or,
+    Power,
+    Subtract,
+)
+from .core.ops.forms import Elementwise, check_kind
+from .core.types import Array, DType, Kind, TensorType
+from .staging.primitive import checked_rank, kinds_of, literal, located
+from .staging.rep_base import is_number
+from .staging.spec import is_tuple
+
+_Operator: TypeAlias = Callable[["TensorOperators", object], Any]
+
+
+def _operator(op: Elementwise, *, is_reflected: bool = False) -> _Operator:
+    """The method for an operator of Python; of its right operand, if it is reflected."""
+    return _method(op, kinds_of(op), is_reflected)
+
+
+def _method(op: Op, kinds: Sequence[Kind] | None = None, is_reflected: bool = False) -> _Operator:
+    """The method for an op of two operands, of elements of these kinds, or of those that it says itself."""
+
+    def operate(self: TensorOperators, other: object, /) -> Any:
+        if not _is_operand(other):
+            return NotImplemented
+        pair = self._array, _stored(other, self)
+        return self._computed(op, *(reversed(pair) if is_reflected else pair), kinds=kinds)
+
+    return operate
+
+
+class TensorOperators:
+    """Operators of a tensor, whose `_array` is the storage array."""
+
+    __slots__ = ()
+    _array: Array
+
+    @staticmethod
+    def _wrapped(array: Array) -> Any:
+        """The tensor around a storage array."""
+        raise NotImplementedError
+
+    __add__: ClassVar[_Operator] = _operator(Add())
+    __radd__: ClassVar[_Operator] = _operator(Add(), is_reflected=True)
+    __sub__: ClassVar[_Operator] = _operator(Subtract())
+    __rsub__: ClassVar[_Operator] = _operator(Subtract(), is_reflected=True)
+    __mul__: ClassVar[_Operator] = _operator(Multiply())
+    __rmul__: ClassVar[_Operator] = _operator(Multiply(), is_reflected=True)
+    __truediv__: ClassVar[_Operator] = _operator(Divide())
+    __rtruediv__: ClassVar[_Operator] = _operator(Divide(), is_reflected=True)
+    __floordiv__: ClassVar[_Operator] = _operator(FloorDivide())
+    __rfloordiv__: ClassVar[_Operator] = _operator(FloorDivide(), is_reflected=True)
+    __mod__: ClassVar[_Operator] = _operator(Modulo())
+    __rmod__: ClassVar[_Operator] = _operator(Modulo(), is_reflected=True)
+    __pow__: ClassVar[_Operator] = _operator(Power())
+    __rpow__: ClassVar[_Operator] = _operator(Power(), is_reflected=True)
+    __matmul__: ClassVar[_Operator] = _method(Dot())
+    __rmatmul__: ClassVar[_Operator] = _method(Dot(), is_reflected=True)
+    __and__: ClassVar[_Operator] = _operator(And())
+    __rand__: ClassVar[_Operator] = _operator(And(), is_reflected=True)
+    __or__: ClassVar[_Operator] = _operator(Or())
+    __ror__: ClassVar[_Operator] = _operator(Or(), is_reflected=True)
+    __lt__: ClassVar[_Operator] = _operator(LessThan())
+    __le__: ClassVar[_Operator] = _operator(LessThanOrEqual())
+    __gt__: ClassVar[_Operator] = _operator(GreaterThan())
+    __ge__: ClassVar[_Operator] = _operator(GreaterThanOrEqual())
+    __eq__: ClassVar[_Operator] = _operator(Equal())
+    __ne__: ClassVar[_Operator] = _operator(NotEqual())
+    __hash__ = object.__hash__
+
+    def __neg__(self) -> Any:
+        return self._computed(Negate(), self._array)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self._computed(Abs(), self._array)
+
+    def __invert__(self) -> Any:
+        return self._computed(Not(), self._array)
+
+    def __xor__(self, other: Any, /) -> Any:
+        return (self | other) & ~(self & other) if _is_operand(other) else NotImplemented
+
+    def __rxor__(self, other: Any, /) -> Any:
+        return self ^ other
+
+    def cast(self, dtype: Any, /) -> Any:
+        """Each element converted: to integers towards zero, to boolean by comparing with 0."""
+        core = getattr(dtype, "core", None)
+        if not isinstance(core, DType):
+            raise located(
+                DTypeError(f"an element type is wanted, not {dtype!r}"), "for example f32"
+            )
+        return (
+            self
+            if core is stored_dtype(self._array)
+            else self._computed(DataTypeCast(core), self._array)
+        )
+
+    def _computed(self, op: Any, *stored: Array, kinds: Sequence[Kind] | None = None) -> Any:
+        """What an op makes of storage arrays.  Raises: as while staging."""
+        dtypes = [stored_dtype(one) for one in stored]
+        given = [TensorType(one.shape, dtype) for one, dtype in zip(stored, dtypes, strict=True)]
+        try:
+            if kinds is not None:
+                check_kind(op.name, given[0], kinds)
+            made: TensorType = op.infer(*given)
+        except NNKitError as error:
+            raise located(error, _help_of(error, given)) from None
+        checked_rank(made.rank)
+        values = op.evaluate(*(dtype.load(one) for one, dtype in zip(stored, dtypes, strict=True)))
+        return self._wrapped(made.dtype.store(np.ascontiguousarray(values)).reshape(made.shape))
+
+    def __getitem__(self, key: Any, /) -> Any:
+        """Elements and slices, as NumPy's; contiguous ones share memory."""
+        array = self._array
+        try:
+            found: Any = np.asarray(array[_index(key)])
+        except IndexError as error:
+            raise located(
+                IndexOutOfRangeError(f"{error}: the tensor has shape {list(array.shape)}")
+            ) from None
+        checked_rank(found.ndim)
+        return self._wrapped(found if found.flags.c_contiguous else found.copy())
+
+    def __setitem__(self, key: object, value: object, /) -> NoReturn:
+        raise located(
+            DTypeError("a tensor is immutable: elements cannot be set"),
+            "change a NumPy array, np.array(tensor), and make a tensor of it; `x.at[i].set(v)` in a staged function",
+        )
+
+    def __len__(self) -> int:
+        if not self._array.shape:
+            raise located(RankError("a scalar has no length"))
+        return int(self._array.shape[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._array.shape:
+            raise located(
+                RankError("a scalar has no elements to iterate over"), "float(x) is its value"
+            )
+        return (self[k] for k in range(len(self)))
+
+    def __contains__(self, value: object) -> bool:
+        return bool(np.any(np.asarray(self) == np.asarray(value)))
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers; of a scalar its value."""
+        return np.asarray(self).tolist()
+
+    def item(self) -> Any:
+        """The only element as a Python number.  Raises: ShapeError when there are more, or none."""
+        if self._array.size != 1:
+            raise located(
+                ShapeError(
+                    f"a tensor of shape {list(self._array.shape)} has not one element but {self._array.size}"
+                ),
+                "reduce it in a staged function, or tolist()",
+            )
+        return np.asarray(self).item()
+
+    def __format__(self, text: str) -> str:
+        """A scalar as its number, `f"{loss:.3f}"`; other tensors with each element so."""
+        if not text:
+            return str(self)
+        values = np.asarray(self)
+        if not values.ndim:
+            return format(values.item(), text)
+        shown: Any = {"all": lambda one: format(one.item(), text)}
+        return np.array2string(values, separator=", ", formatter=shown)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """`array + tensor` is the operator; other ufuncs of NumPy compute with the array, and return one."""
+        name = _REFLECTED.get(ufunc) if method == "__call__" and not options else None
+        if name is not None and len(inputs) == 2 and not isinstance(inputs[0], TensorOperators):
+            return getattr(inputs[1], name)(inputs[0])
+        if any(isinstance(one, TensorOperators) for one in options.get("out", ())):
+            raise located(
+                DTypeError("a tensor is immutable: NumPy cannot write to it"), "leave out `out=`"
+            )
+        arrays = [np.asarray(one) if isinstance(one, TensorOperators) else one for one in inputs]
+        return getattr(ufunc, method)(*arrays, **options)
+
+
+_REFLECTED: Mapping[Any, str] = {
+    np.add: "__radd__",
+    np.subtract: "__rsub__",
+    np.multiply: "__rmul__",
+    np.true_divide: "__rtruediv__",
+    np.floor_divide: "__rfloordiv__",
+    np.remainder: "__rmod__",
+    np.power: "__rpow__",
+    np.matmul: "__rmatmul__",
+    np.bitwise_and: "__rand__",
+    np.bitwise_or: "__ror__",
+    np.bitwise_xor: "__rxor__",
+    np.less: "__gt__",
+    np.less_equal: "__ge__",
+    np.greater: "__lt__",
+    np.greater_equal: "__le__",
+    np.equal: "__eq__",
+    np.not_equal: "__ne__",
+}
+"""What an operator of NumPy with an array on its left asks the tensor on its right."""
+
+
+def _is_operand(value: object) -> bool:
+    return isinstance(value, TensorOperators | np.ndarray | np.generic) or is_number(value)
+
+
+def _stored(value: object, beside: TensorOperators) -> Array:
+    """The storage array of an operand; a number takes the element type of the tensor beside it."""
+    if isinstance(value, TensorOperators):
+        return value._array
+    if is_number(value):
+        constant: Any = literal(value, stored_dtype(beside._array)).operation
+        return cast("Array", constant.array)
+    assert is_array(value)
+    try:
+        return adopt(value, name="tensor", rank=np.ndim(cast("Any", value)), dtype=None, copy=False)
+    except NNKitError as error:
+        raise located(error) from None
+
+
+def _index(key: Any) -> Any:
+    """A subscript with arrays in place of tensors."""
+    if is_tuple(key):
+        return tuple(map(_index, key))
+    return np.asarray(key) if isinstance(key, TensorOperators) else key
+
+
+def _help_of(error: NNKitError, given: list[TensorType]) -> str:
+    if not isinstance(error, DTypeError):
+        return ""
+    one = len({type.dtype for type in given}) == 1
+    return f"cast {'it' if one else 'one of them'}, `x.cast(dtype)`"
