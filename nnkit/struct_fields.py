@@ -33,20 +33,20 @@ from .tensors import RANKED, AnyTensor, DType, Ranked, subscript
 
 
 @dataclass(frozen=True)
-class Definition:
+class ClassDefinition:
     """When and where a class was defined: classes of one name are told apart by it."""
 
     location: HasLocation | None
     number: int = field(default_factory=itertools.count().__next__)
 
 
-class Aggregate:
+class StructBase:
     """Base of structs: what is known of their classes."""
 
     __slots__ = ()
     _fields: tuple[Any, ...]
     _declared: ClassVar[tuple[Field, ...]] = ()
-    _definition: ClassVar[Definition]
+    _definition: ClassVar[ClassDefinition]
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Field:
     index: int
     type: Any
 
-    def __get__(self, instance: Aggregate | None, owner: type[Any]) -> Any:
+    def __get__(self, instance: StructBase | None, owner: type[Any]) -> Any:
         if instance is None:
             return Lens(owner, self.name, self.index, self.type)
         return instance._fields[self.index]
@@ -162,9 +162,9 @@ def _content(content: Any, place: str, module: dict[str, Any], scope: Mapping[st
     )
 
 
-def is_struct_class(content: object) -> TypeGuard[type[Aggregate]]:
+def is_struct_class(content: object) -> TypeGuard[type[StructBase]]:
     """Whether it is a class of structs."""
-    return isinstance(content, type) and issubclass(content, Aggregate)
+    return isinstance(content, type) and issubclass(content, StructBase)
 
 
 def checked_value(lens: Lens, value: object) -> object:
@@ -241,7 +241,7 @@ def _kind(value: object) -> str:
 def declared_type(annotation: Any) -> Spec | None:
     """What a concrete type such as `Tensor2D[f32]` or a struct class says."""
     origin = get_origin(annotation) or annotation
-    if isinstance(origin, type) and issubclass(origin, Aggregate):
+    if isinstance(origin, type) and issubclass(origin, StructBase):
         parts = [(field.name, declared_type(field.type)) for field in origin._declared]
         known = tuple((name, part) for name, part in parts if part is not None)
         return StructSpec(origin, known) if len(known) == len(parts) else None

@@ -21,12 +21,12 @@ from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
 import numpy as np
 
 from .core.errors import DTypeError, StagingError
-from .staging.leafwise import Leafwise, Node
+from .staging.leafwise import Leafwise, TreeNode
 from .staging.location import current_location
 from .staging.primitive import located
 from .staging.rep_base import is_number
 from .staging.spec import is_tuple
-from .struct_fields import Aggregate, Definition, Field, Lens, annotated_fields, checked_value
+from .struct_fields import ClassDefinition, Field, Lens, StructBase, annotated_fields, checked_value
 from .tensors import AnyTensor
 
 _Struct = TypeVar("_Struct", bound="Struct")
@@ -57,7 +57,7 @@ def _operator(
     return method
 
 
-class Struct(Aggregate):
+class Struct(StructBase):
     """Base of structs.  Operators go tensor by tensor, with a struct of the same class, a number or a scalar.
 
     Equal are two of one class, and of the same numbers of the same types and shapes (NaN is not equal to NaN).
@@ -81,7 +81,7 @@ class Struct(Aggregate):
         held = {field.name: field.type for base in cls.__mro__[:0:-1] for field in _own(base)}
         frame = inspect.currentframe()
         held |= annotated_fields(cls, frame.f_back if frame else None, _RESERVED)
-        cls._definition = Definition(current_location())
+        cls._definition = ClassDefinition(current_location())
         cls._declared = tuple(Field(name, i, held[name]) for i, name in enumerate(held))
         for field in cls._declared:
             setattr(cls, field.name, field)
@@ -183,12 +183,12 @@ _MOST_HASHED = 8
 """Elements of each tensor that tell structs apart in a dictionary before they are compared."""
 
 
-def struct_node(value: Any) -> Node | None:
+def struct_node(value: Any) -> TreeNode | None:
     """The parts of a concrete struct or tuple."""
     if isinstance(value, Struct):
-        return Node(type(value), [f".{field.name}" for field in value._declared], value._fields)
+        return TreeNode(type(value), [f".{field.name}" for field in value._declared], value._fields)
     if is_tuple(value):
-        return Node(None, [f"[{k}]" for k in range(len(value))], value)
+        return TreeNode(None, [f"[{k}]" for k in range(len(value))], value)
     return None
 
 

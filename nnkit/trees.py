@@ -17,7 +17,7 @@ from typing import Any
 from .core.errors import DTypeError, ShapeError
 from .reps import as_rep, check_fields
 from .staging.expression import MakeAggregate, current_trace, make
-from .staging.leafwise import Node, node_of
+from .staging.leafwise import TreeNode, node_of
 from .staging.primitive import located
 from .staging.rep import Rep
 from .staging.spec import StructSpec, TupleSpec, another, is_sequence, is_tuple
@@ -48,10 +48,10 @@ def reduce(function: Callable[[Any, Any], Any], tree: Any, init: Any, /) -> Any:
     return functools.reduce(function, leaves(tree), init)
 
 
-def _node(tree: Any) -> Node | None:
+def _node(tree: Any) -> TreeNode | None:
     if isinstance(tree, Rep):
         node = None if tree.is_function else node_of(tree.expression)
-        return node and Node(node.cls, node.names, [Rep(part) for part in node.parts])
+        return node and TreeNode(node.cls, node.names, [Rep(part) for part in node.parts])
     return struct_node(tuple(tree) if is_sequence(tree) else tree)
 
 
@@ -67,7 +67,7 @@ def _map(function: Callable[..., Any], trees: Sequence[Any], path: str) -> Any:
     return _rebuilt(trees[0], first, parts)
 
 
-def _check_alike(first: Node | None, other: Node | None, number: int, path: str) -> None:
+def _check_alike(first: TreeNode | None, other: TreeNode | None, number: int, path: str) -> None:
     """Raises: DTypeError, ShapeError when two trees are not of one structure."""
     where = f" at {path.lstrip('.')}" if path else ""
     shown = [f"a {node.words}" if node else "a leaf" for node in (first, other)]
@@ -90,7 +90,7 @@ def _check_alike(first: Node | None, other: Node | None, number: int, path: str)
         )
 
 
-def _rebuilt(like: Any, node: Node, parts: list[Any]) -> Any:
+def _rebuilt(like: Any, node: TreeNode, parts: list[Any]) -> Any:
     """A tree like another one, of other parts."""
     if isinstance(like, Rep) or (
         isinstance(like, Struct)
@@ -106,7 +106,7 @@ def _rebuilt(like: Any, node: Node, parts: list[Any]) -> Any:
     return node.cls(*evaluated)
 
 
-def _staged(node: Node, parts: Sequence[Any]) -> Rep:
+def _staged(node: TreeNode, parts: Sequence[Any]) -> Rep:
     made = [as_rep(part).expression for part in parts]
     spec: StructSpec | TupleSpec = TupleSpec(tuple(part.type for part in made))
     if node.cls is not None:

@@ -20,7 +20,7 @@ from .spec import Spec, StructSpec, TensorSpec, TupleSpec, another
 
 
 @dataclass(frozen=True)
-class Node:
+class TreeNode:
     """A struct, or a tuple (`cls` is None), by its parts and what they are called."""
 
     cls: type[Any] | None
@@ -37,7 +37,7 @@ class Leafwise:
     """Applies a function of one or two tensors to all tensors of structs."""
 
     verb: str
-    node: Callable[[Any], Node | None]
+    node: Callable[[Any], TreeNode | None]
     """How a value is taken apart; None for one that is no struct or tuple."""
     rebuilt: Callable[[Any, Sequence[Any]], Any]
     """A value with other parts."""
@@ -74,7 +74,7 @@ class Leafwise:
             error.add_note(f"  note: this is {path[1:]} of a struct")
             raise
 
-    def _check_alike(self, a: Node, b: Node, path: str) -> None:
+    def _check_alike(self, a: TreeNode, b: TreeNode, path: str) -> None:
         where = f" in {path[1:]}" if path else ""
         if a.cls is not b.cls:
             other = a.cls is not None and b.cls is not None and another(a.cls, b.cls)
@@ -138,16 +138,16 @@ def staged_leafwise_unary(op: Elementwise, x: Expression) -> Expression:
     return made
 
 
-def node_of(value: Any) -> Node | None:
+def node_of(value: Any) -> TreeNode | None:
     """The parts of a staged struct or tuple."""
     spec = value.type if isinstance(value, Expression) else None
     match spec:
         case StructSpec(cls, fields):
             parts = [part_of(value, k, one) for k, (_, one) in enumerate(fields)]
-            return Node(cls, [f".{name}" for name, _ in fields], parts)
+            return TreeNode(cls, [f".{name}" for name, _ in fields], parts)
         case TupleSpec(elements):
             parts = [part_of(value, k, one) for k, one in enumerate(elements)]
-            return Node(None, [f"[{k}]" for k in range(len(parts))], parts)
+            return TreeNode(None, [f"[{k}]" for k in range(len(parts))], parts)
         case _:
             return None
 
