@@ -168,6 +168,10 @@ EXAMPLES = {
     "Lens": ">>> isinstance(Params.w, Lens)",
     "Binding": ">>> isinstance(Params.b << nk.const(t), Binding)",
     "fields": ">>> nk.fields(Params)",
+    "asdict": ">>> nk.asdict(Params(np.eye(2, dtype=np.float32), np.ones(2, np.float32)))",
+    "tree.leaves": ">>> nk.tree.leaves([t, (u, t)])",
+    "tree.map": ">>> nk.tree.map(lambda one, other: one - 0.5 * other, (t, u), (u, t))",
+    "tree.reduce": ">>> nk.tree.reduce(lambda total, leaf: total + leaf.size, (t, [u, t]), 0)",
     # errors
     "CheckError": ">>> nk.check(1 > 2, 'one is less than two')",
     "DTypeError": ">>> f(t, Tensor1D([1.0], f64))",
@@ -245,7 +249,11 @@ EXAMPLES = {
     "f.llvm": ">>> 'define' in g.llvm(t)",
     "f.partial": ">>> scaled = nk.staged(lambda x, n=1: x * float(n))\n>>> scaled.partial(n=3)(t)",
     # methods of tensors
+    "t.cast": ">>> t.cast(i32)",
     "t.dtype": ">>> t.dtype",
+    "t.is_donated": ">>> t.is_donated",
+    "t.item": ">>> f32(0.5).item()",
+    "t.tolist": ">>> t.tolist()",
     "t.ndim": ">>> t.ndim",
     "t.numpy": ">>> t.numpy()",
     "t.rank": ">>> t.rank",

@@ -54,6 +54,8 @@ TITLES = {
     "reps": "Staged values",
     "tensors": "Tensors and element types",
     "structs": "Structs",
+    "struct_fields": "Fields of structs",
+    "tree": "Trees of tensors",
     "core.errors": "Errors",
     "checking_gradients": "Checking derivatives",
     "core.ir.loop_schedules": "Schedules of loops",
