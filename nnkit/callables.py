@@ -15,6 +15,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn
 
@@ -43,6 +44,7 @@ from .introspection import (
     static_signature,
 )
 from .partial_functions import rest_names, with_functions, with_rest
+from .redefinitions import Watched, watched_by
 from .reps import const_beside
 from .specializations import Specializations
 from .staging import staged_functions
@@ -59,6 +61,7 @@ from .staging.staged_functions import (
     Stageable,
     call,
     is_staged_function,
+    note_use,
 )
 from .staging.user_calls import call_with_large_stack
 from .static_parameters import Statics, WithStatics, bound, family_of, unwrapped, with_values
@@ -70,7 +73,7 @@ class StagedFunction(WithStatics):
     """A staged function.  `f(x)` and `f[x]` are the same."""
 
     __slots__ = (
-        "__weakref__", "_bound", "_curried", "_entry", "_places", "_programs",
+        "__weakref__", "_bound", "_curried", "_entry", "_places", "_programs", "_watched",
         "_wholes", "_writing", "declared", "stageable",
     )  # fmt: skip
     is_function: ClassVar[bool] = True
@@ -92,6 +95,7 @@ class StagedFunction(WithStatics):
         self._wholes: dict[Sequence[str], StagedFunction] = {}
         self._bound: dict[tuple[FunctionSpec | None, ...], StagedFunction] = {}
         self._writing: CallsWithOut | None = None
+        self._watched: Watched | None = None
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Stage a call (all arguments Reps), or run (all concrete); `out=` are arrays to write the results to."""
@@ -207,8 +211,10 @@ class StagedFunction(WithStatics):
         with COMPILING:
             self._entry = self._dispatch
             self._programs.clear()
+            self._watched = None
         self._bound.clear()
         self._wholes.clear()
+        self._curried.clear()
         self._writing = None
 
     def specialized(self, arguments: Sequence[Any]) -> tuple[Specialization, list[Any]]:
@@ -229,7 +235,13 @@ class StagedFunction(WithStatics):
         values = self._values(arguments, specs=True)
         return call_with_large_stack(self._specialization, values)
 
+    def forget_what_changed(self) -> None:
+        """Drop all that is compiled, if something that it depends on has been redefined."""
+        if self._watched is not None and self._watched.have_changed():
+            self.clear_cache()
+
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
+        self.forget_what_changed()
         if keywords:
             return self._with_keywords(arguments, keywords)
         if self._has_static(arguments):
@@ -248,7 +260,7 @@ class StagedFunction(WithStatics):
         key = tuple(map(signature_of, values))
         program = self._programs.find(key)
         if program is not None:
-            self._entry = self._programs.head
+            self._enter(program)
             return program.call(*values)
         if key not in self._curried:
             try:
@@ -295,6 +307,7 @@ class StagedFunction(WithStatics):
 
     def _run(self) -> Any:
         """What this function of no parameters returns, as data."""
+        self.forget_what_changed()
         return (self._programs.find(()) or self._compile((), ())).call()
 
     def _of_data(self, arguments: Sequence[Any]) -> StagedFunction:
@@ -361,6 +374,7 @@ class StagedFunction(WithStatics):
         """
         stageable = self.stageable
         assert isinstance(stageable, PythonFunction)
+        note_use(stageable)
         key = stageable, *(FunctionSpec(r) if r.is_function else r.expression for r in reps)
         for trace in active_traces():
             if key in trace.expanded:
@@ -402,10 +416,17 @@ class StagedFunction(WithStatics):
         with COMPILING:
             known = self._programs.find(key)
             if known is None:
-                known = self._native(specialization)
+                if self._watched is None:
+                    self._watched = watched_by(specialization.callee, self.stageable)
+                known = self._native(replace(specialization, watched=self._watched))
                 self._programs.add(key, known)
-                self._entry = self._programs.head
+                self._enter(known)
             return known
+
+    def _enter(self, program: Program) -> None:
+        """Let calls go to native code first, unless there is something that only Python can look at."""
+        if program.is_guarded:
+            self._entry = self._programs.head
 
     def _native(self, specialization: Specialization) -> Program:
         return specialization.compiled(self._refuse, self.stageable.name)

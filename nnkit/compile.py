@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from .core.ir import Function, Module, SavePolicy
 from .core.types import FunctionType
+from .redefinitions import Watched
 from .staging.expression import Callee
 from .staging.halves import LinkableHalves
 from .staging.spec import Spec
@@ -26,6 +27,9 @@ class Program(Protocol):
 
     result_shapes: Sequence[tuple[int, ...]]
     """Of the tensors in the result, from left to right."""
+
+    is_guarded: bool
+    """Whether native code looks at what the program depends on."""
 
     def followed_by(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """The same code, where `fallback` sees to arguments that do not fit."""
@@ -45,6 +49,8 @@ class Specialization:
     shapes: tuple[tuple[int, ...], ...]
     donated: tuple[int, ...] = ()
     """The arguments whose buffers the results may take over."""
+    watched: Watched | None = None
+    """What native code looks at in each call."""
 
     def module(self, stage: str) -> tuple[Module, Function]:
         """The module as it is at the end of `stage`, and its entry function.

@@ -24,6 +24,8 @@ from .core.types import FunctionType, TensorType, Type, elements_of
 from .jit import entry, executable
 from .jit.emit.checks import error_of
 from .jit.emit.steps import CheckSite, Problem
+from .jit.entry.guards import Guard, can_guard
+from .redefinitions import Watched
 from .staging.expression import with_location
 from .staging.primitive import staging_error
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
@@ -85,6 +87,7 @@ class NativeProgram:
 
     call: Callable[..., Any]
     result_shapes: Sequence[tuple[int, ...]]
+    is_guarded: bool
 
     def followed_by(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """The same code, where `fallback` sees to arguments that do not fit."""
@@ -108,12 +111,15 @@ def compiled(
     arguments = tuple(_node(spec, shapes) for spec in specialization.specs)
     result_shapes = _result_shapes(function.type.result)
     result = _node(specialization.callee.result, [*result_shapes])
+    watched = specialization.watched
+    guard = None if watched is None else _guard(watched)
     signature = entry.Signature(
         arguments,
         result,
         given_result=given_result,
         donated=specialization.donated,
         reused=tuple(donations(function.attributes)),
+        guard=guard,
     )
     built = executable.build(
         function,
@@ -124,7 +130,17 @@ def compiled(
         functions=module.functions,
         markers=markers,
     )
-    return NativeProgram(built.call, result_shapes)
+    is_guarded = guard is not None or watched is None or not watched.reads.slots
+    return NativeProgram(built.call, result_shapes, is_guarded)
+
+
+def _guard(watched: Watched) -> Guard | None:
+    """What native code looks at; None if there is nothing, or native code cannot."""
+    if watched.guard is None and watched.reads.slots and can_guard():
+        made = Guard(watched.variables())
+        watched.guard = made if made.update(watched.variables()) else None
+    guard: Guard | None = watched.guard
+    return guard
 
 
 def printed(specialization: Specialization, stage: str) -> str:

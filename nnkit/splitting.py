@@ -17,6 +17,7 @@ from .core.errors import UnsupportedError
 from .core.ir import SavePolicy
 from .core.types import TensorType
 from .derivative_checks import check_parameters, checked_policy
+from .redefinitions import Watched, watched_by
 from .residuals import HalfSignature, Residual, Residuals, Saved, ValueInfo
 from .staging.custom_rules import trace_rules
 from .staging.derivatives import finished_callee
@@ -104,6 +105,7 @@ class Split:
         self._single = not is_tuple(chosen)
         self._places = _places(of, chosen)
         self._known: dict[Hashable, Halves] = {}
+        self._watched: Watched | None = None
         self.forward = _AnyForward(self)
         self.backward = _AnyBackward(self)
 
@@ -115,6 +117,8 @@ class Split:
         """
         values = self._of._values(arguments, specs=True)
         key = tuple(map(signature_of, values))
+        if self._watched is not None and self._watched.have_changed():
+            self._known.clear()
         if key not in self._known:
             self._known[key] = self._made(values)
         return self._known[key]
@@ -123,6 +127,7 @@ class Split:
         specialization = self._of._specialization(values)
         callee = finished_callee(self._of.stageable, specialization.specs)
         trace_rules(callee)
+        self._watched = watched_by(callee, self._of.stageable)
         check_parameters(callee, [place.index for place in self._places])
         results = leaves(callee.result)
         sources = [k for k, leaf in enumerate(results) if leaf.dtype.is_float]

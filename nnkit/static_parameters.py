@@ -360,6 +360,10 @@ class _Bound:
     order: Sequence[str | None]
     values: Mapping[str, Any]
 
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        return self.function
+
     def __call__(self, *data: Any) -> Any:
         rest = iter(data)
         positional = [next(rest) if one is None else self.values[one] for one in self.order]

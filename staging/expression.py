@@ -17,6 +17,7 @@ from ..core.errors import StagingError
 from ..core.ir import Builder, Extern, Op, SavePolicy, Value
 from ..core.location import HasLocation
 from ..core.types import Array, DType, FunctionType
+from .epochs import this_epoch
 from .location import current_location
 from .spec import Spec, StructSpec, TupleSpec
 
@@ -189,6 +190,8 @@ class Callee:
     """The staged function this came from."""
     is_wrapper: bool = False
     """Whether the body is NNKit's own, around a function of the user's: what it calls is at no line of the user's."""
+    epoch: int = field(default_factory=this_epoch)
+    """In which it was made."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -229,6 +232,8 @@ class Trace(Callee):
     expanded: dict[object, Any] = field(default_factory=dict[object, Any])
     """Functions that functions returned to this one, by what they were called with."""
     rules: TracedRules | None = None
+    used: dict[object, None] = field(default_factory=dict[object, None])
+    """The functions that were called while it was traced, by what was called, not by types of arguments."""
     has_traced_rules: bool = False
     """Whether a derivative has asked for the rules of this one and of all that it calls."""
 

@@ -17,6 +17,7 @@ from ..core.errors import DTypeError, NNKitError, RankError, ShapeError, Staging
 from ..core.location import HasLocation
 from ..core.types import Type
 from .carry import kind, with_article
+from .epochs import this_epoch
 from .expression import (
     Callee,
     Expression,
@@ -24,6 +25,7 @@ from .expression import (
     Parameter,
     StagedCall,
     Trace,
+    TracedBody,
     active_traces,
     check_alive,
     free_expressions,
@@ -35,6 +37,7 @@ from .expression import (
 from .named_dimensions import NamedDimensions
 from .number_help import typed_number
 from .primitive import located
+from .reads import RECORDED, Reads, reads_of
 from .recursion import (
     UnknownResultError,
     discard,
@@ -125,17 +128,28 @@ class PythonFunction(Stageable):
     is_wrapper: bool = False
     """Whether `function` is NNKit's own, around one of the user's."""
     dimensions: NamedDimensions | None = None
+    reads: Reads | None = None
+    """What it read when it was traced last."""
     traces: dict[tuple[Spec, ...], Trace] = field(default_factory=dict[tuple[Spec, ...], Trace])
     rules: RuleFunctions = field(default_factory=RuleFunctions)
 
     def callee(self, specs: tuple[Spec, ...]) -> Trace:
-        known = self.traces.get(specs)
+        note_use(self)
+        known = self.known(specs)
         if known is not None:
             return known
         self.check(specs)
         with staging_lock():
-            known = self.traces.get(specs)
+            known = self.known(specs)
             return known if known is not None else self._trace_once(specs)
+
+    def known(self, specs: tuple[Spec, ...]) -> Trace | None:
+        """The trace for these types, if it is of this epoch."""
+        known = self.traces.get(specs)
+        if known is not None and known.epoch != this_epoch():
+            self.traces.pop(specs, None)
+            return None
+        return known
 
     def check(self, specs: tuple[Spec, ...]) -> None:
         """Raises: StagingError, RankError or DTypeError when the arguments are not those declared."""
@@ -151,9 +165,11 @@ class PythonFunction(Stageable):
         Raises: StagingError when it calls itself, or others, without end.
         """
         try:
-            return call_user(self.name, self.function, *reps)
+            returned = call_user(self.name, self.function, *reps)
         except RecursionError as error:
             raise python_recursion_error(self.name, error) from None
+        self.reads = RECORDED.add(reads_of(self.function))
+        return returned
 
     def _trace_once(self, specs: tuple[Spec, ...]) -> Trace:
         """The trace for these types: the one in progress, or a new one."""
@@ -266,13 +282,25 @@ def known_or_made(
     make: Callable[[tuple[Spec, ...]], _Callee],
 ) -> _Callee:
     """What is kept for these types of arguments, or is made for them now, if they are as many as parameters."""
+    if not active_traces():
+        RECORDED.look()
     callee = known.get(specs)
-    if callee is None:
+    if callee is None or callee.epoch != this_epoch():
         if len(specs) != len(function.parameter_names):
             raise arity_error(function, len(specs))
         callee = make(specs)
         keep_callee(known, callee)
     return callee
+
+
+def note_use(function: PythonFunction) -> None:
+    """Note that the trace in progress uses `function`; from outside, look for what has been redefined."""
+    for trace in reversed(active_traces()):
+        if not isinstance(trace, TracedBody):
+            trace.used[function] = None
+            return
+    if not active_traces():
+        RECORDED.look()
 
 
 def _takes_functions(specs: tuple[Spec, ...]) -> bool:

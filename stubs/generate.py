@@ -42,6 +42,7 @@ SIGNATURES_ONLY = (
     r"ShapeOfRep "
     r"View PartView RefView KeyEntry Key Forbidden UnknownDType Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
     "Spread SpreadFloat ReduceNumber SumNumber ReduceLogical Count "
+    "Static DataclassInstance "
     "Index IndexMode Stage Argument From SavePolicy"
 ).split()
 """As regular expressions."""

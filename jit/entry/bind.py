@@ -74,6 +74,7 @@ def bind(
         outputs=len(signature.outputs),
         kept=(definition, keep_alive),
         markers=markers,
+        guard=signature.guard,
     )
     made = _new_function()(ctypes.addressof(definition), state, None)
     return cast(Callable[..., object], made)

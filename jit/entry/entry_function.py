@@ -38,7 +38,7 @@ from .references import References, hold, take
 from .results import ResultWriter, pending_places
 from .selftest import is_supported
 from .signature import Signature
-from .state import ARENA, ERROR, EXPLAIN, FALLBACK, UNEXPLAINED, State
+from .state import ARENA, ERROR, EXPLAIN, FALLBACK, GUARD, UNEXPLAINED, State
 
 KEPT_BYTES: Final = 64 << 20
 """How much memory an entry keeps for its results by default: twice the 32 MiB from which glibc's `malloc` maps memory
@@ -116,6 +116,7 @@ class _Entry:
         """Checks, arrays, the call and its result; behind them, where arguments do not match."""
         w, signature, state = self.w, self.signature, State.of(self.signature)
         mismatch = w.new_label("mismatch")
+        self._require_guard(mismatch)
         found, references = self._read(state, mismatch)
         outputs = signature.outputs
         kept: OutputWriter | None = None
@@ -145,6 +146,28 @@ class _Entry:
         references.drop_held()
         w.ret(result)
         self._write_mismatch(mismatch)
+
+    def _require_guard(self, mismatch: str) -> None:
+        """Branch to the label unless each pair of the guard holds; an address is read once those before it hold."""
+        w, guard = self.w, self.signature.guard
+        if guard is None:
+            return
+        pairs = array_data(w, from_state(w, GUARD))
+        count = len(guard.pairs)
+        if count <= _MOST_IN_PLACE:
+            for number in range(count):
+                self._require_pair(w.offset(pairs, 16 * number), mismatch)
+            return
+        with w.loop(constant(I64, 0), constant(I64, 2 * count), constant(I64, 2)) as each:
+            self._require_pair(w.gep(pairs, I64, each.index), mismatch)
+
+    def _require_pair(self, pair: Register, mismatch: str) -> None:
+        w = self.w
+        proceed = w.new_label("same")
+        held = w.load(w.load(pair, PTR), I64)
+        expected = field(w, pair, 8, I64)
+        w.branch_if(w.icmp("eq", held, expected), proceed, mismatch)
+        w.begin(proceed)
 
     def _read(self, state: State, mismatch: str) -> tuple[Leaves, References]:
         """Check the arguments, and own what the call needs to."""

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ...core.types import DTYPES, MAX_RANK
+from .guards import Guard
 from .layout import slot_of
 
 STORAGE: Final[Mapping[str, np.dtype[Any]]] = MappingProxyType(
@@ -82,6 +83,8 @@ class Signature:
     given_result: bool = False
     donated: tuple[int, ...] = ()
     reused: tuple[tuple[int, int], ...] = ()
+    guard: Guard | None = None
+    """What must be so besides."""
 
     def __post_init__(self) -> None:
         """Raises: TypeError when a class has no such slot."""

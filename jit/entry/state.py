@@ -17,6 +17,7 @@ from typing import Final, Self
 import numpy as np
 
 from ...core.types import Array
+from .guards import Guard
 from .layout import TUPLE_ITEMS
 from .signature import STORAGE, ArrayNode, RecordNode, Signature
 
@@ -29,7 +30,8 @@ POOL: Final = 4
 ARRAY_TYPE: Final = 5
 TUPLE_TYPE: Final = 6
 KEPT: Final = 7
-_FIRST: Final = 8
+GUARD: Final = 8
+_FIRST: Final = 9
 
 UNEXPLAINED: Final = "a check in the compiled program failed, and nothing was raised to explain it"
 
@@ -84,6 +86,7 @@ class State:
         outputs: int,
         kept: object,
         markers: Sequence[object] = (),
+        guard: Guard | None = None,
     ) -> tuple[object, ...]:
         """The tuple."""
         items: dict[int, object] = {
@@ -95,6 +98,7 @@ class State:
             ARRAY_TYPE: np.ndarray,
             TUPLE_TYPE: tuple,
             KEPT: kept,
+            GUARD: None if guard is None else guard.pairs,
             **{self.dtype(name): STORAGE[name] for name in self.dtypes},
             **{self.cls(cls): cls for cls in self.classes},
             **{self.marker(number): marker for number, marker in enumerate(markers)},

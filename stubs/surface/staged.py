@@ -66,7 +66,7 @@ REDUCTIONS = {
     "all": "Logical",
     "any": "Logical",
 }
-STATICS = ", *, out: None = None, **statics: object"
+STATICS = ", *, out: None = None, **statics: Static"
 """Static arguments of a call without results to write to."""
 CLASSES = {"sum": "Sum", "mean": "Sum", "var": "Spread", "std": "Spread"}
 """Of the object that a reduction is, where it has more options than others."""
@@ -180,7 +180,7 @@ def _application() -> Iterator[str]:
     has unnamed dimensions.  The overloads stay disjoint: a third, mixed one makes mypy answer Any.  One overload of a
     TypeVarTuple for all `out=` does not do: mypy leaves it out when it binds `self`.
     """
-    call = ["(self: Rep[Callable[[], R]], **statics: object) -> Rep[R]"]
+    call = ["(self: Rep[Callable[[], R]], **statics: Static) -> Rep[R]"]
     item: list[str] = []
     for n in range(1, MAX_ARITY + 1):
         me = f"self: {_staged_function(n)}"
@@ -191,7 +191,7 @@ def _application() -> Iterator[str]:
             subscript = given[0] if n == 1 else tup(given)
             item.append(f"({me}, a: {subscript}, /) -> {wrap.format('R')}")
         concrete = commas(f"a{i}: A{i}" for i in range(n))
-        call.append(f"({me}, {concrete}, /, *, out: R, **statics: object) -> R")
+        call.append(f"({me}, {concrete}, /, *, out: R, **statics: Static) -> R")
     yield from method("__call__", call)
     yield from method(
         "__getitem__",

@@ -4,8 +4,9 @@
 # (mypy then skips its quadratic overlap check of overloads; a test checks this file without the line)
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from enum import Enum
 from types import EllipsisType
-from typing import Any, Generic, Literal, ParamSpec, Protocol, Self, TypeAlias, overload
+from typing import Any, ClassVar, Generic, Literal, ParamSpec, Protocol, Self, TypeAlias, overload
 
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, Unpack, dataclass_transform

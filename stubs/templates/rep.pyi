@@ -1,6 +1,9 @@
 Index: TypeAlias = int | Rep[Tensor0D[i32]] | Rep[Tensor0D[i64]]
 IndexMode: TypeAlias = Literal["error", "clip"]
 Stage: TypeAlias = Literal["raw", "optimizable", "optimized", "compute", "schedule"]
+class DataclassInstance(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+Static: TypeAlias = complex | str | bytes | Enum | tuple[Any, ...] | frozenset[Any] | type[Any] | Callable[..., Any] | DataclassInstance | None
 class Forbidden: ...   # what `if rep:` and `for x in rep:` meet; an error at run time too
 class View(Generic[X_co]): ...   # covariant face of Rep, for signatures only
 class Rep(View[X], Generic[X]):
@@ -9,15 +12,15 @@ class Rep(View[X], Generic[X]):
         """What a staged function of no parameters returns, computed now."""
     @overload
     def eval(self) -> X: ...
-    def ir(self: View[Callable[..., Any]], *arguments: Argument, stage: Stage = "raw", **statics: object) -> str:
+    def ir(self: View[Callable[..., Any]], *arguments: Argument, stage: Stage = "raw", **statics: Static) -> str:
         """The IR of a staged function for arguments of these shapes, at a stage of the compiler."""
-    def llvm(self: View[Callable[..., Any]], *arguments: Argument, **statics: object) -> str:
+    def llvm(self: View[Callable[..., Any]], *arguments: Argument, **statics: Static) -> str:
         """The LLVM IR of a staged function, compiled for arguments of these shapes."""
-    def asm(self: View[Callable[..., Any]], *arguments: Argument, **statics: object) -> str:
+    def asm(self: View[Callable[..., Any]], *arguments: Argument, **statics: Static) -> str:
         """Its machine code, as assembly."""
-    def compile(self: View[Callable[..., Any]], *arguments: Argument, **statics: object) -> None:
+    def compile(self: View[Callable[..., Any]], *arguments: Argument, **statics: Static) -> None:
         """Compile a staged function for arguments of these shapes, without running it."""
-    def partial(self: Rep[Callable[[Unpack[Ts]], R]], **statics: object) -> Rep[Callable[[Unpack[Ts]], R]]:
+    def partial(self: Rep[Callable[[Unpack[Ts]], R]], **statics: Static) -> Rep[Callable[[Unpack[Ts]], R]]:
         """The same function with these values of its static parameters."""
     def cache_size(self: View[Callable[..., Any]]) -> int:
         """How many compiled specialisations a staged function has; `set_cache_limit` bounds it."""

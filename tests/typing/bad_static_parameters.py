@@ -25,6 +25,7 @@ def calls(x: Rep[M], v: Rep[V]) -> Rep[M]:
 m, v = Tensor2D(np.ones((2, 3), np.float32)), Tensor1D(np.ones(3, np.float32))
 layer(m, v, training=True)  # E
 layer(m, m, m, training=True)  # E
+layer(m, m, training=m)  # E
 layer(m, m, out=v)  # E
 layer(m, m, out=v, training=True)  # E
 wrong: V = layer(m, m, training=True)  # E

@@ -5,7 +5,7 @@ from typing import assert_type
 import numpy as np
 
 import nnkit as nk
-from nnkit import Dim, Rep, Scalar, Tensor1D, Tensor2D, f32
+from nnkit import Dim, Rep, Scalar, Tensor2D, f32
 
 
 class Batch(Dim): ...

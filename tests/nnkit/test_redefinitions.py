@@ -1,0 +1,274 @@
+"""Redefinition, as in cells of a notebook: what a staged function used is recompiled, never silently the old one."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnkit as nk
+from nnkit import Rep, Tensor1D, f64, staged
+
+V = Tensor1D[f64]
+X = Tensor1D(np.array([1.0, 2.0]))
+
+SETUP = """
+import functools
+import numpy as np
+import nnkit as nk
+from nnkit import Rep, Tensor1D, f64
+import settings
+
+V = Tensor1D[f64]
+RATE = 3.0
+NAMES = ("a", 1)
+
+def helper(a):
+    return deeper(a) * RATE
+
+def deeper(a):
+    return a
+
+class Model:
+    def forward(self, a):
+        return helper(a)
+
+model = Model()
+
+def make(k):
+    def closed(a):
+        return a * k
+    def change(value):
+        nonlocal k
+        k = value
+    return closed, change
+
+closed, change = make(3.0)
+"""
+DEFINITIONS = {
+    "constant": "a * RATE",
+    "helper": "helper(a)",
+    "method": "model.forward(a)",
+    "class": "Model().forward(a)",
+    "module": "a * settings.rate * RATE / 3.0",
+    "nested": "(lambda b: helper(b))(a)",
+    "partial": "functools.partial(helper)(a)",
+    "list": "[helper(one) for one in [a]][0]",
+    "closure": "closed(a) * RATE / 3.0",
+}
+
+
+class Notebook:
+    """Cells that are executed one after the other in one namespace."""
+
+    def __init__(self, *cells: str) -> None:
+        self.scope: dict[str, Any] = {"__name__": "__main__"}
+        for cell in cells:
+            self.run(cell)
+
+    def run(self, cell: str) -> None:
+        exec(compile(cell, "<cell>", "exec"), self.scope)
+
+    def values(self, call: str) -> Any:
+        return eval(call, self.scope | {"X": X}).numpy().tolist()
+
+
+@pytest.fixture
+def settings() -> Iterator[Any]:
+    module = types.ModuleType("settings")
+    vars(module)["rate"] = 3.0
+    sys.modules["settings"] = module
+    yield module
+    del sys.modules["settings"]
+
+
+@pytest.mark.usefixtures("settings")
+def test_what_was_used_is_recompiled() -> None:
+    """By the function, by one that calls it, by its derivative and its batch."""
+    functions = [
+        f"@nk.staged\ndef {name}_(a: Rep[V]) -> Rep[V]:\n    return {body}\n"
+        for name, body in DEFINITIONS.items()
+    ]
+    total = " + ".join(f"{name}_(a)" for name in DEFINITIONS)
+    notebook = Notebook(
+        SETUP,
+        *functions,
+        f"@nk.staged\ndef g(a: Rep[V]) -> Rep[V]:\n    return {total}\n",
+        "slope, batch = nk.gradient(of=g, wrt=0), nk.vmap(g)",
+    )
+
+    def found() -> dict[str, float]:
+        """Each is a constant times its argument, (1, 2)."""
+        calls = {name: f"{name}_(X)" for name in DEFINITIONS}
+        calls |= {"g": "g(X)", "slope": "slope(X)", "batch": "batch(X.numpy()[None])"}
+        return {name: np.ravel(notebook.values(call))[0] for name, call in calls.items()}
+
+    def expected(each: dict[str, float]) -> dict[str, float]:
+        return each | dict.fromkeys(("g", "slope", "batch"), sum(each.values()))
+
+    assert found() == expected(dict.fromkeys(DEFINITIONS, 3.0))
+    notebook.run("RATE = 5.0\nother = 1")
+    assert found() == expected(dict.fromkeys(DEFINITIONS, 5.0))
+    notebook.run(
+        "RATE = 3.0\ndef deeper(a):\n    return a * 2.0\nsettings.rate *= 2.0\nchange(6.0)"
+    )
+    assert found() == expected(dict.fromkeys(DEFINITIONS, 6.0) | {"constant": 3.0})
+
+
+def test_a_staged_function_is_redefined() -> None:
+    define = "@nk.staged\ndef f(a: Rep[V], k: float = 1.0) -> Rep[V]:\n    return a * {} * k\n"
+    use = (
+        "@nk.staged\ndef g(a: Rep[V]) -> Rep[V]:\n    return nk.checkpoint(f)(a) + nk.gradient(of=f, wrt=0)(a, k=2.0)\n"
+        "@nk.staged\ndef h(a: Rep[V]) -> Rep[V]:\n    return nk.cond(a.sum() > 0.0, lambda: g(a), lambda: a)\n"
+    )
+    notebook = Notebook(
+        "import nnkit as nk\nfrom nnkit import *", "V = Tensor1D[f64]", define.format("2.0"), use
+    )
+    assert notebook.values("h(X)") == [6.0, 8.0] and notebook.values("g(X)") == [6.0, 8.0]
+    notebook.run(define.format("4.0"))
+    assert notebook.values("h(X)") == [12.0, 16.0] and notebook.values("g(X)") == [12.0, 16.0]
+    assert notebook.values("f.partial(k=3.0)(X)") == [12.0, 24.0]
+
+
+def test_other_ways_to_run_know_it_too() -> None:
+    notebook = Notebook(
+        SETUP.replace("import settings", ""),
+        "@nk.staged\ndef f(a: Rep[V], n: int = 1):\n    return a * (RATE * n)",
+    )
+    f = notebook.scope["f"]
+    out, split = np.zeros(2), nk.split(f)
+    ways: list[Callable[[], Any]] = [
+        lambda: f(X), lambda: f(X, n=1), lambda: f(X, n=2) / 2, lambda: f[X], lambda: f(X.numpy()),
+        lambda: f(X, out=out), lambda: out.copy(), lambda: split.forward(X)[0],
+        lambda: nk.donate(f, 0)(Tensor1D(X.numpy().copy())),
+    ]  # fmt: skip
+
+    def found() -> list[list[float]]:
+        return [np.asarray(way()).tolist() for way in ways if way is not ways[2]]
+
+    assert found() == [[3.0, 6.0]] * 8 and f(X, n=2).numpy().tolist() == [6.0, 12.0]
+    text = f.ir(X)
+    notebook.run("RATE = 4.0")
+    assert found() == [[4.0, 8.0]] * 8 and f(X, n=2).numpy().tolist() == [8.0, 16.0]
+    assert f.ir(X) != text
+
+
+def test_what_is_the_same_or_not_read_is_not_recompiled() -> None:
+    traces: list[int] = []
+    scope: dict[str, Any] = {}
+    notebook = Notebook("")
+    notebook.scope |= {"traces": traces, "staged": staged, "scope": scope}
+    notebook.run(
+        "RATE, NAMES, count = 0.5, ('a', 1), 0\n"
+        "@staged\ndef f(a):\n    global count\n    count += 1\n    traces.append(count)\n"
+        "    return a * RATE if NAMES else a.other"
+    )
+    f = notebook.scope["f"]
+    f(X)
+    entry = f._entry
+    for cell in (
+        "RATE = 0.25 + 0.25",
+        "NAMES = ('a', 1)",
+        "other = 3",
+        "a = 1",
+        "count = 5",
+        "del other",
+    ):
+        notebook.run(cell)
+        f(X)
+    notebook.scope.update({f"many{k}": k for k in range(2000)})  # the dictionary moves its keys
+    f(X)
+    assert (
+        traces == [1] and f._entry is entry and type(entry).__name__ == "builtin_function_or_method"
+    )
+    f(np.ones((2, 2)))
+    assert traces == [1, 6]
+    for cell in (
+        "RATE = 1",
+        "RATE = True",
+        "RATE = 1.0",
+        "RATE = -0.0",
+        "RATE = 0.0",
+        "NAMES = ('a', True)",
+    ):
+        notebook.run(cell)
+        if "RATE = " not in cell or "." in cell:
+            f(X)
+    assert len(traces) == 6
+
+
+def test_what_is_gone_is_an_error_of_python() -> None:
+    notebook = Notebook("from nnkit import *", "K = 2.0\n@staged\ndef f(a):\n    return a * K")
+    assert notebook.values("f(X)") == [2.0, 4.0]
+    notebook.run("del K")
+    with pytest.raises(NameError):
+        notebook.values("f(X)")
+    notebook.run("K = 3.0")
+    assert notebook.values("f(X)") == [3.0, 6.0]
+
+
+def test_variables_of_enclosing_functions() -> None:
+    def made() -> tuple[Any, Any]:
+        k = 1.0
+
+        @staged
+        def f(a: Rep[V]) -> Rep[V]:
+            return a * k
+
+        def change(value: float) -> None:
+            nonlocal k
+            k = value
+
+        return f, change
+
+    f, change = made()
+    assert f(X).numpy().tolist() == [1.0, 2.0]
+    change(4.0)
+    assert f(X).numpy().tolist() == [4.0, 8.0]
+
+    loops: list[Any] = []
+    for k in (1.0, 2.0):
+        loops.append(staged(lambda a: a * k))  # noqa: B023  # as a user would write it
+        assert loops[-1](X).numpy().tolist() == [k, 2 * k]
+    assert loops[0](X).numpy().tolist() == [2.0, 4.0]  # what Python would say
+
+
+def test_what_is_traced_while_nothing_is_compiled_is_new_too() -> None:
+    notebook = Notebook("from nnkit import *", "K = 2.0\n@staged\ndef f(a):\n    return a * K")
+    f = notebook.scope["f"]
+    assert "2.0" in f.ir(X)
+    notebook.run("K = 7.0")
+    assert "7.0" in f.ir(X)
+    later = staged(lambda a: f(a))
+    assert later(X).numpy().tolist() == [7.0, 14.0]
+    notebook.run("K = 8.0")
+    assert staged(lambda a: f(a))(X).numpy().tolist() == [8.0, 16.0]
+
+
+def test_a_program_of_many_variables() -> None:
+    names = [f"v{k}" for k in range(20)]
+    notebook = Notebook("from nnkit import *", "\n".join(f"{name} = 1.0" for name in names))
+    notebook.run(f"@staged\ndef f(a):\n    return a * ({' + '.join(names)})")
+    assert notebook.values("f(X)") == [20.0, 40.0]
+    for k, name in enumerate(names, 1):
+        notebook.run(f"{name} = 2.0")
+        if k in (1, 9, 20):
+            assert notebook.values("f(X)") == [20.0 + k, 40.0 + 2 * k]
+
+
+def test_functions_are_collected() -> None:
+    @staged
+    def f(a: Rep[V]) -> Rep[V]:
+        return a * float(len(V.__name__))
+
+    f(X)
+    gone = weakref.ref(f.stageable)
+    del f
+    gc.collect()
+    assert gone() is None
