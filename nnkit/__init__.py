@@ -42,6 +42,7 @@ _HOMES = {
     "checkpointing": "binomial checkpoint every_sqrt",
     "composed": "cross_entropy layer_norm log_softmax logsumexp norm softmax",
     "contractions": "convolve correlate einsum inner kron outer tensordot vdot",
+    "convolutions": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d",
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",
     "core.ir.loop_schedules": "LoopSchedule",
@@ -77,6 +78,7 @@ _HOMES = {
     "losses": "binary_cross_entropy huber kl_divergence mse smooth_l1",
     "normalization": """
         batch_norm cosine_similarity group_norm instance_norm normalize rms_norm""",
+    "pooling": "avg_pool1d avg_pool2d max_pool1d max_pool2d",
     "random": "random",
     "reductions": """
         all any argmax argmin count_nonzero cummax cummin cumprod cumsum max mean min prod std sum
@@ -84,6 +86,7 @@ _HOMES = {
     "scattering": """
         bincount put_along_axis segment_max segment_mean segment_min segment_prod segment_sum take_along_axis""",
     "sorting": "argsort median percentile quantile searchsorted sort top_k",
+    "resizing": "interpolate",
     "reps": "Rep build const tup",
     "specializations": "set_cache_limit",
     "staging.at": "At Part",

@@ -25,6 +25,7 @@ from surface.differentiation import differentiation
 from surface.distributions import distributions, dropout
 from surface.expressions import REFUSED, template
 from surface.functions import elementwise_functions, functions
+from surface.images import images
 from surface.jacobians import jacobians
 from surface.networks import networks
 from surface.reductions import reduction_functions
@@ -81,6 +82,7 @@ FILES: dict[str, list[Section]] = {
         dropout,
         contractions,
         reduction_functions,
+        images,
         matrix_product,
         staging,
         control,

@@ -41,6 +41,7 @@ REFUSED = (
     "LabelsLikeTheLogits",
     "VectorsLikeTheLastAxis",
     "VectorsLikeTheChannels",
+    "KernelOfOneRankMoreThanAnElement",
     "TensorsOfOneTypeWithThatAxis",
     "FloatsWithThatAxis",
     "NumbersWithThatAxis",

@@ -1,0 +1,259 @@
+"""Convolutions of signals, images and volumes, and their transposes, as networks mean them.
+
+The kernel is not turned around.  Layouts, names and defaults are PyTorch's: images are (n, c, height, width), channels
+first, and one image without the batch is taken too.  What `padding` can be, `spatial` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .core.errors import ShapeError
+from .core.ir import Builder, Value
+from .core.ops import Convolve
+from .core.ops.movement import Reverse, permuted, reshaped
+from .in_f32 import float_of
+from .reps import as_rep
+from .spatial import check_reach, padding_of, per_axis, same_padding
+from .staging import primitive
+from .staging.primitive import rank_error
+from .staging.rep import Rep
+
+
+def conv1d(
+    x: Any,
+    kernel: Any,
+    bias: Any = None,
+    /,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Rep:
+    """y[n, o, p] = bias[o] + Σ x[n, c, p · stride + k · dilation − low] · kernel[o, c, k].
+
+    Shapes: x (n, c, l) or (c, l), kernel (o, c / groups, k), bias (o) → (n, o, places) or (o, places).
+
+    Example: `nk.conv1d(m, nk.ones((1, 2, 2), f32))`
+    """
+    return _convolved("conv1d", 1, x, kernel, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    x: Any,
+    kernel: Any,
+    bias: Any = None,
+    /,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Rep:
+    """As `conv1d`, of images.
+
+    Shapes: x (n, c, h, w) or (c, h, w), kernel (o, c / groups, k, l), bias (o) → (n, o, …) or (o, …).
+
+    Example: `nk.conv2d(m.expand_dims(0), nk.ones((1, 1, 2, 2), f32), padding="same")`
+    """
+    return _convolved("conv2d", 2, x, kernel, bias, stride, padding, dilation, groups)
+
+
+def conv3d(
+    x: Any,
+    kernel: Any,
+    bias: Any = None,
+    /,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Rep:
+    """As `conv1d`, of one volume; `vmap` makes batches of it.
+
+    Tensors have at most 4 axes, so a kernel has its channels and its depth in one, as PyTorch's has after
+    `kernel.reshape(o, -1, k, l)`.
+
+    Shapes: x (c, d, h, w), kernel (o, c / groups · depth, k, l), bias (o) → (o, …).
+
+    Example: `nk.conv3d(m.reshape(1, 2, 1, 3), nk.ones((1, 2, 1, 2), f32))`
+    """
+    return _convolved("conv3d", 3, x, kernel, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose1d(
+    x: Any,
+    kernel: Any,
+    bias: Any = None,
+    /,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Rep:
+    """The transpose of `conv1d`: what its gradient by x is, of l places (l − 1) · stride + (k − 1) · dilation + 1.
+
+    `padding` is cut off at the ends, `output_padding` put on at the high one; with `padding="same"` there are
+    l · stride places.
+
+    Shapes: x (n, c, l) or (c, l), kernel (c, o / groups, k), bias (o) → (n, o, places) or (o, places).
+
+    Example: `nk.conv_transpose1d(m, nk.ones((2, 1, 2), f32), stride=2)`
+    """
+    given = (stride, padding, output_padding, dilation, groups)
+    return _transposed("conv_transpose1d", 1, x, kernel, bias, *given)
+
+
+def conv_transpose2d(
+    x: Any,
+    kernel: Any,
+    bias: Any = None,
+    /,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Rep:
+    """As `conv_transpose1d`, of images.
+
+    Shapes: x (n, c, h, w) or (c, h, w), kernel (c, o / groups, k, l), bias (o) → (n, o, …) or (o, …).
+
+    Example: `nk.conv_transpose2d(m.expand_dims(0), nk.ones((1, 1, 1, 2), f32))`
+    """
+    given = (stride, padding, output_padding, dilation, groups)
+    return _transposed("conv_transpose2d", 2, x, kernel, bias, *given)
+
+
+def _convolved(
+    name: str, axes: int, x: Any, kernel: Any, bias: Any,
+    stride: Any, padding: Any, dilation: Any, groups: Any,
+) -> Rep:  # fmt: skip
+    strides = per_axis(name, "stride", stride, axes)
+    dilations = per_axis(name, "dilation", dilation, axes)
+    pairs = padding_of(name, padding, axes)
+    (parts,) = per_axis(name, "groups", groups, 1)
+
+    def build(b: Builder, x: Value, kernel: Value) -> Value:
+        inside = _channels(name, x, kernel, parts)
+        if axes == 3:
+            kernel = _unfolded(name, b, kernel, inside)
+        window, extents = kernel.tensor.shape[2:], x.tensor.shape[2:]
+        if kernel.tensor.shape[1] != inside:
+            raise ShapeError(
+                f"{name}: the kernel {kernel.tensor.words} takes {kernel.tensor.shape[1]} channels, and "
+                f"{x.tensor.shape[1]} are given{f', {inside} in each group' if parts > 1 else ''}"
+            )
+        if kernel.tensor.shape[0] % parts:
+            raise ShapeError(
+                f"{name}: {kernel.tensor.shape[0]} output channels cannot be split into {parts} groups"
+            )
+        reach = [(n - 1) * d + 1 for n, d in zip(window, dilations, strict=True)]
+        ends = pairs or same_padding(extents, reach, strides)
+        check_reach(name, "the kernel", extents, reach, ends)
+        return b.emit(Convolve(strides, ends, (), dilations, parts), x, kernel)
+
+    return _staged(name, axes, build, x, kernel, bias)
+
+
+def _transposed(
+    name: str, axes: int, x: Any, kernel: Any, bias: Any,
+    stride: Any, padding: Any, output_padding: Any, dilation: Any, groups: Any,
+) -> Rep:  # fmt: skip
+    strides = per_axis(name, "stride", stride, axes)
+    dilations = per_axis(name, "dilation", dilation, axes)
+    more = per_axis(name, "output_padding", output_padding, axes, least=0)
+    pairs = padding_of(name, padding, axes)
+    (parts,) = per_axis(name, "groups", groups, 1)
+
+    def build(b: Builder, x: Value, kernel: Value) -> Value:
+        inside = _channels(name, x, kernel, parts)
+        given, made, *window = kernel.tensor.shape
+        if given != x.tensor.shape[1]:
+            raise ShapeError(
+                f"{name}: the kernel {kernel.tensor.words} takes {given} channels, and {x.tensor.shape[1]} are given"
+            )
+        split = reshaped(b, kernel, (parts, inside, made, *window))
+        order = (0, 2, 1, *range(3, split.tensor.rank))
+        turned = reshaped(b, permuted(b, split, order), (parts * made, inside, *window))
+        turned = b.emit(Reverse(tuple(range(2, turned.tensor.rank))), turned)
+        reach = [(n - 1) * d + 1 for n, d in zip(window, dilations, strict=True)]
+        cut = pairs or tuple(
+            (max(n - s, 0) // 2, n - s - max(n - s, 0) // 2)
+            for n, s in zip(reach, strides, strict=True)
+        )
+        ends = tuple(
+            (n - 1 - low, n - 1 - high + extra)
+            for n, (low, high), extra in zip(reach, cut, more, strict=True)
+        )
+        ones = (1,) * axes
+        return b.emit(Convolve(ones, ends, strides, dilations, parts), x, turned)
+
+    return _staged(name, axes, build, x, kernel, bias)
+
+
+def _staged(
+    name: str,
+    axes: int,
+    build: Callable[[Builder, Value, Value], Value],
+    x: Any,
+    kernel: Any,
+    bias: Any,
+) -> Rep:
+    """`build` of a batch, as which one element counts, plus the bias of each channel."""
+    rep, weights = as_rep(x), as_rep(kernel)
+    float_of(name, rep, weights)
+    spec = primitive.tensor_of(rep.expression, name)
+    given = primitive.tensor_of(weights.expression, name)
+    is_batch = spec.rank == axes + 2
+    if not (is_batch or spec.rank == axes + 1):
+        ranks = f"{axes + 1} or {axes + 2}" if axes + 2 <= primitive.MAX_RANK else f"{axes + 1}"
+        raise rank_error(f"{name} takes x of rank {ranks}, not a {spec.words}")
+    wanted = min(axes + 2, primitive.MAX_RANK)
+    if given.rank != wanted:
+        raise rank_error(f"{name} takes a kernel of rank {wanted}, not a {given.words}")
+
+    def one(b: Builder, x: Value, kernel: Value) -> Value:
+        if is_batch:
+            return build(b, x, kernel)
+        found = build(b, reshaped(b, x, (1, *x.tensor.shape)), kernel)
+        return reshaped(b, found, found.tensor.shape[1:])
+
+    operands = (rep.expression, weights.expression)
+    result = Rep(primitive.shape_dependent(name, one, operands, spec))
+    if bias is None:
+        return result
+    added = as_rep(bias)
+    float_of(name, rep, added)
+    if primitive.tensor_of(added.expression, name).rank != 1:
+        raise rank_error(f"{name} takes a bias of rank 1, not a {added.spec.words}")
+    for axis in range(1, axes + 1):
+        added = added.expand_dims(axis)
+    return result + added
+
+
+def _channels(name: str, x: Value, kernel: Value, groups: int) -> int:
+    """Input channels of each group; a kernel without elements is an error."""
+    if 0 in kernel.tensor.shape[2:]:
+        raise ShapeError(f"{name}: a spatial axis of the kernel {kernel.tensor.words} is empty")
+    channels = x.tensor.shape[1]
+    if channels % groups:
+        raise ShapeError(f"{name}: {channels} input channels cannot be split into {groups} groups")
+    return channels // groups
+
+
+def _unfolded(name: str, b: Builder, kernel: Value, inside: int) -> Value:
+    """The kernel of a volume with its channels and its depth as two axes."""
+    made, folded, *window = kernel.tensor.shape
+    if not inside or folded % inside:
+        raise ShapeError(
+            f"{name}: axis 1 of the kernel {kernel.tensor.words} is channels times depth: {folded} is no multiple of "
+            f"{inside} channels"
+        )
+    return reshaped(b, kernel, (made, inside, folded // inside, *window))
