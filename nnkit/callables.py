@@ -16,8 +16,9 @@ import operator
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, overload
 
 from . import missing_names
 from .annotations import is_of_data, named_dimensions
@@ -50,6 +51,7 @@ from .specializations import Specializations
 from .staging import staged_functions
 from .staging.custom_rules import set_jvp, set_vjp
 from .staging.expression import active_traces, current_trace
+from .staging.known_shapes import notes_of_shapes
 from .staging.named_dimensions import NamedDimensions
 from .staging.primitive import located, staging_error
 from .staging.recursion import is_unfinished
@@ -60,6 +62,7 @@ from .staging.staged_functions import (
     PythonFunction,
     Stageable,
     call,
+    callee_for,
     is_staged_function,
     note_use,
 )
@@ -173,9 +176,12 @@ class StagedFunction(WithStatics):
     def ir(self, *arguments: Any, stage: str = "raw", **statics: Any) -> str:
         """The IR for arguments of these shapes (tensors, structs, or `spec(shape, dtype)`).
 
-        `stage`: raw, optimizable, optimized, compute or schedule.
+        `stage`: raw, optimizable, optimized, compute or schedule.  Comments in front name the functions that are traced
+        for each shapes, and the lines that need a size as a Python int.
         """
-        return self._inspected(arguments, statics).text(stage)
+        shown = self._inspected(arguments, statics)
+        notes = [f"// {note}\n" for note in notes_of_shapes(shown.callee)]
+        return "".join(notes) + shown.text(stage)
 
     def llvm(self, *arguments: Any, **statics: Any) -> str:
         """The LLVM IR of the compiled function for arguments of these shapes."""
@@ -352,12 +358,13 @@ class StagedFunction(WithStatics):
         specs = tuple(FunctionSpec(rep) if rep.is_function else rep.spec for rep in reps)
         if specs in self._curried:
             return self._expand(reps)
+        given = [rep.expression for rep in reps if not rep.is_function]
         try:
-            callee = self.stageable.callee(specs)
+            callee = callee_for(partial(self.stageable.callee, specs), given)
         except FunctionResult as result:
             self._note_rest(specs, result)
             return self._expand(reps)
-        return Rep(call(callee, [rep.expression for rep in reps if not rep.is_function]))
+        return Rep(call(callee, given))
 
     def _reps(self, arguments: Sequence[Any]) -> list[Rep]:
         """The arguments of a staged call; concrete ones become constants."""
@@ -394,7 +401,8 @@ class StagedFunction(WithStatics):
 
     def _specialization(self, values: Sequence[Any]) -> Specialization:
         specs = tuple(map(spec_of, values))
-        callee = self.stageable.callee(specs)
+        shapes = tuple(shape for value in values for shape in shapes_of(value))
+        callee = self.stageable.callee(specs, shapes)
         if is_unfinished(callee):
             raise staging_error(
                 f"{self.stageable.name} is called with concrete values while it is staged: it cannot "
@@ -407,7 +415,7 @@ class StagedFunction(WithStatics):
                 "it runs only there",
                 "call it with Reps, inside that function",
             )
-        return Specialization(callee, specs, tuple(s for value in values for s in shapes_of(value)))
+        return Specialization(callee, specs, shapes)
 
     def _compile(self, key: Hashable, values: Sequence[Any]) -> Program:
         """A new specialisation, which becomes the first to be tried."""
@@ -480,23 +488,43 @@ class Application(StagedFunction):
         return self._function._specialization([*self._first, *values])
 
 
-def staged(function: Callable[..., Any], /) -> StagedFunction:
+@overload
+def staged(function: Callable[..., Any], /, *, shapes: str = "any") -> StagedFunction: ...
+@overload
+def staged(*, shapes: str) -> Callable[[Callable[..., Any]], StagedFunction]: ...
+def staged(function: Callable[..., Any] | None = None, /, *, shapes: str = "any") -> Any:
     """Make a Python function over Reps a staged function: traced once per types of its arguments.
 
+    Where Python needs a size as an int, it is traced once per shapes; with `shapes="symbolic"` that is an error.
     A parameter whose annotation is no Rep, or that has a default, is static: Python's `if` works on it, and for another
     value, which must be hashable, the function is another one.  It may be given by name, and bound by `f.partial`.
     Raises: StagingError for parameters that cannot be staged (a Rep by keyword only, `*args`).
     """
+    if shapes not in ("any", "symbolic"):
+        raise staging_error(f'shapes is "any" or "symbolic", not {shapes!r}')
+    around = sys._getframe(1).f_locals
+    if function is None:
+        return partial(_staged, around, shapes == "symbolic")
+    return _staged(around, shapes == "symbolic", function)
+
+
+def _staged(
+    around: Mapping[str, Any], is_symbolic: bool, function: Callable[..., Any]
+) -> StagedFunction:
+    """The staged function for one defined where the local names are those `around`."""
     if isinstance(function, StagedFunction):
+        if is_symbolic:
+            raise staging_error(f"{function.stageable.name} is staged already", "say it there")
         return function
-    hints = hints_of(function, sys._getframe(1).f_locals)
+    hints = hints_of(function, around)
     signature = static_signature(
         function, lambda name: name in hints and not is_of_data(hints[name])
     )
     taken = [hints.get(name) for name in signature.data]
     dimensions = named_dimensions([*zip(signature.data, taken, strict=True)], hints.get("return"))
     declared = tuple(map(annotated, taken))
-    return staged_with(function, signature, declared, annotated(hints.get("return")), dimensions)
+    result = annotated(hints.get("return"))
+    return staged_with(function, signature, declared, result, dimensions, is_symbolic=is_symbolic)
 
 
 def staged_with(
@@ -505,6 +533,8 @@ def staged_with(
     declared: tuple[Spec | None, ...],
     result: Spec | None,
     dimensions: NamedDimensions | None,
+    *,
+    is_symbolic: bool = False,
 ) -> StagedFunction:
     """The staged function for a Python function with these parameters."""
     name, place = name_of(function), location_of(function)
@@ -513,6 +543,7 @@ def staged_with(
         of_data = with_values(function, name, signature, values)
         made = PythonFunction(of_data, name, signature.data, declared, result, place)
         made.dimensions = dimensions
+        made.is_symbolic = is_symbolic
         return StagedFunction(made)
 
     root = made({})

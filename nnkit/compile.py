@@ -13,8 +13,9 @@ from typing import Any, Protocol
 from .core.ir import Function, Module, SavePolicy
 from .core.types import FunctionType
 from .redefinitions import Watched
-from .staging.expression import Callee
+from .staging.expression import Callee, Shapes, Trace
 from .staging.halves import LinkableHalves
+from .staging.known_shapes import TypeLookup, type_lookup
 from .staging.spec import Spec
 from .staging.user_calls import call_with_large_stack
 
@@ -99,6 +100,12 @@ class Specialization:
         """
         program: Program = _on_stages("compiled", self, fallback, name, given_result, markers)
         return program
+
+
+@type_lookup.register
+def _type_lookup(trace: Trace, shapes: Shapes) -> TypeLookup:
+    found: TypeLookup = _on_stages("type_lookup_in", trace, shapes)
+    return found
 
 
 def _on_stages(name: str, *arguments: Any) -> Any:

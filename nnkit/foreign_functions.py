@@ -18,11 +18,11 @@ from .core.ir import Extern
 from .core.types import FunctionType
 from .introspection import name_of
 from .staging.derivatives import finished_callee
-from .staging.expression import ForeignCallee
+from .staging.expression import CalleeKey, ForeignCallee, Shapes
 from .staging.names import identifier
 from .staging.primitive import staging_error
 from .staging.spec import Spec
-from .staging.staged_functions import PythonFunction, Stageable
+from .staging.staged_functions import PythonFunction, Stageable, known_or_made
 
 
 def foreign(
@@ -115,26 +115,26 @@ class _Foreign(Stageable):
         self.name = self.named or self.signature.name
         self.parameter_names = self.signature.parameter_names
         self.location = self.signature.location
-        self._known: dict[tuple[Spec, ...], ForeignCallee] = {}
+        self._known: dict[CalleeKey, ForeignCallee] = {}
 
-    def callee(self, specs: tuple[Spec, ...]) -> ForeignCallee:
-        if specs not in self._known:
-            promised = finished_callee(self.signature, specs)
-            if promised.captures:
-                raise staging_error(
-                    f"the signature of {self.name} uses Reps of an enclosing function"
-                )
-            self._known[specs] = ForeignCallee(
-                identifier(self.name).replace(".", "_"),
-                specs,
-                promised.result,
-                location=self.location,
-                parameter_names=self.parameter_names,
-                origin=self,
-                signature=promised,
-                implement=self.implement,
-            )
-        return self._known[specs]
+    def callee(self, specs: tuple[Spec, ...], shapes: Shapes | None = None) -> ForeignCallee:
+        return known_or_made(self, self._known, specs, shapes, self._make)
+
+    def _make(self, specs: tuple[Spec, ...], shapes: Shapes | None) -> ForeignCallee:
+        promised = finished_callee(self.signature, specs, shapes)
+        if promised.captures:
+            raise staging_error(f"the signature of {self.name} uses Reps of an enclosing function")
+        return ForeignCallee(
+            identifier(self.name).replace(".", "_"),
+            specs,
+            promised.result,
+            location=self.location,
+            parameter_names=self.parameter_names,
+            origin=self,
+            shapes=None if promised.shapes is None else shapes,
+            signature=promised,
+            implement=self.implement,
+        )
 
 
 def _address(function: Any) -> int:

@@ -7,6 +7,7 @@ known once it is traced, so the declaration is made then, of all results with fl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from .callables import StagedFunction, check_staged
@@ -28,7 +29,13 @@ from .staging.expression import Callee, MakeAggregate, make
 from .staging.primitive import differentiation_error, staging_error
 from .staging.rep import Rep
 from .staging.spec import FunctionSpec, Spec, StructSpec, TupleSpec
-from .staging.staged_functions import FunctionResult, PythonFunction, Stageable, argument_error
+from .staging.staged_functions import (
+    FunctionResult,
+    PythonFunction,
+    Stageable,
+    argument_error,
+    callee_for,
+)
 from .static_parameters import passing_statics
 from .wrt import Selection, select
 
@@ -201,7 +208,8 @@ def _callee(made: Stageable, of: StagedFunction, passed: Sequence[Rep]) -> Calle
     """What is differentiated for these arguments."""
     specs = tuple(FunctionSpec(rep) if rep.is_function else rep.spec for rep in passed)
     try:
-        return finished_callee(of.stageable, specs)
+        given = [rep.expression for rep in passed if not rep.is_function]
+        return callee_for(partial(finished_callee, of.stageable, specs), given)
     except FunctionResult:
         raise staging_error(
             f"{made.name} returns staged functions: only a function of tensors, structs "

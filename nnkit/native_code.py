@@ -26,8 +26,10 @@ from .jit.emit.checks import error_of
 from .jit.emit.steps import CheckSite, Problem
 from .jit.entry.guards import Guard, can_guard
 from .redefinitions import Watched
-from .staging.expression import with_location
+from .staging.expression import Shapes, Trace, with_location
+from .staging.known_shapes import TypeLookup
 from .staging.primitive import staging_error
+from .staging.shapes_in_traces import types_in
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
 from .staging.spec import leaves as leaves_of
 from .staging.specialize import Specializer
@@ -96,6 +98,11 @@ class NativeProgram:
     def drop_kept_results(self) -> None:
         """Free the memory that is kept for the next results."""
         entry.drop_kept_results(self.call)
+
+
+def type_lookup_in(trace: Trace, shapes: Shapes) -> TypeLookup:
+    """What finds types in `trace`, where the tensors in its arguments have these shapes."""
+    return types_in(trace, shapes)
 
 
 def compiled(

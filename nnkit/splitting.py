@@ -20,8 +20,7 @@ from .derivative_checks import check_parameters, checked_policy
 from .redefinitions import Watched, watched_by
 from .residuals import HalfSignature, Residual, Residuals, Saved, ValueInfo
 from .staging.custom_rules import trace_rules
-from .staging.derivatives import finished_callee
-from .staging.expression import Callee
+from .staging.expression import Callee, Shapes
 from .staging.halves import (
     Half,
     HalfCallee,
@@ -125,7 +124,7 @@ class Split:
 
     def _made(self, values: Sequence[Any]) -> Halves:
         specialization = self._of._specialization(values)
-        callee = finished_callee(self._of.stageable, specialization.specs)
+        callee = specialization.callee
         trace_rules(callee)
         self._watched = watched_by(callee, self._of.stageable)
         check_parameters(callee, [place.index for place in self._places])
@@ -291,7 +290,7 @@ class _Unstaged(Stageable):
     def __init__(self, name: str, parameter_names: tuple[str, ...], of: str) -> None:
         self.name, self.parameter_names, self._of = name, parameter_names, of
 
-    def callee(self, specs: tuple[Spec, ...]) -> Callee:
+    def callee(self, specs: tuple[Spec, ...], shapes: Shapes | None = None) -> Callee:
         raise staging_error(
             f"the residuals of {self._of} depend on shapes, which are not known while staging",
             "split it for certain shapes, split(f).at(spec((3, 4), f32)), and call these halves",

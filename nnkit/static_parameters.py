@@ -20,6 +20,7 @@ import numpy as np
 
 from .introspection import StaticSignature
 from .staging.carry import kind
+from .staging.extents import resolved
 from .staging.primitive import staging_error
 from .staging.rep import Rep
 from .staging.staged_functions import Stageable
@@ -80,6 +81,10 @@ class Family:
 
         Raises: StagingError for a value that is not hashable, and for a name that no static parameter has.
         """
+        values = {
+            name: resolved(value, lambda size: size.known("a static parameter"))
+            for name, value in values.items()
+        }
         differing: dict[str, Any] = {}
         keys: list[Hashable] = []
         for name, parameter in self.parameters.items():

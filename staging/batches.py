@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ..core.errors import NNKitError, RankError, ShapeError
 from .carry import with_article
-from .expression import BatchCallee
+from .expression import BatchCallee, CalleeKey, Shapes
 from .location import current_location
 from .primitive import MAX_RANK, located, rank_error, unsupported_error
 from .recursion import is_unfinished
@@ -34,9 +34,7 @@ class Batch(Stageable):
     axis_name: str | None
     name: str
     parameter_names: tuple[str, ...] = field(init=False)
-    callees: dict[tuple[Spec, ...], BatchCallee] = field(
-        default_factory=dict[tuple[Spec, ...], BatchCallee]
-    )
+    callees: dict[CalleeKey, BatchCallee] = field(default_factory=dict[CalleeKey, BatchCallee])
 
     def __post_init__(self) -> None:
         self.parameter_names = self.of.parameter_names
@@ -45,10 +43,10 @@ class Batch(Stageable):
     def help_of(self, number: int) -> str:
         return shape_help(self.parameter_names[number:], self.in_axes[number : number + 1])
 
-    def callee(self, specs: tuple[Spec, ...]) -> BatchCallee:
-        return known_or_made(self, self.callees, specs, self._make)
+    def callee(self, specs: tuple[Spec, ...], shapes: Shapes | None = None) -> BatchCallee:
+        return known_or_made(self, self.callees, specs, shapes, self._make)
 
-    def _make(self, specs: tuple[Spec, ...]) -> BatchCallee:
+    def _make(self, specs: tuple[Spec, ...], shapes: Shapes | None) -> BatchCallee:
         along = [
             None if isinstance(spec, FunctionSpec) else self.axis_of(k, spec)
             for k, spec in enumerate(specs)
@@ -58,7 +56,7 @@ class Batch(Stageable):
             for spec, axis in zip(specs, along, strict=True)
         )
         try:
-            primal = self.of.callee(inner)
+            primal = self.of.callee(inner, _of_one_element(shapes, specs, along))
         except ShapeError as error:
             raise with_shape_help(error, shape_help(self.parameter_names, self.in_axes)) from None
         if is_unfinished(primal):
@@ -80,6 +78,7 @@ class Batch(Stageable):
             into=into,
             axis=self.axis_name,
             data_names=tuple(self.parameter_names[k] for k in data),
+            shapes=None if primal.shapes is None else shapes,
         )
 
     def axis_of(self, number: int, spec: Spec) -> int | None:
@@ -143,6 +142,19 @@ class Batch(Stageable):
 
     def _refused(self, error: NNKitError) -> NNKitError:
         return with_definition(located(error), self)
+
+
+def _of_one_element(
+    shapes: Shapes | None, specs: Sequence[Spec], along: Sequence[int | None]
+) -> Shapes | None:
+    """The shapes of arguments without the axes that the elements lie along."""
+    if shapes is None:
+        return None
+    axes = [axis for spec, axis in zip(specs, along, strict=True) for _ in leaves(spec)]
+    return tuple(
+        shape if axis is None else (*shape[:axis], *shape[axis + 1 :])
+        for shape, axis in zip(shapes, axes, strict=True)
+    )
 
 
 def shape_help(names: Sequence[str], axes: Sequence[int | None]) -> str:

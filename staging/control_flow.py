@@ -107,6 +107,7 @@ def while_loop(test: Any, step: Any, init: object, *, what: str = "while_loop") 
         start.specs,
         lambda parts: call_function(test, _carried(start, parts), name),
         may_be_skipped=False,
+        starts=start.parts,
     )
     if answer.specs != (_TRUTH,):
         raise _no_truth(f"{what} goes on by", answer.words, answer.specs)
@@ -172,7 +173,7 @@ def scan(xs: RepBase, init: object, step: Any) -> tuple[Any, Expression]:
         _stacked_spec("scan", stacked)
         return tuple(rep_of(part) for part in (*following.parts, *stacked.parts))
 
-    body, given = _run(name, (_INDEX, *start.specs), run)
+    body, given = _run(name, (_INDEX, *start.specs), run, starts=start.parts)
     operation = ForLoop(body, len(start.parts), len(over), "scan")
     results = _nested(
         operation, [*over, *start.parts], (*start.specs, _lifted("scan", given.specs[-1]))
@@ -214,10 +215,19 @@ def _run(
     *,
     may_be_skipped: bool = True,
     like: Spec | None = None,
+    starts: Sequence[Expression] = (),
 ) -> tuple[TracedBody, Carry]:
-    """Trace `run` on symbolic arguments as a body; its results may be Python numbers of the type of `like`."""
+    """Trace `run` on symbolic arguments as a body; its results may be Python numbers of the type of `like`.
+
+    The last arguments are `starts` at first.
+    """
     return _run_with(
-        name, specs, run, lambda made, what: carry_of(made, what, like), may_be_skipped
+        name,
+        specs,
+        run,
+        lambda made, what: carry_of(made, what, like),
+        may_be_skipped,
+        starts=starts,
     )
 
 
@@ -229,6 +239,7 @@ def _run_with(
     may_be_skipped: bool,
     *,
     is_branch: bool = False,
+    starts: Sequence[Expression] = (),
 ) -> tuple[TracedBody, Carry]:
     place = current_location()
     names = tuple(f"carry_{k}" if spec is not _INDEX else "index" for k, spec in enumerate(specs))
@@ -245,6 +256,8 @@ def _run_with(
             Expression(Parameter(k, names[k]), (), spec, place, body)
             for k, spec in enumerate(specs)
         )
+        carried = body.inputs[len(specs) - len(starts) :]
+        body.starts.update(zip(carried, starts, strict=True))
         carry = returned(run(body.inputs), f"{name} returns")
         check_alive(carry.parts, current_location())
         body.outputs = carry.parts
@@ -294,7 +307,7 @@ def _step(
         following = _following(what, start, conform(returned, start.shape))
         return start.of(following.parts)
 
-    body, _ = _run(name, (*first, *start.specs), run)
+    body, _ = _run(name, (*first, *start.specs), run, starts=start.parts)
     return body
 
 

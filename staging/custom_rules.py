@@ -11,24 +11,22 @@ Arguments that are functions have no tangents.  A rule is staged code; it may ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from ..core.errors import NNKitError, StagingError
+from .called import called_in
 from .carry import with_article
 from .expression import (
     BatchCallee,
     Callee,
+    CalleeKey,
     DerivativeCallee,
-    Expression,
-    ForLoop,
-    IfElse,
-    StagedCall,
+    Shapes,
     Trace,
     TracedRules,
-    WhileLoop,
     with_location,
 )
+from .known_shapes import NeedsShapes, type_lookup
 from .primitive import staging_error
 from .spec import CallableSpec, FunctionSpec, Spec, TupleSpec, fits
 from .staged_functions import (
@@ -98,7 +96,7 @@ def _trace_rules(root: Callee, visited: list[Trace]) -> None:
         elif isinstance(callee, Trace) and not callee.has_traced_rules and callee.output:
             callee.has_traced_rules = True
             visited.append(callee)
-            pending += [(called, depth) for called in _called(callee.output)]
+            pending += [(called, depth) for called in called_in(callee.output)]
             origin = callee.origin
             if not isinstance(origin, PythonFunction) or not origin.rules:
                 continue
@@ -123,21 +121,44 @@ def _traced(callee: Trace, origin: PythonFunction) -> TracedRules:
     made = TracedRules()
     if rules.jvp is not None:
         what = "the tangent of its result"
-        made.jvp = _rule(rules.jvp, (*specs, *arguments), what, callee.result, callee)
-    given = specs
+        shapes = None if callee.shapes is None else callee.shapes * 2
+        made.jvp = _rule(rules.jvp, ((*specs, *arguments), shapes), what, callee.result, callee)
+    given, shapes = specs, callee.shapes
+    results = _shapes_of_result(callee, shapes)
     if rules.saving is not None:
-        made.saving = rules.saving.callee(specs)
+        made.saving = _callee(rules.saving, (specs, shapes), callee)
         given = (_saved(callee, rules.saving, made.saving),)
+        saved = _shapes_of_result(made.saving, shapes)
+        shapes = None if saved is None or results is None else saved[len(results) :]
     if rules.vjp is not None:
         what = "the cotangents of its arguments, in a tuple,"
+        shapes = None if shapes is None or results is None else shapes + results
         given = (*given, callee.result)
-        made.vjp = _rule(rules.vjp, given, what, TupleSpec(arguments), callee)
+        made.vjp = _rule(rules.vjp, (given, shapes), what, TupleSpec(arguments), callee)
     return made
 
 
-def _rule(rule: Stageable, specs: tuple[Spec, ...], what: str, wanted: Spec, of: Callee) -> Callee:
+def _shapes_of_result(callee: Callee, shapes: Shapes | None) -> Shapes | None:
+    """Those of the tensors that it returns for arguments of `shapes`, if these are known."""
+    if shapes is None or not isinstance(callee, Trace) or callee.output is None:
+        return None
+    return type_lookup(callee, shapes).shapes_of([callee.output])
+
+
+def _callee(rule: Stageable, key: CalleeKey, of: Callee) -> Callee:
+    """Raises: StagingError for a rule that needs sizes as numbers of a function that does not."""
+    try:
+        return rule.callee(*key)
+    except NeedsShapes as error:
+        raise error.request.error(
+            f" in the rule {rule.name} of {of.name}, which is traced for all shapes",
+            f"use the size as it is; or ask for its number in {of.name} as well",
+        ) from None
+
+
+def _rule(rule: Stageable, key: CalleeKey, what: str, wanted: Spec, of: Callee) -> Callee:
     """A rule for arguments of these types, which returns `what`, of the type `wanted`."""
-    made = rule.callee(specs)
+    made = _callee(rule, key, of)
     if made.captures:
         raise _captures(made, f"the rule {made.name} of {of.name}")
     if made.result != wanted:
@@ -165,25 +186,6 @@ def _saved(of: Trace, saving: Stageable, made: Callee) -> Spec:
         f"{with_article(of.result.words)}, and of what is saved"
     )
     raise with_definition(with_location(StagingError(message), made.location), saving)
-
-
-def _called(output: Expression) -> Iterator[Callee]:
-    """What is called below `output`, in bodies too."""
-    seen: set[Expression] = set()
-    pending = [output]
-    while pending:
-        node = pending.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        pending += node.operands
-        match node.operation:
-            case StagedCall(callee):
-                yield callee
-            case IfElse() | WhileLoop() | ForLoop() as structured:
-                pending += (x for body in structured.bodies for x in body.outputs)
-            case _:
-                pass
 
 
 def _rules_of(of: Stageable, what: str) -> RuleFunctions:

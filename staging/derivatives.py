@@ -7,7 +7,7 @@ Each gives a callee for the types of the arguments, as a Python function does.  
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -15,15 +15,17 @@ from ..core.ir import SavePolicy
 from .custom_rules import trace_rules
 from .expression import (
     Callee,
+    CalleeKey,
     DerivativeCallee,
     GradientCallee,
     JacobianCallee,
     Mode,
+    Shapes,
     TangentCallee,
 )
 from .primitive import unsupported_error
 from .recursion import is_unfinished
-from .spec import FunctionSpec, Spec, TensorSpec, TupleSpec
+from .spec import FunctionSpec, Spec, TensorSpec, TupleSpec, leaves
 from .staged_functions import Stageable, argument_error, known_or_made
 
 
@@ -42,8 +44,8 @@ class Derivative(Stageable, abc.ABC):
     """Raises a DifferentiationError when the callee has no such derivative."""
     keeping: tuple[int, ...] = ()
     parameter_names: tuple[str, ...] = field(init=False)
-    callees: dict[tuple[Spec, ...], DerivativeCallee] = field(
-        default_factory=dict[tuple[Spec, ...], DerivativeCallee]
+    callees: dict[CalleeKey, DerivativeCallee] = field(
+        default_factory=dict[CalleeKey, DerivativeCallee]
     )
 
     def __post_init__(self) -> None:
@@ -63,19 +65,21 @@ class Derivative(Stageable, abc.ABC):
 
     callee_class: ClassVar[type[DerivativeCallee]]
 
-    def callee(self, specs: tuple[Spec, ...]) -> DerivativeCallee:
-        return known_or_made(self, self.callees, specs, self._make)
+    def callee(self, specs: tuple[Spec, ...], shapes: Shapes | None = None) -> DerivativeCallee:
+        return known_or_made(self, self.callees, specs, shapes, self._make)
 
-    def _make(self, specs: tuple[Spec, ...]) -> DerivativeCallee:
+    def _make(self, specs: tuple[Spec, ...], shapes: Shapes | None) -> DerivativeCallee:
         count = len(self.of.parameter_names)
-        primal = finished_callee(self.of, specs[:count])
+        primal = finished_callee(self.of, specs[:count], first_shapes(shapes, specs[:count]))
         self.check(primal, self)
         trace_rules(primal)
         names = self.parameter_names[count:]
         for name, wanted, given in zip(names, self.given(primal), specs[count:], strict=True):
             if wanted != given:
                 raise argument_error(self, name, wanted, given)
-        return self._callee(primal, specs, self.parts(primal))
+        made = self._callee(primal, specs, self.parts(primal))
+        made.shapes = None if primal.shapes is None else shapes
+        return made
 
     def parts(self, primal: Callee) -> tuple[Spec, ...]:
         """The types of all results."""
@@ -192,12 +196,17 @@ class Jacobian(Derivative):
         return made
 
 
-def finished_callee(of: Stageable, specs: tuple[Spec, ...]) -> Callee:
-    """What is differentiated, for arguments of these types.
+def first_shapes(shapes: Shapes | None, specs: Sequence[Spec]) -> Shapes | None:
+    """Of the shapes of all arguments those of the first ones, which are of these types."""
+    return None if shapes is None else shapes[: sum(len(leaves(spec)) for spec in specs)]
+
+
+def finished_callee(of: Stageable, specs: tuple[Spec, ...], shapes: Shapes | None = None) -> Callee:
+    """What is differentiated, for arguments of these types, and of these shapes if it needs them.
 
     Raises: UnsupportedError for a function that is being staged.
     """
-    callee = of.callee(specs)
+    callee = of.callee(specs, shapes)
     if is_unfinished(callee):
         raise unsupported_error(
             f"{callee.name} uses its own derivative, which is not supported",

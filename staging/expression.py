@@ -16,10 +16,15 @@ from typing import Any, Literal, TypeAlias
 from ..core.errors import StagingError
 from ..core.ir import Builder, Extern, Op, SavePolicy, Value
 from ..core.location import HasLocation
-from ..core.types import Array, DType, FunctionType
+from ..core.types import Array, DType, FunctionType, Shape
 from .epochs import this_epoch
 from .location import current_location
 from .spec import Spec, StructSpec, TupleSpec
+
+Shapes: TypeAlias = tuple[Shape, ...]
+"""Of the tensors in arguments, from left to right."""
+CalleeKey: TypeAlias = tuple[tuple[Spec, ...], "Shapes | None"]
+"""The types of the arguments, and their shapes where the callee is for these alone."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +197,8 @@ class Callee:
     """Whether the body is NNKit's own, around a function of the user's: what it calls is at no line of the user's."""
     epoch: int = field(default_factory=this_epoch)
     """In which it was made."""
+    shapes: Shapes | None = None
+    """The shapes of the arguments' tensors, if it is for these alone: see `known_shapes`."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -236,6 +243,13 @@ class Trace(Callee):
     """The functions that were called while it was traced, by what was called, not by types of arguments."""
     has_traced_rules: bool = False
     """Whether a derivative has asked for the rules of this one and of all that it calls."""
+    types: Any = None
+    """Finds the types of values while it is run for known shapes: a `known_shapes.TypeLookup`."""
+
+    @property
+    def key(self) -> CalleeKey:
+        """What tells it from other traces of the same function."""
+        return self.parameters, self.shapes
 
     @property
     def has_effects(self) -> bool:
@@ -253,6 +267,8 @@ class TracedBody(Trace):
     """Whether it may not run at all, so that a recursion in it can end."""
     is_branch: bool = False
     """Whether it is that of a choice, which has no parameters."""
+    starts: dict[Expression, Expression] = field(default_factory=dict["Expression", "Expression"])
+    """The first value of each input that a loop carries: all others are of its type."""
     refs: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """What refs from outside hold here (`staging.refs`)."""
 
@@ -267,8 +283,8 @@ class PendingTrace:
     """Those of them of which it did not know what they return."""
     guesses: bool = False
     """Whether a call of itself had an unknown result."""
-    members: dict[tuple[object, tuple[Spec, ...]], Trace] = field(
-        default_factory=dict[tuple[object, tuple[Spec, ...]], Trace]
+    members: dict[tuple[object, CalleeKey], Trace] = field(
+        default_factory=dict[tuple[object, "CalleeKey"], Trace]
     )
     """Traces that are complete but for what they wait for, at the latest this one."""
 

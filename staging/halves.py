@@ -19,7 +19,7 @@ from ..core.ops.aggregate import unpacked
 from ..core.ops.leaves import leaves_of, put_together, take_apart
 from ..core.ops.literal import constant
 from ..core.types import TensorType, Type
-from .expression import Callee
+from .expression import Callee, Shapes
 from .primitive import MAX_RANK, located
 from .spec import Spec, TensorSpec, TupleSpec
 from .staged_functions import Stageable, argument_error, arity_error
@@ -161,7 +161,7 @@ class Half(Stageable):
     def __post_init__(self) -> None:
         self.name, self.parameter_names = self.made.name, self.made.parameter_names
 
-    def callee(self, specs: tuple[Spec, ...]) -> HalfCallee:
+    def callee(self, specs: tuple[Spec, ...], shapes: Shapes | None = None) -> HalfCallee:
         if len(specs) != len(self.parameter_names):
             raise arity_error(self, len(specs))
         for name, wanted, given in zip(

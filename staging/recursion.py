@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 from ..core.errors import StagingError
 from .expression import (
     Callee,
+    CalleeKey,
     Expression,
     PendingTrace,
     Trace,
@@ -32,7 +33,6 @@ from .expression import (
     with_location,
 )
 from .location import current_location
-from .spec import Spec
 
 
 class UnknownResultError(StagingError):
@@ -53,7 +53,7 @@ class CallSite:
     inside: tuple[Trace, ...]
 
 
-Running: TypeAlias = "dict[tuple[object, tuple[Spec, ...]], Trace]"
+Running: TypeAlias = "dict[tuple[object, CalleeKey], Trace]"
 """The functions that are run on a thread, by what they came from and the types of their arguments."""
 
 
@@ -82,7 +82,7 @@ def adopt_thread_state(sites: list[CallSite], running: Running) -> None:
 def unfinished(trace: Trace) -> Generator[PendingTrace]:
     """While this lasts, `trace` can be called by what it calls; sites in it are dropped if it fails."""
     trace.progress = PendingTrace()
-    key, first = (trace.origin, trace.parameters), len(_open.sites)
+    key, first = (trace.origin, trace.key), len(_open.sites)
     _open.running[key] = trace
     try:
         yield trace.progress
@@ -93,14 +93,14 @@ def unfinished(trace: Trace) -> Generator[PendingTrace]:
         del _open.running[key]
 
 
-def in_progress(origin: object, specs: tuple[Spec, ...]) -> Trace | None:
+def in_progress(origin: object, key: CalleeKey) -> Trace | None:
     """The run of `origin` for these types that is not over yet, or is over but for what it waits for."""
-    running = _open.running.get((origin, specs))
+    running = _open.running.get((origin, key))
     if running is not None:
         return running
     for trace in reversed(active_traces()):
         if trace.progress is not None and trace.progress.members:
-            known = trace.progress.members.get((origin, specs))
+            known = trace.progress.members.get((origin, key))
             if known is not None:
                 return known
     return None
@@ -167,7 +167,7 @@ def finish(trace: Trace) -> list[Trace]:
     if progress.waits:
         outer = next(one for one in reversed(active_traces()) if one in progress.waits)
         assert outer.progress is not None
-        outer.progress.members[trace.origin, trace.parameters] = trace
+        outer.progress.members[trace.origin, trace.key] = trace
         outer.progress.members |= progress.members
         return []
     valid = [trace, *progress.members.values()]

@@ -169,6 +169,7 @@ def _entered(held: Ref, trace: Trace, outside: Expression) -> HeldValue:
         first = outside
         if not trace.is_branch:
             first = Expression(Parameter(-1, "ref"), (), held.spec, current_location(), trace)
+            trace.starts[first] = outside
         known = trace.refs[held] = HeldValue(first, first)
     return known
 

@@ -157,8 +157,16 @@ class Specializer:
                 add_rules(*self._ruled.pop(), self.specialize)
         return self.functions[wanted]
 
-    def _run(self, steps: _Suspension, key: _Key) -> None:
-        """Run `steps`, and those they ask for, to their end; an error goes to those who asked."""
+    def probe(
+        self, b: Builder, outputs: Sequence[Expression], values: _Values
+    ) -> tuple[Value | None, ...]:
+        """Values of the types of `outputs`, computed from those in `values`; None for what is not known."""
+        self._probed = {key: type for key, type in self._probed.items() if type is not None}
+        found: tuple[Value | None, ...] = self._run(self._fill(b, outputs, values, probe=True))
+        return found
+
+    def _run(self, steps: _Suspension, key: _Key | None = None) -> Any:
+        """Run `steps`, and those they ask for, to their end, which they return; an error goes to those who asked."""
         stack = [_Suspended(steps, key)]
         answer: Any = None
         error: NNKitError | None = None
@@ -184,6 +192,7 @@ class Specializer:
                 stack.append(frame)
         if error is not None:
             raise error if "\n" in str(error) else located(error) from None
+        return answer
 
     def _enter(self, needed: _Wanted | _Suspension) -> tuple[Any, _Suspended | None]:
         """The answer, or the steps that lead to it."""
@@ -293,10 +302,11 @@ class Specializer:
             if result is not None:
                 self._probed[key] = self._batched(callee, types, result)
         else:
-            assert isinstance(callee, Trace) and callee.output is not None
-            b, values = self._start(callee, types)
-            (value,) = yield self._fill(b, [callee.output], values, probe=True)
-            self._probed[key] = None if value is None else value.type
+            assert isinstance(callee, Trace)
+            if callee.output is not None:  # else it is still run
+                b, values = self._start(callee, types)
+                (value,) = yield self._fill(b, [callee.output], values, probe=True)
+                self._probed[key] = None if value is None else value.type
         return self._probed[key]
 
     def _result_of(self, key: _Key) -> Type | None:

@@ -20,9 +20,11 @@ from .carry import kind, with_article
 from .epochs import this_epoch
 from .expression import (
     Callee,
+    CalleeKey,
     Expression,
     MakeAggregate,
     Parameter,
+    Shapes,
     StagedCall,
     Trace,
     TracedBody,
@@ -34,6 +36,7 @@ from .expression import (
     tracing,
     with_location,
 )
+from .known_shapes import NeedsShapes, ShapeRequest, shapes_at_hand, type_lookup
 from .named_dimensions import NamedDimensions
 from .number_help import typed_number
 from .primitive import located
@@ -90,11 +93,11 @@ class Stageable(abc.ABC):
         return ""
 
     @abc.abstractmethod
-    def callee(self, specs: tuple[Spec, ...]) -> Callee:
-        """What a call with arguments of these types calls.
+    def callee(self, specs: tuple[Spec, ...], shapes: Shapes | None = None) -> Callee:
+        """What a call with arguments of these types calls, for all shapes or, where it needs sizes, for `shapes` alone.
 
         Raises: StagingError for a wrong number of arguments, RankError or DTypeError when one is not
-        what the function declares.
+        what the function declares; NeedsShapes where shapes are needed and not given.
         """
 
 
@@ -130,26 +133,43 @@ class PythonFunction(Stageable):
     dimensions: NamedDimensions | None = None
     reads: Reads | None = None
     """What it read when it was traced last."""
-    traces: dict[tuple[Spec, ...], Trace] = field(default_factory=dict[tuple[Spec, ...], Trace])
+    traces: dict[CalleeKey, Trace] = field(default_factory=dict[CalleeKey, Trace])
+    needs: dict[tuple[Spec, ...], ShapeRequest] = field(
+        default_factory=dict[tuple[Spec, ...], ShapeRequest]
+    )
+    """For which types of arguments it is traced once per shapes, and why."""
+    is_symbolic: bool = False
+    """Whether it is traced for all shapes, or not at all."""
     rules: RuleFunctions = field(default_factory=RuleFunctions)
 
-    def callee(self, specs: tuple[Spec, ...]) -> Trace:
+    def callee(self, specs: tuple[Spec, ...], shapes: Shapes | None = None) -> Trace:
         note_use(self)
-        known = self.known(specs)
+        known = self.known(specs, shapes)
         if known is not None:
             return known
         self.check(specs)
         with staging_lock():
-            known = self.known(specs)
-            return known if known is not None else self._trace_once(specs)
+            known = self.known(specs, shapes)
+            if known is not None:
+                return known
+            if specs not in self.needs:
+                try:
+                    return self._trace_once(specs, None)
+                except NeedsShapes as error:
+                    _note_needs(self.needs, specs, error.request)
+            if shapes is None:
+                raise NeedsShapes(self.needs[specs])
+            return self._trace_once(specs, shapes)
 
-    def known(self, specs: tuple[Spec, ...]) -> Trace | None:
-        """The trace for these types, if it is of this epoch."""
-        known = self.traces.get(specs)
-        if known is not None and known.epoch != this_epoch():
-            self.traces.pop(specs, None)
-            return None
-        return known
+    def known(self, specs: tuple[Spec, ...], shapes: Shapes | None = None) -> Trace | None:
+        """The trace for these types, or for these shapes alone, if it is of this epoch."""
+        for key in dict.fromkeys([(specs, None), (specs, shapes)]):
+            known = self.traces.get(key)
+            if known is not None and known.epoch == this_epoch():
+                return known
+            if known is not None:
+                self.traces.pop(key, None)
+        return None
 
     def check(self, specs: tuple[Spec, ...]) -> None:
         """Raises: StagingError, RankError or DTypeError when the arguments are not those declared."""
@@ -171,24 +191,24 @@ class PythonFunction(Stageable):
         self.reads = RECORDED.add(reads_of(self.function))
         return returned
 
-    def _trace_once(self, specs: tuple[Spec, ...]) -> Trace:
+    def _trace_once(self, specs: tuple[Spec, ...], shapes: Shapes | None) -> Trace:
         """The trace for these types: the one in progress, or a new one."""
-        running = in_progress(self, specs)
+        running = in_progress(self, (specs, shapes))
         if running is None:
-            return self._trace(specs)
+            return self._trace(specs, shapes)
         if running in active_traces():
             note_recursion(running)
         else:
             join_member(running)
         return running
 
-    def _trace(self, specs: tuple[Spec, ...]) -> Trace:
+    def _trace(self, specs: tuple[Spec, ...], shapes: Shapes | None) -> Trace:
         """Run the function; twice, if it calls itself before it is known what it returns."""
-        trace = self._attempt(specs, self.declared_result)
+        trace = self._attempt(specs, shapes, self.declared_result)
         assert trace.progress is not None
         if trace.progress.guesses and not trace.progress.assumes:
             discard(trace)
-            trace = self._attempt(specs, trace.result)
+            trace = self._attempt(specs, shapes, trace.result)
         for valid in finish(trace):
             assert isinstance(valid.origin, PythonFunction)
             valid.origin.keep(valid)
@@ -198,7 +218,9 @@ class PythonFunction(Stageable):
         """Use `trace` for all calls with arguments of its types."""
         keep_callee(self.traces, trace)
 
-    def _attempt(self, specs: tuple[Spec, ...], result: Spec | None) -> Trace:
+    def _attempt(
+        self, specs: tuple[Spec, ...], shapes: Shapes | None, result: Spec | None
+    ) -> Trace:
         """One run, as a function that returns a `result`; None if that is not known."""
         is_known = result is not None and not is_open(result)
         trace = Trace(
@@ -209,13 +231,17 @@ class PythonFunction(Stageable):
             origin=self,
             attributes=self.attributes,
             is_wrapper=self.is_wrapper,
+            shapes=shapes,
             is_determined=is_known and not isinstance(result, CallableSpec),
         )
         if result is not None and is_known:
             trace.result = result
+        arguments = self._arguments(trace)
+        if shapes is not None:
+            trace.types = type_lookup(trace, shapes)
         try:
             with tracing(trace), unfinished(trace):
-                returned = self.run(self._arguments(trace))
+                returned = self.run(arguments)
                 self._check_function(returned, result)
                 trace.output = result_of(returned, self.name, self.location, result)
                 check_alive([trace.output], self.location)
@@ -224,6 +250,8 @@ class PythonFunction(Stageable):
             if error.trace is not trace:
                 raise
             raise with_definition(plain(error), self) from None
+        finally:
+            trace.types = None
         trace.result = trace.output.type
         trace.captures = free_expressions([*trace.effects, trace.output], trace)
         return trace
@@ -266,29 +294,60 @@ _MOST_FUNCTIONS = 64
 (docs/decisions/0022)."""
 
 
-def keep_callee(known: dict[tuple[Spec, ...], _Callee], callee: _Callee) -> None:
-    """Add to what is known by the types of parameters: types are few, functions without end."""
+_MOST_SHAPES = 256
+"""Traces that are kept for different shapes, as many as specialisations (docs/decisions/0022)."""
+
+
+def keep_callee(known: dict[CalleeKey, _Callee], callee: _Callee) -> None:
+    """Add to what is known by the types of parameters: types are few, functions and shapes without end."""
     if _takes_functions(callee.parameters):
-        special = [specs for specs in known if _takes_functions(specs)]
+        special = [key for key in known if _takes_functions(key[0])]
         if len(special) >= _MOST_FUNCTIONS:
             known.pop(special[0], None)
-    known[callee.parameters] = callee
+    if callee.shapes is not None:
+        special = [key for key in known if key[1] is not None]
+        if len(special) >= _MOST_SHAPES:
+            known.pop(special[0], None)
+    known[callee.parameters, callee.shapes] = callee
+
+
+def _note_needs(
+    needs: dict[tuple[Spec, ...], ShapeRequest], specs: tuple[Spec, ...], request: ShapeRequest
+) -> None:
+    while len(needs) >= _MOST_SHAPES:
+        del needs[next(iter(needs))]
+    needs[specs] = request
+
+
+def callee_for(
+    find: Callable[[Shapes | None], _Callee], arguments: Sequence[Expression]
+) -> _Callee:
+    """What `find` gives for all shapes, or for those of the arguments.
+
+    Raises: NeedsShapes where these are not known.
+    """
+    try:
+        return find(None)
+    except NeedsShapes as error:
+        request = error.request
+    return find(shapes_at_hand(arguments, request))
 
 
 def known_or_made(
     function: Stageable,
-    known: dict[tuple[Spec, ...], _Callee],
+    known: dict[CalleeKey, _Callee],
     specs: tuple[Spec, ...],
-    make: Callable[[tuple[Spec, ...]], _Callee],
+    shapes: Shapes | None,
+    make: Callable[[tuple[Spec, ...], Shapes | None], _Callee],
 ) -> _Callee:
-    """What is kept for these types of arguments, or is made for them now, if they are as many as parameters."""
+    """What is kept for these types and shapes of arguments, or is made now, if they are as many as parameters."""
     if not active_traces():
         RECORDED.look()
-    callee = known.get(specs)
+    callee = known.get((specs, None)) or known.get((specs, shapes))
     if callee is None or callee.epoch != this_epoch():
         if len(specs) != len(function.parameter_names):
             raise arity_error(function, len(specs))
-        callee = make(specs)
+        callee = make(specs, shapes)
         keep_callee(known, callee)
     return callee
 

@@ -40,7 +40,7 @@ import nnkit
 
 NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
-    r"ShapeOfRep "
+    r"ShapeOfRep Staging "
     r"View PartView RefView KeyEntry Key Forbidden UnknownDType Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
     "Spread SpreadFloat ReduceNumber SumNumber ReduceLogical Count "
     "Static DataclassInstance "

@@ -136,18 +136,10 @@ REDUCTION_FUNCTIONS = {
 def staging() -> Iterator[str]:
     yield title("staging")
     yield from template("staging")
-    results = [("Rep[R]", "R")] + [
-        (tup(names("R", n, "Rep[{}]")), tup(names("R", n))) for n in range(2, MAX_RESULTS + 1)
-    ]
-    yield from define(
-        "staged",
-        [
-            f"(fn: {function(names('A', n, 'Rep[{}]'), traced)}, /)"
-            f" -> {rep(function(names('A', n), result))}"
-            for n in (*range(1, MAX_PARAMETERS + 1), 0)
-            for traced, result in results
-        ],
-    )
+    yield "class Staging:"
+    yield from method("__call__", _stagings("self, "))
+    symbolic = '(*, shapes: Literal["any", "symbolic"]) -> Staging'
+    yield from define("staged", [*_stagings(""), symbolic])
     for n in range(1, MAX_PARAMETERS + 1):
         yield f"class Fn{n}(Generic[{commas(names('A', n))}]):"
         traced = function(names("A", n, "Rep[{}]"), "Rep[R]")
@@ -159,6 +151,19 @@ def staging() -> Iterator[str]:
             for n in range(1, MAX_PARAMETERS + 1)
         ],
     )
+
+
+def _stagings(first: str) -> list[str]:
+    """What makes a staged function of a Python function, by its number of parameters and results."""
+    results = [("Rep[R]", "R")] + [
+        (tup(names("R", n, "Rep[{}]")), tup(names("R", n))) for n in range(2, MAX_RESULTS + 1)
+    ]
+    return [
+        f"({first}fn: {function(names('A', n, 'Rep[{}]'), traced)}, /)"
+        f" -> {rep(function(names('A', n), result))}"
+        for n in (*range(1, MAX_PARAMETERS + 1), 0)
+        for traced, result in results
+    ]
 
 
 def _staged_function(arity: int) -> str:

@@ -44,3 +44,11 @@ def mean(x: Rep[Float1D]) -> Rep[Scalar[f32]]:
 
 
 assert_type(staged(mean)(Float1D([1.0, 2.0], f32)), Scalar[f32])
+
+
+@staged(shapes="symbolic")
+def halved(x: Rep[Float1D]) -> Rep[Float1D]:
+    return x[: x.shape[0] // 2]
+
+
+assert_type(halved(Float1D([1.0, 2.0], f32)), Float1D)
