@@ -6,11 +6,11 @@ from types import GenericAlias
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from typing_extensions import TypeIs
 
 from ..core.ops import Update
 from . import primitive
 from .expression import Expression
+from .masks import is_list
 from .primitive import is_index, staging_error
 from .rep_base import RepBase, constant_of, is_number, rep_of
 from .updates import MULTIPLY, updated
@@ -93,8 +93,11 @@ def index_expression(entry: Any) -> Expression | None:
         raise staging_error(
             f"a subscript is an int, a slice or integer tensors, not a {type(entry).__name__}"
         )
-    return constant_of(np.asarray(entry) if _is_list(entry) else entry)
-
-
-def _is_list(entry: object) -> TypeIs[list[Any]]:
-    return isinstance(entry, list)
+    if is_list(entry):
+        if any(isinstance(one, RepBase) for one in entry):
+            raise staging_error(
+                "a list in a subscript has Python ints, not Reps",
+                "`stack([i, j])` makes a tensor of them",
+            )
+        entry = np.asarray(entry)
+    return constant_of(entry)

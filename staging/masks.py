@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
+from typing_extensions import TypeIs
 
 from ..core.errors import NNKitError, ShapeError
 from ..core.ir import Builder, Value
 from ..core.ops import Add, Elementwise, Maximum, Minimum, Multiply, Select, ShapeCast, Update
-from ..core.types import BOOL
+from ..core.types import BOOL, Array
 from . import primitive
 from .expression import Expression
 from .primitive import dtype_error, rank_error, staging_error, unsupported_error
@@ -32,10 +33,9 @@ def mask_of(key: Any) -> Expression | None:
 
     Raises: UnsupportedError when it stands among others.
     """
-    if not isinstance(key, tuple):
-        return _mask(key)
-    masks = [mask for mask in map(_mask, key) if mask is not None]
-    if masks and len(key) > 1:
+    entries = key if _is_tuple(key) else (key,)
+    masks = [mask for mask in map(_mask, entries) if mask is not None]
+    if masks and len(entries) > 1:
         raise unsupported_error(
             "a mask is a key by itself, not one of several",
             "a mask of all axes: `mask[0].expand_dims(0) & mask[1].expand_dims(1)` or its like",
@@ -47,12 +47,28 @@ def _mask(entry: Any) -> Expression | None:
     if isinstance(entry, RepBase):
         is_mask = isinstance(entry.spec, TensorSpec) and entry.spec.dtype is BOOL
         return entry.expression if is_mask else None
-    if isinstance(entry, bool | np.bool_ | str):
-        return None
-    if isinstance(entry, list) and entry:
-        entry = np.asarray(entry)
-    is_concrete = isinstance(entry, np.ndarray) or hasattr(entry, "_array")
-    return constant_of(entry) if is_concrete and np.asarray(entry).dtype == np.bool_ else None
+    if is_list(entry):
+        is_mask = bool(entry) and all(isinstance(one, bool | np.bool_) for one in entry)
+        return constant_of(np.array(entry)) if is_mask else None
+    return _mask_of_data(entry) if _is_data(entry) else None
+
+
+def _mask_of_data(data: Any) -> Expression | None:
+    array: Array = np.asarray(data)
+    return constant_of(array) if array.dtype == np.bool_ and array.ndim else None
+
+
+def _is_data(entry: object) -> bool:
+    return isinstance(entry, np.ndarray) or hasattr(entry, "_array")
+
+
+def _is_tuple(key: object) -> TypeIs[tuple[Any, ...]]:
+    return isinstance(key, tuple)
+
+
+def is_list(entry: object) -> TypeIs[list[Any]]:
+    """Whether it is a list, of elements that checkers need not know."""
+    return isinstance(entry, list)
 
 
 def no_extent(mask: Expression) -> NNKitError:

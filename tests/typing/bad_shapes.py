@@ -190,12 +190,10 @@ def shapes(s: Rep[Scalar[f32]], v: Rep[Float1D], m: Rep[Float2D], t: Rep[Tensor3
     m.transpose(0)    # E
     m.transpose(0, 0)    # E
     m.transpose(1, 2)    # E
-    m.transpose((1, 0))    # E
     t.transpose(0, 1)    # E
     t.transpose(0, 1, 3)    # E
     t.transpose(0, 1, 1)    # E
     q.transpose(0, 1, 2)    # E
-    m.reshape((2, 3))    # E
     m.reshape(2.0)    # E
     m.reshape(1, 2, 3, 4, 5)    # E
     m.reshape("x")    # E
@@ -227,7 +225,7 @@ def shapes(s: Rep[Scalar[f32]], v: Rep[Float1D], m: Rep[Float2D], t: Rep[Tensor3
     h: Rep[Float2D] = t.transpose(2, 1, 0)    # E
     del a, b, c, e, f, g, h
 
-def indexing(s: Rep[Scalar[f32]], v: Rep[Float1D], m: Rep[Float2D], t: Rep[Tensor3D[f32]], i: Rep[Scalar[i32]], x: Rep[Scalar[f32]], rows: Rep[Tensor1D[i32]]) -> None:
+def indexing(s: Rep[Scalar[f32]], v: Rep[Float1D], m: Rep[Float2D], t: Rep[Tensor3D[f32]], i: Rep[Scalar[i32]], x: Rep[Scalar[f32]]) -> None:
     s[0]    # E
     v[0, 1]    # E
     m[0, 0, 0]    # E
@@ -237,13 +235,10 @@ def indexing(s: Rep[Scalar[f32]], v: Rep[Float1D], m: Rep[Float2D], t: Rep[Tenso
     m["a"]    # E
     m[None]    # E
     m[x]    # E
-    m[rows]    # E
-    m[[0, 1]]    # E
     m[m < 0.0]    # E
     m[...]    # E
     m[0] = v    # E
     del m[0]    # E
-    len(m)    # E
     float(s)    # E
     a: Rep[Float2D] = m[0]    # E
     b: Rep[Float1D] = m[0:1]    # E
