@@ -31,8 +31,6 @@ class SymbolicNumber:
     """A number that is computed from shapes: a leaf of a `tensor`, or a function of operands."""
 
     __slots__ = ("_compute", "_operands", "_text", "tensors")
-    __array_ufunc__ = None
-    """Arrays of NumPy leave operators to this class."""
     example: ClassVar[Any]
     """A number of the kind, where no more than the kind is asked for."""
 
@@ -212,6 +210,17 @@ class SymbolicNumber:
             if digits is None
             else Ratio(round, "round", (self, digits))
         )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.known("a function of NumPy"), dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """Functions and operators of NumPy compute with the number."""
+
+        def number(size: SymbolicNumber) -> Any:
+            return size.known(f"np.{ufunc.__name__}")
+
+        return getattr(ufunc, method)(*(resolved(one, number) for one in inputs), **options)
 
     def __copy__(self) -> SymbolicNumber:
         return self

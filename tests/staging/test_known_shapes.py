@@ -35,7 +35,8 @@ def powers(x: Any) -> Any:
     for k in range(x.shape[0]):
         x = x * float(k + 1) + len([0] * x.shape[1]) + len(x)
     if x.shape[0] > 3 and x.shape[1] != 2:
-        x = x - np.eye(x.shape[0])[:, : int(x.shape[1])]
+        x = x - np.eye(x.shape[0])[:, : int(x.shape[1])] * np.sqrt(x.shape[1])
+        x = x + np.hanning(x.shape[1]) + np.arange(3.0) * x.shape[0]
     return x * max(x.shape[0], 3) + float(f"{x.shape[0]:03d}") + float(x.shape[1]) + 2.0**x.ndim
 
 
