@@ -169,6 +169,18 @@ EXAMPLES = {
     "Binding": ">>> isinstance(Params.b << nk.const(t), Binding)",
     "fields": ">>> nk.fields(Params)",
     "asdict": ">>> nk.asdict(Params(np.eye(2, dtype=np.float32), np.ones(2, np.float32)))",
+    "optim.clip_by_global_norm": ">>> nk.optim.clip_by_global_norm((t, u), 1.0)",
+    "optim.global_norm": ">>> nk.optim.global_norm((t, u))",
+    "optim.training_step": """>>> @nk.staged
+... def loss(p: Rep[Params], x: Rep[Tensor2D[f32]]) -> Rep[Scalar[f32]]:
+...     return nk.square(x @ p[Params.w] + p[Params.b]).mean()
+>>> adam = nk.optim.adam(0.1)
+>>> step = nk.optim.training_step(loss, optimizer=adam)
+>>> params = Params(np.eye(2, dtype=np.float32), np.ones(2, np.float32))
+>>> state = adam.init(params)
+>>> for _ in range(20):
+...     params, state, value = step(params, state, np.eye(2, dtype=np.float32))
+>>> f'{value:.2f}'""",
     "tree.leaves": ">>> nk.tree.leaves([t, (u, t)])",
     "tree.map": ">>> nk.tree.map(lambda one, other: one - 0.5 * other, (t, u), (u, t))",
     "tree.reduce": ">>> nk.tree.reduce(lambda total, leaf: total + leaf.size, (t, [u, t]), 0)",

@@ -56,6 +56,7 @@ TITLES = {
     "structs": "Structs",
     "struct_fields": "Fields of structs",
     "tree": "Trees of tensors",
+    "optim": "Optimizers",
     "core.errors": "Errors",
     "checking_gradients": "Checking derivatives",
     "core.ir.loop_schedules": "Schedules of loops",

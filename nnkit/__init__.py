@@ -95,13 +95,15 @@ _HOMES = {
     "struct_fields": "Binding Field Lens",
     "structs": "Struct asdict fields",
     "tree": "tree",
+    "optim": "optim",
     "tensors": """
         AnyTensor Batched Bool DType Dim Float Integer Logical Number Numpy Ranked Scalar Tensor0D
         Tensor1D Tensor2D Tensor3D Tensor4D bf16 boolean f16 f32 f64 i8 i32 i64 named""",
 }
 """Every public name, by the module that has it.
 
-No modules but `random` and `tree` are called like one of them: Python binds a module's name here when it is imported.
+No modules but `random`, `tree` and `optim` are called like one of them: Python binds a module's name here when it is
+imported.
 """
 
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, Literal, ParamSpec, Protocol, Self, T
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, Unpack, dataclass_transform
 
+from . import optim as optim
 from . import random as random
 from . import tree as tree
 
@@ -7034,8 +7035,8 @@ __all__ = [
     'segment_sum', 'take_along_axis', 'argsort', 'median', 'percentile', 'quantile',
     'searchsorted', 'sort', 'top_k', 'interpolate', 'Rep', 'build', 'const', 'tup',
     'set_cache_limit', 'At', 'Part', 'Ref', 'ref', 'Stacked', 'Binding', 'Field', 'Lens',
-    'Struct', 'asdict', 'fields', 'tree', 'AnyTensor', 'Batched', 'Bool', 'DType', 'Dim',
-    'Float', 'Integer', 'Logical', 'Number', 'Numpy', 'Ranked', 'Scalar', 'Tensor0D',
+    'Struct', 'asdict', 'fields', 'tree', 'optim', 'AnyTensor', 'Batched', 'Bool', 'DType',
+    'Dim', 'Float', 'Integer', 'Logical', 'Number', 'Numpy', 'Ranked', 'Scalar', 'Tensor0D',
     'Tensor1D', 'Tensor2D', 'Tensor3D', 'Tensor4D', 'bf16', 'boolean', 'f16', 'f32', 'f64',
     'i8', 'i32', 'i64', 'named',
 ]

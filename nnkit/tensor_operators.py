@@ -18,6 +18,9 @@ from .core.ops import (
     Abs,
     Add,
     And,
+    BitwiseAnd,
+    BitwiseOr,
+    BitwiseXor,
     DataTypeCast,
     Divide,
     Dot,
@@ -34,10 +37,12 @@ from .core.ops import (
     NotEqual,
     Or,
     Power,
+    ShiftLeft,
+    ShiftRight,
     Subtract,
 )
 from .core.ops.forms import Elementwise, check_kind
-from .core.types import Array, DType, Kind, TensorType
+from .core.types import BOOL, Array, DType, Kind, TensorType
 from .staging.primitive import checked_rank, kinds_of, literal, located
 from .staging.rep_base import is_number
 from .staging.spec import is_tuple
@@ -60,6 +65,30 @@ def _method(op: Op, kinds: Sequence[Kind] | None = None, is_reflected: bool = Fa
         return self._computed(op, *(reversed(pair) if is_reflected else pair), kinds=kinds)
 
     return operate
+
+
+def _by_dtype(
+    logical: Elementwise, bitwise: Elementwise, *, is_reflected: bool = False
+) -> _Operator:
+    """The method for an operator of Python that works on truth values, and on the bits of integers."""
+    on_truth = _operator(logical, is_reflected=is_reflected)
+    on_bits = _operator(bitwise, is_reflected=is_reflected)
+
+    def operate(self: TensorOperators, other: object, /) -> Any:
+        is_logical = stored_dtype(self._array) is BOOL
+        return (on_truth if is_logical else on_bits)(self, other)
+
+    return operate
+
+
+def _power(self: TensorOperators, other: object, /) -> Any:
+    """`self ** other`; integers to a negative number would be fractions."""
+    dtype = stored_dtype(self._array)
+    if dtype.is_integer and is_number(other) and other < 0:
+        raise located(
+            DTypeError(f"integers have no negative powers: {dtype} ** {other}"), "`x.cast(f64)`"
+        )
+    return _operator(Power())(self, other)
 
 
 class TensorOperators:
@@ -85,14 +114,20 @@ class TensorOperators:
     __rfloordiv__: ClassVar[_Operator] = _operator(FloorDivide(), is_reflected=True)
     __mod__: ClassVar[_Operator] = _operator(Modulo())
     __rmod__: ClassVar[_Operator] = _operator(Modulo(), is_reflected=True)
-    __pow__: ClassVar[_Operator] = _operator(Power())
+    __pow__: ClassVar[_Operator] = _power
     __rpow__: ClassVar[_Operator] = _operator(Power(), is_reflected=True)
     __matmul__: ClassVar[_Operator] = _method(Dot())
     __rmatmul__: ClassVar[_Operator] = _method(Dot(), is_reflected=True)
-    __and__: ClassVar[_Operator] = _operator(And())
-    __rand__: ClassVar[_Operator] = _operator(And(), is_reflected=True)
-    __or__: ClassVar[_Operator] = _operator(Or())
-    __ror__: ClassVar[_Operator] = _operator(Or(), is_reflected=True)
+    __and__: ClassVar[_Operator] = _by_dtype(And(), BitwiseAnd())
+    __rand__: ClassVar[_Operator] = _by_dtype(And(), BitwiseAnd(), is_reflected=True)
+    __or__: ClassVar[_Operator] = _by_dtype(Or(), BitwiseOr())
+    __ror__: ClassVar[_Operator] = _by_dtype(Or(), BitwiseOr(), is_reflected=True)
+    __xor__: ClassVar[_Operator] = _by_dtype(NotEqual(), BitwiseXor())
+    __rxor__: ClassVar[_Operator] = _by_dtype(NotEqual(), BitwiseXor(), is_reflected=True)
+    __lshift__: ClassVar[_Operator] = _operator(ShiftLeft())
+    __rlshift__: ClassVar[_Operator] = _operator(ShiftLeft(), is_reflected=True)
+    __rshift__: ClassVar[_Operator] = _operator(ShiftRight())
+    __rrshift__: ClassVar[_Operator] = _operator(ShiftRight(), is_reflected=True)
     __lt__: ClassVar[_Operator] = _operator(LessThan())
     __le__: ClassVar[_Operator] = _operator(LessThanOrEqual())
     __gt__: ClassVar[_Operator] = _operator(GreaterThan())
@@ -111,13 +146,8 @@ class TensorOperators:
         return self._computed(Abs(), self._array)
 
     def __invert__(self) -> Any:
-        return self._computed(Not(), self._array)
-
-    def __xor__(self, other: Any, /) -> Any:
-        return (self | other) & ~(self & other) if _is_operand(other) else NotImplemented
-
-    def __rxor__(self, other: Any, /) -> Any:
-        return self ^ other
+        is_integer = stored_dtype(self._array).is_integer
+        return self ^ -1 if is_integer else self._computed(Not(), self._array)
 
     def cast(self, dtype: Any, /) -> Any:
         """Each element converted: to integers towards zero, to boolean by comparing with 0."""
@@ -229,6 +259,8 @@ _REFLECTED: Mapping[Any, str] = {
     np.bitwise_and: "__rand__",
     np.bitwise_or: "__ror__",
     np.bitwise_xor: "__rxor__",
+    np.left_shift: "__rlshift__",
+    np.right_shift: "__rrshift__",
     np.less: "__gt__",
     np.less_equal: "__ge__",
     np.greater: "__lt__",

@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .core.errors import DTypeError, ShapeError
-from .reps import as_rep, check_fields
+from .reps import check_fields
+from .staging.aggregates import aggregate_of
 from .staging.expression import MakeAggregate, current_trace, make
 from .staging.leafwise import TreeNode, node_of
 from .staging.primitive import located
@@ -61,7 +62,9 @@ def _map(function: Callable[..., Any], trees: Sequence[Any], path: str) -> Any:
     for number, node in enumerate(nodes[1:], 2):
         _check_alike(first, node, number, path)
     if first is None:
-        return function(*trees)
+        made = function(*trees)
+        is_staged = current_trace() is not None or any(isinstance(one, Rep) for one in trees)
+        return made if is_staged else _value(made)
     inside = zip(first.names, *(node.parts for node in nodes if node), strict=True)
     parts = [_map(function, below, path + name) for name, *below in inside]
     return _rebuilt(trees[0], first, parts)
@@ -100,14 +103,13 @@ def _rebuilt(like: Any, node: TreeNode, parts: list[Any]) -> Any:
         return _staged(node, parts)
     if node.cls is None:
         return parts if isinstance(like, list) else tuple(parts)
-    evaluated = [_map(_value, (one,), "") for one in parts]
-    if builtins.all(builtins.map(_same_type, evaluated, node.parts)):
-        return assemble(node.cls, evaluated)
-    return node.cls(*evaluated)
+    if builtins.all(builtins.map(_same_type, parts, node.parts)):
+        return assemble(node.cls, parts)
+    return node.cls(*parts)
 
 
 def _staged(node: TreeNode, parts: Sequence[Any]) -> Rep:
-    made = [as_rep(part).expression for part in parts]
+    made = [aggregate_of(part) for part in parts]
     spec: StructSpec | TupleSpec = TupleSpec(tuple(part.type for part in made))
     if node.cls is not None:
         named = zip(node.names, made, strict=True)

@@ -43,7 +43,7 @@ SIGNATURES_ONLY = (
     r"ShapeOfRep Staging "
     r"View PartView RefView KeyEntry Key Forbidden UnknownDType Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
     "Spread SpreadFloat ReduceNumber SumNumber ReduceLogical Count "
-    "Static DataclassInstance "
+    "Static DataclassInstance SgdOptimizer MomentumOptimizer AdamOptimizer RATE "
     "Index IndexMode Stage Argument From SavePolicy"
 ).split()
 """As regular expressions."""
@@ -64,6 +64,11 @@ Section = Callable[[], Iterator[str]]
 def tree() -> Iterator[str]:
     """The submodule `nnkit.tree`."""
     yield from template("tree")
+
+
+def optim() -> Iterator[str]:
+    """The submodule `nnkit.optim`."""
+    yield from template("optim")
 
 
 FILES: dict[str, list[Section]] = {
@@ -95,6 +100,7 @@ FILES: dict[str, list[Section]] = {
     ],
     "random.pyi": [sampling, distributions],
     "tree.pyi": [tree],
+    "optim.pyi": [optim],
 }
 
 

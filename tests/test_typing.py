@@ -31,7 +31,12 @@ from nnkit import NNKitError
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = sorted((Path(__file__).parent / "typing").glob("*.py"))
-STUBS = {"nnkit": "__init__.pyi", "nnkit.random": "random.pyi", "nnkit.tree": "tree.pyi"}
+STUBS = {
+    "nnkit": "__init__.pyi",
+    "nnkit.random": "random.pyi",
+    "nnkit.tree": "tree.pyi",
+    "nnkit.optim": "optim.pyi",
+}
 STRICT = {
     "typeCheckingMode": "strict",
     # of the interpreter whose packages are read: NumPy 2.5's stubs are in the syntax of 3.12

@@ -72,8 +72,12 @@ def test_a_star_import_has_every_name_and_no_other() -> None:
 def test_the_names_are_no_modules() -> None:
     """Whose import would bind the module in the place of what users mean."""
     modules = {each.name for each in pkgutil.iter_modules(nnkit.__path__)}
-    assert modules & set(dir(nnkit)) >= {"random"}
-    assert modules & {name for names in HOMES.values() for name in names.split()} == {"random"}
+    assert modules & set(dir(nnkit)) >= {"random", "tree", "optim"}
+    assert modules & {name for names in HOMES.values() for name in names.split()} == {
+        "random",
+        "tree",
+        "optim",
+    }
 
 
 def test_what_is_no_name_is_said_to_be_none() -> None:

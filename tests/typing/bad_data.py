@@ -1,6 +1,6 @@
 """Rejected: of structs with sequences, and of concrete tensors."""
 from __future__ import annotations
-from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, build, f32, f64, i32
+from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, build, f32, f64, i32, optim, staged
 
 class Layer(Struct):
     w: Field[Tensor2D[f32]]
@@ -31,3 +31,18 @@ def concrete_tensors(m: Tensor2D[f32], v: Tensor1D[f64], n: Tensor1D[i32]) -> No
     m @ v.tolist()  # E
     v[0][0]  # E
     range(m)  # E
+
+@staged
+def loss(p: Rep[Net], x: Rep[Tensor2D[f32]]) -> Rep[Scalar[f32]]:
+    return x.sum() * p[Net.scale]
+
+@staged
+def vector(p: Rep[Net], x: Rep[Tensor2D[f32]]) -> Rep[Tensor1D[f32]]:
+    return x.sum(axis=0) * p[Net.scale]
+
+def training(p: Net, x: Tensor2D[f32]) -> None:
+    optim.training_step(vector, optimizer=optim.adam())  # E
+    optim.training_step(loss, optimizer=0.1)  # E
+    step = optim.training_step(loss, optimizer=optim.adam())
+    step(p, optim.sgd(0.1).init(p), x)  # E
+    optim.adam(beta3=0.5)  # E

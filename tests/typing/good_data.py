@@ -5,7 +5,7 @@ import numpy as np
 from typing_extensions import assert_type
 from nnkit import (
     Dim, Field, Rep, Scalar, Struct, Tensor0D, Tensor1D, Tensor2D, asdict, boolean, build, f32, f64,
-    fields, fori, gradient, i32, staged, tree, value_and_gradient,
+    fields, fori, gradient, i32, optim, staged, tree, value_and_gradient,
 )
 
 class In(Dim): ...
@@ -93,3 +93,20 @@ def concrete_tensors(m: Tensor2D[f32, In, Out], v: Tensor1D[f32, Out], s: Scalar
     assert_type(v.tolist(), list[Any])
     text: str = f"{s:.3f}"
     assert_type(Tensor2D(np.zeros((1, 1), np.float32), copy=False), Tensor2D[f32])
+
+def training(p: Net, x: Tensor2D[f32], key: Scalar[f32]) -> None:
+    adam = optim.adam(1e-3)
+    state = adam.init(p)
+    assert_type(state, tuple[Tensor0D[i32], Net, Net])
+    step = optim.training_step(loss, optimizer=adam, clip_norm=1.0, donated=False)
+    p, state, value = step(p, state, x)
+    assert_type(value, Scalar[f32])
+    assert_type(p, Net)
+    plain = optim.training_step(loss, optimizer=optim.sgd(lambda t: 0.1 / (1.0 + t.cast(f32))), donated=False)
+    again = plain(p, optim.sgd(0.1).init(p), x)
+    assert_type(again[0], Net)
+    moving = optim.training_step(loss, optimizer=optim.momentum(0.1, nesterov=True), donated=False)
+    assert_type(moving(p, optim.momentum(0.1).init(p), x)[1], tuple[Tensor0D[i32], Net])
+
+def clipped(g: Rep[Net]) -> None:
+    assert_type(optim.clip_by_global_norm(g, 1.0), Rep[Net])

@@ -1,0 +1,28 @@
+"""Optimizers on structs of parameters: see `nnkit.optimizers`."""
+
+from typing import NoReturn
+
+from . import missing_names
+from .optimizers import (
+    adam,
+    adamw,
+    clip_by_global_norm,
+    global_norm,
+    momentum,
+    sgd,
+    training_step,
+)
+
+__all__ = [
+    "adam",
+    "adamw",
+    "clip_by_global_norm",
+    "global_norm",
+    "momentum",
+    "sgd",
+    "training_step",
+]
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise missing_names.of_module("optim", name, __all__)
