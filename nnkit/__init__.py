@@ -41,6 +41,10 @@ _HOMES = {
     "checking_gradients": "check_gradients",
     "checkpointing": "binomial checkpoint every_sqrt",
     "composed": "cross_entropy layer_norm log_softmax logsumexp norm softmax",
+    "choices": """
+        allclose bitwise_and bitwise_not bitwise_or bitwise_xor clip isclose isfinite isinf isnan
+        left_shift logical_and logical_not logical_or logical_xor nan_to_num right_shift signbit
+        where""",
     "contractions": "convolve correlate einsum inner kron outer tensordot vdot",
     "convolutions": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d",
     "control": "cond fix fori while_loop zip zip_with",
@@ -57,6 +61,7 @@ _HOMES = {
     "distributions": "dropout",
     "donation": "donate",
     "differentiation": "gradient gradient_dynamic value_and_gradient",
+    "interpolation": "diff interp polyval trapezoid",
     "jacobian_products": "hvp jvp taylor vjp",
     "jacobians": "hessian jacobian",
     "linearization": "LinearMap Linearization linearize",
@@ -85,6 +90,8 @@ _HOMES = {
         var""",
     "scattering": """
         bincount put_along_axis segment_max segment_mean segment_min segment_prod segment_sum take_along_axis""",
+    "shaping": """
+        array_split expand_dims eye linspace meshgrid moveaxis ravel repeat roll squeeze swapaxes tile""",
     "sorting": "argsort median percentile quantile searchsorted sort top_k",
     "resizing": "interpolate",
     "reps": "Rep build const tup",

@@ -58,6 +58,35 @@ def subscript(
     return size_dependent("subscript", static, build, (x,), TensorSpec(rank, spec.dtype))
 
 
+def without_new_axes(key: Any, x: Expression) -> tuple[Any, list[int]]:
+    """The key without its `None`s, and where these put axes of extent 1 in the result, in order."""
+    given: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
+    if not any(entry is None for entry in given):
+        return key, []
+    old = tuple(entry for entry in given if entry is not None)
+    rank = primitive.tensor_of(x, "a subscript").rank
+    places: list[int] = []
+    at = 0
+    for entry in given:
+        if entry is None:
+            places.append(at)
+            at += 1
+        elif entry is Ellipsis:
+            at += max(rank - len(old) + 1, 0)
+        elif _is_slice(entry):
+            at += 1
+        elif not is_index(entry) and not _is_scalar(entry):
+            raise staging_error(
+                "None and a tensor cannot be subscripts together", "`x[i].expand_dims(axis)`"
+            )
+    return old, places
+
+
+def _is_scalar(entry: Any) -> bool:
+    spec = getattr(entry, "spec", None)
+    return isinstance(spec, TensorSpec) and spec.rank == 0
+
+
 def _is_whole(entry: object) -> bool:
     """Of a slice with extents for ends that is not asked: whether they are the whole axis says specialisation."""
     return _is_slice(entry) and entry.start is None and entry.stop is None and entry.step is None

@@ -46,6 +46,7 @@ from .aggregates import FieldLens, element_of, field_of, set_field
 from .at import At, index_expression
 from .expression import Expression, Trace, depends_on_parameters
 from .extents import Extent, extents_of, product
+from .indexing import without_new_axes
 from .leafwise import is_aggregate, staged_leafwise, staged_leafwise_unary
 from .primitive import dtype_error, located, rank_error, staging_error
 from .reductions import Reductions
@@ -190,7 +191,11 @@ class Rep(Reductions):
             case spec if hasattr(key, "owner"):
                 raise staging_error(f"{key!r} is a field of a struct, and this is a {spec.words}")
             case _:
-                return Rep(read(self.expression, key, index_expression))
+                old, places = without_new_axes(key, self.expression)
+                part = read(self.expression, old, index_expression)
+                for place in places:
+                    part = primitive.expand(part, place)
+                return Rep(part)
 
     def __setitem__(self, key: object, value: object, /) -> NoReturn:
         raise staging_error(
@@ -305,12 +310,15 @@ class Rep(Reductions):
         rank = primitive.tensor_of(self.expression, "expand_dims").rank
         return Rep(primitive.expand(self.expression, primitive.normalize_axis(axis, rank + 1)))
 
-    def squeeze(self, axis: int) -> Rep:
-        """Without an axis of extent 1."""
+    def squeeze(self, axis: Any = None) -> Rep:
+        """Without these axes, which have extent 1; without all such by default, for which it is traced by shapes."""
         rank = primitive.tensor_of(self.expression, "squeeze").rank
-        return Rep(
-            primitive.apply(SqueezeShape(primitive.normalize_axis(axis, rank)), self.expression)
-        )
+        if axis is None:
+            axis = tuple(k for k, extent in enumerate(self.shape) if int(extent) == 1)
+        result = self.expression
+        for position in reversed(primitive.normalize_axes(axis, rank)):
+            result = primitive.apply(SqueezeShape(position), result)
+        return Rep(result)
 
     def named(self, *dims: Any) -> Rep:
         """The same value; its dimensions have names for the type checker now."""

@@ -23,6 +23,7 @@ from surface.contractions import contractions
 from surface.control import control
 from surface.differentiation import differentiation
 from surface.distributions import distributions, dropout
+from surface.everyday import everyday
 from surface.expressions import REFUSED, template
 from surface.functions import elementwise_functions, functions
 from surface.images import images
@@ -42,6 +43,7 @@ NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
     r"ShapeOfRep Staging "
     r"View PartView RefView KeyEntry Key Forbidden UnknownDType Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
+    "LogicalFunction ShiftFunction BitwiseFunction "
     "Spread SpreadFloat ReduceNumber SumNumber ReduceLogical Count "
     "Static DataclassInstance SgdOptimizer MomentumOptimizer AdamOptimizer RATE "
     "Index IndexMode Stage Argument From SavePolicy"
@@ -88,6 +90,7 @@ FILES: dict[str, list[Section]] = {
         contractions,
         reduction_functions,
         images,
+        everyday,
         matrix_product,
         staging,
         control,

@@ -43,7 +43,7 @@ def functions() -> Iterator[str]:
         family = get_args(result)[0].__name__
         variable = VARIABLES[family]
         one = [f"(x: Rep[{variable}], /) -> Rep[{variable}]"]
-        yield from define(name, _binary(family) if len(operands) == 2 else one)
+        yield from define(name, binary(family) if len(operands) == 2 else one)
     yield from define("select", _select())
     yield from _along_an_axis()
     yield from _joins()
@@ -68,8 +68,8 @@ def elementwise_functions() -> dict[str, Callable[..., object]]:
     }
 
 
-def _binary(family: str) -> Iterator[str]:
-    """A tensor and a Python number, or one of lower rank; two of one type."""
+def binary(family: str) -> Iterator[str]:
+    """A function of a tensor and a Python number, or one of lower rank; two of one type."""
     yield f"(x: Rep[Y], y: {refused('TensorLikeTheFirst')}, /) -> Rep[Y]"
     for literal_family, literal in LITERALS.items():
         if family in (literal_family, "Number"):

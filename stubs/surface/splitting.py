@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .differentiation import SAVE, derivatives_by, parameters_by, wrt_choices, wrt_literal
+from .everyday import splits
 from .expressions import commas, define, function, names, refused, rep, template, tup
 from .jacobians import ALL, each_of, selections
 
@@ -16,6 +17,7 @@ def splitting() -> Iterator[str]:
 
 
 def _split() -> Iterator[str]:
+    """The halves of a gradient; the pieces of a tensor."""
     yield _refusal(SAVE)
     for n in ALL:
         each = names("D", n)
@@ -27,6 +29,7 @@ def _split() -> Iterator[str]:
     for one in selections("R"):
         made = _halves(one.parameters, one.type)
         yield f"(of: {one.of}, /, *, {one.wrt}, {SAVE}) -> {made}"
+    yield from splits()
 
 
 def _halves(taken: Sequence[str], made: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from .control import traversals
 from .custom_rules import rule_methods
+from .everyday import new_axes, squeezes
 from .expressions import (
     COMMON_FIRST,
     LITERALS,
@@ -200,7 +201,7 @@ def _application() -> Iterator[str]:
     yield from method("__call__", call)
     yield from method(
         "__getitem__",
-        [*item, *_projections(), *_fancy(), *indexing()],
+        [*item, *_projections(), *_fancy(), *indexing(), *new_axes()],
         note="  # application, projection, indexing",
     )
 
@@ -407,14 +408,7 @@ def _shapes() -> Iterator[str]:
             for i in range(r + 1)
         ],
     )
-    yield from method(
-        "squeeze",
-        [
-            f"(self: {rep(tensor(r))}, axis: {axis_literal(i, r)}) -> {rep(without(r, i))}"
-            for r in RANKS[1:]
-            for i in range(r)
-        ],
-    )
+    yield from method("squeeze", squeezes("self: {}"))
     yield from method(
         "cast",
         [

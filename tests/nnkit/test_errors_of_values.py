@@ -42,8 +42,6 @@ row("staged slice", StagingError, "the ends of a slice are Python ints: its exte
     "help: use `take`")(on(lambda x, n: x[: n[0]], V, N))
 row("step 0", StagingError, "the step of a slice cannot be 0", "x[::0]")(on(lambda x: x[::0], V))
 row("two ellipses", StagingError, "a subscript has at most one `...`", "x[..., ...]")(on(lambda x: x[..., ...], M))
-row("newaxis", StagingError, "None is not a subscript", "x[None]", "help: `x.expand_dims(axis)`")(
-    on(lambda x: x[None], V))
 row("float constant subscript", StagingError, "a subscript is an int, a slice or integer tensors, not a float",
     "x[1.0]")(on(lambda x: x[1.0], V))
 row("index among several", IndexOutOfRangeError, "index 2 is out of range for an axis of extent 2", "x[n, n]")(

@@ -1,0 +1,254 @@
+"""Functions that choose among elements or ask about them: `where`, `clip`, `isnan`, `logical_and`, `isclose`, …"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .core import ops
+from .core.ops import elementary
+from .core.types import BOOL, DType
+from .functions import select
+from .reps import as_rep, operands_of
+from .staging import primitive
+from .staging.primitive import dtype_error, staging_error
+from .staging.rep import Rep
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /) -> Rep:
+    """x where the condition is true, else y; all three broadcast; the one not taken has no derivative.
+
+    Raises: StagingError without x and y: how many elements of a condition are true is not known while staging.
+    Example: `nk.where(x > 1, x, 0.0)`
+    """
+    if x is None or y is None:
+        raise staging_error(
+            "where takes a condition and two choices: where(condition, x, y)",
+            "`count_nonzero(condition)` counts what is true, `argmax` finds the first, "
+            "`where(condition, x, 0.0)` keeps the shape, which must be static",
+        )
+    return select(condition, x, y)
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Rep:
+    """x, not below `min` and not above `max`, which broadcast, or are None; NaN stays NaN.
+
+    The derivative by x is 1 from min to max, the ends included, and 0 outside, where that by the bound is 1.
+    Example: `nk.clip(x, 1.5, 3.0)`
+    """
+    rep = as_rep(x)
+    primitive.tensor_of(rep.expression, "clip")
+    if min is not None:
+        rep, least = operands_of("clip", rep, min)
+        rep = select((rep >= least) | (rep != rep), rep, least)
+    if max is not None:
+        rep, most = operands_of("clip", rep, max)
+        rep = select((rep <= most) | (rep != rep), rep, most)
+    return rep
+
+
+def nan_to_num(x: Any, /, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Rep:
+    """x with numbers for NaN, +∞ and −∞: by default 0 and the largest of the element type; derivative 0 there.
+
+    Example: `nk.nan_to_num(nk.log(y))`
+    """
+    rep = as_rep(x)
+    dtype = _dtype_of(rep, "nan_to_num")
+    if not dtype.is_float:
+        return rep
+    most = float(dtype.normal_range[1])
+    low = _limited(-most if neginf is None else neginf, dtype)
+    high = _limited(most if posinf is None else posinf, dtype)
+    rep = select(rep == math.inf, high, rep)
+    rep = select(rep == -math.inf, low, rep)
+    return select(rep != rep, nan, rep)
+
+
+def _limited(number: float, dtype: DType) -> Rep:
+    return Rep(primitive.literal(number, dtype))
+
+
+def isnan(x: Any, /) -> Rep:
+    """Whether each element is NaN.
+
+    Example: `nk.isnan(nk.log(y))`
+    """
+    rep = _numbers("isnan", x)
+    return rep != rep
+
+
+def isfinite(x: Any, /) -> Rep:
+    """Whether each element is a number, not NaN and not ±∞.
+
+    Example: `nk.isfinite(nk.log(y))`
+    """
+    rep = _numbers("isfinite", x)
+    if not _dtype_of(rep, "isfinite").is_float:
+        return rep == rep
+    return (rep > -math.inf) & (rep < math.inf)
+
+
+def isinf(x: Any, /) -> Rep:
+    """Whether each element is ±∞.
+
+    Example: `nk.isinf(nk.log(y))`
+    """
+    rep = _numbers("isinf", x)
+    if not _dtype_of(rep, "isinf").is_float:
+        return rep != rep
+    return (rep == -math.inf) | (rep == math.inf)
+
+
+def signbit(x: Any, /) -> Rep:
+    """Whether each element has the sign −, of zeros and NaNs too.
+
+    Example: `nk.signbit(-x * 0)`
+    """
+    rep = _numbers("signbit", x)
+    return Rep(
+        primitive.compose(
+            "signbit", elementary.signbit, rep.expression, accepts=("float", "integer")
+        )
+    )
+
+
+def isclose(
+    x: Any, y: Any, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Rep:
+    """Whether |x − y| ≤ atol + rtol·|y|, for floats that broadcast; infinities are close to themselves.
+
+    Example: `nk.isclose(x, x + 1e-7)`
+    """
+    one, other = operands_of("compare", x, y)
+    if not _dtype_of(one, "isclose").is_float:
+        raise dtype_error(
+            "isclose takes floats: compare integers with ==", "cast it, `x.cast(dtype)`"
+        )
+    near = abs(one - other) <= atol + rtol * abs(other)
+    close = (near & isfinite(other)) | (one == other)
+    return close | ((one != one) & (other != other)) if equal_nan else close
+
+
+def allclose(
+    x: Any, y: Any, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Rep:
+    """Whether all elements are close: see `isclose`.
+
+    Example: `nk.allclose(x, x + 1e-7)`
+    """
+    return isclose(x, y, rtol, atol, equal_nan).all()
+
+
+def logical_and(x: Any, y: Any, /) -> Rep:
+    """Whether both are true, or not 0.
+
+    Example: `nk.logical_and(x > 1, y > 0)`
+    """
+    return _truth("logical_and", x) & _truth("logical_and", y)
+
+
+def logical_or(x: Any, y: Any, /) -> Rep:
+    """Whether one is true, or not 0.
+
+    Example: `nk.logical_or(x > 1, y > 0)`
+    """
+    return _truth("logical_or", x) | _truth("logical_or", y)
+
+
+def logical_xor(x: Any, y: Any, /) -> Rep:
+    """Whether one is true, or not 0, and the other is not.
+
+    Example: `nk.logical_xor(x > 1, y > 0)`
+    """
+    return _truth("logical_xor", x) ^ _truth("logical_xor", y)
+
+
+def logical_not(x: Any, /) -> Rep:
+    """Whether each element is false, or 0.
+
+    Example: `nk.logical_not(x > 1)`
+    """
+    return ~_truth("logical_not", x)
+
+
+def bitwise_and(x: Any, y: Any, /) -> Rep:
+    """The bits that both integers have; of truth values, `logical_and`.
+
+    Example: `nk.bitwise_and(i, 1)`
+    """
+    one, other = _bits("bitwise_and", x, y)
+    return one & other
+
+
+def bitwise_or(x: Any, y: Any, /) -> Rep:
+    """The bits that either integer has; of truth values, `logical_or`.
+
+    Example: `nk.bitwise_or(i, 1)`
+    """
+    one, other = _bits("bitwise_or", x, y)
+    return one | other
+
+
+def bitwise_xor(x: Any, y: Any, /) -> Rep:
+    """The bits that one integer has and the other has not; of truth values, `logical_xor`.
+
+    Example: `nk.bitwise_xor(i, 1)`
+    """
+    one, other = _bits("bitwise_xor", x, y)
+    return one ^ other
+
+
+def bitwise_not(x: Any, /) -> Rep:
+    """The bits that an integer has not, −x − 1; of truth values, `logical_not`.
+
+    Example: `nk.bitwise_not(i)`
+    """
+    return ~as_rep(x)
+
+
+def left_shift(x: Any, y: Any, /) -> Rep:
+    """x · 2ʸ of integers, wrapped around; 0 for a y that is negative or no less than the number of bits.
+
+    Example: `nk.left_shift(i, 2)`
+    """
+    one, other = operands_of("shift", x, y)
+    return Rep(primitive.elementwise(ops.ShiftLeft(), one.expression, other.expression))
+
+
+def right_shift(x: Any, y: Any, /) -> Rep:
+    """⌊x / 2ʸ⌋ of integers; 0, or −1 below 0, for a y that is negative or no less than the number of bits.
+
+    Example: `nk.right_shift(i, 1)`
+    """
+    one, other = operands_of("shift", x, y)
+    return Rep(primitive.elementwise(ops.ShiftRight(), one.expression, other.expression))
+
+
+def _bits(name: str, x: Any, y: Any) -> tuple[Rep, Rep]:
+    one, other = operands_of(name, x, y)
+    if _dtype_of(one, name).is_float:
+        raise dtype_error(
+            f"{name} takes integers or truth values, not a {one.spec.words}",
+            "cast it, `x.cast(i32)`",
+        )
+    return one, other
+
+
+def _numbers(name: str, x: Any) -> Rep:
+    rep = as_rep(x)
+    if not _dtype_of(rep, name).is_numeric:
+        raise dtype_error(f"{name} takes numbers, not a {rep.spec.words}", "`x.cast(f32)`")
+    return rep
+
+
+def _truth(name: str, x: Any) -> Rep:
+    if isinstance(x, bool | np.bool_):
+        return Rep(primitive.literal(bool(x), BOOL))
+    rep = as_rep(x)
+    return rep if _dtype_of(rep, name) is BOOL else rep != 0
+
+
+def _dtype_of(rep: Rep, name: str) -> DType:
+    return primitive.tensor_of(rep.expression, name).dtype

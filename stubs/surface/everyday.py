@@ -1,0 +1,290 @@
+"""Choices and questions, rearrangements and makers, differences and interpolation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .expressions import (
+    COMMON_FIRST,
+    COMMON_LAST,
+    MAX_RANK,
+    RANKS,
+    any_axis,
+    axis_literal,
+    commas,
+    define,
+    dims,
+    ints,
+    masked,
+    method,
+    plain,
+    refused,
+    rep,
+    tensor,
+    title,
+    tup,
+    without,
+)
+from .functions import binary
+
+_BOUND = "min: {0} | None = None, max: {0} | None = None"
+_CLOSE = "rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False"
+_ENDS = "left: {0} | None = None, right: {0} | None = None"
+
+
+def everyday() -> Iterator[str]:
+    yield title("choices, rearrangements, differences")
+    yield from _choices()
+    yield from _questions()
+    yield from _axes()
+    yield from _pieces()
+    yield from _makers()
+    yield from _differences()
+
+
+def new_axes() -> Iterator[str]:
+    """`x[None]`, `x[:, None]`, `x[None, 0, :]`, …: None and slices each put an unnamed dimension there."""
+    for r in RANKS[:-1]:
+        yield f"(self: {rep(tensor(r))}, i: None, /) -> {rep(tensor(r + 1, ['Any', *dims(r)]))}"
+    for r in RANKS[:-1]:
+        last = rep(tensor(r + 1, [*dims(r), "Any"]))
+        yield f"(self: {rep(tensor(r))}, i: tuple[EllipsisType, None], /) -> {last}"
+    for r in RANKS[1:-1]:
+        for count in range(1, r + 1):
+            for pattern in _patterns(count):
+                ints_among = pattern.count("Index")
+                rank = r - ints_among + pattern.count("None")
+                if rank <= MAX_RANK:
+                    yield f"(self: {rep(plain(r))}, i: {tup(pattern)}, /) -> {rep(plain(rank))}"
+
+
+def _patterns(count: int) -> Iterator[list[str]]:
+    """One None among `count` slices, or slices and one int."""
+    whole = "slice[Any, Any, Any]"
+    for taken in (
+        [whole] * count,
+        *([whole] * k + ["Index"] + [whole] * (count - k - 1) for k in range(count)),
+    ):
+        for place in range(count + 1):
+            yield [*taken[:place], "None", *taken[place:]]
+
+
+def _choices() -> Iterator[str]:
+    yield from define("where", _where())
+    family = {"FT": "float", "ZT": "int"}
+    likes = [
+        f"(x: Rep[{like}], /, {_BOUND.format(f'Rep[{like}] | {number}')}) -> Rep[{like}]"
+        for like, number in family.items()
+    ]
+    rows = [
+        f"(x: {high}, /, {_BOUND.format(low)}) -> {high}"
+        for r in RANKS[1:]
+        for s in range(r)
+        for high, low in [(rep(tensor(r, None, "N")), rep(tensor(s, dims(r)[r - s :], "N")))]
+    ]
+    yield from define("clip", [*rows, *likes])
+    ends = "nan: float = 0.0, posinf: float | None = None, neginf: float | None = None"
+    yield from define("nan_to_num", [f"(x: Rep[NT], /, {ends}) -> Rep[NT]"])
+
+
+def _where() -> Iterator[str]:
+    """As `select`; besides the condition, or one of the choices, may be of lower rank."""
+    yield f"(condition: Rep[M], x: Rep[Y], y: {refused('TensorsLikeTheMask')}, /) -> Rep[Y]"
+    for r in COMMON_LAST:
+        value = rep(tensor(r))
+        for s in range(r + 1):
+            mask = f"condition: {rep(tensor(s, dims(r)[r - s :], 'boolean'))}"
+            for dtype, literal in (("F", "float"), ("Z", "int")):
+                number = rep(tensor(r, None, dtype))
+                yield f"({mask}, x: {number}, y: {literal}, /) -> {number}"
+                yield f"({mask}, x: {literal}, y: {number}, /) -> {number}"
+            yield f"({mask}, x: {value}, y: {value}, /) -> {value}"
+            if s < r:
+                row, mask = (
+                    rep(tensor(s, dims(r)[r - s :])),
+                    f"condition: {rep(plain(r, 'boolean'))}",
+                )
+                yield f"({mask}, x: {row}, y: {value}, /) -> {value}"
+                yield f"({mask}, x: {value}, y: {row}, /) -> {value}"
+
+
+def _questions() -> Iterator[str]:
+    for name in ("isnan", "isfinite", "isinf", "signbit"):
+        yield from define(name, [f"(x: View[{masked('Number', 'M')}], /) -> Rep[M]"])
+    yield from define("logical_not", [f"(x: View[{masked('Any', 'M')}], /) -> Rep[M]"])
+    yield "class LogicalFunction:"
+    pairs = [
+        (
+            f"x: {rep(tensor(one, dims(r)[r - one :], 'D'))}, y: {rep(tensor(other, dims(r)[r - other :], 'E'))}",
+            r,
+        )
+        for r in RANKS
+        for one, other in [(r, r), *((r, low) for low in range(r)), *((low, r) for low in range(r))]
+    ]
+    yield from method(
+        "__call__", [f"(self, {pair}, /) -> {rep(tensor(r, None, 'boolean'))}" for pair, r in pairs]
+    )
+    for name in ("logical_and", "logical_or", "logical_xor"):
+        yield f"{name}: LogicalFunction"
+    close = [
+        f"({pair.replace('[D', '[F').replace('[E', '[F')}, /, {_CLOSE}) -> {rep(tensor(r, None, 'boolean'))}"
+        for pair, r in pairs
+    ]
+    numbers = [
+        f"(x: {rep(tensor(r, None, 'F'))}, y: float, /, {_CLOSE}) -> {rep(tensor(r, None, 'boolean'))}"
+        for r in RANKS
+    ]
+    yield from define("isclose", [*close, *numbers])
+    floats = "View[AnyTensor[F]]"
+    scalar = "Rep[Tensor0D[boolean]]"
+    yield from define("allclose", [f"(x: {floats}, y: {floats} | float, /, {_CLOSE}) -> {scalar}"])
+    shifts = [signature.replace("(x:", "(self, x:", 1) for signature in binary("Integer")]
+    bits = "(self, x: Rep[LT], y: Rep[LT], /) -> Rep[LT]"
+    yield "class ShiftFunction:"
+    yield from method("__call__", shifts)
+    yield "class BitwiseFunction:"
+    yield from method("__call__", [shifts[0], bits, *shifts[1:]])
+    for name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+        yield f"{name}: BitwiseFunction"
+    for name in ("left_shift", "right_shift"):
+        yield f"{name}: ShiftFunction"
+    yield from define(
+        "bitwise_not", [f"(x: Rep[{like}], /) -> Rep[{like}]" for like in ("ZT", "LT")]
+    )
+
+
+def _axes() -> Iterator[str]:
+    yield from define(
+        "expand_dims",
+        [
+            f"(x: {rep(tensor(r))}, /, axis: {axis_literal(i, r + 1)})"
+            f" -> {rep(tensor(r + 1, [*dims(r)[:i], 'Any', *dims(r)[i:]]))}"
+            for r in RANKS[:-1]
+            for i in range(r + 1)
+        ]
+        + [
+            f"(x: {rep(plain(r))}, /, axis: tuple[int, int]) -> {rep(plain(r + 2))}"
+            for r in RANKS[:-2]
+        ],
+    )
+    yield from define("squeeze", squeezes("x: {}, /"))
+    yield from define("ravel", ["(x: View[AnyTensor[D]], /) -> Rep[Tensor1D[D]]"])
+    two = {"swapaxes": "axis1: int, axis2: int", "moveaxis": "source: {0}, destination: {0}"}
+    for name, axes in two.items():
+        given = axes.format("int | tuple[int, ...]")
+        yield from define(
+            name,
+            [f"(x: {rep(plain(r))}, /, {given}) -> {rep(plain(r))}" for r in COMMON_FIRST[:-1]],
+        )
+
+
+def squeezes(me: str) -> Iterator[str]:
+    """Without an axis; without all axes of extent 1 the rank is not known to checkers."""
+    for r in RANKS[1:]:
+        for i in range(r):
+            one = me.format(rep(tensor(r)))
+            yield f"({one}, axis: {axis_literal(i, r)}) -> {rep(without(r, i))}"
+    for r in RANKS[2:]:
+        one = me.format(rep(plain(r)))
+        yield f"({one}, axis: tuple[int, int]) -> {rep(plain(r - 2))}"
+    yield f"({me.format('View[AnyTensor[Any]]')}, axis: None = None) -> Any"
+
+
+def _pieces() -> Iterator[str]:
+    yield from define("array_split", splits())
+    number = "repeats: int | Sequence[int]"
+    yield from define(
+        "repeat",
+        [
+            f"(x: View[AnyTensor[D]], {number}, /, axis: None = None) -> Rep[Tensor1D[D]]",
+            *(
+                f"(x: {rep(plain(r))}, {number}, /, axis: {any_axis(r)}) -> {rep(plain(r))}"
+                for r in COMMON_FIRST[:-1]
+            ),
+        ],
+    )
+    yield from define(
+        "tile",
+        [f"(x: {rep(plain(r))}, reps: int, /) -> {rep(plain(max(r, 1)))}" for r in RANKS]
+        + [
+            f"(x: {rep(plain(r))}, reps: {ints(k)}, /) -> {rep(plain(max(r, k)))}"
+            for r in RANKS
+            for k in RANKS[1:]
+        ],
+    )
+    several = "int | tuple[int, ...]"
+    yield from define(
+        "roll", [f"(x: Rep[Y], shift: {several}, /, axis: {several} | None = None) -> Rep[Y]"]
+    )
+
+
+def splits() -> Iterator[str]:
+    """The pieces of a tensor along an axis."""
+    for r in COMMON_FIRST[:-1]:
+        pieces = f"tuple[{rep(plain(r))}, ...]"
+        yield f"(x: {rep(plain(r))}, indices_or_sections: int | Sequence[int], /, axis: int = 0) -> {pieces}"
+
+
+def _makers() -> Iterator[str]:
+    size = "N: int, M: int | None = None, k: int = 0"
+    yield from define("eye", [f"({size}, *, dtype: type[E]) -> Rep[Tensor2D[E]]"])
+    end, made = "Rep[Tensor0D[F]]", "Rep[Tensor1D[F]]"
+    options = "/, num: int = 50, *, endpoint: bool = True"
+    yield from define(
+        "linspace",
+        [
+            f"(start: {end}, stop: {end} | float, {options}, dtype: None = None) -> {made}",
+            f"(start: float, stop: {end}, {options}, dtype: None = None) -> {made}",
+            f"(start: View[Tensor0D[Any]] | float, stop: View[Tensor0D[Any]] | float, {options}, dtype: type[F])"
+            f" -> {made}",
+        ],
+    )
+    yield from define(
+        "meshgrid",
+        [
+            f"({commas(f'x{k}: Rep[Tensor1D[D]]' for k in range(n))}, /, *, indexing: Literal['xy', 'ij'] = 'xy')"
+            f" -> {tup([rep(plain(n))] * n)}"
+            for n in RANKS[1:]
+        ],
+    )
+
+
+def _differences() -> Iterator[str]:
+    yield from define(
+        "diff",
+        [
+            f"(x: {rep(plain(r))}, /, n: int = 1, axis: {any_axis(r)} = -1) -> {rep(plain(r))}"
+            for r in COMMON_FIRST[:-1]
+        ],
+    )
+    yield from define("trapezoid", _trapezoid())
+    points = "xp: Rep[Tensor1D[F]], fp: Rep[Tensor1D[F]]"
+    ends = _ENDS.format("Rep[Tensor0D[F]] | float")
+    yield from define(
+        "interp",
+        [
+            f"(x: {rep(tensor(r, None, 'F'))}, {points}, /, {ends}) -> {rep(tensor(r, None, 'F'))}"
+            for r in RANKS
+        ],
+    )
+    numbers = [
+        f"(p: Sequence[{number}], x: Rep[{like}], /) -> Rep[{like}]"
+        for number, like in (("float", "FT"), ("int", "ZT"))
+    ]
+    vectors = [
+        f"(p: Rep[Tensor1D[N]], x: {rep(tensor(r, None, 'N'))}, /) -> {rep(tensor(r, None, 'N'))}"
+        for r in RANKS
+    ]
+    yield from define("polyval", [*vectors, *numbers])
+
+
+def _trapezoid() -> Iterator[str]:
+    for r in COMMON_FIRST[:-1]:
+        points = f"x: {rep(plain(1, 'F'))} | {rep(plain(r, 'F'))} | None = None"
+        for i in reversed(range(r)):
+            axis = f"axis: {axis_literal(i, r)}"
+            last = f"{axis} = -1" if i == r - 1 else f"*, {axis}"
+            yield (
+                f"(y: {rep(tensor(r, None, 'F'))}, {points}, /, dx: float = 1.0, {last})"
+                f" -> {rep(without(r, i, dtype='F'))}"
+            )

@@ -1,0 +1,103 @@
+"""NumPy's everyday functions: accepted, with the types that they have."""
+
+from typing import assert_type
+
+import nnkit as nk
+from nnkit import (
+    Dim,
+    Rep,
+    Scalar,
+    Tensor1D,
+    Tensor2D,
+    Tensor3D,
+    boolean,
+    f32,
+    i32,
+    i64,
+)
+
+
+class In(Dim): ...
+
+
+class Out(Dim): ...
+
+
+Named = Tensor2D[f32, In, Out]
+
+
+def numbers(
+    x: Rep[Scalar[f32]], v: Rep[Tensor1D[f32]], m: Rep[Tensor2D[f32]], n: Rep[Tensor1D[i32]]
+) -> None:
+    assert_type(nk.hypot(m, v), Rep[Tensor2D[f32]])
+    assert_type(nk.atan2(m, 1.0), Rep[Tensor2D[f32]])
+    assert_type(nk.sinc(nk.cbrt(v)), Rep[Tensor1D[f32]])
+    assert_type(nk.remainder(n, 3), Rep[Tensor1D[i32]])
+    assert_type(nk.fmod(v, 3.0), Rep[Tensor1D[f32]])
+    assert_type(n**2, Rep[Tensor1D[i32]])
+    assert_type(2**n, Rep[Tensor1D[i32]])
+    assert_type((n & 1) | (n << 2) ^ ~n, Rep[Tensor1D[i32]])
+    assert_type(3 & n, Rep[Tensor1D[i32]])
+    assert_type((v > 0) & ~(v < 1), Rep[Tensor1D[boolean]])
+    assert_type(nk.bitwise_and(n, 1), Rep[Tensor1D[i32]])
+    assert_type(nk.bitwise_or(v > 0, v < 1), Rep[Tensor1D[boolean]])
+    assert_type(nk.left_shift(n, n), Rep[Tensor1D[i32]])
+    assert_type(nk.isnan(m), Rep[Tensor2D[boolean]])
+    assert_type(nk.logical_not(m > 0), Rep[Tensor2D[boolean]])
+    assert_type(nk.logical_and(m > 0, v > 0), Rep[Tensor2D[boolean]])
+    assert_type(nk.isclose(m, 0.0), Rep[Tensor2D[boolean]])
+    assert_type(nk.allclose(m, m, rtol=1e-3), Rep[Scalar[boolean]])
+    assert_type(nk.where(m > 0, m, 0.0), Rep[Tensor2D[f32]])
+    assert_type(nk.where(v > 0, m, m), Rep[Tensor2D[f32]])
+    assert_type(nk.where(m > 0, v, m), Rep[Tensor2D[f32]])
+    assert_type(nk.clip(m, -1.0, 1.0), Rep[Tensor2D[f32]])
+    assert_type(nk.clip(m, min=v), Rep[Tensor2D[f32]])
+    assert_type(nk.clip(n, max=3), Rep[Tensor1D[i32]])
+    assert_type(nk.nan_to_num(m, nan=1.0), Rep[Tensor2D[f32]])
+
+
+def reductions(m: Rep[Named], b: Rep[Tensor2D[boolean]], n: Rep[Tensor2D[i32]]) -> None:
+    assert_type(nk.sum(m), Rep[Scalar[f32]])
+    assert_type(nk.sum(m, axis=0), Rep[Tensor1D[f32, Out]])
+    assert_type(nk.max(n, axis=-1, keepdims=True), Rep[Tensor2D[i32]])
+    assert_type(nk.any(b, axis=1), Rep[Tensor1D[boolean]])
+    assert_type(nk.count_nonzero(m, axis=1), Rep[Tensor1D[i64, In]])
+    assert_type(nk.std(m, axis=1, ddof=1), Rep[Tensor1D[f32, In]])
+    assert_type(m.std(0, ddof=1), Rep[Tensor1D[f32, Out]])
+    assert_type(nk.argmax(m, axis=1, keepdims=True), Rep[Tensor2D[i64, In]])
+    assert_type(m.argmin(axis=0, keepdims=True).sum(), Rep[Scalar[i64]])
+    assert_type(nk.cumprod(m, axis=1), Rep[Named])
+    assert_type(nk.cummax(m), Rep[Tensor1D[f32]])
+
+
+def rearrangements(
+    x: Rep[Scalar[f32]], v: Rep[Tensor1D[f32]], m: Rep[Tensor2D[f32]], t: Rep[Tensor3D[f32]]
+) -> None:
+    assert_type(v[None], Rep[Tensor2D[f32]])
+    assert_type(v[:, None], Rep[Tensor2D[f32]])
+    assert_type(m[..., None], Rep[Tensor3D[f32]])
+    assert_type(m[:, None, :], Rep[Tensor3D[f32]])
+    assert_type(m[None, 0], Rep[Tensor2D[f32]])
+    assert_type(nk.expand_dims(m, 1), Rep[Tensor3D[f32]])
+    assert_type(nk.squeeze(m, 0), Rep[Tensor1D[f32]])
+    assert_type(nk.ravel(t), Rep[Tensor1D[f32]])
+    assert_type(t.ravel(), Rep[Tensor1D[f32]])
+    assert_type(nk.swapaxes(t, 0, -1), Rep[Tensor3D[f32]])
+    assert_type(nk.moveaxis(t, (0, 1), (1, 0)), Rep[Tensor3D[f32]])
+    assert_type(nk.repeat(m, 2), Rep[Tensor1D[f32]])
+    assert_type(nk.repeat(m, [1, 2], axis=0), Rep[Tensor2D[f32]])
+    assert_type(nk.tile(v, (2, 2)), Rep[Tensor2D[f32]])
+    assert_type(nk.roll(m, 1, axis=0), Rep[Tensor2D[f32]])
+    first, second = nk.split(m, 2, axis=1)
+    assert_type(first, Rep[Tensor2D[f32]])
+    assert_type(nk.array_split(v, [1, 3])[1], Rep[Tensor1D[f32]])
+    assert_type(nk.eye(3, dtype=f32), Rep[Tensor2D[f32]])
+    assert_type(nk.linspace(0.0, 1.0, 5, dtype=f32), Rep[Tensor1D[f32]])
+    assert_type(nk.linspace(x, 1.0), Rep[Tensor1D[f32]])
+    assert_type(nk.meshgrid(v, v, indexing="ij"), tuple[Rep[Tensor2D[f32]], Rep[Tensor2D[f32]]])
+    assert_type(nk.diff(m, axis=0), Rep[Tensor2D[f32]])
+    assert_type(nk.trapezoid(m, v), Rep[Tensor1D[f32]])
+    assert_type(nk.interp(m, v, v, left=0.0), Rep[Tensor2D[f32]])
+    assert_type(nk.polyval([1.0, 2.0], m), Rep[Tensor2D[f32]])
+    assert_type(nk.polyval(v, x), Rep[Scalar[f32]])
+    print(second)
