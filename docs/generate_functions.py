@@ -52,6 +52,7 @@ TITLES = {
     "residuals": "What halves keep",
     "checkpointing": "Checkpointing",
     "batching": "Batches",
+    "linalg": "Linear algebra",
     "random": "Random numbers",
     "distributions": "Dropout",
     "reps": "Staged values",

@@ -54,6 +54,7 @@ from nnkit.core.text.printer import value_names  # noqa: E402
 from nnkit.core.text.template import Operand, template_of  # noqa: E402
 from tests.core.ops.catalogue import SAMPLES  # noqa: E402
 from tests.core.ops.samples import Sample  # noqa: E402
+from tests.core.ops.test_matrix_form import SAMPLES as MATRIX_SAMPLES  # noqa: E402
 
 PAGE = ROOT / "docs" / "ops.md"
 LATE: tuple[type[Op], ...] = (
@@ -93,7 +94,7 @@ def examples() -> dict[type[Op], Example]:
     """One example for each op that has one."""
     found: dict[type[Op], Example] = {}
     for op in OPS:
-        samples = [sample for sample in SAMPLES if type(sample.op) is op]
+        samples = [sample for sample in (*SAMPLES, *MATRIX_SAMPLES) if type(sample.op) is op]
         if samples:
             found[op] = _of_sample(max(samples, key=_telling))
     for path in sorted((ROOT / "docs" / "examples").glob("*.dl")):

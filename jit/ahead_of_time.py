@@ -109,7 +109,10 @@ def host_triple() -> str:
 def schedule_target(target: TargetMachine) -> ScheduleTarget:
     """The scheduling target for a target machine; it has no BLAS."""
     return ScheduleTarget(
-        vector_bytes=target.vector_bytes, registers=target.vector_registers, has_blas=False
+        vector_bytes=target.vector_bytes,
+        registers=target.vector_registers,
+        has_blas=False,
+        has_lapack=False,
     )
 
 

@@ -33,6 +33,7 @@ from .emit.writer import ModuleWriter
 from .entry import Signature, bind, entry_text
 from .llvm import LLVMError, compile_module, host_engine, host_machine
 from .runtime.blas import find_blas
+from .runtime.lapack import find_lapack
 from .runtime.printing import print_function
 from .runtime.process import this_process
 
@@ -49,6 +50,7 @@ def host_target() -> Target:
         registers=found.vector_registers,
         cores=os.cpu_count() or 1,
         has_blas=find_blas() is not None,
+        has_lapack=find_lapack() is not None,
     )
 
 

@@ -15,6 +15,7 @@ A tour for users, in the order they meet things:
   `axis_sum(x, "name")` and its like combine the elements.
 - `split` gives the forward and the backward half of a gradient apart, `saved` says what is kept between them,
   `linearize` makes a linear map of them.
+- `linalg`: systems of equations, decompositions and norms, as in numpy.linalg.
 - `random`: numbers from explicit keys; `dropout`.  `check` and `print`: what a staged function does when it runs, once.
   `debug_nans`: where a NaN comes from.  `foreign` and `callback`: functions of C and of Python.
 - `f(x, out=y)` writes results to arrays of yours; `donate(f, 0)` lets them take over the memory of an argument.
@@ -64,6 +65,7 @@ _HOMES = {
     "interpolation": "diff interp polyval trapezoid",
     "jacobian_products": "hvp jvp taylor vjp",
     "jacobians": "hessian jacobian",
+    "linalg": "linalg",
     "linearization": "LinearMap Linearization linearize",
     "residuals": "HalfSignature Residual Residuals Saved ValueInfo",
     "splitting": "Halves Split saved split",
@@ -109,8 +111,8 @@ _HOMES = {
 }
 """Every public name, by the module that has it.
 
-No modules but `random`, `tree` and `optim` are called like one of them: Python binds a module's name here when it is
-imported.
+No modules but `linalg`, `random`, `tree` and `optim` are called like one of them: Python binds a module's name here
+when it is imported.
 """
 
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

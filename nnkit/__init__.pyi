@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, Literal, ParamSpec, Protocol, Self, T
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, Unpack, dataclass_transform
 
+from . import linalg as linalg
 from . import optim as optim
 from . import random as random
 from . import tree as tree
@@ -7799,14 +7800,14 @@ __all__ = [
     'UnsupportedError', 'VerifyError', 'diag', 'diag_indices', 'diagonal', 'trace', 'tri',
     'tril', 'triu', 'differentiate_as', 'dropout', 'donate', 'gradient', 'gradient_dynamic',
     'value_and_gradient', 'diff', 'interp', 'polyval', 'trapezoid', 'hvp', 'jvp', 'taylor',
-    'vjp', 'hessian', 'jacobian', 'LinearMap', 'Linearization', 'linearize', 'HalfSignature',
-    'Residual', 'Residuals', 'Saved', 'ValueInfo', 'Halves', 'Split', 'saved', 'split', 'acos',
-    'acosh', 'add', 'asin', 'asinh', 'atan', 'atan2', 'atanh', 'cbrt', 'ceil', 'copysign',
-    'cos', 'cosh', 'degrees', 'digamma', 'div', 'erf', 'erfc', 'exp', 'exp2', 'expm1', 'floor',
-    'floor_divide', 'fmod', 'gelu', 'heaviside', 'hypot', 'lgamma', 'log', 'log10', 'log1p',
-    'log2', 'logaddexp', 'maximum', 'minimum', 'mod', 'modulo', 'mul', 'negate', 'power',
-    'radians', 'reciprocal', 'relu', 'remainder', 'rint', 'rsqrt', 'sigmoid', 'sign', 'sin',
-    'sinc', 'sinh', 'softplus', 'sqrt', 'square', 'sub', 'tan', 'tanh', 'trunc',
+    'vjp', 'hessian', 'jacobian', 'linalg', 'LinearMap', 'Linearization', 'linearize',
+    'HalfSignature', 'Residual', 'Residuals', 'Saved', 'ValueInfo', 'Halves', 'Split', 'saved',
+    'split', 'acos', 'acosh', 'add', 'asin', 'asinh', 'atan', 'atan2', 'atanh', 'cbrt', 'ceil',
+    'copysign', 'cos', 'cosh', 'degrees', 'digamma', 'div', 'erf', 'erfc', 'exp', 'exp2',
+    'expm1', 'floor', 'floor_divide', 'fmod', 'gelu', 'heaviside', 'hypot', 'lgamma', 'log',
+    'log10', 'log1p', 'log2', 'logaddexp', 'maximum', 'minimum', 'mod', 'modulo', 'mul',
+    'negate', 'power', 'radians', 'reciprocal', 'relu', 'remainder', 'rint', 'rsqrt', 'sigmoid',
+    'sign', 'sin', 'sinc', 'sinh', 'softplus', 'sqrt', 'square', 'sub', 'tan', 'tanh', 'trunc',
     'truncate_divide', 'check', 'fixed_point', 'callback', 'foreign', 'fn', 'arange',
     'broadcast_to', 'concat', 'flip', 'full', 'iota', 'matmul', 'one_hot', 'ones', 'ones_like',
     'pad', 'select', 'stack', 'stop_gradient', 'take', 'zeros', 'zeros_like',

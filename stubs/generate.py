@@ -1,4 +1,4 @@
-"""Writes the typed face of the package: nnkit/__init__.pyi and nnkit/random.pyi, and names in nnkit/__init__.py.
+"""Writes the typed face of the package: nnkit/__init__.pyi, random.pyi and linalg.pyi, and names in nnkit/__init__.py.
 
     python stubs/generate.py            write them
     python stubs/generate.py FOLDER     write them into FOLDER instead
@@ -28,6 +28,7 @@ from surface.expressions import REFUSED, template
 from surface.functions import elementwise_functions, functions
 from surface.images import images
 from surface.jacobians import jacobians
+from surface.linear_algebra import linear_algebra
 from surface.networks import networks
 from surface.reductions import reduction_functions
 from surface.sampling import sampling
@@ -102,6 +103,7 @@ FILES: dict[str, list[Section]] = {
         exported,
     ],
     "random.pyi": [sampling, distributions],
+    "linalg.pyi": [linear_algebra],
     "tree.pyi": [tree],
     "optim.pyi": [optim],
 }

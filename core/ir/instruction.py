@@ -205,6 +205,8 @@ class Op(abc.ABC):
     """Whether it ends if its bodies do."""
     is_observable: ClassVar[bool] = False
     """Whether it is done for the world outside, which sees it once: what computes values again leaves it out."""
+    calls_lapack: ClassVar[bool] = False
+    """Whether code for it calls the LAPACK, which some machines do not have."""
     not_differentiable: ClassVar[str] = ""
     """Why no derivative exists; empty when it does."""
 
@@ -305,6 +307,10 @@ class Op(abc.ABC):
 
     def memory_uses(self, instruction: Instruction) -> tuple[MemoryUse, ...]:
         """All that it does with memory and with its operands that are pointers; none if that may be anything."""
+        return ()
+
+    def scratch(self, instruction: Instruction) -> tuple[int, ...]:
+        """The bytes of the buffers that a call of a library works with."""
         return ()
 
     def stack_values(self) -> int:

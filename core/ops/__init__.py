@@ -73,11 +73,13 @@ from .comparison import (
 )
 from .contraction import Dot
 from .convolution import Convolve
+from .decomposition import Eigh, Orthonormalize, Svd
 from .effects import Check, Print
 from .enums import EnumCase, IsCase, Payload
 from .flows import Structured
 from .forms import Bilinear, Elementwise, Linear, Partial, Pointwise
 from .indexing import Gather, Iota, OneHot, ScatterAdd
+from .linear_systems import Cholesky, LogDeterminant, Solve, TriangularSolve
 from .literal import Literal, constant, dense, splat
 from .memory import (
     AllocateBox,
@@ -114,6 +116,7 @@ from .rounding import Ceil, Floor, Rint, Round
 from .scan import Scan
 from .scatter import Scatter, Update
 from .shape_query import Rank, ShapeOf, ShapeQuery, UnitCount
+from .singular_values import PseudoInverse
 from .slicing import Concatenate, Pad, Slice
 from .sorting import ArgSort
 from .special import Digamma, Erf, Erfc, Lgamma, Trigamma
@@ -152,7 +155,13 @@ FAMILIES: tuple[ModuleType, ...] = (
 )  # fmt: skip
 """The modules of the ops that compute with tensors."""
 
+MATRIX_FUNCTIONS: tuple[type[Op], ...] = (
+    Solve, TriangularSolve, Cholesky, LogDeterminant, Orthonormalize, Eigh, Svd, PseudoInverse,
+)  # fmt: skip
+"""Functions of matrices by the LAPACK, of f32 and f64 alone: random operands are too near to singular ones for laws."""
+
 PROGRAM: tuple[type[Op], ...] = (
+    *MATRIX_FUNCTIONS,
     Literal, Reference, Null, Undefined, Aggregate, EnumCase, IsCase, Payload, Extract, Insert, Apply, ApplyValue,
     AxisReduce, If, While, For, Yield, Return, Branch, Conditional, BranchEnum, Trap, Check, Print,
     AllocateStack, AllocateHeap, AllocateBox, ProjectBox, Retain, Release, Deallocate,
@@ -173,6 +182,7 @@ ALL: tuple[type[Op], ...] = tuple(
 
 __all__ = [
     "ALL",
+    "MATRIX_FUNCTIONS",
     "ORDERED",
     "PROGRAM",
     "Abs",
@@ -206,6 +216,7 @@ __all__ = [
     "Builtin",
     "Ceil",
     "Check",
+    "Cholesky",
     "Combinator",
     "Concatenate",
     "Conditional",
@@ -220,6 +231,7 @@ __all__ = [
     "Digamma",
     "Divide",
     "Dot",
+    "Eigh",
     "ElementPointer",
     "Elementwise",
     "EnumCase",
@@ -248,6 +260,7 @@ __all__ = [
     "Load",
     "Log",
     "Log1p",
+    "LogDeterminant",
     "Maximum",
     "Minimum",
     "Modulo",
@@ -261,6 +274,7 @@ __all__ = [
     "OneHot",
     "Or",
     "OrderedReduction",
+    "Orthonormalize",
     "Pad",
     "PadShape",
     "PaddingMode",
@@ -272,6 +286,7 @@ __all__ = [
     "Power",
     "Print",
     "ProjectBox",
+    "PseudoInverse",
     "Push",
     "Random",
     "Rank",
@@ -306,6 +321,7 @@ __all__ = [
     "Sin",
     "Sinh",
     "Slice",
+    "Solve",
     "Sqrt",
     "Square",
     "SqueezeShape",
@@ -315,11 +331,13 @@ __all__ = [
     "StrongMultiply",
     "Structured",
     "Subtract",
+    "Svd",
     "Tan",
     "Tanh",
     "Threefry",
     "Transpose",
     "Trap",
+    "TriangularSolve",
     "Trigamma",
     "TruncateDivide",
     "Undefined",

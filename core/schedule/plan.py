@@ -20,7 +20,7 @@ from ..analysis import Effects
 from ..analysis.liveness import erase_dead
 from ..compute.bodies import Body, bodies_of
 from ..compute.ops import CallAddress, MatrixProduct
-from ..errors import InternalError
+from ..errors import InternalError, NNKitError, UnsupportedError
 from ..ir import (
     HEADER_BYTES,
     Block,
@@ -34,6 +34,7 @@ from ..ir import (
     Stage,
     Value,
 )
+from ..location import located
 from ..ops.aggregate import Apply
 from ..ops.byte_memory import BYTE_MEMORY
 from ..ops.nest import Nest, Yield
@@ -121,7 +122,7 @@ def scratch_bytes(op: Op, instruction: Instruction) -> tuple[int, ...]:
         case ScheduledArgSort():
             return (sort_layout(op, instruction.operands[0].tensor).bytes,)
         case _:
-            return ()
+            return tuple(map(aligned, op.scratch(instruction)))
 
 
 def has_variables(function: Function) -> bool:
@@ -207,12 +208,23 @@ def _take_own_outputs(block: Block, replaced: Sequence[Value | None], target: Ta
             case MatrixProduct() as product if not target.has_blas:
                 instruction.replace_with(product.nest(b, *operands))
                 continue
+            case op if op.calls_lapack and not target.has_lapack:
+                raise _without_lapack(instruction)
             case Nest() as nest if joined := joined_axes(instruction, nest):
                 instruction.replace_with(*emit_collapsed(b, instruction, nest, joined))
                 continue
             case _:
                 pass
         block.instructions.append(instruction)
+
+
+def _without_lapack(instruction: Instruction) -> NNKitError:
+    name = instruction.op.name
+    message = f"{name} needs a LAPACK, that which NumPy has loaded, and there is none to be called"
+    return located(
+        UnsupportedError(f"{message}: NumPy as PyPI has it brings one, compiled files have none"),
+        instruction.location,
+    )
 
 
 def _decided(step: GroupedInstruction) -> Op:

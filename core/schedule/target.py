@@ -21,6 +21,8 @@ class Target:
     l2_bytes: int = 1024 * 1024
     has_blas: bool = True
     """Whether matrix products may call a BLAS; without one they are loops."""
+    has_lapack: bool = True
+    """Whether functions of matrices may call a LAPACK; without one there are none."""
 
     def lanes(self, element_bytes: int) -> int:
         """How many elements of that size a vector register holds, at least one."""

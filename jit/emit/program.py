@@ -12,7 +12,7 @@ keeps.  So are the functions of the BLAS.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -34,6 +34,7 @@ from ...core.ops.byte_memory import (
 )
 from ...core.ops.effects import Check, Print
 from ...core.ops.literal import Literal
+from ...core.ops.matrix_form import MatrixFunction
 from ...core.ops.movement import ShapeCast
 from ...core.ops.nest import Yield
 from ...core.ops.structured import For, If, While
@@ -50,7 +51,8 @@ from ...core.schedule.plan import arena_bytes
 from ...core.schedule.safepoints import Safepoints
 from ...core.types import Array
 from ..llvm import DEEP_LOOPS
-from ..runtime.blas import Blas, find_blas
+from ..runtime.blas import THREAD_CONTROL, Blas, find_blas
+from ..runtime.lapack import find_lapack
 from ..runtime.process import Process
 from .byte_memory import (
     write_address,
@@ -75,11 +77,12 @@ from .effects import write_check_condition, write_print
 from .element_access import define_zero_element
 from .extern import write_extern
 from .function_emitter import INLINE_BYTES, FunctionEmitter, ProgramContext
-from .matrix_products import write_gemm
+from .matrix_functions import LAPACK, LAPACK_CALLS, write_matrix_function
+from .matrix_products import THREADED_WORK, write_gemm
 from .nest import write_nests
 from .parts import part, parts_of, share_variables
 from .scan import write_scan
-from .single_threaded_blas import SYMBOL
+from .single_threaded_blas import SYMBOL, single_threaded
 from .sorting import write_argsort
 from .steps import CheckSite, PrintSite
 from .structured_ops import write_for, write_if, write_while, write_yield
@@ -250,6 +253,24 @@ def _write_product(k: FunctionEmitter, instruction: Instruction[Gemm]) -> None:
     write_gemm(k.w, op, a, b, k.bases(instruction), blas, module, polls)
 
 
+def _write_matrix_function(k: FunctionEmitter, instruction: Instruction[MatrixFunction]) -> None:
+    lapack = find_lapack()
+    if lapack is None:
+        raise InternalError("the program has functions of matrices, and there is no LAPACK")
+    for name, address in lapack.addresses.items():
+        k.shared.symbols[LAPACK + name] = address
+    blas = k.shared.blas or find_blas()
+    if blas is not None:  # whose threads those of the LAPACK are
+        for name in set(THREAD_CONTROL) & blas.addresses.keys():
+            k.shared.symbols[SYMBOL + name] = blas.addresses[name]
+    module = k.shared.module if k.shared.process is not None else None
+    controls = blas is not None and "set_num_threads" in blas.addresses
+    with ExitStack() as stack:
+        if module is not None and controls and instruction.op.flops(instruction) < THREADED_WORK:
+            stack.enter_context(single_threaded(module, k.w))
+        write_matrix_function(k.w, instruction, k.bases(instruction), lapack.integer_bits)
+
+
 def _write_scan(k: FunctionEmitter, instruction: Instruction[ScheduledScan]) -> None:
     op = instruction.op
     write_scan(k.w, op, instruction.operands[0].tensor, k.bases(instruction))
@@ -281,6 +302,7 @@ WRITERS: Final[Mapping[type[Op], InstructionRule]] = {
     ShapeCast: _write_nothing,
     Gemm: _write_product,
     ScheduledScan: _write_scan,
+    **dict.fromkeys(LAPACK_CALLS, _write_matrix_function),
     ScheduledArgSort: _write_argsort,
     Empty: _write_buffer,
     Apply: write_call,

@@ -54,14 +54,14 @@ class Blas:
 @cache
 def find_blas() -> Blas | None:
     """The BLAS of this process; None when there is none that works."""
-    for path in _libraries():
+    for path in libraries():
         found = _functions_of(path)
         if found is not None:
             return found
     return None
 
 
-def _libraries() -> list[str]:
+def libraries() -> list[str]:
     """The paths of the libraries that may be a BLAS."""
     try:
         known = threadpoolctl.threadpool_info()
@@ -94,7 +94,7 @@ def _functions_of(path: str) -> Blas | None:
     for prefix, suffix in _SPELLINGS:
         functions = {name: getattr(library, f"{prefix}{name}{suffix}", None) for name in FUNCTIONS}
         if all(functions.values()):
-            bits = 64 if "64" in suffix or _is_wide(library) else 32
+            bits = 64 if "64" in suffix or is_wide(library) else 32
             if all(_multiplies(functions[name], name, bits) for name in ("sgemm", "dgemm")):
                 functions |= _thread_control(library)
                 addresses = {name: _address(function) for name, function in functions.items()}
@@ -112,7 +112,7 @@ def _thread_control(library: ctypes.CDLL) -> dict[str, Any]:
     return {}
 
 
-def _is_wide(library: ctypes.CDLL) -> bool:
+def is_wide(library: ctypes.CDLL) -> bool:
     """Whether an OpenBLAS without a suffix says that its integers have 64 bits."""
     config = getattr(library, "openblas_get_config", None)
     if config is None:

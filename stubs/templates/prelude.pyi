@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, Literal, ParamSpec, Protocol, Self, T
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, Unpack, dataclass_transform
 
+from . import linalg as linalg
 from . import optim as optim
 from . import random as random
 from . import tree as tree

@@ -1,0 +1,43 @@
+"""Linear algebra: see `nnkit.linear_algebra` and `nnkit.matrix_functions`."""
+
+from typing import NoReturn
+
+from . import missing_names
+from .linear_algebra import (
+    cholesky,
+    det,
+    eigh,
+    eigvalsh,
+    inv,
+    qr,
+    slogdet,
+    solve,
+    solve_triangular,
+    svd,
+    svdvals,
+)
+from .matrix_functions import expm, lstsq, matrix_power, matrix_rank, norm, pinv
+
+__all__ = [
+    "cholesky",
+    "det",
+    "eigh",
+    "eigvalsh",
+    "expm",
+    "inv",
+    "lstsq",
+    "matrix_power",
+    "matrix_rank",
+    "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+]
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise missing_names.of_module("linalg", name, __all__)
