@@ -16,38 +16,39 @@ import numpy as np
 from .callables import StagedFunction
 from .conversion import spec_of, tensor_from
 from .core.ir import Builder, Value
-from .core.ops import Broadcast, Iota
+from .core.ops import Iota
 from .core.ops.movement import reshaped
-from .core.types import F32, I64, DType, Shape
+from .core.types import F32, I64, DType
 from .elementwise import erf, floor_divide, log, log1p, maximum, minimum, modulo, tan
 from .functions import broadcast_to, select, zeros_like
 from .inverse_error_function import erf_inverse
 from .lambdas import fn
 from .random_bits import bits_of, counters, float_type, unit_of
 from .reps import as_rep
-from .sampling import MOST_KEPT
+from .sampling import MOST_KEPT, Sizes
 from .staging import primitive
+from .staging.extents import Size, is_symbolic
 from .staging.primitive import dtype_error, rank_error, shape_error
 from .staging.rep import Rep
 from .staging.rep_base import is_number
 from .staging.spec import TensorSpec
-from .staging.static import core_dtype, static_shape
+from .staging.static import core_dtype, sizes_of
 from .tensors import DTYPES, RANKED, f32, i64
 
 
-def bernoulli(key: Any, /, p: Any = 0.5, shape: Sequence[int] | None = None) -> Any:
+def bernoulli(key: Any, /, p: Any = 0.5, shape: Sequence[Size] | None = None) -> Any:
     """True with probability p: a number or a tensor, that broadcasts to `shape` (its own by default)."""
     if is_number(p):
         if not 0 <= p <= 1:
             raise shape_error(f"a probability lies between 0 and 1, not {p}")
-        extents = static_shape(() if shape is None else shape, "bernoulli")
+        extents = sizes_of(() if shape is None else shape, "bernoulli")
         return _draw(_bernoulli, key, p=float(p), shape=extents)
     return _draw(_bernoulli, key, p, shape=_optional(shape, "bernoulli"))
 
 
-def randint(key: Any, shape: Sequence[int], low: Any, high: Any, /, *, dtype: Any = i64) -> Any:
+def randint(key: Any, shape: Sequence[Size], low: Any, high: Any, /, *, dtype: Any = i64) -> Any:
     """Integers from `low` up to, but not including, `high`, equally likely; both ints, or scalars of integers."""
-    extents, core = static_shape(shape, "randint"), core_dtype(dtype)
+    extents, core = sizes_of(shape, "randint"), core_dtype(dtype)
     if not core.is_integer:
         raise dtype_error(f"randint makes integers, not {core}", "`uniform` makes floats")
     if not (primitive.is_index(low) and primitive.is_index(high)):
@@ -66,7 +67,7 @@ def randint(key: Any, shape: Sequence[int], low: Any, high: Any, /, *, dtype: An
 
 
 def categorical(
-    key: Any, logits: Any, /, axis: int = -1, *, shape: Sequence[int] | None = None
+    key: Any, logits: Any, /, axis: int = -1, *, shape: Sequence[Size] | None = None
 ) -> Any:
     """Indices along `axis` with probabilities softmax(logits); where one is NaN, it is the index of that.
 
@@ -80,27 +81,27 @@ def categorical(
     return _draw(_categorical, key, logits, axis=position, shape=extents)
 
 
-def gumbel(key: Any, shape: Sequence[int], /, *, dtype: Any = f32) -> Any:
+def gumbel(key: Any, shape: Sequence[Size], /, *, dtype: Any = f32) -> Any:
     """Numbers of the standard Gumbel distribution, that of the maximum of many: −log(−log u)."""
     return _inverse(_gumbel_of, key, shape, dtype, "gumbel")
 
 
-def exponential(key: Any, shape: Sequence[int], /, *, dtype: Any = f32) -> Any:
+def exponential(key: Any, shape: Sequence[Size], /, *, dtype: Any = f32) -> Any:
     """Numbers of the exponential distribution of mean 1."""
     return _inverse(_exponential_of, key, shape, dtype, "exponential")
 
 
-def laplace(key: Any, shape: Sequence[int], /, *, dtype: Any = f32) -> Any:
+def laplace(key: Any, shape: Sequence[Size], /, *, dtype: Any = f32) -> Any:
     """Numbers of the Laplace distribution of mean 0 and scale 1."""
     return _inverse(_laplace_of, key, shape, dtype, "laplace")
 
 
-def logistic(key: Any, shape: Sequence[int], /, *, dtype: Any = f32) -> Any:
+def logistic(key: Any, shape: Sequence[Size], /, *, dtype: Any = f32) -> Any:
     """Numbers of the standard logistic distribution."""
     return _inverse(_logistic_of, key, shape, dtype, "logistic")
 
 
-def cauchy(key: Any, shape: Sequence[int], /, *, dtype: Any = f32) -> Any:
+def cauchy(key: Any, shape: Sequence[Size], /, *, dtype: Any = f32) -> Any:
     """Numbers of the standard Cauchy distribution."""
     return _inverse(_cauchy_of, key, shape, dtype, "cauchy")
 
@@ -110,7 +111,7 @@ def truncated_normal(
     lower: Any,
     upper: Any,
     /,
-    shape: Sequence[int] | None = None,
+    shape: Sequence[Size] | None = None,
     *,
     dtype: Any = f32,
 ) -> Any:
@@ -147,7 +148,7 @@ def dropout(x: Any, rate: Any, key: Any, /) -> Any:
     return _draw(_dropout, key, x, rate=float(rate))
 
 
-def _bernoulli(key: Rep, p: Any, *, shape: Shape | None) -> Rep:
+def _bernoulli(key: Rep, p: Any, *, shape: Sizes | None) -> Rep:
     if not isinstance(p, Rep):
         chosen: Rep = unit_of(bits_of(key, counters(shape or ())), F32) < p
         return chosen
@@ -156,13 +157,13 @@ def _bernoulli(key: Rep, p: Any, *, shape: Shape | None) -> Rep:
     return unit_of(bits_of(key, at), dtype) < likely.cast(DTYPES[dtype])
 
 
-def _randint(key: Rep, low: Any, high: Any, *, shape: Shape, dtype: DType) -> Rep:
+def _randint(key: Rep, low: Any, high: Any, *, shape: Sizes, dtype: DType) -> Rep:
     first, end = (x.cast(i64) if isinstance(x, Rep) else x for x in (low, high))
     numbers = modulo(bits_of(key, counters(shape)), end - first)
     return (numbers + first).cast(DTYPES[dtype])
 
 
-def _categorical(key: Rep, logits: Rep, *, axis: int, shape: Shape | None) -> Rep:
+def _categorical(key: Rep, logits: Rep, *, axis: int, shape: Sizes | None) -> Rep:
     rank = primitive.tensor_of(logits.expression, "categorical").rank
     dtype = _wide(logits)
     last = logits.transpose(*(a for a in range(rank) if a != axis), axis)
@@ -192,19 +193,19 @@ def _cauchy_of(unit: Rep) -> Rep:
 
 
 def _inverse(
-    quantile: Callable[[Rep], Rep], key: Any, shape: Sequence[int], dtype: Any, name: str
+    quantile: Callable[[Rep], Rep], key: Any, shape: Sequence[Size], dtype: Any, name: str
 ) -> Any:
     """Numbers whose distribution has the inverse `quantile`."""
-    extents, core = static_shape(shape, name), float_type(dtype)
+    extents, core = sizes_of(shape, name), float_type(dtype)
     return _draw(_quantiles, key, quantile=quantile, shape=extents, dtype=core)
 
 
-def _quantiles(key: Rep, *, quantile: Callable[[Rep], Rep], shape: Shape, dtype: DType) -> Rep:
+def _quantiles(key: Rep, *, quantile: Callable[[Rep], Rep], shape: Sizes, dtype: DType) -> Rep:
     wide = F32 if dtype.bits == 16 else dtype
     return quantile(_open_unit(key, counters(shape), wide)).cast(DTYPES[dtype])
 
 
-def _truncated(key: Rep, lower: Any, upper: Any, *, shape: Shape | None, dtype: DType) -> Rep:
+def _truncated(key: Rep, lower: Any, upper: Any, *, shape: Sizes | None, dtype: DType) -> Rep:
     wide = F32 if dtype.bits == 16 else dtype
     if isinstance(lower, Rep):
         (lower, upper), at = _lined_up([lower.cast(DTYPES[wide]), upper.cast(DTYPES[wide])], shape)
@@ -228,7 +229,7 @@ def _dropout(key: Rep, x: Rep, rate: Any) -> Rep:
     return select(unit >= rate, x / (1.0 - rate), 0.0)
 
 
-def _lined_up(parameters: Sequence[Rep], shape: Shape | None) -> tuple[list[Rep], Rep]:
+def _lined_up(parameters: Sequence[Rep], shape: Sizes | None) -> tuple[list[Rep], Rep]:
     """Parameters of the shape of the numbers, and the counters of these."""
     if shape is not None:
         return [broadcast_to(x, shape) for x in parameters], counters(shape)
@@ -251,20 +252,11 @@ def _counters_like(x: Rep) -> Rep:
     )
 
 
-def _repeated(x: Rep, shape: Shape | None) -> Rep:
+def _repeated(x: Rep, shape: Sizes | None) -> Rep:
     """x with its leading axes, all but the last, broadcast to `shape`."""
     if shape is None:
         return x
-    given = primitive.tensor_of(x.expression, "categorical")
-
-    def build(b: Builder, value: Value) -> Value:
-        extent = value.tensor.shape[-1]
-        return b.emit(Broadcast((*shape, extent)), value)
-
-    rank = primitive.checked_rank(len(shape) + 1)
-    return Rep(
-        primitive.shape_dependent("repeated", build, (x.expression,), TensorSpec(rank, given.dtype))
-    )
+    return broadcast_to(x, (*shape, x.shape[-1]))
 
 
 def _open_unit(key: Rep, at: Rep, dtype: DType) -> Rep:
@@ -280,13 +272,15 @@ def _wide(x: Rep) -> DType:
     return F32 if dtype.bits == 16 else dtype
 
 
-def _optional(shape: Sequence[int] | None, what: str) -> Shape | None:
-    return None if shape is None else static_shape(shape, what)
+def _optional(shape: Sequence[Size] | None, what: str) -> Sizes | None:
+    return None if shape is None else sizes_of(shape, what)
 
 
 def _draw(body: Callable[..., Rep], key: Any, *tensors: Any, **known: Any) -> Any:
     """`body` of the key and of tensors, compiled or staged once for what is known besides."""
     given = [x if isinstance(x, Rep) else tensor_from(x, "a parameter") for x in tensors]
+    if is_symbolic(tuple(known.values())):
+        return body(as_rep(key), *map(as_rep, given), **known)
     specs = tuple(x.spec if isinstance(x, Rep) else spec_of(x) for x in given)
     return _staged(body, tuple(known.items()), specs)(key, *given)
 

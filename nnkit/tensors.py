@@ -30,6 +30,7 @@ from .arrays import adopt, from_numbers, is_array, stored_dtype
 from .core import types
 from .core.errors import DTypeError, RankError
 from .donated_arrays import DonatedArray
+from .staging.extents import SymbolicNumber
 from .tensor_operators import TensorOperators
 
 _Tensor = TypeVar("_Tensor", bound="AnyTensor")
@@ -415,6 +416,8 @@ def _core(dtype: object) -> types.DType:
 def _number(x: object, dtype: type[DType]) -> object:
     """A Python or NumPy number, for its value only."""
     _core(dtype)
+    if isinstance(x, SymbolicNumber):
+        return cast("object", x.known("a concrete tensor"))
     return cast("object", x.item()) if isinstance(x, np.generic) else x
 
 

@@ -34,8 +34,13 @@ def both(program: Callable[..., Any], *arguments: Any, **options: Any) -> Row:
 def drawn(shape: tuple[int, ...]) -> Any:
     """Random numbers."""
     key = nk.const(i64(7))
-    return nk.random.normal(key, shape, dtype=f64) + nk.random.uniform(
-        key, shape, low=1.0, high=3.0, dtype=f64
+    logits = nk.zeros((shape[0], 5), f64)
+    return (
+        nk.random.normal(key, shape, dtype=f64)
+        + nk.random.uniform(key, shape, low=1.0, high=3.0, dtype=f64)
+        + nk.random.gumbel(key, shape, dtype=f64)
+        + nk.random.bernoulli(key, 0.5, shape).cast(f64)
+        + nk.random.categorical(key, logits, shape=(shape[1], shape[0])).cast(f64).T
     )
 
 

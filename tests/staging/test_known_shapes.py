@@ -225,4 +225,5 @@ def test_sizes_that_no_call_has() -> None:
     staged(1, lambda x: kept.append(x) or x)(V)
     with pytest.raises(nk.StagingError, match="is not known"):
         int(kept[0].shape[0])
+    np.testing.assert_allclose(staged(1, lambda x: x * nk.const(f64(x.shape[0])))(V), V * 4)
     assert int(nk.const(X).shape[1]) == len(nk.const(X)) - 1 == 3
