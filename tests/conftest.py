@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 
 collect_ignore = ["ir/lit.cfg.py"]  # lit's, not a module
@@ -9,3 +10,9 @@ collect_ignore = ["ir/lit.cfg.py"]  # lit's, not a module
 settings.register_profile("default", deadline=None, max_examples=60, derandomize=True)
 settings.register_profile("fuzz", deadline=None, max_examples=2000)
 settings.load_profile("default")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Workers must give tests the same names: an address in one makes xdist refuse all."""
+    for item in items:
+        assert " at 0x" not in item.nodeid, f"give ids= to the parameters of {item.nodeid}"
