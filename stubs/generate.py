@@ -43,7 +43,7 @@ import nnkit
 NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
     r"ShapeOfRep Staging "
-    r"View PartView RefView KeyEntry Key Forbidden UnknownDType Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
+    r"View PartView RefView KeyEntry Key UnknownDType UnknownExtent Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
     "LogicalFunction ShiftFunction BitwiseFunction "
     "Spread SpreadFloat ReduceNumber SumNumber ReduceLogical Count "
     "Static DataclassInstance SgdOptimizer MomentumOptimizer AdamOptimizer RATE "

@@ -21,6 +21,7 @@ from .expressions import (
     tensor,
     title,
     tup,
+    unstaged,
 )
 
 FOLLOWED = 2
@@ -69,6 +70,7 @@ def _vmap() -> Iterator[str]:
         ("Callable[..., Any]", outside),
     ):
         yield f"(of: View[{of}], /, *, {axes}, {_NAMED}) -> {rep('Callable[..., Any]')}"
+    yield f"(of: {unstaged()}, /, *, in_axes: Any = 0, out_axes: Any = 0, {_NAMED}) -> Any"
 
 
 def _chosen() -> Iterator[tuple[list[str], list[str], str]]:

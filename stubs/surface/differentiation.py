@@ -22,6 +22,7 @@ from .expressions import (
     template,
     title,
     tup,
+    with_unstaged,
 )
 
 SAVE = 'save: SavePolicy = "auto"'
@@ -34,9 +35,9 @@ def differentiation() -> Iterator[str]:
     yield from _functions()
     lens = _by_lens("OUT", ", from_: From = 0", "D0")
     value_lens = _by_lens("Tensor0D[F]", "", "tuple[Tensor0D[F], D0]")
-    yield from define("gradient", [_refusal(), *_by_index(), lens, *_by_selector()])
+    yield from define("gradient", with_unstaged([_refusal(), *_by_index(), lens, *_by_selector()]))
     values = [_value_refusal(), *_value_by_index(), value_lens, *_value_by_selector()]
-    yield from define("value_and_gradient", values)
+    yield from define("value_and_gradient", with_unstaged(values))
     yield from template("differentiation")
 
 

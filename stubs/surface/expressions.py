@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -49,6 +50,13 @@ REFUSED = (
     "TensorWithThatAxis",
     "ContentOfTheField",
     "TypeOfTheFirstBranchAndOfTheResult",
+    "DecorateItWithNkStaged",
+    "StagedFunction",
+    "AtLeastOneTensor",
+    "TheElementTypeOfTheArray",
+    "ChooseByCondOrSelect",
+    "LoopByMapFoldOrScan",
+    "ReturnItFromTheStagedFunction",
 )
 """What messages say that an argument should have been: see `refused`."""
 LITERALS = {"Float": "float", "Integer": "int"}
@@ -139,6 +147,22 @@ def refused(what: str) -> str:
     """
     assert what in REFUSED, what
     return rep(what)
+
+
+def with_unstaged(signatures: Iterable[str]) -> Iterator[str]:
+    """The table of a function of staged functions, whose first overload is a refusal; and for others one behind it.
+
+    It fits no function, but resembles all that are not staged, so that mypy complains about this one alone.
+    """
+    first, *others = signatures
+    yield first
+    yield re.sub(r"of: Rep\[\w+\]", f"of: {unstaged()}", first)
+    yield from others
+
+
+def unstaged() -> str:
+    """What a Python function is that is not staged."""
+    return function(["DecorateItWithNkStaged"], "StagedFunction")
 
 
 def function(parameters: Iterable[str], result: str) -> str:

@@ -111,7 +111,8 @@ def _along_an_axis() -> Iterator[str]:
 
 def _joins() -> Iterator[str]:
     wanted = refused("TensorsOfOneTypeWithThatAxis")
-    refusal = f"(xs: Sequence[{wanted}], /, axis: int = 0) -> Any"
+    # nothing fits it but an empty list
+    refusal = f"(xs: Sequence[{wanted}], /, axis: int = 0) -> AtLeastOneTensor"
     joined = [
         f"(xs: Sequence[{rep(plain(r))}], /, axis: {any_axis(r)} = 0) -> {rep(plain(r))}"
         for r in COMMON_LAST[1:]

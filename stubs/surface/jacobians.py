@@ -30,16 +30,17 @@ from .expressions import (
     rep,
     tensor,
     tup,
+    with_unstaged,
 )
 
 
 def jacobians() -> Iterator[str]:
-    yield from define("jvp", _jvp("tuple[R, R]"))
-    yield from define("taylor", _jvp("tuple[R, ...]", "order: int"))
-    yield from define("vjp", _vjp())
-    yield from define("hvp", _hvp())
-    yield from define("jacobian", _jacobian())
-    yield from define("hessian", _hessian())
+    yield from define("jvp", with_unstaged(_jvp("tuple[R, R]")))
+    yield from define("taylor", with_unstaged(_jvp("tuple[R, ...]", "order: int")))
+    yield from define("vjp", with_unstaged(_vjp()))
+    yield from define("hvp", with_unstaged(_hvp()))
+    yield from define("jacobian", with_unstaged(_jacobian()))
+    yield from define("hessian", with_unstaged(_hessian()))
 
 
 ALL = range(1, MAX_INDEX + 2)

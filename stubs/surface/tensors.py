@@ -165,10 +165,19 @@ def _constructors(rank: int, array: str) -> Iterator[str]:
     """
     unknown = array.format("np_unknown")
     yield f"(self: {plain(rank, 'UnknownDType')}, x: {unknown}, /{COPY}) -> None"
+    # where nothing fits, mypy complains about this one
+    any_array, refused = array.format("Any"), "TheElementTypeOfTheArray"
+    yield f"(self: {plain(rank, 'UnknownDType')}, x: {any_array}, dtype: type[{refused}], /{COPY}) -> None"
     for name, (_, scalar) in DTYPES.items():
         if scalar:
-            yield f"(self: {plain(rank, name)}, x: {array.format('np_' + name)}, /{COPY}) -> None"
-    yield f"(self: {plain(rank, 'E')}, x: {array.format('Any')}, dtype: type[E], /{COPY}) -> None"
+            given = array.format("np_" + name)
+            yield f"(self: {plain(rank, name)}, x: {given}, dtype: type[{name}] = ..., /{COPY}) -> None"
+    bits = array.format("np.uint16")
+    yield f"(self: {plain(rank, 'bf16')}, x: {bits}, dtype: type[bf16], /{COPY}) -> None"
+    yield f"(self: {plain(rank, 'E')}, x: {unknown}, dtype: type[E], /{COPY}) -> None"
+    # NumPy's stubs have no shape for what operators make, and a wrong element type: float64 for float32 / int
+    unshaped = "np.ndarray[SHAPELESS, np.dtype[Any]]"
+    yield f"(self: {plain(rank, 'E')}, x: {unshaped}, dtype: type[E], /{COPY}) -> None"
     for number, variable in PYTHON.items():
         data = number
         for _ in range(rank):

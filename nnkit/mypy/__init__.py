@@ -1,0 +1,9 @@
+"""A plugin for mypy, `plugins = ["nnkit.mypy"]`, that says what overloads cannot.
+
+Names of dimensions through reshape, concat, einsum and operators whose left operand has none; sizes where types have
+them; words for what is no type error and fails at run time.  Read `dimensions`, then `results`, then `refusals`.
+"""
+
+from .hooks import NNKitPlugin, plugin
+
+__all__ = ["NNKitPlugin", "plugin"]

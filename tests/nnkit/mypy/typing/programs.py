@@ -1,0 +1,32 @@
+"""What the plugin makes of types; a line that ends with `# M` and words is flagged with these."""
+
+from typing import Any, Literal, assert_type
+import nnkit as nk
+from nnkit import Dim, Rep, Scalar, Tensor1D, Tensor2D, Tensor3D, f32
+
+class Batch(Dim): ...
+class In(Dim): ...
+class Out(Dim): ...
+
+@nk.staged
+def names(x: Rep[Tensor3D[f32, Batch, In, Out]], u: Rep[Tensor2D[f32]], v: Rep[Tensor2D[f32, Batch, In]]) -> Rep[Tensor2D[f32]]:
+    assert_type(x.reshape(x.shape[0], -1), Rep[Tensor2D[f32, Batch]])
+    assert_type(v.reshape(v.shape[1], -1), Rep[Tensor2D[f32, In, Batch]])
+    assert_type(u + v, Rep[Tensor2D[f32, Batch, In]])
+    assert_type(nk.concat([v, v], axis=1), Rep[Tensor2D[f32, Batch]])
+    assert_type(nk.concat([u, v]), Rep[Tensor2D[f32, Any, In]])
+    assert_type(nk.einsum("bi,bj->ij", v, u), Rep[Tensor2D[f32, In]])
+    nk.einsum("bi,ij->bj", v, v)  # M: einsum: the axes 'i' are In and Batch
+    nk.concat([v, x.sum(axis=0)])  # M: concat joins In and Out on axis 1
+    nk.concat([])  # M: concat takes at least one tensor
+    f"{u:.2f}"  # M: a Rep has no digits while staging
+    f"{u}"
+    if u.sum() > 0:  # M: a Rep has no truth value
+        pass
+    y = u if (u > 0).any() else v  # M: a Rep has no truth value
+    return u
+
+def sizes(x: Rep[Tensor2D[f32, Literal[28], Literal[28]]]) -> None:
+    assert_type(x.reshape(784), Rep[Tensor1D[f32, Literal[784]]])
+    assert_type(x.reshape(14, -1), Rep[Tensor2D[f32, Literal[14], Literal[56]]])
+    x.reshape(10, 10)  # M: cannot reshape [28, 28] to [10, 10]
