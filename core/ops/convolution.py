@@ -17,15 +17,27 @@ import numpy as np
 
 from ..errors import RankError, ShapeError
 from ..ir.instruction import Emitter, Value
-from ..types import MAX_BYTES, Array, Shape, TensorType, same_dtype
+from ..types import F32, F64, MAX_BYTES, Array, Shape, TensorType, same_dtype
 from .arithmetic import Multiply
 from .combinator import Combinator
-from .contraction import product
+from .contraction import Dot, product
 from .forms import Bilinear, check_kind
 from .formulas import number
 from .movement import Reverse, Transpose, permuted, reshaped
 from .nest import Access, Bounds, Output, build_nest, coordinate
 from .slicing import Pad
+
+_LEAST_WORK = 32 * 1024
+"""Multiplications of one product from which windows are laid out for the BLAS: twice those from which it is called."""
+
+_LEAST_ROWS = 4
+"""Output channels of a group from which a product pays: what is laid out is read so often."""
+
+_FEW_PLACES = 128
+"""Places of an image below which all images make one product, whose result is then transposed."""
+
+_MOST_BYTES = 256 * 1024 * 1024
+"""Of windows laid out: beyond, memory is dearer than time, and the loops read them where they are."""
 
 
 class SpatialAxis(NamedTuple):
@@ -245,6 +257,8 @@ class Convolve(Bilinear):
             gaps = (0, 0, *(side.left - 1 for side in sides))
             spread = Pad((0,) * x.tensor.rank, (0,) * x.tensor.rank, gaps)
             x = spread.nest(b, x, number(b, x, 0))
+        if self._is_product(result, kernel.tensor):
+            return self._as_product(b, x, kernel, result, sides)
         taps = reshaped(b, kernel, (groups, made // groups, inside, *window))
         places = result.shape[2:]
         extents = (result.shape[0], groups, made // groups, *places, inside, *window)
@@ -271,6 +285,78 @@ class Convolve(Bilinear):
             b, extents, reads, [output], lambda inner, _, read: [inner.emit(Multiply(), *read)]
         )
         return reshaped(b, y, result.shape)
+
+    def _is_product(self, result: TensorType, kernel: TensorType) -> bool:
+        """Whether the windows are laid out for a matrix product, which the BLAS computes."""
+        rows, taps = kernel.shape[0] // self.groups, math.prod(kernel.shape[1:])
+        images, count = result.shape[0], math.prod(result.shape[2:])
+        columns = images * count if self._joins(count) else count
+        return (
+            result.dtype in (F32, F64)
+            and rows >= _LEAST_ROWS
+            and rows * taps * columns >= _LEAST_WORK
+            and taps * images * self.groups * count * result.dtype.bytes <= _MOST_BYTES
+        )
+
+    def _joins(self, places: int) -> bool:
+        """Whether all images make one product."""
+        return self.groups == 1 and places < _FEW_PLACES
+
+    def _as_product(
+        self,
+        b: Emitter,
+        x: Value,
+        kernel: Value,
+        result: TensorType,
+        sides: Sequence[SpatialAxis],
+    ) -> Value:
+        """The kernel as a matrix times the windows as columns: of each image, or of all if these have few places.
+
+        Source: Chellapilla, Puri & Simard 2006, "High performance convolutional neural networks" (im2col).
+        """
+        made, inside, *window = kernel.tensor.shape
+        groups, batch, *places = self.groups, result.shape[0], *result.shape[2:]
+        taps, count = inside * math.prod(window), math.prod(places)
+        matrices = reshaped(b, kernel, (groups, made // groups, taps))
+        joined = self._joins(count)
+        columns = self._columns(b, x, (inside, *window), batch, places, sides, joined)
+        if joined:
+            flat = reshaped(b, columns, (taps, batch * count))
+            found = b.emit(Dot(), reshaped(b, matrices, (made, taps)), flat)
+            split = reshaped(b, found, (made, batch, count))
+            return reshaped(b, b.emit(Transpose((1, 0, 2)), split), result.shape)
+        shape = (batch, *([groups] if groups > 1 else []), taps, count)
+        left = matrices if groups > 1 else reshaped(b, matrices, (made, taps))
+        return reshaped(b, b.emit(Dot(), left, reshaped(b, columns, shape)), result.shape)
+
+    def _columns(
+        self,
+        b: Emitter,
+        x: Value,
+        taps: Shape,
+        batch: int,
+        places: Sequence[int],
+        sides: Sequence[SpatialAxis],
+        joined: bool,
+    ) -> Value:
+        """What the window covers at each place: (batch, group, taps, places), or (taps, batch, places) if joined."""
+        inside, outer = taps[0], 0 if joined else 2
+        extents = (*taps, batch, *places) if joined else (batch, self.groups, *taps, *places)
+        at = [coordinate(axis) for axis in range(len(extents))]
+        image = at[len(taps)] if joined else at[0]
+        channel = at[0] if joined else at[1] * inside + at[2]
+        first_tap, first_place = outer + 1, len(extents) - len(places)
+        source = [
+            at[first_place + axis] * side.stride + at[first_tap + axis] * side.right + -side.low
+            for axis, side in enumerate(sides)
+        ]
+        padded = any(side.low > 0 or side.high > 0 for side in sides)
+        access = Access((image, channel, *source), Bounds.ZERO if padded else Bounds.INSIDE)
+        output = Output(x.tensor.with_shape(extents), tuple(at))
+        (columns,) = build_nest(
+            b, extents, [(x, access)], [output], lambda _inner, _at, read: list(read)
+        )
+        return columns
 
 
 def _exchanged(b: Emitter, x: Value, one: int, other: int) -> Value:

@@ -163,6 +163,54 @@ def test_laws_of_convolutions() -> None:
     check(rows)
 
 
+LARGE: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
+    "of each image": ((2, 4, 14, 13), (8, 4, 5, 3), {"padding": ((2, 1), (0, 3))}),
+    "of all images": ((24, 8, 6, 7), (16, 8, 3, 3), {"stride": (1, 2), "padding": 1}),
+    "in groups": ((3, 8, 15, 15), (16, 4, 3, 3), {"groups": 2, "dilation": 2}),
+    "of one place each": ((2, 32, 12, 12), (32, 32, 1, 1), {}),
+}
+
+
+def test_large_ones_are_matrix_products() -> None:
+    """The values by NumPy's windows; the gradients by ⟨ȳ, f(x, k)⟩ = ⟨x̄, x⟩ = ⟨k̄, k⟩, as f is linear in both."""
+    given = [(normal(*x), normal(*k)) for x, k, _ in LARGE.values()]
+
+    def values(*xs: Any) -> Any:
+        pairs = zip(xs[::2], xs[1::2], LARGE.values(), strict=True)
+        return tuple(nk.conv2d(x, k, **options) for x, k, (*_, options) in pairs)
+
+    def total(x0: Any, k0: Any, x1: Any, k1: Any, x2: Any, k2: Any, x3: Any, k3: Any) -> Any:
+        return sum(nk.square(y).sum() for y in values(x0, k0, x1, k1, x2, k2, x3, k3)) / 2.0
+
+    flat = [array for pair in given for array in pair]
+    names = ", ".join(f"a{k}" for k in range(len(flat)))
+    together = staged(eval(f"lambda {names}: values({names})", {"values": values}))
+    assert together.ir(*flat, stage="compute").count("= matrixProduct") == len(LARGE)
+    found = together(*flat)
+    slopes = nk.gradient(of=staged(total), wrt=tuple(range(8)))(*flat)
+    for k, (name, (_, _, options)) in enumerate(LARGE.items()):
+        x, kernel = given[k]
+        want = windowed(x, kernel, **options)
+        np.testing.assert_allclose(np.asarray(found[k]), want, 1e-10, 1e-10, err_msg=name)
+        for slope, point in zip(slopes[2 * k : 2 * k + 2], given[k], strict=True):
+            np.testing.assert_allclose((np.asarray(slope) * point).sum(), (want**2).sum(), 1e-10)
+
+
+def windowed(
+    x: Array, kernel: Array, stride: Any = 1, padding: Any = 0, dilation: int = 1, groups: int = 1
+) -> Array:
+    ends = ((padding,) * 2,) * 2 if isinstance(padding, int) else padding
+    rows, columns = (stride, stride) if isinstance(stride, int) else stride
+    x = np.pad(x, ((0, 0), (0, 0), *ends))
+    reach = tuple((n - 1) * dilation + 1 for n in kernel.shape[2:])
+    views = np.lib.stride_tricks.sliding_window_view(x, reach, (2, 3))
+    views = views[:, :, ::rows, ::columns, ::dilation, ::dilation]
+    views = views.reshape(len(x), groups, -1, *views.shape[2:])
+    split = kernel.reshape(groups, -1, *kernel.shape[1:])
+    found = np.einsum("ngchwkl,gockl->ngohw", views, split)
+    return np.asarray(found.reshape(len(x), len(kernel), *found.shape[3:]))
+
+
 def test_laws_of_transposed_convolutions() -> None:
     rows: dict[str, Row] = {}
     for name, x, kernel, options in (
