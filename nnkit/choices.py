@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from .core import ops
 from .core.ops import elementary
 from .core.types import BOOL, DType
@@ -244,8 +242,8 @@ def _numbers(name: str, x: Any) -> Rep:
 
 
 def _truth(name: str, x: Any) -> Rep:
-    if isinstance(x, bool | np.bool_):
-        return Rep(primitive.literal(bool(x), BOOL))
+    if isinstance(x, bool):
+        return Rep(primitive.literal(x, BOOL))
     rep = as_rep(x)
     return rep if _dtype_of(rep, name) is BOOL else rep != 0
 

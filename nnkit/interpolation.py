@@ -103,9 +103,10 @@ def polyval(p: Any, x: Any, /) -> Rep:
     """
     at = as_rep(x)
     spec = primitive.tensor_of(at.expression, "polyval")
-    if isinstance(p, list | tuple) and all(is_number(one) for one in p):
+    numbers: list[Any] = [*p] if isinstance(p, list | tuple) else [p]
+    if isinstance(p, list | tuple) and all(map(is_number, numbers)):
         result = at * 0
-        for one in p:
+        for one in numbers:
             result = result * at + one
         return result
     given = as_rep(p)

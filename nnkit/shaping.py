@@ -172,9 +172,9 @@ def roll(x: Any, shift: Any, /, axis: Any = None) -> Rep:
             f"roll takes Python ints, not {shift!r}", "`take(x, (arange(n, i64) - shift) % n)`"
         )
     if axis is None:
-        if len(shifts) > 1:
+        if len(shifts) != 1:
             raise rank_error("roll by several numbers takes as many axes")
-        shape = rep.shape
+        shape: tuple[Any, ...] = rep.shape
         return _rolled(rep.ravel(), shifts[0], 0).reshape(*shape)
     axes = as_tuple(axis)
     if len(shifts) == 1:

@@ -60,9 +60,9 @@ def subscript(
 
 def without_new_axes(key: Any, x: Expression) -> tuple[Any, list[int]]:
     """The key without its `None`s, and where these put axes of extent 1 in the result, in order."""
-    given: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
+    given: list[Any] = [*key] if isinstance(key, tuple) else [key]
     if not any(entry is None for entry in given):
-        return key, []
+        return tuple(given), []
     old = tuple(entry for entry in given if entry is not None)
     rank = primitive.tensor_of(x, "a subscript").rank
     places: list[int] = []
