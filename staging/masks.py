@@ -1,6 +1,7 @@
 """Masks as keys: `x.at[mask].set(value)` changes the elements where the mask is true, by choosing for each of them.
 
-`x[mask]` is refused: what it reads has as many elements as the mask has trues, and no extent depends on data.
+`x[mask]` of a mask that is computed is refused: what it reads has as many elements as the mask has trues, and no extent
+depends on data.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def no_extent(mask: Expression) -> NNKitError:
     return staging_error(
         f"x[mask] by a {words} would have as many elements as the mask has trues, and an extent cannot depend on data",
         "`where(mask, x, 0)` keeps the shape, and so does `x.at[mask].set(value)`; `where(mask, x, 0).sum()` "
-        "sums the elements; indices that are known are `x[np.nonzero(mask)[0]]`",
+        "sums the elements; a mask that is an array of NumPy has a known number of them",
     )
 
 

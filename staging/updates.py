@@ -35,7 +35,7 @@ from ..core.ops.literal import constant, dense
 from ..core.ops.nest import Bounds
 from ..core.types import I64, Shape, TensorType, broadcast_shapes, scalar
 from . import primitive
-from .expression import Expression
+from .expression import Constant, Expression
 from .extents import size_dependent
 from .indexing import entries_of, select_part, subscript, wrap_negative
 from .masks import mask_of, masked, no_extent
@@ -54,7 +54,7 @@ def read(x: Expression, key: Any, staged: Callable[[Any], Expression | None]) ->
     """
     spec = primitive.tensor_of(x, "a subscript")
     if (mask := mask_of(key)) is not None:
-        raise no_extent(mask)
+        return _read_known(x, mask, staged)
     entries = entries_of(key, spec, tensors=True)
     indices = [staged(entry) for entry in entries]
     if all(i is None or primitive.tensor_of(i, "an index").rank == 0 for i in indices):
@@ -75,6 +75,24 @@ def read(x: Expression, key: Any, staged: Callable[[Any], Expression | None]) ->
 
     result = TensorSpec(primitive.checked_rank(part.rank), spec.dtype)
     return size_dependent("subscript", part.entries, build, (x, *operands), result)
+
+
+def _read_known(
+    x: Expression, mask: Expression, staged: Callable[[Any], Expression | None]
+) -> Expression:
+    """`x[mask]` of a mask that is data: how many elements it chooses is known."""
+    if not isinstance(mask.operation, Constant):
+        raise no_extent(mask)
+    known = mask.operation.array.astype(bool)
+
+    def check(_: Builder, value: Value) -> Value:
+        if value.tensor.shape[: known.ndim] != known.shape:
+            raise ShapeError(f"a mask of shape {[*known.shape]} does not fit {value.tensor.words}")
+        return value
+
+    spec = primitive.tensor_of(x, "a subscript")
+    fitting = primitive.shape_dependent("mask", check, (x,), spec)
+    return read(fitting, np.nonzero(known), staged)
 
 
 def updated(

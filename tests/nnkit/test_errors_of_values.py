@@ -57,6 +57,8 @@ row("mask among others", UnsupportedError, "a mask is a key by itself", "x[0, x[
 row("a list of Reps", StagingError, "a list in a subscript has Python ints, not Reps", "x[[n[0], n[1]]]",
     "help: `stack(")(
     on(lambda x, n: x[[n[0], n[1]]], V, N))
+row("known mask of another shape", ShapeError, "a mask of shape [2] does not fit f32[3]", "x[[True, False]]")(
+    on(lambda x: x[[True, False]], V))
 row("value of a mask", RankError, "at[mask].set by a mask of rank 1 cannot take Tensor1D[f32]",
     "x.at[x > 0.0].set(x)", "help: `where(mask, value, x)`")(on(lambda x: x.at[x > 0.0].set(x), V))
 row("mask of another shape", ShapeError, "a mask of shape [2] does not fit f32[3]")(

@@ -130,6 +130,9 @@ def test_laws_of_subscripts() -> None:
             "the last axis": both(lambda x, j: x[..., j - j], C, J),
             "a list": both(lambda x: x[[0, 2], 1:3], C),
             "an array": both(lambda x: x[np.array([[0, 2]])], C),
+            "a known mask": both(lambda x: x[np.array([True, False, True])], C),
+            "a known mask of two axes": both(lambda x: x[np.arange(12).reshape(3, 4) % 5 == 0], C),
+            "a mask of nothing": both(lambda x: x[[False, False, False]], C),
             "a scalar": Row(
                 lambda x, s, i: x[s, i], lambda x, s, i: x[s, i], (C, S, ROWS_OF_C), batched=(0,)
             ),
