@@ -273,27 +273,27 @@ def qr(
 ) -> Rep[Tensor4D[_F, _I, _J, Any, _L]]: ...
 @overload
 def eigh(
-    a: Rep[Tensor2D[_F, _I, _J]], /, UPLO: Literal["_L", "U"] = "_L"
+    a: Rep[Tensor2D[_F, _I, _J]], /, UPLO: Literal["L", "U"] = "L"
 ) -> tuple[Rep[Tensor1D[_F, _I]], Rep[Tensor2D[_F, _I, _J]]]: ...
 @overload
 def eigh(
-    a: Rep[Tensor3D[_F, _I, _J, _K]], /, UPLO: Literal["_L", "U"] = "_L"
+    a: Rep[Tensor3D[_F, _I, _J, _K]], /, UPLO: Literal["L", "U"] = "L"
 ) -> tuple[Rep[Tensor2D[_F, _I, _J]], Rep[Tensor3D[_F, _I, _J, _K]]]: ...
 @overload
 def eigh(
-    a: Rep[Tensor4D[_F, _I, _J, _K, _L]], /, UPLO: Literal["_L", "U"] = "_L"
+    a: Rep[Tensor4D[_F, _I, _J, _K, _L]], /, UPLO: Literal["L", "U"] = "L"
 ) -> tuple[Rep[Tensor3D[_F, _I, _J, _K]], Rep[Tensor4D[_F, _I, _J, _K, _L]]]: ...
 @overload
 def eigvalsh(
-    a: Rep[Tensor2D[_F, _I, _J]], /, UPLO: Literal["_L", "U"] = "_L"
+    a: Rep[Tensor2D[_F, _I, _J]], /, UPLO: Literal["L", "U"] = "L"
 ) -> Rep[Tensor1D[_F, _I]]: ...
 @overload
 def eigvalsh(
-    a: Rep[Tensor3D[_F, _I, _J, _K]], /, UPLO: Literal["_L", "U"] = "_L"
+    a: Rep[Tensor3D[_F, _I, _J, _K]], /, UPLO: Literal["L", "U"] = "L"
 ) -> Rep[Tensor2D[_F, _I, _J]]: ...
 @overload
 def eigvalsh(
-    a: Rep[Tensor4D[_F, _I, _J, _K, _L]], /, UPLO: Literal["_L", "U"] = "_L"
+    a: Rep[Tensor4D[_F, _I, _J, _K, _L]], /, UPLO: Literal["L", "U"] = "L"
 ) -> Rep[Tensor3D[_F, _I, _J, _K]]: ...
 @overload
 def svd(

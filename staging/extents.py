@@ -66,7 +66,7 @@ class SymbolicNumber:
     ) -> Any:
         """Combined from the leaves up, each node once, and without recursion: a loop may have made a deep tree."""
         done: dict[int, Any] = {}
-        stack = [self]
+        stack: list[SymbolicNumber] = [self]
         while stack:
             node = stack[-1]
             inside = [one for one in node._operands if isinstance(one, SymbolicNumber)]
@@ -105,7 +105,7 @@ class SymbolicNumber:
 
     def __mul__(self, other: object) -> Any:
         if isinstance(other, list | tuple | str | bytes):
-            return cast("Any", other) * self.known(f"a {type(other).__name__} of that length")
+            return cast("Any", other) * self.known("a sequence of that length")
         return self._with("*", other)
 
     def __rmul__(self, other: object) -> Any:
@@ -274,22 +274,23 @@ class Condition(SymbolicNumber):
 Size: TypeAlias = "int | Extent"
 """What functions take as a size."""
 
+_PYTHON: Any = operator
 _OPERATORS: Final[Mapping[str, _Binary]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "&": operator.and_,
-    "|": operator.or_,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
+    "+": _PYTHON.add,
+    "-": _PYTHON.sub,
+    "*": _PYTHON.mul,
+    "/": _PYTHON.truediv,
+    "//": _PYTHON.floordiv,
+    "%": _PYTHON.mod,
+    "**": _PYTHON.pow,
+    "&": _PYTHON.and_,
+    "|": _PYTHON.or_,
+    "<": _PYTHON.lt,
+    "<=": _PYTHON.le,
+    ">": _PYTHON.gt,
+    ">=": _PYTHON.ge,
+    "==": _PYTHON.eq,
+    "!=": _PYTHON.ne,
 }
 _OF_SAME: Final[Mapping[str, bool]] = {"==": True, "<=": True, ">=": True, "!=": False}
 """What comparisons of a number with itself are."""
@@ -334,7 +335,7 @@ def is_symbolic(sizes: object) -> bool:
     if isinstance(sizes, SymbolicNumber):
         return True
     if isinstance(sizes, slice):
-        return any(map(is_symbolic, (sizes.start, sizes.stop, sizes.step)))
+        return any(map(is_symbolic, _ends(sizes)))
     return isinstance(sizes, tuple | list) and any(map(is_symbolic, cast("Sequence[Any]", sizes)))
 
 
@@ -348,7 +349,7 @@ def tensors_in(sizes: object) -> tuple[Expression, ...]:
         elif isinstance(one, Expression):
             found[one] = None
         elif isinstance(one, slice):
-            visit((one.start, one.stop, one.step))
+            visit(_ends(one))
         elif isinstance(one, tuple | list):
             for inner in cast("Sequence[Any]", one):
                 visit(inner)
@@ -362,11 +363,10 @@ def resolved(sizes: Any, value_of: Callable[[SymbolicNumber], Any]) -> Any:
     if isinstance(sizes, SymbolicNumber):
         return value_of(sizes)
     if isinstance(sizes, slice):
-        ends: tuple[Any, Any, Any] = (sizes.start, sizes.stop, sizes.step)
-        return slice(*(resolved(end, value_of) for end in ends))
+        return slice(*(resolved(end, value_of) for end in _ends(sizes)))
     if isinstance(sizes, tuple | list):
-        parts = cast("Sequence[Any]", sizes)
-        return type(sizes)(resolved(one, value_of) for one in parts)
+        parts = [resolved(one, value_of) for one in cast("Sequence[Any]", sizes)]
+        return parts if isinstance(sizes, list) else tuple(parts)
     return sizes
 
 
@@ -391,6 +391,11 @@ def size_dependent(
         return build(b, known, *values[:count])
 
     return make(ShapeDependent(name, build_sized), (*operands, *tensors), type)
+
+
+def _ends(part: Any) -> tuple[Any, Any, Any]:
+    """Of a slice, which has no types."""
+    return part.start, part.stop, part.step
 
 
 def _operand(one: Any, done: Mapping[int, Any], leaf: Callable[[Expression], Any]) -> Any:

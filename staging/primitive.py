@@ -48,7 +48,7 @@ from ..core.types import Array, DType, Kind, TensorType, Type, scalar
 from .expression import Constant, Expression, Primitive, ShapeDependent, make, with_location
 from .extents import Extent, Size, SymbolicNumber, examples, is_symbolic, size_dependent
 from .location import current_location
-from .spec import TensorSpec, as_tuple, dtype_words
+from .spec import TensorSpec, as_tuple, dtype_words, is_tuple
 
 
 def tensor_of(expression: Expression, what: str) -> TensorSpec:
@@ -162,7 +162,7 @@ def apply_sized(
 
 def check_sizes(sizes: Any, what: str, least: int = 0) -> None:
     """Raises: ShapeError for a size below `least` in nested tuples."""
-    if isinstance(sizes, tuple):
+    if is_tuple(sizes):
         for size in sizes:
             check_sizes(size, what, least)
     elif sizes < least:
