@@ -380,7 +380,10 @@ def page() -> Iterator[str]:
 
 def is_in_table(entry: Entry) -> bool:
     """Whether it is made by `nnkit.elementwise`, and has no example of its own."""
-    made = inspect.isfunction(entry.value) and entry.value.__module__ == elementwise.__name__
+    made = (
+        inspect.isfunction(entry.value)
+        and inspect.unwrap(entry.value).__module__ == elementwise.__name__
+    )
     return made and "return" in entry.value.__annotations__ and not (entry.doctest or entry.example)
 
 

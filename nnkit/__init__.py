@@ -119,6 +119,9 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 _NAMES_AT_HOME = {"Spec": "ArraySpec"}
 """What is called otherwise where it is defined: a `Spec` is there what staging knows of a value."""
 
+_SEE_THEIR_CALLER = {"fix", "staged"}
+"""They resolve annotations in its scope, and cut tracebacks themselves."""
+
 # `from nnkit import *` leaves `abs`, `print` and the other builtins as they are
 __all__ = ["__version__", *(name for name in _HOME_OF if not hasattr(builtins, name))]  # pyright: ignore[reportUnsupportedDunderAll]  # it reads the stub
 
@@ -131,6 +134,9 @@ def __getattr__(name: str) -> object:
         raise missing_names.of_package(name, _HOME_OF, sys._getframe(1))
     home = importlib.import_module(f".{_HOME_OF[name]}", __name__)
     value = home if name == _HOME_OF[name] else getattr(home, _NAMES_AT_HOME.get(name, name))
+    if isinstance(value, type(__dir__)) and name not in _SEE_THEIR_CALLER:
+        value = importlib.import_module(".staging.tracebacks", __name__).public(value)
+        value.__module__ = __name__  # where pickle finds it
     globals()[name] = value  # the next use is that of any module's attribute
     return value
 

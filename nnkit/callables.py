@@ -66,6 +66,7 @@ from .staging.staged_functions import (
     is_staged_function,
     note_use,
 )
+from .staging.tracebacks import end_at_user, public
 from .staging.user_calls import call_with_large_stack
 from .static_parameters import Statics, WithStatics, bound, family_of, unwrapped, with_values
 
@@ -102,10 +103,18 @@ class StagedFunction(WithStatics):
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Stage a call (all arguments Reps), or run (all concrete); `out=` are arrays to write the results to."""
-        return self._entry(*arguments, **keywords)
+        try:
+            return self._entry(*arguments, **keywords)
+        except NNKitError as error:
+            end_at_user(error)
+            raise
 
     def __getitem__(self, key: Any, /) -> Any:
-        return self._entry(*key) if type(key) is tuple else self._entry(key)
+        try:
+            return self._entry(*key) if type(key) is tuple else self._entry(key)
+        except NNKitError as error:
+            end_at_user(error)
+            raise
 
     def __getattr__(self, name: str) -> Any:
         if name == "expression":
@@ -137,6 +146,7 @@ class StagedFunction(WithStatics):
             )
         return named, name
 
+    @public
     def defjvp(self, rule: Callable[..., Any], /) -> StagedFunction:
         """Compute tangents of this function by `rule`, which is given the arguments and a tangent of each.
 
@@ -150,6 +160,7 @@ class StagedFunction(WithStatics):
         self._give_rules(set_jvp, made)
         return made
 
+    @public
     def defvjp(
         self, fwd: Callable[..., Any], bwd: Callable[..., Any] | None = None, /
     ) -> StagedFunction:
@@ -169,10 +180,12 @@ class StagedFunction(WithStatics):
             self._give_rules(set_vjp, staged(bwd), first)
         return first
 
+    @public
     def eval(self) -> Any:
         """What a function of no parameters returns, computed now; another one has no value of its own."""
         return self.expression if self.stageable.parameter_names else self._run()
 
+    @public
     def ir(self, *arguments: Any, stage: str = "raw", **statics: Any) -> str:
         """The IR for arguments of these shapes (tensors, structs, or `spec(shape, dtype)`).
 
@@ -183,16 +196,19 @@ class StagedFunction(WithStatics):
         notes = [f"// {note}\n" for note in notes_of_shapes(shown.callee)]
         return "".join(notes) + shown.text(stage)
 
+    @public
     def llvm(self, *arguments: Any, **statics: Any) -> str:
         """The LLVM IR of the compiled function for arguments of these shapes."""
         return self._inspected(arguments, statics).llvm()
 
+    @public
     def asm(self, *arguments: Any, **statics: Any) -> str:
         """Its machine code, as assembly."""
         inspected = self._inspected(arguments, statics)
         with COMPILING:
             return inspected.assembly()
 
+    @public
     def compile(self, *arguments: Any, **statics: Any) -> None:
         """Compile for arguments of these shapes, without running."""
         if statics or self._has_static(arguments):
@@ -468,6 +484,7 @@ class Application(StagedFunction):
         self._function = function
         self._first = tuple(first)
 
+    @public
     def compile(self, *arguments: Any) -> None:
         """Compile for arguments of these shapes, without running."""
         self._function.compile(*self._first, *arguments)
@@ -500,14 +517,19 @@ def staged(function: Callable[..., Any] | None = None, /, *, shapes: str = "any"
     value, which must be hashable, the function is another one.  It may be given by name, and bound by `f.partial`.
     Raises: StagingError for parameters that cannot be staged (a Rep by keyword only, `*args`).
     """
-    if shapes not in ("any", "symbolic"):
-        raise staging_error(f'shapes is "any" or "symbolic", not {shapes!r}')
     around = sys._getframe(1).f_locals
-    if function is None:
-        return partial(_staged, around, shapes == "symbolic")
-    return _staged(around, shapes == "symbolic", function)
+    try:
+        if shapes not in ("any", "symbolic"):
+            raise staging_error(f'shapes is "any" or "symbolic", not {shapes!r}')
+        if function is None:
+            return partial(_staged, around, shapes == "symbolic")
+        return _staged(around, shapes == "symbolic", function)
+    except NNKitError as error:
+        end_at_user(error)
+        raise
 
 
+@public
 def _staged(
     around: Mapping[str, Any], is_symbolic: bool, function: Callable[..., Any]
 ) -> StagedFunction:
@@ -552,9 +574,10 @@ def staged_with(
     return root
 
 
-def check_staged(of: object, what: str) -> None:
+def check_staged(of: Any, what: str) -> None:
     """Raises: StagingError, in the name of the function `what`, for what is not a staged function."""
     if not isinstance(of, StagedFunction):
-        raise staging_error(
-            f"{what} takes a staged function, not a {type(of).__name__}", "decorate it with @staged"
-        )
+        is_code = callable(of) and not isinstance(of, type)
+        shown = f"the function {name_of(of)}" if is_code else f"a {type(of).__name__}"
+        help = "decorate it with @nk.staged" if is_code else ""
+        raise staging_error(f"{what} takes a staged function, not {shown}", help)

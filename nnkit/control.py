@@ -7,13 +7,13 @@ return, and what a loop carries, is a Rep or a tuple of Reps; its type stays the
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
 from .callables import StagedFunction, staged
 from .conversion import annotated
-from .core.errors import ShapeError
+from .core.errors import NNKitError, ShapeError
 from .core.ir import Builder, Value
 from .core.ir.loop_schedules import LoopSchedule
 from .introspection import hints_of, location_of, name_of, parameters_of
@@ -25,6 +25,7 @@ from .staging.rep import Rep
 from .staging.scheduled_loops import scheduled
 from .staging.spec import CallableSpec, Spec
 from .staging.staged_functions import PythonFunction, is_function
+from .staging.tracebacks import end_at_user
 
 
 def cond(pred: Any, then: Callable[[], Any], orelse: Callable[[], Any], /) -> Any:
@@ -113,6 +114,14 @@ def fix(f: Callable[[Any], Any], /) -> StagedFunction:
     `f` takes the function that it returns.  Its annotations, if it has any, say what that takes and returns.
     Raises: StagingError when `f` returns no function, or calls it while making it.
     """
+    try:
+        return _fixed(f, sys._getframe(1).f_locals)
+    except NNKitError as error:
+        end_at_user(error)
+        raise
+
+
+def _fixed(f: Callable[[Any], Any], scope: Mapping[str, Any]) -> StagedFunction:
     names = parameters_of(f)
     if len(names) != 1:
         raise staging_error(
@@ -127,7 +136,7 @@ def fix(f: Callable[[Any], Any], /) -> StagedFunction:
             "call it inside the function that is returned",
         )
 
-    hints = hints_of(f, sys._getframe(1).f_locals)
+    hints = hints_of(f, scope)
     itself = StagedFunction(PythonFunction(too_early, name, (), (), None, location_of(f)))
     itself._entry = too_early
     made = f(itself)

@@ -10,6 +10,7 @@ from .callables import StagedFunction, staged_with
 from .conversion import declared_type
 from .introspection import name_of, static_signature
 from .staging.primitive import staging_error
+from .staging.tracebacks import public
 
 
 def fn(*types: Any) -> Callable[[Callable[..., Any]], StagedFunction]:
@@ -19,6 +20,7 @@ def fn(*types: Any) -> Callable[[Callable[..., Any]], StagedFunction]:
     """
     declared = tuple(map(declared_type, types))
 
+    @public
     def stage(function: Callable[..., Any], /) -> StagedFunction:
         signature = static_signature(function, lambda _: False)
         if len(signature.data) != len(types):

@@ -18,13 +18,16 @@ from .core.errors import InternalError, RecursionDepthError
 from .core.host_calls import take_raised
 from .core.ir import Function, Module, SavePolicy
 from .core.ir.donation import donation, donations
+from .core.passes.pipeline import Pipeline, run_pipeline
 from .core.stage import Stage
 from .core.text import print_module
 from .core.types import FunctionType, TensorType, Type, elements_of
+from .core.verify import verify
 from .jit import entry, executable
 from .jit.emit.checks import error_of
 from .jit.emit.steps import CheckSite, Problem
 from .jit.entry.guards import Guard, can_guard
+from .progress import Progress
 from .redefinitions import Watched
 from .staging.expression import Shapes, Trace, with_location
 from .staging.known_shapes import TypeLookup
@@ -39,11 +42,22 @@ from .tensors import RANKED
 vars(sys.modules[__package__]).pop("jit", None)
 
 
-def module_at(specialization: Specialization, stage: str) -> tuple[Module, Function]:
-    """The module as it is at the end of `stage`, and its entry function.
+def module_at(
+    specialization: Specialization, stage: str, progress: Progress | None = None
+) -> tuple[Module, Function]:
+    """The module as it is at the end of `stage`, and its entry function; `progress` is told of each step.
 
     Raises: StagingError when there is no such stage.
     """
+    progress = progress or Progress(specialization.callee.name)
+
+    def run(module: Module, pipeline: Pipeline) -> object:
+        return run_pipeline(module, pipeline, verifier=verify, before=before)
+
+    def before(name: str) -> None:
+        progress.begin(f"in pass {name!r}")
+
+    progress.begin("in the specialization to shapes")
     names = [each.value for each in Stage]
     if stage not in names:
         raise staging_error(f"there is no stage {stage!r}; the stages are {', '.join(names)}")
@@ -53,9 +67,9 @@ def module_at(specialization: Specialization, stage: str) -> tuple[Module, Funct
     start = specializer.specialize(specialization.callee, types)
     module, target = specializer.module, executable.host_target()
     if specialization.donated and Stage(stage) is Stage.SCHEDULE:
-        advance(module, Stage.COMPUTE, start.name, target=target)
+        advance(module, Stage.COMPUTE, start.name, target=target, run=run)
         _donate(specialization, module.functions[start.name])
-    advance(module, Stage(stage), start.name, target=target)
+    advance(module, Stage(stage), start.name, target=target, run=run)
     return module, module.functions[start.name]
 
 
@@ -113,7 +127,8 @@ def compiled(
     markers: Sequence[object] = (),
 ) -> NativeProgram:
     """Native code that takes and returns concrete values: what `Specialization.compiled` says."""
-    module, function = module_at(specialization, "schedule")
+    progress = Progress(name)
+    module, function = module_at(specialization, "schedule", progress)
     shapes = list(specialization.shapes)
     arguments = tuple(_node(spec, shapes) for spec in specialization.specs)
     result_shapes = _result_shapes(function.type.result)
@@ -128,6 +143,7 @@ def compiled(
         reused=tuple(donations(function.attributes)),
         guard=guard,
     )
+    progress.begin("in LLVM")
     built = executable.build(
         function,
         signature,
@@ -137,6 +153,7 @@ def compiled(
         functions=module.functions,
         markers=markers,
     )
+    progress.end()
     is_guarded = guard is not None or watched is None or not watched.reads.slots
     return NativeProgram(built.call, result_shapes, is_guarded)
 

@@ -15,6 +15,7 @@ from .distributions import (
     truncated_normal,
 )
 from .sampling import key, normal, split, uniform
+from .staging.tracebacks import public
 
 __all__ = [
     "bernoulli",
@@ -31,6 +32,10 @@ __all__ = [
     "truncated_normal",
     "uniform",
 ]
+
+for _name in __all__:
+    globals()[_name] = public(globals()[_name])
+    globals()[_name].__module__ = __name__  # where pickle finds it
 
 
 def __getattr__(name: str) -> NoReturn:

@@ -24,6 +24,7 @@ from .staging.extents import resolved
 from .staging.primitive import staging_error
 from .staging.rep import Rep
 from .staging.staged_functions import Stageable
+from .staging.tracebacks import public
 from .structs import Struct
 from .tensors import AnyTensor
 
@@ -235,6 +236,7 @@ class WithStatics(Rep):
         statics = self.statics
         return self if statics is None else statics.bound(statics.common(values))
 
+    @public
     def partial(self, **statics: Any) -> Self:
         """The same function with these values of its static parameters; calls of it with data are native calls.
 

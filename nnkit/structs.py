@@ -26,6 +26,7 @@ from .staging.location import current_location
 from .staging.primitive import located
 from .staging.rep_base import is_number
 from .staging.spec import is_tuple
+from .staging.tracebacks import public
 from .struct_fields import ClassDefinition, Field, Lens, StructBase, annotated_fields, checked_value
 from .tensors import AnyTensor
 
@@ -86,6 +87,7 @@ class Struct(StructBase):
         for field in cls._declared:
             setattr(cls, field.name, field)
 
+    @public
     def __init__(self, *values: object, **named: object) -> None:
         """One value per field, by position or by name.
 

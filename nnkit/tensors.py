@@ -31,6 +31,7 @@ from .core import types
 from .core.errors import DTypeError, RankError
 from .donated_arrays import DonatedArray
 from .staging.extents import SymbolicNumber
+from .staging.tracebacks import public
 from .tensor_operators import TensorOperators
 
 _Tensor = TypeVar("_Tensor", bound="AnyTensor")
@@ -173,6 +174,7 @@ class AnyTensor(TensorOperators):
     _array: types.Array
     rank: ClassVar[int]
 
+    @public
     def __init__(
         self, x: object, dtype: type[DType] | None = None, /, *, copy: bool | None = None
     ) -> None:

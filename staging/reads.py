@@ -169,7 +169,7 @@ class _Search:
         if own:
             yield from map(content, cells.values())  # what a wrapper of NNKit's is around
             return
-        if _is_library(code.co_filename):
+        if is_library(code.co_filename):
             return
         yield from function.__defaults__ or ()
         yield from (function.__kwdefaults__ or {}).values()
@@ -216,11 +216,11 @@ def _is_user(module: ModuleType | None) -> bool:
     file = getattr(module, "__file__", None)
     if file is None:
         return module.__name__ == "__main__" or module.__spec__ is None
-    return not is_own_file(file) and not _is_library(file)
+    return not is_own_file(file) and not is_library(file)
 
 
 @lru_cache(1024)
-def _is_library(file: str) -> bool:
+def is_library(file: str) -> bool:
     return file.startswith((*_LIBRARIES, "<frozen"))
 
 

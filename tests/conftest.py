@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
+
+os.environ.setdefault("NNKIT_QUIET", "1")  # how long a compile takes is that of the machine
 
 collect_ignore = ["ir/lit.cfg.py"]  # lit's, not a module
 

@@ -43,10 +43,12 @@ def run_pipeline(
     verifier: Verifier | None = None,
     verify: bool | None = None,
     analyses: Analyses | None = None,
+    before: Callable[[str], None] | None = None,
 ) -> list[PassRun]:
     """Run the passes on `module` in order; what each took and whether it changed anything.
 
     What one finds out about the module the next ones know too; `analyses` are what is known beforehand.
+    `before` is told the name of each pass before it runs.
     The verifier runs after each pass if `verify` says so, and without it if NNKIT_VERIFY=1; then the analyses
     that a pass says it preserves are compared with new ones.
     Raises: VerifyError for a module that is invalid to begin with, as found by a pass that fails if not before;
@@ -59,6 +61,8 @@ def run_pipeline(
     if verify and verifier is not None:
         verifier(module)  # what is wrong before is no fault of a pass
     for a_pass in pipeline:
+        if before is not None:
+            before(a_pass.name)
         start = time.perf_counter()
         changed = _apply(a_pass, module, analyses, verifier)
         runs.append(PassRun(a_pass.name, time.perf_counter() - start, changed))

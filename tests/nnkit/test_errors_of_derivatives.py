@@ -76,8 +76,8 @@ row("jvp by a declared integer", *INTEGER, "jvp(declared)")(lambda: jvp(declared
 row("hvp by a declared integer", *INTEGER, "hvp(declared, wrt=1)")(lambda: hvp(declared, wrt=1))
 
 # ------------------------------------------------------------------------------------ what is differentiated
-row("jvp of no function", StagingError, "jvp takes a staged function, not a function", "jvp(ones)",
-    "help: decorate it with @staged")(lambda: jvp(ones))
+row("jvp of no function", StagingError, "jvp takes a staged function, not the function ones", "jvp(ones)",
+    "help: decorate it with @nk.staged")(lambda: jvp(ones))
 row("vjp of no function", StagingError, "vjp takes a staged function, not a int", "vjp(3)")(lambda: vjp(3))
 row("hvp of no function", StagingError, "hvp takes a staged function, not a int", "hvp(3)")(lambda: hvp(3))
 row("jacobian of no function", StagingError, "jacobian takes a staged function", "jacobian(ones)")(

@@ -329,8 +329,8 @@ row("keeping int", DifferentiationError, "keeping is a tuple of indices, not 0",
     "gradient(of=f, wrt=0, keeping=0)", "help: keeping=(0,)")(lambda: gradient(of=f, wrt=0, keeping=0))
 row("keeping bool", DifferentiationError, "keeping=True is no index of a result",
     "gradient(of=f, wrt=0, keeping=(True,))")(lambda: gradient(of=f, wrt=0, keeping=(True,)))
-row("of no function", StagingError, "gradient takes a staged function, not a function",
-    "gradient(of=ones, wrt=0)", "help: decorate it with @staged")(lambda: gradient(of=ones, wrt=0))
+row("of no function", StagingError, "gradient takes a staged function, not the function ones",
+    "gradient(of=ones, wrt=0)", "help: decorate it with @nk.staged")(lambda: gradient(of=ones, wrt=0))
 row("value of no function", StagingError, "value_and_gradient takes a staged function, not a int",
     "value_and_gradient(of=3, wrt=0)")(lambda: value_and_gradient(of=3, wrt=0))
 row("no scalar", DifferentiationError, "value_and_gradient needs a scalar result and f returns a Tensor2D[f32]",
