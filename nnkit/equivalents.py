@@ -55,7 +55,6 @@ functional F lax numpy jnp np scipy special xp fft | nk.tanh(x) | all functions 
 experimental debug config | nk.debug_nans() | see docs/functions.md for what there is
 device cuda mps to cpu gpu devices local_devices device_count device_put device_get default_device set_default_device | nk.staged | code runs on the CPU, and data stays where it is
 synchronize block_until_ready | f(x) | a call returns when its results are there
-set_num_threads get_num_threads | NNKIT_NUM_THREADS=4 | the environment variable says how many threads there are
 manual_seed seed default_rng RandomState Generator PRNGKey PRNGKeyArray set_seed | nk.random.key(0) | random numbers are functions of a key
 rand random_sample random_uniform | nk.random.uniform(key, (2, 3)) | random numbers are functions of a key
 randn standard_normal random_normal | nk.random.normal(key, (2, 3)) | random numbers are functions of a key
