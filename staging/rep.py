@@ -370,6 +370,14 @@ class Rep(Reductions):
     def _no_function(self, what: str) -> NNKitError:
         return staging_error(f"a {self.spec.words} is no staged function: it has no {what}")
 
+    def __format__(self, how: str, /) -> str:
+        if how:
+            raise staging_error(
+                f"a Rep has no digits for {how!r}: it stands for a value that is not there yet",
+                "`nk.print(x)` shows the value when the program runs",
+            )
+        return repr(self)
+
     def __bool__(self) -> NoReturn:
         raise staging_error(
             "a Rep has no truth value: it stands for a value that is not there yet",

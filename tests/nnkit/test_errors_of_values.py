@@ -122,6 +122,9 @@ row("np.add.reduce", StagingError, f"np.add {NO_VALUE}", "np.add.reduce(x)")(on(
 row("and", StagingError, "a Rep has no truth value", "x > 0.0 and x < 1.0",
     "help: choose with `cond(condition, lambda: a, lambda: b)`")(on(lambda x: x > 0.0 and x < 1.0, V))
 row("not", StagingError, "a Rep has no truth value", "not x")(on(lambda x: not x, V))
+row("format", StagingError, "a Rep has no digits for '.2f'", "", "help: `nk.print(x)` shows the value")(
+    on(lambda x: f"{x:.2f}", V)
+)
 row("conditional", StagingError, "a Rep has no truth value", "x.sum() > 0.0")(
     on(lambda x: x if x.sum() > 0.0 else -x, V))
 row("for", StagingError, "a Rep cannot be iterated", COMPREHENSION, "help: `x.map(fn)`")(
