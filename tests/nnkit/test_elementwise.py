@@ -45,6 +45,12 @@ def test_laws() -> None:
             "** 3": Row(lambda x: x**3, lambda x: x**3, (N,)),
             "** 2": Row(lambda x: x**2, lambda x: x**2, (X,)),
             "** -3": Row(lambda x: x**-3, lambda x: x**-3.0, (X,)),
+            "scalars": Row(nk.hypot, np.hypot, (X[0, 0], Y[0])),
+            "a scalar and rank 4": Row(nk.atan2, np.arctan2, (Y[1], X.reshape(1, 2, 1, 3))),
+            "none": Row(nk.atan2, np.arctan2, (X[:0], Y)),
+            "powers of i64": Row(
+                nk.power, np.power, (N.astype(np.int64) * 12345, np.abs(M.astype(np.int64)) * 9)
+            ),
             "2 **": Row(lambda n: 2**n, lambda n: 2**n, (np.abs(N),)),
         }
     )

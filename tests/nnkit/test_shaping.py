@@ -16,6 +16,7 @@ RANDOM: Final = np.random.default_rng(5)
 X: Final = RANDOM.normal(size=(2, 3))
 T: Final = RANDOM.normal(size=(2, 3, 4))
 V: Final = RANDOM.normal(size=6)
+F: Final = RANDOM.normal(size=(2, 1, 3, 2))
 E: Final = np.zeros((0, 3))
 
 
@@ -60,6 +61,15 @@ def test_pieces_and_repetitions() -> None:
             "roll all": of(nk.roll, X, 1, axis=(0, 1)),
             "roll none": of(nk.roll, E, 1, axis=0),
             "integers": of(nk.roll, np.arange(5), 2),
+            "array_split of none": of(nk.array_split, E, 2),
+            "repeat of none": of(nk.repeat, E, 2, axis=0),
+            "tile of none": of(nk.tile, E, (2, 2)),
+            "repeat a scalar": of(nk.repeat, V[0], 3),
+            "tile a scalar": of(nk.tile, V[0], (2, 3)),
+            "roll of rank 4": of(nk.roll, F, (1, 2), axis=(-1, 0)),
+            "repeat of rank 4": of(nk.repeat, F, 2, axis=2),
+            "tile of rank 4": of(nk.tile, F, (2, 1, 1, 2)),
+            "split of rank 4": of(split, F, 2, axis=0),
         }
     )
 
@@ -79,7 +89,13 @@ def test_axes() -> None:
             "moveaxis": of(nk.moveaxis, T, 0, -1),
             "moveaxis back": of(nk.moveaxis, T, -1, 0),
             "moveaxis two": of(nk.moveaxis, T, (0, 1), (-1, 0)),
+            "moveaxis of rank 4": of(nk.moveaxis, F, (0, 2), (3, 0)),
+            "swapaxes of rank 4": of(nk.swapaxes, F, 1, 3),
+            "ravel a scalar": of(nk.ravel, V[0]),
             "None": v,
+            "None of a scalar": Row(
+                lambda x: x[None, ..., None], lambda x: x[None, ..., None], (V[0],)
+            ),
             ":, None": Row(lambda x: x[:, None], lambda x: x[:, None], (X,)),
             "..., None": Row(lambda x: x[..., None], lambda x: x[..., None], (X,)),
             "None, 1": Row(lambda x: x[None, 1], lambda x: x[None, 1], (X,)),
