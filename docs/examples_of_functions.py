@@ -211,6 +211,8 @@ EXAMPLES = {
     "random.bernoulli": ">>> nk.random.bernoulli(nk.random.key(0), 0.3, (4,))",
     "random.categorical": ">>> nk.random.categorical(nk.random.key(0), t, shape=(6,))",
     "random.cauchy": ">>> nk.random.cauchy(nk.random.key(0), (3,))",
+    "random.choice": ">>> nk.random.choice(nk.random.key(0), 5, (3,), replace=False)",
+    "random.permutation": ">>> nk.random.permutation(nk.random.key(0), 5)",
     "random.exponential": ">>> nk.random.exponential(nk.random.key(0), (3,))",
     "random.gumbel": ">>> nk.random.gumbel(nk.random.key(0), (3,))",
     "random.laplace": ">>> nk.random.laplace(nk.random.key(0), (3,))",

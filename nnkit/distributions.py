@@ -15,23 +15,21 @@ import numpy as np
 
 from .callables import StagedFunction
 from .conversion import spec_of, tensor_from
-from .core.ir import Builder, Value
-from .core.ops import Iota
-from .core.ops.movement import reshaped
 from .core.types import F32, I64, DType
 from .elementwise import erf, floor_divide, log, log1p, maximum, minimum, modulo, tan
-from .functions import broadcast_to, select, zeros_like
+from .functions import broadcast_to, select, take, zeros_like
 from .inverse_error_function import erf_inverse
 from .lambdas import fn
 from .random_bits import bits_of, counters, float_type, unit_of
+from .reductions import cumsum
 from .reps import as_rep
 from .sampling import MOST_KEPT, Sizes
+from .sorting import argsort, searchsorted
 from .staging import primitive
-from .staging.extents import Size, is_symbolic
+from .staging.extents import Extent, Size, is_symbolic, product
 from .staging.primitive import dtype_error, rank_error, shape_error
 from .staging.rep import Rep
 from .staging.rep_base import is_number
-from .staging.spec import TensorSpec
 from .staging.static import core_dtype, sizes_of
 from .tensors import DTYPES, RANKED, f32, i64
 
@@ -54,6 +52,8 @@ def randint(key: Any, shape: Sequence[Size], low: Any, high: Any, /, *, dtype: A
     if not (primitive.is_index(low) and primitive.is_index(high)):
         bounds = [np.int64(x) if primitive.is_index(x) else x for x in (low, high)]
         return _draw(_randint, key, *bounds, shape=extents, dtype=core)
+    if isinstance(low, Extent) or isinstance(high, Extent):
+        return _draw(_randint, key, low=low, high=high, shape=extents, dtype=core)
     if low >= high:
         raise shape_error(
             f"randint takes low < high, not {low} and {high}: there is no such integer"
@@ -79,6 +79,41 @@ def categorical(
     if extents is not None and len(extents) < rank - 1:
         raise rank_error(f"shape {list(extents)} has fewer axes than the distributions: {rank - 1}")
     return _draw(_categorical, key, logits, axis=position, shape=extents)
+
+
+def permutation(key: Any, x: Any, /) -> Any:
+    """The numbers from 0 up to an int x, or the rows of a tensor x, in an order of which all are equally likely."""
+    if primitive.is_index(x):
+        (count,) = sizes_of([x], "permutation")
+        return _draw(_permuted_numbers, key, count=count)
+    if primitive.tensor_of(as_rep(x).expression, "permutation").rank == 0:
+        raise rank_error("permutation takes an int, or a tensor of rank 1 or more")
+    return _draw(_permuted_rows, key, x)
+
+
+def choice(
+    key: Any, a: Any, /, shape: Sequence[Size] = (), *, replace: bool = True, p: Any = None
+) -> Any:
+    """Some of the numbers from 0 up to an int a, or of the rows of a tensor a.
+
+    Without `replace` they differ; p has the probabilities, or numbers proportional to them: a vector.
+    Raises: ShapeError for more than there are, without `replace`.
+    """
+    sizes = sizes_of(shape, "choice")
+    weights = () if p is None else (p,)
+    if p is not None:
+        spec = primitive.tensor_of(as_rep(p).expression, "choice")
+        if spec.rank != 1 or not spec.dtype.is_float:
+            raise dtype_error(f"probabilities are a vector of floats, not a {spec.words}")
+    if primitive.is_index(a):
+        (count,) = sizes_of([a], "choice")
+        _check_count(product(sizes), count, replace)
+        numbers: Callable[..., Rep] = _chosen_numbers if p is None else _chosen
+        return _draw(numbers, key, *weights, count=count, shape=sizes, replace=replace)
+    if primitive.tensor_of(as_rep(a).expression, "choice").rank == 0:
+        raise rank_error("choice takes an int, or a tensor of rank 1 or more")
+    rows: Callable[..., Rep] = _chosen_of if p is None else _chosen_by
+    return _draw(rows, key, a, *weights, shape=sizes, replace=replace)
 
 
 def gumbel(key: Any, shape: Sequence[Size], /, *, dtype: Any = f32) -> Any:
@@ -167,9 +202,61 @@ def _categorical(key: Rep, logits: Rep, *, axis: int, shape: Sizes | None) -> Re
     rank = primitive.tensor_of(logits.expression, "categorical").rank
     dtype = _wide(logits)
     last = logits.transpose(*(a for a in range(rank) if a != axis), axis)
-    wide = _repeated(last.cast(DTYPES[dtype]), shape)
-    noise = _gumbel_of(_open_unit(key, _counters_like(wide), dtype))
+    wide = last.cast(DTYPES[dtype])
+    if shape is not None:
+        wide = broadcast_to(wide, (*shape, wide.shape[-1]))
+    noise = _gumbel_of(_open_unit(key, counters(wide.shape), dtype))
     return (wide + noise).argmax(-1)
+
+
+def _permuted_numbers(key: Rep, *, count: Size) -> Rep:
+    return argsort(bits_of(key, counters((count,))))
+
+
+def _permuted_rows(key: Rep, x: Rep) -> Rep:
+    return take(x, _permuted_numbers(key, count=x.shape[0]))
+
+
+def _chosen(key: Rep, p: Rep | None, *, count: Size, shape: Sizes, replace: bool) -> Rep:
+    """Numbers below `count`."""
+    if p is None and replace:
+        return _randint(key, 0, count, shape=shape, dtype=I64)
+    if p is None:
+        order = _permuted_numbers(key, count=count)
+    else:
+        wide = p.cast(DTYPES[_wide(p)]).reshape(count)  # as many as there are numbers
+        if replace:
+            sums = cumsum(wide, 0)
+            unit = unit_of(bits_of(key, counters(shape)), _wide(p))
+            return searchsorted(sums, unit * sums[-1], side="right")
+        noise = _gumbel_of(_open_unit(key, counters((count,)), _wide(p)))
+        order = argsort(log(wide) + noise, descending=True)
+    first: Rep = order[: product(shape)]
+    return first.reshape(*shape)
+
+
+def _chosen_of(key: Rep, a: Rep, *, shape: Sizes, replace: bool) -> Rep:
+    return take(a, _chosen(key, None, count=a.shape[0], shape=shape, replace=replace))
+
+
+def _chosen_by(key: Rep, a: Rep, p: Rep, *, shape: Sizes, replace: bool) -> Rep:
+    return take(a, _chosen(key, p, count=a.shape[0], shape=shape, replace=replace))
+
+
+def _chosen_numbers(key: Rep, *, count: Size, shape: Sizes, replace: bool) -> Rep:
+    return _chosen(key, None, count=count, shape=shape, replace=replace)
+
+
+def _check_count(wanted: Any, count: Any, replace: bool) -> None:
+    """Raises: ShapeError where both are known, and there are not so many."""
+    if isinstance(wanted, Extent) or isinstance(count, Extent):
+        return
+    if (0 < wanted and count < 1) or (not replace and wanted > count):
+        raise shape_error(
+            f"choice of {wanted} from {count} without replacement"
+            if count
+            else "choice from nothing"
+        )
 
 
 def _gumbel_of(unit: Rep) -> Rep:
@@ -223,7 +310,7 @@ def _dropout(key: Rep, x: Rep, rate: Any) -> Rep:
     if not isinstance(rate, Rep) and rate in (0, 1):
         return zeros_like(x) if rate else x
     dtype = DTYPES[primitive.tensor_of(x.expression, "dropout").dtype]
-    unit = unit_of(bits_of(key, _counters_like(x)), F32)
+    unit = unit_of(bits_of(key, counters(x.shape)), F32)
     if isinstance(rate, Rep):
         return select(unit >= rate.cast(f32), x / (1.0 - rate).cast(dtype), 0.0)
     return select(unit >= rate, x / (1.0 - rate), 0.0)
@@ -236,27 +323,7 @@ def _lined_up(parameters: Sequence[Rep], shape: Sizes | None) -> tuple[list[Rep]
     whole = parameters[0]
     for x in parameters[1:]:
         whole = whole + x
-    return list(parameters), _counters_like(whole)
-
-
-def _counters_like(x: Rep) -> Rep:
-    """0, 1, 2, … in row-major order, in the shape of x."""
-
-    def build(b: Builder, value: Value) -> Value:
-        shape = value.tensor.shape
-        return reshaped(b, b.emit(Iota((math.prod(shape),), 0, I64)), shape)
-
-    spec = primitive.tensor_of(x.expression, "random")
-    return Rep(
-        primitive.shape_dependent("counters", build, (x.expression,), TensorSpec(spec.rank, I64))
-    )
-
-
-def _repeated(x: Rep, shape: Sizes | None) -> Rep:
-    """x with its leading axes, all but the last, broadcast to `shape`."""
-    if shape is None:
-        return x
-    return broadcast_to(x, (*shape, x.shape[-1]))
+    return list(parameters), counters(whole.shape)
 
 
 def _open_unit(key: Rep, at: Rep, dtype: DType) -> Rep:

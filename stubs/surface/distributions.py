@@ -24,6 +24,8 @@ def distributions() -> Iterator[str]:
     yield from define("randint", _randint())
     yield from define("categorical", _categorical())
     yield from define("truncated_normal", _truncated())
+    yield from define("permutation", _permutation())
+    yield from define("choice", _choice())
 
 
 def dropout() -> Iterator[str]:
@@ -98,3 +100,26 @@ def _truncated() -> Iterator[str]:
                         f"(key: {key}, lower: {given[0]}, upper: {given[1]}, /, shape: {ints(high)})"
                         f" -> {wrap.format(plain(high, 'F'))}"
                     )
+
+
+def _permutation() -> Iterator[str]:
+    for wrap in KEYS:
+        key = wrap.format("Tensor0D[i64]")
+        yield f"(key: {key}, x: int, /) -> {wrap.format(plain(1, 'i64'))}"
+        for r in COMMON_FIRST[:-1]:
+            x = wrap.format(tensor(r))
+            yield f"(key: {key}, x: {x}, /) -> {x}"
+
+
+def _choice() -> Iterator[str]:
+    """Numbers, or rows, in the axes of the shape."""
+    for wrap in KEYS:
+        key = wrap.format("Tensor0D[i64]")
+        options = f"*, replace: bool = True, p: {wrap.format('Tensor1D[Any]')} | None = None"
+        for r in COMMON_FIRST:
+            shape = "" if r == 0 else f", shape: {ints(r)}"
+            yield f"(key: {key}, a: int, /{shape}, {options}) -> {wrap.format(plain(r, 'i64'))}"
+            for s in range(1, min(MAX_RANK, MAX_RANK + 1 - r) + 1):
+                rows = wrap.format(plain(s, "D"))
+                result = wrap.format(plain(r + s - 1, "D"))
+                yield f"(key: {key}, a: {rows}, /{shape}, {options}) -> {result}"

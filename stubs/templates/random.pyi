@@ -3,8 +3,9 @@ from typing import Any, Literal, overload
 
 from typing_extensions import TypeVar
 
-from . import Float, Integer, Rep, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D, boolean, f32, i64
+from . import DType, Float, Integer, Rep, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D, boolean, f32, i64
 
+D = TypeVar("D", bound=DType)
 F = TypeVar("F", bound=Float)
 Z = TypeVar("Z", bound=Integer)
 I = TypeVar("I", bound=int)

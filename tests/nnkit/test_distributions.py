@@ -82,6 +82,57 @@ def test_whole_numbers_and_choices_have_their_frequencies() -> None:
     assert random.categorical(KEY, Tensor2D(np.zeros((0, 3), np.float32))).shape == (0,)
 
 
+def test_orders_and_choices() -> None:
+    orders = np.stack([np.asarray(random.permutation(key, 3)) for key in random.split(KEY, 600)])
+    np.testing.assert_array_equal(np.sort(orders), np.broadcast_to(np.arange(3), orders.shape))
+    counts = np.unique(orders @ [100, 10, 1], return_counts=True)[1]
+    assert len(counts) == 6 and counts.min() > 70
+    rows = np.arange(12.0).reshape(4, 3)
+    shuffled = np.asarray(random.permutation(KEY, Tensor2D(rows)))
+    np.testing.assert_array_equal(np.sort(shuffled[:, 0]), rows[:, 0])
+    np.testing.assert_array_equal(shuffled - shuffled[:, :1], rows - rows[:, :1])
+    p = Tensor1D(np.array([0.2, 0, 0.8]))
+    for drawn, likely in (
+        (random.choice(KEY, 3, (COUNT,)), [1 / 3] * 3),
+        (random.choice(KEY, 3, (COUNT,), p=p), [0.2, 0, 0.8]),
+        (random.choice(KEY, Tensor1D(np.arange(3)), (100, COUNT // 100), p=p), [0.2, 0, 0.8]),
+    ):
+        counts = np.bincount(np.asarray(drawn).ravel(), minlength=3)
+        np.testing.assert_allclose(counts / COUNT, likely, atol=0.012)
+    without = np.asarray(random.choice(KEY, 7, (2, 3), replace=False))
+    assert without.shape == (2, 3) and len(set(without.ravel().tolist())) == 6
+    weighted = random.choice(KEY, 3, (2,), replace=False, p=p)
+    assert set(np.asarray(weighted).tolist()) == {0, 2}
+    assert random.permutation(KEY, 0).shape == random.choice(KEY, 0, (0,)).shape == (0,)
+
+
+def test_shapes_and_bounds_may_be_extents() -> None:
+    @staged
+    def drawn(k: Rep[Scalar[i64]], x: Rep[Tensor2D[f64]]) -> Any:
+        p = nk.full(x.shape[:1], 0.5, f64)
+        return (
+            random.randint(k, (50,), 0, x.shape[0]),
+            random.choice(k, x, (2,), replace=False),
+            random.choice(k, x.shape[0], (3,), p=p),
+            random.bernoulli(k, 0.5, x.shape),
+            random.gumbel(k, x.shape, dtype=f64),
+            random.categorical(k, x, shape=(4, x.shape[0])),
+            random.truncated_normal(k, -1.0, x, x.shape),
+            random.permutation(k, x.shape[0]),
+        )
+
+    for rows in (2, 5):
+        x = Tensor2D(np.ones((rows, 3)))
+        below, chosen, numbers, coins, gumbel, classes, bounded, order = drawn(KEY, x)
+        assert set(np.asarray(below).tolist()) == set(range(rows))
+        np.testing.assert_array_equal(
+            array(gumbel), array(random.gumbel(KEY, (rows, 3), dtype=f64))
+        )
+        shapes = [(2, 3), (3,), (rows, 3), (4, rows), (rows, 3), (rows,)]
+        values = (chosen, numbers, coins, classes, bounded, order)
+        assert [value.shape for value in values] == shapes
+
+
 def test_dropout() -> None:
     x = np.arange(1, 4001, dtype=np.float64).reshape(2, 2000)
     y = array(nk.dropout(Tensor2D(x), 0.25, KEY))
@@ -138,6 +189,11 @@ def test_a_batch_of_keys_and_of_distributions() -> None:
         (lambda k: random.categorical(k, Tensor1D(np.zeros(3)), 1), "axis 1 does not exist"),
         (lambda k: random.categorical(k, Tensor2D(np.zeros((3, 2))), shape=()), "fewer axes"),
         (lambda k: random.categorical(k, Tensor1D(np.zeros(3, int))), "floats, not i64"),
+        (lambda k: random.permutation(k, f32(1.0)), "an int, or a tensor of rank 1"),
+        (lambda k: random.choice(k, 3, (4,), replace=False), "choice of 4 from 3 without replacement"),
+        (lambda k: random.choice(k, 0, (4,)), "choice from nothing"),
+        (lambda k: random.choice(k, 3, (4,), p=Tensor1D(np.ones(2))), "cannot reshape f64[2] to [3]"),
+        (lambda k: random.choice(k, 3, (4,), p=Tensor1D(np.ones(3, int))), "a vector of floats"),
         (lambda k: nk.dropout(Tensor1D(np.zeros(3)), 1.5, k), "a rate lies between 0 and 1, not 1.5"),
         (lambda k: nk.dropout(Tensor1D(np.zeros(3, int)), 0.5, k), "dropout takes floats"),
         (lambda k: nk.dropout(k, Tensor1D(np.zeros(3)), 0.5), "dropout takes floats"),

@@ -12,4 +12,6 @@ def wrong(k: Rep[Scalar[i64]], x: Rep[Tensor1D[f32]], n: Rep[Tensor1D[i64]]) -> 
     nk.dropout(n, 0.5, k)  # E
     nk.random.categorical(k, n)  # E
     nk.random.bernoulli(k, n)  # E
+    nk.random.permutation(k, 0.5)  # E
+    nk.random.choice(k, x, (2.0,))  # E
     return nk.random.categorical(k, x)

@@ -22,6 +22,9 @@ assert_type(nk.random.randint(key, (1, 1), 0, 10), Tensor2D[i64])
 assert_type(nk.random.randint(key, (), 0, 10, dtype=i32), Tensor0D[i32])
 assert_type(nk.random.truncated_normal(key, -2.0, 2.0, (1,)), Tensor1D[f32])
 assert_type(nk.random.truncated_normal(key, -2.0, 2.0, (1,), dtype=f64), Tensor1D[f64])
+assert_type(nk.random.permutation(key, 4), Tensor1D[i64])
+assert_type(nk.random.choice(key, 5), Tensor0D[i64])
+assert_type(nk.random.choice(key, 5, (1, 1), replace=False), Tensor2D[i64])
 
 
 @nk.staged
@@ -38,4 +41,10 @@ def sample(
     assert_type(nk.random.categorical(k, logits, shape=(1, 1)), Rep[Tensor2D[i64]])
     assert_type(nk.random.cauchy(k, (1, 1, 1)), Rep[Tensor3D[f32]])
     assert_type(nk.dropout(logits, 0.5, k), Rep[Tensor2D[f32, Batch, Class]])
+    assert_type(nk.random.permutation(k, logits), Rep[Tensor2D[f32, Batch, Class]])
+    assert_type(nk.random.choice(k, logits, (1,)), Rep[Tensor2D[f32]])
+    assert_type(nk.random.choice(k, p), Rep[Tensor0D[f64]])
+    assert_type(nk.random.choice(k, 1, (1,), p=p), Rep[Tensor1D[i64]])
+    assert_type(nk.random.randint(k, logits.shape, 0, 3), Rep[Tensor2D[i64]])
+    assert_type(nk.random.gumbel(k, logits.shape), Rep[Tensor2D[f32]])
     return nk.random.categorical(k, logits)
