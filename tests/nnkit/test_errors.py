@@ -179,7 +179,7 @@ row("filler", DTypeError, "1.5 is not an integer", "nk.full((2,), 1.5, i32)")(
 row("pad value", DTypeError, "1000 is out of range for i8", "nk.pad(n, [(1, 1)], value=1000)")(
     on(lambda n: nk.pad(n, [(1, 1)], value=1000), np.zeros(3, np.int8)))
 row("arange", DTypeError, "299 is out of range for i8", "nk.arange(300, i8)")(on(lambda x: nk.arange(300, i8), V))
-row("arange of booleans", DTypeError, "iota takes float or integer elements, not bool[2]", "nk.arange(2, nk.boolean)")(
+row("arange of booleans", DTypeError, "1 is a number, not boolean", "nk.arange(2, nk.boolean)")(
     on(lambda x: nk.arange(2, nk.boolean), V))
 row("two numbers", DTypeError, "cannot add two Python numbers: one must be a tensor", "nk.add(1, 2)")(
     on(lambda x: nk.add(1, 2), V))
@@ -201,8 +201,6 @@ row("random dtype", DTypeError, "random numbers are floats, not i32", "nk.random
     on(lambda k: nk.random.normal(k, (2,), dtype=i32), np.int64(0)))
 row("shape of floats", DTypeError, "reshape takes Python ints, not 2.0", "x.reshape(2.0)")(
     on(lambda x: x.reshape(2.0), V))
-row("shape as one", DTypeError, "reshape takes Python ints, not (3,)", "x.reshape((3,))",
-    "help: spread it, `*shape`")(on(lambda x: x.reshape((3,)), V))
 row("staged extent", DTypeError, "zeros takes Python ints, not <Rep of Tensor0D[i32]>",
     "nk.zeros((n[0],), f32)")(on(lambda n: nk.zeros((n[0],), f32), N))
 row("no shape", DTypeError, "ones takes a shape, a tuple of ints, not 3", "nk.ones(3, f32)")(
