@@ -389,9 +389,9 @@ class Rep(Reductions):
         if isinstance(self.spec, TupleSpec):
             return iter(self.unpack())
         raise staging_error(
-            "a Rep cannot be iterated: how many rows it has is not known while staging",
+            "a Rep cannot be iterated: its rows are not there while staging",
             "`x.map(fn)`, `x.fold(init, fn)`, `x.scan(init, fn)` go along the leading axis, `fori` over a "
-            "range; a Python loop over `x[i]` needs a known range",
+            "range; `for i in range(len(x))` writes the body once for each row, and traces for each shapes",
         )
 
     def __contains__(self, _: object) -> NoReturn:
