@@ -39,7 +39,7 @@ def expand_dims(x: Any, /, axis: Any) -> Rep:
 def squeeze(x: Any, /, axis: Any = None) -> Rep:
     """x without these axes, which have extent 1; without all such by default, for which it is traced by shapes.
 
-    Example: `nk.squeeze(nk.expand_dims(x, 0), 0)`
+    Example: `nk.squeeze(nk.expand_dims(x, 0))`
     """
     return as_rep(x).squeeze(axis)
 

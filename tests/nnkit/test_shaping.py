@@ -185,3 +185,14 @@ def test_misuse(name: str) -> None:
     call, message = MISUSE[name]
     with pytest.raises(nk.NNKitError, match=message):
         nk.staged(lambda x: call(x))(X)
+
+
+def test_squeeze_without_axes_asks_for_the_shapes() -> None:
+    squeezed = nk.staged(lambda x: nk.squeeze(x[:, :1] * 2.0))
+    assert [np.asarray(squeezed(np.ones(shape))).shape for shape in ((3, 2), (1, 4), (0, 1))] == [
+        (3,),
+        (),
+        (0,),
+    ]
+    slope = nk.gradient(of=nk.staged(lambda x: x.squeeze().sum()), wrt=0)
+    np.testing.assert_array_equal(np.asarray(slope(np.ones((1, 3)))), np.ones((1, 3)))
