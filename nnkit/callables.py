@@ -35,7 +35,9 @@ from .conversion import (
 )
 from .core.errors import InternalError, NNKitError
 from .declared_types import declared_of
+from .documentation import Documentation, unfit
 from .forking import COMPILING
+from .html import IRText
 from .introspection import (
     StaticSignature,
     hints_of,
@@ -74,8 +76,7 @@ _NO_STATICS: Mapping[str, Any] = MappingProxyType({})
 
 
 class StagedFunction(WithStatics):
-    """A staged function.  `f(x)` and `f[x]` are the same."""
-
+    __doc__: Any = Documentation("A staged function.  `f(x)` and `f[x]` are the same.")
     __slots__ = (
         "__weakref__", "_bound", "_curried", "_entry", "_places", "_programs", "_watched",
         "_wholes", "_writing", "declared", "stageable",
@@ -194,19 +195,19 @@ class StagedFunction(WithStatics):
         """
         shown = self._inspected(arguments, statics)
         notes = [f"// {note}\n" for note in notes_of_shapes(shown.callee)]
-        return "".join(notes) + shown.text(stage)
+        return IRText("".join(notes) + shown.text(stage))
 
     @public
     def llvm(self, *arguments: Any, **statics: Any) -> str:
         """The LLVM IR of the compiled function for arguments of these shapes."""
-        return self._inspected(arguments, statics).llvm()
+        return IRText(self._inspected(arguments, statics).llvm())
 
     @public
     def asm(self, *arguments: Any, **statics: Any) -> str:
         """Its machine code, as assembly."""
         inspected = self._inspected(arguments, statics)
         with COMPILING:
-            return inspected.assembly()
+            return IRText(inspected.assembly())
 
     @public
     def compile(self, *arguments: Any, **statics: Any) -> None:
@@ -354,7 +355,8 @@ class StagedFunction(WithStatics):
 
     def _check_arity(self, arguments: Sequence[Any]) -> None:
         if len(arguments) != len(self.stageable.parameter_names):
-            raise staged_functions.arity_error(self.stageable, len(arguments))
+            detail = unfit(self.stageable.parameter_names, tuple(arguments))
+            raise staged_functions.arity_error(self.stageable, len(arguments), detail)
 
     def _values(self, arguments: Sequence[Any], *, specs: bool = False) -> list[Any]:
         """The arguments as compiled code reads them."""

@@ -135,3 +135,14 @@ def named(module: str, name: str) -> Any:
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
+
+
+def short_value(value: object) -> str:
+    """An argument in a few words: a number as it is, anything else by its type."""
+    if isinstance(value, bool | int | float | str):
+        return repr(value) if len(repr(value)) <= _SHORT else f"a {type(value).__name__}"
+    return f"a {type(value).__name__}"
+
+
+_SHORT = 30
+"""Characters of a value in the middle of a sentence."""

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
 import numpy as np
 
 from .core.errors import DTypeError, StagingError
+from .html import fields_html
 from .staging.leafwise import Leafwise, TreeNode
 from .staging.location import current_location
 from .staging.primitive import located
@@ -119,6 +120,10 @@ class Struct(StructBase):
         pairs = zip(self._declared, self._fields, strict=True)
         values = ", ".join(f"{field.name}={short(value)}" for field, value in pairs)
         return f"{type(self).__name__}({values})"
+
+    def _repr_html_(self) -> str:
+        pairs = zip(self._declared, self._fields, strict=True)
+        return fields_html(type(self).__name__, [(field.name, short(v)) for field, v in pairs])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Struct):

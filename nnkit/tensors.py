@@ -30,6 +30,7 @@ from .arrays import adopt, from_numbers, is_array, stored_dtype
 from .core import types
 from .core.errors import DTypeError, RankError
 from .donated_arrays import DonatedArray
+from .html import tensor_html
 from .staging.extents import SymbolicNumber
 from .staging.tracebacks import public
 from .tensor_operators import TensorOperators
@@ -272,6 +273,10 @@ class AnyTensor(TensorOperators):
         elided = values.size > np.get_printoptions()["threshold"]
         shape = f", shape={self.shape}" if elided or not values.size else ""
         return f"{name}({text}, {self.dtype.__name__}{shape})"
+
+    def _repr_html_(self) -> str:
+        words = f"{type(self).__name__}[{self.dtype.__name__}] of shape {list(self.shape)}"
+        return tensor_html(words, self)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise FrozenInstanceError(f"a tensor is immutable: cannot set {name!r}")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from .callables import StagedFunction
+from .documentation import documentation
 from .staging.staged_functions import PythonFunction
 
 
 def wrapper_of(of: StagedFunction, function: Callable[..., Any], name: str = "") -> StagedFunction:
     """`function` with the parameters of `of`, and by its name if no other is given."""
     stageable = of.stageable
+    if inspect.isfunction(function) and function.__doc__ is None:
+        function.__doc__ = documentation(stageable)
     return StagedFunction(
         PythonFunction(
             function,

@@ -91,10 +91,15 @@ def if_else(condition: object, then: Any, otherwise: Any) -> Any:
         if carry is NO_CARRY and one is not other:
             carry_of(None, f"the {place} branch of cond returns")
     if not one.like(other):
-        raise one.mismatch(
+        mismatch = one.mismatch(
             other,
             f"the branches of cond return {with_article(one.words)} and {with_article(other.words)}",
         )
+        mismatch.add_note(
+            "  help: return the same from both, of the same types; `select(condition, a, b)` chooses element by "
+            "element, and broadcasts"
+        )
+        raise mismatch
     return _results(one, _nested(IfElse(first, second), [asked], one.specs))
 
 
@@ -442,7 +447,10 @@ def _no_truth(what: str, words: str, specs: Sequence[Spec]) -> NNKitError:
     error = f"{what} a boolean scalar, not {with_article(words)}"
     spec = specs[0]
     if len(specs) == 1 and isinstance(spec, TensorSpec) and spec.dtype is BOOL:
-        return rank_error(error, "reduce it, `.all()` or `.any()`")
+        return rank_error(
+            error,
+            "reduce it, `.all()` or `.any()`; `select(condition, a, b)` chooses element by element",
+        )
     return dtype_error(error, "compare, for example `x > 0.0`")
 
 

@@ -51,6 +51,7 @@ from .leafwise import is_aggregate, staged_leafwise, staged_leafwise_unary
 from .primitive import dtype_error, located, rank_error, staging_error
 from .reductions import Reductions
 from .rep_base import constant_of, help_for_missing, is_number, rep_of, value_of
+from .rep_text import described, formatted, instead_of, numpy_words, offered
 from .scheduled_loops import scheduled
 from .spec import StructSpec, TensorSpec, TupleSpec, as_tuple
 from .stacked import Stacked, filter_rows
@@ -426,14 +427,15 @@ class Rep(Reductions):
         """`array + rep` is a ufunc of NumPy; others have no value to work on."""
         operator = _REFLECTED.get(ufunc) if method == "__call__" and not options else None
         if operator is None or isinstance(inputs[0], Rep):
-            raise _not_there(f"np.{ufunc.__name__}")
+            raise _not_there(f"np.{ufunc.__name__}", instead_of(self, ufunc.__name__))
         return getattr(inputs[1], operator)(inputs[0])
 
     def __array_function__(self, function: Any, *_: Any) -> NoReturn:
-        raise _not_there(f"np.{function.__name__}")
+        raise _not_there(numpy_words(function), instead_of(self, function.__name__))
 
-    def __repr__(self) -> str:
-        return f"<Rep of {self.spec.words}>"
+    __repr__ = described
+    __format__ = formatted
+    __dir__ = offered
 
 
 @rep_of.register
@@ -484,7 +486,8 @@ def is_operand(value: object) -> bool:
     )
 
 
-def _not_there(what: str) -> StagingError:
+def _not_there(what: str, help: str = "") -> StagingError:
     error = StagingError(f"{what} needs a value, and a Rep has none while staging")
-    located(error, "keep computing with Reps, or call the staged function with concrete tensors")
+    remedy = "keep computing with Reps, or call the staged function with concrete tensors"
+    located(error, help or remedy)
     return error

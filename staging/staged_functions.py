@@ -425,13 +425,12 @@ def _function_words(function: object) -> str:
     return f"the {made} {getattr(function, '__name__', '')}".rstrip()
 
 
-def arity_error(stageable: Stageable, given: int) -> NNKitError:
+def arity_error(stageable: Stageable, given: int, detail: str = "") -> NNKitError:
     """`stageable` is called with a wrong number of arguments."""
     names = stageable.parameter_names
     wanted = f"{len(names)} argument{'s' * (len(names) != 1)} ({', '.join(names)})"
-    error = StagingError(
-        f"{stageable.name} takes {wanted if names else 'no arguments'}, not {given}"
-    )
+    wanted = wanted if names else "no arguments"
+    error = StagingError(f"{stageable.name} takes {wanted}, not {given}{detail}")
     help = "stage the bound method, staged(instance.method)" if names[:1] == ("self",) else ""
     return with_definition(located(error, help), stageable)
 

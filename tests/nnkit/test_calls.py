@@ -316,7 +316,7 @@ def test_tuples_of_specs_stand_for_tuples_of_arrays() -> None:
 
 def test_a_staged_function_shows_its_name() -> None:
     assert repr(importable) == "<staged function importable(x)>"
-    assert repr(const(ones(1))) == "<Rep of Tensor1D[f32]>"
+    assert repr(const(ones(1))) == "<Rep of Tensor1D[f32] of shape (1,)>"
 
 
 # --------------------------------------------------------------------------------- threads, copies, pickles

@@ -1,0 +1,48 @@
+"""The `__doc__` of staged functions: the user's, and of what is made of them what that is."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from .introspection import short_value
+from .staging.batches import Batch
+from .staging.derivatives import Derivative, Gradient, TangentMap
+from .staging.staged_functions import PythonFunction, Stageable
+
+
+class Documentation:
+    """A class's `__doc__`, and that of each staged function."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __get__(self, function: Any, _: type[Any]) -> str | None:
+        return self.text if function is None else documentation(function.stageable)
+
+
+def documentation(stageable: Stageable) -> str | None:
+    """What a staged function does: what its Python function says, or what it was made of."""
+    if isinstance(stageable, PythonFunction):
+        return inspect.getdoc(stageable.function) if inspect.isroutine(stageable.function) else None
+    of = getattr(stageable, "of", None)
+    if not isinstance(of, Stageable):
+        return None
+    about = documentation(of)
+    return "\n\n".join([_made(stageable, of), *([about] if about else [])])
+
+
+def _made(stageable: Stageable, of: Stageable) -> str:
+    if isinstance(stageable, Derivative):
+        by = ", ".join(of.parameter_names[index] for index in stageable.wrt)
+        kinds = ((Gradient, "gradient"), (TangentMap, "tangent"))
+        kind = next((word for cls, word in kinds if isinstance(stageable, cls)), "derivative")
+        return f"The {kind} of {of.name} by {by}."
+    return f"{of.name} of a batch." if isinstance(stageable, Batch) else f"Made of {of.name}."
+
+
+def unfit(names: tuple[str, ...], arguments: tuple[Any, ...]) -> str:
+    """What is wrong with the number of arguments: which parameter has none, or which argument is too many."""
+    if len(arguments) < len(names):
+        return f": there is none for {', '.join(names[len(arguments) :])}"
+    return f": there is no parameter for {', '.join(map(short_value, arguments[len(names) :]))}"

@@ -1,0 +1,177 @@
+"""What values and functions show of themselves: `__doc__`, `dir`, `repr`, formats, notebooks, and words of misuse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnkit as nk
+from nnkit import (
+    Field,
+    NNKitError,
+    RankError,
+    Rep,
+    Scalar,
+    StagingError,
+    Struct,
+    Tensor1D,
+    Tensor2D,
+    Tensor3D,
+    f32,
+    i64,
+)
+
+M = Tensor2D[f32]
+
+
+class P(Struct):
+    w: Field[Tensor2D[f32]]
+    layers: Field[list[Tensor1D[f32]]]
+
+
+MATRIX = Tensor2D(np.arange(6, dtype=np.float32).reshape(2, 3))
+STRUCT = P(MATRIX, [np.ones(20, np.float32)])
+
+
+@nk.staged
+def double(x: Rep[M]) -> Rep[M]:
+    """Twice x.
+
+    With a second line.
+    """
+    return x * 2.0
+
+
+@nk.staged
+def scaled(x: Rep[M], by: float = 2.0) -> Rep[Scalar[f32]]:
+    """The sum of multiples."""
+    return (x * by).sum()
+
+
+def staged(function: Callable[..., Any], *given: Any) -> Any:
+    """What `function` returns of Reps, besides what is staged."""
+    seen: list[Any] = []
+
+    def body(*reps: Any) -> Any:
+        seen.append(function(*reps))
+        return reps[0]
+
+    names = [f"x{k}" for k in range(len(given))]
+    stage = eval(f"lambda {', '.join(names)}: body({', '.join(names)})", {"body": body})
+    nk.staged(stage).ir(*given)
+    return seen[0]
+
+
+def test_functions_have_the_docstring_of_the_user() -> None:
+    assert double.__doc__ == "Twice x.\n\nWith a second line."
+    assert scaled.__doc__ == "The sum of multiples."
+    made = {
+        "The gradient of scaled by x.\n\nThe sum of": (
+            nk.gradient(of=scaled, wrt=0),
+            nk.value_and_gradient(of=scaled, wrt=0),
+        ),
+        "scaled of a batch.": (nk.vmap(scaled),),
+        "The gradient of scaled by x.": (nk.gradient(of=nk.gradient(of=scaled, wrt=0), wrt=0),),
+    }
+    for beginning, functions in made.items():
+        for function in functions:
+            assert beginning in (function.__doc__ or ""), function
+    assert nk.fn(M)(lambda x: x).__doc__ is None
+    assert "staged function" in (type(double).__doc__ or "")
+
+
+def test_dir_shows_what_users_need() -> None:
+    def public(names: list[str]) -> set[str]:
+        return {name for name in names if name[0] != "_"}
+
+    internal = {
+        "expression",
+        "spec",
+        "lift",
+        "is_function",
+        "stageable",
+        "declared",
+        "replace_with",
+    }
+    assert public(dir(double)) >= {"ir", "llvm", "asm", "compile", "cache_size", "defjvp"}
+    tensor, struct, pair = staged(lambda x, p: (dir(x), dir(p), dir(nk.tup(x, x))), MATRIX, STRUCT)
+    assert public(tensor) >= {"sum", "shape", "T", "reshape", "at", "map"}
+    for names in (dir(double), tensor, struct, pair, dir(MATRIX), dir(STRUCT)):
+        assert not public(names) & internal
+    assert not public(tensor) & {"ir", "compile", "unpack", "set"}
+    assert public(struct) == {"eval", "set"} and public(pair) >= {"unpack"}
+    assert public(dir(MATRIX)) >= {"numpy", "item", "tolist", "shape"}
+    assert public(dir(STRUCT)) == {"w", "layers", "replace"}
+
+
+def test_a_rep_prints_with_its_shape() -> None:
+    def shown(x: Any, p: Any) -> list[str]:
+        return [repr(x), str(x.sum(axis=0)), f"{x.sum()}", repr(p), repr(nk.const(MATRIX))]
+
+    assert staged(shown, MATRIX, STRUCT) == [
+        "<Rep of Tensor2D[f32] of shape (x0.shape[0], x0.shape[1])>",
+        "<Rep of Tensor1D[f32] of shape (…,)>",
+        "<Rep of Tensor0D[f32]>",
+        "<Rep of P>",
+        "<Rep of Tensor2D[f32] of shape (2, 3)>",
+    ]
+
+
+MISUSE: list[tuple[Callable[[Any, Any], Any], type[Exception], str]] = [
+    (lambda x, p: f"{x.sum():.3f}", StagingError, r"format '\.3f' needs a number.*`nk\.print"),
+    (lambda x, p: np.exp(x), StagingError, r"np\.exp needs a value.*`nk\.exp\(x\)`"),
+    (lambda x, p: np.sum(x), StagingError, r"np\.sum needs a value.*`x\.sum\(\.\.\.\)`"),
+    (lambda x, p: np.mean(x, axis=0), StagingError, r"`x\.mean\(\.\.\.\)`"),
+    (lambda x, p: np.absolute(x), StagingError, r"np\.absolute needs.*`nk\.abs\(x\)`"),
+    (lambda x, p: np.concatenate([x, x]), StagingError, r"`nk\.concat\(x\)`"),
+    (lambda x, p: np.linalg.norm(x), StagingError, r"np\.linalg\.norm needs.*`nk\.norm\(x\)`"),
+    (lambda x, p: np.fft.fft(x), StagingError, r"np\.fft\.fft needs.*keep computing with Reps"),
+    (lambda x, p: np.array(x), StagingError, "a NumPy function needs a value"),
+    (lambda x, p: float(x.sum()), StagingError, r"float\(\) needs a value"),
+    (lambda x, p: 1 if x.sum() > 0 else 2, StagingError, "no truth value.*cond"),
+    (lambda x, p: p.w, AttributeError, r"`p\[P\.w\]` for p\.w"),
+    (lambda x, p: p.layers, AttributeError, r"`p\[P\.layers\]`"),
+    (lambda x, p: nk.cond(x.sum() > 0, lambda: x, lambda: x.sum()), RankError, "branches of cond.*`select"),
+    (lambda x, p: nk.cond(x.sum() > 0, lambda: x, lambda: (x, x)), NNKitError, "branches of cond.*`select"),
+    (lambda x, p: nk.cond(x > 0, lambda: x, lambda: x), RankError, "boolean scalar.*`select"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "error", "message"), MISUSE)
+def test_misuse_names_the_remedy(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as caught:
+        staged(make, MATRIX, STRUCT)
+    text = " ".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+    assert re.search(message, text.replace("\n", " ")), text
+
+
+def test_calls_with_other_arguments_name_them() -> None:
+    two: Any = nk.fn(M, M)(lambda x, y: x + y)
+    any_double: Any = double
+    for call, message in (
+        (lambda: any_double(MATRIX, True), "takes 1 argument (x), not 2: there is no parameter for True"),
+        (lambda: any_double(MATRIX, MATRIX), "there is no parameter for a Tensor2D"),
+        (lambda: two(MATRIX), "takes 2 arguments (x, y), not 1: there is none for y"),
+    ):  # fmt: skip
+        with pytest.raises(StagingError, match=re.escape(message)):
+            call()
+
+
+def test_notebooks() -> None:
+    def html(value: Any) -> str:
+        text: str = value._repr_html_()
+        return text
+
+    assert "Tensor2D[f32] of shape [2, 3]" in html(MATRIX) and "<td>5</td>" in html(MATRIX)
+    large = Tensor3D(np.arange(4 * 30 * 40).reshape(4, 30, 40))
+    assert "[0]<table>" in html(large) and "… 30 more" in html(large) and "… 20 more" in html(large)
+    assert html(large).count("<tr>") == 11 and "<td>0.5</td>" in html(f32(0.5))
+    assert "<table>" not in html(Tensor1D(np.zeros(0, np.int64), i64))
+    assert "<th>layers</th><td><code>(f32[20],)</code></td>" in html(STRUCT)
+    for text in (double.ir(MATRIX), double.ir(MATRIX, stage="schedule"), double.llvm(MATRIX)):
+        assert isinstance(text, str) and html(text).startswith("<pre>")
+        assert "&lt;" in html(text) or "<" not in text
