@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 _MOST_ROWS = 10
+"""Of a table: what a screen shows without scrolling, beside other cells."""
 _MOST_COLUMNS = 10
-"""Of a table: what a screen shows without scrolling."""
+"""Of a table: numbers of six digits that fit the width of a notebook."""
 
 
 class IRText(str):
