@@ -51,7 +51,7 @@ from .leafwise import is_aggregate, staged_leafwise, staged_leafwise_unary
 from .primitive import dtype_error, located, rank_error, staging_error
 from .reductions import Reductions
 from .rep_base import constant_of, help_for_missing, is_number, rep_of, value_of
-from .rep_text import described, formatted, instead_of, numpy_words, offered
+from .rep_text import described, instead_of, numpy_words, offered
 from .scheduled_loops import scheduled
 from .spec import StructSpec, TensorSpec, TupleSpec, as_tuple
 from .stacked import Stacked, filter_rows
@@ -434,7 +434,6 @@ class Rep(Reductions):
         raise _not_there(numpy_words(function), instead_of(self, function.__name__))
 
     __repr__ = described
-    __format__ = formatted
     __dir__ = offered
 
 

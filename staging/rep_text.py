@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from .expression import Constant, Parameter
-from .primitive import staging_error
 from .rep_base import RepBase, help_for_missing
 from .spec import StructSpec, TensorSpec, TupleSpec
 
@@ -33,16 +32,6 @@ def described(rep: RepBase) -> str:
         case _:
             extents = ["…"] * rep.spec.rank
     return f"{words} of shape ({', '.join(extents)}{',' * (len(extents) == 1)})>"
-
-
-def formatted(rep: RepBase, how: str) -> str:
-    """`f"{x}"`.  Raises: StagingError for `f"{x:.2f}"`, as there is no number yet."""
-    if how:
-        raise staging_error(
-            f"the format {how!r} needs a number, and a Rep has none while staging",
-            '`nk.print("loss", x)` writes it when the program runs; or return it, and format what the call gives',
-        )
-    return str(rep)
 
 
 def offered(rep: RepBase) -> list[str]:

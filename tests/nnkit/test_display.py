@@ -122,7 +122,7 @@ def test_a_rep_prints_with_its_shape() -> None:
 
 
 MISUSE: list[tuple[Callable[[Any, Any], Any], type[Exception], str]] = [
-    (lambda x, p: f"{x.sum():.3f}", StagingError, r"format '\.3f' needs a number.*`nk\.print"),
+    (lambda x, p: f"{x.sum():.3f}", StagingError, r"no digits for '\.3f'.*`nk\.print"),
     (lambda x, p: np.exp(x), StagingError, r"np\.exp needs a value.*`nk\.exp\(x\)`"),
     (lambda x, p: np.sum(x), StagingError, r"np\.sum needs a value.*`x\.sum\(\.\.\.\)`"),
     (lambda x, p: np.mean(x, axis=0), StagingError, r"`x\.mean\(\.\.\.\)`"),
