@@ -72,10 +72,11 @@ def conv3d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Rep:
-    """As `conv1d`, of one volume; `vmap` makes batches of it.
+    """As `conv1d`, of one volume.
 
     Tensors have at most 4 axes, so a kernel has its channels and its depth in one, as PyTorch's has after
-    `kernel.reshape(o, -1, k, l)`.
+    `kernel.reshape(o, -1, k, l)`; and a batch of volumes is (n, c · d, h, w), of which `vmap` takes a function that
+    reshapes each one.
 
     Shapes: x (c, d, h, w), kernel (o, c / groups · depth, k, l), bias (o) → (o, …).
 

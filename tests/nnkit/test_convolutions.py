@@ -325,6 +325,15 @@ def test_laws_of_resizing() -> None:
     check(rows)
 
 
+def test_batches_of_volumes() -> None:
+    volumes, kernel = normal(2, 3, 4, 3, 3), normal(2, 3, 2, 2, 2)
+    folded = kernel.reshape(2, 6, 2, 2)
+    one = staged(lambda x, k: nk.conv3d(x.reshape(3, 4, 3, 3), k).reshape(6, 2, 2))
+    found = nk.vmap(one, in_axes=(0, None))(volumes.reshape(2, 12, 3, 3), folded)
+    want = conv(volumes, kernel).reshape(2, 6, 2, 2)
+    np.testing.assert_allclose(np.asarray(found), want, 1e-12, 1e-13)
+
+
 def test_a_tie_of_a_window_splits_evenly() -> None:
     slope = nk.gradient(of=staged(lambda x: nk.max_pool1d(x, 2).sum()), wrt=0)
     np.testing.assert_array_equal(
