@@ -356,5 +356,6 @@ def _draw(body: Callable[..., Rep], key: Any, *tensors: Any, **known: Any) -> An
 def _staged(
     body: Callable[..., Rep], known: tuple[tuple[str, Any], ...], specs: tuple[Any, ...]
 ) -> StagedFunction:
-    types = [RANKED[spec.rank].__class_getitem__(DTYPES[spec.dtype]) for spec in specs]
-    return fn(RANKED[0].__class_getitem__(i64), *types)(partial(body, **dict(known)))
+    ranked: Any = RANKED
+    types = [ranked[spec.rank][DTYPES[spec.dtype]] for spec in specs]
+    return fn(ranked[0][i64], *types)(partial(body, **dict(known)))

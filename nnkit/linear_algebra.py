@@ -96,7 +96,11 @@ def slogdet(a: Any, /) -> tuple[Rep, Rep]:
     Shapes: (…, n, n) → (…) and (…).
     Example: `nk.linalg.slogdet(s)`
     """
-    both = of_matrices("slogdet", lambda b, a: b.emit(ops.LogDeterminant(), a), a, lost=1)
+
+    def build(b: Builder, a: Value) -> Value:
+        return b.emit(ops.LogDeterminant(), a)
+
+    both = of_matrices("slogdet", build, a, lost=1)
     return both[..., 0], both[..., 1]
 
 
@@ -156,11 +160,17 @@ def svd(a: Any, /, full_matrices: bool = False) -> tuple[Rep, Rep, Rep]:
         raise unsupported_error("svd has the reduced form alone, full_matrices=False")
     x = matrices("svd", a)
     rank = primitive.tensor_of(x.expression, "svd").rank
-    flat = made("svd", lambda b, a: b.emit(ops.Svd(), a), rank - 1, x)
+
+    def decomposed(b: Builder, a: Value) -> Value:
+        return b.emit(ops.Svd(), a)
 
     def part(number: int) -> Callable[..., Value]:
-        return lambda b, flat, a: parts_of_svd(b, flat, a.tensor.shape)[number]
+        def build(b: Builder, flat: Value, a: Value) -> Value:
+            return parts_of_svd(b, flat, a.tensor.shape)[number]
 
+        return build
+
+    flat = made("svd", decomposed, rank - 1, x)
     u, vh = (made("svd", part(number), rank, flat, x) for number in (1, 2))
     return u, made("svd", part(0), rank - 1, flat, x), vh
 

@@ -92,7 +92,15 @@ def _truncated() -> Iterator[str]:
             yield f"{numbers}, shape: {ints(r)}, *, dtype: type[F]) -> {wrap.format(plain(r, 'F'))}"
             yield f"{numbers}, shape: {ints(r)}) -> {wrap.format(plain(r, 'f32'))}"
             bound = wrap.format(tensor(r, None, "F"))
-            for pair in ((bound, bound), (bound, "float"), ("float", bound)):
+            scalar = wrap.format("Tensor0D[F]")
+            pairs = [
+                (bound, bound),
+                (bound, "float"),
+                ("float", bound),
+                (bound, scalar),
+                (scalar, bound),
+            ]
+            for pair in pairs:
                 yield f"(key: {key}, lower: {pair[0]}, upper: {pair[1]}, /) -> {bound}"
                 for high in range(r, MAX_RANK + 1):
                     given = [x.replace(bound, wrap.format(plain(r, "F"))) for x in pair]

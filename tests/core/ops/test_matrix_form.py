@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from nnkit.core.ir import Module, finish_function, start_function
+from nnkit.core.ir import Builder, Module, Op, Value, finish_function, start_function
 from nnkit.core.ops import (
     MATRIX_FUNCTIONS,
     Cholesky,
@@ -19,7 +19,7 @@ from nnkit.core.ops import (
     Svd,
 )
 from nnkit.core.text import parse_module, print_module
-from nnkit.core.types import F32, F64, TensorType
+from nnkit.core.types import F32, F64, Array, TensorType
 from tests.core.compute.building import module_of, results
 
 from . import test_decomposition, test_linear_systems, test_singular_values
@@ -111,7 +111,7 @@ def test_misuse_is_explained(sample: ErrorSample) -> None:
 def test_a_matrix_without_a_result_is_nan_alone() -> None:
     """What is not finite, singular, or not positive definite."""
     a = np.stack([np.eye(2), [[np.nan, 0], [0, 1]], [[1, 1], [1, 1]], [[np.inf, 0], [0, 1]]])
-    given = {
+    given: dict[Op, int | None] = {
         Solve(): 2,
         Cholesky(): 2,
         LogDeterminant(): None,
@@ -120,7 +120,7 @@ def test_a_matrix_without_a_result_is_nan_alone() -> None:
         PseudoInverse(): None,
     }
     for op, singular in given.items():
-        others = {Solve(): [a], PseudoInverse(): [np.array(0.1)]}
+        others: dict[Op, list[Array]] = {Solve(): [a], PseudoInverse(): [np.array(0.1)]}
         operands = [a, *others.get(op, [])]
         found = np.asarray(op.evaluate(*operands))
         missing = [bool(np.isnan(x).all()) for x in found]
@@ -130,6 +130,10 @@ def test_a_matrix_without_a_result_is_nan_alone() -> None:
 
 def test_code_is_generated_for_the_pseudoinverse_by_a_decomposition() -> None:
     [sample, *_] = of_name("pseudoInverse")
-    module = module_of(lambda b, *xs: b.emit(sample.op, *xs), *sample.types)
+
+    def build(b: Builder, *xs: Value) -> Value:
+        return b.emit(sample.op, *xs)
+
+    module = module_of(build, *sample.types)
     [found] = results(module, sample.operands())
     np.testing.assert_allclose(found, np.linalg.pinv(sample.operands()[0]), atol=1e-13)

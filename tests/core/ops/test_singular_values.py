@@ -6,20 +6,27 @@ import numpy as np
 
 from nnkit.core.errors import RankError
 from nnkit.core.ops import PseudoInverse
+from nnkit.core.types import Array
 
 from .samples import ErrorSample, Sample, f64
 from .test_linear_systems import regular
 
 ANY = [(2, 3), (3, 2), (3, 3), (2, 1, 3), (0, 2)]
+
+
+def inverse(a: Array, cutoff: Array) -> Array:
+    return np.linalg.pinv(a, rcond=float(cutoff))
+
+
 SAMPLES = [
     *(
         Sample(
             PseudoInverse(), (f64(*a), f64()), (regular(*a), 1e-12),
-            numpy=lambda a, _: np.linalg.pinv(a),
+            numpy=inverse,
         )
         for a in ANY
     ),
-    Sample(PseudoInverse(), (f64(2, 2), f64()), (np.eye(2), 0.1), numpy=lambda a, _: a),
+    Sample(PseudoInverse(), (f64(2, 2), f64()), (np.eye(2), 0.1), numpy=inverse),
     Sample(PseudoInverse(), (f64(2, 1, 3), f64(2)), (regular(2, 1, 3), [0.1, 0.2])),
 ]  # fmt: skip
 ERRORS = [
