@@ -1,6 +1,6 @@
 """Linear algebra: see `nnkit.linear_algebra` and `nnkit.matrix_functions`."""
 
-from typing import NoReturn
+from typing import NoReturn as _NoReturn
 
 from . import missing_names
 from .linear_algebra import (
@@ -39,5 +39,5 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> NoReturn:
+def __getattr__(name: str) -> _NoReturn:
     raise missing_names.of_module("linalg", name, __all__)

@@ -1,6 +1,6 @@
 """Optimizers on structs of parameters: see `nnkit.optimizers`."""
 
-from typing import NoReturn
+from typing import NoReturn as _NoReturn
 
 from . import missing_names
 from .optimizers import (
@@ -24,5 +24,5 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> NoReturn:
+def __getattr__(name: str) -> _NoReturn:
     raise missing_names.of_module("optim", name, __all__)

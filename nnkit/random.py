@@ -1,6 +1,6 @@
 """Random numbers from explicit keys: see `nnkit.sampling` and `nnkit.distributions`."""
 
-from typing import NoReturn
+from typing import NoReturn as _NoReturn
 
 from . import missing_names
 from .distributions import (
@@ -42,5 +42,5 @@ for _name in __all__:
     globals()[_name].__module__ = __name__  # where pickle finds it
 
 
-def __getattr__(name: str) -> NoReturn:
+def __getattr__(name: str) -> _NoReturn:
     raise missing_names.of_module("random", name, __all__)
