@@ -17,7 +17,7 @@ from .distributions import (
     truncated_normal,
 )
 from .sampling import key, normal, split, uniform
-from .staging.tracebacks import public
+from .staging import tracebacks
 
 __all__ = [
     "bernoulli",
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 for _name in __all__:
-    globals()[_name] = public(globals()[_name])
+    globals()[_name] = tracebacks.public(globals()[_name])
     globals()[_name].__module__ = __name__  # where pickle finds it
 
 
