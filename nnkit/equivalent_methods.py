@@ -6,7 +6,7 @@ from typing import Final
 
 OF_REP: Final = """
 view reshape_as unflatten resize resize_ | x.reshape(2, -1) | one extent may be -1
-flatten ravel | x.reshape(-1) | all elements in one axis
+flatten | x.reshape(-1) | all elements in one axis
 permute | x.transpose(1, 0) | axes in their new order
 t mT H mH adjoint | x.T | of a matrix; x.transpose(0, 2, 1) of a batch
 swapaxes swapdims moveaxis movedim | x.transpose(1, 0) | axes in their new order
@@ -18,7 +18,7 @@ dtype itemsize element_size | x.spec | its rank and element type, known while st
 nbytes stride strides is_contiguous contiguous layout data_ptr storage | x.spec | a Rep stands for a value: its memory is the compiler's
 detach detach_ | nk.stop_gradient(x) | derivatives take it for a constant
 backward grad grad_fn requires_grad requires_grad_ retain_grad is_leaf zero_grad register_hook | nk.gradient(of=f, wrt=0) | derivatives are of functions: there is no tape
-item tolist numpy cpu cuda device to_device block_until_ready at_host __float__ | x.eval() | a value is there when the program runs; return it from the staged function
+item tolist numpy cpu cuda device to_device block_until_ready at_host | x.eval() | a value is there when the program runs; return it from the staged function
 data values value | x | a Rep is the value, as it will be
 clone copy | x | values do not change, so nothing is copied
 add_ sub_ mul_ div_ fill_ zero_ copy_ clamp_ relu_ sqrt_ exp_ normal_ uniform_ | x + y | values do not change: an expression makes a new one; nk.ref(x) is a mutable array
@@ -45,8 +45,11 @@ dot mm bmm mv matmul vdot inner | x @ y | of vectors, matrices and batches
 index_select gather take_rows index | nk.take(x, i, axis=0) | rows by their indices
 index_put index_put_ index_fill index_copy put fill_diagonal_ itemset | x.at[0].set(v) | values do not change: it makes a new one
 index_add index_add_ scatter_add scatter_add_ | x.at[0].add(v) | repeated indices add up
-masked_fill masked_fill_ | nk.select(mask, a, x) | element by element
+masked_fill masked_fill_ | nk.where(mask, a, x) | element by element
 masked_select compress nonzero | x.filter(lambda row: row > 0) | the extent of a result cannot depend on values: the rest is zeros
+size_ numel nelement | x.size | NumPy's name
+rank dim | x.ndim | known while staging
+clamp clip clamp_min clamp_max | nk.clip(x, 0.0, 1.0) | a function
 narrow slice | x[1:3] | slices
 amax | x.max(axis=0) | NumPy's name
 amin | x.min(axis=0) | NumPy's name
@@ -66,8 +69,8 @@ detach cpu cuda to_device resolve_conj block_until_ready | t | a tensor is a val
 device | t | code runs on the CPU
 data values value array _value | t.numpy() | its memory as an array
 clone copy | t | values do not change
-to astype type type_as float double half long int bool cast | nk.Tensor2D(t.numpy().astype(np.float64)) | NumPy converts, and the class says the rank
-view reshape resize ravel flatten squeeze unsqueeze expand_dims transpose permute swapaxes moveaxis T mT t | nk.Tensor2D(t.numpy().reshape(2, -1)) | NumPy does it to the array; inside a staged function a Rep has it
+to astype type type_as float double half long int bool | nk.Tensor2D(t.numpy().astype(np.float64)) | NumPy converts, and the class says the rank
+view reshape resize flatten squeeze unsqueeze expand_dims transpose permute swapaxes moveaxis T mT t | nk.Tensor2D(t.numpy().reshape(2, -1)) | NumPy does it to the array; inside a staged function a Rep has it
 dim | t.ndim | NumPy's name
 numel nelement | t.size | NumPy's name
 nbytes strides stride flags itemsize is_contiguous contiguous data_ptr | t.numpy() | the array has it

@@ -49,7 +49,10 @@ Flatten flatten | x.reshape(n, -1) | of one axis: x.reshape(-1)
 Identity identity_layer | x | nothing to call
 LSTM GRU RNN LSTMCell GRUCell RNNCell | xs.scan(state, step) | a recurrent network is a scan over the first axis of xs
 MultiheadAttention TransformerEncoderLayer scaled_dot_product_attention dot_product_attention | nk.softmax(q @ k.T) @ v | attention is an expression, which is compiled as one
-optim optimizers optax SGD Adam AdamW RMSprop Adagrad sgd adam adamw rmsprop apply_updates | p - 0.1 * slope | an update is arithmetic inside a staged function
+optimizers optax SGD Adam AdamW sgd adam adamw momentum apply_updates Optimizer | nk.optim.adam(1e-3) | nk.optim.training_step makes a step of a loss and of it
+RMSprop Adagrad rmsprop adagrad lamb lion LBFGS | nk.optim.adam(1e-3) | there are sgd, momentum, adam and adamw
+clip_grad_norm_ clip_grad_norm clip_by_global_norm | nk.optim.clip_by_global_norm(slopes, 1.0) | of a struct of slopes
+lr_scheduler scheduler schedules | nk.optim.adam(1e-3) | see its learning_rate
 utils data DataLoader Dataset TensorDataset | x[i:i + 64] | batches are slices of arrays, by Python's `for`
 functional F lax numpy jnp np scipy special xp fft | nk.tanh(x) | all functions are in nnkit itself; docs/functions.md lists them
 experimental debug config | nk.debug_nans() | see docs/functions.md for what there is
@@ -86,7 +89,7 @@ index_select take_along gather_rows embedding_rows gather_nd gather dynamic_inde
 dynamic_slice dynamic_slice_in_dim lax_slice narrow slice slice_in_dim select_slice | x[i:i + 3] | slices may begin at a Rep
 index_update index_put index_put_ dynamic_update_slice dynamic_update_slice_in_dim put copyto place fill_diagonal | x.at[i].set(v) | values do not change: it makes a new one
 index_add index_add_ scatter_add scatter_add_ add_at | x.at[i].add(v) | repeated indices add up
-masked_fill masked_fill_ putmask lax_select | nk.select(mask, a, x) | element by element
+masked_fill masked_fill_ putmask lax_select | nk.where(mask, a, x) | element by element
 masked_select compress extract nonzero argwhere flatnonzero where_nonzero boolean_mask | x.filter(lambda row: row > 0) | the extent of a result cannot depend on values: the rest is zeros
 copy clone detach_copy | x | values do not change, so nothing is copied
 empty empty_like | nk.zeros((2, 3), f32) | nothing is left uninitialised
@@ -94,9 +97,9 @@ zeros_ ones_ fill_ | nk.zeros((2, 3), f32) | values do not change
 full_like | nk.full((2, 3), 7.0, f32) | the element type is given
 fromfunction indices mgrid ogrid lib_index_tricks | nk.iota((2, 3), nk.i64, axis=0) | the index along an axis
 range | nk.arange(10, nk.i64) | or Python's `range`, while staging
-identity | nk.one_hot(nk.arange(3, nk.i64), 3, f32) | ones on the diagonal
+identity | nk.eye(3, nk.f32) | ones on the diagonal
 pow float_power | nk.power(x, y) | of floats; x ** y is the same
-mod fmod remainder_floor | nk.modulo(x, y) | with the sign of y, as Python's %
+remainder_floor | nk.modulo(x, y) | with the sign of y, as Python's %
 divide true_divide truediv | nk.div(x, y) | x / y is the same
 subtract | nk.sub(x, y) | x - y is the same
 multiply | nk.mul(x, y) | x * y is the same
@@ -104,7 +107,6 @@ floordiv | nk.floor_divide(x, y) | of integers; x // y is the same
 neg negative | nk.negate(x) | -x is the same
 positive | x | nothing to compute
 absolute fabs | nk.abs(x) | abs(x) is the same
-reciprocal | 1 / x | an operator
 arccos | nk.acos(x) | the inverse has the short name
 arcsin | nk.asin(x) | the inverse has the short name
 arctan | nk.atan(x) | the inverse has the short name
@@ -119,10 +121,10 @@ rsqrt_ | nk.rsqrt(x) | values do not change
 sigmoid_ expit logistic Sigmoid | nk.sigmoid(x) | a function, without a class
 logit | nk.log(x) - nk.log1p(-x) | the inverse of the sigmoid
 relu_ ReLU Relu | nk.relu(x) | a function, without a class
-relu6 ReLU6 hard_tanh hardtanh Hardtanh | nk.minimum(nk.relu(x), 6.0) | a composition
+ReLU6 hardtanh Hardtanh | nk.minimum(nk.relu(x), 6.0) | a composition
 prelu PReLU | nk.maximum(x, 0.0) + a * nk.minimum(x, 0.0) | a composition
-selu SELU celu CELU glu GLU swiglu squareplus softsign Softsign tanhshrink softshrink hardshrink threshold | nk.select(x > 0, x, nk.expm1(x)) | compositions of the functions here
-mish Mish | x * nk.tanh(nk.softplus(x)) | a composition
+SELU CELU glu GLU swiglu squareplus softsign Softsign tanhshrink softshrink hardshrink threshold | nk.select(x > 0, x, nk.expm1(x)) | compositions of the functions here
+Mish | x * nk.tanh(nk.softplus(x)) | a composition
 GELU gelu_new gelu_fast | nk.gelu(x) | a function, without a class; exact, not by tanh
 Softplus SoftPlus | nk.softplus(x) | a function, without a class
 Tanh | nk.tanh(x) | a function, without a class
@@ -131,8 +133,39 @@ LogSoftmax | nk.log_softmax(x, axis=-1) | a function, without a class
 logsumexp_ log_sum_exp | nk.logsumexp(x, axis=0) | NumPy's name
 CrossEntropyLoss cross_entropy_loss sparse_categorical_crossentropy categorical_crossentropy softmax_cross_entropy softmax_cross_entropy_with_integer_labels NLLLoss nll_loss | nk.cross_entropy(logits, labels) | labels are class numbers or probabilities
 LayerNorm LayerNormalization | nk.layer_norm(x, scale, offset) | a function of its parameters
-GroupNorm group_norm InstanceNorm2d instance_norm weight_norm spectral_norm local_response_norm | nk.layer_norm(x) | of other axes: (x - mean) / sqrt(var + epsilon), written out
-MSELoss L1Loss l1_loss SmoothL1Loss | ((x - y) ** 2.0).mean() | a composition
+GroupNorm InstanceNorm2d weight_norm spectral_norm local_response_norm | nk.layer_norm(x) | of other axes: (x - mean) / sqrt(var + epsilon), written out
+MSELoss mse_loss mean_squared_error | nk.mse(x, y) | a function, without a class
+L1Loss l1_loss mae mean_absolute_error | nk.abs(x - y).mean() | a composition
+SmoothL1Loss smooth_l1_loss | nk.smooth_l1(x, y) | a function, without a class
+HuberLoss huber_loss | nk.huber(x, y) | a function, without a class
+BCELoss BCEWithLogitsLoss binary_cross_entropy_with_logits sigmoid_cross_entropy sigmoid_binary_cross_entropy bce | nk.binary_cross_entropy(logits, labels) | of logits, in one step
+KLDivLoss kl_div kl | nk.kl_divergence(p, q) | a function, without a class
+BatchNorm1d BatchNorm2d BatchNorm batch_normalization | nk.batch_norm(x) | a function of its parameters
+RMSNorm rmsnorm | nk.rms_norm(x) | a function of its parameters
+SiLU Swish | nk.silu(x) | a function, without a class
+LeakyReLU leakyrelu | nk.leaky_relu(x) | a function, without a class
+ELU | nk.elu(x) | a function, without a class
+LogSigmoid logsigmoid | nk.log_sigmoid(x) | a function, without a class
+Hardswish hardswish | nk.hard_swish(x) | a function, without a class
+Hardsigmoid hardsigmoid | nk.hard_sigmoid(x) | a function, without a class
+Conv1d Conv1D | nk.conv1d(x, kernel) | a function of its parameters
+Conv2d Conv2D conv conv_general_dilated | nk.conv2d(x, kernel) | a function of its parameters
+ConvTranspose2d conv_transpose | nk.conv_transpose2d(x, kernel) | a function of its parameters
+MaxPool2d MaxPool2D max_pool reduce_window | nk.max_pool2d(x, 2) | a function of its parameters
+AvgPool2d AveragePooling2D avg_pool AdaptiveAvgPool2d | nk.avg_pool2d(x, 2) | a function of its parameters
+Upsample upsample resize image_resize | nk.interpolate | a function of its parameters
+Dropout Dropout2d dropout2d | nk.dropout(x, 0.1, key) | a function of a key
+clamp clamp_ clip_ clamp_min clamp_max | nk.clip(x, 0.0, 1.0) | NumPy's name
+arctan2 | nk.atan2(y, x) | the inverse has the short name
+topk | nk.top_k(x, 3) | the greatest, with their indices
+segment_reduce scatter_reduce | nk.segment_sum(x, i, 3) | and its like
+triangular_solve lu lu_solve | nk.linalg.solve(a, b) | linear algebra is in nk.linalg
+inverse | nk.linalg.inv(a) | linear algebra is in nk.linalg
+matrix_norm vector_norm | nk.linalg.norm(a) | linear algebra is in nk.linalg
+eig eigvals schur hessenberg | nk.linalg.eigh(a) | of symmetric matrices; general ones have complex eigenvalues
+fft rfft ifft irfft fft2 stft | nk.convolve(x, y) | there are no complex numbers and no FFT
+cumulative_sum | nk.cumsum(x, axis=0) | NumPy's name
+unique unique_counts histogram | nk.bincount | the extent of a result cannot depend on values: count integers
 l2_normalize | x / nk.norm(x, axis=-1, keepdims=True) | a composition
 sum_ nansum | x.sum() | over all axes, or axis=
 average | nk.mean(x, axis=0) | weights are multiplied
@@ -143,7 +176,7 @@ reduce_mean nanmean | x.mean(axis=0) | NumPy's name
 reduce_prod product | x.prod(axis=0) | NumPy's name
 ptp | x.max() - x.min() | a composition
 var_mean std_mean moments | nk.var(x, axis=0) | nk.mean is the other one
-allclose isclose array_equal equal_all | nk.abs(x - y) < 1e-6 | or np.testing.assert_allclose on results
+array_equal equal_all | nk.abs(x - y) < 1e-6 | or np.testing.assert_allclose on results
 dot mm bmm mv matvec vecdot dot_general inner_product | x @ y | of vectors, matrices and batches
 addmm baddbmm addmv addbmm | x @ y + z | an expression, which is compiled as one
 multi_dot | x @ y @ z | the compiler finds the cheapest order

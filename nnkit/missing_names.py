@@ -20,14 +20,20 @@ from .staging.rep import Rep
 _LIKE = 0.75
 """How much alike (`difflib`'s ratio) names are that may be meant for each other: two letters of eight may differ."""
 
+_MODULES = ("linalg", "optim", "random", "tree")
+
 
 def of_package(name: str, public: Iterable[str], asking: FrameType) -> Exception:
     """Of `nk.name`, where `public` names exist: an ImportError if the frame that is `asking` imports it.
 
     (Python would drop the words of an AttributeError then.)
     """
+    if asking.f_code.co_filename.startswith("<frozen importlib"):
+        # `from . import module` asks first; nothing may be imported then, and nobody reads the words
+        return AttributeError(name)
     found = (
         _equivalent(OF_PACKAGE, name)
+        or _inside(name)
         or (f"`x.{name}(...)`: a method of staged values" if name in _methods() else "")
         or _alike(name, public, "nk.{}")
     )
@@ -86,6 +92,15 @@ def rows(table: str) -> dict[str, tuple[str, str]]:
         ours, why = rest.rsplit(" | ", 1)
         found |= dict.fromkeys(names.split(), (ours, why))
     return found
+
+
+def _inside(name: str) -> str:
+    """Where in a module of the package the name is, if it is."""
+    package = sys.modules[__package__]
+    for home in _MODULES:
+        if name in getattr(package, home).__all__:
+            return f"`nk.{home}.{name}`: in nk.{home}"
+    return ""
 
 
 def _methods() -> frozenset[str]:

@@ -1,5 +1,12 @@
 """Functions on trees of tensors: see `nnkit.trees`."""
 
+from typing import NoReturn
+
+from . import missing_names
 from .trees import leaves, map, reduce
 
 __all__ = ["leaves", "map", "reduce"]
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise missing_names.of_module("tree", name, __all__)
