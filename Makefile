@@ -29,6 +29,7 @@ test: $(STAMP)-test  ## every check: format, lint, both type checkers, all tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/mypy examples stubs/generate.py benchmarks/gradbench benchmarks/asymptotics.py
+	$(BIN)/mypy examples/models/*.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/pytest -q -n 2 --dist loadfile --max-worker-restart=0 --maxfail=50
 

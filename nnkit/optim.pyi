@@ -4,9 +4,9 @@ from typing import Any, TypeAlias, overload
 
 from typing_extensions import TypeVar, Unpack, TypeVarTuple
 
-from . import Float, Rep, Struct, Tensor0D, i32
+from . import AnyTensor, Float, Rep, Struct, Tensor0D, i32
 
-_S = TypeVar("_S", bound=Struct | tuple[Any, ...])
+_S = TypeVar("_S", bound=Struct | AnyTensor[Any] | tuple[Any, ...])
 _F = TypeVar("_F", bound=Float)
 _Ts = TypeVarTuple("_Ts")
 _RATE: TypeAlias = float | Callable[[Rep[Tensor0D[i32]]], Any]

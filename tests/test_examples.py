@@ -76,6 +76,39 @@ def test_programs_about_derivatives(name: str) -> None:
     assert picture.exists() == draws
 
 
+MODELS = {
+    "bundle_adjustment": r"^9: misses by \d\.\d\de-1\d$",
+    "convnet": r"^9[6-9]\.\d% of 360 unseen digits read right$",
+    "gaussian_process": r"^at 2\.5: 0\.(5|6)\d ± 0\.0\d, at 12: -?\d\.\d\d ± 0\.[4-9]\d$",
+    "lstm": r"^1000: error 0\.00\d\d$",
+    "mixture": r"^log-likelihood -3\.\d\d\d a point$",
+    "mlp": r"^9[6-9]\.\d% of 360 unseen digits read right$",
+    "newton": r"^7: loss  21\.23094, gradient \d\.\de-0[89]$",
+    "ode": r"^ 80: +0\.[45]\d+ at \[0\.9\d+ +0\.3\d+ ",
+    "transformer": r"^400: loss 0\.000\d$",
+    "vae": r"^30: bound 2[2-6]\.\d\d$",
+}
+"""Models beside PyTorch's, and what a line of each says."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_models_learn(name: str) -> None:
+    finished = run(EXAMPLES / f"models/{name}.py")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert re.search(MODELS[name], finished.stdout, re.M), finished.stdout
+
+
+def test_the_page_of_models_counts_their_lines() -> None:
+    rows = re.findall(
+        r"\[(\w+)\.py\].*\| (\d+) \| (\d+) \|", (EXAMPLES / "models/README.md").read_text()
+    )
+    assert sorted(name for name, *_ in rows) == sorted(MODELS)
+    for name, *counts in rows:
+        texts = [(EXAMPLES / folder / f"{name}.py").read_text() for folder in ("models", "pytorch")]
+        assert [sum(map(bool, text.splitlines())) for text in texts] == [*map(int, counts)], name
+
+
 @pytest.mark.slow
 def test_the_learned_reader_of_formulas_knows_logic() -> None:
     """The truth that the formulas of `tree.py` carry is that of Python's own operators."""

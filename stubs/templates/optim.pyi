@@ -4,9 +4,9 @@ from typing import Any, TypeAlias, overload
 
 from typing_extensions import TypeVar, Unpack, TypeVarTuple
 
-from . import Float, Rep, Struct, Tensor0D, i32
+from . import AnyTensor, Float, Rep, Struct, Tensor0D, i32
 
-S = TypeVar("S", bound=Struct | tuple[Any, ...])
+S = TypeVar("S", bound=Struct | AnyTensor[Any] | tuple[Any, ...])
 F = TypeVar("F", bound=Float)
 Ts = TypeVarTuple("Ts")
 RATE: TypeAlias = float | Callable[[Rep[Tensor0D[i32]]], Any]
