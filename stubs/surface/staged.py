@@ -280,9 +280,9 @@ def _arithmetic() -> Iterator[str]:
         "abs": "Number",
         "invert": "Logical | Integer",
     }.items():
-        struct = " | Struct" if family == "Number" else ""
+        structs = " | Struct" if family == "Number" else ""
         yield from method(
-            f"__{operator}__", [f"(self: View[AnyTensor[{family}]{struct}]) -> Rep[X]"]
+            f"__{operator}__", [f"(self: View[AnyTensor[{family}]{structs}]) -> Rep[X]"]
         )
 
 
