@@ -18,16 +18,17 @@ from .tensors import RANKED, AnyTensor, Dim
 def is_of_data(annotation: Any) -> bool:
     """Whether a parameter with this annotation takes a Rep, or may: one without says `Any`."""
     annotation = getattr(annotation, "__supertype__", annotation)  # of a NewType
-    origin = get_origin(annotation) or annotation
+    origin: Any = get_origin(annotation) or annotation
     if origin is Annotated:
         return is_of_data(get_args(annotation)[0])
     if origin is tuple or origin is Union or isinstance(annotation, UnionType):
         return any(map(is_of_data, get_args(annotation)))
     if annotation in (Any, object) or isinstance(annotation, TypeVar):
         return True
-    if not isinstance(origin, type) or issubclass(origin, _DATA):
-        return isinstance(origin, type)
-    return any(map(is_of_data, getattr(origin, "__orig_bases__", ())))  # of Residuals, say
+    bases: Any = getattr(origin, "__orig_bases__", ())
+    if not isinstance(origin, type):
+        return False
+    return issubclass(origin, _DATA) or any(map(is_of_data, bases))  # of Residuals, say
 
 
 _DATA = (Rep, AnyTensor, Struct, Stacked, np.ndarray)

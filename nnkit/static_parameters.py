@@ -217,10 +217,10 @@ class WithStatics(Rep):
     stageable: Stageable
     statics: Statics | None
 
-    def _give_rules(self, give: Callable[..., None], *rules: Self | None) -> None:
+    def _give_rules(self, give: Callable[..., None], *rules: WithStatics | None) -> None:
         """The static parameters of a rule have the values that those of these names have in the function."""
 
-        def given(variant: Self, values: Mapping[str, Any]) -> None:
+        def given(variant: WithStatics, values: Mapping[str, Any]) -> None:
             give(
                 variant.stageable,
                 *(None if rule is None else rule.with_common(values).stageable for rule in rules),
@@ -287,29 +287,30 @@ def static_key(value: Any) -> Hashable:
 
     Raises: _NotStatic for data, and for what is not hashable.
     """
-    kind_of = type(value)
+    held: Any = value  # which no test narrows
+    kind_of: Any = held.__class__
     if kind_of in _PLAIN or isinstance(value, enum.Enum | type):
-        return kind_of, value
+        return kind_of, held
     if kind_of is float:
         return float, value.hex()  # −0 is not 0, and nan is itself
     if kind_of is complex:
         return complex, value.real.hex(), value.imag.hex()
     if isinstance(value, tuple):
-        return kind_of, *map(static_key, value)
+        return kind_of, *map(static_key, held)
     if isinstance(value, frozenset):
-        return kind_of, frozenset(map(static_key, value))
+        return kind_of, frozenset(map(static_key, held))
     if isinstance(value, Rep | AnyTensor | Struct | np.ndarray):
         if isinstance(value, Rep) and value.is_function:
             return Rep, id(value)
-        raise _NotStatic(kind(value), "is data", is_data=True)
+        raise _NotStatic(kind(held), "is data", is_data=True)
     try:
-        hash(value)
+        hash(held)
     except TypeError:
-        raise _NotStatic(kind(value), "is not hashable") from None
-    if is_dataclass(value):
-        compared = [one.name for one in fields(value) if one.compare]
-        return kind_of, *(static_key(getattr(value, name)) for name in compared)
-    return kind_of, value
+        raise _NotStatic(kind(held), "is not hashable") from None
+    if is_dataclass(held):
+        compared = [one.name for one in fields(held) if one.compare]
+        return kind_of, *(static_key(getattr(held, name)) for name in compared)
+    return kind_of, held
 
 
 _PLAIN: Final = frozenset({bool, int, str, bytes, type(None), type(...)})

@@ -26,6 +26,7 @@ from typing import Any, Final
 from .epochs import EPOCH
 from .location import is_own_file
 from .rep_base import RepBase
+from .spec import is_tuple
 
 _MISSING: Final = object()
 
@@ -73,7 +74,7 @@ class Reads:
 def _are_same(one: object, other: object) -> bool:
     if type(one) is not type(other):
         return False
-    if isinstance(one, tuple) and isinstance(other, tuple):
+    if is_tuple(one) and is_tuple(other):
         return len(one) == len(other) and all(map(_are_same, one, other))
     return type(one) in _PLAIN and repr(one) == repr(other)  # −0.0 is not 0.0
 
@@ -134,6 +135,7 @@ class _Search:
             pending += self._next(one)
 
     def _next(self, one: object) -> Iterator[object]:
+        held: Any = one
         match one:
             case FunctionType():
                 yield from self._function(one)
@@ -145,13 +147,13 @@ class _Search:
                 if _is_user(sys.modules.get(one.__module__)):
                     yield from (x for x in vars(one).values() if isinstance(x, _CODE))
             case tuple() | list() | set() | frozenset():
-                if len(one) <= _MOST_ELEMENTS:
-                    yield from one
+                if len(held) <= _MOST_ELEMENTS:
+                    yield from held
             case dict():
-                if len(one) <= _MOST_ELEMENTS:
-                    yield from one.values()
+                if len(held) <= _MOST_ELEMENTS:
+                    yield from held.values()
             case staticmethod() | classmethod():
-                yield one.__func__
+                yield held.__func__
             case property():
                 yield one.fget
             case ModuleType() | None:
