@@ -114,7 +114,8 @@ def render(sections: list[Section]) -> str:
     text = "\n".join(line for section in sections for line in section()) + "\n"
     variables = re.findall(r"^(\w+) = (?:TypeVar|ParamSpec)", text, re.MULTILINE)
     private = "|".join([*variables, *SIGNATURES_ONLY, *REFUSED])
-    return re.sub(rf'(?<!\[")(?<!= ")\b({private})\b', r"_\1", text)
+    # not in quotes, and not parameters such as NumPy's `N: int`
+    return re.sub(rf'(?<!\[")(?<!= ")\b({private})\b(?!: int\b)', r"_\1", text)
 
 
 def named(module: str) -> str:
