@@ -17,6 +17,7 @@ from .linear_algebra import (
     svdvals,
 )
 from .matrix_functions import expm, lstsq, matrix_power, matrix_rank, norm, pinv
+from .staging import tracebacks
 
 __all__ = [
     "cholesky",
@@ -37,6 +38,7 @@ __all__ = [
     "svd",
     "svdvals",
 ]
+tracebacks.publish(globals(), __all__)
 
 
 def __getattr__(name: str) -> _NoReturn:

@@ -12,6 +12,7 @@ from .optimizers import (
     sgd,
     training_step,
 )
+from .staging import tracebacks
 
 __all__ = [
     "adam",
@@ -22,6 +23,7 @@ __all__ = [
     "sgd",
     "training_step",
 ]
+tracebacks.publish(globals(), __all__)
 
 
 def __getattr__(name: str) -> _NoReturn:

@@ -37,9 +37,7 @@ __all__ = [
     "uniform",
 ]
 
-for _name in __all__:
-    globals()[_name] = tracebacks.public(globals()[_name])
-    globals()[_name].__module__ = __name__  # where pickle finds it
+tracebacks.publish(globals(), __all__)
 
 
 def __getattr__(name: str) -> _NoReturn:

@@ -3,9 +3,11 @@
 from typing import NoReturn
 
 from . import missing_names
+from .staging import tracebacks
 from .trees import leaves, map, reduce
 
 __all__ = ["leaves", "map", "reduce"]
+tracebacks.publish(globals(), __all__)
 
 
 def __getattr__(name: str) -> NoReturn:

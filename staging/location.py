@@ -98,10 +98,18 @@ def current_location() -> SourceLocation | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if not is_own_file(code.co_filename):
+        if not is_own_frame(frame):
             return SourceLocation(code, frame.f_lasti)
         frame = waiting_frame() if code is FIRST else frame.f_back
     return None
+
+
+def is_own_frame(frame: FrameType) -> bool:
+    """Whether code of NNKit runs in it, methods that `dataclass` generates included."""
+    file = frame.f_code.co_filename
+    if file == "<string>":
+        file = frame.f_globals.get("__file__") or file
+    return is_own_file(file)
 
 
 @cache

@@ -7,14 +7,14 @@ block, does not add that frame again.  With NNKIT_TRACEBACK=full in the environm
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from ..core.errors import NNKitError
 from .expression import active_traces
-from .location import is_own_file
+from .location import is_own_frame
 from .reads import is_library
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -31,8 +31,8 @@ def without_own_frames(traceback: TracebackType | None) -> TracebackType | None:
     kept: list[TracebackType] = []
     hides = False
     while traceback is not None:
-        file = traceback.tb_frame.f_code.co_filename
-        hides = is_own_file(file) or (hides and is_library(file))
+        frame = traceback.tb_frame
+        hides = is_own_frame(frame) or (hides and is_library(frame.f_code.co_filename))
         if not hides:
             kept.append(traceback)
         traceback = traceback.tb_next
@@ -54,3 +54,10 @@ def public(function: _Function) -> _Function:
             raise
 
     return cast("_Function", entry)
+
+
+def publish(namespace: dict[str, Any], names: Iterable[str]) -> None:
+    """Make the functions of these names in a module's namespace public ones of that module, where pickle finds them."""
+    for name in names:
+        namespace[name] = public(namespace[name])
+        namespace[name].__module__ = namespace["__name__"]
