@@ -63,7 +63,7 @@ def module_at(
         raise staging_error(f"there is no stage {stage!r}; the stages are {', '.join(names)}")
     specializer = Specializer(Module(specialization.callee.name))
     shapes = list(specialization.shapes)
-    types = tuple(specializer.type_of(spec, shapes) for spec in specialization.specs)
+    types = tuple(specializer.types.of(spec, shapes) for spec in specialization.specs)
     start = specializer.specialize(specialization.callee, types)
     module, target = specializer.module, executable.host_target()
     if specialization.donated and Stage(stage) is Stage.SCHEDULE:

@@ -39,7 +39,7 @@ class _Types:
         """Give the parameters of `trace` these shapes."""
         rest = list(shapes)
         for parameter in trace.inputs:
-            self.values[parameter] = Value(self.specializer.type_of(parameter.type, rest))
+            self.values[parameter] = Value(self.specializer.types.of(parameter.type, rest))
 
     def shapes_of(self, values: Sequence[Expression]) -> Shapes | None:
         for trace in active_traces():

@@ -33,7 +33,7 @@ from ..core.ir import (
 from ..core.ops import Aggregate, Apply, Extract, Return
 from ..core.ops.aggregate import packed, unpacked
 from ..core.ops.literal import dense
-from ..core.types import FunctionType, StructType, TensorType, TupleType, Type
+from ..core.types import FunctionType, StructType, TensorType, Type
 from .batches import shape_help
 from .explanation import explained, shown
 from .expression import (
@@ -64,7 +64,6 @@ from .halves import HalfCallee
 from .names import identifier
 from .postorder import postorder
 from .primitive import located
-from .spec import Spec, StructSpec, TensorSpec, TupleSpec
 from .specialize_batch import declaration_of, extent_of, one_element, result_shapes
 from .specialize_control_flow import emit_control_flow
 from .specialize_custom_rules import add_rules
@@ -76,6 +75,7 @@ from .specialize_derivatives import (
     primal_and_types,
 )
 from .specialize_jacobian import jacobian_function
+from .specialize_types import TypesOfSpecs
 from .staged_functions import check_dimensions, with_shape_help
 
 _Key: TypeAlias = tuple[Callee, tuple[Type, ...]]
@@ -120,9 +120,7 @@ class Specializer:
 
     module: Module = field(default_factory=Module)
     functions: dict[_Key, Function] = field(default_factory=dict[_Key, Function])
-    structs: dict[tuple[type, tuple[Type, ...]], StructType] = field(
-        default_factory=dict[tuple[type, tuple[Type, ...]], StructType]
-    )
+    types: TypesOfSpecs = field(default_factory=TypesOfSpecs)
     _pending: dict[_Key, _Pending] = field(default_factory=dict[_Key, _Pending])
     _depths: Counter[Callee] = field(default_factory=Counter[Callee])
     _probed: dict[_Key, Type | None] = field(default_factory=dict[_Key, "Type | None"])
@@ -133,20 +131,6 @@ class Specializer:
     """The functions whose derivatives have rules that are not specialised yet."""
     _linked: dict[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
     """Functions of other modules, by the copies of them here."""
-
-    def type_of(self, spec: Spec, shapes: list[tuple[int, ...]]) -> Type:
-        """The IR type of a value whose tensors have `shapes` (taken from the front, left to right)."""
-        match spec:
-            case TensorSpec(dtype=dtype):
-                return TensorType(shapes.pop(0), dtype)
-            case TupleSpec(elements):
-                return TupleType(tuple(self.type_of(element, shapes) for element in elements))
-            case StructSpec(fields=fields):
-                return self._struct(
-                    spec, tuple(self.type_of(element, shapes) for _, element in fields)
-                )
-            case _:
-                raise InternalError(f"{spec} has no type in the IR")
 
     def specialize(self, callee: Callee, types: tuple[Type, ...]) -> Function:
         """The IR function for `callee` with arguments (and captures) of `types`."""
@@ -238,7 +222,7 @@ class Specializer:
         pending = self._pending[key] = _Pending()
         if isinstance(callee, HalfCallee):
             name = self._fresh_name(identifier(callee.name))
-            made = callee.define(name, self.module, types, self.type_of, self._linked)
+            made = callee.define(name, self.module, types, self.types.of, self._linked)
             function = self.module.add(made)
         elif isinstance(callee, JacobianCallee):
             function = yield self._define_jacobian(callee, types)
@@ -288,7 +272,7 @@ class Specializer:
         callee, types = key
         self._probed[key] = None
         if isinstance(callee, HalfCallee):
-            self._probed[key] = callee.result_type(self.type_of)
+            self._probed[key] = callee.result_type(self.types.of)
         elif isinstance(callee, ForeignCallee):
             self._probed[key] = _foreign_result(callee, types)
         elif isinstance(callee, DerivativeCallee):
@@ -297,7 +281,7 @@ class Specializer:
             if result is not None:
                 self._probed[key] = derivative_result(callee, FunctionType(primal[1], result))
         elif isinstance(callee, BatchCallee):
-            primal = one_element(callee, types, self.type_of)
+            primal = one_element(callee, types, self.types.of)
             result = yield _Wanted(primal, probe=True)
             if result is not None:
                 self._probed[key] = self._batched(callee, types, result)
@@ -339,7 +323,7 @@ class Specializer:
     def _declare_batch(self, callee: BatchCallee, types: tuple[Type, ...]) -> _Suspension:
         extent_of(callee, types)
         try:
-            primal = yield _Wanted(one_element(callee, types, self.type_of), probe=False)
+            primal = yield _Wanted(one_element(callee, types, self.types.of), probe=False)
         except ShapeError as error:
             raise with_shape_help(error, shape_help(callee.data_names, callee.along)) from None
         type = FunctionType(types, self._batched(callee, types, primal.type.result))
@@ -347,7 +331,7 @@ class Specializer:
 
     def _batched(self, callee: BatchCallee, types: tuple[Type, ...], result: Type) -> Type:
         """What a batch returns of a function that returns a `result`."""
-        return self.type_of(callee.result, result_shapes(callee, result, extent_of(callee, types)))
+        return self.types.of(callee.result, result_shapes(callee, result, extent_of(callee, types)))
 
     def _define_jacobian(self, callee: JacobianCallee, types: tuple[Type, ...]) -> _Suspension:
         primal = yield _Wanted(primal_and_types(callee, types), probe=False)
@@ -465,25 +449,10 @@ class Specializer:
                 key = type.fields[position][0] if isinstance(type, StructType) else position
                 return b.emit(Extract((key,)), *operands)
             case MakeAggregate(spec):
-                types = tuple(operand.type for operand in operands)
-                made = (
-                    self._struct(spec, types) if isinstance(spec, StructSpec) else TupleType(types)
-                )
+                made = self.types.aggregate(spec, tuple(operand.type for operand in operands))
                 return b.emit(Aggregate(made), *operands)
             case _:
                 raise InternalError(f"{node.operation} cannot be specialised here")
-
-    def _struct(self, spec: StructSpec, types: tuple[Type, ...]) -> StructType:
-        known = self.structs.get((spec.cls, types))
-        if known is None:
-            name, number = identifier(spec.cls.__name__), 0
-            taken = {struct.name for struct in self.structs.values()}
-            while (name if not number else f"{name}_{number}") in taken:
-                number += 1
-            named = [(field, type) for (field, _), type in zip(spec.fields, types, strict=True)]
-            known = StructType(name if not number else f"{name}_{number}", tuple(named))
-            self.structs[spec.cls, types] = known
-        return known
 
 
 _KINDS = {GradientOf: "grad", TangentOf: "tangent", BatchOf: "vmap"}
