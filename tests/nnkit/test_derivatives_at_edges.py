@@ -27,11 +27,12 @@ Body = Callable[[Any], Any]
 
 LINEAR: Final = """
     negate add sub mul matmul mean cumsum concat stack flip pad take broadcast_to sum prod T reshape cast squeeze
-    expand_dims transpose"""
+    expand_dims transpose ravel degrees radians"""
 """Linear in each operand: the derivative is the coefficient, which does not depend on the operand."""
 
 STEPS: Final = """
-    sign floor ceil round rint floor_divide truncate_divide argmax argmin all any one_hot"""
+    sign floor ceil round rint trunc heaviside floor_divide truncate_divide argmax argmin all any one_hot
+    count_nonzero"""
 """Constant between jumps: the derivative is 0 everywhere, or there is none."""
 
 EACH: Final[Mapping[str, Sequence[Body]]] = {
@@ -52,6 +53,16 @@ EACH: Final[Mapping[str, Sequence[Body]]] = {
         *(lambda x, v=v: nk.modulo(x, v) for v in (2.0, 0.0, inf)),
         *(lambda x, u=u: nk.modulo(u, x) for u in (2.0, inf)),
     ],
+    **{
+        name: [
+            *(lambda x, f=f, v=v: f(x, v) for v in (2.0, 0.0, inf)),
+            *(lambda x, f=f, u=u: f(u, x) for u in (2.0, -inf)),
+        ]
+        for name in ("remainder", "mod")
+        for f in [getattr(nk, name)]
+    },
+    "atan2": [lambda x: nk.atan2(x, 2.0), lambda x: nk.atan2(-2.0, x)],
+    "hypot": [lambda x: nk.hypot(x, 2.0), lambda x: nk.hypot(-2.0, x)],
     "logaddexp": [*(lambda x, y=y: nk.logaddexp(x, y) for y in (0.5, nan, inf, -inf))],
 }
 """Elementwise functions: NaN by an element where the result is."""
@@ -60,6 +71,7 @@ WHOLE: Final[Mapping[str, Sequence[Body]]] = {
     "max": [lambda x: x.max()],
     "min": [lambda x: x.min()],
     "var": [lambda x: x.var()],
+    "std": [lambda x: x.std()],
     "norm": [nk.norm, lambda x: nk.norm(x, axis=0, keepdims=True)],
     "logsumexp": [nk.logsumexp, lambda x: nk.logsumexp(x, axis=0, keepdims=True)],
     "softmax": [nk.softmax],
@@ -72,8 +84,11 @@ WHOLE: Final[Mapping[str, Sequence[Body]]] = {
 }
 """Functions of a whole vector: NaN by all of its elements when one of them is NaN."""
 
-CHOICES: Final = "select stop_gradient"
-"""What is chosen has the derivative 1, whatever it is; what is stopped has none."""
+RUNNING: Final = "cumprod cummax cummin"
+"""Each element of the result depends on those before it alone: `tests/nnkit/test_reductions.py`."""
+
+CHOICES: Final = "select stop_gradient copysign fmod"
+"""What is chosen has the derivative 1, negated −1, whatever it is; so has `fmod`.  What is stopped has none."""
 
 MAKERS: Final = "arange full iota ones ones_like zeros zeros_like"
 """Do not depend on numbers."""
@@ -81,17 +96,16 @@ MAKERS: Final = "arange full iota ones ones_like zeros zeros_like"
 PROGRAMS: Final = "at filter fold map scan set"
 """Apply functions of the user, or update parts: `tests/nnkit/test_at.py`."""
 
-NOT_OF_VALUES: Final = (
-    "asm cache_size clear_cache compile eval expression ir is_function lift llvm named spec unpack"
-)
+NOT_OF_VALUES: Final = """
+    asm cache_size clear_cache compile eval expression ir is_function lift llvm named ndim shape size spec unpack"""
 """Attributes of a `Rep` that are no functions of its values."""
 
 
 def test_every_function_is_in_one_table() -> None:
-    lists = (LINEAR, CHOICES, STEPS, MAKERS, PROGRAMS, NOT_OF_VALUES)
+    lists = (LINEAR, RUNNING, CHOICES, STEPS, MAKERS, PROGRAMS, NOT_OF_VALUES)
     listed = [*EACH, *WHOLE, *(name for names in lists for name in names.split())]
     homes: Any = nk._HOMES  # type: ignore[attr-defined]
-    homes_of_functions = ("composed", "elementwise", "functions")
+    homes_of_functions = ("composed", "elementwise", "functions", "reductions")
     public = {name for home in homes_of_functions for name in homes[home].split()}
     methods = {name for name in dir(nk.Rep) if not name.startswith("_")}
     assert set(listed) == public | methods
