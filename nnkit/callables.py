@@ -15,29 +15,24 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
-from typing import Any, ClassVar, NoReturn, overload
+from typing import Any, ClassVar, overload
 
 from . import missing_names
 from .annotations import is_of_data, named_dimensions
 from .calls_with_out import CallsWithOut
-from .compile import Program, Specialization
+from .compile import Specialization
+from .compiled_functions import WithCode
 from .conversion import (
     CONVERTED,
     annotated,
     concrete,
     constant_expression,
-    shapes_of,
     signature_of,
-    spec_of,
 )
-from .core.errors import InternalError, NNKitError
+from .core.errors import NNKitError
 from .declared_types import declared_of
 from .documentation import Documentation, unfit
-from .forking import COMPILING
-from .html import IRText
 from .introspection import (
     StaticSignature,
     hints_of,
@@ -47,16 +42,12 @@ from .introspection import (
     static_signature,
 )
 from .partial_functions import rest_names, with_functions, with_rest
-from .redefinitions import Watched, watched_by
 from .reps import const_beside
-from .specializations import Specializations
 from .staging import staged_functions
 from .staging.custom_rules import set_jvp, set_vjp
 from .staging.expression import active_traces, current_trace
-from .staging.known_shapes import notes_of_shapes
 from .staging.named_dimensions import NamedDimensions
 from .staging.primitive import located, staging_error
-from .staging.recursion import is_unfinished
 from .staging.rep import Rep
 from .staging.spec import FunctionSpec, Spec
 from .staging.staged_functions import (
@@ -69,17 +60,13 @@ from .staging.staged_functions import (
     note_use,
 )
 from .staging.tracebacks import end_at_user, public
-from .staging.user_calls import call_with_large_stack
-from .static_parameters import Statics, WithStatics, bound, family_of, unwrapped, with_values
-
-_NO_STATICS: Mapping[str, Any] = MappingProxyType({})
+from .static_parameters import Statics, bound, family_of, unwrapped, with_values
 
 
-class StagedFunction(WithStatics):
+class StagedFunction(WithCode):
     __doc__: Any = Documentation("A staged function.  `f(x)` and `f[x]` are the same.")
     __slots__ = (
-        "__weakref__", "_bound", "_curried", "_entry", "_places", "_programs", "_watched",
-        "_wholes", "_writing", "declared", "stageable",
+        "__weakref__", "_bound", "_curried", "_places", "_wholes", "_writing", "declared", "stageable",
     )  # fmt: skip
     is_function: ClassVar[bool] = True
 
@@ -94,13 +81,11 @@ class StagedFunction(WithStatics):
         self._places = [
             f"argument {name} of {stageable.name}" for name in stageable.parameter_names
         ]
-        self._programs = Specializations(self._dispatch)
-        self._entry: Callable[..., Any] = self._dispatch
+        self._begin_without_code()
         self._curried: dict[Hashable, Sequence[str]] = {}
         self._wholes: dict[Sequence[str], StagedFunction] = {}
         self._bound: dict[tuple[FunctionSpec | None, ...], StagedFunction] = {}
         self._writing: CallsWithOut | None = None
-        self._watched: Watched | None = None
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Stage a call (all arguments Reps), or run (all concrete); `out=` are arrays to write the results to."""
@@ -186,82 +171,13 @@ class StagedFunction(WithStatics):
         """What a function of no parameters returns, computed now; another one has no value of its own."""
         return self.expression if self.stageable.parameter_names else self._run()
 
-    @public
-    def ir(self, *arguments: Any, stage: str = "raw", **statics: Any) -> str:
-        """The IR for arguments of these shapes (tensors, structs, or `spec(shape, dtype)`).
-
-        `stage`: raw, optimizable, optimized, compute or schedule.  Comments in front name the functions that are traced
-        for each shapes, and the lines that need a size as a Python int.
-        """
-        shown = self._inspected(arguments, statics)
-        notes = [f"// {note}\n" for note in notes_of_shapes(shown.callee)]
-        return IRText("".join(notes) + shown.text(stage))
-
-    @public
-    def llvm(self, *arguments: Any, **statics: Any) -> str:
-        """The LLVM IR of the compiled function for arguments of these shapes."""
-        return IRText(self._inspected(arguments, statics).llvm())
-
-    @public
-    def asm(self, *arguments: Any, **statics: Any) -> str:
-        """Its machine code, as assembly."""
-        inspected = self._inspected(arguments, statics)
-        with COMPILING:
-            return IRText(inspected.assembly())
-
-    @public
-    def compile(self, *arguments: Any, **statics: Any) -> None:
-        """Compile for arguments of these shapes, without running."""
-        if statics or self._has_static(arguments):
-            of, data = self._variant_and_data(arguments, dict(statics))
-            of.compile(*data)
-            return
-        if any(map(is_staged_function, arguments)):
-            data = [one for one in arguments if not is_staged_function(one)]
-            return self._of_data(arguments).compile(*data)
-        values = self._values(arguments, specs=True)
-        key = tuple(map(signature_of, values))
-        if self._programs.find(key) is None:
-            self._compile(key, values)
-        return None
-
-    def cache_size(self) -> int:
-        """How many compiled specialisations there are, for these static arguments; `set_cache_limit` bounds it."""
-        return len(self._programs)
-
     def clear_cache(self) -> None:
         """Drop all compiled specialisations; the next calls compile anew."""
-        with COMPILING:
-            self._entry = self._dispatch
-            self._programs.clear()
-            self._watched = None
+        super().clear_cache()
         self._bound.clear()
         self._wholes.clear()
         self._curried.clear()
         self._writing = None
-
-    def specialized(self, arguments: Sequence[Any]) -> tuple[Specialization, list[Any]]:
-        """What a call with this data runs, and the arguments as it reads them."""
-        values = self._values(arguments)
-        return call_with_large_stack(self._specialization, values), values
-
-    def _inspected(
-        self, arguments: Sequence[Any], statics: Mapping[str, Any] = _NO_STATICS
-    ) -> Specialization:
-        """What is shown for these arguments, some of which may be functions."""
-        if statics or self._has_static(arguments):
-            of, data = self._variant_and_data(arguments, dict(statics))
-            return of._inspected(data)
-        if any(map(is_staged_function, arguments)):
-            data = [one for one in arguments if not is_staged_function(one)]
-            return self._of_data(arguments)._inspected(data)
-        values = self._values(arguments, specs=True)
-        return call_with_large_stack(self._specialization, values)
-
-    def forget_what_changed(self) -> None:
-        """Drop all that is compiled, if something that it depends on has been redefined."""
-        if self._watched is not None and self._watched.have_changed():
-            self.clear_cache()
 
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         self.forget_what_changed()
@@ -303,14 +219,6 @@ class StagedFunction(WithStatics):
         if self._writing is None:
             self._writing = CallsWithOut(self.stageable.name, self, self._values, self.specialized)
         return self._writing.call(arguments, out)
-
-    def _refuse(self, *arguments: Any, **__: Any) -> NoReturn:
-        """The code for arguments of these types does not take them."""
-        self._values(arguments)  # which have been donated meanwhile, perhaps
-        raise InternalError(
-            f"{self.stageable.name} does not take arguments of the types and shapes it was compiled for, or "
-            "another thread changed them during the call"
-        )
 
     def _apply(self, arguments: Sequence[Any], reps: Sequence[Rep]) -> Any:
         """Functions are among the arguments, or Reps of values, or there are none.
@@ -416,46 +324,6 @@ class StagedFunction(WithStatics):
         if len(self._curried) >= _MOST_BOUND:
             self._curried.clear()
         self._curried[key] = rest
-
-    def _specialization(self, values: Sequence[Any]) -> Specialization:
-        specs = tuple(map(spec_of, values))
-        shapes = tuple(shape for value in values for shape in shapes_of(value))
-        callee = self.stageable.callee(specs, shapes)
-        if is_unfinished(callee):
-            raise staging_error(
-                f"{self.stageable.name} is called with concrete values while it is staged: it cannot "
-                "run yet",
-                "call it with Reps; `const(value)` makes one",
-            )
-        if callee.captures:
-            raise staging_error(
-                f"{self.stageable.name} uses Reps of the staged function it was made in: "
-                "it runs only there",
-                "call it with Reps, inside that function",
-            )
-        return Specialization(callee, specs, shapes)
-
-    def _compile(self, key: Hashable, values: Sequence[Any]) -> Program:
-        """A new specialisation, which becomes the first to be tried."""
-        # runs the user's function: not under the lock
-        specialization = call_with_large_stack(self._specialization, values)
-        with COMPILING:
-            known = self._programs.find(key)
-            if known is None:
-                if self._watched is None:
-                    self._watched = watched_by(specialization.callee, self.stageable)
-                known = self._native(replace(specialization, watched=self._watched))
-                self._programs.add(key, known)
-                self._enter(known)
-            return known
-
-    def _enter(self, program: Program) -> None:
-        """Let calls go to native code first, unless there is something that only Python can look at."""
-        if program.is_guarded:
-            self._entry = self._programs.head
-
-    def _native(self, specialization: Specialization) -> Program:
-        return specialization.compiled(self._refuse, self.stageable.name)
 
 
 _MOST_BOUND = 64

@@ -1,0 +1,176 @@
+"""Staged functions and their native code: what is compiled for which arguments, and what of it can be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from .compile import Program, Specialization
+from .conversion import shapes_of, signature_of, spec_of
+from .core.errors import InternalError
+from .forking import COMPILING
+from .html import IRText
+from .redefinitions import Watched, watched_by
+from .specializations import Specializations
+from .staging.known_shapes import notes_of_shapes
+from .staging.primitive import staging_error
+from .staging.recursion import is_unfinished
+from .staging.staged_functions import is_staged_function
+from .staging.tracebacks import public
+from .staging.user_calls import call_with_large_stack
+from .static_parameters import WithStatics
+
+_NO_STATICS: Mapping[str, Any] = MappingProxyType({})
+
+
+class WithCode(WithStatics):
+    """Base of staged functions: what concerns the code that is compiled for them.
+
+    Calls go to `_entry`: native code if there is some, which hands on to `_dispatch` what it does not take.
+    """
+
+    __slots__ = ("_entry", "_programs", "_watched")
+    _entry: Callable[..., Any]
+    _programs: Specializations
+    _watched: Watched | None
+
+    def _begin_without_code(self) -> None:
+        """Let nothing be compiled: calls are dispatched."""
+        self._programs = Specializations(self._dispatch)
+        self._entry = self._dispatch
+        self._watched = None
+
+    def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
+        """A call that no native code takes."""
+        raise NotImplementedError
+
+    def _values(self, arguments: Sequence[Any], *, specs: bool = False) -> list[Any]:
+        """The arguments as compiled code reads them; `specs` of arrays may stand for them."""
+        raise NotImplementedError
+
+    def _of_data(self, arguments: Sequence[Any]) -> WithCode:
+        """The function of the other parameters, once those that are functions are given."""
+        raise NotImplementedError
+
+    @public
+    def ir(self, *arguments: Any, stage: str = "raw", **statics: Any) -> str:
+        """The IR for arguments of these shapes (tensors, structs, or `spec(shape, dtype)`).
+
+        `stage`: raw, optimizable, optimized, compute or schedule.  Comments in front name the functions that are traced
+        for each shapes, and the lines that need a size as a Python int.
+        """
+        shown = self._inspected(arguments, statics)
+        notes = [f"// {note}\n" for note in notes_of_shapes(shown.callee)]
+        return IRText("".join(notes) + shown.text(stage))
+
+    @public
+    def llvm(self, *arguments: Any, **statics: Any) -> str:
+        """The LLVM IR of the compiled function for arguments of these shapes."""
+        return IRText(self._inspected(arguments, statics).llvm())
+
+    @public
+    def asm(self, *arguments: Any, **statics: Any) -> str:
+        """Its machine code, as assembly."""
+        inspected = self._inspected(arguments, statics)
+        with COMPILING:
+            return IRText(inspected.assembly())
+
+    @public
+    def compile(self, *arguments: Any, **statics: Any) -> None:
+        """Compile for arguments of these shapes, without running."""
+        if statics or self._has_static(arguments):
+            of, data = self._variant_and_data(arguments, dict(statics))
+            of.compile(*data)
+            return
+        if any(map(is_staged_function, arguments)):
+            data = [one for one in arguments if not is_staged_function(one)]
+            return self._of_data(arguments).compile(*data)
+        values = self._values(arguments, specs=True)
+        key = tuple(map(signature_of, values))
+        if self._programs.find(key) is None:
+            self._compile(key, values)
+        return None
+
+    def cache_size(self) -> int:
+        """How many compiled specialisations there are, for these static arguments; `set_cache_limit` bounds it."""
+        return len(self._programs)
+
+    def clear_cache(self) -> None:
+        """Drop all compiled specialisations; the next calls compile anew."""
+        with COMPILING:
+            self._entry = self._dispatch
+            self._programs.clear()
+            self._watched = None
+
+    def specialized(self, arguments: Sequence[Any]) -> tuple[Specialization, list[Any]]:
+        """What a call with this data runs, and the arguments as it reads them."""
+        values = self._values(arguments)
+        return call_with_large_stack(self._specialization, values), values
+
+    def _inspected(
+        self, arguments: Sequence[Any], statics: Mapping[str, Any] = _NO_STATICS
+    ) -> Specialization:
+        """What is shown for these arguments, some of which may be functions."""
+        if statics or self._has_static(arguments):
+            of, data = self._variant_and_data(arguments, dict(statics))
+            return of._inspected(data)
+        if any(map(is_staged_function, arguments)):
+            data = [one for one in arguments if not is_staged_function(one)]
+            return self._of_data(arguments)._inspected(data)
+        values = self._values(arguments, specs=True)
+        return call_with_large_stack(self._specialization, values)
+
+    def forget_what_changed(self) -> None:
+        """Drop all that is compiled, if something that it depends on has been redefined."""
+        if self._watched is not None and self._watched.have_changed():
+            self.clear_cache()
+
+    def _refuse(self, *arguments: Any, **__: Any) -> NoReturn:
+        """The code for arguments of these types does not take them."""
+        self._values(arguments)  # which have been donated meanwhile, perhaps
+        raise InternalError(
+            f"{self.stageable.name} does not take arguments of the types and shapes it was compiled for, or "
+            "another thread changed them during the call"
+        )
+
+    def _specialization(self, values: Sequence[Any]) -> Specialization:
+        specs = tuple(map(spec_of, values))
+        shapes = tuple(shape for value in values for shape in shapes_of(value))
+        callee = self.stageable.callee(specs, shapes)
+        if is_unfinished(callee):
+            raise staging_error(
+                f"{self.stageable.name} is called with concrete values while it is staged: it cannot "
+                "run yet",
+                "call it with Reps; `const(value)` makes one",
+            )
+        if callee.captures:
+            raise staging_error(
+                f"{self.stageable.name} uses Reps of the staged function it was made in: "
+                "it runs only there",
+                "call it with Reps, inside that function",
+            )
+        return Specialization(callee, specs, shapes)
+
+    def _compile(self, key: Hashable, values: Sequence[Any]) -> Program:
+        """A new specialisation, which becomes the first to be tried."""
+        # runs the user's function: not under the lock
+        specialization = call_with_large_stack(self._specialization, values)
+        with COMPILING:
+            known = self._programs.find(key)
+            if known is None:
+                if self._watched is None:
+                    self._watched = watched_by(specialization.callee, self.stageable)
+                known = self._native(replace(specialization, watched=self._watched))
+                self._programs.add(key, known)
+                self._enter(known)
+            return known
+
+    def _enter(self, program: Program) -> None:
+        """Let calls go to native code first, unless there is something that only Python can look at."""
+        if program.is_guarded:
+            self._entry = self._programs.head
+
+    def _native(self, specialization: Specialization) -> Program:
+        return specialization.compiled(self._refuse, self.stageable.name)
