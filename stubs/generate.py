@@ -42,8 +42,8 @@ import nnkit
 
 NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
-    r"ShapeOfRep Staging "
-    r"View PartView RefView KeyEntry Key UnknownDType UnknownExtent Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
+    r"ShapeOfRep Staging View Series "
+    r"PartView RefView KeyEntry Key UnknownDType UnknownExtent Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
     "LogicalFunction ShiftFunction BitwiseFunction "
     "Spread SpreadFloat ReduceNumber SumNumber ReduceLogical Count "
     "Static DataclassInstance SgdOptimizer MomentumOptimizer AdamOptimizer RATE "

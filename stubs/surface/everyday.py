@@ -27,7 +27,13 @@ from .expressions import (
 )
 from .functions import binary
 
-_BOUND = "min: {0} | None = None, max: {0} | None = None"
+_BOUNDS = (
+    "min: {0}, max: {0}",
+    "min: {0}, max: {1} = None",
+    "min: {1}, max: {0}",
+    "*, max: {0}",
+)
+"""At least one tensor, never in a union: unions of type variables overlap with all, says mypy."""
 _CLOSE = "rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False"
 _ENDS = "left: {0} | None = None, right: {0} | None = None"
 
@@ -72,17 +78,26 @@ def _patterns(count: int) -> Iterator[list[str]]:
 def _choices() -> Iterator[str]:
     yield from define("where", _where())
     family = {"FT": "float", "ZT": "int"}
-    likes = [
-        f"(x: Rep[{like}], /, {_BOUND.format(f'Rep[{like}] | {number}')}) -> Rep[{like}]"
+    numbers = [
+        f"(x: Rep[{like}], /, min: {number} | None = None, max: {number} | None = None) -> Rep[{like}]"
         for like, number in family.items()
     ]
+    likes = [
+        f"(x: Rep[NT], /, {bounds.format('Rep[NT]', 'None')}) -> Rep[NT]" for bounds in _BOUNDS
+    ]
+    mixed = [
+        f"(x: Rep[{like}], /, {bounds}) -> Rep[{like}]"
+        for like, number in family.items()
+        for bounds in (f"min: {number}, max: Rep[{like}]", f"min: Rep[{like}], max: {number}")
+    ]
     rows = [
-        f"(x: {high}, /, {_BOUND.format(low)}) -> {high}"
+        f"(x: {high}, /, {bounds.format(low, 'None')}) -> {high}"
         for r in RANKS[1:]
         for s in range(r)
         for high, low in [(rep(tensor(r, None, "N")), rep(tensor(s, dims(r)[r - s :], "N")))]
+        for bounds in _BOUNDS
     ]
-    yield from define("clip", [*rows, *likes])
+    yield from define("clip", [*rows, *likes, *mixed, *numbers])
     ends = "nan: float = 0.0, posinf: float | None = None, neginf: float | None = None"
     yield from define("nan_to_num", [f"(x: Rep[NT], /, {ends}) -> Rep[NT]"])
 

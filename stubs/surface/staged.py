@@ -211,7 +211,7 @@ def _projections() -> Iterator[str]:
     for n in range(2, MAX_RESULTS + 1):
         for i in range(n):
             yield f"(self: {rep(tup(names('A', n)))}, i: {axis_literal(i, n)}, /) -> Rep[A{i}]"
-    yield "(self: Rep[tuple[R, ...]], i: int, /) -> Rep[R]"
+    yield "(self: Series[tuple[Never, ...], tuple[R, ...]], i: int, /) -> Rep[R]"
     yield "(self: Rep[tuple[R, ...]], i: slice[Any, Any, Any], /) -> Rep[tuple[R, ...]]"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum
 from types import EllipsisType
-from typing import Any, ClassVar, Generic, Literal, ParamSpec, Protocol, Self, TypeAlias, overload
+from typing import Any, ClassVar, Generic, Literal, Never, ParamSpec, Protocol, Self, TypeAlias, overload
 
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, Unpack, dataclass_transform
@@ -29,6 +29,7 @@ SHAPELESS = TypeVar("SHAPELESS", bound=tuple[UnknownExtent])
 NP_co = TypeVar("NP_co", bound=np.generic, covariant=True)
 X = TypeVar("X")
 X_co = TypeVar("X_co", covariant=True)
+X_contra = TypeVar("X_contra", contravariant=True)
 Y = TypeVar("Y")
 VALUE = TypeVar("VALUE", bound=AnyTensor[Any] | Struct | tuple[Any, ...])
 M = TypeVar("M")

@@ -5,7 +5,8 @@ class DataclassInstance(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Any]]
 Static: TypeAlias = complex | str | bytes | Enum | tuple[Any, ...] | frozenset[Any] | type[Any] | Callable[..., Any] | DataclassInstance | None
 class View(Generic[X_co]): ...   # covariant face of Rep, for signatures only
-class Rep(View[X], Generic[X]):
+class Series(Generic[X_contra, X_co]): ...   # face of Rep, to tell tuples of any length from others
+class Rep(View[X], Series[X, X], Generic[X]):
     @overload
     def eval(self: Rep[Callable[[], R]]) -> R:
         """What a staged function of no parameters returns, computed now."""
@@ -38,6 +39,6 @@ class Rep(View[X], Generic[X]):
     @overload
     def __iter__(self: Rep[tuple[R, ...]]) -> Iterator[Rep[R]]: ...
     @overload
-    def __iter__(self) -> LoopByMapFoldOrScan: ...
+    def __iter__(self: View[AnyTensor[Any] | Struct | Callable[..., Any]]) -> LoopByMapFoldOrScan: ...
     def __float__(self) -> ReturnItFromTheStagedFunction: ...
     def __int__(self) -> ReturnItFromTheStagedFunction: ...

@@ -176,7 +176,7 @@ def numbers(key: Rep[Scalar[i64]], concrete: Scalar[i64], v: Rep[Tensor1D[i64]])
     random.split(0)    # E
     random.split(v)    # E
     random.split(key, count=2.0)    # E
-    random.permutation(key, 3)    # E
+    random.permutation(key, 3.0)    # E
     a0: Float2D = random.normal(key, (2, 3))    # E
     a1: Rep[Float2D] = random.normal(concrete, (2, 3))    # E
     a2: Float1D = random.normal(concrete, (2, 3))    # E

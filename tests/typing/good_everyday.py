@@ -52,6 +52,12 @@ def numbers(
     assert_type(nk.where(m > 0, v, m), Rep[Tensor2D[f32]])
     assert_type(nk.clip(m, -1.0, 1.0), Rep[Tensor2D[f32]])
     assert_type(nk.clip(m, min=v), Rep[Tensor2D[f32]])
+    assert_type(nk.clip(m, max=v), Rep[Tensor2D[f32]])
+    assert_type(nk.clip(m, None, x), Rep[Tensor2D[f32]])
+    assert_type(nk.clip(m, v, v), Rep[Tensor2D[f32]])
+    assert_type(nk.clip(m, m, 1.0), Rep[Tensor2D[f32]])
+    assert_type(nk.clip(m, -1.0, m), Rep[Tensor2D[f32]])
+    assert_type(nk.clip(n, n, max=3), Rep[Tensor1D[i32]])
     assert_type(nk.clip(n, max=3), Rep[Tensor1D[i32]])
     assert_type(nk.nan_to_num(m, nan=1.0), Rep[Tensor2D[f32]])
 

@@ -37,7 +37,6 @@ def no_tensors_at_all() -> None: nk.concat([])
 # any two Python values can be compared, so a wrong operand of == and != makes a bool
 def an_integer_equals_a_fraction() -> None: whole() == 0.5
 def a_number_equals_a_mask() -> None: mask() != 1
-def equals_a_value_of_another_type() -> None: vector() == Tensor1D([1, 2, 3], i32)
 # a Python bool is an int, and an int a float
 def adds_a_bool() -> None: vector() + True
 # the default axis of a function that wants one
