@@ -94,9 +94,13 @@ def rows(table: str) -> dict[str, tuple[str, str]]:
     return found
 
 
+def _package() -> ModuleType:
+    return sys.modules[__name__.rpartition(".")[0]]
+
+
 def _inside(name: str) -> str:
     """Where in a module of the package the name is, if it is."""
-    package = sys.modules[__package__]
+    package = _package()
     for home in _MODULES:
         if name in getattr(package, home).__all__:
             return f"`nk.{home}.{name}`: in nk.{home}"
@@ -110,7 +114,7 @@ def _methods() -> frozenset[str]:
 
 def _public() -> Iterable[str]:
     """The public names of the package."""
-    homes: dict[str, str] = vars(sys.modules[__package__])["_HOME_OF"]
+    homes: dict[str, str] = vars(_package())["_HOME_OF"]
     return homes
 
 
@@ -118,7 +122,7 @@ def _function(name: str, operand: str) -> str:
     """`nk.name(x)`, if there is such a function."""
     if name not in _public():
         return ""
-    value: object = getattr(sys.modules[__package__], name)
+    value: object = getattr(_package(), name)
     return "" if isinstance(value, ModuleType | type) else f"`nk.{name}({operand})`: a function"
 
 

@@ -39,7 +39,7 @@ from .staging.specialize import Specializer
 from .tensors import RANKED
 
 # the import has made it an attribute of the package, where `nk.jit` shall say what that is called here
-vars(sys.modules[__package__]).pop("jit", None)
+vars(sys.modules[__name__.rpartition(".")[0]]).pop("jit", None)
 
 
 def module_at(

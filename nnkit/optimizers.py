@@ -226,7 +226,7 @@ def training_step(
     of: StagedFunction,
     /,
     *,
-    optimizer: Optimizer,
+    optimizer: object,
     clip_norm: float | None = None,
     donated: bool = True,
 ) -> StagedFunction:
@@ -290,7 +290,11 @@ def _dtype(rep: Rep) -> Any:
 def _like(params: Any, leaves: list[Any]) -> Any:
     """A tree like the parameters, of other leaves."""
     rest = iter(leaves)
-    return trees.map(lambda _: next(rest), params)
+
+    def following(_: Any) -> Any:
+        return next(rest)
+
+    return trees.map(following, params)
 
 
 def _evaluated(tree: Any, made: Rep) -> Any:

@@ -12,7 +12,7 @@ import sys
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import FrozenInstanceError, dataclass, field
-from types import FrameType
+from types import FrameType, GenericAlias
 from typing import Any, ClassVar, NoReturn, TypeGuard, cast, get_args, get_origin
 
 from .arrays import is_array
@@ -152,7 +152,7 @@ def _content(content: Any, place: str, module: dict[str, Any], scope: Mapping[st
         inside = [
             one if one is ... else _content(one, place, module, scope) for one in get_args(content)
         ]
-        return origin[tuple(inside)]
+        return GenericAlias(origin, tuple(inside))
     dtype = next(iter(get_args(content)), None)
     if origin in RANKED and isinstance(dtype, type) and issubclass(dtype, DType):
         return content

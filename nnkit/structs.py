@@ -43,7 +43,7 @@ def _operator(
     """The method for an operator of Python; of its right operand, if it is reflected."""
 
     def method(self: Struct, other: Any, /) -> Any:
-        if not (isinstance(other, Struct | AnyTensor | np.generic) or is_number(other)):
+        if not _is_operand(other):
             return NotImplemented
         if isinstance(other, AnyTensor) and other.rank:
             raise located(
@@ -57,6 +57,18 @@ def _operator(
         return Leafwise(verb, struct_node, rebuilt, operate).of(*both)
 
     return method
+
+
+def _is_operand(value: object) -> bool:
+    return isinstance(value, Struct | AnyTensor | np.generic) or is_number(value)
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    return a / b
+
+
+def _power(a: Any, b: Any) -> Any:
+    return a**b
 
 
 class Struct(StructBase):
@@ -73,10 +85,10 @@ class Struct(StructBase):
     __rsub__: ClassVar[_Operator] = _operator("subtract", operator.sub, is_reflected=True)
     __mul__: ClassVar[_Operator] = _operator("multiply", operator.mul)
     __rmul__: ClassVar[_Operator] = _operator("multiply", operator.mul, is_reflected=True)
-    __truediv__: ClassVar[_Operator] = _operator("divide", operator.truediv)
-    __rtruediv__: ClassVar[_Operator] = _operator("divide", operator.truediv, is_reflected=True)
-    __pow__: ClassVar[_Operator] = _operator("raise", operator.pow)
-    __rpow__: ClassVar[_Operator] = _operator("raise", operator.pow, is_reflected=True)
+    __truediv__: ClassVar[_Operator] = _operator("divide", _quotient)
+    __rtruediv__: ClassVar[_Operator] = _operator("divide", _quotient, is_reflected=True)
+    __pow__: ClassVar[_Operator] = _operator("raise", _power)
+    __rpow__: ClassVar[_Operator] = _operator("raise", _power, is_reflected=True)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

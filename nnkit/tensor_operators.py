@@ -231,8 +231,11 @@ class TensorOperators:
         values = np.asarray(self)
         if not values.ndim:
             return format(values.item(), text)
-        shown: Any = {"all": lambda one: format(one.item(), text)}
-        return np.array2string(values, separator=", ", formatter=shown)
+
+        def shown(one: Any) -> str:
+            return format(one.item(), text)
+
+        return np.array2string(values, separator=", ", formatter={"all": shown})
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """`array + tensor` is the operator; other ufuncs of NumPy compute with the array, and return one."""

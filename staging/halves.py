@@ -71,7 +71,7 @@ class HalfCallee(Callee):
 
     halves: LinkableHalves | None = None
     part: HalfPart = "forward"
-    shapes: tuple[tuple[int, ...], ...] = ()
+    shapes: Shapes | None = ()
     result_shapes: tuple[tuple[int, ...], ...] = ()
 
     def result_type(self, type_of: TypeOf) -> Type:
@@ -130,18 +130,17 @@ class HalfCallee(Callee):
     def _check(self, types: Sequence[Type]) -> None:
         given = [leaf.type for type in types for leaf in leaves_of(type)]
         found = [type.shape for type in given if isinstance(type, TensorType)]
-        if tuple(found) != self.shapes:
+        taken = self.shapes or ()
+        if tuple(found) != taken:
             kept = len(self.halves.residuals) if self.halves else 0
-            if self.part == "backward" and tuple(found[:kept]) == self.shapes[:kept]:
-                wanted, seeds = (
-                    ", ".join(map(_shown, of[kept:])) for of in (self.shapes, tuple(found))
-                )
+            if self.part == "backward" and tuple(found[:kept]) == taken[:kept]:
+                wanted, seeds = (", ".join(map(_shown, of[kept:])) for of in (taken, tuple(found)))
                 raise located(
                     ShapeError(
                         f"the seed of {self.name} has the shape {wanted}, like the result, not {seeds}"
                     )
                 )
-            wanted = ", ".join(map(_shown, self.shapes))
+            wanted = ", ".join(map(_shown, taken))
             raise located(
                 ShapeError(
                     f"{self.name} takes tensors of shapes {wanted}, not {', '.join(map(_shown, found))}"

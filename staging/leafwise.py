@@ -132,9 +132,11 @@ def staged_leafwise(op: Elementwise, x: object, y: object) -> Expression:
 
 def staged_leafwise_unary(op: Elementwise, x: Expression) -> Expression:
     """An operator on one struct."""
-    made: Expression = Leafwise(
-        op.verb or op.name, node_of, rebuilt, lambda leaf: elementwise(op, leaf)
-    ).of_one(x)
+
+    def operate(leaf: Any) -> Expression:
+        return elementwise(op, leaf)
+
+    made: Expression = Leafwise(op.verb or op.name, node_of, rebuilt, operate).of_one(x)
     return made
 
 

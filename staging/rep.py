@@ -433,8 +433,11 @@ class Rep(Reductions):
     def __array_function__(self, function: Any, *_: Any) -> NoReturn:
         raise _not_there(numpy_words(function), instead_of(self, function.__name__))
 
-    __repr__ = described
-    __dir__ = offered
+    def __repr__(self) -> str:
+        return described(self)
+
+    def __dir__(self) -> list[str]:
+        return offered(self)
 
 
 @rep_of.register

@@ -57,7 +57,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     truth = scene(rng)
     nothing = Tensor3D(np.zeros((CAMERAS, POINTS, 2)))
-    seen = Tensor3D(residuals(truth, nothing).numpy().reshape(nothing.shape), f64)
+    seen = Tensor3D(residuals(truth, nothing).numpy().reshape(CAMERAS, POINTS, 2), f64)
     unknown = Tensor1D(truth + 0.05 * rng.normal(size=len(truth)), f64)
     for k in range(10):
         unknown, errors = improve(unknown, seen, f64(1e-3 / 4**k))
