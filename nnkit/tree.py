@@ -1,6 +1,6 @@
 """Functions on trees of tensors: see `nnkit.trees`."""
 
-from typing import NoReturn
+from typing import NoReturn as _NoReturn
 
 from . import missing_names
 from .staging import tracebacks
@@ -10,5 +10,5 @@ __all__ = ["leaves", "map", "reduce"]
 tracebacks.publish(globals(), __all__)
 
 
-def __getattr__(name: str) -> NoReturn:
+def __getattr__(name: str) -> _NoReturn:
     raise missing_names.of_module("tree", name, __all__)
