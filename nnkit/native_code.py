@@ -13,16 +13,15 @@ from typing import Any, Final
 from .compile import Specialization
 from .core.driver.halves import GradientHalves
 from .core.driver.split import split
-from .core.driver.stages import advance
+from .core.driver.stages import advance, run_verified
 from .core.errors import InternalError, RecursionDepthError
 from .core.host_calls import take_raised
 from .core.ir import Function, Module, SavePolicy
 from .core.ir.donation import donation, donations
-from .core.passes.pipeline import Pipeline, run_pipeline
+from .core.passes.pipeline import Pipeline
 from .core.stage import Stage
 from .core.text import print_module
 from .core.types import FunctionType, TensorType, Type, elements_of
-from .core.verify import verify
 from .jit import entry, executable
 from .jit.emit.checks import error_of
 from .jit.emit.steps import CheckSite, Problem
@@ -51,8 +50,8 @@ def module_at(
     """
     progress = progress or Progress(specialization.callee.name)
 
-    def run(module: Module, pipeline: Pipeline) -> object:
-        return run_pipeline(module, pipeline, verifier=verify, before=before)
+    def run(module: Module, pipeline: Pipeline) -> None:
+        run_verified(module, pipeline, before=before)
 
     def before(name: str) -> None:
         progress.begin(f"in pass {name!r}")

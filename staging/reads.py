@@ -16,6 +16,7 @@ import dis
 import inspect
 import sys
 import sysconfig
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -87,18 +88,23 @@ class _Recorded:
 
     def __init__(self) -> None:
         self.reads: weakref.WeakSet[Reads] = weakref.WeakSet()
+        self._lock: Final = threading.Lock()
 
     def look(self) -> None:
         """Begin a new epoch, if something has changed."""
-        changed = [reads for reads in self.reads if reads.have_changed()]
+        with self._lock:  # threads that add something while others look
+            known = list(self.reads)
+        changed = [reads for reads in known if reads.have_changed()]
         if changed:
             EPOCH.number += 1
-            self.reads.difference_update(changed)
+            with self._lock:
+                self.reads.difference_update(changed)
 
     def add(self, reads: Reads) -> Reads:
         """Look at these, too."""
         if reads.slots:
-            self.reads.add(reads)
+            with self._lock:
+                self.reads.add(reads)
         return reads
 
 

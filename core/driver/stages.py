@@ -148,9 +148,11 @@ def passes_to(
 Runner: TypeAlias = Callable[[Module, Pipeline], object]
 
 
-def run_verified(module: Module, pipeline: Pipeline) -> None:
-    """Run the passes, with the verifier as `run_pipeline` says."""
-    run_pipeline(module, pipeline, verifier=verify)
+def run_verified(
+    module: Module, pipeline: Pipeline, *, before: Callable[[str], None] | None = None
+) -> None:
+    """Run the passes, with the verifier as `run_pipeline` says; `before` is told the name of each before it runs."""
+    run_pipeline(module, pipeline, verifier=verify, before=before)
 
 
 def advance(

@@ -75,7 +75,7 @@ def test_random_programs_go_on_from_the_text_of_every_stage(program: Program) ->
         again = clone_module(module)
         module = parse_module(print_module(module))
         assert print_module(module) == print_module(again)
-        if stage is Stage.OPTIMIZED:
+        if stage is Stage.OPTIMIZABLE:
             arguments = tuple(flat(arguments))
         found, other = (evaluate(each, program.entry, *arguments) for each in (module, again))
         assert same_bits(flat(found), flat(other))
