@@ -10,7 +10,7 @@ OUT := examples/out
 MISTAKE := build/mistake.py
 
 .DEFAULT_GOAL := help
-.PHONY: run test check fmt bench irdiff fuzz clean help
+.PHONY: run test mypy pyright check fmt bench irdiff fuzz clean help
 
 # a line of examples/digits.py ends with `# mistake: ...`: what to write instead to make one
 run: $(STAMP)-run  ## train a typed classifier on handwritten digits, after mypy has checked it
@@ -27,11 +27,16 @@ run: $(STAMP)-run  ## train a typed classifier on handwritten digits, after mypy
 test: $(STAMP)-test  ## every check: format, lint, both type checkers, all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync mypy pyright
+	$(BIN)/pytest -q -n 2 --dist loadfile --max-worker-restart=0 --maxfail=50
+
+mypy: $(STAMP)-test
 	$(BIN)/mypy
 	$(BIN)/mypy examples stubs/generate.py benchmarks/gradbench benchmarks/asymptotics.py
 	$(BIN)/mypy examples/models/*.py
+
+pyright: $(STAMP)-test
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/pytest -q -n 2 --dist loadfile --max-worker-restart=0 --maxfail=50
 
 check: $(STAMP)-test  ## the quick loop: as test, without the slow tests
 	$(BIN)/ruff format --check .

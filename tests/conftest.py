@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -20,3 +21,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Workers must give tests the same names: an address in one makes xdist refuse all."""
     for item in items:
         assert " at 0x" not in item.nodeid, f"give ids= to the parameters of {item.nodeid}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _leave_out_of_collections_what_is_there() -> None:
+    """The tests of one worker make millions of objects, and many tests collect garbage, which visits them all."""
+    gc.collect()
+    gc.freeze()
