@@ -61,13 +61,18 @@ def adopt(
 
 
 def _is_frozen(array: Array) -> bool:
-    """Whether nobody can write to its memory: no array that it is a view of can."""
+    """Whether nobody can write to its memory: no array or buffer that it is a view of can."""
     base: Any = array
     while isinstance(base, np.ndarray):
         if base.flags.writeable:
             return False
         base = cast("Any", base.base)
-    return True
+    if base is None:
+        return True
+    try:
+        return memoryview(base).readonly
+    except TypeError:  # no buffer: whoever owns the memory may write to it
+        return False
 
 
 def is_storage(array: Array) -> bool:

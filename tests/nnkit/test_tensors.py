@@ -62,6 +62,17 @@ def zeros(dtype: type[DType], rank: int) -> AnyTensor:
     return RANKED[rank](np.zeros((2,) * rank, dtype.core.storage), dtype)
 
 
+def test_a_read_only_view_of_a_buffer_is_copied_if_the_buffer_can_be_written_to() -> None:
+    for buffer, shares in ((bytearray(MATRIX.tobytes()), False), (MATRIX.tobytes(), True)):
+        view = np.frombuffer(buffer, MATRIX.dtype).reshape(MATRIX.shape)
+        view.flags.writeable = False
+        tensor = Tensor2D(view)
+        assert np.shares_memory(tensor.numpy(), view) == shares
+        if isinstance(buffer, bytearray):
+            buffer[:] = bytes(len(buffer))
+        np.testing.assert_array_equal(tensor, MATRIX)
+
+
 def test_a_tensor_copies_what_can_be_written_to() -> None:
     """Its value does not change, whatever is written later to the array that it came from, or that it gives."""
     array = MATRIX.copy()
