@@ -44,15 +44,15 @@ class WithCode(WithStatics):
 
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         """A call that no native code takes."""
-        raise NotImplementedError
+        raise NotImplementedError("of StagedFunction")
 
     def _values(self, arguments: Sequence[Any], *, specs: bool = False) -> list[Any]:
         """The arguments as compiled code reads them; `specs` of arrays may stand for them."""
-        raise NotImplementedError
+        raise NotImplementedError("of StagedFunction")
 
     def _of_data(self, arguments: Sequence[Any]) -> WithCode:
         """The function of the other parameters, once those that are functions are given."""
-        raise NotImplementedError
+        raise NotImplementedError("of StagedFunction")
 
     @public
     def ir(self, *arguments: Any, stage: str = "raw", **statics: Any) -> str:

@@ -100,7 +100,7 @@ class TensorOperators:
     @staticmethod
     def _wrapped(array: Array) -> Any:
         """The tensor around a storage array."""
-        raise NotImplementedError
+        raise NotImplementedError("of AnyTensor")
 
     __add__: ClassVar[_Operator] = _operator(Add())
     __radd__: ClassVar[_Operator] = _operator(Add(), is_reflected=True)

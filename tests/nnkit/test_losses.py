@@ -45,7 +45,7 @@ def columns(v: Array) -> Array:
     return v[:, None]
 
 
-def test_laws() -> None:
+def test_laws_of_activations() -> None:
     check(
         {
             "silu": Row(nk.silu, lambda x: x / (1 + np.exp(-x)), (X,)),
@@ -77,6 +77,13 @@ def test_laws() -> None:
             "hard_swish": Row(
                 lambda x: nk.hard_swish(3 * x), lambda x: x * np.clip(3 * x + 3, 0, 6) / 2, (X,)
             ),
+        }
+    )
+
+
+def test_laws_of_losses() -> None:
+    check(
+        {
             "mse": Row(nk.mse, lambda x, y: np.mean((x - y) ** 2), (X, Y)),
             "mse of a number": Row(
                 lambda x: nk.mse(x, 0.5), lambda x: np.mean((x - 0.5) ** 2), (X,)
@@ -109,6 +116,13 @@ def test_laws() -> None:
                 lambda q, p: (p * (np.log(p) - q)).sum(-1),
                 (np.log(Q), P),
             ),
+        }
+    )
+
+
+def test_laws_of_normalizations() -> None:
+    check(
+        {
             "cosine_similarity": Row(
                 nk.cosine_similarity, lambda x, y: (unit(x) * unit(y)).sum(-1), (X, Y)
             ),
