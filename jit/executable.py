@@ -10,7 +10,7 @@ import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -82,7 +82,7 @@ def build(
     *,
     name: str,
     fallback: Callable[..., Any] | None = None,
-    explain: Callable[[CheckSite, int, int], object] | None = None,
+    explain: Callable[[Sequence[CheckSite], int, int, int], object] | None = None,
     functions: Mapping[str, Function] | None = None,
     externs: Mapping[str, int] = MappingProxyType({}),
     markers: Sequence[object] = (),
@@ -90,7 +90,8 @@ def build(
     """Compile a scheduled function, with those of `functions` that it calls, and bind its entry.
 
     `fallback` gets the arguments of calls that the signature does not fit, by default an error; `explain` raises for
-    a run-time check that failed, given where, the index and the bound, by default with the place as a note.
+    a run-time check that failed, given all of them, its number from 1, the index and the bound, by default with the
+    place as a note.
     `externs` are the addresses of functions that are defined elsewhere; those of the process are found by name.
     `markers` are what wrappers in the arguments that the signature says are donated hold after a call.
     Raises: UnsupportedError when there is no such function, InternalError when LLVM refuses the code.
@@ -118,15 +119,12 @@ def build(
         arena = allocate_aligned(program.arena_bytes)
     except MemoryError:
         raise _too_large(function, name, program.arena_bytes) from None
-    raise_for = explain or _explain
     call = bind(
         address,
         signature=signature,
         arena=arena.ctypes.data,
         fallback=fallback or _refuse,
-        explain=lambda site, first, second: raise_for(
-            program.sites[site - 1], first, _bound(program.sites[site - 1], second)
-        ),
+        explain=partial(explain or _explain, program.sites),  # which leaves no frame in a traceback
         keep_alive=(module, arena, program, prints, elsewhere),
         name=name,
         private_arena=private,
@@ -160,14 +158,15 @@ def _refuse(*_: Any) -> NoReturn:
     raise InternalError("compiled code does not take the arguments that its signature promises")
 
 
-def _explain(site: CheckSite, first: int, second: int) -> NoReturn:
+def _explain(sites: Sequence[CheckSite], number: int, first: int, second: int) -> NoReturn:
     raised = take_raised()
     if raised is not None:
         raise raised
-    raise located(error_of(site, first, second), site.location)
+    site = sites[number - 1]
+    raise located(error_of(site, first, bound_of(site, second)), site.location)
 
 
-def _bound(site: CheckSite, second: int) -> int:
+def bound_of(site: CheckSite, second: int) -> int:
     """What the check compared with; of a recursion, how much stack this thread has."""
     stack = current_stack() if site.problem is Problem.DEPTH else None
     return second if stack is None else stack.high - stack.limit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
+from types import BuiltinFunctionType, MappingProxyType
 from typing import Any, NoReturn
 
 from .compile import Program, Specialization
@@ -127,6 +127,7 @@ class WithCode(WithStatics):
         if self._watched is not None and self._watched.have_changed():
             self.clear_cache()
 
+    @public
     def _refuse(self, *arguments: Any, **__: Any) -> NoReturn:
         """The code for arguments of these types does not take them."""
         self._values(arguments)  # which have been donated meanwhile, perhaps
@@ -170,7 +171,8 @@ class WithCode(WithStatics):
     def _enter(self, program: Program) -> None:
         """Let calls go to native code first, unless there is something that only Python can look at."""
         if program.is_guarded:
-            self._entry = self._programs.head
+            head = self._programs.head
+            self._entry = head if isinstance(head, BuiltinFunctionType) else public(head)
 
     def _native(self, specialization: Specialization) -> Program:
         return specialization.compiled(self._refuse, self.stageable.name)

@@ -18,6 +18,7 @@ from .staging.expression import current_trace
 from .staging.rep import Rep
 from .staging.spec import Spec, StructSpec, TupleSpec
 from .staging.staged_functions import FunctionResult
+from .staging.tracebacks import public
 from .structs import Struct, assemble
 from .tensors import AnyTensor, wrap
 
@@ -56,7 +57,7 @@ def debug_nans() -> Generator[None]:
         _intercept(-1)
 
 
-_CALL = StagedFunction.__call__
+_CALL: Any = vars(StagedFunction)["__call__"]
 _GET_ITEM = StagedFunction.__getitem__
 _users = 0
 """How many `debug_nans` there are on all threads: while there are none, calls are not slower."""
@@ -73,6 +74,7 @@ def _intercept(change: int) -> None:
         setattr(StagedFunction, "__getitem__", _get_item if _users else _GET_ITEM)  # noqa: B010  # the same
 
 
+@public
 def _call(function: StagedFunction, *arguments: Any, **keywords: Any) -> Any:
     is_data = [*keywords] in ([], ["out"]) and not any(isinstance(one, Rep) for one in arguments)
     if _debugging.depth and is_data and current_trace() is None:
@@ -81,7 +83,7 @@ def _call(function: StagedFunction, *arguments: Any, **keywords: Any) -> Any:
             return copy_to(function.stageable.name, keywords["out"], made) if keywords else made
         except FunctionResult:
             pass  # it gives a function, which will be called with the rest
-    return _CALL(function, *arguments, **keywords)
+    return function._entry(*arguments, **keywords)
 
 
 def _get_item(function: StagedFunction, key: Any, /) -> Any:

@@ -6,7 +6,7 @@ Anything callable can be staged: functions, lambdas, bound methods, partials, ob
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -94,6 +94,15 @@ def static_signature(
     statics = tuple(one for one in given if one.name not in names)
     order = [None if one.name in names else one.name for one in given if one.kind in by_position]
     return StaticSignature(names, statics, tuple(order))
+
+
+def signature_of_names(data: Iterable[str], statics: Iterable[str]) -> inspect.Signature:
+    """Of a function that takes data by position, and static arguments by name if they are given."""
+    by_position = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in data]
+    by_name = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=...) for name in statics
+    ]
+    return inspect.Signature([*by_position, *by_name])
 
 
 def _enclosed(function: Any) -> dict[str, Any]:

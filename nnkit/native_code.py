@@ -35,6 +35,7 @@ from .staging.shapes_in_traces import types_in
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec
 from .staging.spec import leaves as leaves_of
 from .staging.specialize import Specializer
+from .staging.tracebacks import public
 from .tensors import RANKED
 
 # the import has made it an attribute of the package, where `nk.jit` shall say what that is called here
@@ -208,8 +209,11 @@ _KEEPS: Final = (
 )
 
 
-def _explain(site: CheckSite, first: int, second: int) -> None:
+@public
+def _explain(sites: Sequence[CheckSite], number: int, first: int, second: int) -> None:
     """Raise for a run-time check that failed."""
+    site = sites[number - 1]
+    second = executable.bound_of(site, second)
     if site.problem is Problem.KEPT:
         raise with_location(error_of(site, first, second), site.location, _KEEPS)
     raised = take_raised()

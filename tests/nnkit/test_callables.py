@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
 from collections import namedtuple
 from typing import Any, TypeVar
 
@@ -498,3 +500,23 @@ def test_fn_declares_the_types_of_a_lambda() -> None:
     assert values(g(layer())) == [0, 1, 2]
     h = fn(tuple[F1, F1])(lambda pair: pair[0] + pair[1])
     assert values(h((ones(1), ones(1)))) == [2.0]
+
+
+def test_no_python_runs_in_a_call_of_compiled_code() -> None:
+    function = staged(lambda x, k=1.0: x * k)
+    function(np.ones(3))
+    seen: list[str] = []
+    data = np.ones(3)
+    sys.setprofile(lambda frame, event, _: seen.append(event))
+    try:
+        function(data)
+    finally:
+        sys.setprofile(None)
+    assert "call" not in seen
+
+
+def test_signatures() -> None:
+    """Of the user's function; of a function that was made of one, its data and its static parameters."""
+    function = staged(lambda x, k=1.0: x * k)
+    assert str(inspect.signature(function)) == "(x, k=1.0)"
+    assert str(inspect.signature(nk.gradient(of=function, wrt=0))) == "(x, /, *, k=Ellipsis)"

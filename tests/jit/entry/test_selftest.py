@@ -164,7 +164,7 @@ def test_staged_functions_without_the_gil() -> None:
     """A process that is refused from the start, called from 16 threads, the first call included."""
     finished = subprocess.run([sys.executable, "-c", REFUSED], capture_output=True, text=True)
     reason = "this build of Python is free-threaded: it shares objects without the GIL"
-    assert finished.stdout == f"[] {reason} method\n", finished.stderr
+    assert finished.stdout == f"[] {reason} function\n", finished.stderr
 
 
 INSIDE = """
