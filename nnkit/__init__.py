@@ -128,10 +128,22 @@ __all__ = ["__version__", *(name for name in _HOME_OF if not hasattr(builtins, n
 
 def __getattr__(name: str) -> object:
     if name not in _HOME_OF:
+        asking = sys._getframe(1)
+        if asking.f_code.co_filename.startswith("<frozen importlib"):
+            # `from nnkit import name` looks first whether there is a module to import; nothing may be imported here
+            if (
+                name == "jit"
+            ):  # there is, but who writes this means `staged`: the next step of the import says so
+                return None
+            raise AttributeError(name)
         if name.startswith("_"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         missing_names = importlib.import_module(".missing_names", __name__)
-        raise missing_names.of_package(name, _HOME_OF, sys._getframe(1))
+        try:
+            raise missing_names.of_package(name, _HOME_OF, asking)
+        except (AttributeError, ImportError) as error:
+            importlib.import_module(".staging.tracebacks", __name__).end_at_user(error)
+            raise
     home = importlib.import_module(f".{_HOME_OF[name]}", __name__)
     value = home if name == _HOME_OF[name] else getattr(home, _NAMES_AT_HOME.get(name, name))
     if isinstance(value, type(__dir__)) and name not in _SEE_THEIR_CALLER:

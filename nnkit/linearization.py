@@ -16,10 +16,12 @@ from .splitting import Halves, Split
 from .staging.rep import Rep
 from .staging.spec import is_tuple
 from .staging.staged_functions import arity_error
+from .staging.tracebacks import public_methods
 from .structs import Struct, assemble
 from .tensors import wrap
 
 
+@public_methods
 class LinearMap:
     """The derivative of a function at a point: maps tangents of its arguments to the tangent of its value.
 
@@ -37,6 +39,7 @@ class LinearMap:
         return self._apply(*tangents)
 
 
+@public_methods
 class Linearization:
     """Called with arguments of a function, gives its value there and its derivative as a `LinearMap`."""
 

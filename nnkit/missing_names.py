@@ -28,16 +28,17 @@ def of_package(name: str, public: Iterable[str], asking: FrameType) -> Exception
 
     (Python would drop the words of an AttributeError then.)
     """
-    if asking.f_code.co_filename.startswith("<frozen importlib"):
-        # `from . import module` asks first; nothing may be imported then, and nobody reads the words
-        return AttributeError(name)
     found = (
         _equivalent(OF_PACKAGE, name)
         or _inside(name)
         or (f"`x.{name}(...)`: a method of staged values" if name in _methods() else "")
         or _alike(name, public, "nk.{}")
     )
-    if asking.f_code.co_code[asking.f_lasti] == opmap["IMPORT_FROM"]:
+    code, at = asking.f_code, asking.f_lasti
+    if code.co_code[at] == opmap["IMPORT_FROM"]:
+        operation, argument = code.co_code[at - 2 : at]
+        if operation == opmap["IMPORT_NAME"] and "." in code.co_names[argument]:
+            return AttributeError(name)  # `import nnkit.name as n` finds what it has imported
         words = f"cannot import name {name!r} from {__package__!r}"
         return ImportError(with_help(words, found), name=__package__)
     return AttributeError(with_help(f"module {__package__!r} has no attribute {name!r}", found))

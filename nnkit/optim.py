@@ -26,5 +26,6 @@ __all__ = [
 tracebacks.publish(globals(), __all__)
 
 
+@tracebacks.public
 def __getattr__(name: str) -> _NoReturn:
     raise missing_names.of_module("optim", name, __all__)

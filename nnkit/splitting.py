@@ -35,6 +35,7 @@ from .staging.primitive import differentiation_error, located, staging_error
 from .staging.rep import Rep
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple, leaves
 from .staging.staged_functions import Stageable
+from .staging.tracebacks import public, public_methods
 from .structs import Struct
 from .tensors import DTYPES, AnyTensor
 from .wrt import (
@@ -86,6 +87,7 @@ class Halves:
         return "\n".join(lines)
 
 
+@public_methods
 class Split:
     """The halves of the gradient of a function, for arguments of any shapes.
 
@@ -284,6 +286,7 @@ class _Forward(StagedFunction):
         self._halves = halves
         self._saving = StagedFunction(Half(about.half("saving")))
 
+    @public
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         if keywords or not arguments or any(isinstance(value, Rep) for value in arguments):
             return super()._dispatch(*arguments, **keywords)
@@ -321,6 +324,7 @@ class _AnyForward(StagedFunction):
         self._split = split
         self.declared = split._of.declared
 
+    @public
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         if keywords or not arguments or any(isinstance(value, Rep) for value in arguments):
             return super()._dispatch(*arguments, **keywords)
@@ -338,6 +342,7 @@ class _AnyBackward(StagedFunction):
         super().__init__(_Unstaged(f"{of.name}_backward", ("residuals", "seed"), of.name))
         self._split = split
 
+    @public
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
         if keywords or not arguments or any(isinstance(value, Rep) for value in arguments):
             return super()._dispatch(*arguments, **keywords)

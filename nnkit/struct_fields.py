@@ -29,6 +29,7 @@ from .staging.spec import (
     another,
     is_sequence,
 )
+from .staging.tracebacks import public_methods
 from .tensors import RANKED, AnyTensor, DType, Ranked, subscript
 
 
@@ -84,6 +85,7 @@ class Binding:
     __class_getitem__ = subscript
 
 
+@public_methods
 @dataclass(frozen=True)
 class Field:
     """Declares a field: `w: Field[Tensor2D[f32]]`.  On an instance it reads the value."""

@@ -20,14 +20,14 @@ from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
-from .core.errors import DTypeError, StagingError
+from .core.errors import DTypeError, NNKitError, StagingError
 from .html import fields_html
 from .staging.leafwise import Leafwise, TreeNode
 from .staging.location import current_location
 from .staging.primitive import located
 from .staging.rep_base import is_number
 from .staging.spec import is_tuple
-from .staging.tracebacks import public
+from .staging.tracebacks import end_at_user, public_methods
 from .struct_fields import ClassDefinition, Field, Lens, StructBase, annotated_fields, checked_value
 from .tensors import AnyTensor
 
@@ -71,6 +71,7 @@ def _power(a: Any, b: Any) -> Any:
     return a**b
 
 
+@public_methods
 class Struct(StructBase):
     """Base of structs.  Operators go tensor by tensor, with a struct of the same class, a number or a scalar.
 
@@ -94,13 +95,16 @@ class Struct(StructBase):
         super().__init_subclass__(**options)
         held = {field.name: field.type for base in cls.__mro__[:0:-1] for field in _own(base)}
         frame = inspect.currentframe()
-        held |= annotated_fields(cls, frame.f_back if frame else None, _RESERVED)
+        try:
+            held |= annotated_fields(cls, frame.f_back if frame else None, _RESERVED)
+        except NNKitError as error:
+            end_at_user(error)
+            raise
         cls._definition = ClassDefinition(current_location())
         cls._declared = tuple(Field(name, i, held[name]) for i, name in enumerate(held))
         for field in cls._declared:
             setattr(cls, field.name, field)
 
-    @public
     def __init__(self, *values: object, **named: object) -> None:
         """One value per field, by position or by name.
 
@@ -156,14 +160,35 @@ class Struct(StructBase):
 
 
 def fields(cls: type[Struct], /) -> tuple[Lens, ...]:
-    """The fields of a struct class, in order."""
+    """The fields of a struct class, in order.
+
+    Raises: StagingError for anything else.
+    """
+    if not _is_struct_class(cls):
+        help = "`fields(type(p))`" if _is_struct(cls) else ""
+        raise located(
+            StagingError(f"fields takes a struct class, not a {type(cls).__name__}"), help
+        )
     return tuple(Lens(cls, field.name, field.index, field.type) for field in cls._declared)
 
 
 def asdict(struct: Struct, /) -> dict[str, Any]:
-    """The values of a struct by the names of its fields; structs inside of it are dictionaries, too."""
+    """The values of a struct by the names of its fields; structs inside of it are dictionaries, too.
+
+    Raises: StagingError for anything else.
+    """
+    if not _is_struct(struct):
+        raise located(StagingError(f"asdict takes a struct, not a {type(struct).__name__}"))
     named = zip(struct._declared, struct._fields, strict=True)
     return {field.name: _plain(value) for field, value in named}
+
+
+def _is_struct_class(given: object) -> bool:
+    return isinstance(given, type) and issubclass(given, Struct)
+
+
+def _is_struct(given: object) -> bool:
+    return isinstance(given, Struct)
 
 
 def short(value: Any) -> str:

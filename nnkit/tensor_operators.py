@@ -46,6 +46,7 @@ from .core.types import BOOL, Array, DType, Kind, TensorType
 from .staging.primitive import checked_rank, kinds_of, literal, located
 from .staging.rep_base import is_number
 from .staging.spec import is_tuple
+from .staging.tracebacks import public_methods
 
 _Operator: TypeAlias = Callable[["TensorOperators", object], Any]
 
@@ -91,6 +92,7 @@ def _power(self: TensorOperators, other: object, /) -> Any:
     return _operator(Power())(self, other)
 
 
+@public_methods
 class TensorOperators:
     """Operators of a tensor, whose `_array` is the storage array."""
 

@@ -32,7 +32,7 @@ from .core.errors import DTypeError, RankError
 from .donated_arrays import DonatedArray
 from .html import tensor_html
 from .staging.extents import SymbolicNumber
-from .staging.tracebacks import public
+from .staging.tracebacks import public, public_methods
 from .tensor_operators import TensorOperators
 
 _Tensor = TypeVar("_Tensor", bound="AnyTensor")
@@ -52,6 +52,7 @@ class DType:
     core: ClassVar[types.DType]
     """The same type as the compiler knows it."""
 
+    @public
     def __new__(cls, x: object, /) -> Tensor0D:  # type: ignore[misc]  # a call makes a tensor
         return Tensor0D(_number(x, cls), cls)
 
@@ -81,6 +82,7 @@ class Numpy(DType):
 class _NoDType:
     """What `np.zeros(3, dtype=bf16)` asks for."""
 
+    @public
     def __get__(self, _: object, __: type[DType]) -> NoReturn:
         raise DTypeError(
             "NumPy has no bf16\n  help: compute in float32, and make a tensor of lists, Tensor1D(values.tolist(), bf16)"
@@ -153,6 +155,7 @@ class Dim(int):
 class _Annotation(GenericAlias):
     """`Tensor2D[f32, Batch]`: an annotation, and a constructor that checks the element type."""
 
+    @public
     def __call__(
         self, x: object, dtype: type[DType] | None = None, /, *, copy: bool | None = None
     ) -> Any:
@@ -164,6 +167,7 @@ class _Annotation(GenericAlias):
         return cast("type[AnyTensor]", self.__origin__)(x, declared, copy=copy)
 
 
+@public_methods
 class AnyTensor(TensorOperators):
     """A dense tensor of any rank and element type.
 
@@ -175,7 +179,6 @@ class AnyTensor(TensorOperators):
     _array: types.Array
     rank: ClassVar[int]
 
-    @public
     def __init__(
         self, x: object, dtype: type[DType] | None = None, /, *, copy: bool | None = None
     ) -> None:
@@ -293,6 +296,7 @@ class AnyTensor(TensorOperators):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._array.view(), self.dtype)
 
+    @public
     def __class_getitem__(cls, arguments: Any) -> GenericAlias:
         """An annotation: the element type, then names of dimensions."""
         alias = _Annotation(cls, arguments)
@@ -308,6 +312,7 @@ class Ranked(AnyTensor):
     __slots__ = ()
 
 
+@public_methods
 class Batched(Ranked):
     """A tensor with a leading axis: of rank 1 or more."""
 
@@ -320,6 +325,7 @@ class Batched(Ranked):
         )
 
 
+@public_methods
 class Tensor0D(Ranked):
     """A scalar: `float(t)`, `int(t)` and `bool(t)` give its value."""
 

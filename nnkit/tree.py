@@ -10,5 +10,6 @@ __all__ = ["leaves", "map", "reduce"]
 tracebacks.publish(globals(), __all__)
 
 
+@tracebacks.public
 def __getattr__(name: str) -> _NoReturn:
     raise missing_names.of_module("tree", name, __all__)

@@ -13,9 +13,11 @@ from .expression import Expression
 from .masks import is_list
 from .primitive import is_index, staging_error
 from .rep_base import RepBase, constant_of, is_number, rep_of
+from .tracebacks import public_methods
 from .updates import MULTIPLY, updated
 
 
+@public_methods
 class At:
     """What `x.at` is: `x.at[key]` is a part of `x`."""
 
@@ -32,6 +34,7 @@ class At:
         return f"<parts of a Rep of {self._rep.spec.words}>"
 
 
+@public_methods
 class Part:
     """A part of a tensor: each method gives the whole tensor with this part updated, and leaves the old one as it is.
 

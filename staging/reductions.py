@@ -13,8 +13,10 @@ from . import primitive
 from .accumulation import accumulated
 from .expression import Expression
 from .rep_base import RepBase, rep_of
+from .tracebacks import public_methods
 
 
+@public_methods
 class Reductions(RepBase):
     """A staged value, whose elements can be combined."""
 

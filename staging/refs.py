@@ -36,9 +36,11 @@ from .number_help import typed_number
 from .primitive import dtype_error, staging_error
 from .rep_base import RepBase, constant_of, is_number, rep_of
 from .spec import TensorSpec
+from .tracebacks import public_methods
 from .updates import read, updated
 
 
+@public_methods
 class Ref:
     """A mutable array of a staged function; `ref[key]` reads a part, `ref[key] = value` writes it.
 

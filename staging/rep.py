@@ -56,6 +56,7 @@ from .scheduled_loops import scheduled
 from .spec import StructSpec, TensorSpec, TupleSpec, as_tuple
 from .stacked import Stacked, filter_rows
 from .static import core_dtype, sizes_of
+from .tracebacks import public_methods
 from .updates import read
 
 _Operator: TypeAlias = Callable[["Rep", object], "Rep"]
@@ -99,6 +100,7 @@ def _power(self: Rep, other: object, /) -> Rep:
     return _operator(Power())(self, other)
 
 
+@public_methods
 class Rep(Reductions):
     """A staged value; `Rep[Tensor2D[f32]]` is its annotation."""
 

@@ -1,7 +1,9 @@
 """Tracebacks of NNKit's errors: they end at the user's line, without the frames of NNKit below it.
 
 A public function cuts the traceback of an error that leaves it, its own frame included: `raise` alone, in an `except`
-block, does not add that frame again.  With NNKIT_TRACEBACK=full in the environment all frames are left.
+block, does not add that frame again.  Errors of Python are cut where they are about the user's code: what that code
+raised, calls with arguments that do not fit, attributes that do not exist.  Others are mistakes of NNKit, and keep all
+frames.  With NNKIT_TRACEBACK=full in the environment all errors do.
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from functools import wraps
-from types import TracebackType
-from typing import Any, TypeVar, cast
+from opcode import opmap
+from types import FunctionType, TracebackType
+from typing import Any, Final, TypeVar, cast
 
 from ..core.errors import NNKitError
 from .expression import active_traces
@@ -18,12 +21,39 @@ from .location import is_own_frame
 from .reads import is_library
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Class = TypeVar("_Class", bound=type[Any])
 
 
-def end_at_user(error: NNKitError) -> None:
+def end_at_user(error: Exception) -> None:
     """Leave the user's frames only; while a function is staged, that is for the outermost call to do."""
-    if not active_traces() and os.environ.get("NNKIT_TRACEBACK") != "full":
+    if active_traces() or os.environ.get("NNKIT_TRACEBACK") == "full":
+        return
+    is_ours = isinstance(error, AssertionError)
+    if isinstance(error, NNKitError) or (not is_ours and _is_of_user(error.__traceback__)):
         error.__traceback__ = without_own_frames(error.__traceback__)
+
+
+def _is_of_user(traceback: TracebackType | None) -> bool:
+    """Whether it ends in the user's code, or where NNKit refuses what that code asks for."""
+    hides, last = False, traceback
+    while traceback is not None:
+        hides, last = _is_hidden(traceback, hides), traceback
+        traceback = traceback.tb_next
+    if not hides or last is None:
+        return True
+    code = last.tb_frame.f_code
+    return code.co_code[last.tb_lasti] == opmap["RAISE_VARARGS"] or code.co_name in _PASSING
+
+
+_PASSING: Final = ("entry_to_public", "passing")
+"""Functions that pass on their arguments, here and in `static_parameters`: what ends there is a call whose arguments
+do not fit."""
+
+
+def _is_hidden(traceback: TracebackType, hides: bool) -> bool:
+    """Whether the first frame is NNKit's, or that of a library which a frame that is hidden has called."""
+    frame = traceback.tb_frame
+    return is_own_frame(frame) or (hides and is_library(frame.f_code.co_filename))
 
 
 def without_own_frames(traceback: TracebackType | None) -> TracebackType | None:
@@ -31,8 +61,7 @@ def without_own_frames(traceback: TracebackType | None) -> TracebackType | None:
     kept: list[TracebackType] = []
     hides = False
     while traceback is not None:
-        frame = traceback.tb_frame
-        hides = is_own_frame(frame) or (hides and is_library(frame.f_code.co_filename))
+        hides = _is_hidden(traceback, hides)
         if not hides:
             kept.append(traceback)
         traceback = traceback.tb_next
@@ -46,14 +75,26 @@ def public(function: _Function) -> _Function:
     """The same function, whose errors end at the user's line."""
 
     @wraps(function)
-    def entry(*arguments: Any, **keywords: Any) -> Any:
+    def entry_to_public(*arguments: Any, **keywords: Any) -> Any:
         try:
             return function(*arguments, **keywords)
-        except NNKitError as error:
+        except Exception as error:
             end_at_user(error)
             raise
 
-    return cast("_Function", entry)
+    return cast("_Function", entry_to_public)
+
+
+def public_methods(cls: _Class) -> _Class:
+    """The same class, whose methods and properties are public."""
+    for name, member in [*vars(cls).items()]:
+        if name.startswith("_") and not name.endswith("__"):
+            continue
+        if isinstance(member, FunctionType):
+            setattr(cls, name, public(member))
+        elif isinstance(member, property) and member.fget is not None:
+            setattr(cls, name, member.getter(public(member.fget)))
+    return cls
 
 
 def publish(namespace: dict[str, Any], names: Iterable[str]) -> None:

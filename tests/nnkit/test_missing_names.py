@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -110,3 +112,26 @@ def test_an_import_of_a_missing_name_has_the_remedy_too() -> None:
     words = "cannot import name 'grad' from 'nnkit'\n  help: `nk.gradient(of=f, wrt=0)`"
     with pytest.raises(ImportError, match=re.escape(words)):
         exec("from nnkit import grad")
+
+
+IMPORTS = """
+import importlib, sys
+def wanted():
+    try:
+        from nnkit import jit
+    except ImportError as error:
+        return "staged" in str(error)
+before = wanted(), "nnkit.jit" in sys.modules
+import nnkit, numpy
+nnkit.staged(lambda x: x * 2.0)(numpy.ones(2))
+import nnkit.jit as package
+import nnkit.jit.llvm as inside
+from nnkit.jit import llvm
+print(before, wanted(), hasattr(nnkit, "jit"), package is importlib.import_module("nnkit.jit"), inside is llvm)
+"""
+
+
+def test_the_subpackage_called_jit_is_no_public_name() -> None:
+    """Before and after it has been imported, which Python binds names for."""
+    run = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True)
+    assert run.stdout == "(True, False) True False True True\n", run.stderr

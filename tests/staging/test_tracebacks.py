@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -11,14 +12,19 @@ import numpy as np
 import pytest
 
 import nnkit as nk
-from nnkit import Field, Rep, Struct, Tensor1D, Tensor2D, f32, f64, staged
+from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f32, f64, i64, staged
+from nnkit.staging import tracebacks
 
 V = Tensor1D[f64]
 X = Tensor1D(np.ones(3))
+REP: Any = nk.const(X)
 
 
 class P(Struct):
     w: Field[Tensor1D[f64]]
+
+
+PARAMS = P(X)
 
 
 @staged
@@ -51,8 +57,25 @@ def shapes(x: Rep[V], y: Rep[V]) -> Rep[V]:
     return inner(x) * y
 
 
+@staged
+def indexed(x: Rep[V], i: Rep[Scalar[i64]]) -> Rep[Scalar[f64]]:
+    return x[i]
+
+
 def plain(x: Any) -> Any:
     return x
+
+
+def sets() -> None:
+    setattr(X, "name", 1)  # noqa: B010  # a checker refuses the statement
+
+
+def imports() -> None:
+    exec("from nnkit import grad", globals())
+
+
+def declares() -> None:
+    type("Q", (Struct,), {"__annotations__": {"a": int}})
 
 
 ANY: Any = nk
@@ -83,6 +106,23 @@ HERE: dict[str, Callable[[], Any]] = {
     "optim": lambda: ANY.optim.adam(-1.0),
     "random": lambda: ANY.random.bernoulli(nk.random.key(0), 2.0, (2,)),
     "tree": lambda: ANY.tree.map(plain, (X, X), X),
+    "operator of tensors": lambda: X @ np.ones((2, 2)),
+    "array and tensor": lambda: np.ones(4) + X,
+    "item of a tensor": lambda: X[10],
+    "truth of a tensor": lambda: bool(X),
+    "tensor of an element type": lambda: Tensor1D[f32](np.ones(3)),
+    "scalar": lambda: f32("a"),  # type: ignore[arg-type]  # no number
+    "dtype of NumPy": lambda: np.zeros(3, dtype=nk.bf16),  # type: ignore[call-overload]  # NumPy has none
+    "no fields": lambda: ANY.fields(3),
+    "operator of structs": lambda: PARAMS + X,  # type: ignore[operator]  # not a scalar
+    "replace": lambda: PARAMS.replace(v=1),
+    "reduction": lambda: REP.sum(axis=5),
+    "operator of Reps": lambda: REP + nk.const(np.ones(3, np.float32)),
+    "property": lambda: REP.T,
+    "part": lambda: REP.at[0].set("a"),
+    "halves": lambda: nk.split(good).forward(np.ones((2, 2))),
+    "linearization": lambda: nk.linearize(good)(X)[1](np.ones(4)),
+    "index": lambda: indexed(X, np.int64(7)),
 }
 
 
@@ -98,6 +138,57 @@ def test_the_last_line_is_that_of_the_call(name: str) -> None:
     assert {frame.filename for frame in shown} == {__file__}, shown
     assert shown[-1].name in ("<lambda>", "shapes")
     assert "<string>" not in str(caught.value)  # nor is it in code that `dataclass` generates
+
+
+OF_PYTHON: dict[str, Callable[[], Any]] = {
+    "arguments": lambda: ANY.tanh(),
+    "keyword": lambda: ANY.softmax(REP, axes=2),
+    "transform": lambda: ANY.gradient(of=good),
+    "attribute of a tensor": lambda: ANY.const(X).nope,
+    "attribute of a Rep": lambda: REP.nope,
+    "attribute of a function": lambda: good.nope,  # type: ignore[attr-defined]  # there is none
+    "name": lambda: nk.jit,  # type: ignore[attr-defined]  # there is none
+    "name of a module": lambda: ANY.linalg.nope,
+    "import": imports,
+    "assignment": sets,
+    "limit": lambda: nk.set_cache_limit(0),
+    "inside": lambda: staged(lambda x: x.nope)(X),
+    "call inside": lambda: staged(lambda _: ANY.tanh())(X),
+    "of NumPy": lambda: staged(lambda x: np.ones(3)[np.ones(2)])(X),
+}
+"""What is an error of Python's."""
+
+
+@pytest.mark.parametrize("name", OF_PYTHON)
+def test_errors_of_python_end_there_too(name: str) -> None:
+    with pytest.raises((TypeError, AttributeError, ImportError, ValueError, IndexError)) as caught:
+        OF_PYTHON[name]()
+    files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+    own = [
+        file for file in files if f"{os.sep}nnkit{os.sep}" in file or file == tracebacks.__file__
+    ]
+    assert own == [] and files[0] == __file__
+    assert files[-1] in (__file__, "<string>")
+
+
+def test_mistakes_of_nnkit_keep_their_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of Python's that nobody raised on purpose, and an assertion, are for a report."""
+    for broken in (lambda *_: [][0], _fails):
+        monkeypatch.setattr("nnkit.structs._is_struct_class", broken)
+        broken.__code__ = broken.__code__.replace(co_filename=tracebacks.__file__)
+        with pytest.raises((IndexError, AssertionError)) as caught:
+            nk.fields(P)
+        assert frames(caught.value)[-2:] == ["fields", broken.__name__]
+
+
+def _fails(_: object) -> None:
+    assert False, "a mistake"  # noqa: B011  # what is tested
+
+
+def test_a_class_that_cannot_be_a_struct() -> None:
+    with pytest.raises(nk.StagingError) as caught:
+        declares()
+    assert frames(caught.value)[-1] == "declares"
 
 
 def test_lines_of_the_user_between_stay() -> None:
