@@ -92,6 +92,7 @@ _HOMES = {
         var""",
     "scattering": """
         bincount put_along_axis segment_max segment_mean segment_min segment_prod segment_sum take_along_axis""",
+    "searching": "argwhere flatnonzero nonzero",
     "shaping": """
         array_split expand_dims eye linspace meshgrid moveaxis ravel repeat roll squeeze swapaxes tile""",
     "sorting": "argsort median percentile quantile searchsorted sort top_k",

@@ -10,22 +10,32 @@ from .core.ops import elementary
 from .core.types import BOOL, DType
 from .functions import select
 from .reps import as_rep, operands_of
+from .searching import where_nonzero
 from .staging import primitive
 from .staging.primitive import dtype_error, staging_error
 from .staging.rep import Rep
 
 
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Rep:
+def where(
+    condition: Any, x: Any = None, y: Any = None, /, *, size: Any = None, fill_value: Any = None
+) -> Any:
     """x where the condition is true, else y; all three broadcast; the one not taken has no derivative.
 
-    Raises: StagingError without x and y: how many elements of a condition are true is not known while staging.
+    Of a condition alone, the indices of the first `size` true elements, as `nonzero`.
+    Raises: StagingError for two of the three, and for a condition alone without a size.
     Example: `nk.where(x > 1, x, 0.0)`
     """
+    if x is None and y is None:
+        return where_nonzero(condition, size, fill_value)
     if x is None or y is None:
         raise staging_error(
-            "where takes a condition and two choices: where(condition, x, y)",
-            "`count_nonzero(condition)` counts what is true, `argmax` finds the first, "
-            "`where(condition, x, 0.0)` keeps the shape, which must be static",
+            "where takes a condition and two choices, where(condition, x, y), or a condition and a size",
+            "`where(condition, x, 0.0)` keeps the shape of x; `where(condition, size=n)` are indices",
+        )
+    if size is not None or fill_value is not None:
+        raise staging_error(
+            "where(condition, x, y) has the shape of its arguments, and takes no size and no fill_value",
+            "`where(condition, size=n)` are the indices of what is true",
         )
     return select(condition, x, y)
 

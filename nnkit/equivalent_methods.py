@@ -6,20 +6,26 @@ from typing import Final
 
 OF_REP: Final = """
 view reshape_as unflatten resize resize_ | x.reshape(2, -1) | one extent may be -1
-flatten | x.reshape(-1) | all elements in one axis
 permute | x.transpose(1, 0) | axes in their new order
-t mT H mH adjoint | x.T | of a matrix; x.transpose(0, 2, 1) of a batch
-swapaxes swapdims moveaxis movedim | x.transpose(1, 0) | axes in their new order
+t H mH adjoint | x.T | of a matrix; x.transpose(0, 2, 1) of a batch
+swapdims moveaxis movedim | x.swapaxes(0, 1) | two axes in each other's place
 unsqueeze unsqueeze_ | x.expand_dims(0) | an axis of extent 1
 squeeze_ | x.squeeze(0) | values do not change
 expand expand_as repeat_interleave | nk.broadcast_to(x, (2, 3)) | operators broadcast by themselves
-astype to type type_as float double half bfloat16 long int bool byte short as_type to_dtype | x.cast(nk.f32) | conversions are written
+to type type_as float double half bfloat16 long int bool byte short as_type to_dtype | x.cast(nk.f32) | conversions are written
 dtype itemsize element_size | x.spec | its rank and element type, known while staging
 nbytes stride strides is_contiguous contiguous layout data_ptr storage | x.spec | a Rep stands for a value: its memory is the compiler's
 detach detach_ | nk.stop_gradient(x) | derivatives take it for a constant
 backward grad grad_fn requires_grad requires_grad_ retain_grad is_leaf zero_grad register_hook | nk.gradient(of=f, wrt=0) | derivatives are of functions: there is no tape
 item tolist numpy cpu cuda device to_device block_until_ready at_host | x.eval() | a value is there when the program runs; return it from the staged function
 data values value | x | a Rep is the value, as it will be
+argpartition | x.argsort() | all in order
+partition | x.sort() | all in order
+choose | nk.take(x, i) | rows by their indices
+fill | nk.full((2, 3), 7.0, nk.f32) | a new tensor
+conj conjugate real imag | x | all elements are real
+base ctypes flags setflags byteswap getfield setfield | x | a Rep stands for a value: its memory is the compiler's
+dump dumps tobytes tofile | x.eval() | a value is there when the program runs; return it from the staged function
 clone copy | x | values do not change, so nothing is copied
 add_ sub_ mul_ div_ fill_ zero_ copy_ clamp_ relu_ sqrt_ exp_ normal_ uniform_ | x + y | values do not change: an expression makes a new one; nk.ref(x) is a mutable array
 add | x + y | an operator
@@ -46,10 +52,11 @@ index_select gather take_rows index | nk.take(x, i, axis=0) | rows by their indi
 index_put index_put_ index_fill index_copy put fill_diagonal_ itemset | x.at[0].set(v) | values do not change: it makes a new one
 index_add index_add_ scatter_add scatter_add_ | x.at[0].add(v) | repeated indices add up
 masked_fill masked_fill_ | nk.where(mask, a, x) | element by element
-masked_select compress nonzero | x.filter(lambda row: row > 0) | the extent of a result cannot depend on values: the rest is zeros
+masked_select compress | x.filter(lambda row: row > 0) | the extent of a result cannot depend on values: the rest is zeros
 size_ numel nelement | x.size | NumPy's name
 rank dim | x.ndim | known while staging
-clamp clip clamp_min clamp_max | nk.clip(x, 0.0, 1.0) | a function
+clamp clamp_min clamp_max | x.clip(0.0, 1.0) | NumPy's name
+round round_ rint | nk.rint(x) | halves to even, as NumPy's; nk.round has them away from zero
 narrow slice | x[1:3] | slices
 amax | x.max(axis=0) | NumPy's name
 amin | x.min(axis=0) | NumPy's name

@@ -90,7 +90,7 @@ dynamic_slice dynamic_slice_in_dim lax_slice narrow slice slice_in_dim select_sl
 index_update index_put index_put_ dynamic_update_slice dynamic_update_slice_in_dim put copyto place fill_diagonal | x.at[i].set(v) | values do not change: it makes a new one
 index_add index_add_ scatter_add scatter_add_ add_at | x.at[i].add(v) | repeated indices add up
 masked_fill masked_fill_ putmask lax_select | nk.where(mask, a, x) | element by element
-masked_select compress extract nonzero argwhere flatnonzero where_nonzero boolean_mask | x.filter(lambda row: row > 0) | the extent of a result cannot depend on values: the rest is zeros
+masked_select compress extract where_nonzero boolean_mask | x.filter(lambda row: row > 0) | the extent of a result cannot depend on values: the rest is zeros
 copy clone detach_copy | x | values do not change, so nothing is copied
 empty empty_like | nk.zeros((2, 3), f32) | nothing is left uninitialised
 zeros_ ones_ fill_ | nk.zeros((2, 3), f32) | values do not change

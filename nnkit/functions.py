@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .core import ops
 from .core.ir import Builder, Value
 from .core.ops.literal import constant
-from .core.ops.nest import Bounds
 from .core.types import BOOL, I64, DType, TensorType
 from .reps import as_rep
 from .staging import primitive
 from .staging.accumulation import accumulated
 from .staging.extents import Extent, Size
-from .staging.indexing import wrap_negative
+from .staging.index_modes import bounds_of, inside_by, is_inside
 from .staging.primitive import MAX_RANK, dtype_error, rank_error, shape_error
 from .staging.rep import Rep
 from .staging.rep_base import is_number
@@ -76,20 +77,39 @@ def pad(x: Any, widths: Sequence[tuple[int, int]], /, *, value: float = 0) -> Re
     return Rep(primitive.apply_sized(lambda ends: ops.Pad(*ends), (low, high), *operands))
 
 
-def take(x: Any, indices: Any, /, axis: int = 0, *, mode: str = "error") -> Rep:
+def take(
+    x: Any, indices: Any, /, axis: int = 0, *, mode: str = "error", fill_value: Any = None
+) -> Rep:
     """The elements of x at `indices` along `axis`; negative ones count from the end.
 
-    Raises: IndexOutOfRangeError when run with an index outside the axis; `mode="clip"` takes the nearest.
+    Outside, mode="clip" takes the nearest, "wrap" goes round, and "fill" gives `fill_value`: NaN by default, of
+    integers the least one, true of truth values.
+    Raises: IndexOutOfRangeError when run with an index outside the axis, by mode="error".
     """
-    if mode not in ("error", "clip"):
-        raise shape_error(f"mode is 'error' or 'clip', not {mode!r}")
+    bounds = bounds_of(mode)
+    if fill_value is not None and mode != "fill":
+        raise shape_error("fill_value is for mode='fill'")
     rep = as_rep(x)
     at = Rep(primitive.literal(indices, I64)) if isinstance(indices, Extent) else as_rep(indices)
     spec = primitive.tensor_of(rep.expression, "take")
     position = primitive.normalize_axis(axis, spec.rank)
-    bounds = Bounds.CLIP if mode == "clip" else Bounds.CHECK
-    index = wrap_negative(at.expression, rep.expression, position)
-    return Rep(primitive.apply(ops.Gather(position, bounds), rep.expression, index))
+    index = inside_by(mode, at.expression, rep.expression, position)
+    found = Rep(primitive.apply(ops.Gather(position, bounds), rep.expression, index))
+    if mode != "fill":
+        return found
+    there = Rep(is_inside(index, rep.expression, position))
+    for _ in range(spec.rank - 1 - position):
+        there = there.expand_dims(-1)
+    return select(there, found, filler(rep, fill_value, "take"))
+
+
+def filler(x: Rep, fill_value: Any, what: str) -> Rep:
+    """The value for what is outside of x: NaN by default, of integers the least one, true of truth values."""
+    dtype = primitive.tensor_of(x.expression, what).dtype
+    if fill_value is None:
+        least = True if dtype is BOOL else np.nan
+        fill_value = int(np.iinfo(dtype.numpy).min) if dtype.is_integer else least
+    return Rep(x.lift(fill_value, what))
 
 
 def one_hot(indices: Any, count: int, dtype: Any, /) -> Rep:

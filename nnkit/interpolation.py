@@ -8,10 +8,10 @@ from .core import ops
 from .core.ir import Builder, Value
 from .core.types import BOOL
 from .elementwise import maximum
-from .functions import select, take
+from .functions import concat, select, take
 from .reductions import sum as total
 from .reps import as_rep
-from .sorting import searchsorted
+from .sorting import argsort, searchsorted
 from .staging import primitive
 from .staging.primitive import dtype_error, is_index, rank_error, shape_error
 from .staging.rep import Rep
@@ -61,11 +61,14 @@ def trapezoid(y: Any, x: Any = None, /, dx: float = 1.0, axis: int = -1) -> Rep:
     return total(widths * heights, position) * 0.5
 
 
-def interp(x: Any, xp: Any, fp: Any, /, left: Any = None, right: Any = None) -> Rep:
+def interp(
+    x: Any, xp: Any, fp: Any, /, left: Any = None, right: Any = None, period: Any = None
+) -> Rep:
     """The piecewise linear function through the points (xp, fp) at x; xp increases.
 
     Below and above all xp it is `left` and `right`, by default the first and the last of fp.  The derivative by x at
     one of xp is the slope to the right of it; it is 0 outside.
+    With a `period`, all x and xp are taken modulo it, xp in any order, and `left` and `right` do not count.
     Shapes: x (…), xp (n), fp (n) → (…), n ≥ 1.
     Example: `nk.interp(y, x - 1, x * 10)`
     """
@@ -77,6 +80,9 @@ def interp(x: Any, xp: Any, fp: Any, /, left: Any = None, right: Any = None) -> 
             raise rank_error(f"interp takes {name} as a vector of floats, not a {spec.words}")
     if not primitive.tensor_of(at.expression, "interp").dtype.is_float:
         raise dtype_error(f"interp takes floats, not a {at.spec.words}", "cast it, `x.cast(dtype)`")
+    if period is not None:
+        at, points, values = _periodic(at, points, values, period)
+        left = right = None
     number = searchsorted(points, at, side="right")
     before = maximum(number - 1, 0)
     low = take(points, before, mode="clip")
@@ -93,6 +99,18 @@ def interp(x: Any, xp: Any, fp: Any, /, left: Any = None, right: Any = None) -> 
     if right is not None:
         result = select(at > points[-1], Rep(values.lift(right, "interp")), result)
     return result
+
+
+def _periodic(x: Rep, xp: Rep, fp: Rep, period: Any) -> tuple[Rep, Rep, Rep]:
+    """All in one period, the points in order, and one more beyond each end."""
+    if not is_number(period) or period == 0:
+        raise shape_error(f"interp takes a period that is a number and not 0, not {period!r}")
+    length = abs(period)
+    x, xp = x % length, xp % length
+    order = argsort(xp)
+    xp, fp = take(xp, order), take(fp, order)
+    xp = concat([xp[-1:] - length, xp, xp[:1] + length])
+    return x, xp, concat([fp[-1:], fp, fp[:1]])
 
 
 def polyval(p: Any, x: Any, /) -> Rep:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -17,7 +18,14 @@ from .staging.extents import Condition, SymbolicNumber
 from .staging.number_help import typed_number
 from .staging.primitive import dtype_error, literal, located, staging_error
 from .staging.rep import Rep
-from .staging.rep_base import RepBase, constant_of, help_for_missing, is_number, value_of
+from .staging.rep_base import (
+    RepBase,
+    constant_of,
+    function_of,
+    help_for_missing,
+    is_number,
+    value_of,
+)
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, difference, fits, is_tuple
 from .staging.staged_functions import mismatch
 from .struct_fields import Binding
@@ -43,6 +51,12 @@ def _value_of(trace: Trace) -> Any:
 @help_for_missing.register
 def _help_for_missing(rep: RepBase, name: str) -> str:
     return missing_names.of_rep(name, dir(type(rep)))
+
+
+@function_of.register
+def _function_of(_: RepBase, name: str) -> Any:
+    """Found when it is used: functions are made of Reps."""
+    return getattr(sys.modules[__package__], name)
 
 
 def _no_arguments(*_: object) -> NoReturn:

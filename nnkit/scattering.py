@@ -13,36 +13,48 @@ from .core.ops.literal import constant
 from .core.ops.nest import Bounds
 from .core.ops.reduction import broadcast_to
 from .core.types import I8, I64, DType, Shape, TensorType
+from .functions import filler, select
 from .reps import as_rep
 from .staging import primitive
 from .staging.along_axis import checked, common_shape, gather_along, scatter_along
 from .staging.expression import Expression
 from .staging.extents import size_dependent
-from .staging.indexing import wrap_negative
+from .staging.index_modes import WRITES, bounds_of, inside_by, is_inside
 from .staging.primitive import dtype_error, rank_error, shape_error
 from .staging.rep import Rep
 from .staging.spec import TensorSpec, dtype_words
 from .staging.static import sizes_of
 
 
-def take_along_axis(x: Any, indices: Any, /, axis: int = -1, *, mode: str = "error") -> Rep:
+def take_along_axis(
+    x: Any, indices: Any, /, axis: int = -1, *, mode: str = "error", fill_value: Any = None
+) -> Rep:
     """y[…, k, …] = x[…, indices[…, k, …], …]: each row of x at indices of its own; negative ones count from the end.
 
     Shapes: x (p…, n, q…), indices (p…, k, q…), broadcast along the others than `axis`, → (p…, k, q…).
-    Raises: IndexOutOfRangeError when run with an index outside the axis; `mode="clip"` takes the nearest.
+    Raises: IndexOutOfRangeError when run with an index outside the axis, by mode="error"; others are those of `take`.
     Example: `nk.take_along_axis(m, nk.argsort(m, descending=True))`
     """
-    tensor, at, position = _along("take_along_axis", x, indices, axis)
+    tensor, at, position = _along("take_along_axis", x, indices, axis, mode)
     bounds = bounds_of(mode)
+    if fill_value is not None and mode != "fill":
+        raise shape_error("fill_value is for mode='fill'")
 
     def build(b: Builder, value: Value, given: Value) -> Value:
         shape = value.tensor.shape
         common = common_shape(shape, given.tensor.shape, position)
         inside = checked(b, given, shape[position], common, bounds)
-        return gather_along(b, value, inside, axis=position)
+        is_empty = bounds is Bounds.ZERO and value.tensor.size == 0
+        return gather_along(
+            b, value, inside, axis=position, bounds=Bounds.ZERO if is_empty else Bounds.INSIDE
+        )
 
     spec = primitive.tensor_of(tensor, "take_along_axis")
-    return Rep(primitive.shape_dependent("take_along_axis", build, (tensor, at), spec))
+    found = Rep(primitive.shape_dependent("take_along_axis", build, (tensor, at), spec))
+    if mode != "fill":
+        return found
+    there = Rep(is_inside(at, tensor, position))
+    return select(there, found, filler(Rep(tensor), fill_value, "take_along_axis"))
 
 
 def put_along_axis(
@@ -51,11 +63,12 @@ def put_along_axis(
     """x with the elements that `take_along_axis` would read set to `values`, which are broadcast to the indices.
 
     Of several values for one element, the last one stays.
-    Raises: IndexOutOfRangeError when run with an index outside the axis; `mode="clip"` takes the nearest.
+    Raises: IndexOutOfRangeError when run with an index outside the axis; mode="clip" takes the nearest, "wrap" goes
+    round, "drop" leaves it out.
     Example: `nk.put_along_axis(x, i[:1], 9.0)`
     """
-    tensor, at, position = _along("put_along_axis", x, indices, axis)
-    bounds = bounds_of(mode)
+    tensor, at, position = _along("put_along_axis", x, indices, axis, mode)
+    bounds = bounds_of(mode, WRITES)
     spec = primitive.tensor_of(tensor, "put_along_axis")
     given = as_rep(x).lift(values, "put_along_axis")
     written = primitive.tensor_of(given, "put_along_axis")
@@ -67,7 +80,7 @@ def put_along_axis(
     if written.rank > spec.rank:
         raise rank_error(f"put_along_axis into a {spec.words} cannot take {written.words}")
 
-    def build(b: Builder, value: Value, places: Value, updates: Value) -> Value:
+    def build(b: Builder, value: Value, places: Value, updates: Value, *kept: Value) -> Value:
         shape = value.tensor.shape
         common = common_shape(shape, places.tensor.shape, position)
         if any(n != m for k, (n, m) in enumerate(zip(common, shape, strict=True)) if k != position):
@@ -75,16 +88,20 @@ def put_along_axis(
                 f"put_along_axis: indices of shape {list(places.tensor.shape)} do not fit {value.tensor.words}"
             )
         inside = checked(b, places, shape[position], common, bounds)
-        return scatter_along(b, value, inside, broadcast_to(b, updates, common), axis=position)
+        stays = broadcast_to(b, kept[0], common) if kept else None
+        changes = broadcast_to(b, updates, common)
+        return scatter_along(b, value, inside, changes, axis=position, kept=stays)
 
-    return Rep(primitive.shape_dependent("put_along_axis", build, (tensor, at, given), spec))
+    there = (is_inside(at, tensor, position),) if mode == "drop" else ()
+    operands = (tensor, at, given, *there)
+    return Rep(primitive.shape_dependent("put_along_axis", build, operands, spec))
 
 
-def bincount(x: Any, /, weights: Any = None, *, length: int) -> Rep:
+def bincount(x: Any, /, weights: Any = None, *, length: int, mode: str = "error") -> Rep:
     """How often each of 0 … length − 1 occurs in a vector of integers (i64), or the sum of its weights.
 
     Which of them occur at all is `bincount(x, length=n) > 0`.
-    Raises: IndexOutOfRangeError when run with a number outside.
+    Raises: IndexOutOfRangeError when run with a number outside; mode="clip" counts it as the nearest, "drop" nowhere.
     Example: `nk.bincount(i, length=4)`
     """
     numbers = as_rep(x)
@@ -95,53 +112,53 @@ def bincount(x: Any, /, weights: Any = None, *, length: int) -> Rep:
         )
     if weights is None:
         one = primitive.literal(1, I64)
-        return _segments("bincount", one, numbers.expression, length, _added)
+        return _segments("bincount", one, numbers.expression, length, _added, mode)
     given = as_rep(weights).expression
     weighted = primitive.tensor_of(given, "bincount")
     if weighted.rank != 1 or not weighted.dtype.is_numeric:
         raise rank_error(f"weights of bincount are a vector of numbers, not a {weighted.words}")
-    return _segments("bincount", given, numbers.expression, length, _added)
+    return _segments("bincount", given, numbers.expression, length, _added, mode)
 
 
-def segment_sum(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
+def segment_sum(data: Any, segment_ids: Any, /, num_segments: int, *, mode: str = "error") -> Rep:
     """Row s is the sum of the rows of data whose segment is s; 0 of none.
 
     Shapes: data (n, q…), segment_ids (n) of integers → (num_segments, q…).
-    Raises: IndexOutOfRangeError when run with a segment outside 0 … num_segments − 1.
+    Raises: IndexOutOfRangeError when run with a segment outside 0 … num_segments − 1; mode="clip" takes the nearest,
+    "drop" leaves the row out.
     Example: `nk.segment_sum(x, i, 3)`
     """
-    return _segment("segment_sum", data, segment_ids, num_segments, _added)
+    return _segment("segment_sum", data, segment_ids, num_segments, _added, mode)
 
 
-def segment_max(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
+def segment_max(data: Any, segment_ids: Any, /, num_segments: int, *, mode: str = "error") -> Rep:
     """Row s has the greatest elements of the rows of data whose segment is s; −∞ or the smallest integer of none.
 
     Example: `nk.segment_max(x, i // 2, 2)`
     """
     build = partial(_updated, update=Update.MAX)
-    return _segment("segment_max", data, segment_ids, num_segments, build)
+    return _segment("segment_max", data, segment_ids, num_segments, build, mode)
 
 
-def segment_min(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
+def segment_min(data: Any, segment_ids: Any, /, num_segments: int, *, mode: str = "error") -> Rep:
     """Row s has the least elements of the rows of data whose segment is s; +∞ or the greatest integer of none.
 
     Example: `nk.segment_min(x, i // 2, 2)`
     """
     build = partial(_updated, update=Update.MIN)
-    return _segment("segment_min", data, segment_ids, num_segments, build)
+    return _segment("segment_min", data, segment_ids, num_segments, build, mode)
 
 
-def segment_prod(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
-    """Row s is the product of the rows of data whose segment is s, one after the other; 1 of none.
+def segment_prod(data: Any, segment_ids: Any, /, num_segments: int, *, mode: str = "error") -> Rep:
+    """Row s is the product of the rows of data whose segment is s; 1 of none.
 
     Example: `nk.segment_prod(x, i // 2, 2)`
     """
-    start = _segment("segment_prod", data, segment_ids, num_segments, _ones)
-    product: Rep = start.at[as_rep(segment_ids)].multiply(as_rep(data))
-    return product
+    build = partial(_updated, update=Update.MULTIPLY)
+    return _segment("segment_prod", data, segment_ids, num_segments, build, mode)
 
 
-def segment_mean(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
+def segment_mean(data: Any, segment_ids: Any, /, num_segments: int, *, mode: str = "error") -> Rep:
     """Row s is the mean of the rows of data whose segment is s; NaN of none.
 
     Example: `nk.segment_mean(x, i // 2, 2)`
@@ -152,8 +169,8 @@ def segment_mean(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
         raise dtype_error(
             f"segment_mean takes float elements, not {rep.spec.words}", "`x.cast(f32)`"
         )
-    total = segment_sum(rep, segment_ids, num_segments)
-    counts = bincount(segment_ids, length=num_segments)
+    total = segment_sum(rep, segment_ids, num_segments, mode=mode)
+    counts = bincount(segment_ids, length=num_segments, mode=mode)
     rank = primitive.tensor_of(total.expression, "segment_mean").rank
     divisor = primitive.cast(counts.expression, dtype)
     for axis in range(1, rank):
@@ -161,14 +178,9 @@ def segment_mean(data: Any, segment_ids: Any, /, num_segments: int) -> Rep:
     return total / Rep(divisor)
 
 
-def bounds_of(mode: str) -> Bounds:
-    """What happens to indices outside, by its name in the language."""
-    if mode not in ("error", "clip"):
-        raise shape_error(f"mode is 'error' or 'clip', not {mode!r}")
-    return Bounds.CLIP if mode == "clip" else Bounds.CHECK
-
-
-def _along(name: str, x: Any, indices: Any, axis: int) -> tuple[Expression, Expression, int]:
+def _along(
+    name: str, x: Any, indices: Any, axis: int, mode: str
+) -> tuple[Expression, Expression, int]:
     """The tensor, the indices none of which is negative, and the axis."""
     tensor, at = as_rep(x).expression, as_rep(indices).expression
     spec, given = primitive.tensor_of(tensor, name), primitive.tensor_of(at, name)
@@ -178,10 +190,12 @@ def _along(name: str, x: Any, indices: Any, axis: int) -> tuple[Expression, Expr
             "`take(x, indices, axis)` reads all rows at the same indices",
         )
     position = primitive.normalize_axis(axis, spec.rank)
-    return tensor, wrap_negative(at, tensor, position), position
+    return tensor, inside_by(mode, at, tensor, position), position
 
 
-def _segment(name: str, data: Any, segment_ids: Any, num_segments: int, build: Any) -> Rep:
+def _segment(
+    name: str, data: Any, segment_ids: Any, num_segments: int, build: Any, mode: str
+) -> Rep:
     rows, ids = as_rep(data).expression, as_rep(segment_ids).expression
     spec, given = primitive.tensor_of(rows, name), primitive.tensor_of(ids, name)
     if given.rank != 1 or not given.dtype.is_integer:
@@ -190,10 +204,13 @@ def _segment(name: str, data: Any, segment_ids: Any, num_segments: int, build: A
         raise rank_error(
             f"{name} takes a tensor of numbers with a leading axis, not a {spec.words}"
         )
-    return _segments(name, rows, ids, num_segments, build)
+    return _segments(name, rows, ids, num_segments, build, mode)
 
 
-def _segments(name: str, rows: Expression, ids: Expression, count: int, build: Any) -> Rep:
+def _segments(
+    name: str, rows: Expression, ids: Expression, count: int, build: Any, mode: str
+) -> Rep:
+    bounds = bounds_of(mode, ("error", "clip", "drop"))
     sizes = sizes_of([count], name)
     spec = primitive.tensor_of(rows, name)
     if primitive.tensor_of(ids, name).dtype is I8:
@@ -207,26 +224,24 @@ def _segments(name: str, rows: Expression, ids: Expression, count: int, build: A
             )
         if data.tensor.rank == 0:
             data = broadcast_to(b, data, places.tensor.shape)
-        made: Value = build(b, data, places, (*known, *data.tensor.shape[1:]))
+        made: Value = build(b, data, places, (*known, *data.tensor.shape[1:]), bounds)
         return made
 
     result = TensorSpec(max(spec.rank, 1), spec.dtype)
     return Rep(size_dependent(name, sizes, combine, (rows, ids), result))
 
 
-def _added(b: Builder, data: Value, places: Value, shape: Shape) -> Value:
-    return b.emit(ops.ScatterAdd(shape, 0), data, places)
+def _added(b: Builder, data: Value, places: Value, shape: Shape, bounds: Bounds) -> Value:
+    return b.emit(ops.ScatterAdd(shape, 0, bounds), data, places)
 
 
-def _updated(b: Builder, data: Value, places: Value, shape: Shape, *, update: Update) -> Value:
+def _updated(
+    b: Builder, data: Value, places: Value, shape: Shape, bounds: Bounds, *, update: Update
+) -> Value:
     combinator = update.combinator
     assert combinator is not None
     start = _filled(b, shape, data.tensor.dtype, combinator)
-    return b.emit(ops.Scatter(0, update), data, start, places)
-
-
-def _ones(b: Builder, data: Value, places: Value, shape: Shape) -> Value:
-    return _filled(b, shape, data.tensor.dtype, Combinator.MULTIPLY)
+    return b.emit(ops.Scatter(0, update, bounds=bounds), data, start, places)
 
 
 def _filled(b: Builder, shape: Shape, dtype: DType, combinator: Combinator) -> Value:

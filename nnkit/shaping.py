@@ -11,9 +11,12 @@ import numpy as np
 from .core import ops
 from .core.errors import ShapeError
 from .core.ir import Builder, Value
+from .core.ops import Combinator
 from .core.types import I64
+from .elementwise import maximum
 from .functions import broadcast_to, iota, take
 from .reps import as_rep
+from .sorting import searchsorted
 from .staging import primitive
 from .staging.extents import Size, size_dependent
 from .staging.primitive import dtype_error, is_index, rank_error, shape_error, staging_error
@@ -89,15 +92,18 @@ def moveaxis(x: Any, /, source: Any, destination: Any) -> Rep:
     return Rep(primitive.transpose(rep.expression, order))
 
 
-def repeat(x: Any, repeats: Any, /, axis: Any = None) -> Rep:
+def repeat(x: Any, repeats: Any, /, axis: Any = None, *, total_repeat_length: Any = None) -> Rep:
     """Each element `repeats` times, one after the other, along an axis, or of all in row-major order.
 
-    `repeats` is an int, or an int for each element.
+    `repeats` is an int, or an int for each element.  With `total_repeat_length` the result has that extent, cut off or
+    filled up with the last element, and the numbers may be staged.
     Example: `nk.repeat(x, 2)`
     """
     rep = as_rep(x)
     position = _position(rep, axis, "repeat")
     along = rep.ravel() if axis is None else rep
+    if isinstance(repeats, Rep) or total_repeat_length is not None:
+        return _repeated(along, repeats, position, total_repeat_length)
     if not is_index(repeats):
         given = np.asarray(repeats)
         if given.dtype.kind not in "iu" or given.ndim != 1 or np.any(given < 0):
@@ -117,6 +123,24 @@ def repeat(x: Any, repeats: Any, /, axis: Any = None) -> Rep:
         return b.emit(ops.ShapeCast(joined), spread)
 
     return Rep(size_dependent("repeat", count, build, (along.expression,), spec))
+
+
+def _repeated(x: Rep, repeats: Any, axis: int, total: Any) -> Rep:
+    """With an extent that is given, and numbers that may be staged: the j-th is of the row that ends behind j."""
+    if total is None:
+        raise staging_error(
+            "repeat by numbers that are staged has an extent that depends on data",
+            "say how many there are in all, `repeat(x, repeats, total_repeat_length=n)`",
+        )
+    counts = iota((1,), I64) * 0 + int(repeats) if is_index(repeats) else as_rep(repeats)
+    spec = primitive.tensor_of(counts.expression, "repeat")
+    if spec.rank > 1 or not spec.dtype.is_integer:
+        raise dtype_error(f"repeats are integers, one for all or one for each, not a {spec.words}")
+    extent = x.shape[axis]
+    counts = maximum(broadcast_to(counts.cast(I64), (extent,)), 0)
+    ends = Rep(primitive.apply(ops.Scan(Combinator.ADD, 0), counts.expression))
+    places = searchsorted(ends, iota((total,), I64), side="right")
+    return take(x, places, axis=axis, mode="clip")
 
 
 def _rows(x: Rep, places: Any, axis: int, wanted: int) -> Rep:
@@ -161,16 +185,14 @@ def tile(x: Any, reps: Any, /) -> Rep:
 def roll(x: Any, shift: Any, /, axis: Any = None) -> Rep:
     """The elements moved on by `shift` along an axis, or several, those at the end to the beginning.
 
-    Without `axis`, all in row-major order.  `shift` is an int, or one for each axis.
+    Without `axis`, all in row-major order.  `shift` is an int or a staged integer, or one for each axis.
     Example: `nk.roll(x, 1)`
     """
     rep = as_rep(x)
     rank = _rank(rep, "roll")
     shifts = as_tuple(shift)
-    if not all(is_index(one) for one in shifts):
-        raise dtype_error(
-            f"roll takes Python ints, not {shift!r}", "`take(x, (arange(n, i64) - shift) % n)`"
-        )
+    for one in shifts:
+        _check_shift(one)
     if axis is None:
         if len(shifts) != 1:
             raise rank_error("roll by several numbers takes as many axes")
@@ -186,7 +208,21 @@ def roll(x: Any, shift: Any, /, axis: Any = None) -> Rep:
     return rep
 
 
-def _rolled(x: Rep, shift: Size, axis: int) -> Rep:
+def _check_shift(shift: Any) -> None:
+    if isinstance(shift, Rep):
+        spec = primitive.tensor_of(shift.expression, "roll")
+        if spec.rank or not spec.dtype.is_integer:
+            raise dtype_error(f"roll takes integers, one for each axis, not a {spec.words}")
+    elif not is_index(shift):
+        raise dtype_error(f"roll takes integers, not {shift!r}", "a tensor of them: `(s[0], s[1])`")
+
+
+def _rolled(x: Rep, shift: Any, axis: int) -> Rep:
+    if isinstance(shift, Rep):
+        extent = x.shape[axis]
+        # every index is inside
+        return take(x, (iota((extent,), I64) - shift.cast(I64)) % extent, axis=axis, mode="clip")
+
     def build(b: Builder, known: int, value: Value) -> Value:
         shape = value.tensor.shape
         cut = -known % shape[axis] if shape[axis] else 0

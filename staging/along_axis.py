@@ -10,27 +10,33 @@ import math
 
 from ..core.errors import ShapeError
 from ..core.ir import Builder, Value
-from ..core.ops import Add, Gather, Iota, Multiply, Scatter, ShapeCast, Update
+from ..core.ops import Add, Gather, Iota, Multiply, Scatter, Select, ShapeCast, Update
 from ..core.ops.literal import constant
 from ..core.ops.nest import Bounds
 from ..core.ops.reduction import broadcast_to
 from ..core.types import I64, Shape, scalar
 
 
-def gather_along(b: Builder, x: Value, indices: Value, *, axis: int) -> Value:
-    """y[…, k, …] = x[…, indices[…, k, …], …]; the indices are inside."""
+def gather_along(
+    b: Builder, x: Value, indices: Value, *, axis: int, bounds: Bounds = Bounds.INSIDE
+) -> Value:
+    """y[…, k, …] = x[…, indices[…, k, …], …]; the indices are inside, or nothing is."""
     if x.tensor.rank == 1:
-        return b.emit(Gather(0, Bounds.INSIDE), x, indices)
+        return b.emit(Gather(0, bounds), x, indices)
     row = b.emit(ShapeCast((x.tensor.size,)), x)
-    return b.emit(Gather(0, Bounds.INSIDE), row, flat_indices(b, indices, x.tensor.shape, axis))
+    return b.emit(Gather(0, bounds), row, flat_indices(b, indices, x.tensor.shape, axis))
 
 
-def scatter_along(b: Builder, x: Value, indices: Value, updates: Value, *, axis: int) -> Value:
-    """x with the elements there set to the updates; the indices are inside."""
+def scatter_along(
+    b: Builder, x: Value, indices: Value, updates: Value, *, axis: int, kept: Value | None = None
+) -> Value:
+    """x with the elements there set to the updates; the indices are inside, those that are `kept` if it is given."""
     shape = x.tensor.shape
     row = b.emit(ShapeCast((x.tensor.size,)), x)
     places = flat_indices(b, indices, shape, axis)
-    op = Scatter(0, Update.SET, bounds=Bounds.INSIDE)
+    if kept is not None:
+        places = b.emit(Select(), places, constant(b, scalar(I64), -1), kept)
+    op = Scatter(0, Update.SET, bounds=Bounds.INSIDE if kept is None else Bounds.ZERO)
     return b.emit(ShapeCast(shape), b.emit(op, updates, row, places))
 
 

@@ -14,7 +14,7 @@ from .masks import is_list
 from .primitive import is_index, staging_error
 from .rep_base import RepBase, constant_of, is_number, rep_of
 from .tracebacks import public_methods
-from .updates import MULTIPLY, updated
+from .updates import updated
 
 
 @public_methods
@@ -39,7 +39,8 @@ class Part:
     """A part of a tensor: each method gives the whole tensor with this part updated, and leaves the old one as it is.
 
     The value is a Rep, a Python number or a concrete tensor, broadcast to the part.  Updates at the same index come in
-    order.  Raises: IndexOutOfRangeError when run with an index outside.
+    order.  An index outside is an error when it runs; of a tensor of indices, mode="clip" takes the nearest, "wrap"
+    goes round, and "drop" leaves it out.
     """
 
     __slots__ = ("_key", "_rep")
@@ -49,29 +50,30 @@ class Part:
         self._rep = rep
         self._key = key
 
-    def set(self, value: Any, /) -> Any:
+    def set(self, value: Any, /, *, mode: str = "error") -> Any:
         """The part is `value`."""
-        return self._updated(value, Update.SET)
+        return self._updated(value, Update.SET, mode)
 
-    def add(self, value: Any, /) -> Any:
+    def add(self, value: Any, /, *, mode: str = "error") -> Any:
         """`value` added to the part."""
-        return self._updated(value, Update.ADD)
+        return self._updated(value, Update.ADD, mode)
 
-    def multiply(self, value: Any, /) -> Any:
+    def multiply(self, value: Any, /, *, mode: str = "error") -> Any:
         """The part multiplied by `value`."""
-        return self._updated(value, MULTIPLY)
+        return self._updated(value, Update.MULTIPLY, mode)
 
-    def min(self, value: Any, /) -> Any:
+    def min(self, value: Any, /, *, mode: str = "error") -> Any:
         """The lesser of the part and `value`."""
-        return self._updated(value, Update.MIN)
+        return self._updated(value, Update.MIN, mode)
 
-    def max(self, value: Any, /) -> Any:
+    def max(self, value: Any, /, *, mode: str = "error") -> Any:
         """The greater of the part and `value`."""
-        return self._updated(value, Update.MAX)
+        return self._updated(value, Update.MAX, mode)
 
-    def _updated(self, value: Any, update: Update | str) -> Any:
+    def _updated(self, value: Any, update: Update, mode: str) -> Any:
         x = self._rep.expression
-        return rep_of(updated(x, self._key, value_beside(x, value), update, index_expression))
+        value = value_beside(x, value)
+        return rep_of(updated(x, self._key, value, update, index_expression, mode))
 
     def __repr__(self) -> str:
         return f"<a part of a Rep of {self._rep.spec.words}>"

@@ -21,11 +21,11 @@ from .primitive import dtype_error, rank_error, staging_error, unsupported_error
 from .rep_base import RepBase, constant_of
 from .spec import TensorSpec, dtype_words
 
-_JOINED: Final[dict[Any, Elementwise]] = {
+_JOINED: Final[dict[Update, Elementwise]] = {
     Update.ADD: Add(),
     Update.MIN: Minimum(),
     Update.MAX: Maximum(),
-    "multiply": Multiply(),
+    Update.MULTIPLY: Multiply(),
 }
 
 
@@ -82,7 +82,7 @@ def no_extent(mask: Expression) -> NNKitError:
     )
 
 
-def masked(x: Expression, mask: Expression, value: Expression, update: Update | str) -> Expression:
+def masked(x: Expression, mask: Expression, value: Expression, update: Update) -> Expression:
     """x with the elements where the mask is true updated by a value that is the same for all places of the mask."""
     what = f"at[mask].{update}"
     spec, given = primitive.tensor_of(x, what), primitive.tensor_of(value, what)

@@ -48,8 +48,8 @@ from .expression import Expression, Trace, depends_on_parameters
 from .extents import Extent, extents_of, product
 from .indexing import without_new_axes
 from .leafwise import is_aggregate, staged_leafwise, staged_leafwise_unary
+from .methods import Methods
 from .primitive import dtype_error, located, rank_error, staging_error
-from .reductions import Reductions
 from .rep_base import constant_of, help_for_missing, is_number, rep_of, value_of
 from .rep_text import described, instead_of, numpy_words, offered
 from .scheduled_loops import scheduled
@@ -101,7 +101,7 @@ def _power(self: Rep, other: object, /) -> Rep:
 
 
 @public_methods
-class Rep(Reductions):
+class Rep(Methods):
     """A staged value; `Rep[Tensor2D[f32]]` is its annotation."""
 
     __slots__ = ()

@@ -1,11 +1,12 @@
 """The base class of Rep and its constructors, for modules that `rep` itself imports.
 
 Concrete values and compiled code are not known to staging: what makes a constant of the one, and runs the other, is
-registered by `nnkit.reps`.
+registered by `nnkit.reps`, and so are the functions that methods stand for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import singledispatch
 from typing import Any, ClassVar
 
@@ -55,6 +56,12 @@ def value_of(trace: Trace) -> Any:
 def help_for_missing(rep: object, name: str) -> str:
     """What to write instead of an attribute that the Rep has not: empty where nothing is known."""
     return ""
+
+
+@singledispatch
+def function_of(rep: object, name: str) -> Callable[..., Any]:
+    """The function of the language of that name, for the method of a Rep."""
+    raise InternalError(f"there is no function {name}")
 
 
 def is_number(value: object) -> TypeIs[float]:

@@ -3,8 +3,7 @@
 1. A key is read as in a subscript, and may have integer tensors, whose entries are indices.
 2. The axes from the first to the last staged index become indices of one `scatter`, ints and slices between them as
    well; ints and slices elsewhere become its window.
-3. The value is broadcast to the part.  A product is a read, a multiplication and a write: of indices that may repeat,
-   one after the other.
+3. The value is broadcast to the part.
 """
 
 from __future__ import annotations
@@ -16,20 +15,17 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import IndexOutOfRangeError, ShapeError
-from ..core.ir import Block, Builder, Region, Value
+from ..core.ir import Builder, Value
 from ..core.ops import (
     Add,
     Broadcast,
-    For,
     Gather,
     Iota,
     Multiply,
     Reverse,
     Scatter,
     ShapeCast,
-    Transpose,
     Update,
-    Yield,
 )
 from ..core.ops.literal import constant, dense
 from ..core.ops.nest import Bounds
@@ -37,14 +33,13 @@ from ..core.types import I64, Shape, TensorType, broadcast_shapes, scalar
 from . import primitive
 from .expression import Constant, Expression
 from .extents import size_dependent
+from .index_modes import WRITES, bounds_of, inside_by
 from .indexing import entries_of, select_part, subscript, wrap_negative
 from .masks import mask_of, masked, no_extent
 from .primitive import dtype_error, rank_error, unsupported_error
 from .spec import TensorSpec, dtype_words
 
 _WHOLE: Any = slice(None)
-MULTIPLY = "multiply"
-"""The one update that the op does not have: its derivative is that of the factors, one after the other."""
 
 
 def read(x: Expression, key: Any, staged: Callable[[Any], Expression | None]) -> Expression:
@@ -99,10 +94,12 @@ def updated(
     x: Expression,
     key: Any,
     value: Expression,
-    update: Update | str,
+    update: Update,
     staged: Callable[[Any], Expression | None],
+    mode: str = "error",
 ) -> Expression:
     """`x` with the part at `key` updated by `value`; `staged` finds the expression of an entry that is a Rep."""
+    bounds = bounds_of(mode, WRITES)
     if (mask := mask_of(key)) is not None:
         return masked(x, mask, value, update)
     what = f"at[…].{update}"
@@ -119,8 +116,8 @@ def updated(
     indices = [staged(entry) for entry in entries]
     for axis, index in enumerate(indices):
         if index is not None:
-            indices[axis] = wrap_negative(index, x, axis)
-    part = _Part.of(entries, indices)
+            indices[axis] = inside_by(mode, index, x, axis)
+    part = replace(_Part.of(entries, indices), bounds=bounds)
     if given.rank > part.rank:
         raise rank_error(f"{what} of a part of rank {part.rank} cannot take {given.words}")
     operands = [index for index in indices if index is not None]
@@ -142,6 +139,7 @@ class _Part:
     """The axes from this one on, `count` of them, have indices."""
     count: int
     rank_of_indices: int
+    bounds: Bounds = Bounds.CHECK
 
     @classmethod
     def of(cls, entries: Sequence[Any], indices: Sequence[Expression | None]) -> _Part:
@@ -185,7 +183,7 @@ class _Part:
         return b.emit(Gather(self.first, Bounds.CHECK), select_part(b, x, outside), *indices)
 
     def build(
-        self, b: Builder, x: Value, value: Value, given: Sequence[Value], update: Update | str
+        self, b: Builder, x: Value, value: Value, given: Sequence[Value], update: Update
     ) -> Value:
         shape = x.tensor.shape
         indices = self._indices(b, shape, given)
@@ -222,14 +220,12 @@ class _Part:
         start, strides = (tuple(w[k] for w in windows) for k in (0, 1))
         op = Scatter(
             self.first,
-            update if isinstance(update, Update) else Update.SET,
+            update,
             start if any(start) else (),
             strides if any(stride != 1 for stride in strides) else (),
-            Bounds.CHECK if indices else Bounds.INSIDE,
+            self.bounds if indices else Bounds.INSIDE,
         )
-        if isinstance(update, Update):
-            return b.emit(op, updates, x, *indices)
-        return _multiplied(b, op, updates, x, indices)
+        return b.emit(op, updates, x, *indices)
 
     def _indices(self, b: Builder, shape: Shape, given: Sequence[Value]) -> list[Value]:
         """One tensor of indices, all of one shape, for each axis that has them."""
@@ -301,27 +297,3 @@ def _fitted(b: Builder, value: Value, shape: Shape, x: Value) -> Value:
 
 def _broadcast(b: Builder, value: Value, shape: Shape) -> Value:
     return value if value.tensor.shape == shape else b.emit(Broadcast(shape), value)
-
-
-def _multiplied(
-    b: Builder, op: Scatter, updates: Value, x: Value, indices: Sequence[Value]
-) -> Value:
-    """`x` with a part multiplied: a row at a time where indices may repeat."""
-    if not indices or indices[0].tensor.size <= 1:
-        factor = b.emit(Multiply(), op.part(b, x, updates, indices), updates)
-        return b.emit(op, factor, x, *indices)
-    rank, axis = indices[0].tensor.rank, op.axis
-    moved = (*range(axis, axis + rank), *range(axis), *range(axis + rank, updates.tensor.rank))
-    rows = b.emit(Transpose(moved), updates)
-    count = indices[0].tensor.size
-    rows = b.emit(ShapeCast((count, *rows.tensor.shape[rank:])), rows)
-    places = [b.emit(ShapeCast((count,)), index) for index in indices]
-    inner = Builder(Block(name="body"), b.location)
-    number, carried = inner.argument(scalar(I64), "i"), inner.argument(x.type)
-    take = Gather(0, Bounds.INSIDE)
-    at = [inner.emit(take, place, number) for place in places]
-    row = inner.emit(take, rows, number)
-    product = inner.emit(Multiply(), op.part(inner, carried, row, at), row)
-    inner.emit_many(Yield(), [inner.emit(op, product, carried, *at)])
-    bounds = [constant(b, scalar(I64), n) for n in (0, count)]
-    return b.emit_many(For(()), [*bounds, x], [Region([inner.block])])[0]

@@ -42,12 +42,12 @@ import nnkit
 
 NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
-    r"ShapeOfRep Staging View Series "
+    r"ShapeOfRep MatrixTranspose Staging View Series "
     r"PartView RefView KeyEntry Key UnknownDType UnknownExtent Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
     "LogicalFunction ShiftFunction BitwiseFunction "
     "Spread SpreadFloat ReduceNumber SumNumber ReduceLogical Count "
     "Static DataclassInstance SgdOptimizer MomentumOptimizer AdamOptimizer RATE "
-    "Index IndexMode Stage Argument From SavePolicy"
+    "Index IndexMode WriteMode SumMode Filler Shift Stage Argument From SavePolicy"
 ).split()
 """As regular expressions."""
 

@@ -17,7 +17,17 @@ import numpy as np
 
 from ..errors import RankError, ShapeError
 from ..ir.instruction import Emitter, Instruction, Pure, Value
-from ..types import F32, I64, Array, DType, Shape, TensorType, same_dtype, tensor_bytes
+from ..types import (
+    F32,
+    I64,
+    Array,
+    DType,
+    Shape,
+    TensorType,
+    same_dtype,
+    scalar,
+    tensor_bytes,
+)
 from .arithmetic import Add, Divide, Maximum, StrongMultiply
 from .casting import DataTypeCast
 from .combinator import Combinator
@@ -40,6 +50,7 @@ from .literal import constant, number_of
 from .movement import permuted, reshaped
 from .nest import Access, Affine, Bounds, Index, Loaded, Output, build_nest, coordinate
 from .scan import nan_where_nan
+from .segmented_products import other_factors
 from .slicing import Pad, Slice
 
 
@@ -48,6 +59,7 @@ class Update(enum.Enum):
 
     SET = "set"
     ADD = "add"
+    MULTIPLY = "multiply"
     MIN = "min"
     MAX = "max"
 
@@ -70,8 +82,9 @@ class Scatter(Pure):
     axis (0 and 1 for those with indices), by default 0 and 1.  Without indices nothing is outside.
 
     Updates at the same place come in order: the last one is set, and sums of floats are within the bound of any other
-    sum.  The derivative by an update that another one replaces is 0; ties of min and max are split evenly among all
-    that attain it.  Outside, `bounds` zero leaves an update out; the rest is as in `gather`.
+    sum.  The derivative by an update that another one replaces is 0, by a factor it is the product of the others; ties
+    of min and max are split evenly among all that attain it.  Outside, `bounds` zero leaves an update out; the rest is
+    as in `gather`.
     """
 
     name: ClassVar[str] = "scatter"
@@ -170,6 +183,8 @@ class Scatter(Pure):
         if self.update in (Update.SET, Update.ADD):
             change = du or constant(b, updates.tensor, 0)
             return (b.emit(self, change, tangent, *indices),)
+        if self.update is Update.MULTIPLY:
+            return (self._product_tangent(b, xs, du, dx),)
         by_update, by_element = self._shares(b, ys[0], xs)
         if dx is not None:
             row = b.emit(StrongMultiply(), by_element, self.part(b, dx, updates, indices))
@@ -194,10 +209,45 @@ class Scatter(Pure):
             zeros = constant(b, updates.tensor, 0)
             kept = self._kept(b, rows, zeros, xs)
             return (kept, b.emit(self, zeros, ct, *indices), *none)
+        if self.update is Update.MULTIPLY:
+            change = b.emit(StrongMultiply(), self._by_factor(b, xs), rows)
+            return (change, b.emit(StrongMultiply(), self._factors(b, xs), ct), *none)
         by_update, by_element = self._shares(b, ys[0], xs)
         row = b.emit(StrongMultiply(), by_element, rows)
         element = b.emit(self._by(Update.SET), row, ct, *indices)
         return (b.emit(StrongMultiply(), by_update, rows), element, *none)
+
+    def _product_tangent(
+        self, b: Emitter, xs: Sequence[Value], du: Value | None, dx: Value | None
+    ) -> Value:
+        _, x, *indices = xs
+        tangent = constant(b, x.tensor, 0)
+        if dx is not None:
+            tangent = b.emit(StrongMultiply(), self._factors(b, xs), dx)
+        if du is None:
+            return tangent
+        change = b.emit(StrongMultiply(), self._by_factor(b, xs), du)
+        return b.emit(self._by(Update.ADD), change, tangent, *indices)
+
+    def _factors(self, b: Emitter, xs: Sequence[Value]) -> Value:
+        """What each element of x is multiplied by."""
+        updates, x, *indices = xs
+        return b.emit(self, updates, constant(b, x.tensor, 1), *indices)
+
+    def _by_factor(self, b: Emitter, xs: Sequence[Value]) -> Value:
+        """∂y/∂update of a product, at each update: the element times the other factors."""
+        updates, x, *indices = xs
+        element = self.part(b, x, updates, indices)
+        if not self._has_repeats(indices):
+            return element
+        # places are numbered from 1: 0 is outside
+        extents = x.tensor.shape[self.axis : self.axis + len(indices)]
+        count = math.prod(extents)
+        numbers = b.emit(Add(), b.emit(Iota((count,), 0, I64)), constant(b, scalar(I64), 1))
+        places = b.emit(Gather(0, self.bounds), reshaped(b, numbers, extents), *indices)
+        set_row = Scatter(0, Update.SET, bounds=Bounds.INSIDE)
+        others = other_factors(b, updates, self.axis, places, count + 1, set_row)
+        return b.emit(StrongMultiply(), element, others)
 
     def _by(self, update: Update) -> Scatter:
         return Scatter(self.axis, update, self.start, self.strides, self.bounds)

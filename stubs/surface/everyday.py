@@ -26,6 +26,7 @@ from .expressions import (
     without,
 )
 from .functions import binary
+from .sorting import indices
 
 _BOUNDS = (
     "min: {0}, max: {0}",
@@ -77,6 +78,13 @@ def _patterns(count: int) -> Iterator[list[str]]:
 
 def _choices() -> Iterator[str]:
     yield from define("where", _where())
+    yield from define("clip", clips())
+    ends = "nan: float = 0.0, posinf: float | None = None, neginf: float | None = None"
+    yield from define("nan_to_num", [f"(x: Rep[NT], /, {ends}) -> Rep[NT]"])
+
+
+def clips() -> Iterator[str]:
+    """Of `clip`."""
     family = {"FT": "float", "ZT": "int"}
     numbers = [
         f"(x: Rep[{like}], /, min: {number} | None = None, max: {number} | None = None) -> Rep[{like}]"
@@ -97,13 +105,11 @@ def _choices() -> Iterator[str]:
         for high, low in [(rep(tensor(r, None, "N")), rep(tensor(s, dims(r)[r - s :], "N")))]
         for bounds in _BOUNDS
     ]
-    yield from define("clip", [*rows, *likes, *mixed, *numbers])
-    ends = "nan: float = 0.0, posinf: float | None = None, neginf: float | None = None"
-    yield from define("nan_to_num", [f"(x: Rep[NT], /, {ends}) -> Rep[NT]"])
+    yield from [*rows, *likes, *mixed, *numbers]
 
 
 def _where() -> Iterator[str]:
-    """As `select`; besides the condition, or one of the choices, may be of lower rank."""
+    """As `select`; besides the condition, or one of the choices, may be of lower rank; and a condition alone."""
     yield f"(condition: Rep[M], x: Rep[Y], y: {refused('TensorsLikeTheMask')}, /) -> Rep[Y]"
     for r in COMMON_LAST:
         value = rep(tensor(r))
@@ -121,6 +127,7 @@ def _where() -> Iterator[str]:
                 )
                 yield f"({mask}, x: {row}, y: {value}, /) -> {value}"
                 yield f"({mask}, x: {value}, y: {row}, /) -> {value}"
+    yield from indices("condition")
 
 
 def _questions() -> Iterator[str]:
@@ -184,13 +191,15 @@ def _axes() -> Iterator[str]:
     )
     yield from define("squeeze", squeezes("x: {}, /"))
     yield from define("ravel", ["(x: View[AnyTensor[D]], /) -> Rep[Tensor1D[D]]"])
-    two = {"swapaxes": "axis1: int, axis2: int", "moveaxis": "source: {0}, destination: {0}"}
-    for name, axes in two.items():
-        given = axes.format("int | tuple[int, ...]")
-        yield from define(
-            name,
-            [f"(x: {rep(plain(r))}, /, {given}) -> {rep(plain(r))}" for r in COMMON_FIRST[:-1]],
-        )
+    yield from define("swapaxes", swaps("axis1: int, axis2: int"))
+    several = "int | tuple[int, ...]"
+    yield from define("moveaxis", swaps(f"source: {several}, destination: {several}"))
+
+
+def swaps(axes: str) -> Iterator[str]:
+    """Of `swapaxes` and `moveaxis`."""
+    for r in COMMON_FIRST[:-1]:
+        yield f"(x: {rep(plain(r))}, /, {axes}) -> {rep(plain(r))}"
 
 
 def squeezes(me: str) -> Iterator[str]:
@@ -207,17 +216,7 @@ def squeezes(me: str) -> Iterator[str]:
 
 def _pieces() -> Iterator[str]:
     yield from define("array_split", splits())
-    number = "repeats: int | Sequence[int]"
-    yield from define(
-        "repeat",
-        [
-            f"(x: View[AnyTensor[D]], {number}, /, axis: None = None) -> Rep[Tensor1D[D]]",
-            *(
-                f"(x: {rep(plain(r))}, {number}, /, axis: {any_axis(r)}) -> {rep(plain(r))}"
-                for r in COMMON_FIRST[:-1]
-            ),
-        ],
-    )
+    yield from define("repeat", repeats())
     yield from define(
         "tile",
         [f"(x: {rep(plain(r))}, reps: int, /) -> {rep(plain(max(r, 1)))}" for r in RANKS]
@@ -227,10 +226,23 @@ def _pieces() -> Iterator[str]:
             for k in RANKS[1:]
         ],
     )
-    several = "int | tuple[int, ...]"
+    shifts, axes = "Shift | tuple[Shift, ...]", "int | tuple[int, ...]"
+    yield "Shift: TypeAlias = int | View[Tensor0D[i32]] | View[Tensor0D[i64]] | View[Tensor0D[i8]]"
     yield from define(
-        "roll", [f"(x: Rep[Y], shift: {several}, /, axis: {several} | None = None) -> Rep[Y]"]
+        "roll", [f"(x: Rep[Y], shift: {shifts}, /, axis: {axes} | None = None) -> Rep[Y]"]
     )
+
+
+def repeats() -> Iterator[str]:
+    """Of `repeat`: staged numbers take the extent of the result."""
+    staged = "repeats: Rep[Tensor0D[Z]] | Rep[Tensor1D[Z]]"
+    for number, total in (
+        ("repeats: int | Sequence[int]", "*, total_repeat_length: int | None = None"),
+        (staged, "*, total_repeat_length: int"),
+    ):
+        yield f"(x: View[AnyTensor[D]], {number}, /, axis: None = None, {total}) -> Rep[Tensor1D[D]]"
+        for r in COMMON_FIRST[:-1]:
+            yield f"(x: {rep(plain(r))}, {number}, /, axis: {any_axis(r)}, {total}) -> {rep(plain(r))}"
 
 
 def splits() -> Iterator[str]:
@@ -278,7 +290,8 @@ def _differences() -> Iterator[str]:
     yield from define(
         "interp",
         [
-            f"(x: {rep(tensor(r, None, 'F'))}, {points}, /, {ends}) -> {rep(tensor(r, None, 'F'))}"
+            f"(x: {rep(tensor(r, None, 'F'))}, {points}, /, {ends}, period: float | None = None)"
+            f" -> {rep(tensor(r, None, 'F'))}"
             for r in RANKS
         ],
     )

@@ -138,7 +138,7 @@ def _joins() -> Iterator[str]:
 
 
 def _lookups() -> Iterator[str]:
-    yield from define("take", _take())
+    yield from define("take", take())
     yield from define(
         "one_hot",
         [
@@ -150,7 +150,7 @@ def _lookups() -> Iterator[str]:
     )
 
 
-def _take() -> Iterator[str]:
+def take() -> Iterator[str]:
     """The axis is replaced by the axes of the indices."""
     for r in COMMON_FIRST[:-1]:
         for axis in range(r):
@@ -160,7 +160,7 @@ def _take() -> Iterator[str]:
                 yield (
                     f"(x: {rep(tensor(r))}, indices: {rep(tensor(s, looked_up, 'Z'))}, /,"
                     f" axis: {axis_literal(axis, r)}{'' if axis else ' = 0'}, *,"
-                    f" mode: IndexMode = 'error') -> {rep(result)}"
+                    f" mode: IndexMode = 'error', fill_value: Filler = None) -> {rep(result)}"
                 )
 
 

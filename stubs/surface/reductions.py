@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .expressions import COMMON_FIRST, any_axis, define, rep, tensor, title
+from .expressions import define, title
+from .methods import running
 from .staged import places
 
 CLASSES = {
@@ -28,9 +29,4 @@ def reduction_functions() -> Iterator[str]:
         yield f"{name}: {kind}"
     yield from places()
     for name in ("cumsum", "cumprod", "cummax", "cummin"):
-        along = [
-            f"(x: {rep(tensor(r, None, 'N'))}, /, axis: {any_axis(r)}) -> {rep(tensor(r, None, 'N'))}"
-            for r in COMMON_FIRST[:-1]
-        ]
-        whole = "(x: View[AnyTensor[N]], /, axis: None = None) -> Rep[Tensor1D[N]]"
-        yield from define(name, [*along, whole])
+        yield from define(name, running())

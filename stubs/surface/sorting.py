@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from .expressions import (
     COMMON_FIRST,
@@ -21,12 +21,19 @@ from .expressions import (
 )
 
 _ORDER = "*, descending: bool = False"
+_SUMS = "mode: SumMode = 'error'"
+_PLACES = "*, size: int, fill_value: int | Rep[Tensor0D[Z]] | None = None"
 
 
 def sorting() -> Iterator[str]:
     yield title("sorting, segments, diagonals")
-    yield from _sorts()
-    yield from _searches()
+    for name in ("sort", "argsort"):
+        yield from define(name, sorts(name))
+    yield from define("top_k", _top_k())
+    yield from define("nonzero", indices("x"))
+    yield f"def flatnonzero(x: View[AnyTensor[Any]], /, {_PLACES}) -> Rep[Tensor1D[i64]]: ..."
+    yield f"def argwhere(x: View[Batched[Any, Any, Any, Any]], /, {_PLACES}) -> Rep[Tensor2D[i64]]: ..."
+    yield from define("searchsorted", searches())
     yield "median: ReduceFloat"
     for name in ("quantile", "percentile"):
         yield from define(name, _quantile())
@@ -35,18 +42,19 @@ def sorting() -> Iterator[str]:
     yield from _diagonals()
 
 
-def _sorts() -> Iterator[str]:
-    for name, dtype in (("sort", "D"), ("argsort", "i64")):
-        like = [
-            f"(x: {rep(tensor(r))}, /, axis: {any_axis(r)} = -1, {_ORDER}) -> {rep(tensor(r, None, dtype))}"
-            for r in COMMON_FIRST[:-1]
-        ]
-        flat = [
-            f"(x: {rep(plain(r))}, /, axis: None, {_ORDER}) -> {rep(plain(1, dtype))}"
-            for r in COMMON_FIRST
-        ]
-        yield from define(name, [*flat, *like])
-    yield from define("top_k", _top_k())
+def sorts(name: str) -> Iterator[str]:
+    """Of `sort` and `argsort`."""
+    dtype = "D" if name == "sort" else "i64"
+    for r in COMMON_FIRST:
+        yield f"(x: {rep(plain(r))}, /, axis: None, {_ORDER}) -> {rep(plain(1, dtype))}"
+    for r in COMMON_FIRST[:-1]:
+        yield f"(x: {rep(tensor(r))}, /, axis: {any_axis(r)} = -1, {_ORDER}) -> {rep(tensor(r, None, dtype))}"
+
+
+def indices(x: str) -> Iterator[str]:
+    """A vector for each axis."""
+    for r in COMMON_FIRST[:-1]:
+        yield f"({x}: {rep(plain(r))}, /, {_PLACES}) -> {tup(['Rep[Tensor1D[i64]]'] * r)}"
 
 
 def _top_k() -> Iterator[str]:
@@ -59,7 +67,8 @@ def _top_k() -> Iterator[str]:
             yield f"(x: {rep(tensor(r))}, k: int, /, axis: {axis_literal(axis, r)}{default}) -> {pair}"
 
 
-def _searches() -> Iterator[str]:
+def searches() -> Iterator[str]:
+    """Of `searchsorted`."""
     side = "side: Literal['left', 'right'] = 'left'"
     found = [
         f"(a: {rep(plain(1, 'N'))}, v: {rep(tensor(r, None, 'N'))}, /, {side})"
@@ -70,7 +79,7 @@ def _searches() -> Iterator[str]:
         f"(a: {rep(plain(1, dtype))}, v: {number}, /, {side}) -> {rep(tensor(0, None, 'i64'))}"
         for number, dtype in (("float", "F"), ("int", "Z"))
     ]
-    yield from define("searchsorted", [*numbers, *found])
+    yield from [*numbers, *found]
 
 
 def _quantile() -> Iterator[str]:
@@ -105,13 +114,14 @@ def _axes(rank: int, gone: int) -> list[str]:
 
 
 def _along_axis() -> Iterator[str]:
-    mode = "*, mode: IndexMode = 'error'"
+    mode = "*, mode: IndexMode = 'error', fill_value: Filler = None"
     taken = [
         f"(x: {rep(plain(r))}, indices: {rep(plain(r, 'Z'))}, /, axis: {any_axis(r)} = -1, {mode})"
         f" -> {rep(plain(r))}"
         for r in COMMON_FIRST[:-1]
     ]
     yield from define("take_along_axis", taken)
+    mode = "*, mode: WriteMode = 'error'"
     values = {"F": "float", "Z": "int", "B": "bool"}
     put = [
         f"(x: {rep(tensor(r, None, dtype))}, indices: View[AnyTensor[Integer]],"
@@ -125,10 +135,10 @@ def _along_axis() -> Iterator[str]:
 
 def _segments() -> Iterator[str]:
     numbers = rep(plain(1, "Z"))
-    counts = f"(x: {numbers}, /, weights: None = None, *, length: int) -> Rep[Tensor1D[i64]]"
-    sums = (
-        f"(x: {numbers}, /, weights: {rep(plain(1, 'N'))}, *, length: int) -> {rep(plain(1, 'N'))}"
+    counts = (
+        f"(x: {numbers}, /, weights: None = None, *, length: int, {_SUMS}) -> Rep[Tensor1D[i64]]"
     )
+    sums = f"(x: {numbers}, /, weights: {rep(plain(1, 'N'))}, *, length: int, {_SUMS}) -> {rep(plain(1, 'N'))}"
     yield from define("bincount", [counts, sums])
     for name in ("sum", "max", "min", "prod", "mean"):
         dtype = "F" if name == "mean" else "N"
@@ -136,7 +146,7 @@ def _segments() -> Iterator[str]:
             f"segment_{name}",
             [
                 f"(data: {rep(tensor(r, None, dtype))}, segment_ids: {rep(tensor(1, ['I'], 'Z'))}, /,"
-                f" num_segments: int) -> {rep(tensor(r, ['Any', *dims(r)[1:]], dtype))}"
+                f" num_segments: int, *, {_SUMS}) -> {rep(tensor(r, ['Any', *dims(r)[1:]], dtype))}"
                 for r in COMMON_FIRST[:-1]
             ],
         )
@@ -156,8 +166,8 @@ def _diagonals() -> Iterator[str]:
             f"(x: {rep(plain(1))}, /, k: int = 0) -> {rep(plain(2))}",
         ],
     )
-    for name, lost, dtype in (("diagonal", 1, "D"), ("trace", 2, "N")):
-        yield from define(name, _pairs(matrices, lost, dtype))
+    for name in ("diagonal", "trace"):
+        yield from define(name, pairs(name))
     yield from define(
         "diag_indices",
         [
@@ -168,9 +178,10 @@ def _diagonals() -> Iterator[str]:
     )
 
 
-def _pairs(ranks: Sequence[int], lost: int, dtype: str) -> Iterator[str]:
-    """The first two axes keep the names of the others."""
-    for r in ranks:
+def pairs(name: str) -> Iterator[str]:
+    """Of `diagonal` and `trace`: the first two axes keep the names of the others."""
+    lost, dtype = (1, "D") if name == "diagonal" else (2, "N")
+    for r in (2, 3, 4):
         found = rep(tensor(r - lost, [*dims(r)[2:], *["Any"] * (2 - lost)], dtype))
         start = f"(x: {rep(tensor(r, None, dtype))}, /, offset: int = 0"
         yield f"{start}, axis1: Literal[0] = 0, axis2: Literal[1] = 1) -> {found}"

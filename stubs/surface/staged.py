@@ -37,6 +37,7 @@ from .expressions import (
     tup,
     without,
 )
+from .methods import methods, transposed_matrices
 
 OPERATORS = {
     "add": "Number",
@@ -82,6 +83,7 @@ def staged_class() -> Iterator[str]:
         f"(self, x: {rep(tensor(r))}, owner: Any = None, /) -> {ints(r)}" for r in COMMON_FIRST
     ]
     yield from method("__get__", ranked)
+    yield from transposed_matrices()
     yield from template("rep")
     yield from _application()
     yield from rule_methods()
@@ -101,6 +103,7 @@ def staged_class() -> Iterator[str]:
     yield from _matmul()
     yield from _reductions()
     yield from _shapes()
+    yield from methods()
     yield from traversals()
 
 
@@ -409,13 +412,14 @@ def _shapes() -> Iterator[str]:
         ],
     )
     yield from method("squeeze", squeezes("self: {}"))
-    yield from method(
-        "cast",
-        [
-            f"(self: {rep(tensor(r))}, dtype: type[E], /) -> {rep(tensor(r, None, 'E'))}"
-            for r in RANKS
-        ],
-    )
+    for name in ("cast", "astype"):
+        yield from method(
+            name,
+            [
+                f"(self: {rep(tensor(r))}, dtype: type[E], /) -> {rep(tensor(r, None, 'E'))}"
+                for r in RANKS
+            ],
+        )
 
 
 def _transposes() -> Iterator[str]:

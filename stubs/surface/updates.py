@@ -21,8 +21,8 @@ def updates() -> Iterator[str]:
         yield from method(
             name,
             [
-                f"(self: PartView[AnyTensor[{family}]], value: {value} | AnyTensor[{family}], /)"
-                " -> Rep[X]"
+                f"(self: PartView[AnyTensor[{family}]], value: {value} | AnyTensor[{family}], /, *,"
+                " mode: WriteMode = 'error') -> Rep[X]"
                 for family, value in WRITTEN.items()
                 if name == "set" or family != "Logical"
             ],

@@ -1,5 +1,8 @@
 Index: TypeAlias = int | Rep[Tensor0D[i32]] | Rep[Tensor0D[i64]]
-IndexMode: TypeAlias = Literal["error", "clip"]
+IndexMode: TypeAlias = Literal["error", "clip", "wrap", "fill"]
+WriteMode: TypeAlias = Literal["error", "clip", "wrap", "drop"]
+SumMode: TypeAlias = Literal["error", "clip", "drop"]
+Filler: TypeAlias = float | View[Tensor0D[Any]] | None
 Stage: TypeAlias = Literal["raw", "optimizable", "optimized", "compute", "schedule"]
 class DataclassInstance(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Any]]

@@ -99,7 +99,8 @@ def test_derivatives_of_clip() -> None:
 
 
 MISUSE: Final = {
-    "where of one": (lambda x: nk.where(x > 0), "where takes a condition and two choices"),
+    "where of one": (lambda x: nk.where(x > 0), r"say how many, where\(condition, size=n\)"),
+    "where of three and a size": (lambda x: nk.where(x > 0, x, x, size=2), "takes no size"),
     "where of two": (lambda x: nk.where(x > 0, x), "where takes a condition and two choices"),
     "where of numbers": (lambda x: nk.where(x > 0, 1.0, 0.0), "one of them must be a tensor"),
     "where by numbers": (lambda x: nk.where(x, x, x), "the condition of a select is boolean"),

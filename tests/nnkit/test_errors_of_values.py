@@ -63,8 +63,10 @@ row("value of a mask", RankError, "at[mask].set by a mask of rank 1 cannot take 
     "x.at[x > 0.0].set(x)", "help: `where(mask, value, x)`")(on(lambda x: x.at[x > 0.0].set(x), V))
 row("mask of another shape", ShapeError, "a mask of shape [2] does not fit f32[3]")(
     on(lambda x: x.at[x[:2] > 0.0].set(1.0), V))
-row("mode", ShapeError, "mode is 'error' or 'clip', not 'wrap'", 'nk.take(x, n, mode="wrap")')(
-    on(lambda x, n: nk.take(x, n, mode="wrap"), V, N))
+row("mode", ShapeError, "mode is 'error', 'clip', 'wrap' or 'fill', not 'drop'", 'nk.take(x, n, mode="drop")')(
+    on(lambda x, n: nk.take(x, n, mode="drop"), V, N))
+row("filler", ShapeError, "fill_value is for mode='fill'", 'nk.take(x, n, fill_value=1.0)')(
+    on(lambda x, n: nk.take(x, n, fill_value=1.0), V, N))
 row("concat nothing", ShapeError, "cannot concatenate nothing", "nk.concat([])")(on(lambda x: nk.concat([]), V))
 row("split", ShapeError, "split takes numbers of at least 1, not 0", "nk.random.split(k, 0)")(
     on(lambda k: nk.random.split(k, 0)[0], np.int64(0)))

@@ -38,6 +38,10 @@ def test_laws() -> None:
                 lambda x, xp, fp: nk.interp(x, xp, fp, left=-7.0, right=9.0),
                 lambda x, xp, fp: np.interp(x, xp, fp, left=-7, right=9), (AT, KNOTS, V),
             ),
+            "periodic": Row(
+                lambda x, xp, fp: nk.interp(3.17 * x, xp, fp, left=9.0, period=-1.75),
+                lambda x, xp, fp: np.interp(3.17 * x, xp, fp, period=-1.75), (AT, KNOTS[[2, 0, 3, 1]], V),
+            ),
             "at knots": Row(nk.interp, np.interp, (KNOTS, KNOTS, V), wrt=(2,), batched=()),
             "of one": Row(nk.interp, np.interp, (AT, KNOTS[:1], V[:1])),
             "interp odd": Row(nk.interp, np.interp, (np.array([np.nan, np.inf, -np.inf]), KNOTS, V), wrt=()),
@@ -56,6 +60,7 @@ MISUSE: Final = {
     "points": (lambda x: nk.trapezoid(x, x[0]), "a vector or like y"),
     "matrix of points": (lambda x: nk.interp(x, x, x), "xp as a vector"),
     "integers": (lambda x: nk.interp(x.cast(nk.i32), x[0, 0], x[0, 0]), "f64"),
+    "period": (lambda x: nk.interp(x, x[0, 0], x[0, 0], period=0.0), "a number and not 0"),
     "coefficients": (lambda x: nk.polyval(x, x), "a vector of coefficients"),
 }
 

@@ -115,6 +115,117 @@ def test_laws() -> None:
     )  # fmt: skip
 
 
+FAR = np.array([3, -1, 9, -7, 1, 2, 2])
+"""Indices along an axis of 4, on both sides outside of it."""
+Z = np.array([0.0, 2.0, -1.5, 0.0, 0.5, 3.0, -2.0])
+
+
+def test_modes() -> None:
+    """What NumPy has at the indices that each mode makes of these."""
+    nearest, round = np.array([3, 3, 3, 0, 1, 2, 2]), FAR % 4
+    inside = np.array([0, 1, 4, 5, 6])
+    kept, at = FAR[inside] % 4, np.array([3, 1, 2, 2])  # of segments, -1 is outside
+    kept_segments = np.array([0, 4, 5, 6])
+    filled = np.array([True, True, False, False, True, True, True])
+
+    def to(update: np.ufunc, places: Array, chosen: Any = slice(None)) -> Callable[..., Array]:
+        return changed(lambda y, v: update.at(y, places, v[chosen]))
+
+    def written(y: Array, v: Array) -> None:
+        for place, one in zip(kept, v[inside], strict=True):
+            y[place] = one
+
+    four = X[0]
+    check(
+        {
+            "clip": Row(lambda x: nk.take(x, FAR, mode="clip"), lambda x: x[nearest], (four,)),
+            "wrap": Row(lambda x: nk.take(x, FAR, mode="wrap"), lambda x: x[round], (four,)),
+            "fill": Row(
+                lambda x: nk.take(x, FAR, axis=1, mode="fill", fill_value=2.0),
+                lambda x: np.where(filled, x[:, round], 2.0), (X,),
+            ),
+            "fill with NaN": Row(
+                lambda x: nk.take(x, FAR, mode="fill"),
+                lambda x: np.where(filled, x[round], np.nan), (four.astype(np.float32),),
+            ),
+            "fill integers": Row(
+                lambda x: nk.take(x, FAR, mode="fill"),
+                lambda x: np.where(filled, x[round], -128).astype(np.int8), (np.arange(4, dtype=np.int8),),
+            ),
+            "fill truth": Row(
+                lambda x: nk.take(x, FAR, mode="fill"),
+                lambda x: np.where(filled, x[round], True), (np.zeros(4, bool),),
+            ),
+            "fill from nothing": Row(
+                lambda x: nk.take(x, FAR, mode="fill", fill_value=1.0), lambda x: np.ones(7), (four[:0],)
+            ),
+            "along, wrap": Row(
+                lambda x: nk.take_along_axis(x, FAR[None], mode="wrap"), lambda x: x[:, round], (X,)
+            ),
+            "along, fill": Row(
+                lambda x: nk.take_along_axis(x, FAR[:, None], 0, mode="fill", fill_value=-1.0),
+                lambda x: np.where(filled[:, None], x[round], -1.0), (X.T,),
+            ),
+            "along, fill from nothing": Row(
+                lambda x: nk.take_along_axis(x, FAR[None], mode="fill", fill_value=3.0),
+                lambda x: np.full((3, 7), 3.0), (X[:, :0],),
+            ),
+            "put, drop": Row(
+                lambda x, v: nk.put_along_axis(x, FAR, v, mode="drop"), changed(written), (four, Z)
+            ),
+            "put, wrap": Row(
+                lambda x, v: nk.put_along_axis(x, FAR % 5 + 4, v, mode="wrap"),
+                changed(lambda y, v: np.put_along_axis(y, FAR % 5 % 4, v, 0)), (four, Z),
+            ),
+            "set, drop": Row(lambda x, v: x.at[FAR].set(v, mode="drop"), changed(written), (four, Z)),
+            "add, drop": Row(lambda x, v: x.at[FAR].add(v, mode="drop"), to(np.add, kept, inside), (four, Z)),
+            "add, clip": Row(lambda x, v: x.at[FAR].add(v, mode="clip"), to(np.add, nearest), (four, Z)),
+            "add, wrap": Row(lambda x, v: x.at[FAR].add(v, mode="wrap"), to(np.add, round), (four, Z)),
+            "multiply": Row(lambda x, v: x.at[round].multiply(v), to(np.multiply, round), (four, Z)),
+            "multiply, drop": Row(
+                lambda x, v: x.at[FAR].multiply(v, mode="drop"), to(np.multiply, kept, inside), (four, Z)
+            ),
+            "multiply, clip": Row(
+                lambda x, v: x.at[FAR].multiply(v, mode="clip"), to(np.multiply, nearest), (four, Z)
+            ),
+            "multiply rows": Row(
+                lambda x, v: x.at[:, ROWS_OF_C, 1].multiply(v), changed(
+                    lambda y, v: np.multiply.at(y, (slice(None), ROWS_OF_C, 1), v)), (C, C[0, 0, 0] * C[:, :3, 1]),
+            ),
+            "greatest, drop": Row(
+                lambda x, v: x.at[FAR].max(v, mode="drop"), to(np.maximum, kept, inside), (four, Z), order=1
+            ),
+            "segments, drop": Row(
+                lambda v: nk.segment_sum(v, FAR, 4, mode="drop"),
+                lambda v: to(np.add, at, kept_segments)(np.zeros(4), v), (Z,),
+            ),
+            "segments, clip": Row(
+                lambda v: nk.segment_sum(v, FAR, 4, mode="clip"),
+                lambda v: to(np.add, np.clip(FAR, 0, 3))(np.zeros(4), v), (Z,),
+            ),
+            "products, drop": Row(
+                lambda v: nk.segment_prod(v, FAR, 4, mode="drop"),
+                lambda v: to(np.multiply, at, kept_segments)(np.ones(4), v), (Z,),
+            ),
+            "products of zeros": Row(
+                lambda v: nk.segment_prod(v, FAR * 0, 1), lambda v: v.prod(keepdims=True), (Z,)
+            ),
+            "means, drop": Row(
+                lambda v: nk.segment_mean(v, FAR, 4, mode="drop")[1:],
+                lambda v: np.array([v[4], v[5:].mean(), v[0]]), (Z,),
+            ),
+            "counts, clip": Row(
+                lambda n: nk.bincount(n, length=4, mode="clip"),
+                lambda n: np.bincount(np.clip(n, 0, 3), minlength=4), (FAR,),
+            ),
+            "weights, drop": Row(
+                lambda n, w: nk.bincount(n, w, length=3, mode="drop"),
+                lambda n, w: np.array([0.0, w[4], w[5] + w[6]]), (FAR, Z), batched=(1,),
+            ),
+        }
+    )  # fmt: skip
+
+
 def test_laws_of_subscripts() -> None:
     def both(read: Callable[..., Any], *arguments: Any) -> Row:
         return Row(read, read, arguments)
@@ -268,9 +379,23 @@ row("weights", RankError, "weights of bincount are a vector of numbers, not a Te
 row("integer means", DTypeError, "segment_mean takes float elements, not")(
     on(lambda n: nk.segment_mean(n, n, 3), N)
 )
-row("mode", ShapeError, "mode is 'error' or 'clip', not 'wrap'")(
-    on(lambda x, n: nk.take_along_axis(x, n, mode="wrap"), V, N)
+row("mode", ShapeError, "mode is 'error', 'clip', 'wrap' or 'fill', not 'drop'")(
+    on(lambda x, n: nk.take_along_axis(x, n, mode="drop"), V, N)
 )
+row("mode of a write", ShapeError, "mode is 'error', 'clip', 'wrap' or 'drop', not 'fill'")(
+    on(lambda x, n: x.at[n].set(0.0, mode="fill"), V, N)
+)
+row("mode of segments", ShapeError, "mode is 'error', 'clip' or 'drop', not 'wrap'")(
+    on(lambda x, n: nk.segment_sum(x, n, 3, mode="wrap"), V, N)
+)
+row("filler without a mode", ShapeError, "fill_value is for mode='fill'")(
+    on(lambda x, n: nk.take_along_axis(x, n, fill_value=0.0), V, N)
+)
+row(
+    "negative segment of a product",
+    IndexOutOfRangeError,
+    "index -1 is out of range for an axis of extent 3",
+)(on(lambda x, n: nk.segment_prod(x, n, 3), V, N - 1))
 
 
 @pytest.mark.parametrize("name", ROWS)

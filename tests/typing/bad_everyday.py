@@ -27,6 +27,20 @@ def rejected(
     nk.where(m, m, m)    # E
     nk.where(m > 0, m, d)    # E
     nk.where(b)    # E
+    nk.where(b, size=2.5)    # E
+    nk.nonzero(m)    # E
+    nk.argwhere(m.sum(), size=3)    # E
+    m.clip("a")    # E
+    n.clip(0.5)    # E
+    m.trace(0, 0, 2)    # E
+    v.trace()    # E
+    v.mT    # E
+    m.sort(2)    # E
+    m.repeat(n)    # E
+    nk.roll(m, v)    # E
+    nk.take(v, n, mode="drop")    # E
+    nk.bincount(n, length=3, mode="wrap")    # E
+    v.at[n].set(1.0, mode="fill")    # E
     nk.clip(n, 0.5)    # E
     nk.clip(m, d)    # E
     nk.sum(b)    # E

@@ -107,3 +107,41 @@ def rearrangements(
     assert_type(nk.polyval([1.0, 2.0], m), Rep[Tensor2D[f32]])
     assert_type(nk.polyval(v, x), Rep[Scalar[f32]])
     print(second)
+
+
+def where_nonzero(m: Rep[Named], b: Rep[Tensor1D[boolean]], k: Rep[Scalar[i32]]) -> None:
+    assert_type(nk.nonzero(m, size=3), tuple[Rep[Tensor1D[i64]], Rep[Tensor1D[i64]]])
+    assert_type(nk.where(b, size=3, fill_value=-1), tuple[Rep[Tensor1D[i64]]])
+    assert_type(nk.flatnonzero(m > 0, size=m.size, fill_value=k), Rep[Tensor1D[i64]])
+    assert_type(nk.argwhere(m, size=3), Rep[Tensor2D[i64]])
+    assert_type(b.nonzero(size=2), tuple[Rep[Tensor1D[i64]]])
+
+
+def methods(m: Rep[Named], p: Rep[Tensor2D[f32]], v: Rep[Tensor1D[f32]], n: Rep[Tensor1D[i32]]) -> None:
+    assert_type(m.clip(0.0, 1.0), Rep[Named])
+    assert_type(n.clip(max=3), Rep[Tensor1D[i32]])
+    assert_type(p.clip(v, p), Rep[Tensor2D[f32]])
+    assert_type(m.sort(), Rep[Named])
+    assert_type(m.argsort(0), Rep[Tensor2D[i64, In, Out]])
+    assert_type(v.searchsorted(p), Rep[Tensor2D[i64]])
+    assert_type(m.cumsum(1), Rep[Named])
+    assert_type(p.cumprod(), Rep[Tensor1D[f32]])
+    assert_type(p.take(n), Rep[Tensor2D[f32]])
+    assert_type(p.repeat(2, axis=1), Rep[Tensor2D[f32]])
+    assert_type(p.repeat(n, 0, total_repeat_length=5), Rep[Tensor2D[f32]])
+    assert_type(p.diagonal(), Rep[Tensor1D[f32]])
+    assert_type(p.trace(), Rep[Scalar[f32]])
+    assert_type(p.swapaxes(0, 1), Rep[Tensor2D[f32]])
+    assert_type(m.flatten(), Rep[Tensor1D[f32]])
+    assert_type(m.mT, Rep[Tensor2D[f32, Out, In]])
+    assert_type(m.astype(i32), Rep[Tensor2D[i32, In, Out]])
+
+
+def modes(v: Rep[Tensor1D[f32]], m: Rep[Named], n: Rep[Tensor1D[i32]], k: Rep[Scalar[i32]]) -> None:
+    assert_type(nk.take(v, n, mode="fill", fill_value=0.0), Rep[Tensor1D[f32]])
+    assert_type(nk.segment_sum(v, n, 3, mode="drop"), Rep[Tensor1D[f32]])
+    assert_type(nk.bincount(n, length=3, mode="clip"), Rep[Tensor1D[i64]])
+    assert_type(v.at[n].add(1.0, mode="wrap"), Rep[Tensor1D[f32]])
+    assert_type(nk.roll(m, k), Rep[Named])
+    assert_type(nk.roll(m, (k, 1), axis=(0, 1)), Rep[Named])
+    assert_type(nk.interp(v, v, v, period=1.0), Rep[Tensor1D[f32]])

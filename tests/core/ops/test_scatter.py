@@ -11,7 +11,7 @@ from nnkit.core.types import Array
 
 from .samples import ErrorSample, Sample, boolean, f64, i32, i64
 
-SET, ADD, MIN, MAX = Update
+SET, ADD, MULTIPLY, MIN, MAX = Update
 ONE_TO_FIVE, SIX_TO_EIGHT = [1.0, 2.0, 3.0, 4.0, 5.0], [6.0, 7.0, 8.0]
 OUTSIDE = [-7, 2, 0, 2, 9]
 FIVE = (f64(5), f64(3), i64(5))
@@ -29,10 +29,17 @@ def _added(updates: Array, x: Array, *indices: Array) -> Array:
     return result
 
 
+def _multiplied(updates: Array, x: Array, *indices: Array) -> Array:
+    result = x.copy()
+    np.multiply.at(result, indices, updates)
+    return result
+
+
 def _in_the_middle(updates: Array, x: Array) -> Array:
     return np.concatenate([x[:1], updates, x[3:]])
 
 
+# derivatives of products at indices that may repeat are loops: tests/nnkit/test_scattering.py has their laws
 SAMPLES = [
     Sample(Scatter(), (f64(), f64(4), i64()), low=0, high=3, numpy=_written),
     Sample(Scatter(), (f64(3), f64(4, 3), i64()), low=0, high=3, numpy=_written),
@@ -52,6 +59,9 @@ SAMPLES = [
     Sample(Scatter(0, ADD), (f64(6), f64(4), i64(6)), low=0, high=3, numpy=_added),
     Sample(Scatter(0, ADD), (f64(30, 2), f64(4, 2), i64(30)), low=0, high=3, numpy=_added),
     Sample(Scatter(1, ADD), (f64(2, 2, 2, 3), f64(2, 4, 3), i32(2, 2)), low=0, high=3),
+    Sample(Scatter(0, MULTIPLY, (1,), bounds=Bounds.INSIDE), (f64(2), f64(4))),
+    Sample(Scatter(0, MULTIPLY), (f64(2), f64(4, 2), i64()), low=0, high=3, numpy=_multiplied),
+    Sample(Scatter(0, MULTIPLY), (i32(6), i32(4), i64(6)), low=0, high=3, numpy=_multiplied),
     Sample(Scatter(0, MIN), FIVE, ([1.5, -1.0, 2.5, 4.0, -2.0], [1.0, 2.0, 3.0], [0, 0, 1, 2, 2])),
     Sample(Scatter(0, MAX), (f64(5, 2), f64(4, 2), i64(5)), low=0, high=3),
     Sample(Scatter(0, MAX), (f64(2), f64(4, 2), i64()), low=0, high=3),
