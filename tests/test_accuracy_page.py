@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.accuracy import FUNCTIONS
+from tests.rows import each
 
 PAGE = Path(__file__).parent.parent / "docs" / "semantics.md"
 TYPES = {"f32": np.float32, "f64": np.float64}
@@ -29,8 +30,8 @@ def test_the_tables_have_every_function_and_type(type: str) -> None:
     assert list(tables()[type]) == list(FUNCTIONS), "run python docs/generate_accuracy.py"
 
 
-@pytest.mark.parametrize("type", TYPES)
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("type", TYPES)
+@each("name", FUNCTIONS)
 def test_what_was_found_is_within_what_is_promised(name: str, type: str) -> None:
     bound, fma, _, baseline, _, *evaluator = tables()[type][name]
     assert float(bound) == FUNCTIONS[name].bound(TYPES[type])

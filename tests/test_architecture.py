@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.rows import each
 
 ROOT = Path(__file__).parent.parent
 ALLOWED = {
@@ -114,7 +114,7 @@ def layer(name: str) -> int:
     return next(i for i, parts in enumerate(LAYERS) if name in parts)
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
+@each("path", FILES, ids=str)
 def test_imports_follow_the_layers(path: Path) -> None:
     home = path.parts[0]
     allowed = ALLOWED[home] | ({"jit"} if path in SEES_JIT else set())
@@ -129,7 +129,7 @@ def test_imports_follow_the_layers(path: Path) -> None:
             assert known, f"{path} must not import {name}"
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.parts[0] == "core"], ids=str)
+@each("path", [path for path in FILES if path.parts[0] == "core"], ids=str)
 def test_core_is_layered(path: Path) -> None:
     if path == Path("core/__init__.py"):
         return
@@ -143,7 +143,7 @@ def test_core_is_layered(path: Path) -> None:
                 assert here == there, f"{path} must not import {name}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
+@each("path", FILES, ids=str)
 def test_imports_stand_at_the_top(path: Path) -> None:
     tree = ast.parse((ROOT / path).read_text())
     top = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -152,7 +152,7 @@ def test_imports_stand_at_the_top(path: Path) -> None:
     assert "TYPE_CHECKING" not in (ROOT / path).read_text()
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
+@each("path", FILES, ids=str)
 def test_few_files_import_by_name(path: Path) -> None:
     text = (ROOT / path).read_text()
     assert "__import__" not in text

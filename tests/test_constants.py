@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
+from tests.rows import each
 
 from .test_architecture import FILES, ROOT
 
@@ -68,7 +68,7 @@ def is_explained(lines: list[str], statement: ast.stmt, following: ast.stmt | No
     return lines[first - 1].startswith("#")
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
+@each("path", FILES, ids=str)
 def test_every_number_with_a_name_says_why(path: Path) -> None:
     lines = (ROOT / path).read_text().splitlines()
     silent = [name for name, *found in constants(path) if not is_explained(lines, *found)]
@@ -105,7 +105,7 @@ def _terms(node: ast.expr) -> Iterator[ast.Constant]:
             pass
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if FORMULAS not in path.parents], ids=str)
+@each("path", [path for path in FILES if FORMULAS not in path.parents], ids=str)
 def test_bounds_have_names(path: Path) -> None:
     text = (ROOT / path).read_text()
     lines = text.splitlines()

@@ -7,13 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from nnkit.core.ir import Op
 from nnkit.core.text import parse_module
 from nnkit.core.text.control_flow_syntax import BRANCHES, STRUCTURED
 from nnkit.core.text.operations import OPS
 from nnkit.core.verify import verify
+from tests.rows import each
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "ops.md"
@@ -44,7 +43,7 @@ def test_the_page_has_every_op_that_can_be_written() -> None:
     assert {"literal", "apply", *BRANCHES, *STRUCTURED} <= set(entries())
 
 
-@pytest.mark.parametrize("op", IN_PAGE, ids=lambda op: op.name)
+@each("op", IN_PAGE, ids=lambda op: op.name)
 def test_examples_are_ir(op: type[Op]) -> None:
     example: Example = EXAMPLES[op]
     verify(parse_module(example.module))
@@ -54,7 +53,7 @@ def test_examples_are_ir(op: type[Op]) -> None:
     assert example.text in entries()[op.name]
 
 
-@pytest.mark.parametrize("op", IN_PAGE, ids=lambda op: op.name)
+@each("op", IN_PAGE, ids=lambda op: op.name)
 def test_every_op_is_described(op: type[Op]) -> None:
     assert op.__doc__ is not None and not op.__doc__.startswith(f"{op.__name__}(")
     text = entries()[op.name]

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import each
+
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/tour.md").read_text()
 FILES = sorted(set(re.findall(r"`((?:core|jit|staging|nnkit|tests)/[\w/]+\.py)`", PAGE)))
@@ -17,7 +19,7 @@ def test_the_page_names_what_it_meets() -> None:
     assert len(FILES) > 30 and len(NAMED) > 25
 
 
-@pytest.mark.parametrize("file", FILES)
+@each("file", FILES)
 def test_a_file_is_there(file: str) -> None:
     assert (ROOT / file).is_file()
 

@@ -28,6 +28,7 @@ import pytest
 
 import nnkit
 from nnkit import NNKitError
+from tests.rows import each
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = sorted((Path(__file__).parent / "typing").glob("*.py"))
@@ -245,9 +246,7 @@ def test_the_code_of_the_page_runs(tmp_path: Path) -> None:
     runpy.run_path(str(program))
 
 
-@pytest.mark.parametrize(
-    "name", sorted(declared(ROOT / "nnkit" / STUBS["nnkit"]) - {"__version__"})
-)
+@each("name", sorted(declared(ROOT / "nnkit" / STUBS["nnkit"]) - {"__version__"}))
 def test_every_public_name_has_a_docstring(name: str) -> None:
     """Editors show it: the stub has none of its own, so that they find it beside the code."""
     assert inspect.getdoc(getattr(nnkit, name))

@@ -45,6 +45,7 @@ from tests.ir.run_lines import RunLine, execute, run_lines
 from tests.jit.emit.running import CheckFailed
 from tests.jit.emit.running import run as run_compiled
 from tests.programs import flat
+from tests.rows import each
 
 FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.rglob("*.dl"))
@@ -153,7 +154,7 @@ def module_of(run: Run) -> Module:
     return module
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+@each("path", FILES, ids=name_of)
 def test_every_file_has_a_run_line(path: Path) -> None:
     assert run_lines(path), "lit does not take a file without one"
 

@@ -8,6 +8,7 @@ from nnkit.core.errors import DTypeError, RankError, ShapeError
 from nnkit.core.ops import BitCast, Builtin, Convolve, Scatter, ScatterAdd, ShapeCast, Slice
 from nnkit.core.types import TensorType
 from nnkit.staging.spec import TensorSpec
+from tests.rows import each
 
 from ..core.ops.catalogue import ERRORS, SAMPLES
 from ..core.ops.samples import ErrorSample, Sample
@@ -21,7 +22,7 @@ def unknown(types: tuple[TensorType, ...]) -> list[TensorSpec]:
     return [TensorSpec(type.rank, type.dtype) for type in types]
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@each("sample", SAMPLES, ids=str)
 def test_rank_and_element_type_do_not_depend_on_extents(sample: Sample) -> None:
     known = sample.op.infer(*sample.types)
     assert isinstance(known, TensorType)
@@ -34,9 +35,7 @@ def test_rank_and_element_type_do_not_depend_on_extents(sample: Sample) -> None:
     assert (found.rank, found.dtype) == (known.rank, known.dtype)
 
 
-@pytest.mark.parametrize(
-    "sample", [s for s in ERRORS if s.error in (RankError, DTypeError)], ids=str
-)
+@each("sample", [s for s in ERRORS if s.error in (RankError, DTypeError)], ids=str)
 def test_mistakes_in_rank_and_element_type_are_found_without_extents(sample: ErrorSample) -> None:
     with pytest.raises(sample.error) as caught:
         sample.op.infer(*unknown(sample.types))

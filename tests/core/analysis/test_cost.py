@@ -13,6 +13,7 @@ from nnkit.core.ops import Return
 from nnkit.core.text import parse_module
 from tests.core.ops.catalogue import SAMPLES
 from tests.core.ops.samples import Sample
+from tests.rows import each
 
 HEAD = 'module "m"\n'
 COUNTS = st.lists(st.integers(0, 9), max_size=3).map(lambda terms: SymbolicCount(tuple(terms)))
@@ -189,7 +190,7 @@ def test_depth_is_no_limit() -> None:
     assert cost_of(body + "return %r0: f32", "%x: f32", "f32").flops == SymbolicCount((1,))
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@each("sample", SAMPLES, ids=str)
 def test_ops_cost_what_their_nests_do(sample: Sample) -> None:
     """Of every op: no more bytes than there are, and the flops of the loop nest that it means."""
     b = start_function(sample.types, [f"x{k}" for k in range(len(sample.types))])

@@ -16,6 +16,7 @@ from nnkit.core.types import F64, TensorType
 from tests.core.autodiff.building import Body, define, differentiate
 from tests.core.ops.catalogue import SAMPLES
 from tests.core.ops.samples import Sample
+from tests.rows import each
 
 DIFFERENTIABLE = [sample for sample in SAMPLES if sample.has_derivative]
 ORDER = 3
@@ -60,7 +61,7 @@ def nested(sample: Sample, wrt: tuple[int, ...], order: int, arguments: list[Any
     return found
 
 
-@pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=str)
+@each("sample", DIFFERENTIABLE, ids=str)
 def test_the_series_of_an_op_is_that_of_tangents_of_tangents(sample: Sample) -> None:
     wrt = tuple(k for k, type in enumerate(sample.types) if type.dtype == F64)
     rng = np.random.default_rng(5)

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pytest
 
 from nnkit.core.driver.stages import advance
 from nnkit.core.evaluate import evaluate
@@ -22,6 +21,7 @@ from nnkit.core.types import Array, FunctionType, TensorType
 from tests.core.ops.catalogue import SAMPLES
 from tests.core.ops.running import result_of
 from tests.core.ops.samples import Sample
+from tests.rows import each
 
 EXTENT = 3
 
@@ -74,7 +74,7 @@ def name(case: object) -> str:
     return str(case) if isinstance(case, Sample) else "".join("b" if x else "-" for x in case)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("sample", "which"), CASES, ids=name)
+@each(("sample", "which"), CASES, ids=name)
 def test_the_batched_op_is_a_loop_over_the_elements(
     sample: Sample, which: tuple[bool, ...]
 ) -> None:

@@ -9,6 +9,7 @@ from nnkit.core.errors import DTypeError
 from nnkit.core.ir import Builder
 from nnkit.core.ops import BitCast, Reinterpret
 from nnkit.core.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I16, I32, I64, DType, TensorType
+from tests.rows import each
 
 from .running import arguments, result_of, run
 from .samples import ErrorSample, Sample, boolean, f32, f64, i32, i64
@@ -58,8 +59,8 @@ def bits(
     return stored
 
 
-@pytest.mark.parametrize("target", NUMERIC, ids=str)
-@pytest.mark.parametrize("source", NUMERIC, ids=str)
+@each("target", NUMERIC, ids=str)
+@each("source", NUMERIC, ids=str)
 def test_every_pair_of_types_keeps_the_bytes(source: DType, target: DType) -> None:
     rng = np.random.default_rng(source.bits * 100 + target.bits)
     for _ in range(20):

@@ -24,6 +24,7 @@ from nnkit.core.ops import ALL, ArgSort, Concatenate, Literal, Nest, Return, Sca
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import BF16, F16, F32, F64, DType, TensorType
 from tests.core.compute.building import module_of, results
+from tests.rows import each
 
 from .catalogue import ERRORS, SAMPLES
 from .running import Tangents, pushed_forward, result_of
@@ -44,15 +45,15 @@ def test_names_are_unique() -> None:
     assert len({op.name for op in ALL}) == len(ALL)
 
 
-@pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
+@each("op", ALL, ids=lambda op: op.name)
 def test_syntax_names_every_attribute(op: type[Op]) -> None:
     named = set(re.findall(r"{(\w+)\*?}", op.syntax))
     assert op.syntax.split()[0] == op.name
     assert {field.name for field in dataclasses.fields(op)} <= named  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("dtype", [F64, F32, F16, BF16], ids=str)
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@each("dtype", [F64, F32, F16, BF16], ids=str)
+@each("sample", SAMPLES, ids=str)
 def test_type_rule_agrees_with_the_reference(sample: Sample, dtype: DType) -> None:
     sample = sample.with_floats(dtype)
     inferred = sample.op.infer(*sample.types)
@@ -61,7 +62,7 @@ def test_type_rule_agrees_with_the_reference(sample: Sample, dtype: DType) -> No
     assert (result.shape, result.dtype) == (inferred.shape, inferred.dtype.numpy)
 
 
-@pytest.mark.parametrize("sample", [s for s in SAMPLES if s.numpy], ids=str)
+@each("sample", [s for s in SAMPLES if s.numpy], ids=str)
 def test_reference_agrees_with_numpy(sample: Sample) -> None:
     assert sample.numpy is not None
     operands = sample.operands()
@@ -71,7 +72,7 @@ def test_reference_agrees_with_numpy(sample: Sample) -> None:
     np.testing.assert_allclose(result, expected, rtol=1e-14, strict=result.dtype == F64.numpy)
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@each("sample", SAMPLES, ids=str)
 def test_nest_computes_what_the_reference_does(sample: Sample) -> None:
     module = module_of(lambda b, *xs: b.emit(sample.op, *xs), *sample.types)
     generate_compute(module)
@@ -85,7 +86,7 @@ def test_nest_computes_what_the_reference_does(sample: Sample) -> None:
     np.testing.assert_array_equal(np.signbit(result), np.signbit(expected))
 
 
-@pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=str)
+@each("sample", DIFFERENTIABLE, ids=str)
 def test_forward_derivative_is_the_limit_of_differences(sample: Sample) -> None:
     program = Tangents(sample)
     dy = program.forward()
@@ -93,7 +94,7 @@ def test_forward_derivative_is_the_limit_of_differences(sample: Sample) -> None:
     np.testing.assert_allclose(program.values([dy], [program.y])[0], expected, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=str)
+@each("sample", DIFFERENTIABLE, ids=str)
 def test_reverse_derivative_is_the_transpose_of_the_forward_one(sample: Sample) -> None:
     program = Tangents(sample)
     [dy] = program.values([program.forward()], [program.y])
@@ -106,8 +107,8 @@ def test_reverse_derivative_is_the_transpose_of_the_forward_one(sample: Sample) 
     )
 
 
-@pytest.mark.parametrize("dtype", [F32, F16, BF16], ids=str)
-@pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=str)
+@each("dtype", [F32, F16, BF16], ids=str)
+@each("sample", DIFFERENTIABLE, ids=str)
 def test_derivatives_of_short_floats_are_those_of_f64(sample: Sample, dtype: DType) -> None:
     """At the same point, which is one of the short floats, to some rounding errors of the largest element."""
     short, exact = Tangents(sample.with_floats(dtype), dtype), Tangents(sample)
@@ -123,8 +124,8 @@ def test_derivatives_of_short_floats_are_those_of_f64(sample: Sample, dtype: DTy
         np.testing.assert_allclose(value.astype(np.float64), limit, rtol=0, atol=allowed)
 
 
-@pytest.mark.parametrize("mode", ["forward", "reverse"])
-@pytest.mark.parametrize("sample", [s for s in DIFFERENTIABLE if s.twice], ids=str)
+@each("mode", ["forward", "reverse"])
+@each("sample", [s for s in DIFFERENTIABLE if s.twice], ids=str)
 def test_second_derivatives_are_the_limits_of_differences(sample: Sample, mode: str) -> None:
     program = Tangents(sample)
     first = [program.forward()] if mode == "forward" else program.reverse()
@@ -136,7 +137,7 @@ def test_second_derivatives_are_the_limits_of_differences(sample: Sample, mode: 
         np.testing.assert_allclose(value, limit, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@each("sample", SAMPLES, ids=str)
 def test_text_is_read_back(sample: Sample) -> None:
     b = start_function(sample.types)
     y = b.emit(sample.op, *b.block.arguments)
@@ -147,7 +148,7 @@ def test_text_is_read_back(sample: Sample) -> None:
     assert print_module(parsed) == text
 
 
-@pytest.mark.parametrize("sample", ERRORS, ids=str)
+@each("sample", ERRORS, ids=str)
 def test_misuse_is_explained(sample: ErrorSample) -> None:
     with pytest.raises(sample.error, match=re.escape(sample.message)):
         sample.op.infer(*sample.types)

@@ -33,6 +33,7 @@ from nnkit.core.ops import (
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import FunctionType, PointerType, Type, one_or_tuple, results_of
 from nnkit.core.verify import verify
+from tests.rows import each
 
 from . import (
     test_aggregate,
@@ -81,19 +82,19 @@ def test_syntax_names_every_attribute(op: type[Op]) -> None:
     assert {field.name for field in dataclasses.fields(op)} <= named  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@each("sample", SAMPLES, ids=str)
 def test_type_rule(sample: Typed) -> None:
     inferred = sample.op.infer(*sample.types)
     assert ((inferred,) if isinstance(inferred, Type) else inferred) == sample.results
 
 
-@pytest.mark.parametrize("sample", ERRORS, ids=str)
+@each("sample", ERRORS, ids=str)
 def test_misuse_is_explained(sample: Refused) -> None:
     with pytest.raises(sample.error, match=re.escape(sample.message)):
         sample.op.infer(*sample.types)
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@each("sample", SAMPLES, ids=str)
 def test_text_is_read_back(sample: Typed) -> None:
     module = module_with(sample)
     text = print_module(module)

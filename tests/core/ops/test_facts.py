@@ -72,6 +72,7 @@ from nnkit.core.types import (
 )
 from nnkit.core.verify import verify
 from tests.programs import same_bits
+from tests.rows import each
 
 from . import test_memory
 from .catalogue import SAMPLES
@@ -139,7 +140,7 @@ def test_an_op_that_leaves_out_a_fact_cannot_be_imported() -> None:
         """Without an opcode nothing has to be said."""
 
 
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+@each("op", OPS, ids=lambda op: op.name)
 def test_what_has_no_effect_gives_the_same_twice(op: type[Op]) -> None:
     for sample in samples_of(op):
         operands = sample.operands()
@@ -161,7 +162,7 @@ def pairs(sample: Sample) -> Iterator[tuple[Array, Array]]:
         yield from ((x, y) for x, y in given)
 
 
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+@each("op", OPS, ids=lambda op: op.name)
 def test_only_what_commutes_is_the_same_when_swapped(op: type[Op]) -> None:
     found = [
         same(evaluated(sample, (x, y)), evaluated(sample, (y, x)))
@@ -204,7 +205,7 @@ def test_only_what_is_exact_gives_numbers_of_f16(op: type[Op]) -> None:
     assert all(found) == op.is_exact
 
 
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+@each("op", OPS, ids=lambda op: op.name)
 def test_only_what_can_fail_does(op: type[Op]) -> None:
     for sample in samples_of(op):
         failures = 0
@@ -217,7 +218,7 @@ def test_only_what_can_fail_does(op: type[Op]) -> None:
         assert bool(failures) == (sample.op.can_fail() and has_elements)
 
 
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+@each("op", OPS, ids=lambda op: op.name)
 def test_views_and_what_is_moved(op: type[Op]) -> None:
     views = list[bool]()
     for sample in samples_of(op):
@@ -240,7 +241,7 @@ def test_views_and_what_is_moved(op: type[Op]) -> None:
     assert all(views) == op.is_view
 
 
-@pytest.mark.parametrize("op", [*ALL, *PROGRAM], ids=lambda op: op.name)
+@each("op", [*ALL, *PROGRAM], ids=lambda op: op.name)
 def test_constants_have_no_operands(op: type[Op]) -> None:
     attributes = {name for base in op.__mro__ for name in vars(base).get("__annotations__", {})}
     operands = {*re.findall(r"{(\w+)\*?}", op.syntax)} - attributes
@@ -377,7 +378,7 @@ def test_only_what_takes_room_on_the_stack_is_gone_when_the_function_returns(sam
         evaluate(module, "f")
 
 
-@pytest.mark.parametrize("op", [*ALL, *PROGRAM, Nest], ids=lambda op: op.name)
+@each("op", [*ALL, *PROGRAM, Nest], ids=lambda op: op.name)
 def test_bodies_belong_to_what_says_what_flows(op: type[Op]) -> None:
     assert bool(op.bodies) == (issubclass(op, Structured | Nest))
     assert op.is_structured == issubclass(op, Structured)

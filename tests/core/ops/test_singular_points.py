@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-import pytest
 
 from nnkit.core.autodiff.rules import vjp_of
 from nnkit.core.ir import Builder, Value
@@ -32,6 +31,7 @@ from nnkit.core.ops import (
     dense,
 )
 from nnkit.core.types import F64, Array, scalar
+from tests.rows import each
 
 from .catalogue import SAMPLES
 from .running import arguments, pushed_forward, run
@@ -161,13 +161,13 @@ def check(sample: Sample, wrt: int, place: int | None, singular: Singular, slope
         np.testing.assert_array_equal(program.row(k), expected, err_msg=f"reverse, of {k}")
 
 
-@pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=str)
+@each("sample", DIFFERENTIABLE, ids=str)
 def test_an_infinite_slope_before_an_op(sample: Sample) -> None:
     for wrt, singular, slope in cases(sample, BEFORE):
         check(sample, wrt, wrt, singular, slope)
 
 
-@pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=str)
+@each("sample", DIFFERENTIABLE, ids=str)
 def test_an_infinite_slope_behind_an_op(sample: Sample) -> None:
     for wrt, singular, slope in cases(sample, BEHIND):
         check(sample, wrt, None, singular, slope)

@@ -15,6 +15,7 @@ from nnkit.core.errors import DTypeError, RankError
 from nnkit.core.ops import Combinator, PaddingMode, Reduce, ReduceWindow
 from nnkit.core.ops.window import Padding
 from nnkit.core.types import Array
+from tests.rows import each
 
 from .running import Tangents
 from .samples import ErrorSample, Sample, boolean, f64, i32, i64
@@ -108,9 +109,9 @@ def test_any_window_is_the_naive_one_and_its_derivatives_are_adjoint(drawn: Samp
     assert float(np.vdot(program.given[program.ct], finite)) == pytest.approx(pulled, abs=1e-9)
 
 
-@pytest.mark.parametrize("extent", range(7))
-@pytest.mark.parametrize("window", range(1, 5))
-@pytest.mark.parametrize("stride", range(1, 4))
+@each("extent", range(7))
+@each("window", range(1, 5))
+@each("stride", range(1, 4))
 def test_extents_are_those_of_the_table(extent: int, window: int, stride: int) -> None:
     def places(border: PaddingMode) -> int:
         return ReduceWindow(ADD, (window,), (stride,), border).infer(f64(extent)).shape[0]

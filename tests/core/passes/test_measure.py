@@ -36,6 +36,7 @@ from tests.core.passes.laws import Law, module_of
 from tests.core.passes.rules import test_fast_math
 from tests.core.passes.test_soundness import ROWS, Composed, compositions, versions
 from tests.programs import Program, graphs, programs
+from tests.rows import each
 
 VIEWS = (Literal, PadShape, ShapeCast, SqueezeShape)
 
@@ -131,7 +132,7 @@ def apply(module: Module, laws: Laws, *, merge: bool = False) -> None:
         rewrite(function, laws, analyses, merge=merge)
 
 
-@pytest.mark.parametrize("law", ROWS, ids=str)
+@each("law", ROWS, ids=str)
 def test_every_law_makes_less(law: Law) -> None:
     for types in versions(law):
         for laws in (EXACT, FAST):

@@ -86,6 +86,7 @@ from tests.core.passes.rules import (
 )
 from tests.programs import flat, same_bits
 from tests.recipes import operand_count
+from tests.rows import each
 from tests.values import Draw
 
 TABLES: dict[str, list[Any]] = {
@@ -245,8 +246,8 @@ def binary_ops() -> list[type[Elementwise]]:
     return [op for op in ALL if issubclass(op, Elementwise) and operand_count(op) == 2]
 
 
-@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
-@pytest.mark.parametrize("op", binary_ops(), ids=lambda op: op.name)
+@each("dtype", DTYPES.values(), ids=str)
+@each("op", binary_ops(), ids=lambda op: op.name)
 def test_every_number_as_a_constant(op: type[Elementwise], dtype: DType) -> None:
     """Rows have the constants that a law is about; here every special number stands on either side."""
     numbers = special(dtype)

@@ -28,6 +28,7 @@ from nnkit.core.types import (
     TensorType,
     TupleType,
 )
+from tests.rows import each
 
 VECTOR = TensorType((3,), F32)
 PAIR = FunctionType((VECTOR, VECTOR), VECTOR)
@@ -82,7 +83,7 @@ def pieces_of(op: type[Op]) -> list[Piece]:
     return found
 
 
-@pytest.mark.parametrize("op", WRITTEN, ids=lambda op: op.name)
+@each("op", WRITTEN, ids=lambda op: op.name)
 def test_every_attribute_is_in_the_syntax_and_has_a_notation(op: type[Op]) -> None:
     attributes = {p.name: p.kind for p in pieces_of(op) if isinstance(p, Attribute)}
     assert set(attributes) == {field.name for field in dataclasses.fields(op)}  # type: ignore[arg-type]
@@ -91,7 +92,7 @@ def test_every_attribute_is_in_the_syntax_and_has_a_notation(op: type[Op]) -> No
     assert OPS[op.name] is op
 
 
-@pytest.mark.parametrize("op", WRITTEN, ids=lambda op: op.name)
+@each("op", WRITTEN, ids=lambda op: op.name)
 def test_what_can_be_left_out_has_a_default_and_a_word(op: type[Op]) -> None:
     for piece in template_of(op):
         if isinstance(piece, Optional):

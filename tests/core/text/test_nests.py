@@ -26,6 +26,7 @@ from nnkit.core.schedule.ops import Gemm, Loops, ScheduledScan
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.types import BOOL, F32, I64, TensorType, TupleType, scalar
 from nnkit.core.verify import verify
+from tests.rows import each
 
 from .laws import check_meaning, error_of
 
@@ -75,7 +76,7 @@ MODES = list(
 )
 
 
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: "-".join(map(str, mode)))
+@each("mode", MODES, ids=lambda mode: "-".join(map(str, mode)))
 def test_every_mode_reads_back(mode: tuple[Bounds, Bounds, Combinator | None]) -> None:
     arguments = [np.arange(4, dtype=np.float32), np.array([2, 0, 3])]
     check_meaning(gather(*mode), "f", arguments)

@@ -15,6 +15,7 @@ from nnkit.core.text.cursor import Cursor
 from nnkit.core.text.operations import OPS
 from nnkit.core.verify import verify
 from tests.programs import Program, programs
+from tests.rows import each
 
 from .grammar import KINDS, PAGE, RULES, names_in, productions, recognizes, rule_of, symbols_in
 from .texts import TEXTS
@@ -73,14 +74,14 @@ ATTRIBUTES = {
 }
 
 
-@pytest.mark.parametrize("name", productions())
+@each("name", productions())
 def test_an_example_is_what_its_production_says(name: str) -> None:
     example = productions()[name][1]
     assert recognizes(name, example)
     assert not recognizes(name, f"{example} =")
 
 
-@pytest.mark.parametrize("name", productions())
+@each("name", productions())
 def test_an_example_is_parsed(name: str) -> None:
     example = productions()[name][1]
     if name == "module":
@@ -108,7 +109,7 @@ def test_every_production_that_is_used_is_defined_and_the_other_way() -> None:
     assert set(defined) - used - templates == {"module"}
 
 
-@pytest.mark.parametrize("op", OPS.values(), ids=lambda op: op.name)
+@each("op", OPS.values(), ids=lambda op: op.name)
 def test_the_attributes_of_every_instruction_are_on_the_page(op: type[Op]) -> None:
     assert set(names_in(rule_of(op))) <= {*RULES, *TERMINALS}
 

@@ -22,6 +22,7 @@ from tests.core.autodiff.building import differentiate
 from tests.core.ops.catalogue import SAMPLES
 from tests.core.ops.samples import Sample
 from tests.programs import Program, programs, same_bits
+from tests.rows import each
 
 from .laws import check_meaning, reread
 
@@ -119,7 +120,7 @@ def test_real_programs_read_back_at_every_stage(name: str) -> None:
     function, data = PROGRAMS[name]
     specs = [spec_of(argument) for argument in data]
     results: dict[str, Any] = {}
-    for stage in (each.value for each in Stage):
+    for stage in (stage.value for stage in Stage):
         text = function.ir(*specs, stage=stage)
         module, entry = function._specialization(tuple(specs)).module(stage)
         assert print_module(module) == text
@@ -136,7 +137,7 @@ def test_real_programs_read_back_at_every_stage(name: str) -> None:
             np.testing.assert_allclose(one, other, rtol=2e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@each("sample", SAMPLES, ids=str)
 def test_every_sample_of_an_op_reads_back(sample: Sample) -> None:
     b = start_function(sample.types)
     result = b.emit(sample.op, *b.block.arguments)

@@ -15,6 +15,7 @@ from nnkit.jit.emit.writer import FunctionWriter, Register, ScalarName, llvm_typ
 from nnkit.jit.llvm import Engine, host_machine
 from tests.accuracy import FUNCTIONS as ROWS
 from tests.accuracy import sample, samples, truth, ulps
+from tests.rows import each
 
 from .compiled import NUMPY, Array, elementwise
 
@@ -143,9 +144,9 @@ FLOAT_DIVISIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 @with_and_without_fma
-@pytest.mark.parametrize("scalar", FLOATS)
-@pytest.mark.parametrize("lanes", LANES)
-@pytest.mark.parametrize("name", FLOAT_DIVISIONS)
+@each("scalar", FLOATS)
+@each("lanes", LANES)
+@each("name", FLOAT_DIVISIONS)
 def test_float_division(name: str, lanes: int, scalar: ScalarName, fma: bool) -> None:
     u, v = (
         grid.ravel() for grid in np.meshgrid(sample(NUMPY[scalar], 0), sample(NUMPY[scalar], 0))
@@ -180,9 +181,9 @@ ROUNDINGS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-@pytest.mark.parametrize("scalar", FLOATS)
-@pytest.mark.parametrize("lanes", LANES)
-@pytest.mark.parametrize("name", ROUNDINGS)
+@each("scalar", FLOATS)
+@each("lanes", LANES)
+@each("name", ROUNDINGS)
 def test_rounding(name: str, lanes: int, scalar: ScalarName) -> None:
     x = sample(NUMPY[scalar], 5000, (-4, 4), (-1e7, 1e7))
     x = np.concatenate([x, np.arange(-20, 20).astype(x.dtype) / 4])

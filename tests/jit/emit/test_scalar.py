@@ -53,6 +53,7 @@ from tests.core.compute.building import module_of
 from tests.core.ops.catalogue import SAMPLES
 from tests.core.ops.samples import Sample
 from tests.nearest import FORMATS, all_nearest, operands
+from tests.rows import each
 from tests.values import same_bits
 
 from .running import ALL_DTYPES, Decisions, expected, run, run_all, sample, scheduled, tolerance
@@ -158,8 +159,8 @@ def _weight(line: str) -> int:
     return DIVISION if re.search(r"[fsu](div|rem) |sqrt", line) else ADDITION
 
 
-@pytest.mark.parametrize("dtype", [F32, F64, I64], ids=str)
-@pytest.mark.parametrize("op_class", ELEMENTWISE, ids=lambda op: op.name)
+@each("dtype", [F32, F64, I64], ids=str)
+@each("op_class", ELEMENTWISE, ids=lambda op: op.name)
 def test_costs_are_near_the_instructions_that_are_written(
     op_class: type[Elementwise], dtype: DType
 ) -> None:
@@ -367,7 +368,7 @@ INEXACT = (FloatFunction, Reduce, ReduceWindow, Convolve, Builtin)
 """Whose floats depend on the order of work, or on the library of functions."""
 
 
-@pytest.mark.parametrize("given", NESTS, ids=str)
+@each("given", NESTS, ids=str)
 def test_every_sample_of_every_op(given: Sample) -> None:
     """The nests that ops become, on the operands of their own tests."""
 

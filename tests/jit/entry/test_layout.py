@@ -5,14 +5,13 @@ import pytest
 
 from nnkit.jit.entry.layout import fresh_flags, fresh_strides, slot_of, slot_offset, type_numbers
 from nnkit.jit.entry.signature import STORAGE
+from tests.rows import each
 
 from .programs import Layer, Struct, Tensor, Tensor2D
 
 
-@pytest.mark.parametrize(
-    "shape", [(), (1,), (5,), (1, 5), (5, 1), (2, 3), (1, 1, 4, 1), (0,), (3, 0, 2), (0, 0)]
-)
-@pytest.mark.parametrize("dtype", STORAGE)
+@each("shape", [(), (1,), (5,), (1, 5), (5, 1), (2, 3), (1, 1, 4, 1), (0,), (3, 0, 2), (0, 0)])
+@each("dtype", STORAGE)
 def test_what_a_new_array_is_like(dtype: str, shape: tuple[int, ...]) -> None:
     array = np.empty(shape, STORAGE[dtype])
     assert array.flags.num == fresh_flags(shape)

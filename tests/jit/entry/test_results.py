@@ -7,6 +7,7 @@ import pytest
 
 from nnkit.jit.entry import ArrayNode, Node, RecordNode, Signature, TupleNode
 from nnkit.jit.entry.signature import STORAGE
+from tests.rows import each
 
 from .programs import (
     Array,
@@ -27,8 +28,8 @@ MATRIX = ArrayNode("f32", (2, 3), Tensor2D)
 NUMBER = ArrayNode("f64", (), Tensor0D)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("dtype", STORAGE)
+@each("shape", SHAPES, ids=str)
+@each("dtype", STORAGE)
 def test_every_dtype_and_shape(compiler: Compiler, dtype: str, shape: tuple[int, ...]) -> None:
     leaf = ArrayNode(dtype, shape)
     program = compiler(signature := Signature((leaf,), leaf), copying(signature, [0]))

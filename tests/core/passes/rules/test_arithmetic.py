@@ -25,6 +25,7 @@ from nnkit.core.ops import (
 from nnkit.core.passes.rules.arithmetic import exact_inverse
 from nnkit.core.types import BF16, F16, F32, F64, I8, I32, DType, TensorType
 from tests.core.passes.laws import Law, check, full, number, rows
+from tests.rows import each
 
 X = TensorType((11,), F32)
 ROW = TensorType((1, 11), F32)
@@ -151,7 +152,7 @@ LAWS = rows(
 )
 
 
-@pytest.mark.parametrize("law", LAWS)
+@each("law", LAWS)
 def test_law(law: Law) -> None:
     check(law)
 

@@ -12,6 +12,7 @@ from nnkit.core.passes.rules.conversion import is_exact
 from nnkit.core.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I16, I32, I64, DType, TensorType
 from tests.core.passes.laws import Law, check, module_of, rows, special
 from tests.programs import same_bits
+from tests.rows import each
 
 X = TensorType((11,), F32)
 H = TensorType((11,), F16)
@@ -51,9 +52,7 @@ def test_law(law: Law) -> None:
     check(law)
 
 
-@pytest.mark.parametrize(
-    ("source", "target"), list(itertools.product(DTYPES.values(), repeat=2)), ids=str
-)
+@each(("source", "target"), list(itertools.product(DTYPES.values(), repeat=2)), ids=str)
 def test_exact_casts_can_be_undone(source: DType, target: DType) -> None:
     x = special(TensorType((11,), source))
     there_and_back = module_of([TensorType((11,), source)], cast(target, source))
@@ -61,7 +60,7 @@ def test_exact_casts_can_be_undone(source: DType, target: DType) -> None:
         assert same_bits(evaluate(there_and_back, "main", x), x)
 
 
-@pytest.mark.parametrize("dtypes", list(itertools.product(DTYPES.values(), repeat=3)), ids=str)
+@each("dtypes", list(itertools.product(DTYPES.values(), repeat=3)), ids=str)
 def test_every_pair_of_casts_keeps_its_bits(dtypes: tuple[DType, DType, DType]) -> None:
     source, middle, target = dtypes
     x = TensorType((11,), source)
