@@ -7,11 +7,12 @@ neither the passes nor LLVM.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from .core.ir import Function, Module, SavePolicy
 from .core.types import FunctionType
+from .progress import Progress
 from .redefinitions import Watched
 from .staging.expression import Callee, Shapes, Trace
 from .staging.halves import LinkableHalves
@@ -52,6 +53,8 @@ class Specialization:
     """The arguments whose buffers the results may take over."""
     watched: Watched | None = None
     """What native code looks at in each call."""
+    progress: Progress | None = field(default=None, compare=False)
+    """The clock that has run since tracing began."""
 
     def module(self, stage: str) -> tuple[Module, Function]:
         """The module as it is at the end of `stage`, and its entry function.

@@ -12,6 +12,7 @@ from .conversion import shapes_of, signature_of, spec_of
 from .core.errors import InternalError
 from .forking import COMPILING
 from .html import IRText
+from .progress import Progress
 from .redefinitions import Watched, watched_by
 from .specializations import Specializations
 from .staging.known_shapes import notes_of_shapes
@@ -19,7 +20,7 @@ from .staging.primitive import staging_error
 from .staging.recursion import is_unfinished
 from .staging.staged_functions import is_staged_function
 from .staging.tracebacks import public
-from .staging.user_calls import call_with_large_stack
+from .staging.user_calls import call_with_large_stack, staging_lock
 from .static_parameters import WithStatics
 
 _NO_STATICS: Mapping[str, Any] = MappingProxyType({})
@@ -107,7 +108,7 @@ class WithCode(WithStatics):
     def specialized(self, arguments: Sequence[Any]) -> tuple[Specialization, list[Any]]:
         """What a call with this data runs, and the arguments as it reads them."""
         values = self._values(arguments)
-        return call_with_large_stack(self._specialization, values), values
+        return call_with_large_stack(self._traced, values), values
 
     def _inspected(
         self, arguments: Sequence[Any], statics: Mapping[str, Any] = _NO_STATICS
@@ -120,7 +121,7 @@ class WithCode(WithStatics):
             data = [one for one in arguments if not is_staged_function(one)]
             return self._of_data(arguments)._inspected(data)
         values = self._values(arguments, specs=True)
-        return call_with_large_stack(self._specialization, values)
+        return call_with_large_stack(self._traced, values)
 
     def forget_what_changed(self) -> None:
         """Drop all that is compiled, if something that it depends on has been redefined."""
@@ -135,6 +136,13 @@ class WithCode(WithStatics):
             f"{self.stageable.name} does not take arguments of the types and shapes it was compiled for, or "
             "another thread changed them during the call"
         )
+
+    def _traced(self, values: Sequence[Any]) -> Specialization:
+        """The specialisation, with the clock that runs from now on."""
+        progress = Progress(self.stageable.name)
+        with staging_lock(), progress.tracing():
+            found = self._specialization(values)
+        return replace(found, progress=progress)
 
     def _specialization(self, values: Sequence[Any]) -> Specialization:
         specs = tuple(map(spec_of, values))
@@ -157,7 +165,7 @@ class WithCode(WithStatics):
     def _compile(self, key: Hashable, values: Sequence[Any]) -> Program:
         """A new specialisation, which becomes the first to be tried."""
         # runs the user's function: not under the lock
-        specialization = call_with_large_stack(self._specialization, values)
+        specialization = call_with_large_stack(self._traced, values)
         with COMPILING:
             known = self._programs.find(key)
             if known is None:

@@ -49,7 +49,7 @@ def module_at(
 
     Raises: StagingError when there is no such stage.
     """
-    progress = progress or Progress(specialization.callee.name)
+    progress = progress or specialization.progress or Progress(specialization.callee.name)
 
     def run(module: Module, pipeline: Pipeline) -> None:
         run_verified(module, pipeline, before=before)
@@ -127,7 +127,7 @@ def compiled(
     markers: Sequence[object] = (),
 ) -> NativeProgram:
     """Native code that takes and returns concrete values: what `Specialization.compiled` says."""
-    progress = Progress(name)
+    progress = specialization.progress or Progress(name)
     module, function = module_at(specialization, "schedule", progress)
     shapes = list(specialization.shapes)
     arguments = tuple(_node(spec, shapes) for spec in specialization.specs)

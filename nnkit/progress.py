@@ -1,7 +1,7 @@
 """Says on stderr that a compile takes long, and what it is busy with.
 
-The clock is looked at before each pass and before LLVM, which nothing interrupts: without a thread, what takes long is
-told when it is over, or when the next step begins.  NNKIT_QUIET=1 keeps it silent.
+The clock is looked at while a function is traced, before each pass and before LLVM, which nothing interrupts: without a
+thread, what takes long is told when it is over, or when the next step begins.  NNKIT_QUIET=1 keeps it silent.
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Final
+
+from .staging.tracing_clock import TRACING
 
 PATIENCE: Final = 2.0
 """Seconds until a user wonders whether it hangs."""
@@ -26,6 +29,20 @@ class Progress:
         self._step = ""
         self._longest, self._longest_seconds = "", 0.0
         self._has_told = False
+
+    @contextmanager
+    def tracing(self) -> Generator[None]:
+        """Look at the clock while a Python function is traced."""
+        self.begin("tracing")
+        with TRACING.reporting(self._trace_goes_on):
+            yield
+
+    def _trace_goes_on(self, operations: int) -> None:
+        if self._clock() - self._start > PATIENCE:
+            self._tell(
+                f"compiling {self.name} takes more than {PATIENCE:.0f} s, now tracing, {operations:,} "
+                "operations so far (a loop of Python is unrolled, `nk.fori` is not)"
+            )
 
     def begin(self, step: str) -> None:
         """Note that `step` begins, and the one before is over."""

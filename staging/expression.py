@@ -20,6 +20,7 @@ from ..core.types import Array, DType, FunctionType, Shape
 from .epochs import this_epoch
 from .location import current_location
 from .spec import Spec, StructSpec, TupleSpec
+from .tracing_clock import TRACING
 
 Shapes: TypeAlias = tuple[Shape, ...]
 """Of the tensors in arguments, from left to right."""
@@ -398,6 +399,7 @@ def make(operation: Operation, operands: Sequence[Expression], type: Spec) -> Ex
 
     Raises: StagingError when an operand belongs to a trace that is over.
     """
+    TRACING.count()
     location = current_location()
     check_alive(operands, location)
     trace = current_trace()

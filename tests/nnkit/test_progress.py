@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import nnkit as nk
-from nnkit import progress
+from nnkit import Rep, Tensor1D, f64, progress
 from nnkit.progress import Progress
+from nnkit.staging.tracing_clock import TRACING
 
 
 def clock_of(*times: float) -> Callable[[], float]:
@@ -71,3 +72,31 @@ def test_compiles_tell_it(
     assert capsys.readouterr().err == ""
     f(np.ones(4))
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_tracing_is_told_while_it_goes_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what is staged inside counts as its own; the traces of another function do not."""
+    now = iter(range(1000))
+    monkeypatch.setattr(progress.Progress.__init__, "__defaults__", (lambda: float(next(now)),))
+
+    @nk.staged
+    def step(x: Rep[Tensor1D[f64]]) -> Rep[Tensor1D[f64]]:
+        for _ in range(200):
+            x = x * 2.0  # two operations: the number is one
+        return x
+
+    @nk.staged
+    def steps(x: Rep[Tensor1D[f64]]) -> Rep[Tensor1D[f64]]:
+        for _ in range(200):
+            x = -step(x)
+        return x
+
+    text = steps.ir(np.ones(3))
+    assert "multiply" in text
+    assert capsys.readouterr().err == (
+        "nnkit: compiling steps takes more than 2 s, now tracing, 512 operations so far "
+        "(a loop of Python is unrolled, `nk.fori` is not)\n"
+    )
+    assert TRACING.report is None
