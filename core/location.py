@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import linecache
+import sys
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 _WIDEST = 160
 """Of a longer line, so many characters are shown: two lines of a terminal, any more hide the message. A matter of
@@ -24,8 +25,8 @@ class Location:
 
     @property
     def label(self) -> str:
-        """`model.py:12`."""
-        return f"{self.file.rpartition('/')[2]}:{self.line}"
+        """`model.py:12`, `Cell In[3]:1`."""
+        return f"{_cell(self.file) or self.file.rpartition('/')[2]}:{self.line}"
 
     def excerpt(self) -> str:
         """`model.py:12  return x @ w + b` with a caret line under the columns."""
@@ -46,6 +47,16 @@ class Location:
         caret = "".join("\t" if c == "\t" else " " for c in text[:first]) + "^" * width
         head = f"{label}  "
         return f"{head}{shown}\n{' ' * len(head)}{caret}"
+
+
+def _cell(file: str) -> str | None:
+    """What IPython calls a cell, which it compiles under a path that it makes up; None for any other file."""
+    get_shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)
+    name_of: Any = getattr(
+        getattr(get_shell(), "compile", None), "format_code_name", lambda _: None
+    )
+    words = name_of(file)
+    return " ".join(words) if words else None
 
 
 class HasLocation(Protocol):

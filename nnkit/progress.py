@@ -36,6 +36,7 @@ class Progress:
         self.begin("tracing")
         with TRACING.reporting(self._trace_goes_on):
             yield
+        self.begin("in loading the compiler")
 
     def _trace_goes_on(self, operations: int) -> None:
         if self._clock() - self._start > PATIENCE:

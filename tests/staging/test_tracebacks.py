@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import linecache
 import os
+import re
 import sys
 import traceback
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -229,3 +232,82 @@ def test_errors_of_the_user_are_left_alone() -> None:
     with pytest.raises(KeyError) as caught:
         staged(fails)(X)
     assert frames(caught.value)[-1] == "fails" and caught.value.args == ("mine",)
+
+
+CELLS = """
+import numpy as np, nnkit as nk
+from nnkit import Rep, Tensor1D, f64
+@nk.staged
+def wrong(x: Rep[Tensor1D[f64]]) -> Rep[Tensor1D[f64]]:
+    total = x.sum()
+    return nk.concat([x, total])
+---
+wrong(np.ones(3))
+---
+wrong(np.ones((3, 3)))
+---
+Tensor1D(np.ones(2)) @ np.ones(3)
+"""
+SHOWN = [
+    ("RankError", [(2, 1, "<module>"), (1, 6, "wrong")], "Cell In[1]:6"),
+    ("RankError", [(3, 1, "<module>")], "Cell In[3]:1"),
+    ("ShapeError", [(4, 1, "<module>")], "Cell In[4]:1"),
+]
+"""What each cell raises, its frames as cell, line and name, and where the message says that it is."""
+
+
+class _Shell:
+    """What of IPython names cells, keeps their lines, and reads tracebacks."""
+
+    def __init__(self) -> None:
+        self.compile = self
+        self.files: list[str] = []
+        self.scope: dict[str, Any] = {"__name__": "__main__"}
+
+    def format_code_name(self, name: str) -> tuple[str, str] | None:
+        return ("Cell", f"In[{self.files.index(name) + 1}]") if name in self.files else None
+
+    def run(self, cell: str) -> tuple[str, list[tuple[int, int, str]], str] | None:
+        file = f"/tmp/ipykernel_1/{len(self.files)}.py"
+        self.files.append(file)
+        lines = [f"{line}\n" for line in cell.splitlines()]
+        linecache.cache[file] = (len(cell), None, lines, file)
+        try:
+            exec(compile(cell, file, "exec"), self.scope)
+        except Exception:
+            kind, value, shown = sys.exc_info()
+            assert kind is not None and value is not None and shown is not None
+            frames = traceback.extract_tb(
+                shown.tb_next
+            )  # without that of this method, as IPython does
+            found = [
+                (self.files.index(one.filename) + 1, one.lineno or 0, one.name) for one in frames
+            ]
+            return kind.__name__, found, "\n".join([str(value), *getattr(value, "__notes__", [])])
+        return None
+
+
+def test_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    shell = _Shell()
+    module = types.ModuleType("IPython")
+    vars(module)["get_ipython"] = lambda: shell
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    found = [shell.run(cell.strip()) for cell in CELLS.split("---")]
+    assert found[0] is None
+    for raised, (kind, frames, place) in zip(found[1:], SHOWN, strict=True):
+        assert raised is not None and raised[:2] == (kind, frames)
+        assert place in raised[2]
+
+
+def test_ipython_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = "IPython is not installed: test_a_notebook imitates it"
+    interactive: Any = pytest.importorskip("IPython.core.interactiveshell", reason=reason)
+    shell = interactive.InteractiveShell.instance()
+    try:
+        for cell in CELLS.split("---"):
+            shell.run_cell(cell.strip(), store_history=True)
+    finally:
+        interactive.InteractiveShell.clear_instance()
+    said = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert said.count("Cell In[") == 7 and "nnkit/" not in said
+    assert all(place in said for *_, place in SHOWN)
