@@ -3,24 +3,26 @@
 from typing import NoReturn as _NoReturn
 
 from . import missing_names
+from .determinants import det, slogdet
 from .linear_algebra import (
     cholesky,
-    det,
+    cholesky_solve,
     eigh,
     eigvalsh,
     inv,
     qr,
-    slogdet,
     solve,
     solve_triangular,
     svd,
     svdvals,
 )
-from .matrix_functions import expm, lstsq, matrix_power, matrix_rank, norm, pinv
+from .matrix_functions import cond, expm, lstsq, matrix_power, matrix_rank, norm, pinv
 from .staging import tracebacks
 
 __all__ = [
     "cholesky",
+    "cholesky_solve",
+    "cond",
     "det",
     "eigh",
     "eigvalsh",

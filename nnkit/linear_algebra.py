@@ -13,14 +13,14 @@ from .core import ops
 from .core.errors import ShapeError
 from .core.ir import Builder, Value
 from .core.ops.decomposition import parts_of_svd
-from .core.ops.matrix_form import flipped, identity, lower
+from .core.ops.formulas import number
+from .core.ops.matrix_form import flipped, identity, identity_of, lower
 from .core.ops.movement import reshaped
 from .core.ops.reduction import Broadcast
 from .core.types import F32, F64, Shape, broadcast_shapes
-from .elementwise import exp
 from .reps import as_rep
 from .staging import primitive
-from .staging.primitive import dtype_error, rank_error, shape_error, unsupported_error
+from .staging.primitive import dtype_error, rank_error, shape_error
 from .staging.rep import Rep
 from .staging.spec import TensorSpec
 
@@ -80,50 +80,46 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Rep:
     return of_matrices("cholesky", build, a)
 
 
-def det(a: Any, /) -> Rep:
-    """The determinants; the derivative at a singular matrix is NaN.
+def cholesky_solve(b: Any, factor: Any, /, *, upper: bool = False) -> Rep:
+    """The x with a @ x = b, of a matrix that is given by its `cholesky` factor.
 
-    Shapes: (…, n, n) → (…).
-    Example: `nk.linalg.det(s)`
+    Shapes: b (n) or (…, n, k), factor (…, n, n), as in `solve`.
+    Example: `nk.linalg.cholesky_solve(x[:2], nk.linalg.cholesky(s))`
     """
-    sign, log = slogdet(a)
-    return sign * exp(log)
-
-
-def slogdet(a: Any, /) -> tuple[Rep, Rep]:
-    """The signs of the determinants and the logarithms of their magnitudes: 0 and −∞ where a is singular.
-
-    Shapes: (…, n, n) → (…) and (…).
-    Example: `nk.linalg.slogdet(s)`
-    """
-
-    def build(b: Builder, a: Value) -> Value:
-        return b.emit(ops.LogDeterminant(), a)
-
-    both = of_matrices("slogdet", build, a, lost=1)
-    return both[..., 0], both[..., 1]
+    first = solve_triangular(factor, b, lower=not upper, trans=int(upper))
+    return solve_triangular(factor, first, lower=not upper, trans=int(not upper))
 
 
 def qr(a: Any, /, mode: str = "reduced") -> Any:
     """Orthonormal columns q and the upper triangular r with q @ r = a; r alone with mode="r".
 
-    Signs are those of Householder's method in the LAPACK, as NumPy has them.
-    Shapes: (…, m, n) → (…, m, k) and (…, k, n), with k the smaller of m and n.
-    Raises: UnsupportedError for mode="complete".
+    Signs are those of Householder's method in the LAPACK, as NumPy has them.  With mode="complete" q is square; it has
+    no derivative unless a is, or is wider than high.
+    Shapes: (…, m, n) → (…, m, k) and (…, k, n), with k the smaller of m and n, or m if complete.
     Example: `nk.linalg.qr(s)`
     """
-    if mode not in ("reduced", "r"):
-        raise unsupported_error(f"qr has the modes 'reduced' and 'r', not {mode!r}")
+    if mode not in ("reduced", "complete", "r"):
+        raise shape_error(f"qr has the modes 'reduced', 'complete' and 'r', not {mode!r}")
     x = matrices("qr", a)
     rows = of_matrices("qr", _orthonormal_rows, x)
 
     def triangle(b: Builder, rows: Value, a: Value) -> Value:
         product = b.emit(ops.Dot(), rows, a)
-        return flipped(b, lower(b, flipped(b, product))) if product.tensor.size else product
+        upper = flipped(b, lower(b, flipped(b, product))) if product.tensor.size else product
+        *batch, k, n = upper.tensor.shape
+        if mode != "complete" or k == a.tensor.shape[-2]:
+            return upper
+        below = number(b, a, 0)
+        missing = b.emit(Broadcast((*batch, a.tensor.shape[-2] - k, n)), below)
+        return b.emit(ops.Concatenate(len(batch)), upper, missing)
 
     rank = primitive.tensor_of(x.expression, "qr").rank
     r = made("qr", triangle, rank, rows, x)
-    return r if mode == "r" else (made("qr", flipped, rank, rows), r)
+    if mode == "r":
+        return r
+    if mode == "complete":
+        rows = of_matrices("qr", _complete_rows, x)
+    return made("qr", flipped, rank, rows), r
 
 
 def eigh(a: Any, /, UPLO: str = "L") -> tuple[Rep, Rep]:  # NumPy's name
@@ -147,32 +143,36 @@ def eigvalsh(a: Any, /, UPLO: str = "L") -> Rep:  # NumPy's name
     return _eigenvalues(*_eigen("eigvalsh", a, UPLO))
 
 
-def svd(a: Any, /, full_matrices: bool = False) -> tuple[Rep, Rep, Rep]:
-    """The reduced singular value decomposition, a = (u * s) @ vh, with s in decreasing order.
+def svd(a: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """The singular value decomposition, a = (u * s) @ vh with s in decreasing order; s alone unless `compute_uv`.
 
-    Derivatives of the vectors of equal singular values, and of those of 0, are infinite or NaN. Signs are
-    the LAPACK's.
-    Shapes: (…, m, n) → (…, m, k), (…, k) and (…, k, n), with k the smaller of m and n.
-    Raises: UnsupportedError for full_matrices=True.
-    Example: `nk.linalg.svd(m)`
+    u and vh are square with `full_matrices`; unless a is square, they have no derivative then, while s has.  That of
+    the vectors of equal singular values, and of those of 0, is infinite or NaN.  Signs are the LAPACK's.
+    Shapes: (…, m, n) → (…, m, m), (…, k), (…, n, n); reduced (…, m, k), (…, k), (…, k, n); k = min(m, n).
+    Example: `nk.linalg.svd(m, full_matrices=False)`
     """
-    if full_matrices:
-        raise unsupported_error("svd has the reduced form alone, full_matrices=False")
     x = matrices("svd", a)
     rank = primitive.tensor_of(x.expression, "svd").rank
 
-    def decomposed(b: Builder, a: Value) -> Value:
-        return b.emit(ops.Svd(), a)
+    def values(b: Builder, a: Value) -> Value:
+        return parts_of_svd(b, b.emit(ops.Svd(), a), a.tensor.shape).s
 
-    def part(number: int) -> Callable[..., Value]:
-        def build(b: Builder, flat: Value, a: Value) -> Value:
-            return parts_of_svd(b, flat, a.tensor.shape)[number]
+    def vectors(number: int) -> Callable[..., Value]:
+        def build(b: Builder, a: Value) -> Value:
+            *batch, m, n = a.tensor.shape
+            if full_matrices and 0 in (m, n):
+                side = (m, n)[number - 1]
+                return identity_of(b, a, (*batch, side, side))
+            full = bool(full_matrices) and m != n
+            flat = b.emit(ops.Svd(full), a)
+            return parts_of_svd(b, flat, a.tensor.shape, full=full)[number]
 
         return build
 
-    flat = made("svd", decomposed, rank - 1, x)
-    u, vh = (made("svd", part(number), rank, flat, x) for number in (1, 2))
-    return u, made("svd", part(0), rank - 1, flat, x), vh
+    s = made("svd", values, rank - 1, x)
+    if not compute_uv:
+        return s
+    return made("svd", vectors(1), rank, x), s, made("svd", vectors(2), rank, x)
 
 
 def svdvals(a: Any, /) -> Rep:
@@ -181,7 +181,8 @@ def svdvals(a: Any, /) -> Rep:
     Shapes: (…, m, n) → (…, k), with k the smaller of m and n.
     Example: `nk.linalg.svdvals(m)`
     """
-    return svd(a)[1]
+    values: Rep = svd(a, compute_uv=False)
+    return values
 
 
 def _solved(name: str, op: ops.Solve | ops.TriangularSolve, a: Any, b: Any) -> Rep:
@@ -246,6 +247,12 @@ def _orthonormal_rows(b: Builder, a: Value) -> Value:
     return b.emit(ops.Orthonormalize(), flipped(b, a))
 
 
+def _complete_rows(b: Builder, a: Value) -> Value:
+    """As many orthonormal rows as a column of a has elements."""
+    m, n = a.tensor.shape[-2:]
+    return _orthonormal_rows(b, a) if n >= m else b.emit(ops.Orthonormalize(True), flipped(b, a))
+
+
 def _eigen(name: str, a: Any, UPLO: str) -> tuple[Rep, int]:
     """Eigenvalues and eigenvectors in one, and the rank of the matrices."""
     if UPLO not in ("L", "U"):
@@ -286,7 +293,7 @@ def matrices(name: str, a: Any) -> Rep:
     return x
 
 
-def square(name: str, a: Any) -> Rep:
+def square_ones(name: str, a: Any) -> Rep:
     """The same of square ones.  Raises: ShapeError for others, once shapes are known."""
 
     def checked(b: Builder, a: Value) -> Value:

@@ -20,9 +20,9 @@ from .core.ops.matrix_form import identity
 from .core.ops.movement import reshaped
 from .core.types import DType
 from .elementwise import abs as absolute
-from .elementwise import ceil, log, maximum, minimum, power
+from .elementwise import ceil, log, maximum, minimum, power, square
 from .functions import select, zeros_like
-from .linear_algebra import inv, made, matrices, of_matrices, solve, square, svdvals
+from .linear_algebra import inv, made, matrices, of_matrices, solve, square_ones, svdvals
 from .reps import as_rep
 from .staging import primitive
 from .staging.primitive import dtype_error, is_index, rank_error, shape_error
@@ -64,13 +64,41 @@ def pinv(a: Any, /, rcond: Any = None) -> Rep:
     return made("pinv", build, rank, x)
 
 
-def lstsq(a: Any, b: Any, /, rcond: float | None = None) -> Rep:
-    """The x of least norm among those with the least |a @ x − b|: `pinv(a, rcond) @ b`, and no residuals or ranks.
+def lstsq(a: Any, b: Any, /, rcond: float | None = None) -> tuple[Rep, Rep, Rep, Rep]:
+    """The x of least norm among those with the least |a @ x − b|; residuals, the rank (i64) and singular values of a.
 
-    Shapes: a (…, m, n), b (m) or (…, m, k) → (n) or (…, n, k).
-    Example: `nk.linalg.lstsq(s, x[:2])`
+    x is `pinv(a, rcond) @ b`.  Residuals are Σ (a @ x − b)² of each column, those of a vector as one; NumPy leaves them
+    out where a is not of full rank or not higher than wide, which depends on data.
+    Shapes: a (…, m, n), b (m) or (…, m, k) → (n) or (…, n, k), (1) or (…, k), (…), (…, min(m, n)).
+    Example: `nk.linalg.lstsq(s, x[:2])[0]`
     """
-    return pinv(a, rcond) @ as_rep(b)
+    x, sides = matrices("lstsq", a), as_rep(b)
+    found = pinv(x, rcond) @ sides
+    distance = x @ found - sides
+    is_vector = primitive.tensor_of(sides.expression, "lstsq").rank == 1
+    residuals = square(distance).sum(-1, keepdims=True) if is_vector else square(distance).sum(-2)
+    return found, residuals, _rank("lstsq", x, rcond, relative=True), svdvals(x)
+
+
+def cond(x: Any, /, p: Any = None) -> Rep:
+    """The condition numbers: the largest singular value by the smallest, or norms of a and of its inverse by ord p.
+
+    +∞ where a is singular.
+    Shapes: (…, n, n), or (…, m, n) without p and for 2 and −2, → (…).
+    Example: `nk.linalg.cond(s)`
+    """
+    rep = matrices("cond", x)
+    if p is None or p in (2, -2):
+        values = svdvals(rep)
+        largest, least = values[..., 0], values[..., -1]
+        is_zero = least == 0.0
+        ratio = largest / select(is_zero, 1.0, least)
+        ratio = select(is_zero, math.inf, ratio)
+        return 1.0 / ratio if p == -2 else ratio
+    rep = square_ones("cond", rep)
+    found = norm(rep, p, (-2, -1)) * norm(inv(rep), p, (-2, -1))
+    is_number_all = (rep == rep).all((-2, -1))
+    return select(is_number_all & (found != found), math.inf, found)
 
 
 def matrix_rank(a: Any, /, tol: float | None = None) -> Rep:
@@ -80,19 +108,24 @@ def matrix_rank(a: Any, /, tol: float | None = None) -> Rep:
     Shapes: (…, m, n) → (…).
     Example: `nk.linalg.matrix_rank(m)`
     """
-    x = matrices("matrix_rank", a)
+    return _rank("matrix_rank", matrices("matrix_rank", a), tol, relative=False)
+
+
+def _rank(name: str, x: Rep, tol: float | None, *, relative: bool) -> Rep:
+    """How many singular values are above a bound, or a part of the largest."""
     values = svdvals(x)
-    rank = primitive.tensor_of(values.expression, "matrix_rank").rank
+    rank = primitive.tensor_of(values.expression, name).rank
 
     def build(b: Builder, values: Value, a: Value) -> Value:
-        if tol is not None or values.tensor.shape[-1] == 0:
+        if values.tensor.shape[-1] == 0 or (tol is not None and not relative):
             return b.emit(ops.Broadcast(values.tensor.shape), number(b, a, tol or 0.0))
         largest = b.emit(ops.Reduce(Combinator.MAX, (rank - 1,)), values)
-        bound = b.emit(ops.Multiply(), largest, number(b, a, _precision(a)))
+        part = _precision(a) if tol is None else float(tol)
+        bound = b.emit(ops.Multiply(), largest, number(b, a, part))
         column = reshaped(b, bound, (*bound.tensor.shape, 1))
         return b.emit(ops.Broadcast(values.tensor.shape), column)
 
-    bounds = made("matrix_rank", build, rank, values, x)
+    bounds = made(name, build, rank, values, x)
     return (values > bounds).cast(i64).sum(-1)
 
 
@@ -106,7 +139,7 @@ def matrix_power(a: Any, n: int, /) -> Rep:
         raise dtype_error(
             f"matrix_power takes an int, not {n!r}", "`expm(n * logarithm)` has others"
         )
-    x = square("matrix_power", a)
+    x = square_ones("matrix_power", a)
     factor, exponent = inv(x) if n < 0 else x, abs(int(n))
     result: Rep | None = None
     while exponent:
@@ -123,7 +156,7 @@ def expm(a: Any, /) -> Rep:
     Shapes: (…, n, n) → (…, n, n).
     Example: `nk.linalg.expm(s)`
     """
-    x = square("expm", a)
+    x = square_ones("expm", a)
     dtype = DTYPES[primitive.tensor_of(x.expression, "expm").dtype]
     size = absolute(x).sum(-2, keepdims=True).max(-1, keepdims=True)
     needed = ceil(log(maximum(size / _LARGEST, 1.0)) / math.log(2.0))

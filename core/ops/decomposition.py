@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..errors import DifferentiationError, ShapeError
 from ..ir.instruction import Emitter, Value
 from ..types import Array, Shape, TensorType
 from .arithmetic import Add, Divide, Multiply, StrongMultiply, Subtract
@@ -44,26 +44,29 @@ from .slicing import Concatenate, Slice
 class Orthonormalize(MatrixFunction):
     """Orthonormal rows q of which the first j span what the first j rows of a do: a = L · q with L lower triangular.
 
-    By Householder's method, as the LAPACK signs them.
-    Shapes: a (…, k, m) with k ≤ m → (…, k, m).
+    By Householder's method, as the LAPACK signs them.  A complete basis has further rows, orthogonal to all of a's;
+    these have no derivative.
+    Shapes: a (…, k, m) with k ≤ m → (…, k, m), or (…, m, m) if complete.
     """
 
     name: ClassVar[str] = "orthonormalize"
-    syntax: ClassVar[str] = "orthonormalize {a}"
+    syntax: ClassVar[str] = "orthonormalize {a} [complete {complete}]"
+    complete: bool = False
 
     def infer(self, a: TensorType) -> TensorType:
-        self.check(a)
+        batch = self.check(a)
         if a.shape[-2] > a.shape[-1]:
             raise ShapeError(f"orthonormalize: {a.words} has more rows than can be orthonormal")
-        return a
+        return a.with_shape((*batch, a.shape[-1], a.shape[-1])) if self.complete else a
 
     def of_one(self, *matrices: Array) -> Array:
         (a,) = matrices
-        return np.asarray(np.linalg.qr(a.T)[0]).T
+        found = np.linalg.qr(a.T, "complete") if self.complete else np.linalg.qr(a.T)
+        return np.asarray(found[0]).T
 
     def workspace(self, a: TensorType) -> tuple[tuple[int, bool], ...]:
-        k = a.shape[-2]
-        return (k, False), (k * BLOCK, False)
+        k, m = a.shape[-2:]
+        return (k, False), ((m if self.complete else k) * BLOCK, False)
 
     def operations(self, a: TensorType) -> int:
         return 4 * a.shape[-2] ** 2 * a.shape[-1]
@@ -75,6 +78,7 @@ class Orthonormalize(MatrixFunction):
         (q,), (a,), (da,) = ys, xs, dxs
         if da is None:
             return (None,)
+        _check_unique("a complete basis", self.complete and q.type != a.type)
         factor = b.emit(Dot(), a, flipped(b, q))
         moved = flipped(b, b.emit(TriangularSolve(), factor, flipped(b, da)))
         inner = b.emit(Dot(), moved, flipped(b, q))
@@ -89,6 +93,7 @@ class Orthonormalize(MatrixFunction):
         (q,), (a,), (ct,) = ys, xs, cts
         if ct is None:
             return (None,)
+        _check_unique("a complete basis", self.complete and q.type != a.type)
         factor = b.emit(Dot(), a, flipped(b, q))
         inner = b.emit(Dot(), ct, flipped(b, q))
         twist = b.emit(Subtract(), inner, flipped(b, inner))
@@ -160,21 +165,25 @@ class Eigh(MatrixFunction):
 class Svd(MatrixFunction):
     """Singular values s in decreasing order, left and right singular vectors: a = u · diag(s) · vᵀ.
 
-    One behind the other, row by row: s (k), u (m, k), vᵀ (k, n), with k the smaller of m and n.
-    Shapes: a (…, m, n) → (…, k + m · k + k · n).
+    One behind the other, row by row: s (k), u (m, k), vᵀ (k, n), with k the smaller of m and n.  Of the full form u and
+    v are square: what is added to them is orthogonal to the rest, and has no derivative.
+    Shapes: a (…, m, n) → (…, k + m · k + k · n), or (…, k + m · m + n · n) if full.
     """
 
     name: ClassVar[str] = "svd"
-    syntax: ClassVar[str] = "svd {a}"
+    syntax: ClassVar[str] = "svd {a} [full {full}]"
+    full: bool = False
 
     def infer(self, a: TensorType) -> TensorType:
         batch = self.check(a)
         m, n = a.shape[-2:]
-        return a.with_shape((*batch, min(m, n) * (1 + m + n)))
+        return a.with_shape((*batch, sum(map(math.prod, shapes_of_svd(m, n, self.full)))))
 
     def of_one(self, *matrices: Array) -> Array:
         (a,) = matrices
-        v, s, ut = np.linalg.svd(a.T, full_matrices=False)  # as compiled code does, signs and all
+        v, s, ut = np.linalg.svd(
+            a.T, full_matrices=self.full
+        )  # as compiled code does, signs and all
         return np.concatenate([s, ut.T.ravel(), v.T.ravel()])
 
     def workspace(self, a: TensorType) -> tuple[tuple[int, bool], ...]:
@@ -192,6 +201,8 @@ class Svd(MatrixFunction):
         (y,), (a,), (da,) = ys, xs, dxs
         if da is None:
             return (None,)
+        m, n = a.tensor.shape[-2:]
+        _check_unique("a full decomposition", self.full and m != n)
         f = parts_of_svd(b, y, a.tensor.shape)
         u, v = f.u, flipped(b, f.vt)
         inner = b.emit(Dot(), flipped(b, u), b.emit(Dot(), da, v))
@@ -200,7 +211,6 @@ class Svd(MatrixFunction):
         du = b.emit(StrongMultiply(), gaps, b.emit(Add(), columns, flipped(b, columns)))
         dv = b.emit(StrongMultiply(), gaps, b.emit(Add(), rows, flipped(b, rows)))
         du, dv = b.emit(Dot(), u, du), b.emit(Dot(), v, dv)
-        m, n = a.tensor.shape[-2:]
         if m > n:
             outside = _without(b, u, b.emit(Dot(), da, v))
             du = b.emit(Add(), du, _strong_columns(b, outside, scales))
@@ -216,6 +226,8 @@ class Svd(MatrixFunction):
         if ct is None:
             return (None,)
         shape = a.tensor.shape
+        m, n = shape[-2:]
+        _check_unique("a full decomposition", self.full and m != n)
         f, g = parts_of_svd(b, y, shape), parts_of_svd(b, ct, shape)
         u, v, gv = f.u, flipped(b, f.vt), flipped(b, g.vt)
         gaps, scales = _inverse_differences(b, _squares(b, f.s)), _reciprocals(b, f.s)
@@ -228,7 +240,6 @@ class Svd(MatrixFunction):
         left, right = _scaled_columns(b, turned(u, g.u), f.s), _scaled_rows(b, f.s, turned(v, gv))
         core = b.emit(Add(), each_diagonal(b, g.s), b.emit(Add(), left, right))
         total = b.emit(Dot(), u, b.emit(Dot(), core, f.vt))
-        m, n = shape[-2:]
         if m > n:
             outside = _strong_columns(b, _without(b, u, g.u), scales)
             total = b.emit(Add(), total, b.emit(Dot(), outside, f.vt))
@@ -246,16 +257,32 @@ class SvdParts(NamedTuple):
     vt: Value
 
 
-def parts_of_svd(b: Emitter, y: Value, shape: Shape) -> SvdParts:
+def shapes_of_svd(m: int, n: int, full: bool) -> tuple[Shape, Shape, Shape]:
+    """The shapes of s, u and vᵀ."""
+    k = min(m, n)
+    return ((k,), (m, m), (n, n)) if full else ((k,), (m, k), (k, n))
+
+
+def parts_of_svd(b: Emitter, y: Value, shape: Shape, *, full: bool = False) -> SvdParts:
     """What `Svd` of matrices of this shape puts one behind the other."""
     *batch, m, n = shape
-    k, none = min(m, n), tuple(0 for _ in batch)
+    none, first = tuple(0 for _ in batch), 0
+    parts: list[Value] = []
+    for extents in shapes_of_svd(m, n, full):
+        last = first + math.prod(extents)
+        part = b.emit(Slice((*none, first), (*batch, last)), y)
+        parts.append(reshaped(b, part, (*batch, *extents)))
+        first = last
+    return SvdParts(*parts)
 
-    def part(first: int, *extents: int) -> Value:
-        stop = (*batch, first + math.prod(extents))
-        return reshaped(b, b.emit(Slice((*none, first), stop), y), (*batch, *extents))
 
-    return SvdParts(part(0, k), part(k, m, k), part(k + m * k, k, n))
+def _check_unique(what: str, is_completed: bool) -> None:
+    """Raises: DifferentiationError for vectors that are only known to be orthogonal to others."""
+    if is_completed:
+        raise DifferentiationError(
+            f"{what} of matrices that are not square has no derivative: the vectors it adds are any that are orthogonal"
+            "\n  help: the reduced form has one"
+        )
 
 
 def _joined(b: Emitter, parts: SvdParts) -> Value:

@@ -9,6 +9,7 @@ Cholesky decomposition".
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -36,8 +37,49 @@ from .reduction import Broadcast, Reduce
 from .slicing import Pad, Slice
 
 
+class LinearSystem(MatrixFunction):
+    """The rows x with M x = b for each row b, or with Mᵀ x = b, of a matrix M that is a or a part of it.
+
+    Shapes: a (…, n, n), rows (…, k, n) → (…, k, n).
+    """
+
+    transposed: bool
+
+    def infer(self, a: TensorType, rows: TensorType) -> TensorType:
+        self.check(a, rows)
+        check_sides(self, a, rows)
+        return rows
+
+    @abc.abstractmethod
+    def change(self, b: Emitter, x: Value) -> Value:
+        """What of x, a change of a, changes the matrix of the system."""
+
+    @abc.abstractmethod
+    def flipped(self) -> LinearSystem:
+        """The system of the transposed matrix."""
+
+    def jvp(
+        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], dxs: Sequence[Value | None]
+    ) -> tuple[Value | None, ...]:
+        (y,), (a, _), (da, drows) = ys, xs, dxs
+        if da is not None:
+            change = self.change(b, da)
+            moved = b.emit(Dot(), y, change if self.transposed else flipped(b, change))
+            drows = b.emit(Negate(), moved) if drows is None else b.emit(Subtract(), drows, moved)
+        return (None,) if drows is None else (b.emit(self, a, drows),)
+
+    def vjp(
+        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], cts: Sequence[Value | None]
+    ) -> tuple[Value | None, ...]:
+        (y,), (a, _), (ct,) = ys, xs, cts
+        if ct is None:
+            return None, None
+        rows = b.emit(self.flipped(), a, ct)
+        return self.change(b, _outer(b, rows, y, self.transposed)), rows
+
+
 @dataclass(frozen=True)
-class Solve(MatrixFunction):
+class Solve(LinearSystem):
     """The rows x with A x = b for each row b, or with Aᵀ x = b; NaN where A is singular to working precision.
 
     Shapes: a (…, n, n), rows (…, k, n) → (…, k, n).
@@ -46,11 +88,6 @@ class Solve(MatrixFunction):
     name: ClassVar[str] = "solve"
     syntax: ClassVar[str] = "solve {a} for {rows} [transposed {transposed}]"
     transposed: bool = False
-
-    def infer(self, a: TensorType, rows: TensorType) -> TensorType:
-        self.check(a, rows)
-        check_sides(self, a, rows)
-        return rows
 
     def of_one(self, *matrices: Array) -> Array:
         a, rows = matrices
@@ -63,27 +100,15 @@ class Solve(MatrixFunction):
     def operations(self, a: TensorType) -> int:
         return int(a.shape[-1] ** 3 * 2 / 3)
 
-    def jvp(
-        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], dxs: Sequence[Value | None]
-    ) -> tuple[Value | None, ...]:
-        (y,), (a, _), (da, drows) = ys, xs, dxs
-        if da is not None:
-            moved = b.emit(Dot(), y, da if self.transposed else flipped(b, da))
-            drows = b.emit(Negate(), moved) if drows is None else b.emit(Subtract(), drows, moved)
-        return (None,) if drows is None else (b.emit(self, a, drows),)
+    def change(self, b: Emitter, x: Value) -> Value:
+        return x
 
-    def vjp(
-        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], cts: Sequence[Value | None]
-    ) -> tuple[Value | None, ...]:
-        (y,), (a, _), (ct,) = ys, xs, cts
-        if ct is None:
-            return None, None
-        rows = b.emit(replace(self, transposed=not self.transposed), a, ct)
-        return _outer(b, rows, y, self.transposed), rows
+    def flipped(self) -> Solve:
+        return replace(self, transposed=not self.transposed)
 
 
 @dataclass(frozen=True)
-class TriangularSolve(MatrixFunction):
+class TriangularSolve(LinearSystem):
     """The rows x with T x = b, or Tᵀ x = b, of which T is the lower or upper triangle of a.
 
     With `unit` its diagonal is taken for ones.  NaN where there is a zero in the diagonal.
@@ -98,11 +123,6 @@ class TriangularSolve(MatrixFunction):
     transposed: bool = False
     unit: bool = False
 
-    def infer(self, a: TensorType, rows: TensorType) -> TensorType:
-        self.check(a, rows)
-        check_sides(self, a, rows)
-        return rows
-
     def of_one(self, *matrices: Array) -> Array:
         a, rows = matrices
         triangle = np.triu(a) if self.upper else np.tril(a)
@@ -116,30 +136,13 @@ class TriangularSolve(MatrixFunction):
     def operations(self, a: TensorType) -> int:
         return 0
 
-    def jvp(
-        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], dxs: Sequence[Value | None]
-    ) -> tuple[Value | None, ...]:
-        (y,), (a, _), (da, drows) = ys, xs, dxs
-        if da is not None:
-            triangle = self._triangle(b, da)
-            moved = b.emit(Dot(), y, triangle if self.transposed else flipped(b, triangle))
-            drows = b.emit(Negate(), moved) if drows is None else b.emit(Subtract(), drows, moved)
-        return (None,) if drows is None else (b.emit(self, a, drows),)
-
-    def vjp(
-        self, b: Emitter, ys: Sequence[Value], xs: Sequence[Value], cts: Sequence[Value | None]
-    ) -> tuple[Value | None, ...]:
-        (y,), (a, _), (ct,) = ys, xs, cts
-        if ct is None:
-            return None, None
-        rows = b.emit(replace(self, transposed=not self.transposed), a, ct)
-        return self._triangle(b, _outer(b, rows, y, self.transposed)), rows
-
-    def _triangle(self, b: Emitter, x: Value) -> Value:
-        """What of x, a change of a, changes T."""
+    def change(self, b: Emitter, x: Value) -> Value:
         if not self.upper:
             return lower(b, x, strict=self.unit)
         return flipped(b, lower(b, flipped(b, x), strict=self.unit))
+
+    def flipped(self) -> TriangularSolve:
+        return replace(self, transposed=not self.transposed)
 
 
 @dataclass(frozen=True)

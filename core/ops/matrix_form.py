@@ -161,7 +161,11 @@ def to_lower(b: Emitter, x: Value) -> Value:
 
 def identity(b: Emitter, x: Value) -> Value:
     """The identity in the shape of the square matrices x."""
-    shape = x.tensor.shape
+    return identity_of(b, x, x.tensor.shape)
+
+
+def identity_of(b: Emitter, x: Value, shape: Shape) -> Value:
+    """The identity in the element type of x, as matrices of this shape."""
     ones = b.emit(Broadcast(shape), number(b, x, 1))
     return masked(b, ones, Equal())
 

@@ -219,7 +219,8 @@ def _write_orthonormalize(call: _Call, info: Register) -> None:
     scales, work = call.scratch
     rows, columns, length = call.place(m), call.place(k), call.place(_elements(call, 1))
     call.routine("geqrf", [rows, columns, call.result, rows, scales, work, length], info, 0)
-    given = [rows, columns, columns, call.result, rows, scales, work, length]
+    made = rows if call.op.complete else columns
+    given = [rows, made, columns, call.result, rows, scales, work, length]
     call.routine("orgqr", given, info, 0)
 
 
@@ -240,9 +241,21 @@ def _write_svd(call: _Call, info: Register) -> None:
     k = min(m, n)
     copy, work, integers = call.scratch
     call.copy(copy, call.bases[0], call.types[0])
-    left, right = call.part(call.result, k), call.part(call.result, k + m * k)
-    rows, columns, count, length = map(call.place, (n, m, k, _elements(call, 1)))
-    given = [call.letter("S"), rows, columns, copy, rows, call.result, right, rows, left, count]
+    wide, full = (m, True) if call.op.full else (k, False)
+    left, right = call.part(call.result, k), call.part(call.result, k + m * wide)
+    rows, columns, count, length = map(call.place, (n, m, wide, _elements(call, 1)))
+    given = [
+        call.letter("A" if full else "S"),
+        rows,
+        columns,
+        copy,
+        rows,
+        call.result,
+        right,
+        rows,
+        left,
+        count,
+    ]
     call.routine("gesdd", [*given, work, length, integers], info, 1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from .expressions import (
@@ -46,6 +47,10 @@ def linear_algebra() -> Iterator[str]:
         "eigvalsh", [f"(a: {of(r)}, /, {triangle}) -> {last(r, 1)}" for r in MATRICES]
     )
     yield from define("svd", _svd())
+    triangular = list(_solves(", *, upper: bool = False"))
+    yield from define("cholesky_solve", [_sides_first(signature) for signature in triangular])
+    condition = 'p: float | Literal["fro", "nuc"] | None = None'
+    yield from define("cond", [f"(x: {of(r)}, /, {condition}) -> {last(r, 2)}" for r in MATRICES])
     values = [f"(a: {of(r)}, /) -> {rep(tensor(r - 1, [*lead(r), 'Any'], 'F'))}" for r in MATRICES]
     yield from define("svdvals", values)
     option = "rcond: float | None = None"
@@ -89,13 +94,22 @@ def _solves(options: str) -> Iterator[str]:
             yield f"(a: {of(r, *left)}, b: {of(s, *right)}, /{options}) -> {of(high, *first, 'P', 'L')}"
 
 
+def _sides_first(signature: str) -> str:
+    """The signature of a system with the right-hand sides before the matrix, a factor."""
+    return re.sub(r"^\(a: (.*), (b: .*?), /,", r"(\2, factor: \1, /,", signature)
+
+
 def _least_squares() -> Iterator[str]:
+    """The solution, the residuals, the rank and the singular values."""
     option = "rcond: float | None = None"
     for r in MATRICES:
         *first, row, column = dims(r)
+        rest = [last(r, 2, "i64"), of(r - 1, *first, "Any")]
         if r == 2:
-            yield f"(a: {of(r)}, b: {of(1, row)}, /, {option}) -> {of(1, column)}"
-        yield f"(a: {of(r)}, b: {of(r, *first, row, 'P')}, /, {option}) -> {of(r, *first, column, 'P')}"
+            parts = tup([of(1, column), of(1, "Any"), *rest])
+            yield f"(a: {of(r)}, b: {of(1, row)}, /, {option}) -> {parts}"
+        parts = tup([of(r, *first, column, "P"), of(r - 1, *first, "P"), *rest])
+        yield f"(a: {of(r)}, b: {of(r, *first, row, 'P')}, /, {option}) -> {parts}"
 
 
 def _qr() -> Iterator[str]:
@@ -104,13 +118,20 @@ def _qr() -> Iterator[str]:
         q, upper = of(r, *first, row, "Any"), of(r, *first, "Any", column)
         yield f'(a: {of(r)}, /, mode: Literal["reduced"] = "reduced") -> {tup([q, upper])}'
         yield f'(a: {of(r)}, /, mode: Literal["r"]) -> {upper}'
+        whole = tup([of(r, *first, row, row), of(r, *first, row, column)])
+        yield f'(a: {of(r)}, /, mode: Literal["complete"]) -> {whole}'
 
 
 def _svd() -> Iterator[str]:
     for r in MATRICES:
         *first, row, column = dims(r)
         parts = [of(r, *first, row, "Any"), of(r - 1, *first, "Any"), of(r, *first, "Any", column)]
-        yield f"(a: {of(r)}, /, full_matrices: Literal[False] = False) -> {tup(parts)}"
+        uv = "compute_uv: Literal[True] = True"
+        yield f"(a: {of(r)}, /, full_matrices: Literal[False], {uv}) -> {tup(parts)}"
+        whole = tup([of(r, *first, row, row), parts[1], of(r, *first, column, column)])
+        yield f"(a: {of(r)}, /, full_matrices: Literal[True] = True, {uv}) -> {whole}"
+        yield f"(a: {of(r)}, /, full_matrices: bool, compute_uv: Literal[False]) -> {parts[1]}"
+        yield f"(a: {of(r)}, /, full_matrices: bool = True, *, compute_uv: Literal[False]) -> {parts[1]}"
 
 
 def _norm() -> Iterator[str]:

@@ -73,7 +73,10 @@ def rebuilt(function: str) -> Pair:
     """What a decomposition is multiplied to, as its signs may differ."""
     if function == "eigh":
         return lambda a: _of_eigh(*LINALG.eigh(a)), lambda a: (np.linalg.eigvalsh(a), a)
-    return lambda a: _of_svd(*LINALG.svd(a)), lambda a: (np.linalg.svd(a, compute_uv=False), a)
+    return lambda a: _of_svd(*LINALG.svd(a, False)), lambda a: (
+        np.linalg.svd(a, compute_uv=False),
+        a,
+    )
 
 
 def _of_eigh(w: Rep[Any], v: Rep[Any]) -> Any:
@@ -161,8 +164,20 @@ def test_systems_of_equations(a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 def test_least_squares_and_ranks() -> None:
     tall, wide = regular(5, 3), regular(2, 4)
-    agree([(LINALG.lstsq, lambda a, b: np.linalg.lstsq(a, b)[0])], tall, np.arange(5.0))
-    agree([(LINALG.lstsq, lambda a, b: np.linalg.lstsq(a, b)[0])], wide, np.ones((2, 3)))
+    for b in (np.arange(5.0), regular(5, 2)):
+        agree([(LINALG.lstsq, lambda a, b: tuple(np.linalg.lstsq(a, b)))], tall, b)
+    agree([(solution_alone, lambda a, b: np.linalg.lstsq(a, b)[0])], wide, np.ones((2, 3)))
+    batch = np.stack([tall, 2 * tall])
+    found = run([LINALG.lstsq], batch, regular(2, 5, 1))
+    assert [part.shape for part in found] == [(2, 3, 1), (2, 1), (2,), (2, 3)]
+    factor = np.linalg.cholesky(positive(3, 3))
+    sides = (np.ones(3), regular(3, 2))
+    for b in sides:
+        wanted = np.linalg.solve(factor @ factor.T, b)
+        solved = (LINALG.cholesky_solve, lambda b, _, wanted=wanted: wanted)
+        agree(
+            [solved, (lambda b, l: LINALG.cholesky_solve(b, l.T, upper=True), solved[1])], b, factor
+        )
     low = np.outer([1.0, 2, 3], [1.0, -1, 2])
     agree([(LINALG.pinv, np.linalg.pinv)], low)
     ranks = run(
@@ -228,6 +243,85 @@ def test_what_has_no_result_is_nan_alone() -> None:
     sign, log = run([LINALG.slogdet], np.zeros((1, 2, 2)))
     assert sign.tolist() == [0] and log.tolist() == [-math.inf]
     assert run([LINALG.det], np.zeros((2, 2)))[0] == 0
+
+
+def solution_alone(a: Rep[Any], b: Rep[Any]) -> Any:
+    return LINALG.lstsq(a, b)[0]
+
+
+def test_complete_and_full_forms() -> None:
+    for shape in ((4, 2), (2, 4), (3, 3), (2, 4, 3), (3, 0), (0, 3)):
+        a = regular(*shape)
+        forms = [
+            (lambda a: LINALG.qr(a, "complete"), lambda a: tuple(np.linalg.qr(a, "complete"))),
+            (
+                lambda a: LINALG.svd(a, compute_uv=False),
+                lambda a: np.linalg.svd(a, compute_uv=False),
+            ),
+        ]
+        agree(forms, a)
+        u, s, vh = run([LINALG.svd], a)
+        wanted = np.linalg.svd(a)
+        assert [x.shape for x in (u, s, vh)] == [x.shape for x in wanted]
+        np.testing.assert_allclose(s, wanted[1], atol=1e-12)
+        for x in (u, vh):
+            one = np.broadcast_to(np.eye(x.shape[-1]), x.shape)
+            np.testing.assert_allclose(x @ x.swapaxes(-1, -2), one, atol=1e-12)
+        k = s.shape[-1]
+        product = (u[..., :k] * s[..., None, :]) @ vh[..., :k, :]
+        np.testing.assert_allclose(product, a, atol=1e-12)
+    slopes = NK.gradient(of=staged(lambda a: LINALG.svd(a)[1].sum()), wrt=0)
+    a = regular(4, 2)
+    u, _, vh = np.linalg.svd(a, full_matrices=False)
+    np.testing.assert_allclose(np.asarray(slopes(a)), u @ vh, atol=1e-12)
+
+
+def test_condition_numbers() -> None:
+    ways = (None, 2, -2, 1, -1, math.inf, -math.inf, "fro")
+    pairs: list[Pair] = [
+        (lambda a, p=p: LINALG.cond(a, p), lambda a, p=p: np.linalg.cond(a, p)) for p in ways
+    ]
+    a = regular(3, 3)
+    found = run([ours for ours, _ in pairs], np.stack([a, np.diag([1.0, 0, 2])]))
+    for (value, singular), (_, theirs), p in zip(found, pairs, ways, strict=True):
+        np.testing.assert_allclose(value, theirs(a), rtol=1e-12)
+        assert singular == (0 if p == -2 else math.inf), p
+    assert run([LINALG.cond], np.ones((3, 1)))[0] == 1
+
+
+def cofactors(a: Any) -> Any:
+    minors = [
+        [np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(len(a))]
+        for i in range(len(a))
+    ]
+    signs = (-1.0) ** np.add.outer(np.arange(len(a)), np.arange(len(a)))
+    return np.asarray(minors).reshape(a.shape) * signs
+
+
+def test_determinants_of_singular_matrices_have_derivatives() -> None:
+    """The gradient has the cofactors, whatever the rank, and the Hessian their derivatives."""
+    matrices = [
+        regular(3, 3),
+        np.array([[1.0, 2, 3], [4, 5, 6], [5, 7, 9]]),
+        np.outer([1.0, 2, 3], [1.0, -1, 2]),
+        np.zeros((3, 3)),
+        np.eye(3),
+        np.diag([1.0, 0, 0]),
+    ]
+    slope = NK.gradient(of=staged(lambda a: LINALG.det(a)), wrt=0)
+    curved = NK.hvp(staged(lambda a: LINALG.det(a)), wrt=0)
+    direction, h = regular(3, 3), 1e-3
+    for a in matrices:
+        np.testing.assert_allclose(np.asarray(slope(a)), cofactors(a), atol=1e-13)
+        # cofactors of 3 rows are quadratic: central differences are exact
+        ends = (cofactors(a + sign * h * direction) for sign in (1, -1))
+        change = np.subtract(*ends) / (2 * h)
+        np.testing.assert_allclose(np.asarray(curved(a, direction)), change, atol=1e-10)
+    wanted = [cofactors(a) for a in matrices]
+    batch = np.stack(matrices)
+    together = NK.gradient(of=staged(lambda a: LINALG.det(a).sum()), wrt=0)
+    for found in (together(batch), NK.vmap(slope)(batch)):
+        np.testing.assert_allclose(np.asarray(found), wanted, atol=1e-13)
 
 
 def test_derivatives() -> None:
@@ -307,6 +401,10 @@ def test_a_batch_is_a_loop() -> None:
     np.testing.assert_allclose(np.asarray(slopes), alone, rtol=1e-10, atol=1e-12)
 
 
+def slope_of(function: Callable[..., Any]) -> Any:
+    return NK.gradient(of=staged(lambda a: function(a).sum()), wrt=0)
+
+
 MATRIX = np.ones((2, 3))
 MISUSE: list[tuple[Callable[[], Any], str]] = [
     (lambda: LINALG.inv(np.ones(3)), "inv takes matrices, of rank 2 or more, not a Tensor1D[f64]"),
@@ -314,8 +412,9 @@ MISUSE: list[tuple[Callable[[], Any], str]] = [
     (lambda: LINALG.inv(Tensor2D(np.ones((2, 2), np.float16))), "not a Tensor2D[f16]"),
     (lambda: LINALG.solve(np.eye(2), np.float64(1)), "right-hand sides of rank 1 or more"),
     (lambda: LINALG.solve(np.eye(2), np.ones(2, np.float32)), "element types f64 and f32 differ"),
-    (lambda: LINALG.qr(MATRIX, "complete"), "qr has the modes 'reduced' and 'r', not 'complete'"),
-    (lambda: LINALG.svd(MATRIX, full_matrices=True), "svd has the reduced form alone"),
+    (lambda: LINALG.qr(MATRIX, "raw"), "qr has the modes 'reduced', 'complete' and 'r', not 'raw'"),
+    (lambda: slope_of(lambda a: LINALG.svd(a)[0])(MATRIX), "a full decomposition of matrices that are not square"),
+    (lambda: slope_of(lambda a: LINALG.qr(a.T, "complete")[0])(MATRIX), "help: the reduced form has one"),
     (lambda: LINALG.eigh(np.eye(2), "X"), "UPLO is 'L' or 'U', not 'X'"),
     (lambda: LINALG.solve_triangular(np.eye(2), np.ones(2), trans=2), "trans is 0, or 1"),
     (lambda: LINALG.matrix_power(np.eye(2), 0.5), "matrix_power takes an int, not 0.5"),
@@ -330,6 +429,7 @@ MISUSE: list[tuple[Callable[[], Any], str]] = [
 UNFIT: list[tuple[Callable[..., Any], str]] = [
     (LINALG.inv, "inv takes square matrices, not f64[2, 3]"),
     (LINALG.eigh, "eigh takes square matrices, not f64[2, 3]"),
+    (lambda a: LINALG.cond(a, 1), "cond takes square matrices, not f64[2, 3]"),
     (LINALG.expm, "expm takes square matrices, not f64[2, 3]"),
     (lambda a: LINALG.matrix_power(a, 2), "matrix_power takes square matrices, not f64[2, 3]"),
     (lambda a: LINALG.solve(a @ a.T, a.T), "right-hand sides f64[3, 2] do not fit f64[2, 2]"),

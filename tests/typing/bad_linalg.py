@@ -16,8 +16,10 @@ def wrong(
     nk.linalg.inv(n)  # E
     nk.linalg.cholesky(h)  # E
     nk.linalg.solve(a, c)  # E
-    nk.linalg.qr(a, "complete")  # E
-    nk.linalg.svd(a, full_matrices=True)  # E
+    nk.linalg.qr(a, "raw")  # E
+    nk.linalg.lstsq(a, b) @ b  # E
+    nk.linalg.cond(a, "max")  # E
+    nk.linalg.cholesky_solve(a, b)  # E
     nk.linalg.matrix_power(a, 0.5)  # E
     nk.linalg.norm(a, "max")  # E
     x: Rep[Tensor1D[f64]] = nk.linalg.inv(a)  # E

@@ -120,7 +120,7 @@ def where_nonzero(m: Rep[Named], b: Rep[Tensor1D[boolean]], k: Rep[Scalar[i32]])
 def methods(m: Rep[Named], p: Rep[Tensor2D[f32]], v: Rep[Tensor1D[f32]], n: Rep[Tensor1D[i32]]) -> None:
     assert_type(m.clip(0.0, 1.0), Rep[Named])
     assert_type(n.clip(max=3), Rep[Tensor1D[i32]])
-    assert_type(p.clip(v, p), Rep[Tensor2D[f32]])
+    assert_type(p.clip(v, v + 1.0), Rep[Tensor2D[f32]])
     assert_type(m.sort(), Rep[Named])
     assert_type(m.argsort(0), Rep[Tensor2D[i64, In, Out]])
     assert_type(v.searchsorted(p), Rep[Tensor2D[i64]])

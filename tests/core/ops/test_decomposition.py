@@ -31,6 +31,8 @@ SAMPLES = [
     *(Sample(Orthonormalize(), (f64(*a),), (regular(*a),)) for a in WIDE),
     *(Sample(Eigh(), (f64(*a),), (apart(*a),)) for a in SQUARE),
     *(Sample(Svd(), (f64(*a),), (apart_values(*a),)) for a in ANY),
+    Sample(Orthonormalize(True), (f64(3, 3),), (regular(3, 3),)),
+    Sample(Svd(True), (f64(3, 3),), (apart_values(3, 3),)),
 ]
 ERRORS = [
     ErrorSample(Orthonormalize(), (f64(3, 2),), "f64[3, 2] has more rows than can be orthonormal"),
