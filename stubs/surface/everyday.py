@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from .expressions import (
     COMMON_FIRST,
     COMMON_LAST,
-    MAX_RANK,
     RANKS,
     any_axis,
     axis_literal,
@@ -47,33 +46,6 @@ def everyday() -> Iterator[str]:
     yield from _pieces()
     yield from _makers()
     yield from _differences()
-
-
-def new_axes() -> Iterator[str]:
-    """`x[None]`, `x[:, None]`, `x[None, 0, :]`, …: None and slices each put an unnamed dimension there."""
-    for r in RANKS[:-1]:
-        yield f"(self: {rep(tensor(r))}, i: None, /) -> {rep(tensor(r + 1, ['Any', *dims(r)]))}"
-    for r in RANKS[:-1]:
-        last = rep(tensor(r + 1, [*dims(r), "Any"]))
-        yield f"(self: {rep(tensor(r))}, i: tuple[EllipsisType, None], /) -> {last}"
-    for r in RANKS[1:-1]:
-        for count in range(1, r + 1):
-            for pattern in _patterns(count):
-                ints_among = pattern.count("Index")
-                rank = r - ints_among + pattern.count("None")
-                if rank <= MAX_RANK:
-                    yield f"(self: {rep(plain(r))}, i: {tup(pattern)}, /) -> {rep(plain(rank))}"
-
-
-def _patterns(count: int) -> Iterator[list[str]]:
-    """One None among `count` slices, or slices and one int."""
-    whole = "slice[Any, Any, Any]"
-    for taken in (
-        [whole] * count,
-        *([whole] * k + ["Index"] + [whole] * (count - k - 1) for k in range(count)),
-    ):
-        for place in range(count + 1):
-            yield [*taken[:place], "None", *taken[place:]]
 
 
 def _choices() -> Iterator[str]:

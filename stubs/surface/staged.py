@@ -1,17 +1,17 @@
-"""Rep: application, indexing, operators, shapes and reductions; then staged and fn."""
+"""Rep: operators, shapes and reductions; then staged and fn."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
 
+from .application import calls, subscripts
 from .control import traversals
 from .custom_rules import rule_methods
-from .everyday import new_axes, squeezes
+from .everyday import squeezes
 from .expressions import (
     COMMON_FIRST,
     LITERALS,
-    MAX_ARITY,
     MAX_PARAMETERS,
     MAX_RANK,
     MAX_RESULTS,
@@ -68,8 +68,6 @@ REDUCTIONS = {
     "all": "Logical",
     "any": "Logical",
 }
-STATICS = ", *, out: None = None, **statics: Static"
-"""Static arguments of a call without results to write to."""
 CLASSES = {"sum": "Sum", "mean": "Sum", "var": "Spread", "std": "Spread"}
 """Of the object that a reduction is, where it has more options than others."""
 ACCUMULATE = ", accumulate: type[Float] | None = None"
@@ -84,8 +82,9 @@ def staged_class() -> Iterator[str]:
     ]
     yield from method("__get__", ranked)
     yield from transposed_matrices()
+    yield from subscripts()
     yield from template("rep")
-    yield from _application()
+    yield from method("__call__", calls())
     yield from rule_methods()
     yield from method("set", _set())
     yield from method(
@@ -182,42 +181,6 @@ def _set() -> list[str]:
     return [f"{field}, value: {content}, /) -> Rep[S]", sequence, single]
 
 
-def _application() -> Iterator[str]:
-    """f(a, b) and f[a, b]: all concrete or all staged; f(a, b, out=c), which is concrete.
-
-    Static arguments are given by name, and are not checked: a ParamSpec for them makes mypy answer Any where a tensor
-    has unnamed dimensions.  The overloads stay disjoint: a third, mixed one makes mypy answer Any.  One overload of a
-    TypeVarTuple for all `out=` does not do: mypy leaves it out when it binds `self`.
-    """
-    call = ["(self: Rep[Callable[[], R]], **statics: Static) -> Rep[R]"]
-    item: list[str] = []
-    for n in range(1, MAX_ARITY + 1):
-        me = f"self: {_staged_function(n)}"
-        for wrap in ("Rep[{}]", "{}"):
-            given = names("A", n, wrap)
-            listed = commas(f"a{i}: {a}" for i, a in enumerate(given))
-            call.append(f"({me}, {listed}, /{STATICS}) -> {wrap.format('R')}")
-            subscript = given[0] if n == 1 else tup(given)
-            item.append(f"({me}, a: {subscript}, /) -> {wrap.format('R')}")
-        concrete = commas(f"a{i}: A{i}" for i in range(n))
-        call.append(f"({me}, {concrete}, /, *, out: R, **statics: Static) -> R")
-    yield from method("__call__", call)
-    yield from method(
-        "__getitem__",
-        [*item, *_projections(), *_fancy(), *indexing(), *new_axes()],
-        note="  # application, projection, indexing",
-    )
-
-
-def _projections() -> Iterator[str]:
-    yield "(self: Rep[S], field: Lens[S, Y], /) -> Rep[Y]"
-    for n in range(2, MAX_RESULTS + 1):
-        for i in range(n):
-            yield f"(self: {rep(tup(names('A', n)))}, i: {axis_literal(i, n)}, /) -> Rep[A{i}]"
-    yield "(self: Series[tuple[Never, ...], tuple[R, ...]], i: int, /) -> Rep[R]"
-    yield "(self: Rep[tuple[R, ...]], i: slice[Any, Any, Any], /) -> Rep[tuple[R, ...]]"
-
-
 def indexing() -> Iterator[str]:
     """k subscripts take ELEM k times; each slice among them puts one unnamed dimension back (UP)."""
     for k in range(1, MAX_RANK + 1):
@@ -231,27 +194,6 @@ def indexing() -> Iterator[str]:
             ]
             index = " | ".join(p[0] if k == 1 else tup(p) for p in patterns)
             yield f"(self: View[{batched(me, k)}], i: {index}, /) -> Rep[Y]"
-
-
-def _fancy() -> Iterator[str]:
-    """Integer tensors of one rank: one for the first axis or behind a slice, or two for neighbouring axes."""
-    for r in RANKS[1:]:
-        for s in range(1, MAX_RANK - r + 2):
-            looked_up = dims(s, "PQUV")
-            index = rep(tensor(s, looked_up, "Z"))
-            me = f"self: {rep(tensor(r))}"
-            row = tensor(r - 1 + s, [*looked_up, *dims(r)[1:]])
-            yield f"({me}, i: {index}, /) -> {rep(row)}"
-            if s == 1:
-                listed = rep(tensor(r, ["Any", *dims(r)[1:]]))
-                yield f"({me}, i: list[int], /) -> {listed}"
-            if r > 1:
-                column = tensor(r - 1 + s, ["Any", *looked_up, *dims(r)[2:]])
-                yield f"({me}, i: tuple[slice[Any, Any, Any], {index}], /) -> {rep(column)}"
-        for s in range(1, MAX_RANK - r + 3) if r > 1 else ():
-            index, found = rep(plain(s, "Z")), tensor(r - 2 + s, [*["Any"] * s, *dims(r)[2:]])
-            pair = f"tuple[{index}, {index} | Index] | tuple[Index, {index}]"
-            yield f"(self: {rep(tensor(r))}, i: {pair}, /) -> {rep(found)}"
 
 
 def _arithmetic() -> Iterator[str]:

@@ -29,6 +29,7 @@ class Rep(View[X], Series[X, X], Generic[X]):
         """How many compiled specialisations a staged function has; `set_cache_limit` bounds it."""
     def clear_cache(self: View[Callable[..., Any]]) -> None:
         """Drop all compiled specialisations of a staged function; the next calls compile anew."""
+    __getitem__: Subscripts
     shape: ShapeOfRep
     @property
     def size(self: View[AnyTensor[Any]]) -> int:

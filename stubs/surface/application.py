@@ -1,0 +1,161 @@
+"""Calls and subscripts of Rep; for these, one class a kind of value, which a descriptor chooses.
+
+A method with an overload for each arity and rank would be bound to its `self` overload by overload, at every use:
+checkers spend most of their time there.  A descriptor's `__get__` stops at the first kind that fits, and its class
+has the few overloads of this kind alone; so messages list no others.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from .expressions import (
+    COMMON_FIRST,
+    MAX_ARITY,
+    MAX_RANK,
+    MAX_RESULTS,
+    axis_literal,
+    commas,
+    dims,
+    function,
+    method,
+    names,
+    plain,
+    rep,
+    tensor,
+    tup,
+)
+
+SLICE = "slice[Any, Any, Any]"
+_FUNCTIONS = range(1, MAX_ARITY + 1)
+_TUPLES = range(2, MAX_RESULTS + 1)
+
+
+def descriptor(name: str, kinds: dict[str, str], note: str) -> Iterator[str]:
+    """An attribute whose type follows from that of the Rep it is read from; the commonest first."""
+    yield f"class {name}:   # {note}"
+    yield from method(
+        "__get__",
+        [f"(self, x: {kind}, owner: Any = None, /) -> {made}" for kind, made in kinds.items()],
+    )
+
+
+def calls() -> Iterator[str]:
+    """f(a, b): all concrete or all staged; f(a, b, out=c), which is concrete.
+
+    Static arguments are given by name, and are not checked: a ParamSpec for them makes mypy answer Any where a tensor
+    has unnamed dimensions.  The overloads stay disjoint: a third, mixed one makes mypy answer Any.  A method, as
+    pyright takes no descriptor for what makes a value a Callable.
+    """
+    yield "(self: Rep[Callable[[], R]], **statics: Static) -> Rep[R]"
+    for n in _FUNCTIONS:
+        for wrap, out in (("Rep[{}]", "None"), ("{}", "R | None")):
+            listed = commas(f"a{i}: {a}" for i, a in enumerate(names("A", n, wrap)))
+            options = f"*, out: {out} = None, **statics: Static"
+            yield f"(self: {_staged(n)}, {listed}, /, {options}) -> {wrap.format('R')}"
+
+
+def subscripts() -> Iterator[str]:
+    """x[1, :], of a tensor; s[S.field]; t[0], of a tuple; f[a, b]."""
+    yield "class Fields(Generic[S]):"
+    # the second is for mypy, which asks before it has inferred the parameter of a lambda
+    fields = [
+        "(self, field: Lens[S, Y], /) -> Rep[Y]",
+        "(self: Fields[Never], i: Any, /) -> Rep[S]",
+    ]
+    yield from method("__call__", fields)
+    kinds = {"Rep[S]": "Fields[S]"}
+    for r in COMMON_FIRST[:-1]:
+        parameters = commas(["D", *dims(r)])
+        yield f"class Elements{r}D(Generic[{parameters}]):"
+        yield from method("__call__", [*_fancy(r), *_basic(r), *_new_axes(r)])
+        kinds[f"View[{tensor(r)}]"] = f"Elements{r}D[{parameters}]"
+    yield "class Elements0D(Generic[D]):"
+    yield from method("__call__", _new_axes(0))
+    for n in _FUNCTIONS:
+        parameters = commas([*names("A", n), "R"])
+        yield f"class Apply{n}(Generic[{parameters}]):"
+        yield from method("__call__", _applications(n))
+        kinds[_staged(n)] = f"Apply{n}[{parameters}]"
+    for n in _TUPLES:
+        parameters = commas(names("A", n))
+        yield f"class Items{n}(Generic[{parameters}]):"
+        items = [f"(self, i: {axis_literal(i, n)}, /) -> Rep[A{i}]" for i in range(n)]
+        yield from method("__call__", items)
+        kinds[rep(tup(names("A", n)))] = f"Items{n}[{parameters}]"
+    yield "class Items(Generic[R]):"
+    many = "Rep[tuple[R, ...]]"
+    yield from method(
+        "__call__", ["(self, i: int, /) -> Rep[R]", f"(self, i: {SLICE}, /) -> {many}"]
+    )
+    # the face of Rep that tells them from tuples of a known length
+    kinds |= {
+        "Series[tuple[Never, ...], tuple[R, ...]]": "Items[R]",
+        f"View[{tensor(0)}]": "Elements0D[D]",
+    }
+    yield from descriptor("Subscripts", kinds, "x[0], s[S.field], f[a, b]")
+
+
+def _staged(arity: int) -> str:
+    return rep(function(names("A", arity), "R"))
+
+
+def _applications(arity: int) -> Iterator[str]:
+    for wrap in ("Rep[{}]", "{}"):
+        given = names("A", arity, wrap)
+        yield f"(self, a: {given[0] if arity == 1 else tup(given)}, /) -> {wrap.format('R')}"
+
+
+def _basic(rank: int) -> Iterator[str]:
+    """k subscripts: an index drops its axis, a slice leaves one without a name."""
+    for k in range(1, rank + 1):
+        for slices in range(k + 1):
+            patterns = [
+                [SLICE if place in at else "Index" for place in range(k)]
+                for at in itertools.combinations(range(k), slices)
+            ]
+            index = " | ".join(p[0] if k == 1 else tup(p) for p in patterns)
+            made = tensor(slices + rank - k, ["Any"] * slices + dims(rank)[k:])
+            yield f"(self, i: {index}, /) -> {rep(made)}"
+
+
+def _fancy(rank: int) -> Iterator[str]:
+    """Integer tensors of one rank: one for the first axis or behind a slice, or two for neighbouring axes."""
+    for s in range(1, MAX_RANK - rank + 2):
+        looked_up = dims(s, "PQUV")
+        index = rep(tensor(s, looked_up, "Z"))
+        row = tensor(rank - 1 + s, [*looked_up, *dims(rank)[1:]])
+        yield f"(self, i: {index}, /) -> {rep(row)}"
+        if s == 1:
+            listed = rep(tensor(rank, ["Any", *dims(rank)[1:]]))
+            yield f"(self, i: list[int], /) -> {listed}"
+        if rank > 1:
+            column = tensor(rank - 1 + s, ["Any", *looked_up, *dims(rank)[2:]])
+            yield f"(self, i: tuple[{SLICE}, {index}], /) -> {rep(column)}"
+    for s in range(1, MAX_RANK - rank + 3) if rank > 1 else ():
+        index, found = rep(plain(s, "Z")), tensor(rank - 2 + s, ["Any"] * s + dims(rank)[2:])
+        pair = f"tuple[{index}, {index} | Index] | tuple[Index, {index}]"
+        yield f"(self, i: {pair}, /) -> {rep(found)}"
+
+
+def _new_axes(rank: int) -> Iterator[str]:
+    """`x[None]`, `x[:, None]`, `x[None, 0, :]`, …: None and slices each put an unnamed dimension there."""
+    if rank == MAX_RANK:
+        return
+    yield f"(self, i: None, /) -> {rep(tensor(rank + 1, ['Any', *dims(rank)]))}"
+    last = rep(tensor(rank + 1, [*dims(rank), "Any"]))
+    yield f"(self, i: tuple[EllipsisType, None], /) -> {last}"
+    for made in (rank + 1, rank):
+        counts = range(1, rank + 1)
+        patterns = [p for count in counts for p in _patterns(count, with_index=made == rank)]
+        if patterns:
+            yield f"(self, i: {' | '.join(map(tup, patterns))}, /) -> {rep(plain(made))}"
+
+
+def _patterns(count: int, *, with_index: bool) -> Iterator[list[str]]:
+    """One None among `count` slices, or slices and one index."""
+    for k in range(count) if with_index else (count,):
+        taken = [SLICE] * k + ["Index"] * with_index + [SLICE] * (count - k - 1)
+        for place in range(count + 1):
+            yield [*taken[:place], "None", *taken[place:]]
