@@ -51,6 +51,9 @@ class _Nesting(threading.local):
         self.calls: list[_Call] = []
         self.continues_staging = False
         """Whether the thread whose stack this one continues has the lock, and waits."""
+        self.has_large_stack = False
+        """Whether its stack was found to be large: Linux reads through all mappings of a process to tell, which takes
+        0.7 ms, and more the more code is loaded."""
 
 
 _progress = _Nesting()
@@ -84,8 +87,10 @@ def call_with_large_stack(function: Callable[..., _T], *arguments: Any) -> _T:
 
     Tracing, passes and LLVM recurse a little, through C code that asks nobody whether there is room.
     """
-    stack = current_stack()
-    if stack is None or stack.high - stack.low >= _LARGE:
+    if not _progress.has_large_stack:
+        stack = current_stack()
+        _progress.has_large_stack = stack is None or stack.high - stack.low >= _LARGE
+    if _progress.has_large_stack:
         return function(*arguments)
     result: _T = call_in_segment(_continued, _handed(), function, arguments)
     return result

@@ -13,6 +13,7 @@ import pytest
 import nnkit as nk
 from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f64, i32, i64
 from nnkit.core.types import Array
+from tests.rows import each
 
 Number = Scalar[f64]
 Count = Scalar[i64]
@@ -256,44 +257,47 @@ PROGRAMS: list[tuple[Any, Callable[[Array, int], Array]]] = [
 ]
 
 
-@pytest.mark.parametrize("n", [0, 1, 3, 5])
 @pytest.mark.parametrize(("program", "reference"), PROGRAMS, ids=lambda p: p.__name__)
-def test_values_and_derivatives(
-    program: Any, reference: Callable[[Array, int], Array], n: int
-) -> None:
-    x, v, w = (RANDOM.normal(size=6) for _ in range(3))
-    count = np.int64(n)
-    np.testing.assert_allclose(program(x, count).numpy(), reference(x, n), rtol=1e-12)
-    slope = nk.gradient(of=program, wrt=0)
-    step = 1e-6
-    differences = [
-        (reference(x + step * e, n) - reference(x - step * e, n)).sum() / (2 * step)
-        for e in np.eye(6)
-    ]
-    np.testing.assert_allclose(slope(x, count).numpy(), differences, rtol=1e-6, atol=1e-7)
-    tangent = nk.jvp(of=program, wrt=0)(x, count, v)[1].numpy()
-    pulled = nk.vjp(of=program, wrt=0)(x, count, w).numpy()
-    assert float(tangent @ w) == pytest.approx(float(v @ pulled), rel=1e-11, abs=1e-11)
+def test_values_and_derivatives(program: Any, reference: Callable[[Array, int], Array]) -> None:
+    slope, step = nk.gradient(of=program, wrt=0), 1e-6
+    push, pull = nk.jvp(of=program, wrt=0), nk.vjp(of=program, wrt=0)
     curved = nk.hvp(of=nk.fn(Vector, Count)(lambda x, n: nk.square(program(x, n)).sum()), wrt=0)
 
-    def first(y: Array) -> Array:
-        return np.asarray(nk.vjp(of=program, wrt=0)(y, count, 2 * reference(y, n)).numpy())
+    @each("n", [0, 1, 3, 5])
+    def agree(n: int) -> None:
+        x, v, w = (RANDOM.normal(size=6) for _ in range(3))
+        count = np.int64(n)
+        np.testing.assert_allclose(program(x, count).numpy(), reference(x, n), rtol=1e-12)
+        differences = [
+            (reference(x + step * e, n) - reference(x - step * e, n)).sum() / (2 * step)
+            for e in np.eye(6)
+        ]
+        np.testing.assert_allclose(slope(x, count).numpy(), differences, rtol=1e-6, atol=1e-7)
+        tangent, pulled = push(x, count, v)[1].numpy(), pull(x, count, w).numpy()
+        assert float(tangent @ w) == pytest.approx(float(v @ pulled), rel=1e-11, abs=1e-11)
 
-    expected = (first(x + step * v) - first(x - step * v)) / (2 * step)
-    np.testing.assert_allclose(curved(x, count, v).numpy(), expected, rtol=1e-5, atol=1e-5)
+        def first(y: Array) -> Array:
+            return np.asarray(pull(y, count, 2 * reference(y, n)).numpy())
+
+        expected = (first(x + step * v) - first(x - step * v)) / (2 * step)
+        np.testing.assert_allclose(curved(x, count, v).numpy(), expected, rtol=1e-5, atol=1e-5)
+
+    agree()
 
 
-@pytest.mark.parametrize("counts", [3, (1, 4, 3)], ids=str)
 @pytest.mark.parametrize(("program", "_"), PROGRAMS, ids=lambda p: getattr(p, "__name__", "p"))
-def test_batches(program: Any, counts: Any, _: Any) -> None:
+def test_batches(program: Any, _: Any) -> None:
     """Of values and of gradients, along the array alone and along the bounds of loops as well."""
-    xs, ns = RANDOM.normal(size=(3, 6)), np.asarray(counts)
-    axes = (0, 0 if ns.ndim else None)
     for function in (program, nk.gradient(of=program, wrt=0)):
-        found = nk.vmap(function, in_axes=axes)(xs, ns if ns.ndim else np.int64(counts))
-        each = zip(xs, np.broadcast_to(ns, 3), strict=True)
-        expected = np.stack([function(x, np.int64(n)).numpy() for x, n in each])
-        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-11, atol=1e-12)
+        for counts in (3, (1, 4, 3)):
+            xs, ns = RANDOM.normal(size=(3, 6)), np.asarray(counts)
+            axes = (0, 0 if ns.ndim else None)
+            found = nk.vmap(function, in_axes=axes)(xs, ns if ns.ndim else np.int64(3))
+            pairs = zip(xs, np.broadcast_to(ns, 3), strict=True)
+            expected = np.stack([function(x, np.int64(n)).numpy() for x, n in pairs])
+            np.testing.assert_allclose(
+                found.numpy(), expected, rtol=1e-11, atol=1e-12, err_msg=str(counts)
+            )
 
 
 def test_a_ref_made_in_a_body_is_made_anew_in_each_iteration() -> None:
