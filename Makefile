@@ -8,6 +8,8 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --root-user-
 STAMP := $(VENV)/stamp
 OUT := examples/out
 MISTAKE := build/mistake.py
+# the tests start many processes, each of which would compile all Python files
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: run test mypy pyright check fmt bench irdiff fuzz clean help
@@ -28,7 +30,7 @@ test: $(STAMP)-test  ## every check: format, lint, both type checkers, all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync mypy pyright
-	$(BIN)/pytest -q -n 2 --dist loadfile --max-worker-restart=0 --maxfail=50
+	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --maxfail=50
 
 mypy: $(STAMP)-test
 	$(BIN)/mypy
@@ -43,7 +45,7 @@ check: $(STAMP)-test  ## the quick loop: as test, without the slow tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/pytest -q -n 2 --dist loadfile --max-worker-restart=0 --maxfail=50 -m "not slow"
+	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --maxfail=50 -m "not slow"
 
 fmt: $(STAMP)-test  ## format the code and mend what the linter can, write the stubs and the pages of ops, functions and passes anew
 	$(BIN)/python stubs/generate.py
