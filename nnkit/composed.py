@@ -12,8 +12,9 @@ from .core.types import BOOL, I8, I64
 from .functions import select
 from .reps import as_rep
 from .staging import primitive
-from .staging.primitive import dtype_error, rank_error
+from .staging.primitive import dtype_error, rank_error, shape_error
 from .staging.rep import Rep
+from .staging.rep_base import is_number
 from .staging.spec import TensorSpec
 
 
@@ -41,10 +42,21 @@ def _along(name: str, rule: Any, x: Any, axis: Any, **options: Any) -> Rep:
     return Rep(primitive.compose_along(name, rule, as_rep(x).expression, axis, **options))
 
 
-def cross_entropy(logits: Any, labels: Any, /) -> Rep:
+def cross_entropy(
+    logits: Any,
+    labels: Any,
+    /,
+    *,
+    weight: Any = None,
+    ignore_index: int | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Rep:
     """Mean over the batch of −Σ p log softmax(logits); labels are class numbers or probabilities p.
 
-    Shapes: logits (b, c) or (c), labels (b) or () of integers, or of the shape of the logits.
+    Classes have a `weight` each, and the mean is that by the weights of the labels if these are class numbers; those
+    that are `ignore_index` do not count.  With `label_smoothing` ε labels p are (1 − ε) · p + ε / c.
+    Shapes: logits (b, c) or (c), labels (b) or () of integers, or of the shape of the logits, weight (c).
     Raises: IndexOutOfRangeError when run with a class number outside 0 … c − 1.
     """
     rep, target = as_rep(logits), as_rep(labels)
@@ -52,21 +64,78 @@ def cross_entropy(logits: Any, labels: Any, /) -> Rep:
     given = primitive.tensor_of(target.expression, "cross_entropy")
     if spec.rank not in (1, 2):
         raise rank_error(f"cross_entropy takes logits of rank 1 or 2, not a {spec.words}")
-    if not given.dtype.is_integer:
-        if given != spec:
-            raise dtype_error(f"labels are class numbers or a {spec.words}, not a {given.words}")
-        return -(target * log_softmax(rep)).sum(-1).mean()
+    if reduction not in ("mean", "sum", "none"):
+        raise shape_error(f"cross_entropy: reduction is 'mean', 'sum' or 'none', not {reduction!r}")
+    smoothing: Any = label_smoothing
+    if not is_number(smoothing) or not 0 <= smoothing <= 1:
+        raise shape_error(
+            f"cross_entropy: label_smoothing is a number from 0 to 1, not {smoothing!r}"
+        )
+    of_class = _class_weights(spec, weight)
+    if given.dtype.is_integer:
+        return _by_class_numbers(
+            rep, target, of_class, ignore_index, reduction, float(label_smoothing)
+        )
+    if given != spec:
+        raise dtype_error(f"labels are class numbers or a {spec.words}, not a {given.words}")
+    if ignore_index is not None:
+        raise dtype_error("ignore_index is a class number, and labels are probabilities")
+    logs = log_softmax(rep)
+    if label_smoothing:
+        target = target * (1.0 - label_smoothing) + label_smoothing / rep.shape[-1]
+    terms = target * logs if of_class is None else target * logs * of_class
+    losses = -terms.sum(-1)
+    return losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
+
+
+def _class_weights(spec: TensorSpec, weight: Any) -> Rep | None:
+    if weight is None:
+        return None
+    rep = as_rep(weight)
+    given = primitive.tensor_of(rep.expression, "cross_entropy")
+    if given.rank != 1 or given.dtype is not spec.dtype:
+        raise rank_error(
+            f"the weight of cross_entropy for a {spec.words} is a vector of {spec.dtype}, one for each class, "
+            f"not a {given.words}"
+        )
+    return rep
+
+
+def _by_class_numbers(
+    logits: Rep, labels: Rep, of_class: Rep | None, ignored: Any, reduction: str, smoothing: float
+) -> Rep:
+    spec = primitive.tensor_of(logits.expression, "cross_entropy")
+    given = primitive.tensor_of(labels.expression, "cross_entropy")
     if given.rank != spec.rank - 1:
         raise rank_error(f"labels for a {spec.words} have rank {spec.rank - 1}, not {given.rank}")
+    counts: Rep | None = None
+    if ignored is not None:
+        counts = labels != int(ignored)
+        labels = select(counts, labels, 0)
     if given.dtype is I8:  # it cannot count more than 128 classes
-        target = Rep(primitive.cast(target.expression, I64))
-    logs = log_softmax(rep)
-    chosen = Rep(
-        primitive.shape_dependent(
-            "labels", _is_label, (logs.expression, target.expression), TensorSpec(spec.rank, BOOL)
-        )
-    )
-    return -select(chosen, logs, 0.0).sum(-1).mean()
+        labels = Rep(primitive.cast(labels.expression, I64))
+    logs = log_softmax(logits)
+    kind = TensorSpec(spec.rank, BOOL)
+    operands = (logs.expression, labels.expression)
+    chosen = Rep(primitive.shape_dependent("labels", _is_label, operands, kind))
+    weighted = logs if of_class is None else logs * of_class
+    losses = -select(chosen, weighted, 0.0).sum(-1)
+    if smoothing:
+        evenly = -weighted.sum(-1) / logits.shape[-1]
+        losses = losses * (1.0 - smoothing) + evenly * smoothing
+    if counts is not None:
+        losses = select(counts, losses, 0.0)
+    if reduction != "mean":
+        return losses.sum() if reduction == "sum" else losses
+    if of_class is None and counts is None:
+        return losses.mean()
+    if of_class is None:
+        assert counts is not None
+        shares = counts.cast(spec.dtype)
+    else:
+        shares = select(chosen, of_class, 0.0).sum(-1)
+        shares = shares if counts is None else select(counts, shares, 0.0)
+    return losses.sum() / shares.sum()
 
 
 def _is_label(b: Builder, logits: Value, labels: Value) -> Value:

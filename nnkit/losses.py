@@ -12,12 +12,13 @@ from typing import Any
 
 from .core.errors import ShapeError
 from .core.ir import Builder, Value
+from .core.types import DType, broadcast_shapes
 from .elementwise import abs, exp, log, log1p, square
 from .functions import select
 from .in_f32 import float_of, in_f32
 from .reps import as_rep
 from .staging import primitive
-from .staging.primitive import rank_error, shape_error
+from .staging.primitive import dtype_error, rank_error, shape_error
 from .staging.rep import Rep
 from .staging.rep_base import is_number
 
@@ -60,11 +61,20 @@ def _huber(difference: Rep, end: float) -> Rep:
     return select(distance <= end, 0.5 * square(near), end * (distance - 0.5 * end))
 
 
-def binary_cross_entropy(logits: Any, labels: Any, /, *, reduction: str = "mean") -> Rep:
+def binary_cross_entropy(
+    logits: Any,
+    labels: Any,
+    /,
+    *,
+    weight: Any = None,
+    pos_weight: Any = None,
+    reduction: str = "mean",
+) -> Rep:
     """The mean of −y log σ(z) − (1 − y) log(1 − σ(z)) for logits z, without overflow or cancellation.
 
     As `cross_entropy` it takes logits, not probabilities: PyTorch's `binary_cross_entropy_with_logits`.  Labels are
-    numbers from 0 to 1, of the type of the logits, or truth values or integers 0 and 1.
+    numbers from 0 to 1, of the type of the logits, or truth values or integers 0 and 1.  Each element's loss is
+    multiplied by `weight`, and −y log σ(z) in it by `pos_weight`: numbers, or tensors that broadcast to the logits.
 
     Example: `nk.binary_cross_entropy(x, y > 0)`
     """
@@ -74,19 +84,63 @@ def binary_cross_entropy(logits: Any, labels: Any, /, *, reduction: str = "mean"
         given = as_rep(labels)
         held = primitive.tensor_of(given.expression, "binary_cross_entropy").dtype
         labels = given if held.is_float else Rep(primitive.cast(given.expression, dtype))
-    return _loss("binary_cross_entropy", _logistic_loss, rep, labels, reduction)
+    weights = [_weight("binary_cross_entropy", rep, one) for one in (weight, pos_weight)]
+
+    def compute(z: Rep, y: Rep) -> Rep:
+        by, positive = (one if isinstance(one, float) else one.cast(_of(z)) for one in weights)
+        losses = _logistic_loss(z, y, positive)
+        return losses if isinstance(by, float) and by == 1 else losses * by
+
+    return _loss("binary_cross_entropy", compute, rep, labels, reduction)
 
 
-def _logistic_loss(z: Rep, y: Rep) -> Rep:
-    """log(1 + e⁻ˡᶻˡ) and, for z > 0, (1 − y) · z, else −y · z; a label of 0 or 1 has no loss at its infinity.
+def _weight(name: str, like: Rep, weight: Any) -> Rep | float:
+    """A weight as a tensor that broadcasts to `like`, or a number: 1 for None."""
+    if weight is None or is_number(weight):
+        return 1.0 if weight is None else float(weight)
+    given = as_rep(weight)
+    specs = [primitive.tensor_of(one.expression, name) for one in (like, given)]
+    if specs[1].dtype is not specs[0].dtype:
+        raise dtype_error(f"{name} of {specs[0].words} takes such weights, not {specs[1].words}")
+    if specs[1].rank > specs[0].rank:
+        raise rank_error(
+            f"{name}: weights of rank {specs[1].rank} are too much for {specs[0].words}"
+        )
 
-    By choices: |z| and max(z, 0) would have derivatives of kinks at 0 (`composed.softplus`).
+    def build(b: Builder, weight: Value, like: Value) -> Value:
+        shapes = (weight.tensor.shape, like.tensor.shape)
+        try:
+            fits = broadcast_shapes(shapes) == like.tensor.shape
+        except ShapeError:
+            fits = False
+        if not fits:
+            raise ShapeError(
+                f"{name}: weights {weight.tensor.words} do not fit {like.tensor.words}"
+            )
+        return weight
+
+    operands = (given.expression, like.expression)
+    return Rep(primitive.shape_dependent(name, build, operands, specs[1]))
+
+
+def _of(x: Rep) -> DType:
+    return primitive.tensor_of(x.expression, "a loss").dtype
+
+
+def _logistic_loss(z: Rep, y: Rep, positive: Rep | float) -> Rep:
+    """s · log(1 + e⁻ˡᶻˡ) and, for z > 0, (1 − y) · z, else −p · y · z, with p positive and s = 1 + (p − 1) · y.
+
+    A label of 0 or 1 has no loss at its infinity.  By choices: |z| and max(z, 0) would have derivatives of kinks at 0
+    (`composed.softplus`).
     """
     above = z > 0.0
-    weight = select(above, 1.0 - y, -y)
-    is_certain = (weight == 0.0) & ((z == float("inf")) | (z == -float("inf")))
-    line = select(is_certain, 0.0, weight * z)
-    return line + log1p(exp(select(above, -z, z)))
+    is_plain = isinstance(positive, float) and positive == 1
+    weighted = y if is_plain else positive * y
+    slope = select(above, 1.0 - y, -weighted)
+    is_certain = (slope == 0.0) & ((z == float("inf")) | (z == -float("inf")))
+    line = select(is_certain, 0.0, slope * z)
+    bend = log1p(exp(select(above, -z, z)))
+    return line + (bend if is_plain else (1.0 - y + weighted) * bend)
 
 
 def kl_divergence(log_predictions: Any, targets: Any, /, *, reduction: str = "mean") -> Rep:

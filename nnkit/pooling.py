@@ -5,7 +5,9 @@ Names and defaults are PyTorch's; what `padding` can be, `spatial` says.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .core.errors import ShapeError
@@ -14,7 +16,7 @@ from .core.ops import Combinator, Divide, Reduce, ReduceWindow, Slice
 from .core.ops.formulas import number
 from .core.ops.literal import constant
 from .core.ops.movement import reshaped
-from .core.types import TensorType
+from .core.types import Shape, TensorType
 from .in_f32 import in_f32
 from .reps import as_rep
 from .spatial import Pairs, check_reach, padding_of, per_axis, same_padding
@@ -23,44 +25,67 @@ from .staging.primitive import dtype_error, rank_error
 from .staging.rep import Rep
 
 
-def max_pool1d(x: Any, window: Any, /, stride: Any = None, *, padding: Any = 0) -> Rep:
+def max_pool1d(
+    x: Any, window: Any, /, stride: Any = None, *, padding: Any = 0, ceil_mode: bool = False
+) -> Rep:
     """The largest element of each window along the last axis, at every `stride`-th place (`window` by default).
 
-    What padding covers does not count; ties share the derivative evenly.
+    What padding covers does not count; ties share the derivative evenly.  With `ceil_mode` there is a last window, too,
+    that reaches beyond the end, if it begins before it.
 
     Shapes: x (…, l) → (…, places).
 
     Example: `nk.max_pool1d(x, 2, stride=1)`
     """
-    return _max_pool("max_pool1d", 1, x, window, stride, padding)
+    windows = _Windows("max_pool1d", 1, window, stride, padding, bool(ceil_mode))
+    return _max_pool(windows, x)
 
 
-def max_pool2d(x: Any, window: Any, /, stride: Any = None, *, padding: Any = 0) -> Rep:
+def max_pool2d(
+    x: Any, window: Any, /, stride: Any = None, *, padding: Any = 0, ceil_mode: bool = False
+) -> Rep:
     """As `max_pool1d`, of windows along the last two axes.
 
     Shapes: x (…, h, w) → (…, places, places).
 
     Example: `nk.max_pool2d(m, 2)`
     """
-    return _max_pool("max_pool2d", 2, x, window, stride, padding)
+    windows = _Windows("max_pool2d", 2, window, stride, padding, bool(ceil_mode))
+    return _max_pool(windows, x)
 
 
 def avg_pool1d(
-    x: Any, window: Any, /, stride: Any = None, *, padding: Any = 0, count_include_pad: bool = True
+    x: Any,
+    window: Any,
+    /,
+    stride: Any = None,
+    *,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
 ) -> Rep:
     """The mean of each window along the last axis, at every `stride`-th place (`window` by default).
 
-    Padding counts as zeros, or not at all without `count_include_pad`.
+    Padding counts as zeros, or not at all without `count_include_pad`; with `ceil_mode`, as in `max_pool1d`, what is
+    beyond it never does.
 
     Shapes: x (…, l) → (…, places).
 
     Example: `nk.avg_pool1d(x, 2, stride=1)`
     """
-    return _avg_pool("avg_pool1d", 1, x, window, stride, padding, count_include_pad)
+    windows = _Windows("avg_pool1d", 1, window, stride, padding, bool(ceil_mode))
+    return _avg_pool(windows, x, count_include_pad)
 
 
 def avg_pool2d(
-    x: Any, window: Any, /, stride: Any = None, *, padding: Any = 0, count_include_pad: bool = True
+    x: Any,
+    window: Any,
+    /,
+    stride: Any = None,
+    *,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
 ) -> Rep:
     """As `avg_pool1d`, of windows along the last two axes.
 
@@ -68,70 +93,116 @@ def avg_pool2d(
 
     Example: `nk.avg_pool2d(m, (2, 3))`
     """
-    return _avg_pool("avg_pool2d", 2, x, window, stride, padding, count_include_pad)
+    windows = _Windows("avg_pool2d", 2, window, stride, padding, bool(ceil_mode))
+    return _avg_pool(windows, x, count_include_pad)
 
 
-def _max_pool(name: str, axes: int, x: Any, window: Any, stride: Any, padding: Any) -> Rep:
-    rep = as_rep(x)
-    spec = primitive.tensor_of(rep.expression, name)
-    if not spec.dtype.is_numeric:
-        raise dtype_error(f"{name} takes numbers, not {spec.words}", "cast it, `x.cast(dtype)`")
-    build = _windows(name, axes, Combinator.MAX, window, stride, padding)
-    return _staged(name, axes, build, rep)
+@dataclass(frozen=True)
+class _Windows:
+    """The windows of a pool, as the user gave them."""
 
+    name: str
+    axes: int
+    window: Any
+    stride: Any
+    padding: Any
+    is_ceiled: bool
 
-def _avg_pool(
-    name: str, axes: int, x: Any, window: Any, stride: Any, padding: Any, counts_padding: bool
-) -> Rep:
-    sums = _windows(name, axes, Combinator.ADD, window, stride, padding)
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return per_axis(self.name, "window", self.window, self.axes)
 
-    def build(b: Builder, x: Value) -> Value:
-        total = sums(b, x)
-        size = 1
-        for extent in per_axis(name, "window", window, axes):
-            size *= extent
-        if counts_padding:
-            return b.emit(Divide(), total, number(b, total, size))
-        inner = (*[1] * (x.tensor.rank - axes), *x.tensor.shape[-axes:])
-        ones = constant(b, TensorType(inner, x.tensor.dtype), 1)
-        return b.emit(Divide(), total, sums(b, ones))
+    @property
+    def strides(self) -> tuple[int, ...]:
+        given = self.stride
+        return self.sizes if given is None else per_axis(self.name, "stride", given, self.axes)
 
-    return in_f32(name, lambda x: _staged(name, axes, build, x), x)
-
-
-def _staged(name: str, axes: int, build: Callable[[Builder, Value], Value], x: Rep) -> Rep:
-    spec = primitive.tensor_of(x.expression, name)
-    if spec.rank < axes:
-        raise rank_error(f"{name} takes a tensor of rank {axes} at least, not a {spec.words}")
-    return Rep(primitive.shape_dependent(name, build, (x.expression,), spec))
-
-
-def _windows(
-    name: str, axes: int, combinator: Combinator, window: Any, stride: Any, padding: Any
-) -> Callable[[Builder, Value], Value]:
-    """The reduction of all windows, once the extents are known."""
-    sizes = per_axis(name, "window", window, axes)
-    strides = sizes if stride is None else per_axis(name, "stride", stride, axes)
-    pairs = padding_of(name, padding, axes)
-
-    def build(b: Builder, x: Value) -> Value:
-        extents = x.tensor.shape[-axes:]
-        ends = pairs or same_padding(extents, sizes, strides)
+    def ends(self, extents: Shape) -> Pairs:
+        """The padding of axes of these extents.  Raises: ShapeError where a window does not fit."""
+        sizes, strides = self.sizes, self.strides
+        ends = padding_of(self.name, self.padding, self.axes)
+        ends = same_padding(extents, sizes, strides) if ends is None else ends
         for size, pair in zip(sizes, ends, strict=True):
             if max(pair) >= size:
                 raise ShapeError(
-                    f"{name}: padding {pair} of a window of {size}: it would lie outside of the tensor"
+                    f"{self.name}: padding {pair} of a window of {size}: it would lie outside of the tensor"
                 )
-        check_reach(name, "the window", extents, sizes, ends)
+        check_reach(self.name, "the window", extents, sizes, ends)
+        return ends
+
+    def overhang(self, extents: Shape, ends: Pairs) -> tuple[int, ...]:
+        """How far the last window reaches beyond each padded axis."""
+        if not self.is_ceiled:
+            return (0,) * self.axes
+        found: list[int] = []
+        for extent, (low, high), size, stride in zip(
+            extents, ends, self.sizes, self.strides, strict=True
+        ):
+            whole = low + extent + high
+            last = -(-(whole - size) // stride) * stride
+            if last >= low + extent:  # it would have padding alone
+                last -= stride
+            found.append(max(last + size - whole, 0))
+        return tuple(found)
+
+    def reduce(self, b: Builder, x: Value, combinator: Combinator, ends: Pairs) -> Value:
+        sizes, strides = self.sizes, self.strides
         if sizes == strides and not any(map(any, ends)):
             return _tiled(b, x, combinator, sizes)
-        others = x.tensor.rank - axes
+        others = x.tensor.rank - self.axes
         whole: Pairs = ((0, 0),) * others
         ones = (1,) * others
         op = ReduceWindow(combinator, (*ones, *sizes), (*ones, *strides), (*whole, *ends))
         return b.emit(op, x)
 
-    return build
+    def staged(self, build: Callable[[Builder, Value], Value], x: Rep) -> Rep:
+        spec = primitive.tensor_of(x.expression, self.name)
+        if spec.rank < self.axes:
+            raise rank_error(
+                f"{self.name} takes a tensor of rank {self.axes} at least, not a {spec.words}"
+            )
+        return Rep(primitive.shape_dependent(self.name, build, (x.expression,), spec))
+
+
+def _beyond(ends: Pairs, more: tuple[int, ...]) -> Pairs:
+    return tuple((low, high + extra) for (low, high), extra in zip(ends, more, strict=True))
+
+
+def _max_pool(windows: _Windows, x: Any) -> Rep:
+    rep = as_rep(x)
+    spec = primitive.tensor_of(rep.expression, windows.name)
+    if not spec.dtype.is_numeric:
+        raise dtype_error(
+            f"{windows.name} takes numbers, not {spec.words}", "cast it, `x.cast(dtype)`"
+        )
+
+    def build(b: Builder, x: Value) -> Value:
+        extents = x.tensor.shape[-windows.axes :]
+        ends = windows.ends(extents)
+        ends = _beyond(ends, windows.overhang(extents, ends))
+        return windows.reduce(b, x, Combinator.MAX, ends)
+
+    return windows.staged(build, rep)
+
+
+def _avg_pool(windows: _Windows, x: Any, counts_padding: bool) -> Rep:
+    def build(b: Builder, x: Value) -> Value:
+        extents = x.tensor.shape[-windows.axes :]
+        ends = windows.ends(extents)
+        more = windows.overhang(extents, ends)
+        total = windows.reduce(b, x, Combinator.ADD, _beyond(ends, more))
+        if counts_padding and not any(more):
+            return b.emit(Divide(), total, number(b, total, math.prod(windows.sizes)))
+        counted, around = extents, ends
+        if counts_padding:
+            counted = tuple(low + n + high for n, (low, high) in zip(extents, ends, strict=True))
+            around = ((0, 0),) * windows.axes
+        inner = (*[1] * (x.tensor.rank - windows.axes), *counted)
+        ones = constant(b, TensorType(inner, x.tensor.dtype), 1)
+        counts = windows.reduce(b, ones, Combinator.ADD, _beyond(around, more))
+        return b.emit(Divide(), total, counts)
+
+    return in_f32(windows.name, lambda x: windows.staged(build, x), x)
 
 
 def _tiled(b: Builder, x: Value, combinator: Combinator, sizes: Sequence[int]) -> Value:

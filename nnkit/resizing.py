@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,7 +23,9 @@ from .staging.rep import Rep
 from .staging.rep_base import is_number
 from .staging.spec import as_tuple
 
-_MODES = ("nearest", "linear", "bilinear")
+_MODES = ("nearest", "linear", "bilinear", "bicubic")
+_CUBIC: Final = -0.75
+"""The slope that cubic pieces have where they meet, as PyTorch has it."""
 
 
 def interpolate(
@@ -38,8 +40,8 @@ def interpolate(
     """The signal or image with another number of places along its spatial axes, the third and fourth.
 
     `size` has the number for each, or `scale_factor` by how much there are more; one number is for all of them.
-    `mode` is "nearest", or "linear" (for images "bilinear" as well); with `align_corners` the first and last places
-    stay where they are, and otherwise the ends of the axis.
+    `mode` is "nearest", "linear" (for images "bilinear" as well), or for images "bicubic"; with `align_corners` the
+    first and last places stay where they are, and otherwise the ends of the axis.
 
     Shapes: x (n, c, l) or (n, c, h, w) → (n, c, …).
 
@@ -50,11 +52,15 @@ def interpolate(
     if spec.rank not in (3, 4):
         raise rank_error(f"{name} takes a tensor of rank 3 or 4, not a {spec.words}")
     if mode not in _MODES:
-        raise shape_error(f"{name}: mode is 'nearest', 'linear' or 'bilinear', not {mode!r}")
+        raise shape_error(
+            f"{name}: mode is 'nearest', 'linear', 'bilinear' or 'bicubic', not {mode!r}"
+        )
+    if mode == "bicubic" and spec.rank != 4:
+        raise rank_error(f"{name}: mode='bicubic' is for images, of rank 4, not a {spec.words}")
     if (size is None) is (scale_factor is None):
         raise shape_error(f"{name} takes size or scale_factor, one of them")
     if align_corners and mode == "nearest":
-        raise shape_error(f"{name}: align_corners is for mode='linear'")
+        raise shape_error(f"{name}: align_corners is for mode='linear' and 'bicubic'")
     axes = spec.rank - 2
     sizes = None if size is None else per_axis(name, "size", size, axes)
     factors = () if scale_factor is None else _factors(scale_factor, axes)
@@ -68,6 +74,8 @@ def interpolate(
             step = extent / count if sizes or not count else 1 / factors[axis]
             if mode == "nearest":
                 x = _nearest(b, x, axis + 2, count, step)
+            elif mode == "bicubic":
+                x = _cubic(b, x, axis + 2, count, step, align_corners)
             else:
                 x = _linear(b, x, axis + 2, count, step, align_corners)
         return x
@@ -104,6 +112,29 @@ def _nearest(b: Builder, x: Value, axis: int, count: int, step: float) -> Value:
     return _read(b, x, axis, np.minimum(places, shape[axis] - 1))
 
 
+def _cubic(b: Builder, x: Value, axis: int, count: int, step: float, align: bool) -> Value:
+    """Each place is on the cubic piece between two, which has its slopes from their neighbours; ends go on beyond.
+
+    Source: Keys 1981, "Cubic convolution interpolation for digital image processing".
+    """
+    last = x.tensor.shape[axis] - 1
+    places = np.arange(count, dtype=np.float64)
+    at = (places + 0.5) * step - 0.5
+    if align:
+        at = places * (last / (count - 1) if count > 1 else 0.0)
+    low = np.floor(at)
+    total: Value | None = None
+    for offset in (-1, 0, 1, 2):
+        distance = np.abs(at - low - offset)
+        near = ((_CUBIC + 2) * distance - (_CUBIC + 3)) * distance**2 + 1
+        far = _CUBIC * (((distance - 5) * distance + 8) * distance - 4)
+        where = np.clip(low + offset, 0, last).astype(np.int64)
+        term = _weighted(b, x, axis, where, np.where(distance <= 1, near, far))
+        total = term if total is None else b.emit(Add(), total, term)
+    assert total is not None
+    return total
+
+
 def _linear(b: Builder, x: Value, axis: int, count: int, step: float, align: bool) -> Value:
     """Each place is between two, in the proportion of its distances from them."""
     last = x.tensor.shape[axis] - 1
@@ -113,13 +144,15 @@ def _linear(b: Builder, x: Value, axis: int, count: int, step: float, align: boo
     else:
         at = np.clip((places + 0.5) * step - 0.5, 0, last)
     low = np.minimum(np.floor(at).astype(np.int64), last)
-    column = (count, *[1] * (x.tensor.rank - axis - 1))
-    sides: list[Value] = []
-    for where, share in ((low, 1 - (at - low)), (np.minimum(low + 1, last), at - low)):
-        dtype = x.tensor.dtype
-        weights = b.emit(dense(TensorType(column, dtype), dtype.round(share.reshape(column))))
-        sides.append(b.emit(Multiply(), _read(b, x, axis, where), weights))
-    return b.emit(Add(), *sides)
+    below = _weighted(b, x, axis, low, 1 - (at - low))
+    return b.emit(Add(), below, _weighted(b, x, axis, np.minimum(low + 1, last), at - low))
+
+
+def _weighted(b: Builder, x: Value, axis: int, places: Array, shares: Array) -> Value:
+    """What is at the places, each times its share."""
+    column, dtype = (len(places), *[1] * (x.tensor.rank - axis - 1)), x.tensor.dtype
+    weights = b.emit(dense(TensorType(column, dtype), dtype.round(shares.reshape(column))))
+    return b.emit(Multiply(), _read(b, x, axis, places), weights)
 
 
 def _read(b: Builder, x: Value, axis: int, places: Array) -> Value:

@@ -197,21 +197,26 @@ def _makers() -> Iterator[str]:
     )
 
 
+def _entropies(kind: str) -> Iterator[str]:
+    """`cross_entropy` by class numbers or probabilities."""
+    ignored = "ignore_index: int | None = None, " if kind == "Z" else ""
+    smoothing = "label_smoothing: float = 0.0"
+    for r in (1, 2):
+        x, rows = rep(tensor(r, None, "F")), rep(without(r, r - 1, dtype="F"))
+        labels = rep(without(r, r - 1, dtype="Z")) if kind == "Z" else x
+        weight = f"weight: {rep(tensor(1, dims(r)[-1:], 'F'))} | None = None"
+        given = f"logits: {x}, labels: {labels}, /, *, {weight}, {ignored}"
+        number = "reduction: Literal['mean', 'sum'] = 'mean'"
+        yield f"({given}reduction: Literal['none'], {smoothing}) -> {rows}"
+        yield f"({given}{number}, {smoothing}) -> Rep[Tensor0D[F]]"
+
+
 def _losses() -> Iterator[str]:
     for name in ("logsumexp", "norm"):
         yield f"{name}: ReduceFloat"
-    classes = [
-        f"(logits: {rep(tensor(r, None, 'F'))}, labels: {rep(without(r, r - 1, dtype='Z'))}, /)"
-        " -> Rep[Tensor0D[F]]"
-        for r in (1, 2)
-    ]
-    probabilities = [
-        f"(logits: {rep(tensor(r, None, 'F'))}, labels: {rep(tensor(r, None, 'F'))}, /)"
-        " -> Rep[Tensor0D[F]]"
-        for r in (1, 2)
-    ]
+    classes, probabilities = list(_entropies("Z")), list(_entropies("F"))
     labels = refused("LabelsLikeTheLogits")
-    refusal = f"(logits: View[AnyTensor[F]], labels: {labels}, /) -> Rep[Tensor0D[F]]"
+    refusal = f"(logits: View[AnyTensor[F]], labels: {labels}, /, **options: Any) -> Rep[Any]"
     yield from define("cross_entropy", [refusal, *probabilities, *classes])
     option = "*, epsilon: float = 1e-5"
     plain_norm = f"(x: Rep[FT], /, {option}) -> Rep[FT]"

@@ -50,7 +50,8 @@ def _convolution(axes: int, more: str) -> Iterator[str]:
 def _pool(axes: int, number: str, option: str) -> Iterator[str]:
     numbers = NUMBERS[axes]
     given = (
-        f"window: {numbers}, /, stride: {numbers} | None = None, *, padding: {padding(axes)} = 0"
+        f"window: {numbers}, /, stride: {numbers} | None = None, *, padding: {padding(axes)} = 0,"
+        " ceil_mode: bool = False"
     )
     for rank in range(axes, MAX_RANK + 1):
         lead = "IJKL"[: rank - axes]
@@ -60,7 +61,10 @@ def _pool(axes: int, number: str, option: str) -> Iterator[str]:
 
 
 def _interpolate(factors: str) -> Iterator[str]:
-    for rank, words in ((3, "'nearest', 'linear'"), (4, "'nearest', 'linear', 'bilinear'")):
+    for rank, words in (
+        (3, "'nearest', 'linear'"),
+        (4, "'nearest', 'linear', 'bilinear', 'bicubic'"),
+    ):
         x, result = (
             rep(tensor(rank, None, "F")),
             rep(tensor(rank, ["I", "J", *["Any"] * (rank - 2)], "F")),

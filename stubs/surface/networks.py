@@ -48,7 +48,9 @@ def _losses() -> Iterator[str]:
     }.items():
         yield from define(name, _pairs("predictions", "targets", option, ["{same}", "float"]))
     kinds = ["boolean", "Z", "{same}", "float"]
-    yield from define("binary_cross_entropy", _pairs("logits", "labels", "", kinds))
+    weight = "View[AnyTensor[Float]] | float | None = None"
+    weights = f"weight: {weight}, pos_weight: {weight}, "
+    yield from define("binary_cross_entropy", _pairs("logits", "labels", weights, kinds))
     yield from define("kl_divergence", _divergence())
 
 

@@ -266,6 +266,27 @@ def test_laws_of_pooling() -> None:
             order=1,
             tolerance=1e-14,
         )
+    for window, stride, more in ((2, 2, 1), (3, 2, 0), (3, 3, 1), (2, 4, 1)):
+        # of five places; what is beyond the end counts for nothing
+        beyond = ((0, 0), (0, more), (0, 0))
+        for ours, function, fill in (
+            (nk.max_pool1d, np.max, -np.inf),
+            (nk.avg_pool1d, np.nanmean, np.nan),
+        ):
+            rows[f"ceil {ours.__name__} {window} {stride}"] = Row(
+                lambda x, f=ours, w=window, s=stride: f(x.mT, w, s, ceil_mode=True),
+                lambda x, f=function, w=window, s=stride, p=beyond, fill=fill: pool(
+                    np.pad(x, p, constant_values=fill).swapaxes(1, 2), (w,), s, 0, f, fill
+                ),
+                (x,),
+                order=1,
+            )
+    rows["ceil with padding"] = Row(
+        lambda x: nk.avg_pool1d(x, 3, 2, padding=1, ceil_mode=True),
+        lambda x: np.stack([(x[..., 0] + x[..., 1]) / 3, x[..., 1:4].mean(-1), x[..., 3] / 2], -1),
+        (x,),
+        order=1,
+    )
     rows["without padding"] = Row(
         lambda x: nk.avg_pool2d(x, 3, 2, padding=1, count_include_pad=False),
         lambda x: pool(x, (3, 3), 2, 1, np.nanmean, np.nan),
@@ -293,6 +314,21 @@ def resized(x: Array, axis: int, count: int, mode: str, align: bool) -> Array:
     return np.moveaxis(found.reshape(shape), -1, axis)
 
 
+def cubic(x: Array, axis: int, count: int, align: bool) -> Array:
+    """Of Keys's kernel with the slope −3/4, as a matrix."""
+    extent = x.shape[axis]
+    at = (np.arange(count) + 0.5) * extent / count - 0.5
+    if align:
+        at = np.arange(count) * (extent - 1) / max(count - 1, 1)
+    matrix = np.zeros((count, extent))
+    for place, center in enumerate(at):
+        for k in range(int(np.floor(center)) - 1, int(np.floor(center)) + 3):
+            d = abs(center - k)
+            near, far = 1.25 * d**3 - 2.25 * d**2 + 1, -0.75 * (d**3 - 5 * d**2 + 8 * d - 4)
+            matrix[place, min(max(k, 0), extent - 1)] += near if d <= 1 else far
+    return np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis)
+
+
 def test_laws_of_resizing() -> None:
     rows: dict[str, Row] = {}
     for size, mode, align in (
@@ -305,6 +341,14 @@ def test_laws_of_resizing() -> None:
         rows[f"{size} {mode} {align}"] = Row(
             lambda x, s=size, m=mode, a=align: nk.interpolate(x, s, mode=m, align_corners=a),
             lambda x, s=size, m=mode, a=align: resized(resized(x, 2, s[0], m, a), 3, s[1], m, a),
+            (IMAGES,),
+            order=1,
+            tolerance=1e-13,
+        )
+    for size, align in (((7, 3), False), ((2, 9), True), ((1, 1), True)):
+        rows[f"{size} bicubic {align}"] = Row(
+            lambda x, s=size, a=align: nk.interpolate(x, s, mode="bicubic", align_corners=a),
+            lambda x, s=size, a=align: cubic(cubic(x, 2, s[0], a), 3, s[1], a),
             (IMAGES,),
             order=1,
             tolerance=1e-13,
@@ -395,8 +439,10 @@ row("wide padding", ShapeError, "max_pool2d: padding (2, 2) of a window of 2: it
     on(lambda x: nk.max_pool2d(x, 2, padding=2), X))
 row("rank of a pool", RankError, "avg_pool2d takes a tensor of rank 2 at least, not a Tensor1D[f32]")(
     on(lambda x: nk.avg_pool2d(x, 2), ones(3)))
-row("mode", ShapeError, "interpolate: mode is 'nearest', 'linear' or 'bilinear', not 'cubic'")(
+row("mode", ShapeError, "interpolate: mode is 'nearest', 'linear', 'bilinear' or 'bicubic', not 'cubic'")(
     on(lambda x: nk.interpolate(x, 4, mode="cubic"), X))
+row("cubic signals", RankError, "interpolate: mode='bicubic' is for images, of rank 4, not a Tensor3D[f32]")(
+    on(lambda x: nk.interpolate(x, 4, mode="bicubic"), ones(1, 1, 3)))
 row("size or factor", ShapeError, "interpolate takes size or scale_factor, one of them", "nk.interpolate(x)")(
     on(lambda x: nk.interpolate(x), X))
 row("factor", ShapeError, "interpolate: scale_factor is a positive number, or one for each of 2 spatial axes, not -2")(

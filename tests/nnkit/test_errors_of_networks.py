@@ -31,6 +31,20 @@ row("reduction", ShapeError, "smooth_l1: reduction is 'mean', 'sum' or 'none', n
     'nk.smooth_l1(x, x, reduction="average")')(on(lambda x: nk.smooth_l1(x, x, reduction="average"), M))
 row("delta", ShapeError, "huber: delta is a positive number, not 0", "nk.huber(x, x, delta=0)")(
     on(lambda x: nk.huber(x, x, delta=0), M))
+row("weights", ShapeError, "binary_cross_entropy: weights f32[3] do not fit f32[2, 2]",
+    "nk.binary_cross_entropy(x[:, :2], 1.0, pos_weight=v)")(
+    on(lambda x, v: nk.binary_cross_entropy(x[:, :2], 1.0, pos_weight=v), M, V))
+row("weights of integers", DTypeError,
+    "binary_cross_entropy of Tensor1D[f32] takes such weights, not Tensor1D[i32]")(
+    on(lambda x, n: nk.binary_cross_entropy(x, 1.0, weight=n), V, N))
+row("class weights", RankError, "the weight of cross_entropy for a Tensor2D[f32] is a vector of f32",
+    "nk.cross_entropy(x, x, weight=x)")(on(lambda x: nk.cross_entropy(x, x, weight=x), M))
+row("ignored probabilities", DTypeError, "ignore_index is a class number, and labels are probabilities")(
+    on(lambda x: nk.cross_entropy(x, x, ignore_index=1), M))
+row("smoothing", ShapeError, "cross_entropy: label_smoothing is a number from 0 to 1, not 2")(
+    on(lambda x: nk.cross_entropy(x, x, label_smoothing=2), M))
+row("reduction of classes", ShapeError, "cross_entropy: reduction is 'mean', 'sum' or 'none', not 'all'")(
+    on(lambda x: nk.cross_entropy(x, x, reduction="all"), M))
 row("divergence of numbers", RankError, "kl_divergence sums along the last axis, which a scalar has not")(
     on(lambda x: nk.kl_divergence(x[0], x[0]), V))
 row("batch_norm of a vector", RankError, "batch_norm takes a tensor of rank 2 at least, not a Tensor1D[f32]",

@@ -37,6 +37,25 @@ def logistic(z: Array, y: Array) -> Array:
     return np.logaddexp(0, z) - y * z
 
 
+def logs(x: Array) -> Array:
+    return np.asarray(x - np.log(np.exp(x).sum(-1, keepdims=True)))
+
+
+def by_classes(x: Array, n: Array, w: Array) -> list[Any]:
+    """Cross entropies of rows by class numbers: weighted, each, smoothed, both without the class 3, and without it."""
+    losses = -logs(x)
+    own = losses[np.arange(len(n)), n]
+    kept = n != 3
+    both = 0.8 * own * w[n] + 0.2 * (losses * w).mean(1)
+    return [
+        (own * w[n]).sum() / w[n].sum(),
+        own,
+        (0.9 * own + 0.1 * losses.mean(1)).sum(),
+        both[kept].sum() / w[n][kept].sum(),
+        own[kept].mean(),
+    ]
+
+
 def unit(x: Array, axis: int = -1) -> Array:
     return np.asarray(x / np.linalg.norm(x, axis=axis, keepdims=True))
 
@@ -100,6 +119,37 @@ def test_laws_of_losses() -> None:
             ),
             "binary_cross_entropy": Row(
                 nk.binary_cross_entropy, lambda x, y: logistic(x, y).mean(), (X, P)
+            ),
+            "its weights": Row(
+                lambda x, y, p: nk.binary_cross_entropy(x, y, weight=p / 2.0, pos_weight=p),
+                lambda x, y, p: (
+                    p / 2 * (p * y * np.logaddexp(0, -x) + (1 - y) * np.logaddexp(0, x))
+                ).mean(),
+                (X, P, C1),
+            ),
+            "weights that are numbers": Row(
+                lambda x, y: nk.binary_cross_entropy(
+                    x, y, weight=2, pos_weight=0.5, reduction="none"
+                ),
+                lambda x, y: np.where(y, np.logaddexp(0, -x), 2 * np.logaddexp(0, x)),
+                (X, Y > 0),
+            ),
+            "classes": Row(
+                lambda x, n, w: (
+                    nk.cross_entropy(x, n, weight=w),
+                    nk.cross_entropy(x, n, reduction="none"),
+                    nk.cross_entropy(x, n, label_smoothing=0.1, reduction="sum"),
+                    nk.cross_entropy(x, n, weight=w, label_smoothing=0.2, ignore_index=3),
+                    nk.cross_entropy(x, n, ignore_index=3),
+                ),
+                by_classes,
+                (X, np.array([2, 3, 0]), C1),
+                batched=(0,),
+            ),
+            "smoothed probabilities": Row(
+                lambda x, p, w: nk.cross_entropy(x, p, weight=w, label_smoothing=0.3),
+                lambda x, p, w: -((0.7 * p + 0.075) * logs(x) * w).sum(1).mean(),
+                (X, P, C1),
             ),
             "its labels": Row(
                 lambda x, y: nk.binary_cross_entropy(x, y, reduction="none"),

@@ -18,6 +18,9 @@ def losses(m: Rep[Tensor2D[f32]], v: Rep[Tensor1D[f32]], d: Rep[Tensor2D[f64]], 
     nk.smooth_l1(m, n)    # E
     nk.binary_cross_entropy(n, m)    # E
     nk.binary_cross_entropy(v, n)    # E
+    nk.binary_cross_entropy(m, m, pos_weight="a")    # E
+    nk.cross_entropy(m, m, weight=2.0)    # E
+    nk.cross_entropy(m, m, ignore_index=1)    # E
     nk.kl_divergence(s, s)    # E
     nk.kl_divergence(m, v)    # E
     nk.cosine_similarity(m, v)    # E
