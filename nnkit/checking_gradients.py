@@ -45,19 +45,21 @@ def check_gradients(
     *arguments: Any,
     order: int = 2,
     modes: Sequence[CheckedMode] = ("forward", "reverse"),
+    **statics: Any,
 ) -> None:
     """Compare derivatives of `of` at these arguments with finite differences, by every parameter with floats.
 
     Of all orders up to `order`, each by forward and reverse mode (`modes`) of what the modes made of the order before.
     Every element is moved by itself (of large tensors some), by steps for its element type; the tolerance is what the
     differences may be off, by their own estimate and by rounding.  With both modes, ⟨u, J v⟩ = ⟨Jᵀ u, v⟩ is checked,
-    too.  Nothing is returned.
+    too.  `statics` are values of static parameters.  Nothing is returned.
     Raises: DifferentiationError for the first derivative that differs, with the parameter, the element, the mode, the
         order, both numbers and likely reasons: a kink at this very point, say, or a rule that is not the derivative.
     """
     check_staged(of, "check_gradients")
     _check_options(order, modes)
-    values = of._values(arguments)
+    of, data = of.of_call(arguments, statics)
+    values = of._values(data)
     checked = _floats_of(of)
     if not any(leaf.is_float for value in values for leaf in _leaves(value)):
         raise differentiation_error(

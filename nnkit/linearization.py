@@ -17,6 +17,7 @@ from .staging.rep import Rep
 from .staging.spec import is_tuple
 from .staging.staged_functions import arity_error
 from .staging.tracebacks import public_methods
+from .static_parameters import MOST_VARIANTS
 from .structs import Struct, assemble
 from .tensors import wrap
 
@@ -44,13 +45,29 @@ class Linearization:
     """Called with arguments of a function, gives its value there and its derivative as a `LinearMap`."""
 
     def __init__(self, of: StagedFunction, wrt: Any) -> None:
-        self._of = of
+        self._of, self._wrt = of, wrt
+        self._variants: dict[int, Linearization] = {}
         self._pushed, self._pulled = jvp(of, wrt=wrt), vjp(of, wrt=wrt)
         self._split = Split(of, wrt, "all")
         self._maps: dict[Halves, StagedFunction] = {}
 
-    def __call__(self, *arguments: Any) -> tuple[Any, LinearMap]:
-        """The value at `arguments`, and the linear map there; on data the function runs now, and not again."""
+    def __call__(self, *arguments: Any, **statics: Any) -> tuple[Any, LinearMap]:
+        """The value at `arguments`, and the linear map there; on data the function runs now, and not again.
+
+        `statics` are values of static parameters of the function.
+        """
+        of, data = self._of.of_call(arguments, statics)
+        return (self if of is self._of else self._variant(of))._at(data)
+
+    def _variant(self, of: StagedFunction) -> Linearization:
+        """That of the function for other values of its static parameters."""
+        if id(of) not in self._variants:
+            while len(self._variants) >= MOST_VARIANTS:
+                self._variants.pop(next(iter(self._variants)))
+            self._variants[id(of)] = Linearization(of, self._wrt)
+        return self._variants[id(of)]
+
+    def _at(self, arguments: Sequence[Any]) -> tuple[Any, LinearMap]:
         if any(isinstance(value, Rep) for value in arguments):
             return self._staged(arguments)
         if len(arguments) != len(self._of.stageable.parameter_names):

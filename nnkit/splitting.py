@@ -36,6 +36,7 @@ from .staging.rep import Rep
 from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, as_tuple, is_tuple, leaves
 from .staging.staged_functions import Stageable
 from .staging.tracebacks import public, public_methods
+from .static_parameters import MOST_VARIANTS
 from .structs import Struct
 from .tensors import DTYPES, AnyTensor
 from .wrt import (
@@ -100,8 +101,9 @@ class Split:
     __class_getitem__: ClassVar[Any] = cast("Any", classmethod(GenericAlias))
 
     def __init__(self, of: StagedFunction, wrt: Any, save: SavePolicy) -> None:
-        self._of = of
+        self._of, self._wrt = of, wrt
         self._save: SavePolicy = save
+        self._variants: dict[int, Split] = {}
         names = of.stageable.parameter_names
         chosen = tuple(range(len(names))) if wrt is None else chosen_parameters(of, wrt)
         self._single = not is_tuple(chosen)
@@ -111,19 +113,45 @@ class Split:
         self.forward = _AnyForward(self)
         self.backward = _AnyBackward(self)
 
-    def at(self, *arguments: Any) -> Halves:
+    def at(self, *arguments: Any, **statics: Any) -> Halves:
         """The halves for arguments of these shapes: tensors, structs, or `spec(shape, dtype)`.
+
+        With values of static parameters they are those of the function for these.
 
         Raises: DifferentiationError for a derivative that does not exist, or when more has to be saved than there is
         room for; UnsupportedError when a residual has no size that is known, as of a loop whose iterations are not.
         """
-        values = self._of._values(arguments, specs=True)
+        of, data = self._of.of_call(arguments, statics)
+        if of is not self._of:
+            return self.variant(of).at(*data)
+        values = self._of._values(data, specs=True)
         key = tuple(map(signature_of, values))
         if self._watched is not None and self._watched.have_changed():
             self._known.clear()
         if key not in self._known:
             self._known[key] = self._made(values)
         return self._known[key]
+
+    def variant(self, of: StagedFunction) -> Split:
+        """That of the function for other values of its static parameters."""
+        if id(of) not in self._variants:
+            while len(self._variants) >= MOST_VARIANTS:
+                self._variants.pop(next(iter(self._variants)))
+            self._variants[id(of)] = Split(of, self._wrt, self._save)
+        return self._variants[id(of)]
+
+    def halves_of(self, residuals: Any) -> Halves | None:
+        """Those whose forward half has returned these."""
+        given = residuals.halves if isinstance(residuals, Residuals) else None
+        return next(
+            (
+                one
+                for split in (self, *self._variants.values())
+                for one in split._known.values()
+                if one is given
+            ),
+            None,
+        )
 
     def _made(self, values: Sequence[Any]) -> Halves:
         specialization = self._of._specialization(values)
@@ -174,6 +202,7 @@ def split(
 
     `forward(*arguments)` returns the value and the residuals, `backward(residuals, seed)` the derivatives by `wrt`, of
     the types that `vjp` has; with `at(*specs)` they are functions to be staged, and say what they expect and return.
+    `forward` and `at` take the static arguments of `of`, too.
     `save` is that of `gradient`; "auto" saves what costs less to keep than to compute again.
     Raises: DifferentiationError for an index out of range or given twice, or a parameter without floats.
     """
@@ -183,13 +212,17 @@ def split(
     return Split(of, wrt, _policy(save))
 
 
-def saved(of: StagedFunction, /, *arguments: Any, wrt: Any = None, save: Any = "auto") -> Saved:
+def saved(
+    of: StagedFunction, /, *arguments: Any, wrt: Any = None, save: Any = "auto", **statics: Any
+) -> Saved:
     """What `split` saves for arguments of these shapes besides arguments and results: shapes, bytes and lines.
+
+    `statics` are values of static parameters of `of`.
 
     Raises: as `split`, and `Split.at`.
     """
     check_staged(of, "saved")
-    return Split(of, wrt, _policy(save)).at(*arguments).saved
+    return Split(of, wrt, _policy(save)).at(*arguments, **statics).saved
 
 
 def _policy(save: Any) -> SavePolicy:
@@ -326,9 +359,12 @@ class _AnyForward(StagedFunction):
 
     @public
     def _dispatch(self, *arguments: Any, **keywords: Any) -> Any:
-        if keywords or not arguments or any(isinstance(value, Rep) for value in arguments):
-            return super()._dispatch(*arguments, **keywords)
-        values = self._values(arguments)
+        of, data = self._split._of.of_call(arguments, keywords)
+        if of is not self._split._of:
+            return self._split.variant(of).forward(*data, **keywords)
+        if keywords or not data or any(isinstance(value, Rep) for value in data):
+            return super()._dispatch(*data, **keywords)
+        values = self._values(data)
         return self._split.at(*values).forward(*values)
 
 
@@ -347,9 +383,7 @@ class _AnyBackward(StagedFunction):
         if keywords or not arguments or any(isinstance(value, Rep) for value in arguments):
             return super()._dispatch(*arguments, **keywords)
         self._check_arity(arguments)
-        residuals = arguments[0]
-        given = residuals.halves if isinstance(residuals, Residuals) else None
-        halves = next((one for one in self._split._known.values() if one is given), None)
+        halves = self._split.halves_of(arguments[0])
         if halves is None:
             raise staging_error(
                 f"{self.stageable.name} takes the residuals that a forward half of this split has returned",

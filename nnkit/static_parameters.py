@@ -32,7 +32,7 @@ MOST_VARIANTS: Final = 256
 """Of one staged function: as many as it keeps specialisations (docs/decisions/0022).  The one that was made first is
 dropped."""
 
-RESERVED: Final = ("out",)
+RESERVED: Final = frozenset({"out"})
 """Keywords that calls of staged functions have already."""
 
 _REQUIRED: Final = object()
@@ -248,6 +248,14 @@ class WithStatics(Rep):
             raise self._no_statics(statics)
         made: Self = self.statics.bound(statics)
         return made
+
+    def of_call(
+        self, arguments: Sequence[Any], keywords: dict[str, Any]
+    ) -> tuple[Self, Sequence[Any]]:
+        """The variant and the data of a call; `keywords` are all static arguments, and so are some by position."""
+        if not keywords.keys() - RESERVED and not self._has_static(arguments):
+            return self, arguments
+        return self._variant_and_data(arguments, keywords)
 
     def _no_statics(self, names: Iterable[str]) -> Exception:
         return staging_error(

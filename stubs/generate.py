@@ -34,7 +34,8 @@ from surface.reductions import reduction_functions
 from surface.sampling import sampling
 from surface.sorting import sorting
 from surface.splitting import splitting
-from surface.staged import matrix_product, reductions, staged_class, staging
+from surface.staged import matrix_product, reductions, staged_class
+from surface.staging import staging
 from surface.tensors import dtypes, errors, header, refusals, structs, tensors
 from surface.updates import updates
 
@@ -46,7 +47,8 @@ SIGNATURES_ONLY = (
     r"PartView RefView KeyEntry Key UnknownDType UnknownExtent Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
     "LogicalFunction ShiftFunction BitwiseFunction "
     "Spread SpreadFloat ReduceNumber SumNumber ReduceLogical Count "
-    "Static DataclassInstance SgdOptimizer MomentumOptimizer AdamOptimizer RATE "
+    "Static PythonFunction FunctionWithStatics\\d WithStatics\\d FunctionOfMore\\d NoLambda Unnamed "
+    "DataclassInstance SgdOptimizer MomentumOptimizer AdamOptimizer RATE "
     "Index IndexMode WriteMode SumMode Filler Shift Stage Argument From SavePolicy"
 ).split()
 """As regular expressions."""

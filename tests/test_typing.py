@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -175,18 +175,25 @@ def test_the_stubs_are_up_to_date(tmp_path: Path) -> None:
 
 def declared(stub: Path) -> set[str]:
     """The public names a stub declares or re-exports."""
+    names = declared_in(ast.parse(stub.read_text()).body)
+    return {name for name in names if not name.startswith("_") or name == "__version__"}
+
+
+def declared_in(body: Sequence[ast.stmt]) -> set[str]:
     names: set[str] = set()
-    for node in ast.parse(stub.read_text()).body:
+    for node in body:
         match node:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 names.add(name)
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
                 names.add(name)
+            case ast.If(body=body):
+                names |= declared_in(body)
             case ast.ImportFrom(names=aliases):
                 names |= {alias.name for alias in aliases if alias.asname == alias.name}
             case _:
                 pass
-    return {name for name in names if not name.startswith("_") or name == "__version__"}
+    return names
 
 
 @pytest.mark.parametrize("module", STUBS)

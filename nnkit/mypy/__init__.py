@@ -1,7 +1,8 @@
 """A plugin for mypy, `plugins = ["nnkit.mypy"]`, that says what overloads cannot.
 
 Names of dimensions through reshape, concat, einsum and operators whose left operand has none; sizes where types have
-them; words for what is no type error and fails at run time.  Read `dimensions`, then `results`, then `refusals`.
+them; words for what is no type error and fails at run time; static parameters of functions whose types overloads cannot
+tell apart.  Read `dimensions`, then `results`, then `refusals` and `statics`.
 """
 
 from .hooks import NNKitPlugin, plugin

@@ -9,12 +9,16 @@ from pathlib import Path
 from mypy.plugin import FunctionContext, MethodContext, Plugin
 from mypy.types import Type
 
-from . import refusals, results
+from . import refusals, results, statics
 
 _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor")
 _OPERATORS = {f"__{name}__" for name in (*_ARITHMETIC, *_COMPARISONS)}
-_FUNCTIONS = {"nnkit.concat": results.concat, "nnkit.einsum": results.einsum}
+_FUNCTIONS = {
+    "nnkit.concat": results.concat,
+    "nnkit.einsum": results.einsum,
+    "nnkit.staged": statics.staged,
+}
 
 
 class NNKitPlugin(Plugin):
@@ -23,6 +27,8 @@ class NNKitPlugin(Plugin):
     def get_method_hook(self, fullname: str) -> Callable[[MethodContext], Type] | None:
         if fullname == "builtins.str.format":
             return refusals.formatted
+        if fullname == "nnkit._Staging.__call__":
+            return statics.staged
         owner, _, name = fullname.rpartition(".")
         if not owner.startswith("nnkit."):
             return None

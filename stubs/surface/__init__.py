@@ -25,6 +25,6 @@ them before changing anything.
    overload that nobody can call, as it wants a `Rep[_TensorLikeTheFirst]`: the name is the message
    (`expressions.refused`).  It ends with the likeliest case.
 
-Reading order: expressions (types as text), tensors, staged, functions, differentiation, jacobians, sampling.
+Reading order: expressions (types as text), tensors, staged, staging, functions, differentiation, jacobians, sampling.
 What needs no generating is ordinary stub text in `templates/`.
 """

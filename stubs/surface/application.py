@@ -44,8 +44,8 @@ def descriptor(name: str, kinds: dict[str, str], note: str) -> Iterator[str]:
 def calls() -> Iterator[str]:
     """f(a, b): all concrete or all staged; f(a, b, out=c), which is concrete.
 
-    Static arguments are given by name, and are not checked: a ParamSpec for them makes mypy answer Any where a tensor
-    has unnamed dimensions.  The overloads stay disjoint: a third, mixed one makes mypy answer Any.  A method, as
+    Static arguments are given by name, and are not checked: of functions whose static parameters are known, calls are
+    those of `staging`.  The overloads stay disjoint: a third, mixed one makes mypy answer Any.  A method, as
     pyright takes no descriptor for what makes a value a Callable.
     """
     yield "(self: Rep[Callable[[], R]], **statics: Static) -> Rep[R]"
@@ -53,7 +53,7 @@ def calls() -> Iterator[str]:
         for wrap, out in (("Rep[{}]", "None"), ("{}", "R | None")):
             listed = commas(f"a{i}: {a}" for i, a in enumerate(names("A", n, wrap)))
             options = f"*, out: {out} = None, **statics: Static"
-            yield f"(self: {_staged(n)}, {listed}, /, {options}) -> {wrap.format('R')}"
+            yield f"(self: {staged_function(n)}, {listed}, /, {options}) -> {wrap.format('R')}"
 
 
 def subscripts() -> Iterator[str]:
@@ -77,7 +77,7 @@ def subscripts() -> Iterator[str]:
         parameters = commas([*names("A", n), "R"])
         yield f"class Apply{n}(Generic[{parameters}]):"
         yield from method("__call__", _applications(n))
-        kinds[_staged(n)] = f"Apply{n}[{parameters}]"
+        kinds[staged_function(n)] = f"Apply{n}[{parameters}]"
     for n in _TUPLES:
         parameters = commas(names("A", n))
         yield f"class Items{n}(Generic[{parameters}]):"
@@ -97,7 +97,7 @@ def subscripts() -> Iterator[str]:
     yield from descriptor("Subscripts", kinds, "x[0], s[S.field], f[a, b]")
 
 
-def _staged(arity: int) -> str:
+def staged_function(arity: int) -> str:
     return rep(function(names("A", arity), "R"))
 
 

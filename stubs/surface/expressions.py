@@ -52,6 +52,7 @@ REFUSED = (
     "TypeOfTheFirstBranchAndOfTheResult",
     "DecorateItWithNkStaged",
     "StagedFunction",
+    "AnnotateDataAsRep",
     "AtLeastOneTensor",
     "TheElementTypeOfTheArray",
     "ChooseByCondOrSelect",

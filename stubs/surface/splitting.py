@@ -41,14 +41,14 @@ def _linearize() -> Iterator[str]:
     yield _refusal()
     for n in ALL:
         each = names("D", n)
-        made = f"Linearization[{tup_of(each)}, {tup_of(each)}, R, {tup(each)}]"
+        made = f"Linearization[{tup(each)}, {tup_of(each)}, R, {tup(each)}]"
         yield f"(of: {rep(function(each, 'R'))}, /) -> {made}"
     for wrt in wrt_choices():
         taken, made = parameters_by(wrt), derivatives_by(wrt)
-        found = f"Linearization[..., {tup_of(each_of(wrt))}, R, {made}]"
+        found = f"Linearization[tuple[Any, ...], {tup_of(each_of(wrt))}, R, {made}]"
         yield f"(of: {rep(function(taken, 'R'))}, /, *, {wrt_literal(wrt)}) -> {found}"
     for one in selections("R"):
-        found = f"Linearization[..., ..., R, {one.type}]"
+        found = f"Linearization[tuple[Any, ...], ..., R, {one.type}]"
         yield f"(of: {one.of}, /, *, {one.wrt}) -> {found}"
 
 

@@ -1,4 +1,4 @@
-"""Rep: operators, shapes and reductions; then staged and fn."""
+"""Rep: operators, shapes and reductions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from .everyday import squeezes
 from .expressions import (
     COMMON_FIRST,
     LITERALS,
-    MAX_PARAMETERS,
     MAX_RANK,
     MAX_RESULTS,
     RANKS,
@@ -22,7 +21,6 @@ from .expressions import (
     commas,
     define,
     dims,
-    function,
     ints,
     lifted,
     masked,
@@ -134,43 +132,6 @@ REDUCTION_FUNCTIONS = {
     "Count": ("D", "TensorWithThatAxis", ""),
 }
 """The classes of reductions as functions: the elements that they take, how a refusal calls them, further options."""
-
-
-def staging() -> Iterator[str]:
-    yield title("staging")
-    yield from template("staging")
-    yield "class Staging:"
-    yield from method("__call__", _stagings("self, "))
-    symbolic = '(*, shapes: Literal["any", "symbolic"]) -> Staging'
-    yield from define("staged", [*_stagings(""), symbolic])
-    for n in range(1, MAX_PARAMETERS + 1):
-        yield f"class Fn{n}(Generic[{commas(names('A', n))}]):"
-        traced = function(names("A", n, "Rep[{}]"), "Rep[R]")
-        yield from method("__call__", [f"(self, fn: {traced}, /) -> {_staged_function(n)}"])
-    yield from define(
-        "fn",
-        [
-            f"({commas(f't{i}: type[A{i}]' for i in range(n))}, /) -> Fn{n}[{commas(names('A', n))}]"
-            for n in range(1, MAX_PARAMETERS + 1)
-        ],
-    )
-
-
-def _stagings(first: str) -> list[str]:
-    """What makes a staged function of a Python function, by its number of parameters and results."""
-    results = [("Rep[R]", "R")] + [
-        (tup(names("R", n, "Rep[{}]")), tup(names("R", n))) for n in range(2, MAX_RESULTS + 1)
-    ]
-    return [
-        f"({first}fn: {function(names('A', n, 'Rep[{}]'), traced)}, /)"
-        f" -> {rep(function(names('A', n), result))}"
-        for n in (*range(1, MAX_PARAMETERS + 1), 0)
-        for traced, result in results
-    ]
-
-
-def _staged_function(arity: int) -> str:
-    return rep(function(names("A", arity), "R"))
 
 
 def _set() -> list[str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from .expressions import (
     DTYPES,
     MAX_ARITY,
+    MAX_PARAMETERS,
     MAX_RANK,
-    MAX_SELECTED,
     PYTHON,
     RANKS,
     REFUSED,
@@ -34,13 +34,13 @@ def header() -> Iterator[str]:
     for d in "IJKLPQUV":
         yield f'{d} = TypeVar("{d}", bound=int)'
     for d in PARAMETERS:
-        yield f'{d} = TypeVar("{d}", bound=int, default=Any)'
+        yield f'{d} = TypeVar("{d}", bound=int, default=Unnamed.Any)'
     for name, (_, scalar) in DTYPES.items():
         if scalar:
             yield f'np_{name} = TypeVar("np_{name}", bound=np.{scalar})'
     for i in range(MAX_ARITY):
         yield f'A{i} = TypeVar("A{i}")'
-    for i in range(MAX_SELECTED):
+    for i in range(MAX_PARAMETERS):
         yield f'C{i} = TypeVar("C{i}", contravariant=True)'
     for i in range(MAX_RANK):
         yield f'R{i} = TypeVar("R{i}")'

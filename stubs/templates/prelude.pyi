@@ -2,10 +2,12 @@
 # pyright: reportIncompatibleMethodOverride=false
 # mypy: ignore-errors
 # (mypy then skips its quadratic overlap check of overloads; a test checks this file without the line)
+import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum
 from types import EllipsisType
+from typing import TYPE_CHECKING as MYPY   # which mypy takes for true by its name, and pyright does not know
 from typing import Any, ClassVar, Generic, Literal, Never, ParamSpec, Protocol, Self, TypeAlias, overload
 
 import numpy as np
@@ -47,6 +49,12 @@ Ts = TypeVarTuple("Ts")
 HALF = TypeVar("HALF")
 OTHER = TypeVar("OTHER")
 MADE = TypeVar("MADE", covariant=True)
+class Unnamed:   # dimensions; an alias is what mypy does not count as an Any that makes several overloads fit
+    Any: TypeAlias = typing.Any
+NoLambda: TypeAlias = Callable[[Never, Never, Never, Never, Never, Never, Never, Never, Never, Never, Never, Never], Never]   # what mypy takes a lambda for, beside a protocol, and it does not fit
+DATA = TypeVar("DATA", bound=AnyTensor[Any] | Struct)
+STATIC = TypeVar("STATIC", bound=complex | str | bytes | Enum | tuple[Any, ...] | frozenset[Any] | type[Any] | PythonFunction | DataclassInstance | None)
+STATIC_contra = TypeVar("STATIC_contra", contravariant=True)
 TAKEN = ParamSpec("TAKEN")
 GIVEN = ParamSpec("GIVEN")
 UP = TypeVar("UP", covariant=True)

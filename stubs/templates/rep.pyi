@@ -6,6 +6,9 @@ Filler: TypeAlias = float | View[Tensor0D[Any]] | None
 Stage: TypeAlias = Literal["raw", "optimizable", "optimized", "compute", "schedule"]
 class DataclassInstance(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Any]]
+class PythonFunction(Protocol):   # as a Callable is one, and a Rep is none
+    @property
+    def __code__(self) -> Any: ...
 Static: TypeAlias = complex | str | bytes | Enum | tuple[Any, ...] | frozenset[Any] | type[Any] | Callable[..., Any] | DataclassInstance | None
 class View(Generic[X_co]): ...   # covariant face of Rep, for signatures only
 class Series(Generic[X_contra, X_co]): ...   # face of Rep, to tell tuples of any length from others

@@ -33,16 +33,16 @@ class Halves(Generic[HALF, OTHER]):
 class Split(Generic[HALF, OTHER]):
     forward: Rep[HALF]
     backward: Rep[OTHER]
-    def at(self, *arguments: Argument) -> Halves[HALF, OTHER]:
+    def at(self, *arguments: Argument, **statics: Static) -> Halves[HALF, OTHER]:
         """The halves for arguments of these shapes."""
-def saved(of: View[Callable[..., Any]], /, *arguments: Argument, wrt: Any = None, save: SavePolicy = "auto") -> Saved: ...
+def saved(of: View[Callable[..., Any]], /, *arguments: Argument, wrt: Any = None, save: SavePolicy = "auto", **statics: Static) -> Saved: ...
 class LinearMap(Generic[GIVEN, R, MADE]):
     def __call__(self, *tangents: GIVEN.args, **none: GIVEN.kwargs) -> R:
         """The tangent of the value along these tangents."""
     def transpose(self, cotangent: R, /) -> MADE:
         """The cotangents of the arguments."""
-class Linearization(Generic[TAKEN, GIVEN, R, MADE]):
+class Linearization(Generic[OTHER, GIVEN, R, MADE]):
     @overload
-    def __call__(self, *arguments: Rep[Any]) -> tuple[Rep[R], LinearMap[..., Rep[R], Any]]: ...
+    def __call__(self, *arguments: Rep[Any], **statics: Static) -> tuple[Rep[R], LinearMap[..., Rep[R], Any]]: ...
     @overload
-    def __call__(self, *arguments: TAKEN.args, **none: TAKEN.kwargs) -> tuple[R, LinearMap[GIVEN, R, MADE]]: ...
+    def __call__(self: Linearization[tuple[Unpack[Ts]], GIVEN, R, MADE], *arguments: Unpack[Ts], **statics: Static) -> tuple[R, LinearMap[GIVEN, R, MADE]]: ...

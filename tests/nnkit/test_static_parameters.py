@@ -198,6 +198,34 @@ def test_what_is_made_of_a_function_has_its_static_parameters(name: str) -> None
         made(*arguments)
 
 
+def test_halves_and_linear_maps_are_of_the_values_given() -> None:
+    bound = cubic.partial(n=2, negate=True)
+    for halves, arguments in ((nk.split(cubic), (X, 2)), (nk.split(cubic, wrt=(0,)), (X,))):
+        given: dict[str, Any] = {"negate": True} if len(arguments) > 1 else {"n": 2, "negate": True}
+        value, residuals = halves.forward(*arguments, **given)
+        assert numbers(value) == numbers(bound(X)) == -14.0
+        assert numbers(halves.backward(residuals, 1.0)[0]) == (-2.0 * X).tolist()
+        assert halves.at(*arguments, **given) is halves.at(*arguments, **given)
+        assert halves.at(X, n=3) is not halves.at(X, n=2)
+    assert numbers(nk.split(cubic.partial(n=3), wrt=0).forward(X, negate=True)[0]) == -36.0
+    linear = nk.linearize(cubic)
+    value, slope = linear(X, n=2, negate=True)
+    assert numbers(value) == -14.0 and numbers(slope(X)) == -28.0
+    assert numbers(linear(X, 3)[1].transpose(1.0)[0]) == (3 * X**2).tolist()
+    assert nk.saved(cubic, X, n=3) == nk.saved(cubic.partial(n=3), X)
+    nk.check_gradients(cubic, X, n=3, negate=True, order=1)
+    nk.check_gradients(cubic, X, 2, order=1, modes=("forward",))
+    calls: list[Callable[..., Any]] = [
+        nk.split(cubic).forward, nk.split(cubic).at, linear, lambda *a, **k: nk.saved(cubic, *a, **k),
+        lambda *a, **k: nk.check_gradients(cubic, *a, **k),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(StagingError, match="cubic takes a value for its static parameter n"):
+            call(X)
+        with pytest.raises(StagingError, match="cubic has no static parameter m"):
+            call(X, m=2)
+
+
 def parts(value: Any) -> list[Any]:
     return (
         [part for one in value for part in parts(one)]

@@ -1,5 +1,6 @@
 """What the plugin makes of types; a line that ends with `# M` and words is flagged with these."""
 
+from collections.abc import Callable
 from typing import Any, Literal, assert_type
 import nnkit as nk
 from nnkit import Dim, Rep, Scalar, Tensor1D, Tensor2D, Tensor3D, f32
@@ -30,3 +31,29 @@ def sizes(x: Rep[Tensor2D[f32, Literal[28], Literal[28]]]) -> None:
     assert_type(x.reshape(784), Rep[Tensor1D[f32, Literal[784]]])
     assert_type(x.reshape(14, -1), Rep[Tensor2D[f32, Literal[14], Literal[56]]])
     x.reshape(10, 10)  # M: cannot reshape [28, 28] to [10, 10]
+
+@nk.staged
+def keyword(x: Rep[Tensor2D[f32, Batch]], *, n: int, name: str = "") -> tuple[Rep[Tensor2D[f32, Batch]], Rep[Tensor1D[f32]]]:
+    return x * float(n), x[0]
+
+@nk.staged(shapes="symbolic")
+def partly(x: Rep[Tensor2D[f32, Any, In]], by: Callable[..., Any], rate: float = 1.0) -> Rep[Tensor2D[f32, Any, In]]:
+    y: Rep[Tensor2D[f32, Any, In]] = by(x)
+    return y * rate
+
+@nk.staged
+def plain(x: Rep[Tensor2D[f32, Any, In]], y: Rep[Tensor2D[f32, Any, In]]) -> Rep[Tensor2D[f32, Any, In]]:
+    return partly(x, nk.tanh) + partly(y, by=nk.tanh, rate=2.0)
+
+def statics(x: Tensor2D[f32, Batch, In], y: Rep[Tensor2D[f32, Batch]]) -> None:
+    assert_type(keyword(y, n=2), Rep[tuple[Tensor2D[f32, Batch], Tensor1D[f32]]])
+    assert_type(plain(x, x), Tensor2D[f32, Any, In])
+    assert_type(partly(x, nk.tanh, 2.0), Tensor2D[f32, Any, In])
+    assert_type(nk.gradient(of=plain, wrt=1), Rep[Callable[[Tensor2D[f32, Any, In], Tensor2D[f32, Any, In]], Tensor2D[f32, Any, In]]])
+    keyword(x)  # M: No overload variant
+    keyword(x, n=2, m=3)  # M: No overload variant
+    keyword(x, n="2")  # M: No overload variant
+    partly(x)  # M: No overload variant
+    partly(x, nk.tanh, by=nk.tanh)  # M: No overload variant
+    partly(y, nk.tanh, rate="a")  # M: No overload variant
+    plain(x, y)  # M: No overload variant
