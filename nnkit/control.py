@@ -32,7 +32,7 @@ def cond(pred: Any, then: Callable[[], Any], orelse: Callable[[], Any], /) -> An
     """What `then()` returns where `pred` is true, else what `orelse()` does; the other one is not run.
 
     Both return a Rep, or a tuple of Reps, of the same types and shapes; or nothing, if they are run for what they do to
-    refs, or for an effect.  `select` chooses element by element.
+    refs, or for an effect.  `select` chooses element by element.  A Python bool chooses while staging.
     """
     return control_flow.if_else(pred, then, orelse)
 

@@ -22,7 +22,7 @@ from .inverse_error_function import erf_inverse
 from .lambdas import fn
 from .random_bits import bits_of, counters, float_type, unit_of
 from .reductions import cumsum
-from .reps import as_rep
+from .reps import const
 from .sampling import MOST_KEPT, Sizes
 from .sorting import argsort, searchsorted
 from .staging import primitive
@@ -73,7 +73,7 @@ def categorical(
 
     `shape` ends in that of the logits without the axis, and draws so many of each.
     """
-    rank = primitive.tensor_of(as_rep(logits).expression, "categorical").rank
+    rank = primitive.tensor_of(const(logits).expression, "categorical").rank
     position = primitive.normalize_axis(axis, rank)
     extents = _optional(shape, "categorical")
     if extents is not None and len(extents) < rank - 1:
@@ -86,7 +86,7 @@ def permutation(key: Any, x: Any, /) -> Any:
     if primitive.is_index(x):
         (count,) = sizes_of([x], "permutation")
         return _draw(_permuted_numbers, key, count=count)
-    if primitive.tensor_of(as_rep(x).expression, "permutation").rank == 0:
+    if primitive.tensor_of(const(x).expression, "permutation").rank == 0:
         raise rank_error("permutation takes an int, or a tensor of rank 1 or more")
     return _draw(_permuted_rows, key, x)
 
@@ -102,7 +102,7 @@ def choice(
     sizes = sizes_of(shape, "choice")
     weights = () if p is None else (p,)
     if p is not None:
-        spec = primitive.tensor_of(as_rep(p).expression, "choice")
+        spec = primitive.tensor_of(const(p).expression, "choice")
         if spec.rank != 1 or not spec.dtype.is_float:
             raise dtype_error(f"probabilities are a vector of floats, not a {spec.words}")
     if primitive.is_index(a):
@@ -110,7 +110,7 @@ def choice(
         _check_count(product(sizes), count, replace)
         numbers: Callable[..., Rep] = _chosen_numbers if p is None else _chosen
         return _draw(numbers, key, *weights, count=count, shape=sizes, replace=replace)
-    if primitive.tensor_of(as_rep(a).expression, "choice").rank == 0:
+    if primitive.tensor_of(const(a).expression, "choice").rank == 0:
         raise rank_error("choice takes an int, or a tensor of rank 1 or more")
     rows: Callable[..., Rep] = _chosen_of if p is None else _chosen_by
     return _draw(rows, key, a, *weights, shape=sizes, replace=replace)
@@ -162,7 +162,7 @@ def truncated_normal(
         given = {"lower": float(lower), "upper": float(upper), "dtype": float_type(dtype)}
         return _draw(_truncated, key, shape=extents or (), **given)
     known = primitive.tensor_of(
-        as_rep(upper if is_number(lower) else lower).expression, "truncated_normal"
+        const(upper if is_number(lower) else lower).expression, "truncated_normal"
     )
     bounds = [known.dtype.nearest(x) if is_number(x) else x for x in (lower, upper)]
     return _draw(_truncated, key, *bounds, shape=extents, dtype=float_type(known.dtype))
@@ -173,7 +173,7 @@ def dropout(x: Any, rate: Any, key: Any, /) -> Any:
 
     All of them are 0 where the rate is 1.  The derivative is that of the choice which was made.
     """
-    spec = primitive.tensor_of(as_rep(x).expression, "dropout")
+    spec = primitive.tensor_of(const(x).expression, "dropout")
     if not spec.dtype.is_float:
         raise dtype_error(f"dropout takes floats, not a {spec.words}", "cast it, `x.cast(dtype)`")
     if not is_number(rate):
@@ -347,7 +347,7 @@ def _draw(body: Callable[..., Rep], key: Any, *tensors: Any, **known: Any) -> An
     """`body` of the key and of tensors, compiled or staged once for what is known besides."""
     given = [x if isinstance(x, Rep) else tensor_from(x, "a parameter") for x in tensors]
     if is_symbolic(tuple(known.values())):
-        return body(as_rep(key), *map(as_rep, given), **known)
+        return body(const(key), *map(const, given), **known)
     specs = tuple(x.spec if isinstance(x, Rep) else spec_of(x) for x in given)
     return _staged(body, tuple(known.items()), specs)(key, *given)
 

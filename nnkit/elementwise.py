@@ -17,7 +17,9 @@ from .core.types import Kind
 from .reps import as_rep, operands_of
 from .staging import primitive
 from .staging.expression import Expression
+from .staging.extents import larger, smaller
 from .staging.rep import Rep
+from .staging.rep_base import is_number
 from .tensors import Float, Integer, Number
 
 _Function = TypeVar("_Function", bound=Callable[..., Rep])
@@ -38,13 +40,23 @@ def _unary(
 
 
 def _binary(
-    name: str, meaning: _Meaning, text: str, accepts: tuple[Kind, ...] = ("float",)
+    name: str,
+    meaning: _Meaning,
+    text: str,
+    accepts: tuple[Kind, ...] = ("float",),
+    of_sizes: Callable[[Any, Any], Any] | None = None,
 ) -> Callable[[Any, Any], Rep]:
-    """The function of two tensors that broadcast, or of a tensor and a Python number on either side."""
+    """The function of two tensors that broadcast, or of a tensor and a Python number on either side.
+
+    `of_sizes` is what it is of two numbers, such as extents.
+    """
     stage = _staging(name, meaning, accepts)
     verb = meaning.verb or meaning.name if isinstance(meaning, Elementwise) else name
 
     def function(x: Any, y: Any, /) -> Rep:
+        if of_sizes is not None and is_number(x) and is_number(y):
+            size: Rep = of_sizes(x, y)
+            return size
         return Rep(stage(*(rep.expression for rep in operands_of(verb, x, y))))
 
     return _described(function, name, meaning, text, accepts)
@@ -133,10 +145,14 @@ relu = _unary("relu", arithmetic.Relu(), "max(x, 0); derivative 0 at 0; NaN stay
 minimum = _binary(
     "minimum",
     arithmetic.Minimum(),
-    "The smaller one; NaN wins; a tie splits the derivative evenly.",
+    "The smaller one, of two sizes, too; NaN wins; a tie splits the derivative evenly.",
+    of_sizes=smaller,
 )
 maximum = _binary(
-    "maximum", arithmetic.Maximum(), "The larger one; NaN wins; a tie splits the derivative evenly."
+    "maximum",
+    arithmetic.Maximum(),
+    "The larger one, of two sizes, too; NaN wins; a tie splits the derivative evenly.",
+    of_sizes=larger,
 )
 remainder = _binary(
     "remainder",

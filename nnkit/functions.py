@@ -26,12 +26,16 @@ from .staging.static import core_dtype, sizes_of
 
 
 def select(pred: Any, a: Any, b: Any, /) -> Rep:
-    """a where pred is true, else b; the branch not taken has no derivative, whatever it is."""
+    """a where pred is true, else b; the branch not taken has no derivative, whatever it is.
+
+    A Python bool, as comparisons of sizes are for the checkers, chooses all of one.
+    """
     if is_number(a) and is_number(b):
         raise dtype_error("select between two Python numbers: one of them must be a tensor")
     known = as_rep(b if is_number(a) else a)
     chosen = [known.lift(value, "select") for value in (a, b)]
-    return Rep(primitive.elementwise(ops.Select(), *chosen, as_rep(pred).expression))
+    truth = primitive.literal(pred, BOOL) if isinstance(pred, bool) else as_rep(pred).expression
+    return Rep(primitive.elementwise(ops.Select(), *chosen, truth))
 
 
 def stop_gradient(x: Any, /) -> Rep:

@@ -21,7 +21,7 @@ from .elementwise import cos, log, sqrt
 from .functions import iota
 from .lambdas import fn
 from .random_bits import bits_of, counters, float_type, unit_of
-from .reps import as_rep, tup
+from .reps import const, tup
 from .staging.extents import Size, is_symbolic
 from .staging.rep import Rep
 from .staging.static import sizes_of, static_shape
@@ -42,8 +42,14 @@ def key(seed: int, /) -> Any:
     return i64(seed)
 
 
-def split(key: Any, /, count: int = 2) -> Any:
-    """A tuple of `count` new keys; do not use the old one again."""
+def split(key: Any, /, count: Any = 2) -> Any:
+    """A tuple of `count` new keys; do not use the old one again.
+
+    A shape for `count` gives a tensor of them, of any sizes: `split(key, (n,))` has those that `split(key, n)` has.
+    """
+    if isinstance(count, tuple | list):
+        sizes = sizes_of(count, "split")
+        return _keys_of(const(key), sizes) if is_symbolic(sizes) else _keys(sizes)(key)
     (number,) = static_shape([count], "split", least=1)
     return _splitter(number)(key)
 
@@ -54,14 +60,14 @@ def uniform(
     """Numbers uniform in [low, high); rounding may give `high` itself for other ends than 0 and 1."""
     sizes, core = sizes_of(shape, "uniform"), float_type(dtype)
     if is_symbolic(sizes):
-        return _uniform_of(as_rep(key), sizes, float(low), float(high), core)
+        return _uniform_of(const(key), sizes, float(low), float(high), core)
     return _uniform(sizes, float(low), float(high), core)(key)
 
 
 def normal(key: Any, shape: Sequence[Size], /, *, dtype: Any = f32) -> Any:
     """Numbers of the standard normal distribution, by the method of Box and Muller."""
     sizes, core = sizes_of(shape, "normal"), float_type(dtype)
-    return _normal_of(as_rep(key), sizes, core) if is_symbolic(sizes) else _normal(sizes, core)(key)
+    return _normal_of(const(key), sizes, core) if is_symbolic(sizes) else _normal(sizes, core)(key)
 
 
 @lru_cache(MOST_KEPT)
@@ -71,6 +77,18 @@ def _splitter(count: int) -> StagedFunction:
         return tup(*(keys[position] for position in range(count)))
 
     return _of_key(split)
+
+
+@lru_cache(MOST_KEPT)
+def _keys(sizes: Sizes) -> StagedFunction:
+    def split(key: Rep) -> Any:
+        return _keys_of(key, sizes)
+
+    return _of_key(split)
+
+
+def _keys_of(key: Rep, sizes: Sizes) -> Rep:
+    return bits_of(key, -1 - counters(sizes))
 
 
 @lru_cache(MOST_KEPT)

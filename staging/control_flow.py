@@ -65,9 +65,12 @@ _LARGEST_INDEX = (1 << 31) - 1
 def if_else(condition: object, then: Any, otherwise: Any) -> Any:
     """An `if`: the results of `then` or `otherwise`, which may be none if they change a ref or have an effect.
 
+    A Python bool chooses while staging, and the other one is not traced.
     Raises: RankError, DTypeError when they return values of different types, or the condition is no boolean
     scalar.
     """
+    if isinstance(condition, bool):
+        return _chosen(*(("first", then) if condition else ("second", otherwise)))
     asked = _condition(condition)
     branches: list[tuple[TracedBody, Carry]] = []
     unknown: list[UnknownResultError] = []
@@ -270,6 +273,14 @@ def _run_with(
     return body, carry
 
 
+def _chosen(place: str, function: Any) -> Any:
+    """What a branch returns that is the only one."""
+    name = f"the {place} branch of cond"
+    made = call_function(function, (), name)
+    carry = NO_CARRY if made is None else carry_of(made, f"{name} returns")
+    return _results(carry, carry.parts)
+
+
 def _branch(name: str, function: Any) -> tuple[TracedBody, Carry]:
     """Raises: PythonNumber when a number is returned, as the other branch may tell of what type."""
 
@@ -430,11 +441,6 @@ def _lifted(what: str, spec: Spec) -> Spec:
 
 
 def _condition(condition: object) -> Expression:
-    if isinstance(condition, bool):
-        raise staging_error(
-            f"cond decides by a Rep, not by the Python bool {condition}",
-            "use Python's if: it runs while staging",
-        )
     if isinstance(condition, Condition):
         return primitive.literal(condition, BOOL)
     carry = carry_of(condition, "cond decides by")

@@ -315,6 +315,25 @@ _KINDS: Final[Mapping[str, Callable[[tuple[Any, ...], str], type[SymbolicNumber]
 )
 
 
+def larger(x: Any, y: Any) -> Any:
+    """The larger one of two numbers, any of which may be symbolic; a NaN if there is one."""
+    return _chosen("max", _PYTHON.ge, x, y)
+
+
+def smaller(x: Any, y: Any) -> Any:
+    """The smaller one of two numbers, any of which may be symbolic; a NaN if there is one."""
+    return _chosen("min", _PYTHON.le, x, y)
+
+
+def _chosen(name: str, is_first: _Binary, x: Any, y: Any) -> Any:
+    def choose(x: Any, y: Any) -> Any:
+        return x if is_first(x, y) or x != x else y
+
+    if not is_symbolic((x, y)):
+        return choose(x, y)
+    return _number_kind((x, y), name)(choose, name, (x, y))
+
+
 def is_plain_number(value: object) -> bool:
     """Whether it is a number of Python or NumPy."""
     return isinstance(value, bool | int | float | np.number)

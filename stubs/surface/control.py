@@ -39,9 +39,9 @@ def control() -> Iterator[str]:
     yield from define(
         "cond",
         [
-            f"(pred: Rep[Bool], then: {function([], 'Any')}, orelse: {function([], other)}, /) -> Any",
+            f"(pred: Rep[Bool] | bool, then: {function([], 'Any')}, orelse: {function([], other)}, /) -> Any",
             *(
-                f"(pred: Rep[Bool], then: {function([], c)}, orelse: {function([], c)}, /) -> {c}"
+                f"(pred: Rep[Bool] | bool, then: {function([], c)}, orelse: {function([], c)}, /) -> {c}"
                 for c in [*carries(MAX_RESULTS), "None"]
             ),
         ],

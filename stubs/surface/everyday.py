@@ -24,7 +24,7 @@ from .expressions import (
     tup,
     without,
 )
-from .functions import binary
+from .functions import binary, by_sizes
 from .sorting import indices
 
 _BOUNDS = (
@@ -83,6 +83,7 @@ def clips() -> Iterator[str]:
 def _where() -> Iterator[str]:
     """As `select`; besides the condition, or one of the choices, may be of lower rank; and a condition alone."""
     yield f"(condition: Rep[M], x: Rep[Y], y: {refused('TensorsLikeTheMask')}, /) -> Rep[Y]"
+    yield from by_sizes("condition", "x", "y")
     for r in COMMON_LAST:
         value = rep(tensor(r))
         for s in range(r + 1):

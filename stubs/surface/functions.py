@@ -34,6 +34,9 @@ from .expressions import (
     without,
 )
 
+OF_SIZES = ("(x: int, y: int, /) -> int", "(x: float, y: float, /) -> float")
+"""What the larger and the smaller one are of two numbers; sizes are ints."""
+
 
 def functions() -> Iterator[str]:
     yield title("functions of staged tensors")
@@ -43,7 +46,8 @@ def functions() -> Iterator[str]:
         family = get_args(result)[0].__name__
         variable = VARIABLES[family]
         one = [f"(x: Rep[{variable}], /) -> Rep[{variable}]"]
-        yield from define(name, binary(family) if len(operands) == 2 else one)
+        sizes = OF_SIZES if name in ("maximum", "minimum") else ()
+        yield from define(name, [*sizes, *binary(family)] if len(operands) == 2 else one)
     yield from define("select", _select())
     yield from _along_an_axis()
     yield from _joins()
@@ -87,8 +91,18 @@ def binary(family: str) -> Iterator[str]:
     yield f"(x: Rep[{variable}], y: Rep[{variable}], /) -> Rep[{variable}]"
 
 
+def by_sizes(condition: str, first: str, second: str) -> Iterator[str]:
+    """A choice by a comparison of sizes, a bool, between two of one type, or a number and a tensor."""
+    yield f"({condition}: bool, {first}: Rep[TT], {second}: Rep[TT], /) -> Rep[TT]"
+    for family, literal in LITERALS.items():
+        value = f"Rep[{VARIABLES[family]}]"
+        yield f"({condition}: bool, {first}: {value}, {second}: {literal}, /) -> {value}"
+        yield f"({condition}: bool, {first}: {literal}, {second}: {value}, /) -> {value}"
+
+
 def _select() -> Iterator[str]:
     yield f"(pred: Rep[M], a: Rep[Y], b: {refused('TensorsLikeTheMask')}, /) -> Rep[Y]"
+    yield from by_sizes("pred", "a", "b")
     for r in COMMON_LAST:
         mask = f"pred: {rep(tensor(r, None, 'boolean'))}"
         for dtype, literal in (("F", "float"), ("Z", "int")):

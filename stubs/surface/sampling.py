@@ -22,6 +22,8 @@ def _splits() -> Iterator[str]:
         key = wrap.format("Tensor0D[i64]")
         yield f"(key: {key}, /) -> {tup([key, key])}"
         yield f"(key: {key}, /, count: int) -> {tup([key, '...'])}"
+        for r in RANKS[1:]:
+            yield f"(key: {key}, /, count: {ints(r)}) -> {wrap.format(plain(r, 'i64'))}"
 
 
 def draws(options: str) -> Iterator[str]:

@@ -51,9 +51,6 @@ row("condition of numbers", DTypeError, "cond decides by a boolean scalar, not a
 row("condition of several", RankError, "cond decides by a boolean scalar, not a Tensor1D[boolean]",
     "cond(x > 0.0, lambda: x, lambda: x)", "help: reduce it, `.all()` or `.any()`")(
     on(lambda x: cond(x > 0.0, lambda: x, lambda: x), V))
-row("condition of Python", StagingError, "cond decides by a Rep, not by the Python bool True",
-    "cond(True, lambda: x, lambda: x)", "help: use Python's if")(
-    on(lambda x: cond(True, lambda: x, lambda: x), V))
 row("condition of a struct", DTypeError, "cond decides by a boolean scalar, not a Layer")(
     on(lambda p: cond(p, lambda: p, lambda: p), layer()))
 row("branches of ranks", RankError, "the branches of cond return a Tensor2D[f32] and a Tensor1D[f32]",

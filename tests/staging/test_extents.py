@@ -19,6 +19,7 @@ from tests.nnkit.function_laws import Row, check
 GENERATOR = np.random.default_rng(3)
 X = GENERATOR.uniform(0.5, 2.0, (4, 3))
 V = GENERATOR.uniform(0.5, 2.0, 5)
+KEYS = nk.random.split(nk.random.key(7), 10)
 
 
 def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
@@ -102,6 +103,28 @@ SIZES = {
     "fori": Row(
         lambda v: nk.fori(1, v.shape[0] + 1, lambda i, c: c * 0.5 + i.cast(f64), v.sum()),
         lambda v: v.sum() / 32 + sum(i * 0.5 ** (5 - i) for i in range(1, 6)), (V,)
+    ),
+    "larger and smaller": Row(
+        lambda x: x[: nk.minimum(x.shape[0] // 2, x.shape[1] + 1), nk.maximum(0, x.shape[1] - 2) :]
+        * nk.maximum(x.size, 2.5),
+        lambda x: x[:2, 1:] * 12.0, (X,)
+    ),
+    "larger of numbers": Row(
+        lambda v: v * nk.maximum(2, 3) + nk.minimum(v.ndim, len(v)) * nk.minimum(0.5, v.shape[0]),
+        lambda v: v * 3 + 0.5, (V,)
+    ),
+    "keys": Row(
+        lambda v: nk.random.split(nk.const(i64(7)), (v.shape[0], 2)),
+        lambda v: np.array([key.item() for key in KEYS]).reshape(5, 2), (V,)
+    ),
+    "where": Row(
+        lambda v: nk.where(v.shape[0] > 4, v, 0.0) + nk.where(v.ndim > 1, v, 0.5) + nk.select(len(v) > 4, 1.0, v),
+        lambda v: v + 1.5, (V,)
+    ),
+    "cond of a bool": Row(
+        lambda v: nk.cond(v.ndim == 1, lambda: v * 2.0, lambda: v[0][0])
+        + nk.cond(v.ndim == 2, lambda: v[0][0], lambda: v),
+        lambda v: v * 3, (V,)
     ),
     "cond": Row(lambda v: nk.cond(v.shape[0] > 4, lambda: v, lambda: -v), lambda v: v, (V,)),
     "inside of bodies": Row(

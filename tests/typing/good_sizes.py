@@ -52,3 +52,21 @@ def halved(x: Rep[Float1D]) -> Rep[Float1D]:
 
 
 assert_type(halved(Float1D([1.0, 2.0], f32)), Float1D)
+
+
+@staged
+def chosen(x: Rep[Float2D], key: Rep[Scalar[i64]]) -> Rep[Float2D]:
+    n, m = x.shape
+    assert_type(nk.maximum(n, 3), int)
+    assert_type(nk.minimum(n, m), int)
+    assert_type(nk.maximum(n, 0.5), float)
+    assert_type(nk.cond(n > 3, lambda: x, lambda: x * 2.0), Rep[Float2D])
+    assert_type(nk.cond(n > m, lambda: (x, x[0]), lambda: (-x, x[1])), tuple[Rep[Float2D], Rep[Float1D]])
+    assert_type(nk.select(n > 3, x, x * 2.0), Rep[Float2D])
+    assert_type(nk.where(n == m, x, 0.0), Rep[Float2D])
+    assert_type(nk.where(n != m, 1.0, x), Rep[Float2D])
+    keys = nk.random.split(key, (n,))
+    assert_type(keys, Rep[Tensor1D[i64]])
+    rows = keys.map(lambda one: nk.random.normal(one, (m,)))
+    assert_type(nk.random.split(nk.random.key(0), (2, 3)), Tensor2D[i64])
+    return x[: nk.minimum(n, 3)] + rows
