@@ -2,10 +2,12 @@
 # pyright: reportIncompatibleMethodOverride=false
 # mypy: ignore-errors
 # (mypy then skips its quadratic overlap check of overloads; a test checks this file without the line)
+import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum
 from types import EllipsisType
+from typing import TYPE_CHECKING as MYPY   # which mypy takes for true by its name, and pyright does not know
 from typing import Any, ClassVar, Generic, Literal, Never, ParamSpec, Protocol, Self, TypeAlias, overload
 
 import numpy as np
@@ -47,6 +49,12 @@ _Ts = TypeVarTuple("_Ts")
 _HALF = TypeVar("_HALF")
 _OTHER = TypeVar("_OTHER")
 _MADE = TypeVar("_MADE", covariant=True)
+class _Unnamed:   # dimensions; an alias is what mypy does not count as an Any that makes several overloads fit
+    Any: TypeAlias = typing.Any
+_NoLambda: TypeAlias = Callable[[Never, Never, Never, Never, Never, Never, Never, Never, Never, Never, Never, Never], Never]   # what mypy takes a lambda for, beside a protocol, and it does not fit
+_DATA = TypeVar("_DATA", bound=AnyTensor[Any] | Struct)
+_STATIC = TypeVar("_STATIC", bound=complex | str | bytes | Enum | tuple[Any, ...] | frozenset[Any] | type[Any] | _PythonFunction | _DataclassInstance | None)
+_STATIC_contra = TypeVar("_STATIC_contra", contravariant=True)
 _TAKEN = ParamSpec("_TAKEN")
 _GIVEN = ParamSpec("_GIVEN")
 _UP = TypeVar("_UP", covariant=True)
@@ -60,10 +68,10 @@ _P = TypeVar("_P", bound=int)
 _Q = TypeVar("_Q", bound=int)
 _U = TypeVar("_U", bound=int)
 _V = TypeVar("_V", bound=int)
-_I_ = TypeVar("_I_", bound=int, default=Any)
-_J_ = TypeVar("_J_", bound=int, default=Any)
-_K_ = TypeVar("_K_", bound=int, default=Any)
-_L_ = TypeVar("_L_", bound=int, default=Any)
+_I_ = TypeVar("_I_", bound=int, default=_Unnamed.Any)
+_J_ = TypeVar("_J_", bound=int, default=_Unnamed.Any)
+_K_ = TypeVar("_K_", bound=int, default=_Unnamed.Any)
+_L_ = TypeVar("_L_", bound=int, default=_Unnamed.Any)
 _np_f16 = TypeVar("_np_f16", bound=np.float16)
 _np_f32 = TypeVar("_np_f32", bound=np.float32)
 _np_f64 = TypeVar("_np_f64", bound=np.float64)
@@ -86,6 +94,8 @@ _C2 = TypeVar("_C2", contravariant=True)
 _C3 = TypeVar("_C3", contravariant=True)
 _C4 = TypeVar("_C4", contravariant=True)
 _C5 = TypeVar("_C5", contravariant=True)
+_C6 = TypeVar("_C6", contravariant=True)
+_C7 = TypeVar("_C7", contravariant=True)
 _R0 = TypeVar("_R0")
 _D0 = TypeVar("_D0", bound=AnyTensor[Float] | Struct | tuple[AnyTensor[Float] | Struct, ...])   # differentiable
 _R1 = TypeVar("_R1")
@@ -562,6 +572,7 @@ class _ContentOfTheField: ...
 class _TypeOfTheFirstBranchAndOfTheResult: ...
 class _DecorateItWithNkStaged: ...
 class _StagedFunction: ...
+class _AnnotateDataAsRep: ...
 class _AtLeastOneTensor: ...
 class _TheElementTypeOfTheArray: ...
 class _ChooseByCondOrSelect: ...
@@ -860,6 +871,9 @@ _Filler: TypeAlias = float | _View[Tensor0D[Any]] | None
 _Stage: TypeAlias = Literal["raw", "optimizable", "optimized", "compute", "schedule"]
 class _DataclassInstance(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Any]]
+class _PythonFunction(Protocol):   # as a Callable is one, and a Rep is none
+    @property
+    def __code__(self) -> Any: ...
 _Static: TypeAlias = complex | str | bytes | Enum | tuple[Any, ...] | frozenset[Any] | type[Any] | Callable[..., Any] | _DataclassInstance | None
 class _View(Generic[_X_co]): ...   # covariant face of Rep, for signatures only
 class _Series(Generic[_X_contra, _X_co]): ...   # face of Rep, to tell tuples of any length from others
@@ -3833,6 +3847,10 @@ def heaviside(x: Rep[Tensor3D[_F, _J, _K, _L]], y: Rep[Tensor4D[_F, _I, _J, _K, 
 def heaviside(x: Rep[_FT], y: Rep[_FT], /) -> Rep[_FT]: ...
 def relu(x: Rep[_NT], /) -> Rep[_NT]: ...
 @overload
+def minimum(x: int, y: int, /) -> int: ...
+@overload
+def minimum(x: float, y: float, /) -> float: ...
+@overload
 def minimum(x: Rep[_Y], y: Rep[_TensorLikeTheFirst], /) -> Rep[_Y]: ...
 @overload
 def minimum(x: Rep[_FT], y: float, /) -> Rep[_FT]: ...
@@ -3884,6 +3902,10 @@ def minimum(x: Rep[Tensor4D[_N, _I, _J, _K, _L]], y: Rep[Tensor3D[_N, _J, _K, _L
 def minimum(x: Rep[Tensor3D[_N, _J, _K, _L]], y: Rep[Tensor4D[_N, _I, _J, _K, _L]], /) -> Rep[Tensor4D[_N, _I, _J, _K, _L]]: ...
 @overload
 def minimum(x: Rep[_NT], y: Rep[_NT], /) -> Rep[_NT]: ...
+@overload
+def maximum(x: int, y: int, /) -> int: ...
+@overload
+def maximum(x: float, y: float, /) -> float: ...
 @overload
 def maximum(x: Rep[_Y], y: Rep[_TensorLikeTheFirst], /) -> Rep[_Y]: ...
 @overload
@@ -4293,6 +4315,16 @@ def logaddexp(x: Rep[_FT], y: Rep[_FT], /) -> Rep[_FT]: ...
 def gelu(x: Rep[_FT], /) -> Rep[_FT]: ...
 @overload
 def select(pred: Rep[_M], a: Rep[_Y], b: Rep[_TensorsLikeTheMask], /) -> Rep[_Y]: ...
+@overload
+def select(pred: bool, a: Rep[_TT], b: Rep[_TT], /) -> Rep[_TT]: ...
+@overload
+def select(pred: bool, a: Rep[_FT], b: float, /) -> Rep[_FT]: ...
+@overload
+def select(pred: bool, a: float, b: Rep[_FT], /) -> Rep[_FT]: ...
+@overload
+def select(pred: bool, a: Rep[_ZT], b: int, /) -> Rep[_ZT]: ...
+@overload
+def select(pred: bool, a: int, b: Rep[_ZT], /) -> Rep[_ZT]: ...
 @overload
 def select(pred: Rep[Tensor0D[boolean]], a: Rep[Tensor0D[_F]], b: float, /) -> Rep[Tensor0D[_F]]: ...
 @overload
@@ -5835,6 +5867,16 @@ def interpolate(x: Rep[Tensor4D[_F, _I, _J, _K, _L]], /, *, scale_factor: float 
 @overload
 def where(condition: Rep[_M], x: Rep[_Y], y: Rep[_TensorsLikeTheMask], /) -> Rep[_Y]: ...
 @overload
+def where(condition: bool, x: Rep[_TT], y: Rep[_TT], /) -> Rep[_TT]: ...
+@overload
+def where(condition: bool, x: Rep[_FT], y: float, /) -> Rep[_FT]: ...
+@overload
+def where(condition: bool, x: float, y: Rep[_FT], /) -> Rep[_FT]: ...
+@overload
+def where(condition: bool, x: Rep[_ZT], y: int, /) -> Rep[_ZT]: ...
+@overload
+def where(condition: bool, x: int, y: Rep[_ZT], /) -> Rep[_ZT]: ...
+@overload
 def where(condition: Rep[Tensor0D[boolean]], x: Rep[Tensor0D[_F]], y: float, /) -> Rep[Tensor0D[_F]]: ...
 @overload
 def where(condition: Rep[Tensor0D[boolean]], x: float, y: Rep[Tensor0D[_F]], /) -> Rep[Tensor0D[_F]]: ...
@@ -6636,151 +6678,706 @@ def print(*values: object, sep: str = " ", end: str = "\n") -> None:
 
     What is no Rep is written as it is when the function is staged.  Outside of staged functions it is Python's `print`.
     """
+class _FunctionWithStatics0(Protocol[_X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+    @overload
+    def __call__(self, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    @overload
+    def __call__(self, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _WithStatics0(Rep[Callable[[], _R]], Generic[_R, _GIVEN]):
+    def __call__(self, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
+class _FunctionWithStatics1(Protocol[_C0, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+    @overload
+    def __call__(self, a0: _C0, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    @overload
+    def __call__(self, a0: _C0, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore1(Protocol[_C0, _X_co, _GIVEN]):
+    def __call__(self, a0: _C0, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _WithStatics1(Rep[Callable[[_A0], _R]], Generic[_A0, _R, _GIVEN]):
+    @overload  # type: ignore[override]
+    def __call__(self, a0: Rep[_A0], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
+    @overload
+    def __call__(self, a0: _A0, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _R: ...
+    @overload
+    def __call__(self, a0: _A0, /, *, out: _R, **statics: _Static) -> _R: ...
+class _FunctionWithStatics2(Protocol[_C0, _C1, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+    @overload
+    def __call__(self, a0: _C0, a1: _C1, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    @overload
+    def __call__(self, a0: _C0, a1: _C1, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore2(Protocol[_C0, _C1, _X_co, _GIVEN]):
+    def __call__(self, a0: _C0, a1: _C1, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _WithStatics2(Rep[Callable[[_A0, _A1], _R]], Generic[_A0, _A1, _R, _GIVEN]):
+    @overload  # type: ignore[override]
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
+    @overload
+    def __call__(self, a0: _A0, a1: _A1, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _R: ...
+    @overload
+    def __call__(self, a0: _A0, a1: _A1, /, *, out: _R, **statics: _Static) -> _R: ...
+class _FunctionWithStatics3(Protocol[_C0, _C1, _C2, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+    @overload
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    @overload
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore3(Protocol[_C0, _C1, _C2, _X_co, _GIVEN]):
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _WithStatics3(Rep[Callable[[_A0, _A1, _A2], _R]], Generic[_A0, _A1, _A2, _R, _GIVEN]):
+    @overload  # type: ignore[override]
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
+    @overload
+    def __call__(self, a0: _A0, a1: _A1, a2: _A2, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _R: ...
+    @overload
+    def __call__(self, a0: _A0, a1: _A1, a2: _A2, /, *, out: _R, **statics: _Static) -> _R: ...
+class _FunctionWithStatics4(Protocol[_C0, _C1, _C2, _C3, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+    @overload
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    @overload
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore4(Protocol[_C0, _C1, _C2, _C3, _X_co, _GIVEN]):
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _WithStatics4(Rep[Callable[[_A0, _A1, _A2, _A3], _R]], Generic[_A0, _A1, _A2, _A3, _R, _GIVEN]):
+    @overload  # type: ignore[override]
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
+    @overload
+    def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _R: ...
+    @overload
+    def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, /, *, out: _R, **statics: _Static) -> _R: ...
+class _FunctionWithStatics5(Protocol[_C0, _C1, _C2, _C3, _C4, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+    @overload
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    @overload
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore5(Protocol[_C0, _C1, _C2, _C3, _C4, _X_co, _GIVEN]):
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _WithStatics5(Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]], Generic[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]):
+    @overload  # type: ignore[override]
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
+    @overload
+    def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _R: ...
+    @overload
+    def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, /, *, out: _R, **statics: _Static) -> _R: ...
+class _FunctionWithStatics6(Protocol[_C0, _C1, _C2, _C3, _C4, _C5, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+    @overload
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    @overload
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore6(Protocol[_C0, _C1, _C2, _C3, _C4, _C5, _X_co, _GIVEN]):
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _WithStatics6(Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]], Generic[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]):
+    @overload  # type: ignore[override]
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
+    @overload
+    def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _R: ...
+    @overload
+    def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, /, *, out: _R, **statics: _Static) -> _R: ...
+class _FunctionWithStatics7(Protocol[_C0, _C1, _C2, _C3, _C4, _C5, _C6, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+    @overload
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, a6: _C6, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    @overload
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, a6: _C6, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore7(Protocol[_C0, _C1, _C2, _C3, _C4, _C5, _C6, _X_co, _GIVEN]):
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, a6: _C6, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _WithStatics7(Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]], Generic[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]):
+    @overload  # type: ignore[override]
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
+    @overload
+    def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, a6: _A6, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _R: ...
+    @overload
+    def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, a6: _A6, /, *, out: _R, **statics: _Static) -> _R: ...
+class _FunctionWithStatics8(Protocol[_C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _X_co, _STATIC_contra, _GIVEN, _TAKEN]):  # pyright: ignore[reportInvalidTypeVarUse]
+    @overload
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, a6: _C6, a7: _C7, static: _STATIC_contra, /, *args: _TAKEN.args, **kwargs: _TAKEN.kwargs) -> _X_co: ...
+    @overload
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, a6: _C6, a7: _C7, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _FunctionOfMore8(Protocol[_C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _X_co, _GIVEN]):
+    def __call__(self, a0: _C0, a1: _C1, a2: _C2, a3: _C3, a4: _C4, a5: _C5, a6: _C6, a7: _C7, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _X_co: ...
+class _WithStatics8(Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]], Generic[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]):
+    @overload  # type: ignore[override]
+    def __call__(self, a0: Rep[_A0], a1: Rep[_A1], a2: Rep[_A2], a3: Rep[_A3], a4: Rep[_A4], a5: Rep[_A5], a6: Rep[_A6], a7: Rep[_A7], /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> Rep[_R]: ...  # type: ignore[override]
+    @overload
+    def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, a6: _A6, a7: _A7, /, *args: _GIVEN.args, **kwargs: _GIVEN.kwargs) -> _R: ...
+    @overload
+    def __call__(self, a0: _A0, a1: _A1, a2: _A2, a3: _A3, a4: _A4, a5: _A5, a6: _A6, a7: _A7, /, *, out: _R, **statics: _Static) -> _R: ...
 class _Staging:
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0]], Rep[_R]], /) -> Rep[Callable[[_A0], _R]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1], _R]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[], Rep[_R]], /) -> Rep[Callable[[], _R]]: ...
-    @overload
-    def __call__(self, fn: Callable[[], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[], tuple[_R0, _R1]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2]]]: ...
-    @overload
-    def __call__(self, fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2, _R3]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0]], Rep[_R]], /) -> Rep[Callable[[_A0], _R]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1], _R]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...
-@overload
-def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...
-@overload
-def staged(fn: Callable[[], Rep[_R]], /) -> Rep[Callable[[], _R]]: ...
-@overload
-def staged(fn: Callable[[], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[], tuple[_R0, _R1]]]: ...
-@overload
-def staged(fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2]]]: ...
-@overload
-def staged(fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2, _R3]]]: ...
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics1[Rep[_A0], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics1[Rep[_A0], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0]], Rep[_R]], /) -> Rep[Callable[[_A0], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics0[Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[_R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[], Rep[_R]], /) -> Rep[Callable[[], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def __call__(self, fn: _FunctionWithStatics1[Rep[_A0], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+    if not MYPY:
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    else:
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], _R]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+        @overload  # type: ignore[overload-overlap]
+        def __call__(self, fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1], Rep[_A2]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1]], Rep[_R]], /) -> Rep[Callable[[_A0, _A1], _R]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0], Rep[_A1]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics1[Rep[_A0], Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics1[Rep[_A0], tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0]], Rep[_R]], /) -> Rep[Callable[[_A0], _R]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[Rep[_A0]], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics0[Rep[_R], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[_R, _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics0[tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _STATIC, _GIVEN, _TAKEN] | _NoLambda, /) -> _WithStatics0[tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[], Rep[_R]], /) -> Rep[Callable[[], _R]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[], tuple[Rep[_R0], Rep[_R1]]], /) -> Rep[Callable[[], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> Rep[Callable[[], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics3[Rep[_A0], Rep[_A1], Rep[_A2], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics2[Rep[_A0], Rep[_A1], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+@overload  # type: ignore[overload-overlap]
+def staged(fn: _FunctionWithStatics1[Rep[_A0], object, _DATA, _GIVEN, _TAKEN] | _NoLambda, /) -> _AnnotateDataAsRep: ...  # type: ignore[overload-overlap]
+if not MYPY:
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics8[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics7[_A0, _A1, _A2, _A3, _A4, _A5, _A6, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics6[_A0, _A1, _A2, _A3, _A4, _A5, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics5[_A0, _A1, _A2, _A3, _A4, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics4[_A0, _A1, _A2, _A3, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics3[_A0, _A1, _A2, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics2[_A0, _A1, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore1[Rep[_A0], Rep[_R], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, _R, _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2], _GIVEN]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> _WithStatics1[_A0, tuple[_R0, _R1, _R2, _R3], _GIVEN]: ...  # type: ignore[overload-overlap]
+else:
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore8[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_A7], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6, _A7], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore7[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_A6], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5, _A6], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore6[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_A5], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4, _A5], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore5[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_A4], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3, _A4], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore4[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_A3], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2, _A3], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore3[Rep[_A0], Rep[_A1], Rep[_A2], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1, _A2], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore2[Rep[_A0], Rep[_A1], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0, _A1], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore1[Rep[_A0], Rep[_R], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], _R]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2]]]: ...  # type: ignore[overload-overlap]
+    @overload  # type: ignore[overload-overlap]
+    def staged(fn: _FunctionOfMore1[Rep[_A0], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]], _GIVEN] | _NoLambda, /) -> Rep[Callable[[_A0], tuple[_R0, _R1, _R2, _R3]]]: ...  # type: ignore[overload-overlap]
 @overload
 def staged(*, shapes: Literal["any", "symbolic"]) -> _Staging: ...
 class _Fn1(Generic[_A0]):
@@ -6822,17 +7419,17 @@ def binomial(slots: int, /) -> LoopSchedule: ...
 class Stacked(Generic[_X_co]):
     def tensor(self: Stacked[Ranked[Any, _Y, Any]]) -> Rep[_Y]: ...
 @overload
-def cond(pred: Rep[Bool], then: Callable[[], Any], orelse: Callable[[], Rep[_TypeOfTheFirstBranchAndOfTheResult]], /) -> Any: ...
+def cond(pred: Rep[Bool] | bool, then: Callable[[], Any], orelse: Callable[[], Rep[_TypeOfTheFirstBranchAndOfTheResult]], /) -> Any: ...
 @overload
-def cond(pred: Rep[Bool], then: Callable[[], Rep[_R0]], orelse: Callable[[], Rep[_R0]], /) -> Rep[_R0]: ...
+def cond(pred: Rep[Bool] | bool, then: Callable[[], Rep[_R0]], orelse: Callable[[], Rep[_R0]], /) -> Rep[_R0]: ...
 @overload
-def cond(pred: Rep[Bool], then: Callable[[], tuple[Rep[_R0], Rep[_R1]]], orelse: Callable[[], tuple[Rep[_R0], Rep[_R1]]], /) -> tuple[Rep[_R0], Rep[_R1]]: ...
+def cond(pred: Rep[Bool] | bool, then: Callable[[], tuple[Rep[_R0], Rep[_R1]]], orelse: Callable[[], tuple[Rep[_R0], Rep[_R1]]], /) -> tuple[Rep[_R0], Rep[_R1]]: ...
 @overload
-def cond(pred: Rep[Bool], then: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], orelse: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> tuple[Rep[_R0], Rep[_R1], Rep[_R2]]: ...
+def cond(pred: Rep[Bool] | bool, then: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], orelse: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2]]], /) -> tuple[Rep[_R0], Rep[_R1], Rep[_R2]]: ...
 @overload
-def cond(pred: Rep[Bool], then: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], orelse: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]: ...
+def cond(pred: Rep[Bool] | bool, then: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], orelse: Callable[[], tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]], /) -> tuple[Rep[_R0], Rep[_R1], Rep[_R2], Rep[_R3]]: ...
 @overload
-def cond(pred: Rep[Bool], then: Callable[[], None], orelse: Callable[[], None], /) -> None: ...
+def cond(pred: Rep[Bool] | bool, then: Callable[[], None], orelse: Callable[[], None], /) -> None: ...
 @overload
 def while_loop(test: Callable[[Rep[_R0]], Rep[Bool]], body: Callable[[Rep[_R0]], Rep[_R0]], init: Rep[_R0], /, *, checkpoint: LoopSchedule | None = None) -> Rep[_R0]: ...
 @overload
@@ -7335,7 +7932,7 @@ def gradient_dynamic(*, of: Rep[Callable[..., Any]], wrt: Sequence[int], from_: 
 def checkpoint(of: Rep[Callable[[Unpack[_Ts]], _R]], /) -> Rep[Callable[[Unpack[_Ts]], _R]]: ...
 def donate(of: Rep[Callable[[Unpack[_Ts]], _R]], /, *arguments: int) -> Rep[Callable[[Unpack[_Ts]], _R]]: ...
 def differentiate_as(like: Rep[Callable[[Unpack[_Ts]], _R]], /) -> Callable[[Rep[Callable[[Unpack[_Ts]], _R]]], Rep[Callable[[Unpack[_Ts]], _R]]]: ...
-def check_gradients(of: _View[Callable[..., Any]], /, *arguments: Any, order: int = 2, modes: Sequence[Literal["forward", "reverse"]] = ("forward", "reverse")) -> None: ...
+def check_gradients(of: _View[Callable[..., Any]], /, *arguments: Any, order: int = 2, modes: Sequence[Literal["forward", "reverse"]] = ("forward", "reverse"), **statics: _Static) -> None: ...
 @overload
 def jvp(of: Rep[_FunctionOfFloatsAtIncreasingWrt], *, wrt: int | tuple[int, ...] = 0) -> Any: ...
 @overload
@@ -8110,19 +8707,19 @@ class Halves(Generic[_HALF, _OTHER]):
 class Split(Generic[_HALF, _OTHER]):
     forward: Rep[_HALF]
     backward: Rep[_OTHER]
-    def at(self, *arguments: _Argument) -> Halves[_HALF, _OTHER]:
+    def at(self, *arguments: _Argument, **statics: _Static) -> Halves[_HALF, _OTHER]:
         """The halves for arguments of these shapes."""
-def saved(of: _View[Callable[..., Any]], /, *arguments: _Argument, wrt: Any = None, save: _SavePolicy = "auto") -> Saved: ...
+def saved(of: _View[Callable[..., Any]], /, *arguments: _Argument, wrt: Any = None, save: _SavePolicy = "auto", **statics: _Static) -> Saved: ...
 class LinearMap(Generic[_GIVEN, _R, _MADE]):
     def __call__(self, *tangents: _GIVEN.args, **none: _GIVEN.kwargs) -> _R:
         """The tangent of the value along these tangents."""
     def transpose(self, cotangent: _R, /) -> _MADE:
         """The cotangents of the arguments."""
-class Linearization(Generic[_TAKEN, _GIVEN, _R, _MADE]):
+class Linearization(Generic[_OTHER, _GIVEN, _R, _MADE]):
     @overload
-    def __call__(self, *arguments: Rep[Any]) -> tuple[Rep[_R], LinearMap[..., Rep[_R], Any]]: ...
+    def __call__(self, *arguments: Rep[Any], **statics: _Static) -> tuple[Rep[_R], LinearMap[..., Rep[_R], Any]]: ...
     @overload
-    def __call__(self, *arguments: _TAKEN.args, **none: _TAKEN.kwargs) -> tuple[_R, LinearMap[_GIVEN, _R, _MADE]]: ...
+    def __call__(self: Linearization[tuple[Unpack[_Ts]], _GIVEN, _R, _MADE], *arguments: Unpack[_Ts], **statics: _Static) -> tuple[_R, LinearMap[_GIVEN, _R, _MADE]]: ...
 @overload
 def split(of: Rep[_FunctionOfFloatsAtIncreasingWrt], /, *, wrt: int | tuple[int, ...] = 0, save: _SavePolicy = "auto") -> Any: ...
 @overload
@@ -8196,65 +8793,65 @@ def split(x: Rep[Tensor4D[_D]], indices_or_sections: int | Sequence[int], /, axi
 @overload
 def linearize(of: Rep[_FunctionOfFloatsAtIncreasingWrt], /, *, wrt: int | tuple[int, ...] = 0) -> Any: ...
 @overload
-def linearize(of: Rep[Callable[[_D0], _R]], /) -> Linearization[[_D0], [_D0], _R, tuple[_D0]]: ...
+def linearize(of: Rep[Callable[[_D0], _R]], /) -> Linearization[tuple[_D0], [_D0], _R, tuple[_D0]]: ...
 @overload
-def linearize(of: Rep[Callable[[_D0, _D1], _R]], /) -> Linearization[[_D0, _D1], [_D0, _D1], _R, tuple[_D0, _D1]]: ...
+def linearize(of: Rep[Callable[[_D0, _D1], _R]], /) -> Linearization[tuple[_D0, _D1], [_D0, _D1], _R, tuple[_D0, _D1]]: ...
 @overload
-def linearize(of: Rep[Callable[[_D0, _D1, _D2], _R]], /) -> Linearization[[_D0, _D1, _D2], [_D0, _D1, _D2], _R, tuple[_D0, _D1, _D2]]: ...
+def linearize(of: Rep[Callable[[_D0, _D1, _D2], _R]], /) -> Linearization[tuple[_D0, _D1, _D2], [_D0, _D1, _D2], _R, tuple[_D0, _D1, _D2]]: ...
 @overload
-def linearize(of: Rep[Callable[[_D0, _D1, _D2, _D3], _R]], /) -> Linearization[[_D0, _D1, _D2, _D3], [_D0, _D1, _D2, _D3], _R, tuple[_D0, _D1, _D2, _D3]]: ...
+def linearize(of: Rep[Callable[[_D0, _D1, _D2, _D3], _R]], /) -> Linearization[tuple[_D0, _D1, _D2, _D3], [_D0, _D1, _D2, _D3], _R, tuple[_D0, _D1, _D2, _D3]]: ...
 @overload
-def linearize(of: Rep[Callable[[_D0, Unpack[_Ts]], _R]], /, *, wrt: Literal[0]) -> Linearization[..., [_D0], _R, _D0]: ...
+def linearize(of: Rep[Callable[[_D0, Unpack[_Ts]], _R]], /, *, wrt: Literal[0]) -> Linearization[tuple[Any, ...], [_D0], _R, _D0]: ...
 @overload
-def linearize(of: Rep[Callable[[_A0, _D1, Unpack[_Ts]], _R]], /, *, wrt: Literal[1]) -> Linearization[..., [_D1], _R, _D1]: ...
+def linearize(of: Rep[Callable[[_A0, _D1, Unpack[_Ts]], _R]], /, *, wrt: Literal[1]) -> Linearization[tuple[Any, ...], [_D1], _R, _D1]: ...
 @overload
-def linearize(of: Rep[Callable[[_A0, _A1, _D2, Unpack[_Ts]], _R]], /, *, wrt: Literal[2]) -> Linearization[..., [_D2], _R, _D2]: ...
+def linearize(of: Rep[Callable[[_A0, _A1, _D2, Unpack[_Ts]], _R]], /, *, wrt: Literal[2]) -> Linearization[tuple[Any, ...], [_D2], _R, _D2]: ...
 @overload
-def linearize(of: Rep[Callable[[_A0, _A1, _A2, _D3, Unpack[_Ts]], _R]], /, *, wrt: Literal[3]) -> Linearization[..., [_D3], _R, _D3]: ...
+def linearize(of: Rep[Callable[[_A0, _A1, _A2, _D3, Unpack[_Ts]], _R]], /, *, wrt: Literal[3]) -> Linearization[tuple[Any, ...], [_D3], _R, _D3]: ...
 @overload
-def linearize(of: Rep[Callable[[_D0, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0]]) -> Linearization[..., [_D0], _R, tuple[_D0]]: ...
+def linearize(of: Rep[Callable[[_D0, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0]]) -> Linearization[tuple[Any, ...], [_D0], _R, tuple[_D0]]: ...
 @overload
-def linearize(of: Rep[Callable[[_A0, _D1, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[1]]) -> Linearization[..., [_D1], _R, tuple[_D1]]: ...
+def linearize(of: Rep[Callable[[_A0, _D1, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[1]]) -> Linearization[tuple[Any, ...], [_D1], _R, tuple[_D1]]: ...
 @overload
-def linearize(of: Rep[Callable[[_A0, _A1, _D2, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[2]]) -> Linearization[..., [_D2], _R, tuple[_D2]]: ...
+def linearize(of: Rep[Callable[[_A0, _A1, _D2, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[2]]) -> Linearization[tuple[Any, ...], [_D2], _R, tuple[_D2]]: ...
 @overload
-def linearize(of: Rep[Callable[[_A0, _A1, _A2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[3]]) -> Linearization[..., [_D3], _R, tuple[_D3]]: ...
+def linearize(of: Rep[Callable[[_A0, _A1, _A2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[3]]) -> Linearization[tuple[Any, ...], [_D3], _R, tuple[_D3]]: ...
 @overload
-def linearize(of: Rep[Callable[[_D0, _D1, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[1]]) -> Linearization[..., [_D0, _D1], _R, tuple[_D0, _D1]]: ...
+def linearize(of: Rep[Callable[[_D0, _D1, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[1]]) -> Linearization[tuple[Any, ...], [_D0, _D1], _R, tuple[_D0, _D1]]: ...
 @overload
-def linearize(of: Rep[Callable[[_D0, _A1, _D2, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[2]]) -> Linearization[..., [_D0, _D2], _R, tuple[_D0, _D2]]: ...
+def linearize(of: Rep[Callable[[_D0, _A1, _D2, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[2]]) -> Linearization[tuple[Any, ...], [_D0, _D2], _R, tuple[_D0, _D2]]: ...
 @overload
-def linearize(of: Rep[Callable[[_D0, _A1, _A2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[3]]) -> Linearization[..., [_D0, _D3], _R, tuple[_D0, _D3]]: ...
+def linearize(of: Rep[Callable[[_D0, _A1, _A2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[3]]) -> Linearization[tuple[Any, ...], [_D0, _D3], _R, tuple[_D0, _D3]]: ...
 @overload
-def linearize(of: Rep[Callable[[_A0, _D1, _D2, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[1], Literal[2]]) -> Linearization[..., [_D1, _D2], _R, tuple[_D1, _D2]]: ...
+def linearize(of: Rep[Callable[[_A0, _D1, _D2, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[1], Literal[2]]) -> Linearization[tuple[Any, ...], [_D1, _D2], _R, tuple[_D1, _D2]]: ...
 @overload
-def linearize(of: Rep[Callable[[_A0, _D1, _A2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[1], Literal[3]]) -> Linearization[..., [_D1, _D3], _R, tuple[_D1, _D3]]: ...
+def linearize(of: Rep[Callable[[_A0, _D1, _A2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[1], Literal[3]]) -> Linearization[tuple[Any, ...], [_D1, _D3], _R, tuple[_D1, _D3]]: ...
 @overload
-def linearize(of: Rep[Callable[[_A0, _A1, _D2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[2], Literal[3]]) -> Linearization[..., [_D2, _D3], _R, tuple[_D2, _D3]]: ...
+def linearize(of: Rep[Callable[[_A0, _A1, _D2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[2], Literal[3]]) -> Linearization[tuple[Any, ...], [_D2, _D3], _R, tuple[_D2, _D3]]: ...
 @overload
-def linearize(of: Rep[Callable[[_D0, _D1, _D2, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[1], Literal[2]]) -> Linearization[..., [_D0, _D1, _D2], _R, tuple[_D0, _D1, _D2]]: ...
+def linearize(of: Rep[Callable[[_D0, _D1, _D2, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[1], Literal[2]]) -> Linearization[tuple[Any, ...], [_D0, _D1, _D2], _R, tuple[_D0, _D1, _D2]]: ...
 @overload
-def linearize(of: Rep[Callable[[_D0, _D1, _A2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[1], Literal[3]]) -> Linearization[..., [_D0, _D1, _D3], _R, tuple[_D0, _D1, _D3]]: ...
+def linearize(of: Rep[Callable[[_D0, _D1, _A2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[1], Literal[3]]) -> Linearization[tuple[Any, ...], [_D0, _D1, _D3], _R, tuple[_D0, _D1, _D3]]: ...
 @overload
-def linearize(of: Rep[Callable[[_D0, _A1, _D2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[2], Literal[3]]) -> Linearization[..., [_D0, _D2, _D3], _R, tuple[_D0, _D2, _D3]]: ...
+def linearize(of: Rep[Callable[[_D0, _A1, _D2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[2], Literal[3]]) -> Linearization[tuple[Any, ...], [_D0, _D2, _D3], _R, tuple[_D0, _D2, _D3]]: ...
 @overload
-def linearize(of: Rep[Callable[[_A0, _D1, _D2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[1], Literal[2], Literal[3]]) -> Linearization[..., [_D1, _D2, _D3], _R, tuple[_D1, _D2, _D3]]: ...
+def linearize(of: Rep[Callable[[_A0, _D1, _D2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[1], Literal[2], Literal[3]]) -> Linearization[tuple[Any, ...], [_D1, _D2, _D3], _R, tuple[_D1, _D2, _D3]]: ...
 @overload
-def linearize(of: Rep[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[1], Literal[2], Literal[3]]) -> Linearization[..., [_D0, _D1, _D2, _D3], _R, tuple[_D0, _D1, _D2, _D3]]: ...
+def linearize(of: Rep[Callable[[_D0, _D1, _D2, _D3, Unpack[_Ts]], _R]], /, *, wrt: tuple[Literal[0], Literal[1], Literal[2], Literal[3]]) -> Linearization[tuple[Any, ...], [_D0, _D1, _D2, _D3], _R, tuple[_D0, _D1, _D2, _D3]]: ...
 @overload
-def linearize(of: Rep[Callable[[_S, Unpack[_Ts]], _R]], /, *, wrt: Lens[_S, _D0]) -> Linearization[..., ..., _R, _D0]: ...
+def linearize(of: Rep[Callable[[_S, Unpack[_Ts]], _R]], /, *, wrt: Lens[_S, _D0]) -> Linearization[tuple[Any, ...], ..., _R, _D0]: ...
 @overload
-def linearize(of: _View[_Function1[_A0, _R]], /, *, wrt: Callable[[_A0], _G]) -> Linearization[..., ..., _R, _G]: ...
+def linearize(of: _View[_Function1[_A0, _R]], /, *, wrt: Callable[[_A0], _G]) -> Linearization[tuple[Any, ...], ..., _R, _G]: ...
 @overload
-def linearize(of: _View[_Function2[_A0, _A1, _R]], /, *, wrt: Callable[[_A0, _A1], _G]) -> Linearization[..., ..., _R, _G]: ...
+def linearize(of: _View[_Function2[_A0, _A1, _R]], /, *, wrt: Callable[[_A0, _A1], _G]) -> Linearization[tuple[Any, ...], ..., _R, _G]: ...
 @overload
-def linearize(of: _View[_Function3[_A0, _A1, _A2, _R]], /, *, wrt: Callable[[_A0, _A1, _A2], _G]) -> Linearization[..., ..., _R, _G]: ...
+def linearize(of: _View[_Function3[_A0, _A1, _A2, _R]], /, *, wrt: Callable[[_A0, _A1, _A2], _G]) -> Linearization[tuple[Any, ...], ..., _R, _G]: ...
 @overload
-def linearize(of: _View[_Function4[_A0, _A1, _A2, _A3, _R]], /, *, wrt: Callable[[_A0, _A1, _A2, _A3], _G]) -> Linearization[..., ..., _R, _G]: ...
+def linearize(of: _View[_Function4[_A0, _A1, _A2, _A3, _R]], /, *, wrt: Callable[[_A0, _A1, _A2, _A3], _G]) -> Linearization[tuple[Any, ...], ..., _R, _G]: ...
 @overload
-def linearize(of: _View[_Function5[_A0, _A1, _A2, _A3, _A4, _R]], /, *, wrt: Callable[[_A0, _A1, _A2, _A3, _A4], _G]) -> Linearization[..., ..., _R, _G]: ...
+def linearize(of: _View[_Function5[_A0, _A1, _A2, _A3, _A4, _R]], /, *, wrt: Callable[[_A0, _A1, _A2, _A3, _A4], _G]) -> Linearization[tuple[Any, ...], ..., _R, _G]: ...
 @overload
-def linearize(of: _View[_Function6[_A0, _A1, _A2, _A3, _A4, _A5, _R]], /, *, wrt: Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _G]) -> Linearization[..., ..., _R, _G]: ...
+def linearize(of: _View[_Function6[_A0, _A1, _A2, _A3, _A4, _A5, _R]], /, *, wrt: Callable[[_A0, _A1, _A2, _A3, _A4, _A5], _G]) -> Linearization[tuple[Any, ...], ..., _R, _G]: ...
 # ---------------------------------------- errors
 class NNKitError(Exception): ...
 class ShapeError(NNKitError, ValueError): ...

@@ -20,7 +20,8 @@ def choices(x: Rep[Float2D], v: Rep[Float1D], s: Rep[Number], n: Rep[Int], p: Re
     cond(mask, lambda: x, lambda: x)    # E
     cond(n, lambda: x, lambda: x)    # E
     cond(x.sum(), lambda: x, lambda: x)    # E
-    cond(flag, lambda: x, lambda: x)    # E
+    cond("a", lambda: x, lambda: x)    # E
+    cond(flag, lambda: x, lambda: v)    # E
     cond(n > 0, x, x)    # E:pyright
     cond(n > 0, lambda: x, x)    # E:pyright
     cond(n > 0, lambda: x)    # E

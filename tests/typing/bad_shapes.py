@@ -78,7 +78,7 @@ def comparisons(v: Rep[Float1D], m: Rep[Float2D], d: Rep[Tensor2D[f64]], n: Rep[
     n < 0.5    # E
     m == "a"    # hole: any Python value may be compared, the answer is a bool
     n == 0.5    # hole
-    select(m == None, m, m)    # E
+    select(None, m, m)    # E
     m > s64    # E
     0.5 < n    # E
     p & m    # E
@@ -99,7 +99,8 @@ def selects(v: Rep[Float1D], m: Rep[Float2D], d: Rep[Tensor2D[f64]], n: Rep[Tens
     select(p, m)    # E
     select(q, m, m)    # E
     select(p, n, 1.5)    # E
-    select(True, m, m)    # E
+    select(1.0, m, m)    # E
+    select(True, v, m)    # E
     select(p, p, 1.0)    # E
     a: Rep[Float1D] = select(p, m, m)    # E
     b: Rep[Tensor2D[boolean]] = select(p, m, 0.0)    # E
