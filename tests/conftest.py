@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterator
+from functools import cache
 
 import pytest
 from hypothesis import settings
+from llvmlite import binding
+
+from nnkit.jit.llvm import Engine
 
 os.environ.setdefault("NNKIT_QUIET", "1")  # how long a compile takes is that of the machine
 
 collect_ignore = ["ir/lit.cfg.py"]  # lit's, not a module
 
+FUZZED = 2000
 settings.register_profile("default", deadline=None, max_examples=60, derandomize=True)
-settings.register_profile("fuzz", deadline=None, max_examples=2000)
+settings.register_profile("fuzz", deadline=None, max_examples=FUZZED)
 settings.load_profile("default")
 
 
@@ -37,3 +43,21 @@ def _leave_out_of_collections_what_is_there() -> None:
     """The tests of one worker make millions of objects, and many tests collect garbage, which visits them all."""
     gc.collect()
     gc.freeze()
+
+
+@cache
+def _unoptimizing(engine: Engine) -> binding.TargetMachine:
+    return engine._machine_at(0)
+
+
+@pytest.fixture(scope="module")
+def unoptimized_code() -> Iterator[None]:
+    """LLVM generates code at -O0, in a third of the time that is two fifths of such tests.
+
+    For laws of what programs mean, derivatives above all; that LLVM keeps to what is emitted is for the tests of `jit`,
+    of random and of whole programs, and of functions, and for `make fuzz`, which compiles everything as users do.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if settings().max_examples < FUZZED:
+            patch.setattr(Engine, "_machine_for", lambda engine, _: _unoptimizing(engine))
+        yield

@@ -15,6 +15,8 @@ from nnkit.core.types import Array
 
 from .modes import derivatives
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 Vector = Tensor1D[f64]
 Matrix = Tensor2D[f64]
 Cube = Tensor3D[f64]

@@ -24,6 +24,8 @@ from nnkit import (
 )
 from nnkit.callables import StagedFunction
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 Number: TypeAlias = Scalar[f64]
 Vector: TypeAlias = Tensor1D[f64]
 

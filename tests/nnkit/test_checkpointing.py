@@ -14,6 +14,8 @@ import pytest
 import nnkit as nk
 from nnkit import Field, LoopSchedule, Rep, Scalar, Struct, Tensor1D, f64, i64
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 Number = Scalar[f64]
 Count = Scalar[i64]
 Row = Tensor1D[f64]

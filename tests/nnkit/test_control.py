@@ -38,6 +38,8 @@ from nnkit import (
 
 from .running import run
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 F1, F2 = Tensor1D[f32], Tensor2D[f32]
 Int, Number = Scalar[i32], Scalar[f32]
 

@@ -19,6 +19,8 @@ from nnkit.core.evaluate import evaluate
 from nnkit.core.text import parse_module, print_module
 from nnkit.core.verify import verify
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 Number, Count = Scalar[f64], Scalar[i64]
 Vector, Matrix = Tensor1D[f64], Tensor2D[f64]
 

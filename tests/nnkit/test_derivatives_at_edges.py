@@ -16,6 +16,8 @@ from nnkit.core.types import Array
 from .modes import FIRST, SECOND, derivatives
 from .oracles import SMOOTH, exact
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 inf, nan = math.inf, math.nan
 
 EDGES = np.array(

@@ -16,6 +16,8 @@ from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, bf16, f16, f64
 from nnkit.core.evaluate import evaluate
 from nnkit.core.text import parse_module
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 Float = Scalar[f64]
 Vector = Tensor1D[f64]
 

@@ -20,6 +20,8 @@ from nnkit import bf16, boolean, f16, f32, f64, i8, i32, i64, staged
 from nnkit.tensors import RANKED
 from tests.accuracy import FUNCTIONS as ACCURACY
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 FLOATS = (f16, bf16, f32, f64)
 INTEGERS = (i8, i32, i64)
 EPSILON = {f16: 2.0**-10, bf16: 2.0**-7, f32: 2.0**-23, f64: 2.0**-52}

@@ -14,6 +14,8 @@ import pytest
 import nnkit as nk
 from nnkit import Rep, Scalar, Tensor1D, Tensor2D, bf16, boolean, f16, f32, f64, i8, i64
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 Number = Scalar[f64]
 Count = Scalar[i64]
 Flag = Scalar[boolean]

@@ -13,6 +13,8 @@ from nnkit import bf16, f16, f32, f64, i32, staged
 
 from .test_functions import UNARY, agree, numbers, random
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 
 def difference(function: Callable[[Any], Any], x: Any, step: float = 1e-6) -> Any:
     """The gradient of the sum of `function` by central differences."""

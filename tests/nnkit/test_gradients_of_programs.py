@@ -12,6 +12,8 @@ from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f64, i64
 from nnkit.core.ir.surgery import with_bodies
 from nnkit.core.text import parse_module
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 Number = Scalar[f64]
 Count = Scalar[i64]
 Row = Tensor1D[f64]

@@ -10,6 +10,8 @@ import pytest
 import nnkit as nk
 from nnkit import Rep, Scalar, Tensor2D, f64, i64
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 Matrix = Tensor2D[f64]
 Count = Scalar[i64]
 rng = np.random.default_rng(8)

@@ -15,6 +15,8 @@ import nnkit as nk
 from nnkit import Rep, Scalar, Tensor1D, f64, i64
 from nnkit.core.types import Array
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 Row = Tensor1D[f64]
 Number = Scalar[f64]
 Count = Scalar[i64]

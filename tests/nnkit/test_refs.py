@@ -15,6 +15,8 @@ from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f64, i32, i64
 from nnkit.core.types import Array
 from tests.rows import each
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 Number = Scalar[f64]
 Count = Scalar[i64]
 Vector = Tensor1D[f64]

@@ -12,6 +12,8 @@ from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor4D, f64,
 from nnkit.core.text import parse_module
 from nnkit.core.types import tensor_bytes
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 Number = Scalar[f64]
 Count = Scalar[i64]
 Row = Tensor1D[f64]

@@ -31,6 +31,8 @@ from nnkit import (
     i32,
 )
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 
 class Layer(Struct):
     w: Field[Tensor2D[f64]]

@@ -36,6 +36,8 @@ from nnkit.staging.staged_functions import PythonFunction
 
 from .test_derivative_functions import PROGRAMS, floats, like, run
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 Number, Vector, Matrix = Scalar[f64], Tensor1D[f64], Tensor2D[f64]
 Count = Scalar[i64]
 ORDER = 8

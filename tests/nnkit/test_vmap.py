@@ -32,6 +32,8 @@ from nnkit.core.types import Array
 
 from .test_interrupts import alarm, stop
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 Number, Vector, Matrix = Scalar[f64], Tensor1D[f64], Tensor2D[f64]
 Count = Scalar[i32]
 RNG = np.random.default_rng(11)

@@ -13,6 +13,8 @@ from nnkit.core.evaluate import evaluate
 from nnkit.core.text import parse_module, print_module
 from nnkit.native_code import module_at
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 V, M = Tensor1D[f32], Tensor2D[f32]
 WIDER = [(f16, f32), (f16, f64), (bf16, f32), (bf16, f64), (f32, f64)]
 

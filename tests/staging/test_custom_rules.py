@@ -31,6 +31,8 @@ from nnkit import (
 from nnkit.callables import StagedFunction
 from nnkit.core.text import parse_module, print_module
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 Number: TypeAlias = Scalar[f64]
 Vector: TypeAlias = Tensor1D[f64]
 

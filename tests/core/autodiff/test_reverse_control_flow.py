@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,8 @@ from tests.programs import flat, same_bits
 from .body_writer import is_float
 from .building import differentiate
 from .program_generator import DifferentiableProgram, differentiable_programs
+
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
 
 Numbers: TypeAlias = "list[Array]"
 

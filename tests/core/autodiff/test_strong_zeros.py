@@ -29,6 +29,8 @@ from tests.jit.emit.running import run
 from .building import Term, call, count, declare, define, differentiate, gradient_of, tensor
 from .forward import forward
 
+pytestmark = pytest.mark.usefixtures("unoptimized_code")
+
 
 def where_positive(x: Term, chosen: Term) -> Term:
     """select(x > 0, chosen, 0)."""
