@@ -30,6 +30,7 @@ from .staging.spec import Spec, StructSpec, TensorSpec, TupleSpec, difference, f
 from .staging.staged_functions import mismatch
 from .struct_fields import Binding
 from .structs import Struct, fields
+from .unstaged import check_is_staged
 
 
 @constant_of.register
@@ -98,8 +99,14 @@ def has_reps(value: object) -> bool:
 
 
 def as_rep(x: Any) -> Rep:
-    """x as a Rep: what is concrete becomes a constant."""
-    return x if isinstance(x, Rep) else const(x)
+    """x as a Rep: what is concrete becomes a constant, in staged functions.
+
+    Raises: StagingError for data where nothing is staged, which names the function to decorate.
+    """
+    if isinstance(x, Rep):
+        return x
+    check_is_staged(x)
+    return const(x)
 
 
 def operands_of(verb: str, x: Any, y: Any) -> tuple[Rep, Rep]:

@@ -2,7 +2,7 @@
 
 Names of dimensions through reshape, concat, einsum and operators whose left operand has none; sizes where types have
 them; words for what is no type error and fails at run time; static parameters of functions whose types overloads cannot
-tell apart.  Read `dimensions`, then `results`, then `refusals` and `statics`.
+tell apart.  Read `dimensions`, then `results`, then `refusals`, `statics` and `unstaged`.
 """
 
 from .hooks import NNKitPlugin, plugin

@@ -10,6 +10,7 @@ from mypy.plugin import FunctionContext, MethodContext, Plugin
 from mypy.types import Type
 
 from . import refusals, results, statics
+from .unstaged import note_unstaged
 
 _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor")
@@ -19,6 +20,8 @@ _FUNCTIONS = {
     "nnkit.einsum": results.einsum,
     "nnkit.staged": statics.staged,
 }
+_OTHERS = ("builtins.", "typing.", "collections.", "numpy.", "functools.", "dataclasses.")
+"""Of which functions there is nothing to say."""
 
 
 class NNKitPlugin(Plugin):
@@ -41,15 +44,22 @@ class NNKitPlugin(Plugin):
         return results.reshape(ctx) if name == "reshape" else ctx.default_return_type
 
     def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
-        if not fullname.startswith("nnkit."):
+        if fullname.startswith(_OTHERS):
             return None
+        if not fullname.startswith("nnkit."):
+            return self._of_user
         return partial(self._function, _FUNCTIONS.get(fullname))
 
     def _function(
         self, result: Callable[[FunctionContext], Type] | None, ctx: FunctionContext
     ) -> Type:
         self._refuse_truth(ctx)
+        note_unstaged(ctx)
         return result(ctx) if result is not None else ctx.default_return_type
+
+    def _of_user(self, ctx: FunctionContext) -> Type:
+        note_unstaged(ctx)
+        return ctx.default_return_type
 
     def _refuse_truth(self, ctx: MethodContext | FunctionContext) -> None:
         refusals.refuse_truth(ctx, _conditions_in(ctx.api.path))

@@ -17,14 +17,16 @@ def test_the_plugin_flags_exactly_the_marked_lines(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mypy", "--no-error-summary", "--cache-dir", "cache"]
     run = subprocess.run([*command, str(PROGRAM)], capture_output=True, text=True, cwd=tmp_path)
     assert not run.stderr, run.stderr
-    flagged: dict[int, str] = {}
-    for line, words in re.findall(r"programs\.py:(\d+): error: (.*)$", run.stdout, re.MULTILINE):
-        flagged.setdefault(int(line), words)
-    marked = {
-        number: found[1]
-        for number, line in enumerate(PROGRAM.read_text().splitlines(), 1)
-        if (found := re.search(r"# M: (.*)$", line))
-    }
-    assert flagged.keys() == marked.keys(), run.stdout
-    for number, words in marked.items():
-        assert words in flagged[number]
+    for mark, kind in (("M", "error"), ("N", "note")):
+        flagged: dict[int, str] = {}
+        of_kind = rf"programs\.py:(\d+): {kind}: (.*)$"
+        for line, words in re.findall(of_kind, run.stdout, re.MULTILINE):
+            flagged[int(line)] = f"{flagged.get(int(line), '')} {words}"
+        marked = {
+            number: found[1]
+            for number, line in enumerate(PROGRAM.read_text().splitlines(), 1)
+            if (found := re.search(rf"# {mark}: (.*?)(  #.*)?$", line))
+        }
+        assert kind == "note" or flagged.keys() == marked.keys(), run.stdout
+        for number, words in marked.items():
+            assert words in flagged[number], run.stdout

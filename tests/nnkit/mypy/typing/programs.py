@@ -57,3 +57,12 @@ def statics(x: Tensor2D[f32, Batch, In], y: Rep[Tensor2D[f32, Batch]]) -> None:
     partly(x, nk.tanh, by=nk.tanh)  # M: No overload variant
     partly(y, nk.tanh, rate="a")  # M: No overload variant
     plain(x, y)  # M: No overload variant
+
+def plain_function(x: Rep[Tensor2D[f32]], scale: float = 1.0) -> Rep[Tensor2D[f32]]:
+    return nk.tanh(x) * scale
+
+def calls(data: Tensor2D[f32], x: Rep[Tensor2D[f32]]) -> None:
+    plain_function(data, 2.0)  # M: Argument 1 to "plain_function"  # N: plain_function takes Reps: decorate it with @nk.staged
+    nk.tanh(data)  # M: Argument 1 to "tanh"  # N: tanh is for functions decorated with @nk.staged
+    plain_function(x)
+    plain_function(x, data)  # M: Argument 2 to "plain_function"
