@@ -93,7 +93,8 @@ def shapes_at_hand(values: Sequence[Expression], request: ShapeRequest) -> Shape
         raise NeedsShapes(request)
     raise request.error(
         ", which is not known: it is that of a recursive call, or of a function that is over",
-        "take the size of an argument",
+        "take the size of an argument, or annotate the result of the recursion with dimensions that have names, as an "
+        "argument has them",
     )
 
 

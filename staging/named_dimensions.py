@@ -60,6 +60,19 @@ class NamedDimensions:
             for tensor, each in zip(tensors, found, strict=True):
                 _check(sizes, tensor, each.shape, name)
 
+    def result_shapes(self, arguments: Sequence[Type | None]) -> list[tuple[int, ...]] | None:
+        """The shapes of the tensors in the result, where each axis has a name that an argument has, too."""
+        sizes: dict[type | None, int] = {}
+        for tensors, type in zip(self.parameters, arguments, strict=True):
+            found = [] if type is None else [*tensors_of(type)]
+            for tensor, each in zip(tensors or (), found, strict=False):
+                sizes.update(zip(tensor.names, each.shape, strict=False))
+        sizes.pop(None, None)
+        names = [tensor.names for tensor in self.result or ()]
+        if self.result is None or not all(name in sizes for one in names for name in one):
+            return None
+        return [tuple(sizes[name] for name in one) for one in names]
+
 
 def _check(sizes: dict[type, _Size], tensor: NamedTensor, shape: Sequence[int], of: str) -> None:
     for name, extent in zip(tensor.names, shape, strict=False):

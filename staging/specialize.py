@@ -35,6 +35,7 @@ from ..core.ops.aggregate import packed, unpacked
 from ..core.ops.literal import dense
 from ..core.types import FunctionType, StructType, TensorType, Type
 from .batches import shape_help
+from .dimensions_of_calls import check_dimensions, named_result_shapes
 from .explanation import explained, shown
 from .expression import (
     BatchCallee,
@@ -76,7 +77,7 @@ from .specialize_derivatives import (
 )
 from .specialize_jacobian import jacobian_function
 from .specialize_types import TypesOfSpecs
-from .staged_functions import check_dimensions, with_shape_help
+from .staged_functions import with_shape_help
 
 _Key: TypeAlias = tuple[Callee, tuple[Type, ...]]
 _Suspension: TypeAlias = Generator[Any, Any, Any]
@@ -287,7 +288,11 @@ class Specializer:
                 self._probed[key] = self._batched(callee, types, result)
         else:
             assert isinstance(callee, Trace)
-            if callee.output is not None:  # else it is still run
+            if callee.output is None:  # it is still run
+                shapes = named_result_shapes(callee, types)
+                if shapes is not None:
+                    self._probed[key] = self.types.of(callee.result, shapes)
+            else:
                 b, values = self._start(callee, types)
                 (value,) = yield self._fill(b, [callee.output], values, probe=True)
                 self._probed[key] = None if value is None else value.type

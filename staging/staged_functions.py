@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 from ..core.errors import DTypeError, NNKitError, RankError, ShapeError, StagingError
 from ..core.location import HasLocation
-from ..core.types import Type
 from .carry import kind, with_article
 from .epochs import this_epoch
 from .expression import (
@@ -453,19 +452,6 @@ def with_shape_help(error: NNKitError, help: str) -> NNKitError:
     if help and isinstance(error, ShapeError) and note not in getattr(error, "__notes__", []):
         error.add_note(note)
     return error
-
-
-def check_dimensions(trace: Trace, types: Sequence[Type], result: Type | None = None) -> None:
-    """Raises: ShapeError when a named dimension of the function has two sizes in a call with `types`."""
-    function = trace.origin
-    if not isinstance(function, PythonFunction) or function.dimensions is None:
-        return
-    rest = iter(types)
-    given = [None if isinstance(one, FunctionSpec) else next(rest) for one in trace.parameters]
-    try:
-        function.dimensions.check(given, result, function.name)
-    except ShapeError as error:
-        raise with_definition(error, function) from None
 
 
 def argument_error(stageable: Stageable, name: str, wanted: Spec, given: Spec) -> NNKitError:

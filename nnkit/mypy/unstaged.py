@@ -22,13 +22,15 @@ def note_unstaged(ctx: FunctionContext) -> None:
         return
     pairs = zip(given, function.arg_types, strict=False)
     if any(_is_data(data) and is_rep(taken) for data, taken in pairs):
-        name = call.callee.name
+        name = call.callee.fullname.rpartition(".")[2]
         is_ours = call.callee.fullname.startswith("nnkit.")
         ctx.api.msg.note(OURS.format(name) if is_ours else PLAIN.format(name), call)
 
 
 PLAIN = "{0} takes Reps: decorate it with @nk.staged, and it takes data, too"
-OURS = "{0} is for functions decorated with @nk.staged; of data, {0}(nk.const(x)).eval() is the value"
+OURS = (
+    "{0} is for functions decorated with @nk.staged; of data, {0}(nk.const(x)).eval() is the value"
+)
 
 
 def _is_data(type: Type | None) -> bool:

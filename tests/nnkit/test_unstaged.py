@@ -25,7 +25,7 @@ def forgot(x: Any) -> Any:
 
 def of_what_is_computed(x: Any, scale: float = 2.0) -> Any:
     y = x * scale
-    return [NK.softmax(each) for each in [y]][0]
+    return next(NK.softmax(each) for each in [y])
 
 
 def by_name(*, weights: Any) -> Any:
@@ -66,10 +66,14 @@ def test_the_function_to_decorate_is_named_with_its_line(name: str) -> None:
 
 
 def test_a_lambda_and_no_function_at_all() -> None:
-    with pytest.raises(StagingError, match="this lambda, whose parameter x is a Tensor1D") as caught:
+    with pytest.raises(
+        StagingError, match="this lambda, whose parameter x is a Tensor1D"
+    ) as caught:
         (lambda x: NK.exp(x))(T)
     assert "nk.staged(lambda" in "".join(caught.value.__notes__)
-    with pytest.raises(StagingError, match="exp takes Reps, and is given a Tensor1D: it is for") as caught:
+    with pytest.raises(
+        StagingError, match="exp takes Reps, and is given a Tensor1D: it is for"
+    ) as caught:
         NK.exp(T)
     assert "exp(nk.const(x)).eval()" in "".join(caught.value.__notes__)
 

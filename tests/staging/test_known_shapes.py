@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nnkit as nk
-from nnkit import NNKitError, Rep, Scalar, Tensor1D, Tensor2D, f64, i32
+from nnkit import Dim, NNKitError, Rep, Scalar, Tensor1D, Tensor2D, f64, i32
 from nnkit.staging.staged_functions import PythonFunction
 
 GENERATOR = np.random.default_rng(5)
@@ -133,6 +133,35 @@ def test_recursion() -> None:
     np.testing.assert_allclose(counted(V, np.int32(2)), V + 12)
 
 
+class Rows(Dim): ...
+
+
+class Columns(Dim): ...
+
+
+@nk.staged
+def sums(
+    x: Rep[Tensor2D[f64, Rows, Columns]], n: Rep[Scalar[i32]]
+) -> tuple[Rep[Tensor1D[f64, Columns]], Rep[Tensor1D[f64, Rows]]]:
+    """A recursion that needs the sizes of what it returns, inside."""
+
+    def again() -> tuple[Rep[Tensor1D[f64]], Rep[Tensor1D[f64]]]:
+        columns, rows = sums(x, n - 1).unpack()
+        for k in range(columns.shape[0]):
+            columns = columns + float(k)
+        return columns, rows * float(len(rows)) if rows.shape[0] > 2 else rows
+
+    return nk.cond(n > 0, again, lambda: (x.sum(axis=0), x.sum(axis=1)))
+
+
+def test_named_dimensions_tell_the_sizes_of_a_recursion() -> None:
+    for x, factor in ((X, 4), (Y, 1)):
+        columns, rows = sums(x, np.int32(2))
+        np.testing.assert_allclose(columns, x.sum(axis=0) + 2 * 3)
+        np.testing.assert_allclose(rows, x.sum(axis=1) * factor**2)
+    assert keys(sums) == [((4, 3), ()), ((2, 3), ())]
+
+
 def test_what_is_symbolic_stays_one_trace() -> None:
     """Functions that need no sizes are shared by those that do."""
     shared = staged(1, lambda x: x / x.shape[0])
@@ -219,8 +248,11 @@ def test_sizes_that_no_call_has() -> None:
 
         return nk.cond(n > 0, again, lambda: x)
 
-    with pytest.raises(nk.StagingError, match="is not known: it is that of a recursive call"):
+    with pytest.raises(
+        nk.StagingError, match="is not known: it is that of a recursive call"
+    ) as caught:
         grows(V, np.int32(2))
+    assert "dimensions that have names" in caught.value.__notes__[0]
     kept: list[Any] = []
     staged(1, lambda x: kept.append(x) or x)(V)
     with pytest.raises(nk.StagingError, match="is not known"):
