@@ -29,12 +29,12 @@ Body = Callable[[Any], Any]
 
 LINEAR: Final = """
     negate add sub mul matmul mean cumsum concat stack flip pad take broadcast_to sum prod T reshape cast squeeze
-    expand_dims transpose ravel degrees radians"""
+    expand_dims transpose ravel degrees radians astype diagonal flatten mT repeat swapaxes trace"""
 """Linear in each operand: the derivative is the coefficient, which does not depend on the operand."""
 
 STEPS: Final = """
     sign floor ceil round rint trunc heaviside floor_divide truncate_divide argmax argmin all any one_hot
-    count_nonzero"""
+    count_nonzero argsort nonzero searchsorted"""
 """Constant between jumps: the derivative is 0 everywhere, or there is none."""
 
 EACH: Final[Mapping[str, Sequence[Body]]] = {
@@ -89,7 +89,7 @@ WHOLE: Final[Mapping[str, Sequence[Body]]] = {
 RUNNING: Final = "cumprod cummax cummin"
 """Each element of the result depends on those before it alone: `tests/nnkit/test_reductions.py`."""
 
-CHOICES: Final = "select stop_gradient copysign fmod"
+CHOICES: Final = "select stop_gradient copysign fmod clip sort"
 """What is chosen has the derivative 1, negated −1, whatever it is; so has `fmod`.  What is stopped has none."""
 
 MAKERS: Final = "arange full iota ones ones_like zeros zeros_like"
