@@ -169,6 +169,57 @@ EXAMPLES = {
     "Binding": ">>> isinstance(Params.b << nk.const(t), Binding)",
     "fields": ">>> nk.fields(Params)",
     "asdict": ">>> nk.asdict(Params(np.eye(2, dtype=np.float32), np.ones(2, np.float32)))",
+    "nn.Linear": """>>> nn.Linear.init(nk.random.key(0), 3, 2).bias""",
+    "nn.linear": """>>> p = nn.Linear.init(nk.random.key(0), 3, 2)
+>>> apply = nk.fn(nn.Linear, Tensor2D[f32])(lambda p, x: nn.linear(p, x))
+>>> apply(p, np.ones((5, 3), np.float32)).shape""",
+    "nn.MLP": """>>> len(nn.MLP.init(nk.random.key(0), (64, 128, 10)).layers)""",
+    "nn.mlp": """>>> p = nn.MLP.init(nk.random.key(0), (3, 8, 2))
+>>> apply = nk.fn(nn.MLP, Tensor2D[f32])(lambda p, x: nn.mlp(p, x, activation=nk.tanh))
+>>> apply(p, np.ones((5, 3), np.float32)).shape""",
+    "nn.Conv1d": """>>> nn.Conv1d.init(nk.random.key(0), 3, 16, 5).weight.shape""",
+    "nn.conv1d": """>>> p = nn.Conv1d.init(nk.random.key(0), 3, 16, 5)
+>>> apply = nk.fn(nn.Conv1d, Tensor3D[f32])(lambda p, x: nn.conv1d(p, x, padding="same"))
+>>> apply(p, np.ones((2, 3, 9), np.float32)).shape""",
+    "nn.Conv2d": """>>> nn.Conv2d.init(nk.random.key(0), 3, 16, 5).weight.shape""",
+    "nn.conv2d": """>>> p = nn.Conv2d.init(nk.random.key(0), 3, 16, 5)
+>>> apply = nk.fn(nn.Conv2d, Tensor4D[f32])(lambda p, x: nn.conv2d(p, x, stride=2))
+>>> apply(p, np.ones((2, 3, 9, 9), np.float32)).shape""",
+    "nn.LayerNorm": """>>> nn.LayerNorm.init(nk.random.key(0), 3)""",
+    "nn.layer_norm": """>>> p = nn.LayerNorm.init(nk.random.key(0), 3)
+>>> apply = nk.fn(nn.LayerNorm, Tensor2D[f32])(lambda p, x: nn.layer_norm(p, x))
+>>> apply(p, np.ones((5, 3), np.float32)).shape""",
+    "nn.RMSNorm": """>>> nn.RMSNorm.init(nk.random.key(0), 3)""",
+    "nn.rms_norm": """>>> p = nn.RMSNorm.init(nk.random.key(0), 3)
+>>> apply = nk.fn(nn.RMSNorm, Tensor2D[f32])(lambda p, x: nn.rms_norm(p, x))
+>>> apply(p, np.ones((5, 3), np.float32)).shape""",
+    "nn.Embedding": """>>> nn.Embedding.init(nk.random.key(0), 100, 8).weight.shape""",
+    "nn.embedding": """>>> p = nn.Embedding.init(nk.random.key(0), 100, 8)
+>>> apply = nk.fn(nn.Embedding, Tensor2D[i64])(lambda p, x: nn.embedding(p, x))
+>>> apply(p, np.array([[3, 1, 4]])).shape""",
+    "nn.LSTM": """>>> nn.LSTM.init(nk.random.key(0), 3, 8).hidden_weight.shape""",
+    "nn.lstm": """>>> p = nn.LSTM.init(nk.random.key(0), 3, 8)
+>>> apply = nk.fn(nn.LSTM, Tensor3D[f32])(lambda p, x: nn.lstm(p, x)[0])
+>>> apply(p, np.ones((9, 2, 3), np.float32)).shape""",
+    "nn.lstm_cell": """>>> p = nn.LSTM.init(nk.random.key(0), 3, 8)
+>>> apply = nk.fn(nn.LSTM, Tensor2D[f32])(lambda p, x: nn.lstm_cell(p, x, (nk.zeros((2, 8), f32), nk.zeros((2, 8), f32)))[0])
+>>> apply(p, np.ones((2, 3), np.float32)).shape""",
+    "nn.GRU": """>>> nn.GRU.init(nk.random.key(0), 3, 8).hidden_weight.shape""",
+    "nn.gru": """>>> p = nn.GRU.init(nk.random.key(0), 3, 8)
+>>> apply = nk.fn(nn.GRU, Tensor3D[f32])(lambda p, x: nn.gru(p, x)[0])
+>>> apply(p, np.ones((9, 2, 3), np.float32)).shape""",
+    "nn.gru_cell": """>>> p = nn.GRU.init(nk.random.key(0), 3, 8)
+>>> apply = nk.fn(nn.GRU, Tensor2D[f32])(lambda p, x: nn.gru_cell(p, x, nk.zeros((2, 8), f32)))
+>>> apply(p, np.ones((2, 3), np.float32)).shape""",
+    "nn.MultiHeadAttention": """>>> nn.MultiHeadAttention.init(nk.random.key(0), 8).query.shape""",
+    "nn.attention": """>>> p = nn.MultiHeadAttention.init(nk.random.key(0), 8)
+>>> apply = nk.fn(nn.MultiHeadAttention, Tensor3D[f32])(lambda p, x: nn.attention(p, x, heads=2, causal=True))
+>>> apply(p, np.ones((2, 5, 8), np.float32)).shape""",
+    "nn.init": """>>> class Pixel(Dim): ...
+>>> class Digit(Dim): ...
+>>> class Reader(Struct):
+...     layer: Field[nn.Linear[f32, Pixel, Digit]]
+>>> nn.init(Reader, nk.random.key(0), Pixel=64, Digit=10)""",
     "optim.clip_by_global_norm": ">>> nk.optim.clip_by_global_norm((t, u), 1.0)",
     "optim.global_norm": ">>> nk.optim.global_norm((t, u))",
     "optim.training_step": """>>> @nk.staged

@@ -60,6 +60,7 @@ TITLES = {
     "structs": "Structs",
     "struct_fields": "Fields of structs",
     "tree": "Trees of tensors",
+    "nn": "Layers of networks",
     "optim": "Optimizers",
     "core.errors": "Errors",
     "checking_gradients": "Checking derivatives",

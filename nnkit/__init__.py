@@ -16,6 +16,7 @@ A tour for users, in the order they meet things:
 - `split` gives the forward and the backward half of a gradient apart, `saved` says what is kept between them,
   `linearize` makes a linear map of them.
 - `linalg`: systems of equations, decompositions and norms, as in numpy.linalg.
+- `nn`: layers as structs of their parameters; `optim`: optimizers, and steps of training.
 - `random`: numbers from explicit keys; `dropout`.  `check` and `print`: what a staged function does when it runs, once.
   `debug_nans`: where a NaN comes from.  `foreign` and `callback`: functions of C and of Python.
 - `f(x, out=y)` writes results to arrays of yours; `donate(f, 0)` lets them take over the memory of an argument.
@@ -105,6 +106,7 @@ _HOMES = {
     "struct_fields": "Binding Field Lens",
     "structs": "Struct asdict fields",
     "tree": "tree",
+    "nn": "nn",
     "optim": "optim",
     "tensors": """
         AnyTensor Batched Bool DType Dim Float Integer Logical Number Numpy Ranked Scalar Tensor0D
@@ -112,8 +114,8 @@ _HOMES = {
 }
 """Every public name, by the module that has it.
 
-No modules but `linalg`, `random`, `tree` and `optim` are called like one of them: Python binds a module's name here
-when it is imported.
+No modules but `linalg`, `nn`, `optim`, `random` and `tree` are called like one of them: Python binds a module's name
+here when it is imported.
 """
 
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

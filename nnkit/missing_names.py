@@ -20,7 +20,7 @@ from .staging.rep import Rep
 _LIKE = 0.75
 """How much alike (`difflib`'s ratio) names are that may be meant for each other: two letters of eight may differ."""
 
-_MODULES = ("linalg", "optim", "random", "tree")
+_MODULES = ("linalg", "nn", "optim", "random", "tree")
 
 
 def of_package(name: str, public: Iterable[str], asking: FrameType) -> Exception:

@@ -11,6 +11,7 @@ from .compile import Specialization
 from .conversion import concrete, constant_expression, declared_type, tensor_from
 from .core.errors import NNKitError, StagingError
 from .core.types import BOOL
+from .generic_structs import bound_by, substituted
 from .staging.aggregates import aggregate_of
 from .staging.carry import with_article
 from .staging.expression import Expression, MakeAggregate, Trace, make
@@ -167,11 +168,12 @@ def _field_value(cls: type[Struct], binding: Binding) -> Expression:
 
 
 def check_fields(cls: type[Struct], parts: Sequence[Expression]) -> None:
-    declared = declared_type(cls)
-    if not isinstance(declared, StructSpec):
-        return
-    for (name, wanted), part in zip(declared.fields, parts, strict=True):
-        if not fits(wanted, part.type):
+    known: dict[Any, Any] = {}
+    for lens, part in zip(fields(cls), parts, strict=True):
+        bound_by(lens.type, part.type, known)
+    for lens, part in zip(fields(cls), parts, strict=True):
+        name, wanted = lens.name, declared_type(substituted(lens.type, known))
+        if wanted is not None and not fits(wanted, part.type):
             error = mismatch(wanted, part.type)
             raise located(
                 error(

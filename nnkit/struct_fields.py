@@ -2,6 +2,7 @@
 
 A field holds a tensor of a certain rank and element type, another struct, or a sequence of such: `list[Layer]` and
 `tuple[Layer, ...]` of any length, `tuple[Tensor1D[f32], Layer]` of this one.  An instance has tuples in place of lists.
+Element types and dimensions may be type variables of a generic struct (`nnkit.generic_structs`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .arrays import is_array
 from .core import types
 from .core.errors import DTypeError, RankError, ShapeError, StagingError
 from .core.location import HasLocation
+from .generic_structs import is_element_type, substituted, variables_of
 from .staging.spec import (
     CallableSpec,
     SequenceSpec,
@@ -149,14 +151,14 @@ def _content(content: Any, place: str, module: dict[str, Any], scope: Mapping[st
     content = _resolve(content, place, module, scope)
     origin: Any = get_origin(content) or content
     if is_struct_class(origin):
-        return origin
+        return content if get_args(content) else origin
     if origin in (list, tuple) and get_args(content):
         inside = [
             one if one is ... else _content(one, place, module, scope) for one in get_args(content)
         ]
         return GenericAlias(origin, tuple(inside))
     dtype = next(iter(get_args(content)), None)
-    if origin in RANKED and isinstance(dtype, type) and issubclass(dtype, DType):
+    if origin in RANKED and is_element_type(dtype):
         return content
     raise StagingError(
         f"{place} must hold a tensor with rank and element type, a struct, or a list or tuple of such, not "
@@ -169,17 +171,25 @@ def is_struct_class(content: object) -> TypeGuard[type[StructBase]]:
     return isinstance(content, type) and issubclass(content, StructBase)
 
 
-def checked_value(lens: Lens, value: object) -> object:
-    """The value as the field holds it; arrays and numbers become tensors, lists tuples."""
-    return _checked(lens.type, value, repr(lens), lens)
+def checked_value(lens: Lens, value: object, known: Mapping[Any, Any]) -> object:
+    """The value as the field holds it; arrays and numbers become tensors, lists tuples.
+
+    `known` has what the type variables of a generic struct stand for.
+    """
+    return _checked(substituted(lens.type, known), value, repr(lens), lens)
 
 
 def _checked(held: Any, value: object, place: str, lens: Lens) -> object:
-    if is_struct_class(held):
-        if type(value) is held:
-            return value
-        found = another(held, type(value)) if is_struct_class(type(value)) else ""
-        raise DTypeError(f"{place} must be a {held.__name__}, got {found or _kind(value)}")
+    cls: Any = get_origin(held) or held
+    if is_struct_class(cls):
+        if type(value) is not cls:
+            found = another(cls, type(value)) if is_struct_class(type(value)) else ""
+            raise DTypeError(f"{place} must be a {cls.__name__}, got {found or _kind(value)}")
+        known = variables_of(held)
+        if known:
+            for one, part in zip(cls._declared, value._fields, strict=True):
+                _checked(substituted(one.type, known), part, f"{place}.{one.name}", lens)
+        return value
     if get_origin(held) in (list, tuple):
         return tuple(_elements(held, value, place, lens))
     return _tensor(held, value, place, lens)
@@ -221,9 +231,11 @@ def _tensor(held: Any, value: object, place: str, lens: Lens) -> object:
 
 def words(held: Any) -> str:
     """What a field holds, as one writes it."""
-    if is_struct_class(held):
-        return held.__name__
     arguments = get_args(held)
+    cls: Any = get_origin(held) or held
+    if is_struct_class(cls):
+        inside = ", ".join(getattr(one, "__name__", str(one)) for one in arguments)
+        return f"{cls.__name__}[{inside}]" if inside else cls.__name__
     if get_origin(held) in (list, tuple):
         inside = ", ".join("..." if one is ... else words(one) for one in arguments)
         return f"{get_origin(held).__name__}[{inside}]"
@@ -244,7 +256,10 @@ def declared_type(annotation: Any) -> Spec | None:
     """What a concrete type such as `Tensor2D[f32]` or a struct class says."""
     origin = get_origin(annotation) or annotation
     if isinstance(origin, type) and issubclass(origin, StructBase):
-        parts = [(field.name, declared_type(field.type)) for field in origin._declared]
+        variables = variables_of(annotation)
+        parts = [
+            (one.name, declared_type(substituted(one.type, variables))) for one in origin._declared
+        ]
         known = tuple((name, part) for name, part in parts if part is not None)
         return StructSpec(origin, known) if len(known) == len(parts) else None
     if origin is list or (origin is tuple and get_args(annotation)[1:] == (...,)):

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
 import numpy as np
 
 from .core.errors import DTypeError, NNKitError, StagingError
+from .generic_structs import bound_by, inherited, rewritten
 from .html import fields_html
 from .staging.leafwise import Leafwise, TreeNode
 from .staging.location import current_location
@@ -93,7 +94,9 @@ class Struct(StructBase):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        held = {field.name: field.type for base in cls.__mro__[:0:-1] for field in _own(base)}
+        known = inherited(cls)
+        bases = [base for base in cls.__mro__[:0:-1] if issubclass(base, StructBase)]
+        held = {field.name: rewritten(field.type, known) for b in bases for field in b._declared}
         frame = inspect.currentframe()
         try:
             held |= annotated_fields(cls, frame.f_back if frame else None, _RESERVED)
@@ -111,7 +114,11 @@ class Struct(StructBase):
         Raises: RankError, DTypeError naming the field; StagingError for missing or unknown fields.
         """
         given = _bind(type(self), values, named)
-        checked = tuple(checked_value(lens, given[lens.name]) for lens in fields(type(self)))
+        known: dict[Any, Any] = {}
+        if getattr(self, "__parameters__", ()):
+            for lens in fields(type(self)):
+                bound_by(lens.type, given[lens.name], known)
+        checked = tuple(checked_value(lens, given[lens.name], known) for lens in fields(type(self)))
         object.__setattr__(self, "_fields", checked)
 
     def replace(self: _Struct, **changes: object) -> _Struct:
@@ -252,10 +259,6 @@ def assemble(cls: type[_Struct], values: Iterable[Any]) -> _Struct:
     struct = cls.__new__(cls)
     object.__setattr__(struct, "_fields", tuple(values))
     return struct
-
-
-def _own(cls: type) -> tuple[Field, ...]:
-    return cls._declared if issubclass(cls, Struct) else ()
 
 
 def _bind(

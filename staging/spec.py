@@ -181,8 +181,20 @@ def with_article(words: str) -> str:
 def difference(wanted: Spec, given: Spec) -> str:
     """What is given in the place of another type, in words, which tell two struct classes of one name apart."""
     if isinstance(wanted, StructSpec) and isinstance(given, StructSpec):
-        return another(wanted.cls, given.cls) or with_article(given.words)
+        return another(wanted.cls, given.cls) or with_article(given.words) + _other_field(
+            wanted, given
+        )
     return with_article(given.words)
+
+
+def _other_field(wanted: StructSpec, given: StructSpec) -> str:
+    """Of two structs of one class, the field in which they differ."""
+    if wanted.cls is not given.cls:
+        return ""
+    for (name, one), (_, other) in zip(wanted.fields, given.fields, strict=True):
+        if not fits(one, other):
+            return f" whose {name} is {difference(one, other)}, not {with_article(one.words)}"
+    return ""
 
 
 def another(wanted: type[Any], given: type[Any]) -> str:

@@ -1,4 +1,4 @@
-"""Writes the typed face of the package: nnkit/__init__.pyi, random.pyi and linalg.pyi, and names in nnkit/__init__.py.
+"""Writes the typed face of the package: nnkit/__init__.pyi, those of submodules, and names in nnkit/__init__.py.
 
     python stubs/generate.py            write them
     python stubs/generate.py FOLDER     write them into FOLDER instead
@@ -28,6 +28,7 @@ from surface.expressions import REFUSED, template
 from surface.functions import elementwise_functions, functions
 from surface.images import images
 from surface.jacobians import jacobians
+from surface.layers import layers
 from surface.linear_algebra import linear_algebra
 from surface.networks import networks
 from surface.reductions import reduction_functions
@@ -49,7 +50,7 @@ SIGNATURES_ONLY = (
     "Spread SpreadFloat ReduceNumber SumNumber ReduceLogical Count "
     "Static PythonFunction FunctionWithStatics\\d WithStatics\\d FunctionOfMore\\d NoLambda Unnamed "
     "DataclassInstance SgdOptimizer MomentumOptimizer AdamOptimizer RATE "
-    "Index IndexMode WriteMode SumMode Filler Shift Stage Argument From SavePolicy"
+    "Index IndexMode WriteMode SumMode Filler Shift Stage Argument From SavePolicy Padding State"
 ).split()
 """As regular expressions."""
 
@@ -108,6 +109,7 @@ FILES: dict[str, list[Section]] = {
     "linalg.pyi": [linear_algebra],
     "tree.pyi": [tree],
     "optim.pyi": [optim],
+    "nn/__init__.pyi": [layers],
 }
 
 
@@ -130,6 +132,7 @@ def named(module: str) -> str:
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else NNKIT
     for name, sections in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(render(sections))
     (folder / "__init__.py").write_text(named((NNKIT / "__init__.py").read_text()))
 

@@ -38,6 +38,7 @@ STUBS = {
     "nnkit.random": "random.pyi",
     "nnkit.tree": "tree.pyi",
     "nnkit.optim": "optim.pyi",
+    "nnkit.nn": "nn/__init__.pyi",
 }
 STRICT = {
     "typeCheckingMode": "strict",
@@ -89,6 +90,7 @@ def copy_stubs(folder: Path, *, drop: str = "") -> None:
     package = folder / "nnkit"
     package.mkdir()
     for name in STUBS.values():
+        (package / name).parent.mkdir(exist_ok=True)
         (package / name).write_text((ROOT / "nnkit" / name).read_text().replace(drop, ""))
     (package / "py.typed").touch()
 
@@ -202,6 +204,7 @@ def test_the_stub_has_the_names_that_exist(module: str) -> None:
     public = {name for name in dir(held) if not name.startswith("_") or name == "__version__"}
     modules = {name for name in public if isinstance(getattr(held, name), ModuleType)} - {
         "linalg",
+        "nn",
         "optim",
         "random",
         "tree",

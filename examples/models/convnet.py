@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import nnkit as nk
-from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor4D, f32, i64
+from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor4D, f32, i64, nn
 
 DIGITS = Path(__file__).parents[1] / "data/digits.csv.gz"
 Images = Tensor4D[f32]
@@ -13,17 +13,16 @@ Labels = Tensor1D[i64]
 
 
 class Network(Struct):
-    first: Field[Images]
-    second: Field[Images]
-    last: Field[Tensor2D[f32]]
-    bias: Field[Tensor1D[f32]]
+    first: Field[nn.Conv2d]
+    second: Field[nn.Conv2d]
+    last: Field[nn.Linear]
 
 
 @nk.staged
 def logits(p: Rep[Network], x: Rep[Images]) -> Rep[Tensor2D[f32]]:
-    x = nk.max_pool2d(nk.relu(nk.conv2d(x, p[Network.first], padding="same")), 2)
-    x = nk.max_pool2d(nk.relu(nk.conv2d(x, p[Network.second], padding="same")), 2)
-    return x.reshape(x.shape[0], -1) @ p[Network.last] + p[Network.bias]
+    x = nk.max_pool2d(nk.relu(nn.conv2d(p[Network.first], x, padding="same")), 2)
+    x = nk.max_pool2d(nk.relu(nn.conv2d(p[Network.second], x, padding="same")), 2)
+    return nn.linear(p[Network.last], x.reshape(x.shape[0], -1))
 
 
 @nk.staged
@@ -41,10 +40,8 @@ def main() -> None:
     rng, optimizer = np.random.default_rng(0), nk.optim.adam(3e-3)
     images, labels = load(rng)
     one, two, three = nk.random.split(nk.random.key(0), 3)
-    first = nk.random.normal(one, (16, 1, 3, 3)) * (2 / 9) ** 0.5
-    second = nk.random.normal(two, (32, 16, 3, 3)) * (2 / 144) ** 0.5
-    last = nk.random.normal(three, (128, 10)) * (1 / 128) ** 0.5
-    p = Network(first, second, last, Tensor1D(np.zeros(10, np.float32)))
+    convolutions = nn.Conv2d.init(one, 1, 16, 3), nn.Conv2d.init(two, 16, 32, 3)
+    p = Network(*convolutions, nn.Linear.init(three, 32 * 2 * 2, 10))
     step, state = nk.optim.training_step(loss, optimizer=optimizer), optimizer.init(p)
     for epoch in range(1, 16):
         losses = list[float]()

@@ -3,32 +3,20 @@
 import numpy as np
 
 import nnkit as nk
-from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, f32
+from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor3D, f32, nn
 
 LENGTH, BATCH, HIDDEN, STEPS = 40, 64, 32, 1000
-Matrix = Tensor2D[f32]
-State = tuple[Rep[Matrix], Rep[Matrix]]
 
 
 class Adder(Struct):
-    w: Field[Matrix]
-    b: Field[Tensor1D[f32]]
-    answer: Field[Tensor1D[f32]]
+    lstm: Field[nn.LSTM]
+    answer: Field[nn.Linear]
 
 
 @nk.staged
 def loss(p: Rep[Adder], x: Rep[Tensor3D[f32]], wanted: Rep[Tensor1D[f32]]) -> Rep[Scalar[f32]]:
-    def step(state: State, now: Rep[Matrix]) -> tuple[State, Rep[Matrix]]:
-        hidden, cell = state
-        gates = nk.concat([now, hidden], axis=1) @ p[Adder.w] + p[Adder.b]
-        forget, update, output, candidate = nk.split(gates, 4, axis=1)
-        cell = cell * nk.sigmoid(forget + 1) + nk.sigmoid(update) * nk.tanh(candidate)
-        hidden = nk.sigmoid(output) * nk.tanh(cell)
-        return (hidden, cell), hidden
-
-    start = nk.zeros((x.shape[1], HIDDEN), f32)
-    (hidden, _), _ = x.scan((start, start), step)
-    return nk.mse(hidden @ p[Adder.answer], wanted)
+    _, (hidden, _) = nn.lstm(p[Adder.lstm], x)
+    return nk.mse(nn.linear(p[Adder.answer], hidden).squeeze(1), wanted)
 
 
 def sample(rng: np.random.Generator) -> tuple[Tensor3D[f32], Tensor1D[f32]]:
@@ -42,13 +30,10 @@ def sample(rng: np.random.Generator) -> tuple[Tensor3D[f32], Tensor1D[f32]]:
 
 def main() -> None:
     rng, optimizer = np.random.default_rng(0), nk.optim.adam(5e-3)
-    w = rng.normal(0, HIDDEN**-0.5, (2 + HIDDEN, 4 * HIDDEN)).astype(np.float32)
-    answer = rng.normal(0, HIDDEN**-0.5, HIDDEN).astype(np.float32)
-    p = Adder(Tensor2D(w), Tensor1D(np.zeros(4 * HIDDEN, np.float32)), Tensor1D(answer))
-    step, state = (
-        nk.optim.training_step(loss, optimizer=optimizer, clip_norm=1.0),
-        optimizer.init(p),
-    )
+    one, two = nk.random.split(nk.random.key(0))
+    p = Adder(nn.LSTM.init(one, 2, HIDDEN), nn.Linear.init(two, HIDDEN, 1))
+    step = nk.optim.training_step(loss, optimizer=optimizer, clip_norm=1.0)
+    state = optimizer.init(p)
     for k in range(1, STEPS + 1):
         p, state, value = step(p, state, *sample(rng))
         if k % 250 == 0:

@@ -1,33 +1,29 @@
 """A perceptron with dropout, trained by Adam to read digits."""
 
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 import nnkit as nk
-from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f32, i64
+from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f32, i64, nn
 
 DIGITS = Path(__file__).parents[1] / "data/digits.csv.gz"
 Matrix = Tensor2D[f32]
 Key = Scalar[i64]
 
 
-class Layer(Struct):
-    w: Field[Matrix]
-    b: Field[Tensor1D[f32]]
-
-
 class Network(Struct):
-    layers: Field[list[Layer]]
+    first: Field[nn.Linear]
+    second: Field[nn.Linear]
+    last: Field[nn.Linear]
 
 
 @nk.staged
 def logits(p: Rep[Network], x: Rep[Matrix], key: Rep[Key], rate: float = 0.2) -> Rep[Matrix]:
-    *hidden, last = p[Network.layers]
-    for layer, now in zip(hidden, nk.random.split(key, len(hidden)), strict=True):
-        x = nk.dropout(nk.relu(x @ layer[Layer.w] + layer[Layer.b]), rate, now)
-    return x @ last[Layer.w] + last[Layer.b]
+    one, two = nk.random.split(key)
+    x = nk.dropout(nk.relu(nn.linear(p[Network.first], x)), rate, one)
+    x = nk.dropout(nk.relu(nn.linear(p[Network.second], x)), rate, two)
+    return nn.linear(p[Network.last], x)
 
 
 @nk.staged
@@ -43,22 +39,14 @@ def load(rng: np.random.Generator) -> tuple[Matrix, Tensor1D[i64]]:
 def main() -> None:
     rng, keys = np.random.default_rng(0), iter(nk.random.split(nk.random.key(0), 1000))
     images, labels = load(rng)
-    params = Network(
-        [
-            Layer(
-                nk.random.normal(next(keys), (n, m)) * (2 / n) ** 0.5,
-                Tensor1D(np.zeros(m, np.float32)),
-            )
-            for n, m in pairwise((64, 128, 128, 10))
-        ]
-    )
+    p = Network(*(nn.Linear.init(next(keys), *nm) for nm in ((64, 128), (128, 128), (128, 10))))
     optimizer = nk.optim.adam(2e-3)
-    step, state = nk.optim.training_step(loss, optimizer=optimizer), optimizer.init(params)
+    step, state = nk.optim.training_step(loss, optimizer=optimizer), optimizer.init(p)
     for _ in range(30):
         order = rng.permutation(len(images) - 360) + 360
         for batch in np.array_split(order, 22):
-            params, state, _ = step(params, state, images[batch], labels[batch], next(keys))
-    found = logits(params, images[:360], next(keys), rate=0.0)
+            p, state, _ = step(p, state, images[batch], labels[batch], next(keys))
+    found = logits(p, images[:360], next(keys), rate=0.0)
     right = found.numpy().argmax(axis=1) == labels[:360].numpy()
     print(f"{right.mean():.1%} of 360 unseen digits read right")
 

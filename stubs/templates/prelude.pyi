@@ -14,6 +14,7 @@ import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, Unpack, dataclass_transform
 
 from . import linalg as linalg
+from . import nn as nn
 from . import optim as optim
 from . import random as random
 from . import tree as tree
