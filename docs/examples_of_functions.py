@@ -202,7 +202,7 @@ EXAMPLES = {
 >>> apply = nk.fn(nn.LSTM, Tensor3D[f32])(lambda p, x: nn.lstm(p, x)[0])
 >>> apply(p, np.ones((9, 2, 3), np.float32)).shape""",
     "nn.lstm_cell": """>>> p = nn.LSTM.init(nk.random.key(0), 3, 8)
->>> apply = nk.fn(nn.LSTM, Tensor2D[f32])(lambda p, x: nn.lstm_cell(p, x, (nk.zeros((2, 8), f32), nk.zeros((2, 8), f32)))[0])
+>>> apply = nk.fn(nn.LSTM, Tensor2D[f32])(lambda p, x: nn.lstm_cell(p, x, (nk.zeros((2, 8), f32),) * 2)[0])
 >>> apply(p, np.ones((2, 3), np.float32)).shape""",
     "nn.GRU": """>>> nn.GRU.init(nk.random.key(0), 3, 8).hidden_weight.shape""",
     "nn.gru": """>>> p = nn.GRU.init(nk.random.key(0), 3, 8)

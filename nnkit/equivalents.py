@@ -41,14 +41,19 @@ Parameter Variable variable Buffer | nk.Field[nk.Tensor2D[nk.f32]] | parameters 
 Placeholder placeholder Input | nk.Rep[nk.Tensor2D[nk.f32]] | parameters of a staged function stand for values
 Module Layer Sequential Model ModuleList ParameterList Flax nnx eqx equinox | nk.Struct | a model is a function of a Struct of its parameters
 ModuleDict ParameterDict | nk.Struct | its fields have names
-nn neural stax flax haiku linen | nk.Struct | a layer is a function of a Struct of its parameters: x @ p[P.w] + p[P.b]
-Linear Dense linear dense | x @ w + b | a layer is an expression, its parameters are fields of a Struct
+neural stax flax haiku linen | nk.nn | a layer is a Struct of its parameters with a function, nn.linear(p[P.first], x)
+Linear Dense linear dense | nk.nn.linear(p[P.layer], x) | P.layer is a Field[nn.Linear]
 Bilinear bilinear | (x @ w * y).sum(axis=1) | a layer is an expression
-Embedding EmbeddingBag embedding embedding_lookup | nk.take(table, i) | a row for each index
+Embedding embedding embedding_lookup | nk.nn.embedding(p[P.table], i) | P.table is a Field[nn.Embedding]; of a matrix it is table[i]
+EmbeddingBag | nk.take(table, i) | a row for each index
 Flatten flatten | x.reshape(n, -1) | of one axis: x.reshape(-1)
 Identity identity_layer | x | nothing to call
-LSTM GRU RNN LSTMCell GRUCell RNNCell | xs.scan(state, step) | a recurrent network is a scan over the first axis of xs
-MultiheadAttention TransformerEncoderLayer scaled_dot_product_attention dot_product_attention | nk.softmax(q @ k.T) @ v | attention is an expression, which is compiled as one
+LSTM LSTMCell | nk.nn.lstm(p[P.layer], xs) | P.layer is a Field[nn.LSTM]; nn.lstm_cell is one step
+GRU GRUCell | nk.nn.gru(p[P.layer], xs) | P.layer is a Field[nn.GRU]; nn.gru_cell is one step
+RNN RNNCell | xs.scan(state, step) | a recurrent network is a scan over the first axis of xs
+Conv1D Conv2D | nk.nn.conv2d(p[P.layer], x) | P.layer is a Field[nn.Conv2d]
+MultiheadAttention | nk.nn.attention(p[P.layer], x, heads=8) | P.layer is a Field[nn.MultiHeadAttention]
+TransformerEncoderLayer scaled_dot_product_attention dot_product_attention | nk.softmax(q @ k.T) @ v | attention is an expression, which is compiled as one
 optimizers optax SGD Adam AdamW sgd adam adamw momentum apply_updates Optimizer | nk.optim.adam(1e-3) | nk.optim.training_step makes a step of a loss and of it
 RMSprop Adagrad rmsprop adagrad lamb lion LBFGS | nk.optim.adam(1e-3) | there are sgd, momentum, adam and adamw
 clip_grad_norm_ clip_grad_norm clip_by_global_norm | nk.optim.clip_by_global_norm(slopes, 1.0) | of a struct of slopes

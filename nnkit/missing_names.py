@@ -46,7 +46,7 @@ def of_package(name: str, public: Iterable[str], asking: FrameType) -> Exception
 
 def of_module(module: str, name: str, public: Iterable[str]) -> AttributeError:
     """Of `nk.module.name`, where `public` names exist."""
-    table = OF_RANDOM if module == "random" else ""
+    table = {"random": OF_RANDOM, "nn": OF_PACKAGE}.get(module, "")
     outside = f"`nk.{name}`: in nnkit itself" if name in _public() else ""
     found = _equivalent(table, name) or outside or _alike(name, public, f"nk.{module}.{{}}")
     return AttributeError(with_help(f"module 'nnkit.{module}' has no attribute {name!r}", found))

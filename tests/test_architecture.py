@@ -101,7 +101,8 @@ def imports(path: Path) -> Iterator[tuple[str, ast.stmt]]:
 
 def house(name: str) -> str:
     """Which of the four folders a name of ours lies in."""
-    second = name.split(".")[1]
+    _, _, inside = name.partition(".")
+    second = inside.split(".")[0]
     return second if second in ALLOWED else "nnkit"
 
 

@@ -62,7 +62,8 @@ NK: Any = nk
 MISSING: dict[str, tuple[Callable[[], Any], str]] = {
     "jax": (lambda: NK.jit, "module 'nnkit' has no attribute 'jit'\n  help: `@nk.staged`: "),
     "autograd": (lambda: NK.grad, "`nk.gradient(of=f, wrt=0)`"),
-    "layers": (lambda: NK.nn.Linear, "a layer is a function of a Struct of its parameters"),
+    "layers": (lambda: NK.Linear, "`nk.nn.linear(p[P.layer], x)`: P.layer is a Field[nn.Linear]"),
+    "layer by another name": (lambda: NK.nn.Dense, "`nk.nn.linear(p[P.layer], x)`"),
     "no tape": (lambda: NK.no_grad, "`nk.stop_gradient(x)`: nothing is recorded at run time"),
     "elements": (lambda: NK.float32, "`nk.f32`"),
     "tensor": (lambda: NK.tensor([1.0]), "`nk.Tensor2D(array)`"),

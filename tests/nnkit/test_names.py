@@ -72,9 +72,10 @@ def test_a_star_import_has_every_name_and_no_other() -> None:
 def test_the_names_are_no_modules() -> None:
     """Whose import would bind the module in the place of what users mean."""
     modules = {each.name for each in pkgutil.iter_modules(nnkit.__path__)}
-    assert modules & set(dir(nnkit)) >= {"linalg", "random", "tree", "optim"}
+    assert modules & set(dir(nnkit)) >= {"linalg", "nn", "random", "tree", "optim"}
     assert modules & {name for names in HOMES.values() for name in names.split()} == {
         "linalg",
+        "nn",
         "random",
         "tree",
         "optim",

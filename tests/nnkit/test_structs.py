@@ -115,7 +115,7 @@ def test_structs_nest() -> None:
         Network(p, p.w)
     with pytest.raises(DTypeError, match=r"Network\.first must be a Params, got a Scaled"):
         Network(Scaled(W, B, 1.0), p)
-    assert Holder.layer.type is Layer
+    assert Holder.layer.type == Layer[In]
     assert Holder(Layer[In]([1.0])).layer.w.shape == (1,)
 
 
