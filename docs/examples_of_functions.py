@@ -221,6 +221,14 @@ EXAMPLES = {
 ...     layer: Field[nn.Linear[f32, Pixel, Digit]]
 >>> nn.init(Reader, nk.random.key(0), Pixel=64, Digit=10)""",
     "optim.clip_by_global_norm": ">>> nk.optim.clip_by_global_norm((t, u), 1.0)",
+    "optim.gauss_newton": """>>> @nk.staged
+... def misses(p: Rep[Tensor1D[f32]], x: Rep[Tensor1D[f32]], y: Rep[Tensor1D[f32]]) -> Rep[Tensor1D[f32]]:
+...     return p[0] * nk.exp(p[1] * x) - y
+>>> step = nk.optim.gauss_newton(misses)
+>>> p, x = np.ones(2, np.float32), np.array([0, 1, 2], np.float32)
+>>> for _ in range(8):
+...     p, residuals = step(p, f32(1e-3), x, 2 * np.exp(0.5 * x))
+>>> p""",
     "optim.global_norm": ">>> nk.optim.global_norm((t, u))",
     "optim.training_step": """>>> @nk.staged
 ... def loss(p: Rep[Params], x: Rep[Tensor2D[f32]]) -> Rep[Scalar[f32]]:

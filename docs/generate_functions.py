@@ -147,6 +147,7 @@ class Entry:
             r"\1",
             re.sub(r"=Carry\(.*?\(\)\)|=<object.*?>", "=…", shown),
         )
+        shown = re.sub(r"<function (\w+) at 0x\w+>", r"nk.\1", shown)
         return f"{self.name}({shown})"
 
     @property

@@ -47,7 +47,7 @@ _HOMES = {
         allclose bitwise_and bitwise_not bitwise_or bitwise_xor clip isclose isfinite isinf isnan
         left_shift logical_and logical_not logical_or logical_xor nan_to_num right_shift signbit
         where""",
-    "contractions": "convolve correlate einsum inner kron outer tensordot vdot",
+    "contractions": "convolve correlate cross einsum inner kron outer tensordot vdot",
     "convolutions": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d",
     "control": "cond fix fori while_loop zip zip_with",
     "conversion": "Spec spec",

@@ -15,9 +15,18 @@ from .core.ir import Builder, Value
 from .core.ops import Convolve
 from .core.ops.einsum import einsum as einsum_rule
 from .core.ops.movement import Reverse, reshaped
+from .functions import stack
 from .reps import as_rep
+from .shaping import moveaxis
 from .staging import primitive
-from .staging.primitive import MAX_RANK, dtype_error, rank_error, shape_error, staging_error
+from .staging.primitive import (
+    MAX_RANK,
+    dtype_error,
+    normalize_axis,
+    rank_error,
+    shape_error,
+    staging_error,
+)
 from .staging.rep import Rep
 from .staging.spec import TensorSpec, as_tuple
 
@@ -110,6 +119,30 @@ def outer(x: Any, y: Any, /) -> Rep:
     """
     reps = [rep.reshape(-1) for rep in _tensors("outer", x, y)]
     return _contracted("outer", reps, ["a", "b"], "ab")
+
+
+def cross(x: Any, y: Any, /, axis: int = -1) -> Rep:
+    """The cross products of vectors of three numbers, which lie along `axis`; the other axes broadcast.
+
+    Shapes: x (…, 3), y (…, 3) → (…, 3).
+    Raises: ShapeError for vectors of another length.
+
+    Example: `nk.cross(m[:, :3], x[:3])`
+    """
+    one, other = _tensors("cross", x, y)
+    most = max(one.ndim, other.ndim)
+    if not min(one.ndim, other.ndim):
+        raise rank_error("cross takes vectors, or tensors of vectors along an axis, not scalars")
+    a, b = (_components(rep, axis) for rep in (one, other))
+    parts = [a[i] * b[j] - a[j] * b[i] for i, j in ((1, 2), (2, 0), (0, 1))]
+    return stack(parts, axis=axis if axis < 0 else normalize_axis(axis, most))
+
+
+def _components(x: Rep, axis: int) -> list[Any]:
+    """The three parts along an axis, which is reshaped to 3, so that another extent is an error."""
+    last = moveaxis(x, axis, -1)
+    three = last.reshape(*last.shape[:-1], 3)
+    return [three[..., k] for k in range(3)]
 
 
 def vdot(x: Any, y: Any, /) -> Rep:

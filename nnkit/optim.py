@@ -1,8 +1,9 @@
-"""Optimizers on structs of parameters: see `nnkit.optimizers`."""
+"""Optimizers on structs of parameters: see `nnkit.optimizers` and `nnkit.least_squares`."""
 
 from typing import NoReturn as _NoReturn
 
 from . import missing_names
+from .least_squares import gauss_newton
 from .optimizers import (
     adam,
     adamw,
@@ -18,6 +19,7 @@ __all__ = [
     "adam",
     "adamw",
     "clip_by_global_norm",
+    "gauss_newton",
     "global_norm",
     "momentum",
     "sgd",

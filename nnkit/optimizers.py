@@ -16,13 +16,15 @@ from typing import Any, ClassVar, TypeAlias
 
 from . import elementwise, trees
 from .callables import StagedFunction, check_staged
-from .differentiation import value_and_gradient
+from .declared_types import declared_result
+from .differentiation import gradient, value_and_gradient
 from .donation import donate
 from .functions import full, select, zeros_like
-from .reps import as_rep, const
-from .staging.primitive import staging_error, tensor_of
+from .reps import as_rep, const, tup
+from .staging.primitive import differentiation_error, staging_error, tensor_of
 from .staging.rep import Rep
 from .staging.rep_base import is_number
+from .staging.spec import TensorSpec, TupleSpec
 from .staging.staged_functions import PythonFunction
 from .static_parameters import passing_statics
 from .tensors import AnyTensor, Float, f32, f64, i32
@@ -234,7 +236,8 @@ def training_step(
 
     Its first argument is what is trained; the state at first is `optimizer.init(params)`.  Slopes longer than
     `clip_norm` are cut to that length.  Parameters and state are updated in place: after a call the old ones cannot be
-    read (`donated=False` keeps them).
+    read (`donated=False` keeps them).  A loss with other results, declared as `tuple[Rep[Scalar[f32]], Rep[...]]`, is
+    differentiated by its first one, and `value` is the tuple of all.
     Raises: DifferentiationError for a loss that is not a scalar; StagingError for what is not a staged function.
     """
     check_staged(of, "training_step")
@@ -243,11 +246,11 @@ def training_step(
             f"training_step takes an optimizer, not a {type(optimizer).__name__}",
             "for example optimizer=nk.optim.adam(1e-3)",
         )
-    slopes = value_and_gradient(of=of, wrt=0)
+    slopes = _values_and_slope(of)
     first, *rest = of.stageable.parameter_names
 
     def step(params: Any, state: Any, *data: Any) -> Any:
-        value, slope = slopes(params, *data).unpack()
+        value, slope = slopes(params, *data)
         if clip_norm is not None:
             slope = clip_by_global_norm(slope, clip_norm)
         new, kept = optimizer.update(slope, state, params)
@@ -262,6 +265,27 @@ def training_step(
         is_wrapper=True,
     )
     return donate(StagedFunction(made), 0, 1) if donated else StagedFunction(made)
+
+
+def _values_and_slope(of: StagedFunction) -> Callable[..., Any]:
+    """What a loss returns, and its slope by the first parameter; of several results, by the first one."""
+    result = declared_result(of.stageable)
+    if not isinstance(result, TupleSpec):
+        single = value_and_gradient(of=of, wrt=0)
+        return lambda *given: single(*given).unpack()
+    loss = result.elements[0] if result.elements else result
+    if not isinstance(loss, TensorSpec) or loss.rank or not loss.dtype.is_float:
+        raise differentiation_error(
+            f"a loss has a scalar of floats as its first result, and that of {of.stageable.name} is a {loss.words}",
+            "reduce it, for example with .mean()",
+        )
+    several = gradient(of=of, wrt=0, keeping=tuple(range(len(result.elements))))
+
+    def both(*given: Any) -> Any:
+        slope, *values = several(*given).unpack()
+        return tup(*values), slope
+
+    return both
 
 
 def require(of: object, name: str, value: Any, *, at_least: float, below: float = math.inf) -> None:

@@ -7,25 +7,23 @@ import numpy as np
 import nnkit as nk
 from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f64
 
-Vector = Tensor1D[f64]
-Matrix = Tensor2D[f64]
+Vector = Rep[Tensor1D[f64]]
+Matrix = Rep[Tensor2D[f64]]
 
 
-@nk.staged
-def kernel(logs: Rep[Vector], a: Rep[Vector], b: Rep[Vector]) -> Rep[Matrix]:
+def kernel(logs: Vector, a: Vector, b: Vector) -> Matrix:
     """Squared exponentials with an amplitude and a length."""
     squares = nk.square(a[:, None] - b[None, :])
     return nk.exp(2 * logs[0] - squares / (2 * nk.exp(2 * logs[1])))
 
 
-@nk.staged
-def covariance(logs: Rep[Vector], x: Rep[Vector]) -> Rep[Matrix]:
+def covariance(logs: Vector, x: Vector) -> Matrix:
     noise = nk.exp(2 * logs[2]) + 1e-8
     return kernel(logs, x, x) + noise * nk.eye(x.shape[0], dtype=f64)
 
 
 @nk.staged
-def loss(logs: Rep[Vector], x: Rep[Vector], y: Rep[Vector]) -> Rep[Scalar[f64]]:
+def loss(logs: Vector, x: Vector, y: Vector) -> Rep[Scalar[f64]]:
     """The negative logarithm of the marginal likelihood."""
     factor = nk.linalg.cholesky(covariance(logs, x))
     white = nk.linalg.solve_triangular(factor, y, lower=True)
@@ -34,9 +32,7 @@ def loss(logs: Rep[Vector], x: Rep[Vector], y: Rep[Vector]) -> Rep[Scalar[f64]]:
 
 
 @nk.staged
-def predict(
-    logs: Rep[Vector], x: Rep[Vector], y: Rep[Vector], new: Rep[Vector]
-) -> tuple[Rep[Vector], Rep[Vector]]:
+def predict(logs: Vector, x: Vector, y: Vector, new: Vector) -> tuple[Vector, Vector]:
     """Mean and standard deviation at new points."""
     factor = nk.linalg.cholesky(covariance(logs, x))
     cross = nk.linalg.solve_triangular(factor, kernel(logs, x, new), lower=True)

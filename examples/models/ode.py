@@ -10,7 +10,6 @@ TRUTH, GUESS = [1.1, 0.4, 0.4, 0.1], [0.8, 0.3, 0.6, 0.15]
 Vector = Tensor1D[f64]
 
 
-@nk.staged
 def speed(rates: Rep[Vector], y: Rep[Vector]) -> Rep[Vector]:
     """Hares and foxes, by Lotka and Volterra."""
     hares, foxes = y[0], y[1]
@@ -18,7 +17,6 @@ def speed(rates: Rep[Vector], y: Rep[Vector]) -> Rep[Vector]:
     return nk.stack([rates[0] * hares - rates[1] * eaten, rates[3] * eaten - rates[2] * foxes])
 
 
-@nk.staged
 def step(rates: Rep[Vector], y: Rep[Vector]) -> Rep[Vector]:
     k1 = speed(rates, y)
     k2 = speed(rates, y + STEP / 2 * k1)

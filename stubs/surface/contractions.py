@@ -50,10 +50,22 @@ def contractions() -> Iterator[str]:
     any_numbers = "(x: View[AnyTensor[N]], y: View[AnyTensor[N]], /) -> Rep[Tensor0D[N]]"
     yield from define("vdot", [any_numbers])
     yield from define("kron", _kron())
+    yield from define("cross", _cross())
     for name, mode in {"convolve": "full", "correlate": "valid"}.items():
         vector = rep(plain(1, "N"))
         option = f"mode: Literal['full', 'same', 'valid'] = '{mode}'"
         yield from define(name, [f"(x: {vector}, y: {vector}, /, {option}) -> {vector}"])
+
+
+def _cross() -> Iterator[str]:
+    """Of one shape, or of single vectors and several."""
+    for r in RANKS[1:]:
+        own = rep(plain(r, "N"))
+        yield f"(x: {own}, y: {own}, /, axis: int = -1) -> {own}"
+    for r in RANKS[2:]:
+        own, vector = rep(plain(r, "N")), rep(plain(1, "N"))
+        yield f"(x: {vector}, y: {own}, /, axis: Literal[-1] = -1) -> {own}"
+        yield f"(x: {own}, y: {vector}, /, axis: Literal[-1] = -1) -> {own}"
 
 
 def _einsum() -> Iterator[str]:

@@ -88,6 +88,12 @@ def test_laws_of_products() -> None:
         "inner of a scalar": Row(nk.inner, np.inner, (np.array(2.0), A)),
         "outer": Row(nk.outer, np.outer, (V, A)),
         "vdot": Row(nk.vdot, np.vdot, (A, A.reshape(4, 3) + 1.0)),
+        "cross": Row(nk.cross, np.cross, (S, V[:3])),
+        "cross along an axis": Row(
+            lambda x, y: nk.cross(x, y, axis=1),
+            lambda x, y: np.cross(x, y, axis=1),
+            (C, C * C),
+        ),
         "kron": Row(nk.kron, np.kron, (A, S)),
         "kron of ranks": Row(nk.kron, np.kron, (W, A)),
         "integers": Row(

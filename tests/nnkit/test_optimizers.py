@@ -202,3 +202,28 @@ def test_misuse() -> None:
 
 def oops(p: Any) -> Any:
     return p
+
+
+def test_a_loss_with_other_results_is_differentiated_by_its_first() -> None:
+    @nk.staged
+    def both(
+        p: Rep[Tensor1D[f64]], x: Rep[Tensor2D[f64]]
+    ) -> tuple[Rep[Scalar[f64]], Rep[Tensor1D[f64]], Rep[Scalar[f64]]]:
+        r = x @ p - 1
+        return nk.square(r).sum(), r, r.max()
+
+    @nk.staged
+    def no_loss(p: Rep[Tensor1D[f64]]) -> tuple[Rep[Tensor1D[f64]], Rep[Scalar[f64]]]:
+        return p, p.sum()
+
+    x, p, sgd = np.array([[2.0, 0.0], [0.0, 3.0]]), Tensor1D(np.ones(2)), nk.optim.sgd(0.1)
+    step = nk.optim.training_step(both, optimizer=sgd, donated=False)
+    new, _, (value, r, most) = step(p, sgd.init(p), Tensor2D(x))
+    residuals = x @ np.ones(2) - 1
+    np.testing.assert_allclose(new.numpy(), 1 - 0.1 * 2 * x.T @ residuals)
+    assert (float(value), float(most)) == ((residuals**2).sum(), residuals.max())
+    np.testing.assert_allclose(r.numpy(), residuals)
+    with pytest.raises(
+        nk.DifferentiationError, match=r"first result, .* no_loss is a Tensor1D\[f64\]"
+    ):
+        nk.optim.training_step(no_loss, optimizer=sgd)  # type: ignore[type-var]

@@ -65,3 +65,19 @@ class Scaled(Struct):
 def scaled(p: Scaled) -> None:
     assert_type(p.one.factor, Scalar[f32])
     assert_type(p.two.factor, Scalar[f64])
+def training(key: Scalar[i64], x: Tensor2D[f32], v: Tensor1D[f64]) -> None:
+    adam = nk.optim.adam(1e-3)
+    p = nn.Linear.init(key, 2, 1)
+    step, state = nk.optim.training_step(with_outputs, optimizer=adam), adam.init(p)
+    new, _, (value, outputs) = step(p, state, x)
+    assert_type(new, nn.Linear[f32])
+    assert_type(value, Scalar[f32])
+    assert_type(outputs, Tensor2D[f32])
+    assert_type(nk.optim.gauss_newton(misses)(v, f64(0.1), v)[1], Tensor1D[f64])
+@nk.staged
+def with_outputs(p: Rep[nn.Linear], x: Rep[Tensor2D[f32]]) -> tuple[Rep[Scalar[f32]], Rep[Tensor2D[f32]]]:
+    outputs = nn.linear(p, x)
+    return nk.square(outputs).mean(), outputs
+@nk.staged
+def misses(p: Rep[Tensor1D[f64]], x: Rep[Tensor1D[f64]]) -> Rep[Tensor1D[f64]]:
+    return p - x
