@@ -14,6 +14,7 @@ import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, Unpack, dataclass_transform
 
 from . import linalg as linalg
+from . import nn as nn
 from . import optim as optim
 from . import random as random
 from . import tree as tree
@@ -5641,6 +5642,26 @@ def kron(x: Rep[Tensor2D[_N]], y: Rep[Tensor2D[_N]], /) -> Rep[Tensor2D[_N]]: ..
 def kron(x: Rep[Tensor2D[_N]], y: Rep[Tensor3D[_N]], /) -> Rep[Tensor3D[_N]]: ...
 @overload
 def kron(x: Rep[Tensor2D[_N]], y: Rep[Tensor4D[_N]], /) -> Rep[Tensor4D[_N]]: ...
+@overload
+def cross(x: Rep[Tensor1D[_N]], y: Rep[Tensor1D[_N]], /, axis: int = -1) -> Rep[Tensor1D[_N]]: ...
+@overload
+def cross(x: Rep[Tensor2D[_N]], y: Rep[Tensor2D[_N]], /, axis: int = -1) -> Rep[Tensor2D[_N]]: ...
+@overload
+def cross(x: Rep[Tensor3D[_N]], y: Rep[Tensor3D[_N]], /, axis: int = -1) -> Rep[Tensor3D[_N]]: ...
+@overload
+def cross(x: Rep[Tensor4D[_N]], y: Rep[Tensor4D[_N]], /, axis: int = -1) -> Rep[Tensor4D[_N]]: ...
+@overload
+def cross(x: Rep[Tensor1D[_N]], y: Rep[Tensor2D[_N]], /, axis: Literal[-1] = -1) -> Rep[Tensor2D[_N]]: ...
+@overload
+def cross(x: Rep[Tensor2D[_N]], y: Rep[Tensor1D[_N]], /, axis: Literal[-1] = -1) -> Rep[Tensor2D[_N]]: ...
+@overload
+def cross(x: Rep[Tensor1D[_N]], y: Rep[Tensor3D[_N]], /, axis: Literal[-1] = -1) -> Rep[Tensor3D[_N]]: ...
+@overload
+def cross(x: Rep[Tensor3D[_N]], y: Rep[Tensor1D[_N]], /, axis: Literal[-1] = -1) -> Rep[Tensor3D[_N]]: ...
+@overload
+def cross(x: Rep[Tensor1D[_N]], y: Rep[Tensor4D[_N]], /, axis: Literal[-1] = -1) -> Rep[Tensor4D[_N]]: ...
+@overload
+def cross(x: Rep[Tensor4D[_N]], y: Rep[Tensor1D[_N]], /, axis: Literal[-1] = -1) -> Rep[Tensor4D[_N]]: ...
 def convolve(x: Rep[Tensor1D[_N]], y: Rep[Tensor1D[_N]], /, mode: Literal['full', 'same', 'valid'] = 'full') -> Rep[Tensor1D[_N]]: ...
 def correlate(x: Rep[Tensor1D[_N]], y: Rep[Tensor1D[_N]], /, mode: Literal['full', 'same', 'valid'] = 'valid') -> Rep[Tensor1D[_N]]: ...
 # ---------------------------------------- reductions
@@ -8880,12 +8901,12 @@ __all__ = [
     'norm', 'softmax', 'allclose', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor',
     'clip', 'isclose', 'isfinite', 'isinf', 'isnan', 'left_shift', 'logical_and', 'logical_not',
     'logical_or', 'logical_xor', 'nan_to_num', 'right_shift', 'signbit', 'where', 'convolve',
-    'correlate', 'einsum', 'inner', 'kron', 'outer', 'tensordot', 'vdot', 'conv1d', 'conv2d',
-    'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'cond', 'fix', 'fori', 'while_loop',
-    'zip_with', 'Spec', 'spec', 'LoopSchedule', 'debug_nans', 'CheckError', 'DTypeError',
-    'DifferentiationError', 'DonationError', 'IndexOutOfRangeError', 'InternalError',
-    'NNKitError', 'NonFiniteError', 'OutOfMemoryError', 'OutputError', 'ParseError',
-    'RankError', 'RecursionDepthError', 'ShapeError', 'StagingError', 'TrapError',
+    'correlate', 'cross', 'einsum', 'inner', 'kron', 'outer', 'tensordot', 'vdot', 'conv1d',
+    'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'cond', 'fix', 'fori',
+    'while_loop', 'zip_with', 'Spec', 'spec', 'LoopSchedule', 'debug_nans', 'CheckError',
+    'DTypeError', 'DifferentiationError', 'DonationError', 'IndexOutOfRangeError',
+    'InternalError', 'NNKitError', 'NonFiniteError', 'OutOfMemoryError', 'OutputError',
+    'ParseError', 'RankError', 'RecursionDepthError', 'ShapeError', 'StagingError', 'TrapError',
     'UnsupportedError', 'VerifyError', 'diag', 'diag_indices', 'diagonal', 'trace', 'tri',
     'tril', 'triu', 'differentiate_as', 'dropout', 'donate', 'gradient', 'gradient_dynamic',
     'value_and_gradient', 'diff', 'interp', 'polyval', 'trapezoid', 'hvp', 'jvp', 'taylor',
@@ -8910,8 +8931,8 @@ __all__ = [
     'squeeze', 'swapaxes', 'tile', 'argsort', 'median', 'percentile', 'quantile',
     'searchsorted', 'sort', 'top_k', 'interpolate', 'Rep', 'build', 'const', 'tup',
     'set_cache_limit', 'At', 'Part', 'Ref', 'ref', 'Stacked', 'Binding', 'Field', 'Lens',
-    'Struct', 'asdict', 'fields', 'tree', 'optim', 'AnyTensor', 'Batched', 'Bool', 'DType',
-    'Dim', 'Float', 'Integer', 'Logical', 'Number', 'Numpy', 'Ranked', 'Scalar', 'Tensor0D',
-    'Tensor1D', 'Tensor2D', 'Tensor3D', 'Tensor4D', 'bf16', 'boolean', 'f16', 'f32', 'f64',
-    'i8', 'i32', 'i64', 'named',
+    'Struct', 'asdict', 'fields', 'tree', 'nn', 'optim', 'AnyTensor', 'Batched', 'Bool',
+    'DType', 'Dim', 'Float', 'Integer', 'Logical', 'Number', 'Numpy', 'Ranked', 'Scalar',
+    'Tensor0D', 'Tensor1D', 'Tensor2D', 'Tensor3D', 'Tensor4D', 'bf16', 'boolean', 'f16', 'f32',
+    'f64', 'i8', 'i32', 'i64', 'named',
 ]

@@ -13,8 +13,11 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/glossary.md").read_text()
 ENTRIES = re.findall(r"^- `(\w+)` \(`([\w/]+\.py)`\): (.+)$", PAGE, re.MULTILINE)
-SHARED = {"DType", "Key", "Symbol"}
-"""Names that several modules define: element types, the compiler's and the language's, and aliases of one type each."""
+SHARED = {"DType", "Key", "Linear", "Symbol"}
+"""Names that several modules define: element types, the compiler's and the language's, and aliases of one type each.
+
+A linear op is called as in the theory of derivatives, a layer as in PyTorch.
+"""
 
 
 def test_the_page_is_short() -> None:

@@ -9,7 +9,9 @@ from nnkit import Field, Rep, Struct, Tensor1D, Tensor3D, Tensor4D
 
 from .parameters import A, B, D, E, F, I, In, Key, Out, Size, initialized, parameters, uniform
 
-Padding: TypeAlias = int | tuple[int, ...] | list[int | tuple[int, int]] | Literal["same", "valid"]
+LayerPadding: TypeAlias = (
+    int | tuple[int, ...] | list[int | tuple[int, int]] | Literal["same", "valid"]
+)
 
 
 class Conv1d(Struct, Generic[D, In, Out, Size]):
@@ -58,7 +60,7 @@ def conv1d(
     /,
     *,
     stride: int = 1,
-    padding: Padding = 0,
+    padding: LayerPadding = 0,
     dilation: int = 1,
 ) -> Rep[Tensor3D[F, I, B, Any]]:
     """The layer applied to signals; the options are those of `nk.conv1d`.
@@ -76,7 +78,7 @@ def conv2d(
     /,
     *,
     stride: int | tuple[int, int] = 1,
-    padding: Padding = 0,
+    padding: LayerPadding = 0,
     dilation: int | tuple[int, int] = 1,
 ) -> Rep[Tensor4D[F, I, B, Any, Any]]:
     """The layer applied to images; the options are those of `nk.conv2d`.

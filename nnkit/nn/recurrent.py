@@ -17,7 +17,7 @@ from .parameters import A, B, D, E, F, Hidden, I, In, J, Key, initialized, param
 G = TypeVar("G", bound=Float)
 P = TypeVar("P", bound=int)
 Q = TypeVar("Q", bound=int)
-State: TypeAlias = tuple[Rep[Tensor2D[G, P, Q]], Rep[Tensor2D[G, P, Q]]]
+LSTMState: TypeAlias = tuple[Rep[Tensor2D[G, P, Q]], Rep[Tensor2D[G, P, Q]]]
 """What an LSTM hands on: its output and its cells."""
 
 
@@ -61,20 +61,20 @@ class GRU(Struct, Generic[D, In, Hidden]):
 
 
 def lstm_cell(
-    p: Rep[LSTM[F, A, B]], x: Rep[Tensor2D[F, I, A]], state: State[F, I, B], /
-) -> State[F, I, B]:
+    p: Rep[LSTM[F, A, B]], x: Rep[Tensor2D[F, I, A]], state: LSTMState[F, I, B], /
+) -> LSTMState[F, I, B]:
     """One step: the new output and cells.
 
     Shapes: x (b, n), state of two (b, m) → two (b, m).
     """
     input_weight, hidden_weight, bias = parameters(p, LSTM, "lstm_cell")
-    made: State[F, I, B] = _lstm_step(hidden_weight, x @ input_weight + bias, *state)
+    made: LSTMState[F, I, B] = _lstm_step(hidden_weight, x @ input_weight + bias, *state)
     return made
 
 
 def lstm(
-    p: Rep[LSTM[F, A, B]], x: Rep[Tensor3D[F, J, I, A]], state: State[F, I, B] | None = None, /
-) -> tuple[Rep[Tensor3D[F, J, I, B]], State[F, I, B]]:
+    p: Rep[LSTM[F, A, B]], x: Rep[Tensor3D[F, J, I, A]], state: LSTMState[F, I, B] | None = None, /
+) -> tuple[Rep[Tensor3D[F, J, I, B]], LSTMState[F, I, B]]:
     """The outputs of all steps, and the last output and cells; the first ones are zeros, unless given.
 
     Shapes: x (t, b, n), state of two (b, m) → (t, b, m) and two (b, m).
