@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from types import BuiltinFunctionType, MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from .compile import Program, Specialization
 from .conversion import shapes_of, signature_of, spec_of
@@ -33,6 +33,8 @@ class WithCode(WithStatics):
     """
 
     __slots__ = ("_entry", "_programs", "_watched")
+    is_variant: ClassVar[bool] = False
+    """Whether it was made of a staged function for the same Python function."""
     _entry: Callable[..., Any]
     _programs: Specializations
     _watched: Watched | None
@@ -170,7 +172,9 @@ class WithCode(WithStatics):
             known = self._programs.find(key)
             if known is None:
                 if self._watched is None:
-                    self._watched = watched_by(specialization.callee, self.stageable)
+                    self._watched = watched_by(
+                        specialization.callee, self.stageable, is_variant=self.is_variant
+                    )
                 known = self._native(replace(specialization, watched=self._watched))
                 self._programs.add(key, known)
                 self._enter(known)

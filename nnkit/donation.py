@@ -28,6 +28,7 @@ class DonatingFunction(StagedFunction):
     """A staged function whose calls with data donate the arguments numbered `donated`."""
 
     __slots__ = ("_markers", "donated")
+    is_variant = True
 
     def __init__(self, of: StagedFunction, donated: Sequence[int]) -> None:
         super().__init__(of.stageable)

@@ -154,13 +154,13 @@ def compiled(
         markers=markers,
     )
     progress.end()
-    is_guarded = guard is not None or watched is None or not watched.reads.slots
+    is_guarded = guard is not None or watched is None or not watched.variables()
     return NativeProgram(built.call, result_shapes, is_guarded)
 
 
 def _guard(watched: Watched) -> Guard | None:
     """What native code looks at; None if there is nothing, or native code cannot."""
-    if watched.guard is None and watched.reads.slots and can_guard():
+    if watched.guard is None and watched.variables() and can_guard():
         made = Guard(watched.variables())
         watched.guard = made if made.update(watched.variables()) else None
     guard: Guard | None = watched.guard

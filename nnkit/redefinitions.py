@@ -3,17 +3,71 @@
 Tracing records what each function reads (`staging.reads`): globals, attributes of modules, variables of enclosing
 functions.  Of all functions that went into a program, this is what is watched: in native code, by a guard in front of
 each call, which hands on to Python what does not match; and by Python, wherever a call comes this way.
+
+A gradient is of the function it was given, as Python objects are.  When that function's name is given to another
+definition of it, as when a cell is run again, a call of the gradient warns of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import FrameType, FunctionType
 from typing import Any
 
+from .introspection import location_of
 from .staging.expression import BatchCallee, Callee, DerivativeCallee, Trace
-from .staging.reads import RECORDED, Reads, ReadVariable
+from .staging.location import is_own_frame
+from .staging.read_places import ReadVariable
+from .staging.reads import RECORDED, Reads
 from .staging.staged_functions import PythonFunction, Stageable
+from .static_parameters import unwrapped
+
+
+@dataclass(eq=False, slots=True)
+class Definition:
+    """A staged function that another one is made of, and the global variable that it is named after."""
+
+    made: str
+    function: FunctionType
+    held: object
+    """What the variable held when it was looked at last."""
+
+    def look(self) -> None:
+        """Warn if the variable holds another definition of the function by now."""
+        now = self.function.__globals__.get(self.function.__name__)
+        if now is self.held:
+            return
+        self.held = now
+        again = getattr(now, "__wrapped__", None)
+        if isinstance(again, FunctionType) and _is_redefined(self.function, again):
+            warnings.warn(_redefined(self.made, self.function, again), stacklevel=_user_level())
+
+
+def _is_redefined(one: FunctionType, other: FunctionType) -> bool:
+    """Whether the functions are written differently: one that a loop defines again and again is not."""
+    return one.__qualname__ == other.__qualname__ and one.__code__ != other.__code__
+
+
+def _redefined(made: str, one: FunctionType, other: FunctionType) -> str:
+    places = [location.resolve() for location in map(location_of, (one, other)) if location]
+    then, now = (f" at {place.label}" if place else "" for place in places)
+    name = one.__name__
+    return (
+        f"{made} is made of {name} as it was defined{then}, and {name} has been defined anew{now}\n"
+        f"  help: make {made} anew, of {name} as it is now"
+    )
+
+
+def _user_level() -> int:
+    """How many frames the one of the user's is away from the caller, as `warnings` counts them."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and is_own_frame(frame):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 @dataclass(eq=False)
@@ -21,6 +75,7 @@ class Watched:
     """The variables that a program depends on."""
 
     reads: Reads
+    definitions: Sequence[Definition] = ()
     guard: Any = None
     """That of native code, which is made there."""
 
@@ -28,20 +83,58 @@ class Watched:
         """Whether one of them is another one now; if not, native code looks for them where they are now."""
         if self.reads.have_changed():
             return True
+        for definition in self.definitions:
+            definition.look()
         return self.guard is not None and not self.guard.update(self.variables())
 
-    def variables(self) -> Sequence[tuple[Any, str, object]]:
+    def variables(self) -> Sequence[tuple[Any, Any, object]]:
         """Holder, name and value of each."""
-        return [(slot.holder, slot.name, slot.value) for slot in self.reads.slots]
+        return [
+            *((slot.holder, slot.name, slot.value) for slot in self.reads.slots),
+            *(
+                (one.function.__globals__, one.function.__name__, one.held)
+                for one in self.definitions
+            ),
+        ]
 
 
-def watched_by(callee: Callee, stageable: Stageable) -> Watched:
-    """What a program depends on that calls `callee` of `stageable`."""
-    slots: dict[tuple[int, str], ReadVariable] = {}
+def watched_by(callee: Callee, stageable: Stageable, *, is_variant: bool = False) -> Watched:
+    """What a program depends on that calls `callee` of `stageable`; `is_variant`: of another staged function for it."""
+    slots: dict[tuple[int, object], ReadVariable] = {}
     for function in _functions_of(callee, stageable):
         for slot in function.reads.slots if function.reads is not None else ():
-            slots.setdefault((id(slot.holder), slot.name), slot)
-    return Watched(RECORDED.add(Reads([*slots.values()])))
+            slots.setdefault(slot.key, slot)
+    made = f"donate({stageable.name})" if is_variant else stageable.name
+    definitions = [*_definitions(callee, made, None if is_variant else stageable)]
+    for definition in definitions:
+        definition.look()
+    return Watched(RECORDED.add(Reads([*slots.values()])), definitions)
+
+
+def _definitions(callee: Callee, made: str, itself: Stageable | None) -> Iterator[Definition]:
+    """The staged functions with names that a program of `callee` was made of, but for `itself`."""
+    pending: list[object] = [callee]
+    while pending:
+        one = pending.pop()
+        match one:
+            case DerivativeCallee() | BatchCallee():
+                pending.append(one.primal)
+            case Trace():
+                pending.append(one.origin)
+            case PythonFunction() if one.is_wrapper:
+                pending += [trace for used in one.traces.values() for trace in used.used]
+            case PythonFunction() if one is not itself:
+                function = unwrapped(one.function)
+                if (
+                    isinstance(function, FunctionType)
+                    and function.__name__ == function.__qualname__
+                ):
+                    held = function.__globals__.get(function.__name__)
+                    found: object = getattr(held, "__wrapped__", None)
+                    if found is not None:
+                        yield Definition(made, function, held if found is function else None)
+            case _:
+                pass
 
 
 def _functions_of(callee: Callee, stageable: Stageable) -> Sequence[PythonFunction]:

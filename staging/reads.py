@@ -13,46 +13,40 @@ of it has changed, a new epoch begins, and traces of the ones before are not use
 from __future__ import annotations
 
 import dis
+import gc
 import inspect
 import sys
 import sysconfig
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from itertools import islice
+from types import (
+    CodeType,
+    FunctionType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any, Final
+
+import numpy as np
 
 from .epochs import EPOCH
 from .location import is_own_file
+from .read_places import (
+    MISSING,
+    MOST_WATCHED,
+    SIZE,
+    Holder,
+    ReadVariable,
+    are_same,
+    content,
+    offsets_in,
+)
 from .rep_base import RepBase
 from .spec import is_tuple
-
-_MISSING: Final = object()
-
-
-@dataclass(eq=False, slots=True)
-class ReadVariable:
-    """A variable: a key of the globals of a module, or a cell; and what it held."""
-
-    holder: dict[str, Any] | CellType
-    name: str
-    value: object
-
-    def now(self) -> object:
-        """What it holds."""
-        if isinstance(self.holder, CellType):
-            return content(self.holder)
-        return self.holder.get(self.name, _MISSING)
-
-
-def content(cell: CellType) -> object:
-    """What a cell holds, or a value that nothing else is."""
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return _MISSING
 
 
 @dataclass(eq=False)
@@ -66,21 +60,20 @@ class Reads:
         for slot in self.slots:
             now = slot.now()
             if now is not slot.value:
-                if not _are_same(slot.value, now):
+                if not are_same(slot.value, now):
                     return True
                 slot.value = now
         return False
 
-
-def _are_same(one: object, other: object) -> bool:
-    if type(one) is not type(other):
-        return False
-    if is_tuple(one) and is_tuple(other):
-        return len(one) == len(other) and all(map(_are_same, one, other))
-    return type(one) in _PLAIN and repr(one) == repr(other)  # −0.0 is not 0.0
-
-
-_PLAIN: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
+    def without_changes_since(self, before: Reads) -> Reads:
+        """Those places inside of values that held the same before: what tracing itself changes is no constant."""
+        held = {slot.key: slot.value for slot in before.slots}
+        kept = [
+            slot
+            for slot in self.slots
+            if not slot.is_inside or (slot.key in held and are_same(held[slot.key], slot.value))
+        ]
+        return Reads(kept)
 
 
 class _Recorded:
@@ -115,28 +108,34 @@ def reads_of(function: Callable[..., Any]) -> Reads:
     """What a Python function reads now, by itself and through what is plain Python."""
     found = _Search()
     found.visit(function)
-    slots = [one for one in found.slots.values() if (id(one.holder), one.name) not in found.written]
+    found.slots.pop((id(function), None), None)
+    slots = [one for one in found.slots.values() if one.key not in found.written]
     return Reads([one for one in slots if not _is_fixed(one.value)])
 
 
 @dataclass(eq=False)
 class _Search:
-    slots: dict[tuple[int, str], ReadVariable] = field(
-        default_factory=dict[tuple[int, str], ReadVariable]
+    slots: dict[tuple[int, object], ReadVariable] = field(
+        default_factory=dict[tuple[int, object], ReadVariable]
     )
     written: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
-    _seen: set[int] = field(default_factory=set[int])
+    _seen: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
     _kept: list[object] = field(default_factory=list[object])
     """What was seen: an address means nothing once its object is gone."""
+    _inside: int = 0
+    """How many words inside of values are watched."""
 
     def visit(self, root: object) -> None:
         """What is reached from `root`."""
         pending = [root]
         while pending:
             one = pending.pop()
-            if id(one) in self._seen:
+            key = (id(one), 0)
+            if isinstance(one, MethodType):  # one is made each time
+                key = (id(one.__func__), id(one.__self__))
+            if key in self._seen:
                 continue
-            self._seen.add(id(one))
+            self._seen.add(key)
             self._kept.append(one)
             pending += self._next(one)
 
@@ -146,18 +145,27 @@ class _Search:
             case FunctionType():
                 yield from self._function(one)
             case MethodType():
-                yield from (one.__func__, one.__self__)
+                if isinstance(one.__func__, FunctionType):
+                    yield from self._function(one.__func__, one.__self__)
+                yield one.__self__
             case partial():
                 yield from (one.func, *one.args, *one.keywords.values())
             case type():
                 if _is_user(sys.modules.get(one.__module__)):
                     yield from (x for x in vars(one).values() if isinstance(x, _CODE))
             case tuple() | list() | set() | frozenset():
+                if isinstance(held, list):
+                    self._inside_of(held, [None], min(len(held), MOST_WATCHED) + 1)
                 if len(held) <= _MOST_ELEMENTS:
                     yield from held
             case dict():
+                is_small = len(held) <= _MOST_ELEMENTS
+                self._inside_of(held, [SIZE, *islice(held, MOST_WATCHED * is_small)])
                 if len(held) <= _MOST_ELEMENTS:
                     yield from held.values()
+            case np.ndarray():
+                if held.dtype != object:
+                    self._inside_of(held, [offsets_in(held)], len(offsets_in(held)))
             case staticmethod() | classmethod():
                 yield held.__func__
             case property():
@@ -166,11 +174,21 @@ class _Search:
                 pass
             case _ if not isinstance(one, RepBase):
                 yield type(one)
+                call = vars(type(one)).get("__call__")
+                if isinstance(call, FunctionType):
+                    yield MethodType(call, one)
                 yield getattr(one, "__wrapped__", None) if callable(one) else None
             case _:
                 pass  # what staged functions read is recorded when they are traced
 
-    def _function(self, function: FunctionType) -> Iterator[object]:
+    def _inside_of(self, holder: Holder, names: Iterable[object], words: int = 1) -> None:
+        """Watch these places in a value, each of which is so many words."""
+        for name in names:
+            if self._inside + words <= _MOST_INSIDE:
+                self._inside += words
+                self._slot(holder, name, is_inside=True)
+
+    def _function(self, function: FunctionType, receiver: object = None) -> Iterator[object]:
         code = function.__code__
         own = is_own_file(code.co_filename)
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
@@ -179,6 +197,10 @@ class _Search:
             return
         if is_library(code.co_filename):
             return
+        if (
+            function.__globals__.get("__name__") != "__main__"
+        ):  # what is there is not reloaded, but defined anew
+            self._slot(function, None)
         yield from function.__defaults__ or ()
         yield from (function.__kwdefaults__ or {}).values()
         reads, writes = _names(code)
@@ -187,29 +209,69 @@ class _Search:
             holder = cells.get(name, scope)
             self.written.add((id(holder), name))
         for name, attributes in reads:
-            holder = cells.get(name, scope)
-            value = self._slot(holder, name)
-            for attribute in attributes:
-                if not isinstance(value, ModuleType):
-                    yield getattr(type(value), attribute, None)
-                    break
-                value = self._slot(vars(value), attribute) if _is_user(value) else None
-            yield value
+            if name == RECEIVER:
+                yield from self._attributes(receiver, attributes)
+                continue
+            value = self._slot(cells.get(name, scope), name)
+            yield from self._attributes(value, attributes)
 
-    def _slot(self, holder: dict[str, Any] | CellType, name: str) -> object:
-        key = id(holder), name
-        if key not in self.slots:
-            made = ReadVariable(holder, name, None)
+    def _attributes(self, value: Any, names: Sequence[str]) -> Iterator[object]:
+        """What `value.first.second` is, and what reading it runs."""
+        for name in names:
+            if isinstance(value, ModuleType):
+                value = self._slot(vars(value), name) if _is_user(value) else None
+                continue
+            if isinstance(value, np.ndarray) and name in _OF_SHAPES:
+                return
+            holder = _holder_of(value, name)
+            if holder is not None:
+                value = self._slot(holder, name, is_inside=True)
+                continue
+            member = inspect.getattr_static(type(value), name, None)
+            member = member.fget if isinstance(member, property) else member
+            yield MethodType(member, value) if isinstance(member, FunctionType) else member
+            break
+        yield value
+
+    def _slot(self, holder: Holder, name: Any, *, is_inside: bool = False) -> object:
+        made = ReadVariable(holder, name, None, is_inside)
+        if made.key not in self.slots:
             made.value = made.now()
-            if made.value is _MISSING:  # a builtin, or an error when it is read
+            if made.value is MISSING:  # a builtin, or an error when it is read
                 return None
-            self.slots[key] = made
-        return self.slots[key].value
+            self.slots[made.key] = made
+        return self.slots[made.key].value
+
+
+def _holder_of(value: object, name: str) -> dict[str, Any] | None:
+    """The dictionary that an attribute of an object or a class lies in; None where it is computed, or NNKit's."""
+    if isinstance(value, type):
+        found = next((cls for cls in value.__mro__ if name in vars(cls)), None)
+        if found is None or not _is_user(sys.modules.get(found.__module__)):
+            return None
+        if hasattr(type(vars(found)[name]), "__get__"):  # a method, a field of a struct
+            return None
+        held: dict[str, Any] = gc.get_referents(vars(found))[0]  # what the mapping proxy shows
+        return held
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        held = {}
+    if type(held) is dict and name in held:
+        return held
+    found = next((cls for cls in type(value).__mro__ if name in vars(cls)), None)
+    return None if found is None or value is None else _holder_of(found, name)
 
 
 _CODE = (FunctionType, staticmethod, classmethod, property)
 _MOST_ELEMENTS: Final = 256
 """Of a collection that is looked into for functions: larger ones are data."""
+_MOST_INSIDE: Final = 256
+"""Words of collections and arrays that are watched for one function: 0.1 µs of a call."""
+_OF_SHAPES: Final = ("shape", "dtype", "ndim", "size", "nbytes", "itemsize")
+"""What does not change with the elements of an array."""
+RECEIVER: Final = "<first parameter>"
+"""What stands for the object of a method: no name of Python's is written so."""
 
 
 def _is_fixed(value: object) -> bool:
@@ -245,6 +307,13 @@ _LOADS: Final = ("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT
 _STORES: Final = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")
 
 
+def _loads_last(operation: str, argument: Any) -> object:
+    """The local variable that an instruction puts on the stack last."""
+    if operation == "LOAD_DEREF" or operation.startswith("LOAD_FAST"):
+        return argument[-1] if is_tuple(argument) else argument
+    return None
+
+
 @lru_cache(4096)
 def _names(code: CodeType) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]]:
     """The variables that code reads, each with the attributes that are asked of it, and those that it writes.
@@ -254,6 +323,7 @@ def _names(code: CodeType) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], tup
     reads: dict[tuple[str, tuple[str, ...]], None] = {}
     writes: dict[str, None] = {}
     name, attributes = "", tuple[str, ...]()
+    first = code.co_varnames[0] if code.co_argcount else None
     for instruction in dis.get_instructions(code):
         operation, argument = instruction.opname, instruction.argval
         if operation == "EXTENDED_ARG":
@@ -267,6 +337,8 @@ def _names(code: CodeType) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], tup
         is_variable = operation.endswith("_GLOBAL") or argument in code.co_freevars
         if operation == "LOAD_NAME" or (operation in _LOADS and is_variable):
             name, attributes = argument, ()
+        elif first is not None and _loads_last(operation, argument) == first:
+            name, attributes = RECEIVER, ()
         elif operation in _STORES and is_variable:
             writes[argument] = None
     if name:
@@ -275,6 +347,11 @@ def _names(code: CodeType) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], tup
         if inspect.iscode(constant):
             inside = _names(constant)
             local = {*code.co_cellvars}
-            reads.update((one, None) for one in inside[0] if one[0] not in local)
+            receivers = {first: RECEIVER}
+            reads.update(
+                ((receivers.get(one[0], one[0]), one[1]), None)
+                for one in inside[0]
+                if one[0] != RECEIVER and (one[0] not in local or one[0] == first)
+            )
             writes.update((one, None) for one in inside[1] if one not in local)
     return tuple(reads), tuple(writes)

@@ -183,11 +183,12 @@ class PythonFunction(Stageable):
 
         Raises: StagingError when it calls itself, or others, without end.
         """
+        before = reads_of(self.function)
         try:
             returned = call_user(self.name, self.function, *reps)
         except RecursionError as error:
             raise python_recursion_error(self.name, error) from None
-        self.reads = RECORDED.add(reads_of(self.function))
+        self.reads = RECORDED.add(reads_of(self.function).without_changes_since(before))
         return returned
 
     def _trace_once(self, specs: tuple[Spec, ...], shapes: Shapes | None) -> Trace:

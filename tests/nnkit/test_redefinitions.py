@@ -203,6 +203,130 @@ def test_what_is_the_same_or_not_read_is_not_recompiled() -> None:
     assert len(traces) == 6
 
 
+INSIDE = """
+import numpy as np, nnkit as nk
+from nnkit import *
+V = Tensor1D[f64]
+class Model:
+    shared = 3.0
+    def __init__(self):
+        self.rate, self.part, self.calls, self.log, self.cache = 3.0, {"w": [3.0]}, 0, [], {}
+    def forward(self, a):
+        self.calls += 1
+        self.log.append(self.calls)
+        self.cache[self.calls] = a
+        return self.inside(a)
+    def inside(self, a):
+        return (lambda: a * self.rate)()
+    @property
+    def twice(self):
+        return self.rate * 2.0
+    def __call__(self, a):
+        return a * self.rate
+model, TABLE, NAMED, ARRAY, LARGE = Model(), [3.0], {1: 3.0}, np.full(3, 3.0, np.float32), np.full(1 << 15, 3.0)
+SMALL, SHAPED, VIEW = np.array([3, 3], np.int8), np.zeros(3), np.full((2, 3), 3.0)[:, ::2]
+"""
+PLACES = {
+    "attribute": ("a * model.rate", "model.rate = 5.0"),
+    "method": ("model.forward(a)", "model.rate = 5.0"),
+    "property": ("a * model.twice / 2.0", "model.rate = 5.0"),
+    "class": ("a * Model.shared", "Model.shared = 5.0"),
+    "class by object": ("a * model.shared", "Model.shared = 5.0"),
+    "inside": ("a * model.part['w'][0]", "model.part['w'][0] = 5.0"),
+    "list": ("a * TABLE[0]", "TABLE[0] = 5.0"),
+    "length": ("a * 3.0 * len(TABLE)", "TABLE.append(3.0)"),
+    "dict": ("a * NAMED[1]", "NAMED[1] = 5.0"),
+    "sum": ("a * sum(NAMED.values())", "NAMED[7] = 2.0"),
+    "array": ("a * float(ARRAY[2])", "ARRAY[2] = 5.0"),
+    "large": ("a * float(LARGE[9])", "LARGE *= 5.0 / 3.0"),
+    "small": ("a * float(SMALL[1])", "SMALL[1] = 5"),
+}
+
+
+def test_what_changes_inside_of_values_is_recompiled() -> None:
+    """And only then: not where tracing itself, or nobody who reads it, has changed it."""
+    bodies = {name.replace(" ", "_"): place for name, place in PLACES.items()}
+    cells = [
+        f"@nk.staged\ndef {name}_(a: Rep[V]):\n    return {body}"
+        for name, (body, _) in bodies.items()
+    ]
+    cells += ["bound_, object_ = nk.staged(model.forward), nk.staged(model)"]
+    cells += ["@nk.staged\ndef shape_(a: Rep[V]):\n    return a * float(SHAPED.shape[0])"]
+    method, shape = PLACES["method"], ("", "SHAPED[0] = 1.0")
+    more = {"bound": method, "object": method, "shape": shape}
+    for name, (_, change) in {**bodies, **more}.items():
+        notebook = Notebook(INSIDE, *cells)
+        function = notebook.scope[f"{name}_"]
+        assert notebook.values(f"{name}_(X)") == [3.0, 6.0]
+        entry = function._entry
+        notebook.run("model.calls, model.other, other = 7, 1, 2\nmodel.log.clear()")
+        assert notebook.values(f"{name}_(X)") == [3.0, 6.0]
+        assert function._entry is entry and type(entry).__name__ == "builtin_function_or_method"
+        notebook.run(change)
+        factor = {"length": 6.0, "shape": 3.0, "large": 3.0 * (5.0 / 3.0)}.get(name, 5.0)
+        assert notebook.values(f"{name}_(X)") == [factor, 2 * factor], name
+        assert function._entry is not entry or name == "shape"
+
+
+def test_an_array_that_is_not_in_one_piece_is_looked_at_by_python() -> None:
+    notebook = Notebook(INSIDE, "@nk.staged\ndef f(a: Rep[V]):\n    return a * float(VIEW[0, 0])")
+    assert notebook.values("f(X)") == [3.0, 6.0]
+    notebook.run("VIEW[0, 0] = 5.0")
+    assert "5.0" in notebook.scope["f"].ir(X)
+
+
+def test_code_that_is_replaced_in_place() -> None:
+    """As `%autoreload` does with the functions of a module."""
+    module: Any = types.ModuleType("reloaded")
+    exec("def helper(a):\n    return a * 2.0", vars(module))
+    notebook = Notebook("from nnkit import *", "@staged\ndef f(a):\n    return helper(a)")
+    notebook.scope["helper"] = module.helper
+    assert notebook.values("f(X)") == [2.0, 4.0]
+    again: dict[str, Any] = {}
+    exec("def helper(a):\n    return a * 3.0", again)
+    module.helper.__code__ = again["helper"].__code__
+    assert notebook.values("f(X)") == [3.0, 6.0]
+
+
+def test_what_is_made_of_a_function_says_that_it_has_been_redefined() -> None:
+    define = "@nk.staged\ndef f(a: Rep[V]) -> Rep[V]:\n    return a * {}"
+    notebook = Notebook(
+        "import nnkit as nk\nfrom nnkit import *\nV = Tensor1D[f64]", define.format("2.0")
+    )
+    notebook.run(
+        "df, twice, batch, late = nk.gradient(of=f, wrt=0), f, nk.vmap(f), nk.gradient(of=f, wrt=0)\n"
+        "given = nk.donate(f, 0)"
+    )
+    calls: dict[str, Any] = {"df(X)": [2.0, 2.0], "batch(X.numpy()[None])": [[2.0, 4.0]]}
+    calls["given(Tensor1D(X.numpy().copy()))"] = [2.0, 4.0]
+    for call, value in calls.items():
+        assert notebook.values(call) == value
+    notebook.run(define.format("2.0"))  # the same once more
+    notebook.run("f, kept = 3, f")
+    for call, value in calls.items():
+        assert notebook.values(call) == value
+    notebook.run(define.format("5.0"))
+    for call, value in {**calls, "late(X)": [2.0, 2.0]}.items():
+        with pytest.warns(
+            UserWarning,
+            match=r"(f_\w+|donate.f.) is made of f as it was defined at <cell>:\d, and f has",
+        ) as said:
+            assert notebook.values(call) == value
+        assert said[0].filename == __file__ or said[0].filename == "<string>"
+        assert notebook.values(call) == value
+    assert notebook.values("twice(X)") == [2.0, 4.0]
+
+
+def test_functions_that_a_loop_defines_are_no_redefinitions() -> None:
+    notebook = Notebook("import nnkit as nk\nfrom nnkit import *\nV = Tensor1D[f64]\nmade = []")
+    notebook.run(
+        "for k in (1.0, 2.0):\n"
+        "    @nk.staged\n    def f(a: Rep[V], k: float = k) -> Rep[V]:\n        return a * k\n"
+        "    made.append(nk.gradient(of=f, wrt=0))"
+    )
+    assert [notebook.values(f"made[{k}](X)") for k in (0, 1)] == [[1.0, 1.0], [2.0, 2.0]]
+
+
 def test_what_is_gone_is_an_error_of_python() -> None:
     notebook = Notebook("from nnkit import *", "K = 2.0\n@staged\ndef f(a):\n    return a * K")
     assert notebook.values("f(X)") == [2.0, 4.0]

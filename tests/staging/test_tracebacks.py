@@ -309,5 +309,5 @@ def test_ipython_itself(capsys: pytest.CaptureFixture[str]) -> None:
     finally:
         interactive.InteractiveShell.clear_instance()
     said = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
-    assert said.count("Cell In[") == 7 and "nnkit/" not in said
+    assert said.count("Cell In[") == 8 and "nnkit/" not in said
     assert all(place in said for *_, place in SHOWN)

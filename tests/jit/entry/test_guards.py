@@ -6,6 +6,7 @@ import ctypes
 from types import CellType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nnkit.jit.entry.guards import Guard, can_guard
@@ -45,5 +46,51 @@ def test_what_cannot_be_found_is_said() -> None:
     value = object()
     scope: dict[Any, Any] = {"x": value}
     assert Guard([(scope, "y", value)]).update([(scope, "y", value)]) is False
-    scope[1] = 2  # keys that are no texts lie otherwise
-    assert Guard([(scope, "x", value)]).update([(scope, "x", value)]) is False
+    assert Guard([(scope, 1, value)]).update([(scope, 1, value)]) is False
+
+
+class Settings:
+    def __init__(self) -> None:
+        self.rate: object = 1.5
+        self.other: object = object()
+
+
+def test_what_lies_inside_of_values() -> None:
+    """Each of these is seen, and so is that it is undone; what else changes there is not."""
+    settings, numbers, items = Settings(), {1: 2.5, "x": 3.5}, [1.5, 2.5]
+    held: dict[Any, Any] = vars(settings)
+    array, small = np.arange(5, dtype=np.float32), np.ones(3, np.int8)
+
+    def helper() -> int:
+        return 1
+
+    code = helper.__code__
+    variables: list[Any] = [
+        (held, "rate", settings.rate), (numbers, 1, numbers[1]), (numbers, ..., 2), (helper, None, code),
+        (items, None, (2, *items)), (array, (0, 8, 12), array.tobytes()), (small, (0,), small.tobytes()),
+    ]  # fmt: skip
+    guard = Guard(variables)
+    assert guard.update(variables) and holds(guard)
+    settings.other, numbers["x"] = None, None
+    assert holds(guard)
+    changes: list[tuple[Any, Any, Any, Any]] = [
+        (setattr, settings, "rate", 7.5), (dict.__setitem__, numbers, 1, 7.5), (list.__setitem__, items, 1, 7.5),
+        *((np.ndarray.__setitem__, array, k, 7.5) for k in range(5)), (np.ndarray.__setitem__, small, 2, 7),
+        (setattr, helper, "__code__", holds.__code__),
+    ]  # fmt: skip
+    for change, holder, name, value in changes:
+        before = getattr(holder, name) if change is setattr else holder[name]
+        change(holder, name, value)
+        assert not holds(guard), (holder, name)
+        change(holder, name, before)
+        assert holds(guard)
+    for longer, add in ((items, lambda: items.append(1.5)), (numbers, lambda: numbers.update(y=1))):
+        add()
+        assert not holds(guard)
+        longer.popitem() if isinstance(longer, dict) else longer.pop()
+    vars(settings).update(
+        {f"v{k}": k for k in range(50)}
+    )  # its keys are not those of the class any more
+    assert guard.update(variables) and holds(guard)
+    settings.rate = 2.5
+    assert not holds(guard)
