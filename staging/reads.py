@@ -281,11 +281,11 @@ def _is_fixed(value: object) -> bool:
 
 def _is_user(module: ModuleType | None) -> bool:
     """Whether a module is the user's: not NNKit, and not installed."""
-    if module is None:
-        return True  # a namespace that code was executed in
+    if module is None or module.__name__ == "__main__":
+        return True  # a namespace that code was executed in; or what a library runs, as `python -m pytest` does
     file = getattr(module, "__file__", None)
     if file is None:
-        return module.__name__ == "__main__" or module.__spec__ is None
+        return module.__spec__ is None
     return not is_own_file(file) and not is_library(file)
 
 
