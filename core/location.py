@@ -51,11 +51,10 @@ class Location:
 
 def _cell(file: str) -> str | None:
     """What IPython calls a cell, which it compiles under a path that it makes up; None for any other file."""
-    get_shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)
-    name_of: Any = getattr(
-        getattr(get_shell(), "compile", None), "format_code_name", lambda _: None
-    )
-    words = name_of(file)
+    ipython: Any = sys.modules.get("IPython")
+    shell: Any = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
+    compiler: Any = getattr(shell, "compile", None)
+    words = compiler.format_code_name(file) if hasattr(compiler, "format_code_name") else None
     return " ".join(words) if words else None
 
 

@@ -31,7 +31,8 @@ class Definition:
     """A staged function that another one is made of, and the global variable that it is named after."""
 
     made: str
-    function: FunctionType
+    function: Any
+    """A Python function; as a field of that type, checkers would take it for a method."""
     held: object
     """What the variable held when it was looked at last."""
 

@@ -37,7 +37,8 @@ _SMALL: Final = 1 << 16
 class ReadVariable:
     """A place, and what it held.  `is_inside`: in an object, list, dictionary or array."""
 
-    holder: Holder
+    holder: Any
+    """A `Holder`; as a field of that type, checkers would take a function for a method."""
     name: Any
     value: object
     is_inside: bool = False
@@ -50,7 +51,7 @@ class ReadVariable:
     def now(self) -> object:
         """What it holds."""
         holder: Any = self.holder
-        match holder:
+        match self.holder:
             case dict():
                 return len(holder) if self.name is SIZE else holder.get(self.name, MISSING)
             case CellType():

@@ -154,7 +154,7 @@ class _Search:
                 if _is_user(sys.modules.get(one.__module__)):
                     yield from (x for x in vars(one).values() if isinstance(x, _CODE))
             case tuple() | list() | set() | frozenset():
-                if isinstance(held, list):
+                if isinstance(one, list):
                     self._inside_of(held, [None], min(len(held), MOST_WATCHED) + 1)
                 if len(held) <= _MOST_ELEMENTS:
                     yield from held
@@ -221,13 +221,13 @@ class _Search:
             if isinstance(value, ModuleType):
                 value = self._slot(vars(value), name) if _is_user(value) else None
                 continue
-            if isinstance(value, np.ndarray) and name in _OF_SHAPES:
+            if name in _OF_SHAPES and _is_array(value):
                 return
             holder = _holder_of(value, name)
             if holder is not None:
                 value = self._slot(holder, name, is_inside=True)
                 continue
-            member = inspect.getattr_static(type(value), name, None)
+            member: Any = inspect.getattr_static(_class_of(value), name, None)
             member = member.fget if isinstance(member, property) else member
             yield MethodType(member, value) if isinstance(member, FunctionType) else member
             break
@@ -243,23 +243,31 @@ class _Search:
         return self.slots[made.key].value
 
 
+def _class_of(value: object) -> type[Any]:
+    return type(value)
+
+
+def _is_array(value: object) -> bool:
+    return isinstance(value, np.ndarray)
+
+
 def _holder_of(value: object, name: str) -> dict[str, Any] | None:
     """The dictionary that an attribute of an object or a class lies in; None where it is computed, or NNKit's."""
     if isinstance(value, type):
         found = next((cls for cls in value.__mro__ if name in vars(cls)), None)
         if found is None or not _is_user(sys.modules.get(found.__module__)):
             return None
-        if hasattr(type(vars(found)[name]), "__get__"):  # a method, a field of a struct
+        if hasattr(_class_of(vars(found)[name]), "__get__"):  # a method, a field of a struct
             return None
         held: dict[str, Any] = gc.get_referents(vars(found))[0]  # what the mapping proxy shows
         return held
     try:
-        held = object.__getattribute__(value, "__dict__")
+        of_object: dict[str, Any] = object.__getattribute__(value, "__dict__")
     except AttributeError:
-        held = {}
-    if type(held) is dict and name in held:
-        return held
-    found = next((cls for cls in type(value).__mro__ if name in vars(cls)), None)
+        of_object = {}
+    if type(of_object) is dict and name in of_object:
+        return of_object
+    found = next((cls for cls in _class_of(value).__mro__ if name in vars(cls)), None)
     return None if found is None or value is None else _holder_of(found, name)
 
 
