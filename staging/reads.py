@@ -209,15 +209,17 @@ class _Search:
             holder = cells.get(name, scope)
             self.written.add((id(holder), name))
         for name, attributes in reads:
-            if name == RECEIVER:
-                yield from self._attributes(receiver, attributes)
-                continue
-            value = self._slot(cells.get(name, scope), name)
-            yield from self._attributes(value, attributes)
+            is_self = name == RECEIVER
+            value = receiver if is_self else self._slot(cells.get(name, scope), name)
+            yield from self._attributes(value, attributes, writes)
 
-    def _attributes(self, value: Any, names: Sequence[str]) -> Iterator[object]:
-        """What `value.first.second` is, and what reading it runs."""
+    def _attributes(
+        self, value: Any, names: Sequence[str], writes: Sequence[str]
+    ) -> Iterator[object]:
+        """What `value.first.second` is, and what reading it runs, in code that writes this."""
         for name in names:
+            if f".{name}" in writes or (name in _CHANGING and _has_elements(value)):
+                return
             if isinstance(value, ModuleType):
                 value = self._slot(vars(value), name) if _is_user(value) else None
                 continue
@@ -231,7 +233,8 @@ class _Search:
             member = member.fget if isinstance(member, property) else member
             yield MethodType(member, value) if isinstance(member, FunctionType) else member
             break
-        yield value
+        if ITEMS not in writes or not _has_elements(value):
+            yield value
 
     def _slot(self, holder: Holder, name: Any, *, is_inside: bool = False) -> object:
         made = ReadVariable(holder, name, None, is_inside)
@@ -241,6 +244,10 @@ class _Search:
                 return None
             self.slots[made.key] = made
         return self.slots[made.key].value
+
+
+def _has_elements(value: object) -> bool:
+    return isinstance(value, list | dict | np.ndarray)
 
 
 def _class_of(value: object) -> type[Any]:
@@ -278,6 +285,12 @@ _MOST_INSIDE: Final = 256
 """Words of collections and arrays that are watched for one function: 0.1 µs of a call."""
 _OF_SHAPES: Final = ("shape", "dtype", "ndim", "size", "nbytes", "itemsize")
 """What does not change with the elements of an array."""
+_CHANGING: Final = (
+    "append", "clear", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault", "sort", "update",
+)  # fmt: skip
+"""Methods that change a list or a dictionary: what the same code changes is no constant."""
+ITEMS: Final = "[]"
+"""Stands for elements among the names that code writes."""
 RECEIVER: Final = "<first parameter>"
 """What stands for the object of a method: no name of Python's is written so."""
 
@@ -326,6 +339,8 @@ def _loads_last(operation: str, argument: Any) -> object:
 def _names(code: CodeType) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]]:
     """The variables that code reads, each with the attributes that are asked of it, and those that it writes.
 
+    Attributes that it writes are among the latter with a dot in front, and are ITEMS where it writes elements.
+
     The code of functions inside counts as its own.
     """
     reads: dict[tuple[str, tuple[str, ...]], None] = {}
@@ -336,6 +351,10 @@ def _names(code: CodeType) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], tup
         operation, argument = instruction.opname, instruction.argval
         if operation == "EXTENDED_ARG":
             continue
+        if operation in ("STORE_ATTR", "DELETE_ATTR"):
+            writes[f".{argument}"] = None
+        elif operation in ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"):
+            writes[ITEMS] = None
         if name and operation in ("LOAD_ATTR", "LOAD_METHOD"):
             attributes = (*attributes, argument)
             continue

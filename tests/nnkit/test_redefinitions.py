@@ -268,6 +268,39 @@ def test_what_changes_inside_of_values_is_recompiled() -> None:
         assert function._entry is not entry or name == "shape"
 
 
+HOST = """
+import numpy as np, nnkit as nk
+from nnkit import *
+V = Tensor1D[f64]
+class Log:
+    def __init__(self):
+        self.count = 0
+log, calls, table, last = Log(), [], {}, np.zeros(1)
+def host(x):
+    log.count += 1
+    calls.append(log.count)
+    table[log.count] = x
+    last[0] = log.count
+    return x
+@nk.staged
+def same(a: Rep[V]) -> Rep[V]:
+    return a
+@nk.staged
+def f(a: Rep[V]) -> Rep[V]:
+    return nk.callback(host, same)(a)
+"""
+
+
+def test_what_a_callback_changes_is_no_constant() -> None:
+    notebook = Notebook(HOST)
+    assert notebook.values("f(X)") == [1.0, 2.0]
+    entry = notebook.scope["f"]._entry
+    for _ in range(3):
+        notebook.values("f(X)")
+    assert notebook.scope["log"].count == len(notebook.scope["calls"]) == 4
+    assert notebook.scope["f"]._entry is entry and notebook.scope["last"] == [4.0]
+
+
 def test_an_array_that_is_not_in_one_piece_is_looked_at_by_python() -> None:
     notebook = Notebook(INSIDE, "@nk.staged\ndef f(a: Rep[V]):\n    return a * float(VIEW[0, 0])")
     assert notebook.values("f(X)") == [3.0, 6.0]
