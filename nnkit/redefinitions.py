@@ -27,7 +27,7 @@ from .static_parameters import unwrapped
 
 
 @dataclass(eq=False, slots=True)
-class Definition:
+class SourceDefinition:
     """A staged function that another one is made of, and the global variable that it is named after."""
 
     made: str
@@ -76,7 +76,7 @@ class Watched:
     """The variables that a program depends on."""
 
     reads: Reads
-    definitions: Sequence[Definition] = ()
+    definitions: Sequence[SourceDefinition] = ()
     guard: Any = None
     """That of native code, which is made there."""
 
@@ -112,7 +112,7 @@ def watched_by(callee: Callee, stageable: Stageable, *, is_variant: bool = False
     return Watched(RECORDED.add(Reads([*slots.values()])), definitions)
 
 
-def _definitions(callee: Callee, made: str, itself: Stageable | None) -> Iterator[Definition]:
+def _definitions(callee: Callee, made: str, itself: Stageable | None) -> Iterator[SourceDefinition]:
     """The staged functions with names that a program of `callee` was made of, but for `itself`."""
     pending: list[object] = [callee]
     while pending:
@@ -133,7 +133,7 @@ def _definitions(callee: Callee, made: str, itself: Stageable | None) -> Iterato
                     held = function.__globals__.get(function.__name__)
                     found: object = getattr(held, "__wrapped__", None)
                     if found is not None:
-                        yield Definition(made, function, held if found is function else None)
+                        yield SourceDefinition(made, function, held if found is function else None)
             case _:
                 pass
 
