@@ -51,6 +51,7 @@ _LENGTH: Final = 16
 _ITEMS: Final = 24
 _DATA: Final = 16
 _WORD: Final = 8
+"""Bytes that native code compares at once, and of a pointer."""
 
 
 class Guard:
