@@ -151,14 +151,15 @@ def refused(what: str) -> str:
 
 
 def with_unstaged(signatures: Iterable[str]) -> Iterator[str]:
-    """The table of a function of staged functions, whose first overload is a refusal; and for others one behind it.
+    """The table of a function of staged functions, whose first overload is a refusal; and for others one at the end.
 
-    It fits no function, but resembles all that are not staged, so that mypy complains about this one alone.
+    It fits no function, but resembles all that are not staged, so that mypy complains about this one alone.  pyright
+    complains about the last one of those with the fewest misfits.  At the end, it costs nothing where another fits.
     """
     first, *others = signatures
     yield first
-    yield re.sub(r"of: Rep\[\w+\]", f"of: {unstaged()}", first)
     yield from others
+    yield re.sub(r"of: Rep\[\w+\]", f"of: {unstaged()}", first)
 
 
 def unstaged() -> str:
