@@ -21,6 +21,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
@@ -52,8 +53,8 @@ CHECKERS = ("mypy", "pyright")
 PAGE = (ROOT / "docs" / "typing.md").read_text()
 DOCUMENTED = "documented.py"
 """The name of the program that is the code of the page."""
-Flagged = dict[str, dict[int, str]]
-"""Per file name, per line: the message."""
+Flagged = dict[str, dict[int, list[str]]]
+"""Per file name, per line: the messages."""
 
 
 def run_mypy(folder: Path, *arguments: str) -> str:
@@ -81,7 +82,7 @@ def run_pyright(folder: Path, *included: str) -> Flagged:
     for found in json.loads(run.stdout)["generalDiagnostics"]:
         if found["severity"] == "error":
             line = found["range"]["start"]["line"] + 1
-            flagged[Path(found["file"]).name].setdefault(line, found["message"])
+            flagged[Path(found["file"]).name].setdefault(line, []).append(found["message"])
     return flagged
 
 
@@ -106,10 +107,12 @@ def flagged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flagged]:
     (folder / "programs" / DOCUMENTED).write_text(documented())
     by_mypy: Flagged = defaultdict(dict)
     names = [*(path.name for path in PROGRAMS), DOCUMENTED]
-    output = run_mypy(folder, *(f"programs/{name}" for name in names))
+    with ThreadPoolExecutor(1) as beside:
+        by_pyright = beside.submit(run_pyright, folder, "programs")
+        output = run_mypy(folder, *(f"programs/{name}" for name in names))
     for name, line, message in re.findall(r"^programs/(\S+?):(\d+): error: (.*)$", output, re.M):
-        by_mypy[name].setdefault(int(line), message)
-    return {"mypy": by_mypy, "pyright": run_pyright(folder, "programs")}
+        by_mypy[name].setdefault(int(line), []).append(message)
+    return {"mypy": by_mypy, "pyright": by_pyright.result()}
 
 
 def fenced(language: str) -> list[str]:
@@ -146,12 +149,28 @@ def test_a_checker_flags_exactly_the_marked_lines(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("checker", CHECKERS)
+def test_a_checker_names_the_remedy(checker: str, flagged: dict[str, Flagged]) -> None:
+    """In at most ten lines a message; the remedy stands before the mark."""
+    [path] = [path for path in PROGRAMS if path.name == "bad_words.py"]
+    named = {
+        number: found[1]
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if (found := re.search(rf"# (?:{checker}: )?(\w+) # E$", line))
+    }
+    messages = flagged[checker][path.name]
+    wordless = {n: messages[n] for n, remedy in named.items() if remedy not in "".join(messages[n])}
+    assert named and not wordless
+    assert max(text.count("\n") + 1 for texts in messages.values() for text in texts) <= 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", CHECKERS)
 def test_the_page_for_users_says_what_is_rejected(
     checker: str, flagged: dict[str, Flagged]
 ) -> None:
     found = flagged[checker][DOCUMENTED]
     assert found.keys() == matching(documented(), f"# rejected(:.*| by {checker})?")
-    printed = {message.split("\n")[0] for message in found.values()}
+    printed = {message.split("\n")[0] for messages in found.values() for message in messages}
     quoted = re.findall(rf"^{checker}: (.*)$", "".join(fenced("text")), re.MULTILINE)
     missing = [quote for quote in quoted if not any(quote in message for message in printed)]
     assert quoted and not missing

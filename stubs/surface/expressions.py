@@ -55,6 +55,7 @@ REFUSED = (
     "AnnotateDataAsRep",
     "AtLeastOneTensor",
     "TheElementTypeOfTheArray",
+    "ThatOfTheArrayOrCastTheArrayByAstype",
     "ChooseByCondOrSelect",
     "LoopByMapFoldOrScan",
     "ReturnItFromTheStagedFunction",

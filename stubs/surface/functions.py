@@ -231,7 +231,7 @@ def _losses() -> Iterator[str]:
     classes, probabilities = list(_entropies("Z")), list(_entropies("F"))
     labels = refused("LabelsLikeTheLogits")
     refusal = f"(logits: View[AnyTensor[F]], labels: {labels}, /, **options: Any) -> Rep[Any]"
-    yield from define("cross_entropy", [refusal, *probabilities, *classes])
+    yield from define("cross_entropy", [refusal, *classes, *probabilities])
     option = "*, epsilon: float = 1e-5"
     plain_norm = f"(x: Rep[FT], /, {option}) -> Rep[FT]"
     scaled = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from .application import calls, subscripts
+from .application import calls, descriptor, subscripts
 from .control import traversals
 from .custom_rules import rule_methods
 from .everyday import squeezes
@@ -81,6 +81,7 @@ def staged_class() -> Iterator[str]:
     yield from method("__get__", ranked)
     yield from transposed_matrices()
     yield from subscripts()
+    yield from _places_by_rank()
     yield from template("rep")
     yield from method("__call__", calls())
     yield from rule_methods()
@@ -139,7 +140,7 @@ def _set() -> list[str]:
     field, content = "(self: Rep[S], field: Lens[S, Y]", refused("ContentOfTheField")
     sequence = "(self: Rep[S], field: Lens[S, tuple[VALUE, ...]], value: Sequence[Rep[VALUE]], /) -> Rep[S]"
     single = f"{field}, value: Rep[Y], /) -> Rep[S]"
-    return [f"{field}, value: {content}, /) -> Rep[S]", sequence, single]
+    return [f"{field}, value: {content}, /) -> Rep[S]", single, sequence]
 
 
 def indexing() -> Iterator[str]:
@@ -240,9 +241,12 @@ def _reductions() -> Iterator[str]:
         yield "    @property"
         kind = CLASSES.get(name, "Reduce")
         yield f"    def {name}(self: View[AnyTensor[{family}]]) -> {kind}[X]: ..."
-    for name in ("argmax", "argmin"):
-        yield from method(name, _places("self: {}"))
+    yield "    argmax: Places"
+    yield "    argmin: Places"
     yield from method("ravel", ["(self: View[AnyTensor[D]]) -> Rep[Tensor1D[D]]"])
+
+
+_DROPPED = "axis: None = None, *, keepdims: Literal[False] = False"
 
 
 def places() -> Iterator[str]:
@@ -253,17 +257,35 @@ def places() -> Iterator[str]:
 
 def _places(me: str) -> Iterator[str]:
     """The index along an axis, or among all elements."""
-    drop, keep = "*, keepdims: Literal[False] = False", "*, keepdims: Literal[True]"
     whole = me.format("View[AnyTensor[Number]]")
-    yield f"({whole}, axis: None = None, {drop}) -> Rep[Tensor0D[i64]]"
+    yield f"({whole}, {_DROPPED}) -> Rep[Tensor0D[i64]]"
     for r in RANKS:
         one = me.format(rep(tensor(r, None, "N")))
-        for i in range(r):
-            axis = f"axis: {axis_literal(i, r)}"
-            kept = tensor(r, ["Any" if k == i else d for k, d in enumerate(dims(r))], "i64")
-            yield f"({one}, {axis}, {drop}) -> {rep(without(r, i, dtype='i64'))}"
-            yield f"({one}, {axis}, {keep}) -> {rep(kept)}"
-        yield f"({one}, axis: None = None, {keep}) -> {rep(plain(r, 'i64'))}"
+        yield from (f"({one}, {options}) -> {made}" for options, made in _places_along(r))
+
+
+def _places_along(r: int) -> Iterator[tuple[str, str]]:
+    """The options and the result for a tensor of that rank, but for the index among all elements."""
+    drop, keep = "*, keepdims: Literal[False] = False", "*, keepdims: Literal[True]"
+    for i in range(r):
+        axis = f"axis: {axis_literal(i, r)}"
+        kept = tensor(r, ["Any" if k == i else d for k, d in enumerate(dims(r))], "i64")
+        yield f"{axis}, {drop}", rep(without(r, i, dtype="i64"))
+        yield f"{axis}, {keep}", rep(kept)
+    yield f"axis: None = None, {keep}", rep(plain(r, "i64"))
+
+
+def _places_by_rank() -> Iterator[str]:
+    """`argmax` and `argmin` as methods."""
+    kinds = {}
+    for r in COMMON_FIRST:
+        generic = commas(["N", *dims(r)])
+        yield f"class Places{r}D(Generic[{generic}]):"
+        whole = f"(self, {_DROPPED}) -> Rep[Tensor0D[i64]]"
+        along = [f"(self, {options}) -> {made}" for options, made in _places_along(r)]
+        yield from method("__call__", [*along, whole])
+        kinds[f"View[{tensor(r, None, 'N')}]"] = f"Places{r}D[{generic}]"
+    yield from descriptor("Places", kinds, "the index of an extremum")
 
 
 def _reduce_cases(me: str, dtype: str, more: str = "", result: str | None = None) -> Iterator[str]:

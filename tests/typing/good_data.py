@@ -110,3 +110,8 @@ def training(p: Net, x: Tensor2D[f32], key: Scalar[f32]) -> None:
 
 def clipped(g: Rep[Net]) -> None:
     assert_type(optim.clip_by_global_norm(g, 1.0), Rep[Net])
+
+def numpy_reads_element_types() -> None:
+    assert_type(Tensor1D(np.zeros(3, dtype=f32)), Tensor1D[f32])
+    assert_type(Tensor2D(np.ones((3, 4)).astype(i32), i32), Tensor2D[i32])
+    assert_type(Tensor1D(np.full(3, True, dtype=boolean)), Tensor1D[boolean])
