@@ -77,7 +77,8 @@ device | t | code runs on the CPU
 data values value array _value | t.numpy() | its memory as an array
 clone copy | t | values do not change
 to astype type type_as float double half long int bool | nk.Tensor2D(t.numpy().astype(np.float64)) | NumPy converts, and the class says the rank
-view reshape resize flatten squeeze unsqueeze expand_dims transpose permute swapaxes moveaxis T mT t | nk.Tensor2D(t.numpy().reshape(2, -1)) | NumPy does it to the array; inside a staged function a Rep has it
+view reshape resize flatten squeeze unsqueeze expand_dims | nk.Tensor2D(t.numpy().reshape(2, -1)) | NumPy does it to the array; inside a staged function a Rep has it
+transpose permute swapaxes moveaxis T mT t | nk.Tensor2D(t.numpy().T) | NumPy does it to the array; inside a staged function a Rep has it
 dim | t.ndim | NumPy's name
 numel nelement | t.size | NumPy's name
 nbytes strides stride flags itemsize is_contiguous contiguous data_ptr | t.numpy() | the array has it

@@ -87,6 +87,8 @@ MISSING: dict[str, tuple[Callable[[], Any], str]] = {
     "field": (asked(lambda p: p.w, Params), "`p[Params.w]` for p.w"),
     "tensor's tape": (lambda: DATA.backward(), "`nk.gradient(of=f, wrt=0)`"),  # type: ignore[attr-defined]
     "tensor's layout": (lambda: DATA.strides, "`t.numpy()`: the array has it"),  # type: ignore[attr-defined]
+    "tensor's transpose": (lambda: DATA.T, "`nk.Tensor2D(t.numpy().T)`"),  # type: ignore[attr-defined]
+    "tensor's sum": (lambda: DATA.sum(), "`t.numpy().sum()`, or `x.sum()`"),  # type: ignore[attr-defined]
     "function of a tensor": (lambda: DATA.softmax(), "`nk.softmax(t)`: a function"),  # type: ignore[attr-defined]
     "tensor's spelling": (lambda: DATA.shap, "did you mean `t.shape`?"),  # type: ignore[attr-defined]
     "lowered": (lambda: double.lower(DATA), "`f.ir(x)`: it prints the program"),  # type: ignore[attr-defined]

@@ -32,7 +32,7 @@ Tensor1D(np.arange(3), f32)  # pyright: ThatOfTheArrayOrCastTheArrayByAstype # E
 
 @nk.staged
 def asks_for_values(x: Rep[Tensor1D[f32]], p: Rep[Params]) -> Rep[Scalar[f32]]:
-    float(x.sum())  # ReturnItFromTheStagedFunction # E
+    float(x.sum())  # pyright: ReturnItFromTheStagedFunction # E
     int(x.sum())  # pyright: ReturnItFromTheStagedFunction # E
     p.w  # E
     for _ in x:  # LoopByMapFoldOrScan # E
