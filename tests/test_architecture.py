@@ -60,7 +60,7 @@ LAYERS = [
     {"ops"},
     {"analysis"},
     {"text", "verify", "passes", "autodiff", "batching", "compute", "evaluate"},
-    {"schedule"},
+    {"kernels", "schedule"},
     {"driver"},
 ]
 """Of core: a module imports from its own layer or one above."""

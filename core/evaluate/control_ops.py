@@ -21,6 +21,7 @@ from ..ops.structured import For, If, While
 from ..ops.terminators import Branch, BranchEnum, Conditional
 from ..ops.trap import Trap
 from ..types import Array, PointerType
+from .kernel_ops import KERNEL_RULES
 from .machine import Machine
 from .memory_ops import MEMORY, MachineRule
 from .pure_ops import evaluate_instruction
@@ -192,5 +193,6 @@ CONTROL_RULES: Mapping[type[Op], MachineRule] = {
     Check: _check,
     Print: _print,
     **MEMORY,
+    **KERNEL_RULES,
 }
 """What the machine itself runs."""

@@ -17,10 +17,13 @@ from .lexer import quoted, written
 from .nest_syntax import (
     joined,
     parse_accesses,
+    parse_affine,
     parse_bounds,
     parse_combinator,
+    parse_indices,
     parse_ordered,
     parse_outputs,
+    print_indices,
 )
 from .types import (
     parse_dtype,
@@ -158,6 +161,8 @@ NOTATIONS: Mapping[str, Notation] = {
     "Bounds": Notation(str, parse_bounds),
     "Update": Notation(str, _parse_update),
     "tuple[Access, ...]": Notation(joined, parse_accesses),
+    "tuple[Affine, ...]": Notation(print_indices, parse_indices),
+    "Affine": Notation(str, parse_affine),
     "tuple[Output, ...]": Notation(joined, parse_outputs),
     "Case": Notation(lambda case: written("?", case), lambda cursor: cursor.name("?", "a case")),
 }

@@ -29,6 +29,27 @@ def parse_outputs(cursor: Cursor) -> tuple[Output, ...]:
     return cursor.listed(_parse_output, cursor)
 
 
+def parse_indices(cursor: Cursor) -> tuple[Affine, ...]:
+    """`(d0, 2 * d1 + 1)`, of which none is read from an operand."""
+    start = cursor.position
+    indices = [index for index in _parse_indices(cursor) if isinstance(index, Affine)]
+    if cursor.position - start and any(
+        t.text == "read" for t in cursor.tokens[start : cursor.position]
+    ):
+        raise cursor.error("indices of a kernel are affine in coordinates; none is read", start)
+    return tuple(indices)
+
+
+def print_indices(indices: tuple[Affine, ...]) -> str:
+    """The text of indices."""
+    return f"({joined(indices)})"
+
+
+def parse_affine(cursor: Cursor) -> Affine:
+    """`2 * d0 + d1 + -3`."""
+    return _parse_affine(cursor)
+
+
 def parse_bounds(cursor: Cursor) -> Bounds:
     """`inside`, `zero`, `clip` or `check`."""
     return Bounds(cursor.one_of([bounds.value for bounds in Bounds]))

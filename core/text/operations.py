@@ -12,6 +12,7 @@ from typing import Any
 
 from ..compute.ops import CallAddress, MatrixProduct
 from ..ir import Builder, Op, Value
+from ..kernels.ops import KERNEL
 from ..ops import (
     ALL,
     PROGRAM,
@@ -42,6 +43,7 @@ _WRITTEN: tuple[type[Op], ...] = (
     *(*ALL, *PROGRAM, *BYTE_MEMORY),
     *(Nest, MatrixProduct, CallAddress),
     *SCHEDULED,
+    *KERNEL,
 )
 
 OPS: Mapping[str, type[Op]] = {

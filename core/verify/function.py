@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ..analysis import ControlFlow
 from ..ir import Block, Function, Instruction, Module, Region, Stage, Value
+from ..kernels.ops import Kernel
 from ..ops import Literal, Nest, Yield
 from ..ops.aggregate import listed
 from ..signal_handlers import pass_on
@@ -26,6 +27,7 @@ from ..text.spelling import in_text_form
 from ..types import TensorType
 from .error_location import location_lines, with_locations
 from .instruction import has_all_elements, instruction_violations
+from .kernel import body_violations, kernel_violations
 from .nest import nest_violations, schedule_violations
 from .stage import needs_closed_bodies, stage_violations
 from .terminator import label, successor_violations
@@ -54,6 +56,7 @@ class _RegionCheck:
     owner: Instruction | None
     depth: int
     visible_from: int
+    is_kernel: bool = False
     block: int = 0
     position: int = -1
 
@@ -160,8 +163,10 @@ class FunctionCheck:
     def _opened(self, body: Region, owner: Instruction, around: _RegionCheck) -> _RegionCheck:
         """A body, which sees what is around it unless it is closed."""
         is_closed = not owner.op.is_structured or needs_closed_bodies(self.module.stage)
-        depth = around.depth + 1
-        return _RegionCheck(body, owner, depth, depth if is_closed else around.visible_from)
+        is_closed = is_closed and not around.is_kernel
+        depth, is_kernel = around.depth + 1, around.is_kernel or isinstance(owner.op, Kernel)
+        visible_from = depth if is_closed else around.visible_from
+        return _RegionCheck(body, owner, depth, visible_from, is_kernel)
 
     def _define(self, value: Value, place: _RegionCheck, by: Block | Instruction) -> None:
         if not isinstance(value.type, TensorType):
@@ -194,12 +199,16 @@ class FunctionCheck:
             yield from self._ending(instruction, place, is_last)
             yield from successor_violations(instruction, place.flow.number)
         yield from instruction_violations(instruction, self.module)
-        if place.owner is None or place.owner.op.is_structured:
+        if place.is_kernel:
+            yield from kernel_violations(instruction)
+        elif place.owner is None or place.owner.op.is_structured:
             yield from stage_violations(instruction, self.module.stage)
             if self.module.stage is Stage.SCHEDULE:
                 is_body = place.owner is not None
                 outputs = len(place.owner.results if place.owner else self.function.type.results)
                 yield from schedule_violations(instruction, outputs, is_body=is_body)
+        if isinstance(op, Kernel):
+            yield from body_violations(instruction, op)
         if isinstance(op, Nest):
             yield from nest_violations(instruction, op)
 

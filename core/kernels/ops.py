@@ -1,0 +1,397 @@
+"""The ops of a kernel: loops with decided bounds, loads and stores at affine indices, vectors.
+
+    %c = kernel of %x: <64 x 784 x f32>, %w: <784 x 16 x f32> writing <64 x 16 x f32> {
+    'body(%a: *<64 x 784 x f32>, %b: *<784 x 16 x f32>, %c: *<64 x 16 x f32>):
+        loop from 0 upto 64 by 1 {
+        'loop(%i: i64):
+            %zero = literal 0: <16 x f32>
+            %sum = loop from 0 upto 784 by 1 carrying %zero: <16 x f32> {
+            'loop(%k: i64, %s: <16 x f32>):
+                %u = loadAt %a: *<64 x 784 x f32> at (d0, d1) of %i: i64, %k: i64
+                %v = loadAt %b: *<784 x 16 x f32> at (d0, 0) lanes 16 steps (0, 1) of %k: i64
+                %t = fma %u: f32, %v: <16 x f32>, %s: <16 x f32>
+                yield %t: <16 x f32>
+            }
+            storeAt %sum: <16 x f32> to %c: *<64 x 16 x f32> at (d0, 0) steps (0, 1) of %i: i64
+            yield
+        }
+        yield
+    }
+
+A kernel is a value like any other: it reads its operands and makes its results.  Inside, all of them are *buffers*,
+pointers `*<… x T>` of static shape, operands first.  A result holds anything until it is written; a buffer of an
+operand is not written, unless a result is made in its place.
+
+Values inside are scalars and vectors: a vector of 16 lanes is a `<16 x f32>`, and the elementwise ops of the IR
+compute with it, a scalar among its operands counting for each lane.  Indices are i64; those of a load or store are
+affine in its *coordinates*, the last operands, which the text calls d0, d1, ….
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError
+from ..ir.instruction import Effect, Instruction, Op, Pure, Value
+from ..ops.combinator import Combinator
+from ..ops.flows import ControlPath, FlowLayout, KnownDecider, Role, Structured
+from ..ops.nest import Affine
+from ..stage import Stage, Stages
+from ..types import (
+    F32,
+    F64,
+    I64,
+    Array,
+    PointerType,
+    TensorType,
+    Type,
+    broadcast_shapes,
+    scalar,
+)
+from .fused import fused_multiply_add
+
+_SCHEDULE: Stages = frozenset({Stage.SCHEDULE})
+
+
+@dataclass(frozen=True)
+class Kernel(Pure):
+    """Runs its body once, on the buffers of its operands and of its results, which the body writes."""
+
+    name: ClassVar[str] = "kernel"
+    syntax: ClassVar[str] = "kernel [of {operands*}] writing {outputs}"
+    stages: ClassVar[Stages] = _SCHEDULE
+    bodies: ClassVar[tuple[str, ...]] = ("",)
+    outputs: tuple[Type, ...] = ()
+
+    def infer(self, *operands: TensorType) -> tuple[Type, ...]:
+        return self.outputs
+
+    def flops(self, instruction: Instruction) -> int:
+        return sum(count * _lanes(i) for count, i in executed(instruction) if _is_computed(i))
+
+    def nanoseconds(self, instruction: Instruction) -> float:
+        return _INSTRUCTION * sum(count for count, i in executed(instruction) if not i.regions)
+
+
+_INSTRUCTION = 0.15
+"""Nanoseconds of an instruction of a vector or scalar: two begin per cycle, at 3.3 GHz."""
+
+
+@dataclass(frozen=True)
+class Loop(Structured):
+    """Runs its body for the indices `lower`, `lower + step`, … below `upper`, one after the other.
+
+    What it carries is given to the body behind the index, replaced by what the body yields, and its result at the end.
+    Where the iterations are independent, a loop that carries nothing may be `parallel`: up to so many iterations at a
+    time are run by one thread (0 for a loop of one thread).
+    """
+
+    name: ClassVar[str] = "loop"
+    syntax: ClassVar[str] = (
+        "loop from {lower} upto {upper} by {step} [parallel {grain}] [carrying {carried*}]"
+    )
+    stages: ClassVar[Stages] = _SCHEDULE
+    bodies: ClassVar[tuple[str, ...]] = ("",)
+    layouts = MappingProxyType(
+        {
+            Role.INDEX: FlowLayout(arguments=(0,)),
+            Role.CARRIED: FlowLayout(operands=1, arguments=(0,), yields=(0,), has_result=True),
+        }
+    )
+    paths: ClassVar[tuple[ControlPath, ...]] = ((None, 0), (None, None), (0, 0), (0, None))
+    is_loop: ClassVar[bool] = True
+    ends: ClassVar[bool] = True
+    lower: int = 0
+    upper: int = 0
+    step: int = 1
+    grain: int = 0
+
+    def infer(self, *carried: Type) -> tuple[Type, ...]:
+        if self.step < 1:
+            raise ShapeError(f"a loop steps forward, not by {self.step}")
+        if self.grain < 0 or (self.grain and carried):
+            raise ShapeError(f"a parallel loop carries nothing, not {len(carried)} values")
+        return self.result_types(carried)
+
+    @property
+    def count(self) -> int:
+        """How many iterations it has."""
+        return max(0, -((self.lower - self.upper) // self.step))
+
+    def roles(self, operands: Sequence[Type]) -> Iterator[tuple[Role, Type]]:
+        yield Role.INDEX, scalar(I64)
+        yield from ((Role.CARRIED, type) for type in operands)
+
+    def with_roles(self, roles: Sequence[tuple[Role, Type]]) -> Self:
+        return replace(self)
+
+    def deciders(self, instruction: Instruction) -> Sequence[Value]:
+        return ()
+
+    def possible_paths(self, *deciders: KnownDecider) -> Iterator[ControlPath]:
+        if self.count:
+            yield None, 0
+            yield 0, None
+        if self.count > 1:
+            yield 0, 0
+        if not self.count:
+            yield None, None
+
+    def trips(self, *deciders: KnownDecider) -> int | None:
+        return self.count
+
+
+@dataclass(frozen=True)
+class _Access(Op):
+    """The form of what reads or writes a buffer at affine indices: of one element, or of one per lane.
+
+    Lane l lies `l · steps[k]` further along axis k.  Of a vector only the first `active` lanes are touched, if that is
+    not 0; the others are loaded as zeros.  All that is touched lies inside of the buffer.
+    """
+
+    takes_any: ClassVar[bool] = True
+    stages: ClassVar[Stages] = _SCHEDULE
+
+    def can_fail(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class LoadAt(_Access):
+    """The element of a buffer at affine indices of the coordinates, or a vector of `lanes` elements."""
+
+    name: ClassVar[str] = "loadAt"
+    syntax: ClassVar[str] = (
+        "loadAt {buffer} at {indices} [lanes {lanes}] [steps {steps}] [active {active}] [of {coordinates*}]"
+    )
+    effect: ClassVar[Effect] = Effect.READ
+    indices: tuple[Affine, ...] = ()
+    lanes: int = 0
+    steps: tuple[int, ...] = ()
+    active: int = 0
+
+    def infer(self, buffer: Type, *coordinates: Type) -> TensorType:
+        tensor = buffer_of(self.name, buffer)
+        _check_access(self.name, tensor, self.indices, self.steps, coordinates)
+        _check_active(self.name, self.lanes, self.active)
+        return TensorType((self.lanes,) if self.lanes else (), tensor.dtype)
+
+    def evaluate(self, buffer: Array, *coordinates: Array) -> Array:
+        if not self.lanes:
+            return np.array(buffer[_inside(_positions(self.indices, coordinates), buffer)])
+        found = np.zeros(self.lanes, buffer.dtype)
+        where = _lane_positions(self, self.lanes, coordinates)
+        found[: self.active or self.lanes] = buffer[_inside(where, buffer)]
+        return found
+
+
+@dataclass(frozen=True)
+class StoreAt(_Access):
+    """Writes a scalar to the element of a buffer at affine indices of the coordinates, or a vector to one per lane."""
+
+    name: ClassVar[str] = "storeAt"
+    syntax: ClassVar[str] = (
+        "storeAt {value} to {buffer} at {indices} [steps {steps}] [active {active}] [of {coordinates*}]"
+    )
+    effect: ClassVar[Effect] = Effect.WRITE
+    indices: tuple[Affine, ...] = ()
+    steps: tuple[int, ...] = ()
+    active: int = 0
+
+    def infer(self, value: Type, buffer: Type, *coordinates: Type) -> tuple[Type, ...]:
+        tensor = buffer_of(self.name, buffer)
+        _check_access(self.name, tensor, self.indices, self.steps, coordinates)
+        if not isinstance(value, TensorType) or value.rank > 1 or value.dtype != tensor.dtype:
+            raise DTypeError(f"storeAt writes scalars and vectors of {tensor.dtype}, not {value}")
+        if value.rank == 1:
+            _check_active(self.name, value.shape[0], self.active)
+        return ()
+
+    def evaluate(self, value: Array, buffer: Array, *coordinates: Array) -> tuple[()]:
+        if not value.ndim:
+            buffer[_inside(_positions(self.indices, coordinates), buffer)] = value
+        else:
+            where = _lane_positions(self, value.shape[0], coordinates)
+            buffer[_inside(where, buffer)] = value[: self.active or value.shape[0]]
+        return ()
+
+
+class Fma(Pure):
+    """x · y + z with one rounding, of f32 or f64; scalars among vectors count for each lane."""
+
+    name: ClassVar[str] = "fma"
+    syntax: ClassVar[str] = "fma {x}, {y}, {z}"
+    stages: ClassVar[Stages] = _SCHEDULE
+    cost: ClassVar[int] = 1
+
+    def infer(self, x: TensorType, y: TensorType, z: TensorType) -> TensorType:
+        if x.dtype not in (F32, F64) or not x.dtype == y.dtype == z.dtype:
+            raise DTypeError(
+                f"fma takes three numbers of f32 or of f64, not {x.dtype}, {y.dtype} and {z.dtype}"
+            )
+        return TensorType(broadcast_shapes([x.shape, y.shape, z.shape]), x.dtype)
+
+    def evaluate(self, x: Array, y: Array, z: Array) -> Array:
+        return fused_multiply_add(x, y, z)
+
+
+@dataclass(frozen=True)
+class ReduceLanes(Pure):
+    """The lanes of a vector combined: the first half with the second, that again by halves, until one is left."""
+
+    name: ClassVar[str] = "reduceLanes"
+    syntax: ClassVar[str] = "reduceLanes {x} by {combinator}"
+    stages: ClassVar[Stages] = _SCHEDULE
+    combinator: Combinator = Combinator.ADD
+
+    def infer(self, x: TensorType) -> TensorType:
+        if x.rank != 1 or x.shape[0] & (x.shape[0] - 1) or not x.shape[0]:
+            raise RankError(f"reduceLanes takes a vector of 2, 4, 8, … lanes, not {x}")
+        return scalar(x.dtype)
+
+    def evaluate(self, x: Array) -> Array:
+        while x.shape[0] > 1:
+            half = x.shape[0] // 2
+            x = self.combinator.reduce(np.stack([x[:half], x[half:]]), (0,))
+        return np.asarray(x[0])
+
+
+@dataclass(frozen=True)
+class AffineIndex(Pure):
+    """A number that is affine in i64 coordinates: what loops that were split call their old index."""
+
+    name: ClassVar[str] = "affineIndex"
+    syntax: ClassVar[str] = "affineIndex {expression} [of {coordinates*}]"
+    stages: ClassVar[Stages] = _SCHEDULE
+    expression: Affine
+
+    def infer(self, *coordinates: Type) -> TensorType:
+        _check_coordinates(self.name, (self.expression,), coordinates)
+        return scalar(I64)
+
+    def evaluate(self, *coordinates: Array) -> Array:
+        return np.asarray(self.expression.evaluate(coordinates), np.int64)
+
+
+@dataclass(frozen=True)
+class LaneNumbers(Pure):
+    """The vector 0, step, 2 · step, … of i64: what the lanes add to a coordinate."""
+
+    name: ClassVar[str] = "laneNumbers"
+    syntax: ClassVar[str] = "laneNumbers {lanes} by {step}"
+    stages: ClassVar[Stages] = _SCHEDULE
+    lanes: int = 1
+    step: int = 1
+
+    def infer(self) -> TensorType:
+        return TensorType((self.lanes,), I64)
+
+    def evaluate(self) -> Array:
+        return np.arange(self.lanes, dtype=np.int64) * self.step
+
+
+@dataclass(frozen=True)
+class AllocateLocal(Op):
+    """A buffer of the kernel's own, on the stack, whose elements hold anything until they are written."""
+
+    name: ClassVar[str] = "allocateLocal"
+    syntax: ClassVar[str] = "allocateLocal {type}"
+    takes_any: ClassVar[bool] = True
+    stages: ClassVar[Stages] = _SCHEDULE
+    effect: ClassVar[Effect] = Effect.ALLOCATE
+    type: TensorType
+
+    def infer(self) -> PointerType:
+        return PointerType(self.type)
+
+    def evaluate(self) -> Array:
+        return np.zeros(self.type.shape, self.type.dtype.numpy)
+
+
+KERNEL: tuple[type[Op], ...] = (
+    *(Kernel, Loop, LoadAt, StoreAt, AllocateLocal),
+    *(Fma, ReduceLanes, AffineIndex, LaneNumbers),
+)
+"""The ops that only kernels have, and the kernel itself."""
+
+
+def executed(kernel: Instruction) -> Iterator[tuple[int, Instruction]]:
+    """Every instruction of a kernel, with how often it is run."""
+    pending = [(1, region.entry) for region in kernel.regions]
+    while pending:
+        count, block = pending.pop()
+        for instruction in block.instructions:
+            yield count, instruction
+            if isinstance(instruction.op, Loop):
+                inner = count * instruction.op.count
+                pending += [(inner, region.entry) for region in instruction.regions]
+
+
+def buffer_of(name: str, type: Type) -> TensorType:
+    """The tensor that a buffer of this type holds."""
+    if not isinstance(type, PointerType) or not isinstance(type.pointee, TensorType):
+        raise DTypeError(f"{name} takes a buffer, the pointer to a tensor, not a {type}")
+    return type.pointee
+
+
+def _is_computed(instruction: Instruction) -> bool:
+    return bool(instruction.results) and not isinstance(instruction.op, LoadAt | AffineIndex)
+
+
+def _lanes(instruction: Instruction) -> int:
+    return instruction.results[0].tensor.size
+
+
+def _check_access(
+    name: str,
+    tensor: TensorType,
+    indices: Sequence[Affine],
+    steps: tuple[int, ...],
+    coordinates: Sequence[Type],
+) -> None:
+    if len(indices) != tensor.rank:
+        raise RankError(f"{name} takes {tensor.rank} indices for {tensor}, not {len(indices)}")
+    if steps and len(steps) != tensor.rank:
+        raise RankError(f"{name} takes a step for each axis of {tensor}, not {len(steps)}")
+    _check_coordinates(name, indices, coordinates)
+
+
+def _check_coordinates(name: str, indices: Sequence[Affine], coordinates: Sequence[Type]) -> None:
+    if any(type != scalar(I64) for type in coordinates):
+        raise DTypeError(f"coordinates of {name} are i64, not {', '.join(map(str, coordinates))}")
+    used = max((index.terms[-1][0] for index in indices if index.terms), default=-1)
+    if used >= len(coordinates):
+        raise RankError(f"{name} has {len(coordinates)} coordinates; there is no d{used}")
+
+
+def _check_active(name: str, lanes: int, active: int) -> None:
+    if lanes < 0 or not 0 <= active <= lanes:
+        raise ShapeError(f"{name}: of {lanes} lanes {active} cannot be active")
+
+
+def _positions(indices: Sequence[Affine], coordinates: Sequence[Array]) -> tuple[int, ...]:
+    return tuple(int(index.evaluate(coordinates)) for index in indices)
+
+
+def _inside(where: tuple[Any, ...], buffer: Array) -> tuple[Any, ...]:
+    """The positions, all of which are in the buffer: there is nothing beside it, as far as the evaluator knows."""
+    for position, extent in zip(where, buffer.shape, strict=True):
+        if np.any(np.asarray(position) < 0) or np.any(np.asarray(position) >= extent):
+            raise IndexOutOfRangeError(
+                f"a kernel touches element {np.asarray(position).tolist()} of an axis of {extent}"
+            )
+    return where
+
+
+def _lane_positions(
+    op: LoadAt | StoreAt, lanes: int, coordinates: Sequence[Array]
+) -> tuple[Array, ...]:
+    count = np.arange(op.active or lanes)
+    steps = op.steps or (0,) * len(op.indices)
+    first = _positions(op.indices, coordinates)
+    return tuple(start + count * step for start, step in zip(first, steps, strict=True))

@@ -1,0 +1,59 @@
+"""Rules 33 to 36: kernels, what stands in them, and that they touch only their buffers.
+
+33. The body of a kernel takes a buffer for each operand and each result, and ends with a `yield` of nothing.
+34. In it stand loops, loads, stores, literals, elementwise functions, and what computes with vectors and indices.
+35. Values in it are scalars, vectors and buffers; each buffer is the kernel's, or one that it allocates.
+36. Only results, and what the kernel allocates, are written.
+
+That indices lie inside is not a rule of the text: the evaluator, and `kernels.bounds`, say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..ir import Instruction, Op, Value
+from ..kernels.ops import KERNEL, Kernel, StoreAt
+from ..ops import Literal, Pointwise, Yield
+from ..ops.aggregate import listed
+from ..ops.bits import BitCast
+from ..ops.reduction import Broadcast
+from ..types import PointerType, TensorType, Type
+
+_INSIDE: tuple[type[Op], ...] = (*KERNEL[1:], Pointwise, Literal, Broadcast, BitCast, Yield)
+
+
+def body_violations(instruction: Instruction, op: Kernel) -> Iterator[str]:
+    """Rule 33 of a kernel."""
+    if len(instruction.regions) != 1 or len(instruction.regions[0].blocks) != 1:
+        return
+    block = instruction.regions[0].entry
+    given: list[Type] = [argument.type for argument in block.arguments]
+    tensors = [operand.type for operand in instruction.operands]
+    expected: list[Type] = [PointerType(type) for type in (*tensors, *op.outputs)]
+    if given != expected:
+        yield f"the body takes ({listed(given)}); it should take ({listed(expected)})"
+    last = block.instructions[-1] if block.instructions else None
+    if last is not None and isinstance(last.op, Yield) and last.operands:
+        yield "the body of a kernel yields nothing: it writes its results"
+    if any(not isinstance(type, TensorType) for type in op.outputs):
+        yield f"a kernel writes tensors, not ({listed(op.outputs)})"
+
+
+def kernel_violations(instruction: Instruction) -> Iterator[str]:
+    """Rules 34 to 36 of an instruction in a kernel."""
+    op = instruction.op
+    if not isinstance(op, _INSIDE):
+        yield f"{op.name} cannot stand in a kernel"
+        return
+    for result in instruction.results:
+        if isinstance(result.type, TensorType) and result.type.rank > 1:
+            yield f"{op.name} makes a {result.type}; values in a kernel are scalars and vectors"
+    if isinstance(op, StoreAt) and len(instruction.operands) > 1:
+        yield from _written_violations(instruction.operands[1])
+
+
+def _written_violations(buffer: Value) -> Iterator[str]:
+    """Rule 36, as far as a buffer is an argument of the kernel."""
+    if buffer.producer is None and not isinstance(buffer.type, PointerType):
+        yield f"storeAt writes to a buffer, not to a {buffer.type}"
