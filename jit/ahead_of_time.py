@@ -111,6 +111,7 @@ def schedule_target(target: TargetMachine) -> ScheduleTarget:
     return ScheduleTarget(
         vector_bytes=target.vector_bytes,
         registers=target.vector_registers,
+        fma=target.fma,
         has_blas=False,
         has_lapack=False,
     )

@@ -48,6 +48,7 @@ def host_target() -> Target:
     return Target(
         vector_bytes=found.vector_bytes,
         registers=found.vector_registers,
+        fma=found.fma,
         cores=os.cpu_count() or 1,
         has_blas=find_blas() is not None,
         has_lapack=find_lapack() is not None,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir import Instruction, Op
 from ..kernels.ops import AllocateLocal, Kernel, Loop
-from ..types import Array, TensorType
+from ..types import Array, TensorType, Type
 from .machine import Machine
 from .memory_ops import MachineRule
 
@@ -27,7 +27,7 @@ def _kernel(op: Kernel, machine: Machine, at: Instruction, *operands: Array) -> 
     def leave(yielded: Sequence[Any]) -> None:
         frame.assign(at, made)
 
-    machine.enter(frame, at.regions[0], [*given, *made], leave)
+    machine.enter(frame, at.regions[0], [*given, *made, *map(_unwritten, op.using)], leave)
     return ()
 
 
@@ -50,8 +50,9 @@ def _allocate(op: AllocateLocal, machine: Machine, at: Instruction) -> Sequence[
     return (_unwritten(op.type),)
 
 
-def _unwritten(type: TensorType) -> Array:
+def _unwritten(type: Type) -> Array:
     """A buffer of numbers that nobody means: a load of what was not written is seen."""
+    assert isinstance(type, TensorType)
     made = np.empty(type.shape, type.dtype.numpy)
     if made.dtype == np.bool_:
         made[...] = True

@@ -60,16 +60,34 @@ _SCHEDULE: Stages = frozenset({Stage.SCHEDULE})
 
 @dataclass(frozen=True)
 class Kernel(Pure):
-    """Runs its body once, on the buffers of its operands and of its results, which the body writes."""
+    """Runs its body once, on the buffers of its operands and of its results, which the body writes.
+
+    `overwriting` are pairs (operand, result) that may have one buffer, if the operand is dead afterwards: each element
+    is read before it is written, and at the same index.  `using` are buffers that it works with.
+    """
 
     name: ClassVar[str] = "kernel"
-    syntax: ClassVar[str] = "kernel [of {operands*}] writing {outputs}"
+    syntax: ClassVar[str] = (
+        "kernel [of {operands*}] writing {outputs} [overwriting {overwriting}] [using {using}]"
+    )
     stages: ClassVar[Stages] = _SCHEDULE
     bodies: ClassVar[tuple[str, ...]] = ("",)
     outputs: tuple[Type, ...] = ()
+    overwriting: tuple[tuple[int, int], ...] = ()
+    using: tuple[Type, ...] = ()
 
     def infer(self, *operands: TensorType) -> tuple[Type, ...]:
+        for operand, result in self.overwriting:
+            if not (0 <= operand < len(operands) and 0 <= result < len(self.outputs)):
+                raise ShapeError(f"a kernel has no operand {operand} or no result {result}")
+            if operands[operand] != self.outputs[result]:
+                raise ShapeError(
+                    f"a {self.outputs[result]} cannot lie in the place of a {operands[operand]}"
+                )
         return self.outputs
+
+    def scratch(self, instruction: Instruction) -> tuple[int, ...]:
+        return tuple(type.bytes for type in self.using if isinstance(type, TensorType))
 
     def flops(self, instruction: Instruction) -> int:
         return sum(count * _lanes(i) for count, i in executed(instruction) if _is_computed(i))

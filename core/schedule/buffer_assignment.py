@@ -22,6 +22,7 @@ from ..compute.address import address
 from ..compute.bodies import base_of, in_place_flows
 from ..ir import Builder, Instruction, Place, Value
 from ..ir.placement import arena, output, register
+from ..kernels.ops import Kernel
 from ..ops.movement import ShapeCast
 from ..ops.nest import Access, Affine, Bounds, Nest, Output, build_nest, identity_access
 from .arena import Arena
@@ -128,11 +129,14 @@ def may_overwrite(instruction: Instruction, result: Value, operand: Value) -> bo
 
     Only when every point of the nest writes an element of its own and reads no other of the operand; when the result
     begins with the operand, which is read nowhere else; or when the bodies of a structured op have been planned for
-    that (`Body.replaced`).
+    that (`Body.replaced`); or when a kernel says so.
     """
     op = instruction.op
     if op.is_structured:
         return replaced_operands(instruction)[result.index] is operand
+    if isinstance(op, Kernel):
+        uses = [n for n, x in enumerate(instruction.operands) if base_of(x) is operand]
+        return len(uses) == 1 and (uses[0], result.index) in op.overwriting
     if not isinstance(op, Nest) or operand.tensor.dtype.bytes != result.tensor.dtype.bytes:
         return False
     written = op.outputs[result.index]

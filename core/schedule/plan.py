@@ -62,6 +62,7 @@ from .ops import (
     makes_buffers,
     sizes_of,
 )
+from .product_kernels import is_kernel_product, write_product_kernels
 from .sorting import digit_of, sort_layout
 from .summation import product_chunk, scan_block, scattered_sums
 from .target import Target
@@ -157,6 +158,7 @@ def _schedule_block(
     replaced = body.replaced
     write_pieces(body.block)
     _take_own_outputs(body.block, replaced, target)
+    write_product_kernels(body.block, target)
     erase_dead(body.block, effects)
     steps = [
         GroupedInstruction(i, plan_loops(i, i.op, target) if isinstance(i.op, Nest) else None)
@@ -205,7 +207,9 @@ def _take_own_outputs(block: Block, replaced: Sequence[Value | None], target: Ta
                 instruction.set_operands(copy_aliased_results(b, operands, replaced))
             case Yield():
                 instruction.set_operands(copy_overwritten_arguments(b, operands, replaced))
-            case MatrixProduct() as product if not target.has_blas:
+            case MatrixProduct() as product if not (
+                target.has_blas or is_kernel_product(instruction, target)
+            ):
                 instruction.replace_with(product.nest(b, *operands))
                 continue
             case op if op.calls_lapack and not target.has_lapack:

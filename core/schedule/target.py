@@ -19,6 +19,8 @@ class Target:
     cores: int = 1
     l1_bytes: int = 32 * 1024
     l2_bytes: int = 1024 * 1024
+    fma: bool = False
+    """Whether it multiplies and adds in one instruction, with one rounding."""
     has_blas: bool = True
     """Whether matrix products may call a BLAS; without one they are loops."""
     has_lapack: bool = True

@@ -30,14 +30,16 @@ def body_violations(instruction: Instruction, op: Kernel) -> Iterator[str]:
     block = instruction.regions[0].entry
     given: list[Type] = [argument.type for argument in block.arguments]
     tensors = [operand.type for operand in instruction.operands]
-    expected: list[Type] = [PointerType(type) for type in (*tensors, *op.outputs)]
+    expected: list[Type] = [PointerType(type) for type in (*tensors, *op.outputs, *op.using)]
     if given != expected:
         yield f"the body takes ({listed(given)}); it should take ({listed(expected)})"
     last = block.instructions[-1] if block.instructions else None
     if last is not None and isinstance(last.op, Yield) and last.operands:
         yield "the body of a kernel yields nothing: it writes its results"
-    if any(not isinstance(type, TensorType) for type in op.outputs):
-        yield f"a kernel writes tensors, not ({listed(op.outputs)})"
+    if any(not isinstance(type, TensorType) for type in (*op.outputs, *op.using)):
+        yield f"a kernel writes tensors, not ({listed((*op.outputs, *op.using))})"
+    if len(instruction.placement.scratch) != len(op.using):
+        yield f"{len(instruction.placement.scratch)} scratch buffers for {len(op.using)}"
 
 
 def kernel_violations(instruction: Instruction) -> Iterator[str]:

@@ -20,6 +20,7 @@ from ...core.compute.bodies import bodies_of
 from ...core.compute.ops import CallAddress
 from ...core.errors import InternalError
 from ...core.ir import Block, Function, Instruction, Op
+from ...core.kernels.ops import Kernel
 from ...core.ops.aggregate import Apply
 from ...core.ops.byte_memory import (
     AddressOf,
@@ -77,6 +78,7 @@ from .effects import write_check_condition, write_print
 from .element_access import define_zero_element
 from .extern import write_extern
 from .function_emitter import INLINE_BYTES, FunctionEmitter, ProgramContext
+from .kernels import write_kernel
 from .matrix_functions import LAPACK, LAPACK_CALLS, write_matrix_function
 from .matrix_products import THREADED_WORK, write_gemm
 from .nest import write_nests
@@ -271,6 +273,10 @@ def _write_matrix_function(k: FunctionEmitter, instruction: Instruction[MatrixFu
         write_matrix_function(k.w, instruction, k.bases(instruction), lapack.integer_bits)
 
 
+def _write_kernel(k: FunctionEmitter, instruction: Instruction[Kernel]) -> None:
+    write_kernel(k.w, instruction, k.bases(instruction))
+
+
 def _write_scan(k: FunctionEmitter, instruction: Instruction[ScheduledScan]) -> None:
     op = instruction.op
     write_scan(k.w, op, instruction.operands[0].tensor, k.bases(instruction))
@@ -301,6 +307,7 @@ WRITERS: Final[Mapping[type[Op], InstructionRule]] = {
     Literal: _write_nothing,
     ShapeCast: _write_nothing,
     Gemm: _write_product,
+    Kernel: _write_kernel,
     ScheduledScan: _write_scan,
     **dict.fromkeys(LAPACK_CALLS, _write_matrix_function),
     ScheduledArgSort: _write_argsort,

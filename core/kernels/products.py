@@ -1,0 +1,262 @@
+"""Matrix products as kernels: three loops, with what is computed of each element behind the innermost.
+
+C = op(A) · op(B), or what a nest makes of C element by element (the *epilogue*: bias, activation, its derivative,
+an update of parameters), which is then never stored itself:
+
+    loop j { loop i { sum = loop k carrying sum { sum + a · b }; store f(sum, …) } }
+
+Sums over many products run in chunks that start afresh (`CHUNK`), as those of a BLAS do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..compute.ops import MatrixProduct
+from ..ir import Block, Builder, Instruction, Region, Value
+from ..ir.surgery import clone_instructions
+from ..ops.arithmetic import Add
+from ..ops.literal import Literal
+from ..ops.nest import Access, Affine, Bounds, Nest, Yield, coordinate, identity_access
+from ..types import I64, PointerType, Shape, TensorType, scalar
+from .ops import Fma, Kernel, LoadAt, Loop, StoreAt
+
+CHUNK = 512
+"""Products that are added one by one: the error of a sum of k is at most (CHUNK + k / CHUNK) units of rounding of
+Σ|x · y|.  A BLAS adds some 400."""
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """A nest that makes its results of a product, element by element; `position` is that operand."""
+
+    nest: Instruction[Nest]
+    position: int
+
+
+def build_product(
+    b: Builder, op: MatrixProduct, operands: Sequence[Value], epilogue: Epilogue | None = None
+) -> tuple[Value, ...]:
+    """Emit the kernel of a product, or of an epilogue in the product's place; its results."""
+    x, y = operands
+    result = op.infer(x.tensor, y.tensor)
+    others = _others(epilogue)
+    outputs = [result] if epilogue is None else [o.type for o in epilogue.nest.op.outputs]
+    body = Builder(Block(name="body"), b.location)
+    buffers = [body.argument(PointerType(value.tensor)) for value in (x, y, *others)]
+    targets = [body.argument(PointerType(type)) for type in outputs]
+    emit = _ElementWriter(op, result, epilogue, buffers, targets)
+    emit.write(body, (x.tensor, y.tensor))
+    body.emit_many(Yield(), [])
+    kernel = Kernel(tuple(outputs), emit.overwritten())
+    return b.emit_many(kernel, [x, y, *others], [Region([body.block])])
+
+
+def _others(epilogue: Epilogue | None) -> list[Value]:
+    """The operands of an epilogue besides the product."""
+    if epilogue is None:
+        return []
+    operands = epilogue.nest.operands
+    return [x for number, x in enumerate(operands) if number != epilogue.position]
+
+
+@dataclass(frozen=True)
+class _ElementWriter:
+    """Writes the loops; coordinates are those of the result, axis by axis."""
+
+    op: MatrixProduct
+    result: TensorType
+    epilogue: Epilogue | None
+    buffers: Sequence[Value]
+    targets: Sequence[Value]
+
+    def write(self, b: Builder, types: tuple[TensorType, TensorType]) -> None:
+        """The loops over the batch, over columns, and over rows, outermost first."""
+        rank = self.result.rank
+        axes = [axis for axis in range(rank - 2) if self.result.shape[axis] > 1]
+        indices: dict[int, Value] = {}
+        builders = [b]
+        for axis in (*axes, rank - 1, rank - 2):
+            inner = Builder(Block(name="loop"), b.location)
+            indices[axis] = inner.argument(scalar(I64), _NAMES.get(axis - rank, "b"))
+            builders.append(inner)
+        self._write_element(builders[-1], indices, types)
+        extents = [self.result.shape[axis] for axis in (*axes, rank - 1, rank - 2)]
+        for extent, outer, inner in reversed(
+            list(zip(extents, builders[:-1], builders[1:], strict=True))
+        ):
+            inner.emit_many(Yield(), [])
+            outer.emit_many(Loop(0, extent), [], [Region([inner.block])])
+
+    def _write_element(
+        self, b: Builder, indices: dict[int, Value], types: tuple[TensorType, TensorType]
+    ) -> None:
+        total = self._sum(b, indices, types)
+        used = sorted(indices)
+        at = [indices[axis] for axis in used]
+        places = [
+            coordinate(used.index(axis)) if axis in indices else Affine()
+            for axis in range(self.result.rank)
+        ]
+        if self.epilogue is None:
+            b.emit_many(StoreAt(tuple(places)), [total, self.targets[0], *at])
+            return
+        nest, position = self.epilogue.nest, self.epilogue.position
+        arguments = nest.regions[0].entry.arguments
+        rank = len(nest.op.extents)
+        values = {
+            argument: indices.get(axis) or _zero(b)
+            for axis, argument in enumerate(arguments[:rank])
+        }
+        buffers = iter(self.buffers[2:])
+        for number, access in enumerate(nest.op.accesses):
+            argument = arguments[rank + number]
+            if number == position:
+                values[argument] = total
+            else:
+                where = _moved(access.indices, places)
+                values[argument] = b.emit(LoadAt(where), next(buffers), *at)
+        inner = nest.regions[0].entry.instructions
+        clone_instructions(b.block, inner[:-1], values)
+        for value, written, target in zip(
+            inner[-1].operands, nest.op.outputs, self.targets, strict=True
+        ):
+            where = _moved(written.indices, places)
+            b.emit_many(StoreAt(where), [values.get(value, value), target, *at])
+
+    def _sum(
+        self, b: Builder, indices: dict[int, Value], types: tuple[TensorType, TensorType]
+    ) -> Value:
+        """The sum over k, in chunks if it is long."""
+        k = types[0].shape[-2 if self.op.transpose_a else -1]
+        zero = b.emit(Literal(scalar(self.result.dtype), bytes(self.result.dtype.bytes)))
+        length = chunk_length(k)
+        if length == k:
+            return self._chunk(b, indices, types, [], k, zero)
+        whole = k - k % length
+        inner = Builder(Block(name="loop"), b.location)
+        start = inner.argument(scalar(I64), "k0")
+        total = inner.argument(zero.type)
+        chunk = self._chunk(inner, indices, types, [start], length, zero)
+        inner.emit_many(Yield(), [inner.emit(Add(), total, chunk)])
+        (made,) = b.emit_many(Loop(0, whole, length), [zero], [Region([inner.block])])
+        if whole < k:
+            rest = self._chunk(b, indices, types, [], k - whole, zero, whole)
+            made = b.emit(Add(), made, rest)
+        return made
+
+    def _chunk(
+        self,
+        b: Builder,
+        indices: dict[int, Value],
+        types: tuple[TensorType, TensorType],
+        starts: Sequence[Value],
+        length: int,
+        zero: Value,
+        first: int = 0,
+    ) -> Value:
+        """A sum of so many products: those from index `first`, or from a computed one, on."""
+        inner = Builder(Block(name="loop"), b.location)
+        k = inner.argument(scalar(I64), "k")
+        total = inner.argument(zero.type)
+        at = [*(indices[axis] for axis in sorted(indices)), *starts, k]
+        numbers = {axis: n for n, axis in enumerate(sorted(indices))}
+        summed = Affine(first)
+        for number in range(len(numbers), len(at)):
+            summed = summed + coordinate(number)
+        rank = self.result.rank
+        sides = zip(
+            types, (rank - 2, rank - 1), (self.op.transpose_a, self.op.transpose_b), strict=True
+        )
+        read = [
+            inner.emit(
+                LoadAt(
+                    _matrix_indices(type.shape, self.result, numbers, kept, summed, number, flip)
+                ),
+                self.buffers[number],
+                *at,
+            )
+            for number, (type, kept, flip) in enumerate(sides)
+        ]
+        inner.emit_many(Yield(), [inner.emit(Fma(), *read, total)])
+        return b.emit_many(Loop(0, length), [zero], [Region([inner.block])])[0]
+
+    def overwritten(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of an operand and a result that may have one buffer: each element is read just before it is written."""
+        if self.epilogue is None:
+            return ()
+        nest = self.epilogue.nest.op
+        own = [n for n in range(len(nest.accesses)) if n != self.epilogue.position]
+        whole = Access(identity_access(self.result.shape))
+        return tuple(
+            (2 + place, number)
+            for place, n in enumerate(own)
+            for number, written in enumerate(nest.outputs)
+            if nest.accesses[n] == whole
+            and self.epilogue.nest.operands[n].tensor == written.type
+            and written.indices == whole.indices
+        )
+
+
+_NAMES = {-1: "j", -2: "i"}
+
+
+def chunk_length(k: int) -> int:
+    """How many products are added one by one: all, or a divisor of k, or nearly so."""
+    if k <= CHUNK:
+        return k
+    count = -(-k // CHUNK)
+    for chunks in range(count, 2 * count):
+        if k % chunks == 0:
+            return k // chunks
+    return -(-k // count)
+
+
+def is_epilogue(nest: Nest, shape: Shape) -> bool:
+    """Whether a nest over a product of this shape reads inside, and writes each element of its results at its point."""
+    point = identity_access(shape)
+    return (
+        nest.extents == shape
+        and all(
+            access.bounds is Bounds.INSIDE and all(isinstance(i, Affine) for i in access.indices)
+            for access in nest.accesses
+        )
+        and all(
+            (written.combinator, written.init, written.within) == (None, None, None)
+            and written.indices == point
+            and written.type.shape == shape
+            for written in nest.outputs
+        )
+    )
+
+
+def _matrix_indices(
+    shape: Shape,
+    result: TensorType,
+    numbers: dict[int, int],
+    kept: int,
+    summed: Affine,
+    side: int,
+    flip: bool,
+) -> tuple[Affine, ...]:
+    """Where an operand is read: its batch axes, which broadcast, then row and k or k and column."""
+    skipped = result.rank - len(shape)
+    batch = [
+        coordinate(numbers[axis + skipped])
+        if extent > 1 and axis + skipped in numbers
+        else Affine()
+        for axis, extent in enumerate(shape[:-2])
+    ]
+    own = coordinate(numbers[kept])
+    matrix = (own, summed) if side == 0 else (summed, own)
+    return (*batch, *(matrix[::-1] if flip else matrix))
+
+
+def _moved(indices: Sequence[object], places: Sequence[Affine]) -> tuple[Affine, ...]:
+    """Indices of a nest in the coordinates of the kernel."""
+    return tuple(index.substitute(places) for index in indices if isinstance(index, Affine))
+
+
+def _zero(b: Builder) -> Value:
+    return b.emit(Literal(scalar(I64), bytes(8)))

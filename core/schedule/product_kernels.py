@@ -1,0 +1,104 @@
+"""Chooses which matrix products are kernels, and which nests are computed in their loops.
+
+A product is a kernel where the machine multiplies and adds in one instruction, unless it is so large that a BLAS may
+use several threads.  A nest that alone reads its result, element by element, is its *epilogue*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ..compute.bodies import base_of
+from ..compute.ops import MatrixProduct
+from ..ir import Block, Builder, Instruction, Value
+from ..kernels.products import Epilogue, build_product, is_epilogue
+from ..kernels.tiles import schedule_product
+from ..ops.movement import reshaped
+from ..ops.nest import is_nest
+from ..types import F32, F64
+from .ops import is_one_product, sizes_of
+from .target import Target
+
+MOST_WORK: Final = 64 * 1024 * 1024
+"""Multiplications of a product from which the BLAS computes it, on several threads."""
+
+_LEAST_VECTOR: Final = 32
+"""Bytes of a vector register from which kernels are faster than a BLAS."""
+
+
+def write_product_kernels(block: Block, target: Target) -> None:
+    """Replace the matrix products of a block, with their epilogues, by kernels."""
+    if not target.fma or target.vector_bytes < _LEAST_VECTOR:
+        return
+    waiting: dict[Instruction, tuple[Instruction, Epilogue]] = {}
+    old, block.instructions = block.instructions, []
+    b = Builder(block)
+    for instruction in old:
+        b.location = instruction.location
+        if is_kernel_product(instruction, target):
+            found = epilogue_of(instruction)
+            if found is None or found.nest in waiting:
+                made = _write(b, instruction, None, target)
+                instruction.replace_with(*made)
+            else:
+                waiting[found.nest] = instruction, found
+        elif instruction in waiting:
+            product, epilogue = waiting[instruction]
+            made = _write(b, product, epilogue, target)
+            instruction.replace_with(*made)
+            product.drop_all_references()
+        else:
+            block.instructions.append(instruction)
+
+
+def is_kernel_product(product: Instruction, target: Target) -> bool:
+    """Whether a kernel computes it."""
+    if not isinstance(product.op, MatrixProduct):
+        return False
+    a, b = (operand.tensor for operand in product.operands)
+    m, n, k = sizes_of(product.op, a, b)
+    return (
+        a.dtype in (F32, F64)
+        and min(m, n) > 1
+        and k > 0
+        and product.result.tensor.size > 0
+        and (m * n * k < MOST_WORK or not target.has_blas)
+    )
+
+
+def epilogue_of(product: Instruction) -> Epilogue | None:
+    """The nest that alone reads the product, and makes an element of its results of each of its elements."""
+    readers = [product.result]
+    for value in readers:  # which grows by its views
+        for user in value.uses:
+            if user.op.is_view:
+                readers += user.results
+    nests = {user for value in readers for user in value.uses if not user.op.is_view}
+    if len(nests) != 1:
+        return None
+    (nest,) = nests
+    if not is_nest(nest) or not is_epilogue(nest.op, product.result.tensor.shape):
+        return None
+    read = [n for n, x in enumerate(nest.operands) if base_of(x) is product.result]
+    whole = nest.operands[read[0]].tensor.shape == product.result.tensor.shape
+    return Epilogue(nest, read[0]) if len(read) == 1 and whole else None
+
+
+def _write(
+    b: Builder, product: Instruction, epilogue: Epilogue | None, target: Target
+) -> Sequence[Value]:
+    """The kernel of a product; a batch of matrices below each other times one matrix is one tall product."""
+    op = product.op
+    assert isinstance(op, MatrixProduct)
+    x, y = product.operands
+    shape = product.result.tensor.shape
+    if epilogue is None and len(shape) > 2 and is_one_product(op, y.tensor):
+        m, _, k = sizes_of(op, x.tensor, y.tensor)
+        x, y = reshaped(b, x, (m, k)), reshaped(b, y, y.tensor.shape[-2:])
+        (made,) = build_product(b, op, (x, y))
+        schedule_product(b.block.instructions[-1], target)
+        return [reshaped(b, made, shape)]
+    results = build_product(b, op, (x, y), epilogue)
+    schedule_product(b.block.instructions[-1], target)
+    return results

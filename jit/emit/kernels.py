@@ -1,0 +1,296 @@
+"""Translates kernels, instruction by instruction: a loop is a loop, a load is a load.
+
+An address is that of the buffer plus a number of bytes for each coordinate.  What does not change in a loop is added
+outside of it: at the start of each body all sums are written that begin there, also those of loops further inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+from ...core.errors import InternalError
+from ...core.ir import Block, Instruction, Op, Value
+from ...core.kernels.ops import (
+    AffineIndex,
+    AllocateLocal,
+    Fma,
+    Kernel,
+    LaneNumbers,
+    LoadAt,
+    Loop,
+    ReduceLanes,
+    StoreAt,
+    buffer_of,
+)
+from ...core.ops.literal import Literal
+from ...core.ops.nest import Affine
+from ...core.ops.reduction import Broadcast
+from ...core.types import DType, TensorType
+from .element_access import (
+    Lanes,
+    Pointers,
+    element_address,
+    load_elements,
+    offset_bytes,
+    store_elements,
+)
+from .elements import combine, memory_type, register_type, splat_element
+from .indices import add_constant, multiply_constant
+from .scalar import write_scalar
+from .writer import I64, FunctionWriter, Register, constant, constants
+
+
+def write_kernel(w: FunctionWriter, kernel: Instruction[Kernel], bases: Sequence[Register]) -> None:
+    """Write a kernel; `bases` are the addresses of its operands and of its results."""
+    block = kernel.regions[0].entry
+    writer = _KernelWriter(w)
+    writer.values.update(zip(block.arguments, bases, strict=True))
+    writer.write(block)
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """An address as a buffer, elements for each coordinate, outer ones first, and a constant number of elements."""
+
+    buffer: Value
+    terms: tuple[tuple[Value, int], ...]
+    constant: int
+    dtype: DType
+
+
+@dataclass(eq=False)
+class _KernelWriter:
+    """Writes one kernel.  `depths` says in how many loops an index is defined, `sums` which addresses are written."""
+
+    w: FunctionWriter
+    values: dict[Value, Register] = field(default_factory=dict[Value, Register])
+    depths: dict[Value, int] = field(default_factory=dict[Value, int])
+    sums: dict[_Address, Register] = field(default_factory=dict[_Address, Register])
+    splats: dict[tuple[Value, int], Register] = field(
+        default_factory=dict[tuple[Value, int], Register]
+    )
+    depth: int = 0
+
+    def write(self, block: Block) -> list[Register]:
+        """The instructions of a body; what it yields."""
+        self._write_addresses(block)
+        for instruction in block.instructions[:-1]:
+            rule = _RULES.get(type(instruction.op), _write_pointwise)
+            rule(self, instruction)
+        return [self.values[value] for value in block.terminator.operands]
+
+    def enter(self, block: Block, arguments: Sequence[Register]) -> list[Register]:
+        """A body of a loop; the addresses that are written in it are known there only."""
+        known = dict(self.sums), dict(self.splats)
+        self.depth += 1
+        self.values.update(zip(block.arguments, arguments, strict=True))
+        self.depths[block.arguments[0]] = self.depth
+        result = self.write(block)
+        self.depth -= 1
+        self.sums, self.splats = known
+        return result
+
+    def register(self, value: Value, lanes: int) -> Register:
+        """A value in `lanes` lanes."""
+        register = self.values[value]
+        if register.type.lanes == lanes:
+            return register
+        if (value, lanes) not in self.splats:
+            self.splats[value, lanes] = self.w.splat(register, lanes)
+        return self.splats[value, lanes]
+
+    # Addresses.
+
+    def pointer(self, instruction: Instruction[LoadAt | StoreAt], first: int) -> Pointers:
+        """Where an access begins, and how far apart its lanes are; its buffer is operand `first`."""
+        op, buffer = instruction.op, instruction.operands[first]
+        tensor = buffer_of(op.name, buffer.type)
+        found = self._address(op.indices, buffer, tensor, instruction.operands[first + 1 :])
+        pointer = self._sum(found)
+        pointer = offset_bytes(self.w, pointer, found.constant * tensor.dtype.bytes)
+        stride = sum(s * step for s, step in zip(_strides(tensor), op.steps, strict=False))
+        return Pointers(tensor.dtype, pointer, stride, None, None, stride != 0)
+
+    def _address(
+        self,
+        indices: Sequence[Affine],
+        buffer: Value,
+        tensor: TensorType,
+        coordinates: Sequence[Value],
+    ) -> _Address:
+        total = Affine()
+        for index, stride in zip(indices, _strides(tensor), strict=True):
+            total = total + index * stride
+        sums: dict[Value, int] = {}
+        for number, coefficient in total.terms:
+            coordinate = coordinates[number]
+            sums[coordinate] = sums.get(coordinate, 0) + coefficient
+        terms = [(value, count) for value, count in sums.items() if count]
+        terms.sort(key=lambda term: self.depths.get(term[0], _LATE))
+        return _Address(buffer, tuple(terms), total.constant, tensor.dtype)
+
+    def _sum(self, address: _Address) -> Register:
+        """The buffer with all terms added, each prefix of them once."""
+        pointer = self.values[address.buffer]
+        for count in range(1, len(address.terms) + 1):
+            prefix = _Address(address.buffer, address.terms[:count], 0, address.dtype)
+            if prefix not in self.sums:
+                coordinate, elements = prefix.terms[-1]
+                moved = multiply_constant(self.w, self.values[coordinate], elements)
+                self.sums[prefix] = element_address(
+                    self.w, pointer, memory_type(address.dtype), moved
+                )
+            pointer = self.sums[prefix]
+        return pointer
+
+    def _write_addresses(self, block: Block) -> None:
+        """The sums of terms that are known here, of all accesses in the body and in loops inside it."""
+        for instruction, first in _accesses(block):
+            buffer = instruction.operands[first]
+            if buffer not in self.values:
+                continue
+            tensor = buffer_of(instruction.op.name, buffer.type)
+            found = self._address(
+                instruction.op.indices, buffer, tensor, instruction.operands[first + 1 :]
+            )
+            known = [term for term in found.terms if term[0] in self.values]
+            if found.terms[: len(known)] == tuple(known):
+                self._sum(_Address(buffer, tuple(known), 0, found.dtype))
+
+
+_LATE: Final = 1 << 30
+"""Indices that are computed come after those of all loops."""
+
+
+def _accesses(block: Block) -> Iterator[tuple[Instruction[Any], int]]:
+    """The loads and stores of a body and of the loops in it; the position of the buffer among the operands."""
+    pending = [block]
+    while pending:
+        for instruction in pending.pop().instructions:
+            if isinstance(instruction.op, LoadAt | StoreAt):
+                yield instruction, int(isinstance(instruction.op, StoreAt))
+            pending += [region.entry for region in instruction.regions]
+
+
+def _strides(tensor: TensorType) -> list[int]:
+    strides: list[int] = []
+    stride = 1
+    for extent in reversed(tensor.shape):
+        strides.append(stride)
+        stride *= extent
+    return strides[::-1]
+
+
+def _write_loop(k: _KernelWriter, instruction: Instruction[Loop]) -> None:
+    op, block = instruction.op, instruction.regions[0].entry
+    carried = [k.values[value] for value in instruction.operands]
+    bounds = [constant(I64, number) for number in (op.lower, op.upper, op.step)]
+    results: Sequence[Register] = carried
+    if op.count == 1:
+        results = k.enter(block, [bounds[0], *carried])
+    elif op.count:
+        start, stop, step = bounds
+        with k.w.loop(start, stop, step, carried, guarded=False) as loop:
+            loop.carry(*k.enter(block, [loop.index, *loop.values]))
+        results = loop.results
+    k.values.update(zip(instruction.results, results, strict=True))
+
+
+def _write_load(k: _KernelWriter, instruction: Instruction[LoadAt]) -> None:
+    op = instruction.op
+    at = k.pointer(instruction, 0)
+    lanes = op.lanes or 1
+    loaded = load_elements(k.w, at, Lanes(lanes, op.active or lanes))
+    k.values[instruction.result] = k.w.splat(loaded, lanes)
+
+
+def _write_store(k: _KernelWriter, instruction: Instruction[StoreAt]) -> None:
+    value = k.values[instruction.operands[0]]
+    lanes = value.type.lanes
+    at = k.pointer(instruction, 1)
+    store_elements(k.w, at, value, Lanes(lanes, instruction.op.active or lanes), None, False)
+
+
+def _write_allocate(k: _KernelWriter, instruction: Instruction[AllocateLocal]) -> None:
+    type = instruction.op.type
+    k.values[instruction.result] = k.w.allocate(memory_type(type.dtype), max(type.size, 1))
+
+
+def _write_fma(k: _KernelWriter, instruction: Instruction[Fma]) -> None:
+    lanes = _lanes(instruction)
+    operands = [k.register(operand, lanes) for operand in instruction.operands]
+    k.values[instruction.result] = k.w.fma(*operands)
+
+
+def _write_reduce(k: _KernelWriter, instruction: Instruction[ReduceLanes]) -> None:
+    dtype, value = instruction.result.tensor.dtype, k.values[instruction.operands[0]]
+    while value.type.lanes > 1:
+        half = value.type.lanes // 2
+        parts = [k.w.subvector(value, first, half) for first in (0, half)]
+        value = combine(k.w, instruction.op.combinator, dtype, parts[0], parts[1])
+    k.values[instruction.result] = value
+
+
+def _write_index(k: _KernelWriter, instruction: Instruction[AffineIndex]) -> None:
+    expression = instruction.op.expression
+    total = constant(I64, 0)
+    for number, coefficient in expression.terms:
+        term = multiply_constant(k.w, k.values[instruction.operands[number]], coefficient)
+        total = term if total.is_constant and total.text == "0" else k.w.add(total, term)
+    k.values[instruction.result] = add_constant(k.w, total, expression.constant)
+
+
+def _write_lane_numbers(k: _KernelWriter, instruction: Instruction[LaneNumbers]) -> None:
+    op = instruction.op
+    k.values[instruction.result] = constants("i64", [lane * op.step for lane in range(op.lanes)])
+
+
+def _write_literal(k: _KernelWriter, instruction: Instruction[Literal]) -> None:
+    literal = instruction.op
+    lanes, dtype = _lanes(instruction), literal.type.dtype
+    if literal.is_splat or lanes == 1:
+        k.values[instruction.result] = k.w.splat(splat_element(literal), lanes)
+        return
+    numbers = [number.item() for number in literal.evaluate().ravel()]
+    k.values[instruction.result] = constants(register_type(dtype).scalar, numbers)
+
+
+def _write_broadcast(k: _KernelWriter, instruction: Instruction[Broadcast]) -> None:
+    k.values[instruction.result] = k.register(instruction.operands[0], _lanes(instruction))
+
+
+def _write_pointwise(k: _KernelWriter, instruction: Instruction) -> None:
+    """An elementwise function, of as many lanes as its result has."""
+    operands, result = instruction.operands, instruction.result
+    registers = [k.register(operand, _lanes(instruction)) for operand in operands]
+    dtypes = [operand.tensor.dtype for operand in operands]
+    k.values[result] = write_scalar(k.w, instruction.op, dtypes, result.tensor.dtype, registers)
+
+
+def _lanes(instruction: Instruction) -> int:
+    type = instruction.result.tensor
+    if type.rank > 1:
+        raise InternalError(f"a kernel has values of scalars and vectors, not of {type}")
+    return type.shape[0] if type.rank else 1
+
+
+_Rule: TypeAlias = Callable[[_KernelWriter, Instruction[Any]], None]
+
+_RULES: Final[Mapping[type[Op], _Rule]] = MappingProxyType(
+    {
+        Loop: _write_loop,
+        LoadAt: _write_load,
+        StoreAt: _write_store,
+        AllocateLocal: _write_allocate,
+        Fma: _write_fma,
+        ReduceLanes: _write_reduce,
+        AffineIndex: _write_index,
+        LaneNumbers: _write_lane_numbers,
+        Literal: _write_literal,
+        Broadcast: _write_broadcast,
+    }
+)
+"""How the ops of kernels are written; all others are elementwise functions."""
