@@ -40,6 +40,7 @@ from ..errors import DTypeError, IndexOutOfRangeError, RankError, ShapeError
 from ..ir.instruction import Effect, Instruction, Op, Pure, Value
 from ..ops.combinator import Combinator
 from ..ops.flows import ControlPath, FlowLayout, KnownDecider, Role, Structured
+from ..ops.fused import fused_multiply_add
 from ..ops.nest import Affine
 from ..stage import Stage, Stages
 from ..types import (
@@ -53,7 +54,6 @@ from ..types import (
     broadcast_shapes,
     scalar,
 )
-from .fused import fused_multiply_add
 
 _SCHEDULE: Stages = frozenset({Stage.SCHEDULE})
 

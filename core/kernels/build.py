@@ -1,0 +1,151 @@
+"""Builds the bodies of kernels: loops by `with`, loads and stores at sums of indices.
+
+build = KernelBuilder([x.type, w.type], [TensorType((64, 16), F32)])
+(a, b), (c,) = build.operands, build.outputs
+with build.loop(64) as rows, build.loop(16) as columns:
+    i, j = rows.index, columns.index
+    with build.loop(784, carrying=[build.constant(F32, 0)]) as inner:
+        (s,) = inner.carried
+        u, v = build.load(a, i, inner.index), build.load(b, inner.index, j)
+        inner.yields(build.emit(Fma(), u, v, s))
+    build.store(inner.results[0], c, i, j)
+(product,) = build.kernel(b, x, w)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ..ir import Builder
+from ..ir.instruction import Block, Emitter, Instruction, Op, Region, Value
+from ..ops.literal import splat
+from ..ops.nest import Affine, Yield
+from ..types import DType, PointerType, TensorType, scalar
+from .indices import IndexSum, linear_of, maps_of
+from .loops import make_index, make_loop
+from .ops import AffineIndex, AllocateLocal, Kernel, LoadAt, Loop, StoreAt
+
+AnyIndex: TypeAlias = Value | int | IndexSum
+
+
+@dataclass
+class LoopUnderConstruction:
+    """A loop while its body is built, and its results afterwards."""
+
+    index: Value
+    carried: Sequence[Value] = ()
+    yielded: Sequence[Value] = ()
+    results: Sequence[Value] = ()
+    loop: Instruction | None = None
+
+    def yields(self, *values: Value) -> None:
+        """What the iteration gives to the next, a value for each that is carried."""
+        self.yielded = values
+
+
+@dataclass
+class KernelBuilder:
+    """The body of a kernel of operands and results of these types; `emit` appends where the last open loop is."""
+
+    operand_types: Sequence[TensorType]
+    output_types: Sequence[TensorType]
+    operands: list[Value] = field(init=False)
+    """The buffers."""
+    outputs: list[Value] = field(init=False)
+    block: Block = field(init=False)
+    """The body."""
+    _builder: Builder = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.operands = [
+            Value(PointerType(type), f"x{k}") for k, type in enumerate(self.operand_types)
+        ]
+        self.outputs = [
+            Value(PointerType(type), f"y{k}") for k, type in enumerate(self.output_types)
+        ]
+        self.block = Block([*self.operands, *self.outputs], name="body")
+        self._builder = Builder(self.block)
+
+    def kernel(self, b: Emitter, *operands: Value) -> tuple[Value, ...]:
+        """Append the kernel, whose body is done, to a function; its results."""
+        self.block.instructions.append(Instruction(Yield(), (), ()))
+        op = Kernel(tuple(self.output_types))
+        return b.emit_many(op, operands, (Region([self.block]),))
+
+    def emit(self, op: Op, *operands: Value) -> Value:
+        """Append an op of one result."""
+        return self._builder.emit(op, *operands)
+
+    def constant(self, dtype: DType, number: Any) -> Value:
+        """Append a scalar constant."""
+        return self.emit(splat(scalar(dtype), number))
+
+    @contextmanager
+    def loop(
+        self,
+        upper: int,
+        *,
+        lower: int = 0,
+        step: int = 1,
+        grain: int = 0,
+        carrying: Sequence[Value] = (),
+    ) -> Iterator[LoopUnderConstruction]:
+        """Append a loop; what is emitted under `with` stands in its body."""
+        around = self._builder.block
+        carried = [Value(value.type, value.name) for value in carrying]
+        made = LoopUnderConstruction(make_index(), carried)
+        body = Block([made.index, *carried], name="loop")
+        self._builder.block = body
+        yield made
+        body.instructions.append(Instruction(Yield(), tuple(made.yielded), ()))
+        self._builder.block = around
+        made.loop = make_loop(Loop(lower, upper, step, grain), carrying, body, carrying)
+        made.results = made.loop.results
+        around.instructions.append(made.loop)
+
+    def local(self, type: TensorType) -> Value:
+        """Append a buffer of the kernel's own."""
+        return self.emit(AllocateLocal(type))
+
+    def load(
+        self,
+        buffer: Value,
+        *indices: AnyIndex,
+        lanes: int = 0,
+        steps: tuple[int, ...] = (),
+        active: int = 0,
+    ) -> Value:
+        """Append the load of an element, or of a vector."""
+        maps, coordinates = _maps(indices)
+        op = LoadAt(maps, lanes, steps, active)
+        return self.emit(op, buffer, *coordinates)
+
+    def store(
+        self,
+        value: Value,
+        buffer: Value,
+        *indices: AnyIndex,
+        steps: tuple[int, ...] = (),
+        active: int = 0,
+    ) -> None:
+        """Append the store of an element, or of a vector."""
+        maps, coordinates = _maps(indices)
+        self._builder.emit_many(StoreAt(maps, steps, active), (value, buffer, *coordinates))
+
+    def index_value(self, index: AnyIndex) -> Value:
+        """Append a sum of indices as a value of i64."""
+        maps, coordinates = _maps((index,))
+        return self.emit(AffineIndex(maps[0]), *coordinates)
+
+
+def _maps(indices: Sequence[AnyIndex]) -> tuple[tuple[Affine, ...], tuple[Value, ...]]:
+    return maps_of([_linear(index) for index in indices])
+
+
+def _linear(index: AnyIndex) -> IndexSum:
+    if isinstance(index, int):
+        return IndexSum(index, {})
+    return linear_of(index) if isinstance(index, Value) else index

@@ -1,0 +1,138 @@
+"""Common subexpressions, loads of what is known, and dead code, in the body of a kernel and its loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..ir.instruction import Block, Effect, Instruction, Value
+from .dependence import BufferAliases, key_of, may_touch_same, root_of
+from .indices import BufferAccess, access_of, fold_indices
+from .loops import body_of
+
+
+def cse(block: Block, *, aliases: BufferAliases = ()) -> None:
+    """Compute once what is computed alike, load once what nobody writes in between, and drop what nobody uses.
+
+    A load of what was stored just before is the stored value.  Affine indices are folded into loads and stores first.
+
+    Cost: linear in the number of instructions; a store is compared with the loads of its buffer that are known.
+    """
+    fold_indices(block)
+    _Merging(aliases, _written_buffers(block, aliases)).run(block)
+    drop_dead_code(block)
+
+
+def drop_dead_code(block: Block) -> None:
+    """Drop what computes, loads or allocates what nobody uses, and loops that have nothing left to do."""
+    _drop_dead(block)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What an element, or a vector of elements, of a buffer is."""
+
+    access: BufferAccess
+    value: Value
+
+
+@dataclass
+class _Merging:
+    """One walk in order of the text; what a body knows is forgotten at its end."""
+
+    aliases: BufferAliases
+    written: dict[Instruction, set[Value]]
+    """The buffers that are written in each loop."""
+    computed: dict[object, Instruction] = field(default_factory=dict[object, Instruction])
+    loaded: dict[Value, dict[object, _Known]] = field(
+        default_factory=dict[Value, dict[object, _Known]]
+    )
+
+    def run(self, block: Block) -> None:
+        kept: list[Instruction] = []
+        keys: list[object] = []
+        for instruction in block.instructions:
+            op = instruction.op
+            if instruction.regions:
+                self._run_body(instruction)
+            elif op.effect is Effect.NONE and not op.is_terminator:
+                operands = tuple(instruction.operands)
+                same = frozenset(operands) if op.commutes else operands
+                key: object = (op.__class__, op, same)
+                twin = self.computed.setdefault(key, instruction)
+                if twin is not instruction:
+                    instruction.replace_with(*twin.results)
+                    continue
+                keys.append(key)
+            elif (access := access_of(instruction)) is not None:
+                if access.is_store:
+                    self._store(access)
+                elif (known := self._load(access)) is not None:
+                    instruction.replace_with(known)
+                    continue
+            kept.append(instruction)
+        block.instructions[:] = kept
+        for key in keys:
+            del self.computed[key]
+
+    def _run_body(self, loop: Instruction) -> None:
+        """A body knows of buffers that the loop does not write; what is known of others is not true after it either."""
+        for buffer in self.written[loop]:
+            self.loaded.pop(buffer, None)
+        around = self.loaded
+        self.loaded = {buffer: dict(known) for buffer, known in around.items()}
+        self.run(body_of(loop))
+        self.loaded = around
+
+    def _load(self, access: BufferAccess) -> Value | None:
+        """The value that is loaded, if it is known; else it is from here on."""
+        known = self.loaded.setdefault(root_of(access.buffer, self.aliases), {})
+        found = known.setdefault(key_of(access), _Known(access, access.instruction.result))
+        return None if found.value is access.instruction.result else found.value
+
+    def _store(self, access: BufferAccess) -> None:
+        """Forget what may lie there; the stored value does."""
+        buffer = root_of(access.buffer, self.aliases)
+        known = self.loaded.get(buffer, {})
+        kept = {k: x for k, x in known.items() if not may_touch_same(access, x.access)}
+        if access.touched == max(
+            access.lanes, 1
+        ):  # else a load has zeros where the value has others
+            kept[key_of(access)] = _Known(access, access.instruction.operands[0])
+        self.loaded[buffer] = kept
+
+
+def _written_buffers(block: Block, aliases: BufferAliases) -> dict[Instruction, set[Value]]:
+    """The buffers that each loop in a block writes."""
+    found: dict[Instruction, set[Value]] = {}
+    pending: list[tuple[Block, tuple[set[Value], ...]]] = [(block, ())]
+    while pending:
+        inner, around = pending.pop()
+        for instruction in inner.instructions:
+            if instruction.regions:
+                written = found[instruction] = set()
+                pending.append((body_of(instruction), (*around, written)))
+            elif instruction.op.effect is Effect.WRITE:
+                buffer = root_of(instruction.operands[1], aliases)
+                for written in around:
+                    written.add(buffer)
+    return found
+
+
+def _drop_dead(block: Block) -> bool:
+    """Drop what is dead in a block; whether anything in it writes memory."""
+    kept: list[Instruction] = []
+    writes = False
+    for instruction in reversed(block.instructions):
+        effect = instruction.op.effect
+        if instruction.regions:
+            is_needed = _drop_dead(body_of(instruction))
+            writes = writes or is_needed
+        else:
+            is_needed = effect is Effect.WRITE or instruction.op.is_terminator
+            writes = writes or effect is Effect.WRITE
+        if is_needed or any(result.uses for result in instruction.results):
+            kept.append(instruction)
+        else:
+            instruction.drop_all_references()
+    block.instructions[:] = reversed(kept)
+    return writes

@@ -1,0 +1,52 @@
+"""Computes before a loop what is the same in all its iterations."""
+
+from __future__ import annotations
+
+from ..ir.instruction import Block, Effect, Instruction
+from .dependence import BufferAliases, accesses_in, root_of
+from .indices import access_of
+from .loops import body_of, loop_op, loops_of, position_of
+
+
+def hoist(block: Block, loop: Instruction, *, aliases: BufferAliases = ()) -> None:
+    """Move before a loop what computes, or loads from buffers that it does not write, the same in all iterations.
+
+    Constants stay where they are, unless something that moves needs them; so do loops.  Nothing moves out of a loop
+    that does not run.
+    """
+    position = position_of(block, loop)
+    if not loop_op(loop).count:
+        return
+    body = body_of(loop)
+    written = accesses_in(body.instructions).stored(aliases)
+    made = set(body.arguments)
+    moved: dict[Instruction, None] = {}
+    for instruction in body.instructions:
+        access = access_of(instruction)
+        is_pure = instruction.op.effect is Effect.NONE and not instruction.op.is_terminator
+        is_load = (
+            access is not None
+            and not access.is_store
+            and root_of(access.buffer, aliases) not in written
+        )
+        if (
+            (is_pure or is_load)
+            and not instruction.regions
+            and made.isdisjoint(instruction.operands)
+        ):
+            moved[instruction] = None
+        else:
+            made.update(instruction.results)
+    needed = {x for i in moved if not i.op.is_constant for x in i.operands}
+    for instruction in [i for i in moved if i.op.is_constant]:
+        if instruction.result not in needed:
+            del moved[instruction]
+    body.instructions[:] = [i for i in body.instructions if i not in moved]
+    block.instructions[position:position] = moved
+
+
+def hoist_all(block: Block, *, aliases: BufferAliases = ()) -> None:
+    """`hoist` of every loop in a block, the innermost first."""
+    for loop in loops_of(block):
+        hoist_all(body_of(loop), aliases=aliases)
+        hoist(block, loop, aliases=aliases)

@@ -1,0 +1,44 @@
+"""Exchanges two loops of which one stands alone in the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir.instruction import Block, Instruction
+from .dependence import BufferAliases, accesses_in, conflict_of_order, range_of, shifted
+from .errors import IllegalRewrite
+from .loops import body_of, is_loop, loop_op, position_of
+
+
+def interchange(block: Block, outer: Instruction, *, aliases: BufferAliases = ()) -> Instruction:
+    """Make the loop in `outer` the outer one; it, where it stands now.
+
+    The body of `outer` holds that loop alone, and neither carries values.  The outer loop stays parallel, if it was,
+    and so does the inner one if both were.
+
+    Raises: IllegalRewrite when they are not so, or an element would be touched in another order.
+    """
+    position = position_of(block, outer)
+    around = body_of(outer)
+    if len(around.instructions) != 2 or not is_loop(around.instructions[0]):
+        raise IllegalRewrite("the body of the outer loop is not one loop alone")
+    inner, end = around.instructions
+    if outer.operands or inner.operands:
+        raise IllegalRewrite("loops that carry values are not exchanged")
+    body = body_of(inner)
+    found = accesses_in(body.instructions)
+    loops = {
+        around.arguments[0]: shifted(range_of(outer), 1),
+        body.arguments[0]: shifted(range_of(inner), -1),
+    }
+    if reason := conflict_of_order(found, found, loops, aliases):
+        raise IllegalRewrite(f"an element would be touched in another order by {reason}")
+    is_parallel = loop_op(outer).grain and loop_op(inner).grain
+    grain = loop_op(inner).grain if is_parallel else 0
+    inner.op = replace(loop_op(inner), grain=grain)
+    outer.regions, inner.regions = inner.regions, outer.regions
+    # the loops keep their bounds and take each other's place: each body gets the index of its new loop
+    around.arguments[0], body.arguments[0] = body.arguments[0], around.arguments[0]
+    around.instructions[:] = [outer, end]
+    block.instructions[position] = inner
+    return inner

@@ -1,0 +1,273 @@
+"""Random kernels that stay inside of their buffers, and what runs them.
+
+`kernels()` draws a module whose function `main` is one kernel, and arguments for it: loops in loops, some of which
+carry values, with loads and stores at constant, shifted, reversed, strided and summed indices, of buffers of several
+element types, of which some are results and some the kernel's own.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+from nnkit.core.evaluate import evaluate
+from nnkit.core.ir import Module, Stage, finish_function, start_function
+from nnkit.core.ir.instruction import Block, Instruction, Op, Value
+from nnkit.core.ir.placement import Placement, output
+from nnkit.core.kernels.build import KernelBuilder
+from nnkit.core.kernels.indices import IndexSum
+from nnkit.core.kernels.ops import Fma
+from nnkit.core.ops import (
+    Abs,
+    Add,
+    DataTypeCast,
+    Exp,
+    LessThan,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    Return,
+    Select,
+    Subtract,
+)
+from nnkit.core.types import F32, F64, I32, Array, DType, TensorType, TupleType
+from tests.values import Draw, arrays
+
+DTYPES = (F32, F32, F64, I32)
+EXTENTS = (1, 2, 3, 4, 5, 6, 8, 9)
+COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 0)
+MOST_RUNS = 200
+"""Iterations of all loops around a place."""
+UNARY: tuple[Op, ...] = (Negate(), Abs())
+BINARY: tuple[Op, ...] = (Add(), Subtract(), Multiply(), Minimum(), Maximum())
+REDUCTIONS: tuple[Op, ...] = (Add(), Add(), Multiply(), Minimum(), Maximum(), Subtract())
+
+
+@dataclass
+class Program:
+    """A module whose function `main` is one kernel."""
+
+    module: Module
+    arguments: tuple[Array, ...]
+    is_tame: bool
+
+    @property
+    def kernel(self) -> Instruction:
+        body = self.module.functions["main"].body
+        assert body is not None
+        return body.entry.instructions[0]
+
+    @property
+    def block(self) -> Block:
+        return self.kernel.regions[0].entry
+
+    def run(self) -> tuple[Array, ...]:
+        found = evaluate(self.module, "main", *self.arguments)
+        return found if isinstance(found, tuple) else (found,)
+
+
+def module_of(build: KernelBuilder) -> Module:
+    """A function `main` that is this kernel."""
+    b = start_function(build.operand_types)
+    body = build.kernel(b, *b.block.arguments)
+    places = tuple(output(k) for k in range(len(build.output_types)))
+    b.block.instructions[-1].placement = Placement(places)
+    b.emit_many(Return(), body)
+    types = [value.type for value in body]
+    result = types[0] if len(types) == 1 else TupleType(tuple(types))
+    module = Module(stage=Stage.SCHEDULE)
+    module.add(finish_function("main", b, result))
+    return module
+
+
+@st.composite
+def kernels(draw: Draw) -> Program:
+    """A random kernel with arguments."""
+    types = [
+        TensorType(tuple(draw(st.lists(st.sampled_from(EXTENTS), max_size=3))), dtype)
+        for dtype in draw(st.lists(st.sampled_from(DTYPES), min_size=2, max_size=5))
+    ]
+    count = draw(st.integers(1, min(2, len(types) - 1)))
+    build = KernelBuilder(types[count:], types[:count])
+    draft = _Draft(draw, build, is_tame=draw(st.booleans()))
+    draft.block(0, 1)
+    arguments = tuple(draw(arrays(type, tame=draft.is_tame)) for type in build.operand_types)
+    return Program(module_of(build), arguments, draft.is_tame)
+
+
+@dataclass
+class _Draft:
+    """A kernel while it is drawn: what a place in it sees."""
+
+    draw: Draw
+    build: KernelBuilder
+    is_tame: bool
+    indices: list[tuple[Value, int, int]] = field(default_factory=list[tuple[Value, int, int]])
+    """Indices of loops with their smallest and largest number."""
+    scalars: list[Value] = field(default_factory=list[Value])
+    locals: list[Value] = field(default_factory=list[Value])
+
+    def block(self, depth: int, runs: int) -> None:
+        """A few statements: loops as long as it is not deep, stores, updates, local buffers."""
+        kinds = ["loop"] * 3 if depth < 4 else []
+        for _ in range(self.draw(st.integers(1, 3))):
+            kind = self.draw(
+                st.sampled_from(
+                    [*kinds, "store", "update", "local", *(["reduce"] if kinds else [])]
+                )
+            )
+            seen = len(self.scalars), len(self.locals)
+            if kind == "loop":
+                self.loop(depth, runs, carries=False)
+            elif kind == "reduce":
+                self.loop(depth, runs, carries=True)
+            elif kind == "local":
+                self.local()
+            elif kind == "nest":
+                self.nest(runs)
+            else:
+                self.store(is_update=kind == "update")
+            if kind != "reduce" and kind != "local":
+                del self.scalars[seen[0] :], self.locals[seen[1] :]
+
+    def nest(self, runs: int) -> None:
+        """Loops of which each stands alone in that around it, and a store or an update."""
+        with ExitStack() as loops:
+            seen = len(self.indices)
+            for _ in range(self.draw(st.integers(1, 3))):
+                fitting = [count for count in COUNTS if 0 < count * runs <= MOST_RUNS]
+                count = self.draw(st.sampled_from(fitting))
+                runs *= count
+                made = loops.enter_context(self.build.loop(count))
+                self.indices.append((made.index, 0, count - 1))
+            self.store(is_update=self.draw(st.booleans()))
+            del self.indices[seen:]
+
+    def loop(self, depth: int, runs: int, *, carries: bool) -> None:
+        fitting = [count for count in COUNTS if count * runs <= MOST_RUNS]
+        count = self.draw(st.sampled_from(fitting))
+        lower, step = self.draw(st.sampled_from(((0, 1), (0, 1), (0, 2), (1, 1), (2, 3))))
+        last = lower + max(0, count - 1) * step
+        start = [self.value(depth=0) for _ in range(self.draw(st.integers(1, 2)) if carries else 0)]
+        seen = len(self.scalars), len(self.locals)
+        ends = st.sampled_from((1, step))
+        upper = last + self.draw(ends) if count else lower
+        with self.build.loop(upper, lower=lower, step=step, carrying=start) as made:
+            self.indices.append((made.index, lower, last))
+            if depth < 3 and self.draw(st.booleans()):
+                self.block(depth + 1, max(1, runs * count))
+            elif not carries:
+                self.store(is_update=self.draw(st.booleans()))
+            made.yields(*[self.combined(x) for x in made.carried])
+            self.indices.pop()
+            del self.scalars[seen[0] :], self.locals[seen[1] :]
+        self.scalars += made.results
+
+    def combined(self, carried: Value) -> Value:
+        """What an iteration makes of a carried value: mostly a step of a reduction."""
+        dtype = carried.tensor.dtype
+        x = self.value(dtype)
+        if self.draw(st.integers(0, 5)) == 0:
+            return x
+        if dtype.is_float and self.draw(st.integers(0, 3)) == 0:
+            return self.build.emit(Fma(), x, self.value(dtype), carried)
+        return self.build.emit(self.draw(st.sampled_from(REDUCTIONS)), carried, x)
+
+    def local(self) -> None:
+        """A buffer of the kernel's own, of which everything is written."""
+        extent = self.draw(st.sampled_from(EXTENTS[1:6]))
+        dtype = self.draw(st.sampled_from(DTYPES))
+        buffer = self.build.local(TensorType((extent,), dtype))
+        with self.build.loop(extent) as made:
+            self.indices.append((made.index, 0, extent - 1))
+            self.build.store(self.value(dtype), buffer, made.index)
+            self.indices.pop()
+        self.locals.append(buffer)
+
+    def store(self, *, is_update: bool) -> None:
+        buffer = self.draw(st.sampled_from([*self.build.outputs, *self.locals]))
+        where = self.where(buffer)
+        value = self.value(_tensor(buffer).dtype)
+        if is_update:
+            old = self.build.load(buffer, *where)
+            value = self.build.emit(self.draw(st.sampled_from(REDUCTIONS)), old, value)
+        self.build.store(value, buffer, *where)
+
+    def value(self, dtype: DType | None = None, depth: int = 2) -> Value:
+        """A scalar: loaded, constant, one that there is, an index, or computed from others."""
+        dtype = dtype or self.draw(st.sampled_from(DTYPES))
+        known = [x for x in self.scalars if x.tensor.dtype == dtype]
+        buffers = [*self.build.operands, *self.build.outputs, *self.locals]
+        buffers = [x for x in buffers if _tensor(x).dtype == dtype]
+        kinds = ["constant", *["load"] * 4 * bool(buffers), *["known"] * bool(known)]
+        kinds += ["op"] * 2 * depth + ["index"] * (bool(self.indices) and depth > 0)
+        kind = self.draw(st.sampled_from(kinds))
+        if kind == "load":
+            buffer = self.draw(st.sampled_from(buffers))
+            return self.build.load(buffer, *self.where(buffer))
+        if kind == "known":
+            return self.draw(st.sampled_from(known))
+        if kind == "constant":
+            return self.build.constant(dtype, self.draw(st.integers(-2, 3)))
+        if kind == "index":
+            return self.build.emit(DataTypeCast(dtype), self.index())
+        return self.computed(dtype, depth - 1)
+
+    def index(self) -> Value:
+        """A number that depends on an index: itself, or a sum."""
+        index, _, _ = self.draw(st.sampled_from(self.indices))
+        if self.draw(st.booleans()):
+            return index
+        other, _, _ = self.draw(st.sampled_from(self.indices))
+        sum = IndexSum(self.draw(st.integers(-2, 2)), {index: 3}).plus(IndexSum(0, {other: -1}))
+        return self.build.index_value(sum)
+
+    def computed(self, dtype: DType, depth: int) -> Value:
+        emit = self.build.emit
+        kind = self.draw(
+            st.sampled_from(("unary", "binary", "binary", "select", "cast", "special"))
+        )
+        x = self.value(dtype, depth)
+        if kind == "unary":
+            return emit(self.draw(st.sampled_from(UNARY)), x)
+        if kind == "cast":
+            return emit(DataTypeCast(dtype), emit(DataTypeCast(F64 if dtype == F32 else F32), x))
+        if kind == "special" and dtype.is_float:
+            return emit(Fma(), x, x, self.value(dtype, 0)) if depth else emit(Exp(), x)
+        y = self.value(dtype, depth)
+        if kind == "select":
+            return emit(Select(), x, y, emit(LessThan(), x, self.value(dtype, 0)))
+        return emit(self.draw(st.sampled_from(BINARY)), x, y)
+
+    def where(self, buffer: Value) -> list[IndexSum]:
+        return [self.along(extent) for extent in _tensor(buffer).shape]
+
+    def along(self, extent: int) -> IndexSum:
+        """An index that is inside of an axis."""
+        draw = self.draw
+        forms = [(IndexSum(0, {}), 0, 0)]
+        for index, low, high in self.indices:
+            one = IndexSum(0, {index: 1})
+            forms += [(one, low, high), (one, low, high)]
+            forms.append((IndexSum(0, {index: -1}), -high, -low))
+            forms.append((IndexSum(0, {index: 2}), 2 * low, 2 * high))
+            for other, lower, upper in self.indices:
+                if other is not index:
+                    both = one.plus(IndexSum(0, {other: 1}))
+                    forms.append((both, low + lower, high + upper))
+        fitting = [form for form in forms if form[2] - form[1] < extent]
+        form, low, high = draw(st.sampled_from(fitting[1:] or fitting))
+        if draw(st.integers(0, 7)) == 0:
+            form, low, high = fitting[0]
+        is_shifted = draw(st.integers(0, 2)) == 0 or low < 0 or high >= extent
+        return form.plus(draw(st.integers(-low, extent - 1 - high)) if is_shifted else 0)
+
+
+def _tensor(buffer: Value) -> TensorType:
+    type = buffer.type
+    pointee = getattr(type, "pointee", None)
+    assert isinstance(pointee, TensorType)
+    return pointee
