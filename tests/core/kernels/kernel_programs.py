@@ -38,7 +38,9 @@ from tests.values import Draw, arrays
 
 DTYPES = (F32, F32, F64, I32)
 EXTENTS = (1, 2, 3, 4, 5, 6, 8, 9)
-COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 0)
+COUNTS = (4, 3, 2, 1, 5, 6, 8, 9, 0)
+BOUNDS = ((0, 1), (0, 1), (0, 1), (0, 2), (1, 1), (2, 3))
+"""First index and step."""
 MOST_RUNS = 200
 """Iterations of all loops around a place."""
 UNARY: tuple[Op, ...] = (Negate(), Abs())
@@ -94,6 +96,7 @@ def kernels(draw: Draw) -> Program:
     build = KernelBuilder(types[count:], types[:count])
     draft = _Draft(draw, build, is_tame=draw(st.booleans()))
     draft.block(0, 1)
+    draft.block(0, 1)
     arguments = tuple(draw(arrays(type, tame=draft.is_tame)) for type in build.operand_types)
     return Program(module_of(build), arguments, draft.is_tame)
 
@@ -107,6 +110,7 @@ class _Draft:
     is_tame: bool
     indices: list[tuple[Value, int, int]] = field(default_factory=list[tuple[Value, int, int]])
     """Indices of loops with their smallest and largest number."""
+    counts: list[int] = field(default_factory=list[int])
     scalars: list[Value] = field(default_factory=list[Value])
     locals: list[Value] = field(default_factory=list[Value])
 
@@ -138,18 +142,22 @@ class _Draft:
         with ExitStack() as loops:
             seen = len(self.indices)
             for _ in range(self.draw(st.integers(1, 3))):
-                fitting = [count for count in COUNTS if 0 < count * runs <= MOST_RUNS]
-                count = self.draw(st.sampled_from(fitting))
-                runs *= count
+                count = self.count(runs)
+                runs *= max(1, count)
                 made = loops.enter_context(self.build.loop(count))
-                self.indices.append((made.index, 0, count - 1))
+                self.indices.append((made.index, 0, max(0, count - 1)))
             self.store(is_update=self.draw(st.booleans()))
             del self.indices[seen:]
 
+    def count(self, runs: int) -> int:
+        """How often a loop runs: often as another does, so that loops can be fused."""
+        fitting = [count for count in (*self.counts * 2, *COUNTS) if count * runs <= MOST_RUNS]
+        self.counts.append(self.draw(st.sampled_from(fitting)))
+        return self.counts[-1]
+
     def loop(self, depth: int, runs: int, *, carries: bool) -> None:
-        fitting = [count for count in COUNTS if count * runs <= MOST_RUNS]
-        count = self.draw(st.sampled_from(fitting))
-        lower, step = self.draw(st.sampled_from(((0, 1), (0, 1), (0, 2), (1, 1), (2, 3))))
+        count = self.count(runs)
+        lower, step = self.draw(st.sampled_from(BOUNDS))
         last = lower + max(0, count - 1) * step
         start = [self.value(depth=0) for _ in range(self.draw(st.integers(1, 2)) if carries else 0)]
         seen = len(self.scalars), len(self.locals)

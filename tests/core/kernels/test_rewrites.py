@@ -47,14 +47,17 @@ def _jam(draw: Draw, block: Block, loop: Instruction) -> None:
 
 def _fuse(draw: Draw, block: Block, loop: Instruction) -> None:
     loops = loops_of(block)
-    following = loops[loops.index(loop) + 1 :]
-    if not following:
-        raise IllegalRewrite("there is no other loop")
-    fuse(block, loop, following[0])
+    alike = [other for other in loops[loops.index(loop) + 1 :] if other.op == loop.op]
+    if not alike:
+        raise IllegalRewrite("there is no other loop like it")
+    fuse(block, loop, alike[0])
 
 
 def _vectorise(draw: Draw, block: Block, loop: Instruction) -> None:
-    vectorise(block, loop, draw(st.sampled_from((2, 4, 8, 16))))
+    lanes = draw(st.sampled_from((4, 2, 8, 16)))
+    if not loop.operands and loop_op(loop).count > lanes:
+        block, loop = body_of((pair := split(block, loop, lanes)).outer), pair.inner
+    vectorise(block, loop, lanes)
 
 
 def _vectorise_reduction(draw: Draw, block: Block, loop: Instruction) -> None:
@@ -87,6 +90,11 @@ REWRITES: Mapping[str, Rewrite] = {
     "parallelise": lambda draw, block, loop: parallelise(block, loop, draw(st.integers(1, 3))),
     "fold_indices": lambda draw, block, loop: fold_indices(block),
 }
+WEIGHTED = [
+    *REWRITES,
+    *("vectorise", "vectorise_reduction", "interchange", "promote", *["fuse"] * 3),
+]
+"""Those that are seldom legal are tried oftener."""
 applied: dict[str, int] = dict.fromkeys(REWRITES, 0)
 """How often each was legal."""
 
@@ -142,7 +150,7 @@ def rewrite_at_random(draw: Draw, program: Program, history: History) -> bool:
         loops = all_loops(program.block)
         if not loops:
             break
-        name = draw(st.sampled_from(list(REWRITES)))
+        name = draw(st.sampled_from(WEIGHTED))
         start = draw(st.integers(0, len(loops) - 1))
         for block, loop in [*loops[start:], *loops[:start]]:
             carries_floats = any(x.tensor.dtype.is_float for x in loop.operands)
