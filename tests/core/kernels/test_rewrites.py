@@ -1,4 +1,7 @@
-"""Any legal sequence of rewrites on any kernel leaves what it computes, to the bit unless it is reassociated."""
+"""Any legal sequence of rewrites on any kernel leaves what it computes, to the bit unless it is reassociated.
+
+Parallel loops are run from the last iteration to the first as well.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ from nnkit.core.kernels.cse import cse
 from nnkit.core.kernels.errors import IllegalRewrite
 from nnkit.core.kernels.fuse import fuse
 from nnkit.core.kernels.hoist import hoist, hoist_all
-from nnkit.core.kernels.indices import fold_indices
+from nnkit.core.kernels.indices import IndexSum, fold_indices, replace_index
 from nnkit.core.kernels.interchange import interchange
-from nnkit.core.kernels.loops import body_of, loop_op, loops_of
+from nnkit.core.kernels.loops import body_of, loop_op, loops_of, make_index
 from nnkit.core.kernels.parallelise import parallelise
 from nnkit.core.kernels.promote import promote
 from nnkit.core.kernels.split import peel, split, split_balanced
@@ -92,7 +95,8 @@ REWRITES: Mapping[str, Rewrite] = {
 }
 WEIGHTED = [
     *REWRITES,
-    *("vectorise", "vectorise_reduction", "interchange", "promote", *["fuse"] * 3),
+    *["vectorise", "parallelise", "interchange", "promote"],
+    *["fuse", "vectorise_reduction"] * 3,
 ]
 """Those that are seldom legal are tried oftener."""
 applied: dict[str, int] = dict.fromkeys(REWRITES, 0)
@@ -141,6 +145,8 @@ def test_rewrites_keep_results(data: st.DataObject, program: Program) -> None:
         assert same_bits(found, expected), history
     else:
         assert all(map(is_close, found, expected)), history
+    if reverse_parallel_loops(program.block):
+        assert same_bits(program.run(), found), history
 
 
 def rewrite_at_random(draw: Draw, program: Program, history: History) -> bool:
@@ -166,6 +172,17 @@ def rewrite_at_random(draw: Draw, program: Program, history: History) -> bool:
             is_exact = is_exact and not rounds
             break
     return is_exact
+
+
+def reverse_parallel_loops(block: Block) -> bool:
+    """Have the iterations of parallel loops run from the last to the first; whether there are some."""
+    parallel = [loop for _, loop in all_loops(block) if loop_op(loop).grain]
+    for loop in parallel:
+        op, body = loop_op(loop), body_of(loop)
+        old, new = body.arguments[0], make_index()
+        body.arguments[0] = new
+        replace_index(body, old, IndexSum(2 * op.lower + (op.count - 1) * op.step, {new: -1}))
+    return bool(parallel)
 
 
 def is_close(one: Any, other: Any) -> bool:
