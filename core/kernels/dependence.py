@@ -163,8 +163,10 @@ def may_meet(
             a, b = x.coefficient(value), y.coefficient(value)
             if value in loops:
                 whole, (low, high) = loops[value]
-                constant += _own_terms(a - b, whole, terms)
-                terms.append((-b * whole.step, low, high))
+                if a == b:
+                    terms.append((-b * whole.step, low, high))
+                else:  # the distance is left out: iterations may be any two
+                    constant += _own_terms(a, whole, terms) + _own_terms(-b, whole, terms)
             else:
                 constant += _terms_of(value, a, of_one, terms, other_way=-b, of_other=of_other)
         if not _can_be_zero(constant, terms):
