@@ -200,6 +200,7 @@ class _ElementWriter:
 
 
 _NAMES = {-1: "j", -2: "i"}
+"""What the indices of columns and rows are called in the text."""
 
 
 def chunk_length(k: int) -> int:

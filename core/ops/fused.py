@@ -16,6 +16,7 @@ from ..types import Array
 _Doubles: TypeAlias = npt.NDArray[np.float64]
 
 _SPLIT = 2.0**27 + 1
+"""Dekker's number for f64: the halves that it makes of 53 digits have at most 26, so that their products are exact."""
 
 
 def fused_multiply_add(x: Array, y: Array, z: Array) -> Array:
