@@ -15,6 +15,7 @@ from ..compute.lower_memory.lower import lower_memory
 from ..ir import Module
 from ..passes.base import ModulePass
 from ..schedule.plan import schedule
+from ..schedule.switches import is_enabled
 from ..schedule.target import Target
 
 
@@ -50,7 +51,8 @@ class Fuse(ModulePass):
     name: ClassVar[str] = "fuse"
 
     def run(self, module: Module, analyses: Analyses) -> bool:
-        fuse(module)
+        if is_enabled("fuse"):
+            fuse(module)
         return True
 
 

@@ -280,6 +280,26 @@ class ReduceLanes(Pure):
 
 
 @dataclass(frozen=True)
+class Shuffle(Pure):
+    """Lanes of x and y, chosen by constants: of n lanes, 0 … n - 1 are those of x, n … 2n - 1 those of y."""
+
+    name: ClassVar[str] = "shuffle"
+    syntax: ClassVar[str] = "shuffle {x}, {y} lanes {chosen}"
+    stages: ClassVar[Stages] = _SCHEDULE
+    chosen: tuple[int, ...]
+
+    def infer(self, x: TensorType, y: TensorType) -> TensorType:
+        if x.rank != 1 or x != y:
+            raise RankError(f"shuffle takes two vectors of one type, not {x} and {y}")
+        if not self.chosen or not all(0 <= lane < 2 * x.shape[0] for lane in self.chosen):
+            raise ShapeError(f"shuffle: lanes {list(self.chosen)} are not all of two {x}")
+        return x.with_shape((len(self.chosen),))
+
+    def evaluate(self, x: Array, y: Array) -> Array:
+        return np.concatenate([x, y])[list(self.chosen)]
+
+
+@dataclass(frozen=True)
 class AffineIndex(Pure):
     """A number that is affine in i64 coordinates: what loops that were split call their old index."""
 
@@ -333,7 +353,7 @@ class AllocateLocal(Op):
 
 KERNEL: tuple[type[Op], ...] = (
     *(Kernel, Loop, LoadAt, StoreAt, AllocateLocal),
-    *(Fma, ReduceLanes, AffineIndex, LaneNumbers),
+    *(Fma, ReduceLanes, Shuffle, AffineIndex, LaneNumbers),
 )
 """The ops that only kernels have, and the kernel itself."""
 

@@ -1,9 +1,212 @@
-"""Register tiles: the rewrites that make a product fast."""
+"""Register tiles: the loops of a product split into runs that stay in registers.
+
+A tile of C is so many rows by so many vectors of columns.  Its sums, one vector of B for each of its columns and one
+element of A are in registers at a time, so that each product costs one instruction and a part of a load:
+
+    loop j by vectors · lanes {            columns of one panel of B
+        loop i by rows {
+            sums = loop k carrying rows · vectors sums { … }
+            what follows, of each sum; stores
+        }
+    }
+
+What no tile fits, at the right and at the bottom, has smaller tiles of its own.
+"""
 
 from __future__ import annotations
 
-from ..ir import Instruction
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Final
+
+from ..ir.instruction import Block, Instruction, Value
+from ..types import PointerType, TensorType
+from .cse import cse
+from .dependence import Aliases
+from .loops import body_of, is_loop, loop_op
+from .ops import Kernel
+from .order import shorten_live_ranges
+from .pack import Panel, pack
+from .split import balanced, peel, split
+from .unroll import unroll_and_jam
+from .vectorise import vectorise
 
 
-def schedule_product(kernel: Instruction, target: object) -> None:
-    """Nothing yet."""
+@dataclass(frozen=True)
+class Registers:
+    """The vector registers of a machine: how many, and how many elements each holds."""
+
+    count: int
+    lanes: int
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Rows, and vectors of columns, of a product that are summed at a time."""
+
+    rows: int
+    vectors: int
+
+
+@dataclass(frozen=True)
+class Packing:
+    """That panels of the second operand are packed: so many rows, along one of its axes, columns along another."""
+
+    rows: int
+    row_axis: int
+    column_axis: int
+
+
+_SPARE: Final = 2
+"""Registers beside the sums and the vectors of B: for an element of A, and one more that LLVM moves things through."""
+
+_MOST_ROWS: Final = 16
+_MOST_VECTORS: Final = 4
+"""Larger tiles are more code and no faster."""
+
+_LATENCY: Final = 6
+"""Steps until the sum that an instruction adds to is there, 4, with what it takes to keep all units busy meanwhile."""
+
+_ELEMENT: Final = 0.2
+"""What loading an element of A costs besides the multiplications that it runs beside, of which one is the unit."""
+
+_VECTOR: Final = 0.8
+"""The same of a vector of B, which lies in two cache lines where the matrix is not aligned to vectors."""
+
+_LOOP: Final = 1.5
+"""The same of counting and jumping, in each of k."""
+
+_PER_STEP: Final = 2
+"""Multiplications and additions, or loads, that begin in one step."""
+
+_ANOTHER: Final = 0.02
+"""What a further kind of tile costs, as a part of the whole product: some milliseconds of compilation."""
+
+
+def tile_product(
+    kernel: Instruction[Kernel], registers: Registers, batch: int = 0, packed: Packing | None = None
+) -> None:
+    """Schedule the loops of `products.build_product`: so many of a batch, over columns, rows, and the sum."""
+    aliases = aliases_of(kernel)
+    block = kernel.regions[0].entry
+    for _ in range(batch):
+        block = body_of(_loop_in(block))
+    columns = _loop_in(block)
+    count = loop_op(columns).count
+    tile = best_tile(loop_op(_loop_in(body_of(columns))).count, count, registers)
+    buffer = None if packed is None else _packing_buffer(kernel, packed, tile, registers)
+    for panel in _write_panels(block, columns, tile.vectors, registers.lanes, aliases):
+        if packed is not None and buffer is not None:
+            matrix = kernel.regions[0].entry.arguments[1]
+            start = panel.block.arguments[0]
+            shape = packed.rows, panel.columns, panel.lanes, packed.row_axis, packed.column_axis
+            pack(panel.block, Panel(matrix, start, *shape), buffer)
+        _write_rows(panel.block, tile, aliases)
+    cse(kernel.regions[0].entry, aliases=aliases)
+    shorten_live_ranges(kernel.regions[0].entry, aliases=aliases)
+
+
+def _packing_buffer(
+    kernel: Instruction[Kernel], packed: Packing, tile: Tile, registers: Registers
+) -> Value:
+    """One more buffer of the kernel, for the widest panel."""
+    type = TensorType(
+        (packed.rows, tile.vectors * registers.lanes), kernel.operands[1].tensor.dtype
+    )
+    kernel.op = replace(kernel.op, using=(*kernel.op.using, type))
+    buffer = Value(PointerType(type), "packed")
+    kernel.regions[0].entry.arguments.append(buffer)
+    return buffer
+
+
+def aliases_of(kernel: Instruction[Kernel]) -> Aliases:
+    """The buffers of operands and of the results that may lie in their place."""
+    buffers, count = kernel.regions[0].entry.arguments, len(kernel.operands)
+    return [(buffers[x], buffers[count + y]) for x, y in kernel.op.overwriting]
+
+
+@cache
+def best_tile(rows: int, columns: int, registers: Registers) -> Tile:
+    """The tile that computes a product of so many rows and columns in the fewest steps, as far as can be foreseen."""
+    found = [
+        Tile(count, vectors)
+        for vectors in range(1, _MOST_VECTORS + 1)
+        for count in range(1, _MOST_ROWS + 1)
+        if count * vectors + vectors + _SPARE <= registers.count
+    ]
+    return min(found, key=lambda tile: _steps(tile, rows, columns, registers.lanes))
+
+
+def _steps(tile: Tile, rows: int, columns: int, lanes: int) -> float:
+    """Steps for each of k, a little more for each kind of tile."""
+    total, kinds = 0.0, 0
+    whole, left = divmod(columns, lanes)
+    widths = [*balanced(whole, tile.vectors), *([(1, 1)] if left else [])]
+    for vectors, panels in widths:
+        for height, count in balanced(rows, tile.rows):
+            sums = height * vectors
+            work = (sums + _ELEMENT * height + _VECTOR * vectors + _LOOP) / _PER_STEP
+            total += panels * count * max(work, _LATENCY)
+            kinds += 1
+    return total * (1 + _ANOTHER * kinds)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """A body that has the rows of some columns, whose first one is its index."""
+
+    block: Block
+    columns: int
+    lanes: int
+
+
+def _write_panels(
+    block: Block, columns: Instruction, vectors: int, lanes: int, aliases: Aliases
+) -> Iterator[_Columns]:
+    """Divide the columns into panels of vectors; what is left fills a part of one."""
+    rest: Instruction | None = columns
+    for size, panels in balanced(loop_op(columns).count // lanes, vectors):
+        part, rest = _first(block, rest, size * panels * lanes)
+        inside = body_of(split(block, part, size * lanes).outer)
+        vector = split(inside, _loop_in(inside), lanes)
+        vectorise(body_of(vector.outer), vector.inner, lanes, aliases=aliases)
+        unroll_and_jam(inside, vector.outer, aliases=aliases)
+        yield _Columns(inside, size * lanes, lanes)
+    if rest is not None:
+        left = loop_op(rest).count
+        last = split(block, rest, left)
+        inside, width = body_of(last.outer), min(lanes, 1 << (left - 1).bit_length())
+        vectorise(inside, last.inner, width, aliases=aliases)
+        yield _Columns(inside, left, width)
+
+
+def _write_rows(panel: Block, tile: Tile, aliases: Aliases) -> None:
+    """Divide the rows of a panel into tiles."""
+    rest: Instruction | None = _rows_in(panel)
+    assert rest is not None
+    for size, tiles in balanced(loop_op(rest).count, tile.rows):
+        part, rest = _first(panel, rest, size * tiles)
+        made = split(panel, part, size)
+        unroll_and_jam(body_of(made.outer), made.inner, aliases=aliases)
+
+
+def _first(
+    block: Block, loop: Instruction | None, count: int
+) -> tuple[Instruction, Instruction | None]:
+    """The loop over so many iterations, and that over the others, if there are some."""
+    assert loop is not None
+    if count == loop_op(loop).count:
+        return loop, None
+    return peel(block, loop, count)
+
+
+def _rows_in(panel: Block) -> Instruction:
+    """The loop over rows, behind those that pack."""
+    return [instruction for instruction in panel.instructions if is_loop(instruction)][-1]
+
+
+def _loop_in(block: Block) -> Instruction:
+    """The loop of a body that has one."""
+    (loop,) = (instruction for instruction in block.instructions if is_loop(instruction))
+    return loop

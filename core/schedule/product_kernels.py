@@ -6,22 +6,27 @@ use several threads.  A nest that alone reads its result, element by element, is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from ..compute.bodies import base_of
 from ..compute.ops import MatrixProduct
 from ..ir import Block, Builder, Instruction, Value
 from ..kernels.products import Epilogue, build_product, is_epilogue
-from ..kernels.tiles import schedule_product
+from ..kernels.tiles import Packing, Registers, tile_product
 from ..ops.movement import reshaped
 from ..ops.nest import is_nest
-from ..types import F32, F64
+from ..types import F32, F64, Shape
 from .ops import is_one_product, sizes_of
+from .switches import is_enabled
 from .target import Target
 
 MOST_WORK: Final = 64 * 1024 * 1024
 """Multiplications of a product from which the BLAS computes it, on several threads."""
+
+_LEAST_ROWS: Final = 4
+"""Rows from which it pays to turn the columns of the other matrix."""
 
 _LEAST_VECTOR: Final = 32
 """Bytes of a vector register from which kernels are faster than a BLAS."""
@@ -29,8 +34,6 @@ _LEAST_VECTOR: Final = 32
 
 def write_product_kernels(block: Block, target: Target) -> None:
     """Replace the matrix products of a block, with their epilogues, by kernels."""
-    if not target.fma or target.vector_bytes < _LEAST_VECTOR:
-        return
     waiting: dict[Instruction, tuple[Instruction, Epilogue]] = {}
     old, block.instructions = block.instructions, []
     b = Builder(block)
@@ -56,11 +59,14 @@ def is_kernel_product(product: Instruction, target: Target) -> bool:
     """Whether a kernel computes it."""
     if not isinstance(product.op, MatrixProduct):
         return False
+    if not target.fma or target.vector_bytes < _LEAST_VECTOR or not is_enabled("kernels"):
+        return False
     a, b = (operand.tensor for operand in product.operands)
     m, n, k = sizes_of(product.op, a, b)
     return (
         a.dtype in (F32, F64)
         and min(m, n) > 1
+        and (m >= _LEAST_ROWS or not product.op.transpose_b)
         and k > 0
         and product.result.tensor.size > 0
         and (m * n * k < MOST_WORK or not target.has_blas)
@@ -69,6 +75,8 @@ def is_kernel_product(product: Instruction, target: Target) -> bool:
 
 def epilogue_of(product: Instruction) -> Epilogue | None:
     """The nest that alone reads the product, and makes an element of its results of each of its elements."""
+    if not is_enabled("epilogues"):
+        return None
     readers = [product.result]
     for value in readers:  # which grows by its views
         for user in value.uses:
@@ -97,8 +105,22 @@ def _write(
         m, _, k = sizes_of(op, x.tensor, y.tensor)
         x, y = reshaped(b, x, (m, k)), reshaped(b, y, y.tensor.shape[-2:])
         (made,) = build_product(b, op, (x, y))
-        schedule_product(b.block.instructions[-1], target)
+        _tile(b.block.instructions[-1], made.tensor.shape, target, transpose_b=op.transpose_b)
         return [reshaped(b, made, shape)]
     results = build_product(b, op, (x, y), epilogue)
-    schedule_product(b.block.instructions[-1], target)
+    _tile(b.block.instructions[-1], shape, target, transpose_b=op.transpose_b)
     return results
+
+
+def _tile(kernel: Instruction[Any], shape: Shape, target: Target, *, transpose_b: bool) -> None:
+    """Schedule the loops of a product of this shape."""
+    matrix = kernel.operands[1].tensor
+    lanes = target.lanes(matrix.dtype.bytes)
+    batch = sum(extent > 1 for extent in shape[:-2])
+    row_axis = matrix.rank - (1 if transpose_b else 2)
+    is_large = math.prod(matrix.shape[-2:]) * matrix.dtype.bytes > target.l2_bytes // 2
+    packed = None
+    if transpose_b or (is_large and is_enabled("packing")):
+        column_axis = 2 * matrix.rank - 3 - row_axis
+        packed = Packing(matrix.shape[row_axis], row_axis, column_axis)
+    tile_product(kernel, Registers(target.registers, lanes), batch, packed)

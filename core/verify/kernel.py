@@ -1,19 +1,14 @@
-"""Rules 33 to 36: kernels, what stands in them, and that they touch only their buffers.
+"""Rules 33 to 35: kernels, and what stands in them.
 
-33. The body of a kernel takes a buffer for each operand and each result, and ends with a `yield` of nothing.
-34. In it stand loops, loads, stores, literals, elementwise functions, and what computes with vectors and indices.
-35. Values in it are scalars, vectors and buffers; each buffer is the kernel's, or one that it allocates.
-36. Only results, and what the kernel allocates, are written.
-
-That indices lie inside is not a rule of the text: the evaluator, and `kernels.bounds`, say so.
+That indices lie inside is no rule of the text: the evaluator, and `kernels.bounds`, say so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..ir import Instruction, Op, Value
-from ..kernels.ops import KERNEL, Kernel, StoreAt
+from ..ir import Instruction, Op
+from ..kernels.ops import KERNEL, Kernel
 from ..ops import Literal, Pointwise, Yield
 from ..ops.aggregate import listed
 from ..ops.bits import BitCast
@@ -43,7 +38,7 @@ def body_violations(instruction: Instruction, op: Kernel) -> Iterator[str]:
 
 
 def kernel_violations(instruction: Instruction) -> Iterator[str]:
-    """Rules 34 to 36 of an instruction in a kernel."""
+    """Rules 34 and 35 of an instruction in a kernel."""
     op = instruction.op
     if not (isinstance(op, Pointwise) or type(op) in _OTHERS):
         yield f"{op.name} cannot stand in a kernel"
@@ -51,11 +46,3 @@ def kernel_violations(instruction: Instruction) -> Iterator[str]:
     for result in instruction.results:
         if isinstance(result.type, TensorType) and result.type.rank > 1:
             yield f"{op.name} makes a {result.type}; values in a kernel are scalars and vectors"
-    if isinstance(op, StoreAt) and len(instruction.operands) > 1:
-        yield from _written_violations(instruction.operands[1])
-
-
-def _written_violations(buffer: Value) -> Iterator[str]:
-    """Rule 36, as far as a buffer is an argument of the kernel."""
-    if buffer.producer is None and not isinstance(buffer.type, PointerType):
-        yield f"storeAt writes to a buffer, not to a {buffer.type}"

@@ -22,6 +22,7 @@ from ...core.kernels.ops import (
     LoadAt,
     Loop,
     ReduceLanes,
+    Shuffle,
     StoreAt,
     buffer_of,
 )
@@ -234,6 +235,11 @@ def _write_reduce(k: _KernelWriter, instruction: Instruction[ReduceLanes]) -> No
     k.values[instruction.result] = value
 
 
+def _write_shuffle(k: _KernelWriter, instruction: Instruction[Shuffle]) -> None:
+    x, y = (k.values[operand] for operand in instruction.operands)
+    k.values[instruction.result] = k.w.shuffle(x, y, instruction.op.chosen)
+
+
 def _write_index(k: _KernelWriter, instruction: Instruction[AffineIndex]) -> None:
     expression = instruction.op.expression
     total = constant(I64, 0)
@@ -287,6 +293,7 @@ _RULES: Final[Mapping[type[Op], _Rule]] = MappingProxyType(
         AllocateLocal: _write_allocate,
         Fma: _write_fma,
         ReduceLanes: _write_reduce,
+        Shuffle: _write_shuffle,
         AffineIndex: _write_index,
         LaneNumbers: _write_lane_numbers,
         Literal: _write_literal,

@@ -66,6 +66,7 @@ class Batch:
         machine = Target(
             vector_bytes=target.vector_bytes,
             registers=target.vector_registers,
+            fma=target.fma,
             has_blas=find_blas() is not None,
         )
         writer = ModuleWriter(scalef=target.scalef, fma=target.fma)

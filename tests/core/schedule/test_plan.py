@@ -13,6 +13,7 @@ from nnkit.core.compute.generate import generate_compute
 from nnkit.core.driver.stages import passes_to
 from nnkit.core.errors import InternalError
 from nnkit.core.ir import Builder, Stage, Value
+from nnkit.core.kernels.ops import Kernel
 from nnkit.core.ops import Add, Aggregate, Combinator, Dot, Literal, Return, Scan, ShapeCast
 from nnkit.core.passes.flatten import Flatten
 from nnkit.core.passes.pipeline import run_pipeline
@@ -31,8 +32,13 @@ TARGETS = [
     Target(vector_bytes=64, l1_bytes=16),
     Target(vector_bytes=4, has_blas=False),
     Target(vector_bytes=64, l2_bytes=64),
+    Target(vector_bytes=64, registers=32, fma=True),
+    Target(vector_bytes=32, l2_bytes=64, fma=True, has_blas=False),
 ]
-LEGAL = (Literal, ShapeCast, Loops, Gemm, ScheduledArgSort, ScheduledScan, Empty, Aggregate, Return)
+LEGAL = (
+    *(Literal, ShapeCast, Loops, Gemm, Kernel, ScheduledArgSort, ScheduledScan, Empty),
+    *(Aggregate, Return),
+)
 
 
 @given(programs(tame=True, max_instructions=20), st.sampled_from(TARGETS), st.booleans())

@@ -22,7 +22,8 @@ KINDS = {
     "FunctionType": "function_type", "Symbol": "@NAME", "Case": "?NAME", "TensorType": "tensor",
     "tuple[tuple[int, int], ...]": "pairs", "Padding": "padding", "DType": "dtype",
     "Combinator": "operator", "Elementwise": "ordered", "Bounds": "bounds", "tuple[Access, ...]": "accesses",
-    "tuple[Output, ...]": "outputs", "Update": "update",
+    "tuple[Output, ...]": "outputs", "Update": "update", "Affine": "sum",
+    "tuple[Affine, ...]": "coordinates",
 }  # fmt: skip
 """What an attribute of each kind is called on the page."""
 

@@ -63,6 +63,8 @@ VALUES: list[tuple[str, Any, str]] = [
     ("Elementwise", FloorDivide(), "floorDivide"),
     ("Bounds", Bounds.CLIP, "clip"),
     ("Update", Update.MAX, "max"),
+    ("Affine", coordinate(1) * 2 + -1, "2 * d1 + -1"),
+    ("tuple[Affine, ...]", (coordinate(0), coordinate(1) * 2 + -1), "(d0, 2 * d1 + -1)"),
     ("tuple[Access, ...]", (Access(()), Access((coordinate(1) * 2 + -1, Loaded(0)), Bounds.ZERO)),
      "(), (2 * d1 + -1, read 0) zero"),
     ("tuple[Output, ...]", (

@@ -1,0 +1,40 @@
+"""Switches for what makes programs fast: `NNKIT_DISABLE=kernels,fuse` compiles without.
+
+Results stay right with any of them off; how much slower programs are says what each is good for
+(docs/performance.md).  The variable is read whenever a function is compiled.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from ..errors import UnsupportedError
+
+VARIABLE: Final = "NNKIT_DISABLE"
+
+SWITCHES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "fuse": "nests are fused with each other",
+        "kernels": "matrix products are loops of this project's, and not calls of the BLAS",
+        "epilogues": "what follows a product is computed in its loops",
+        "packing": "large operands of products are copied side by side",
+    }
+)
+"""What can be disabled, by name."""
+
+
+def is_enabled(name: str) -> bool:
+    """Whether a switch is on, as all are unless the environment says otherwise.
+
+    Raises: UnsupportedError when the variable names something that is no switch.
+    """
+    assert name in SWITCHES
+    text = os.environ.get(VARIABLE, "")
+    names = {word.strip() for word in text.split(",")} - {""}
+    if unknown := sorted(names - SWITCHES.keys()):
+        known = ", ".join(SWITCHES)
+        raise UnsupportedError(f"{VARIABLE} names {', '.join(unknown)}; what it knows is {known}")
+    return name not in names

@@ -1,0 +1,170 @@
+"""Kernels: what compiled code computes is what the evaluator does, to the bit, and products are those of NumPy.
+
+A product is scheduled for several machines, with and without an epilogue, and run on this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnkit.core.compute.fuse import fuse
+from nnkit.core.compute.generate import generate_compute
+from nnkit.core.evaluate import evaluate
+from nnkit.core.ir import Builder, Module, Stage, Value, finish_function, start_function
+from nnkit.core.ir.instruction import Instruction
+from nnkit.core.kernels.bounds import accesses_outside
+from nnkit.core.kernels.ops import Kernel
+from nnkit.core.ops import Add, Dot, Maximum, Multiply, Return, Transpose, splat
+from nnkit.core.schedule.plan import schedule
+from nnkit.core.schedule.target import Target
+from nnkit.core.text import parse_module, print_module
+from nnkit.core.types import F32, F64, DType, Shape, TensorType
+from nnkit.core.verify import verify
+
+from .running import run
+
+ROOT = Path(__file__).parents[3]
+MACHINES = (
+    Target(vector_bytes=64, registers=32, fma=True),
+    Target(vector_bytes=32, registers=16, fma=True),
+    # operands are packed, whatever their size
+    Target(vector_bytes=64, registers=32, fma=True, l2_bytes=64),
+)
+SIZES: tuple[tuple[int, int, int], ...] = (
+    (64, 33, 80),
+    (25, 40, 31),
+    (7, 70, 65),
+    (130, 16, 16),
+    (2, 90, 100),
+    (16, 530, 17),  # more than are added one by one
+    (33, 1026, 3),
+)
+"""Rows, products in a sum, columns."""
+
+
+def built(
+    shapes: tuple[Shape, Shape], flips: tuple[bool, bool], dtype: DType, *, epilogue: bool
+) -> Module:
+    """max((a · b + c) · d, -1/2), or the product alone, of operands that are stored transposed where said."""
+    stored = [(*s[:-2], s[-1], s[-2]) if f else s for s, f in zip(shapes, flips, strict=True)]
+    result = (*np.broadcast_shapes(shapes[0][:-2], shapes[1][:-2]), shapes[0][-2], shapes[1][-1])
+    types = [TensorType(shape, dtype) for shape in stored]
+    if epilogue:
+        types += [TensorType(result[-1:], dtype), TensorType(result, dtype)]
+    b = start_function(types)
+    a, w, *others = b.block.arguments
+    y = b.emit(Dot(), *(_turned(b, x) if f else x for x, f in zip((a, w), flips, strict=True)))
+    if epilogue:
+        bias, scale = others
+        y = b.emit(Multiply(), b.emit(Add(), y, bias), scale)
+        y = b.emit(Maximum(), y, b.emit(splat(y.tensor, -0.5)))
+    b.emit_many(Return(), [y])
+    module = Module(stage=Stage.OPTIMIZED)
+    module.add(finish_function("main", b, y.type))
+    return module
+
+
+def _turned(b: Builder, x: Value) -> Value:
+    rank = x.tensor.rank
+    return b.emit(Transpose((*range(rank - 2), rank - 1, rank - 2)), x)
+
+
+def kernels_of(module: Module) -> list[Instruction]:
+    """Of the function `main`."""
+    return [i for i in module.functions["main"].entry.instructions if isinstance(i.op, Kernel)]
+
+
+def scheduled(module: Module, target: Target) -> Module:
+    """The same at the end of stage schedule."""
+    generate_compute(module)
+    fuse(module)
+    schedule(module, target)
+    verify(module)
+    for kernel in kernels_of(module):
+        assert not list(accesses_outside(kernel.regions[0].entry))
+    return module
+
+
+def cases() -> Iterator[tuple[tuple[Shape, Shape], tuple[bool, bool], DType, bool, Target]]:
+    """Each size with some of the forms, so that each form meets each machine."""
+    number = 0
+    for m, k, n in SIZES:
+        for batch in ((), (3,)):
+            for flip in range(4):
+                number += 1
+                if batch and m * k * n > 50_000:
+                    continue
+                shapes = ((*batch, m, k), (*(batch if number % 3 else ()), k, n))
+                dtype = F64 if number % 4 == 1 else F32
+                flips = bool(flip & 1), bool(flip & 2)
+                yield shapes, flips, dtype, number % 2 == 0, MACHINES[number % 3]
+
+
+def test_products_are_kernels_and_right() -> None:
+    random = np.random.default_rng(0)
+    found = 0
+    for shapes, flips, dtype, epilogue, target in cases():
+        shown = f"{shapes} {flips} {dtype} {epilogue} {target}"
+        module = built(shapes, flips, dtype, epilogue=epilogue)
+        types = [p.tensor for p in module.functions["main"].parameters]
+        arrays = [random.standard_normal(t.shape).astype(t.dtype.numpy) for t in types]
+        wanted = evaluate(module, "main", *arrays)
+        module = scheduled(module, target)
+        found += len(kernels_of(module))
+        text = print_module(module)
+        assert print_module(parse_module(text)) == text
+        (made,) = run(module.functions["main"], arrays)
+        tolerance = 1e-4 if dtype is F32 else 1e-12
+        np.testing.assert_allclose(made, wanted, tolerance, tolerance, err_msg=shown)
+        if kernels_of(module) and np.size(wanted) * shapes[0][-1] < 25_000:
+            same = evaluate(module, "main", *arrays)
+            np.testing.assert_array_equal(made, same, shown)
+    assert found > 30
+
+
+def test_an_epilogue_is_part_of_its_product_and_may_lie_in_the_place_of_an_operand() -> None:
+    module = built(((64, 40), (40, 80)), (False, False), F32, epilogue=True)
+    module = scheduled(module, MACHINES[0])
+    (kernel,) = kernels_of(module)
+    assert isinstance(kernel.op, Kernel)
+    assert kernel.op.overwriting == ((3, 0),)
+    names = [i.op.name for i in module.functions["main"].entry.instructions]
+    assert names == ["kernel", "return"]
+
+
+def test_every_op_of_kernels_is_translated() -> None:
+    module = parse_module((ROOT / "docs/examples/kernels.dl").read_text())
+    verify(module)
+    function = module.functions["f"]
+    random = np.random.default_rng(1)
+    arrays = [
+        random.standard_normal(p.tensor.shape).astype(np.float32) for p in function.parameters
+    ]
+    wanted = evaluate(module, "f", *arrays)
+    assert isinstance(wanted, tuple)
+    for made, one in zip(run(function, arrays), wanted, strict=True):
+        np.testing.assert_array_equal(made, one)
+
+
+@pytest.mark.parametrize("target", [Target(vector_bytes=64), Target(vector_bytes=16, fma=True)])
+def test_machines_without_wide_fused_arithmetic_call_the_blas(target: Target) -> None:
+    module = scheduled(built(((64, 40), (40, 80)), (False, False), F32, epilogue=False), target)
+    assert not kernels_of(module)
+
+
+@pytest.mark.parametrize("name", ["kernels", "epilogues", "packing"])
+def test_each_part_can_be_disabled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNKIT_DISABLE", name)
+    target = Target(vector_bytes=64, registers=32, fma=True, l2_bytes=64)
+    module = built(((64, 40), (40, 80)), (False, False), F32, epilogue=True)
+    arrays = [np.ones(p.tensor.shape, np.float32) for p in module.functions["main"].parameters]
+    wanted = evaluate(module, "main", *arrays)
+    found = kernels_of(scheduled(module, target))
+    assert len(found) == (name != "kernels")
+    assert all(len(k.operands) == (2 if name == "epilogues" else 4) for k in found)
+    assert all(bool(k.op.using) == (name != "packing") for k in found)
+    np.testing.assert_array_equal(run(module.functions["main"], arrays)[0], wanted)
