@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 from ..ir.builder import Builder
 from ..ir.instruction import Block, Instruction, Region, Value
@@ -21,18 +23,23 @@ from .ops import LoadAt, Loop, Shuffle, StoreAt, buffer_of
 
 @dataclass(frozen=True)
 class Panel:
-    """Columns of a matrix `buffer`, from those that `start` says on: so many vectors of `lanes`, `columns` in all.
+    """Columns of a matrix `buffer`, from that which `start` says on, or all: so many, in vectors of `lanes`.
 
     `rows` of them are read, along axis `row_axis`; columns lie along `column_axis`.
     """
 
     buffer: Value
-    start: Value
+    start: Value | None
     rows: int
     columns: int
     lanes: int
     row_axis: int
     column_axis: int
+
+    @property
+    def first(self) -> Linear:
+        """The index of the first column."""
+        return Linear(0, {} if self.start is None else {self.start: 1})
 
 
 def pack(block: Block, panel: Panel, packed: Value) -> None:
@@ -84,7 +91,7 @@ def _matrix(panel: Panel) -> tuple[int, int]:
 def _redirect(access: Access, panel: Panel, packed: Value) -> None:
     """Load the same from where it is packed."""
     row, column = access.indices[panel.row_axis], access.indices[panel.column_axis]
-    maps, coordinates = maps_of([row, column.plus(Linear(0, {panel.start: 1}), -1)])
+    maps, coordinates = maps_of([row, column.plus(panel.first, -1)])
     steps = (0, 1) if access.lanes else ()
     old = access.instruction
     old.op = LoadAt(maps, access.lanes, steps)
@@ -92,44 +99,58 @@ def _redirect(access: Access, panel: Panel, packed: Value) -> None:
 
 
 def _write_copy(b: Builder, panel: Panel, packed: Value, around: Sequence[Linear]) -> None:
-    """Row by row."""
-    inner = Builder(Block(name="loop"))
-    row = inner.argument(make_index().type, "r")
-    for first in range(0, panel.columns, panel.lanes):
-        active = min(panel.lanes, panel.columns - first)
-        value = _load(inner, panel, around, Linear(0, {row: 1}), first, active, panel.column_axis)
-        _store(inner, packed, value, Linear(0, {row: 1}), first)
-    _finish(b, inner, panel.rows, 1)
+    """Row by row, a vector at a time."""
+
+    def write(inner: Builder, column: Linear, active: int, row: Linear) -> None:
+        value = _load(inner, panel, around, row, column, active, panel.column_axis)
+        _store(inner, packed, value, row, column)
+
+    def row(inner: Builder, row: Linear, _: int) -> None:
+        _write_runs(inner, panel.columns, panel.lanes, partial(write, row=row))
+
+    _write_runs(b, panel.rows, 1, row)
 
 
 def _write_turned(b: Builder, panel: Panel, packed: Value, around: Sequence[Linear]) -> None:
     """Squares of the matrix, each turned in registers."""
     size = panel.lanes
-    whole = panel.rows - panel.rows % size
-    if whole:
-        inner = Builder(Block(name="loop"))
-        row = inner.argument(make_index().type, "r")
-        _write_squares(inner, panel, packed, around, Linear(0, {row: 1}), size)
-        _finish(b, inner, whole, size)
-    if whole < panel.rows:
-        _write_squares(b, panel, packed, around, Linear(whole, {}), panel.rows - whole)
-
-
-def _write_squares(
-    b: Builder, panel: Panel, packed: Value, around: Sequence[Linear], row: Linear, count: int
-) -> None:
-    """So many rows from one on, of all columns."""
-    size = panel.lanes
     vector = TensorType((size,), _element(panel).dtype)
-    for first in range(0, panel.columns, size):
+
+    def square(inner: Builder, column: Linear, columns: int, row: Linear, rows: int) -> None:
         turned = [
-            _load(b, panel, around, row, column, count, panel.row_axis)
-            if column < panel.columns
-            else b.emit(splat(vector, 0))
-            for column in range(first, first + size)
+            _load(inner, panel, around, row, column.plus(number), rows, panel.row_axis)
+            if number < columns
+            else inner.emit(splat(vector, 0))
+            for number in range(size)
         ]
-        for number, value in enumerate(transposed(b, turned)[:count]):
-            _store(b, packed, value, row.plus(number), first)
+        for number, value in enumerate(transposed(inner, turned)[:rows]):
+            _store(inner, packed, value, row.plus(number), column)
+
+    def row(inner: Builder, row: Linear, rows: int) -> None:
+        _write_runs(inner, panel.columns, size, partial(square, row=row, rows=rows))
+
+    _write_runs(b, panel.rows, size, row)
+
+
+class _Run(Protocol):
+    """Writes what is done with so many rows or columns from one on."""
+
+    def __call__(self, b: Builder, start: Linear, count: int, /) -> None: ...
+
+
+def _write_runs(b: Builder, extent: int, size: int, write: _Run) -> None:
+    """A loop over runs of `size`, and what is left behind it."""
+    whole = extent - extent % size
+    if whole == size:
+        write(b, Linear(0, {}), size)
+    elif whole:
+        inner = Builder(Block(name="loop"))
+        index = inner.argument(make_index().type)
+        write(inner, Linear(0, {index: 1}), size)
+        inner.block.instructions.append(Instruction(Yield(), (), ()))
+        b.emit_many(Loop(0, whole, size), [], [Region([inner.block])])
+    if whole < extent:
+        write(b, Linear(whole, {}), extent - whole)
 
 
 def _load(
@@ -137,12 +158,12 @@ def _load(
     panel: Panel,
     around: Sequence[Linear],
     row: Linear,
-    column: int,
+    column: Linear,
     active: int,
     axis: int,
 ) -> Value:
     """A vector of the matrix along an axis."""
-    own = {panel.row_axis: row, panel.column_axis: Linear(column, {panel.start: 1})}
+    own = {panel.row_axis: row, panel.column_axis: column.plus(panel.first)}
     others = iter(around)
     rank = _element(panel).rank
     indices = [own[a] if a in own else next(others) for a in range(rank)]
@@ -152,14 +173,9 @@ def _load(
     return b.emit(LoadAt(maps, panel.lanes, steps, kept), panel.buffer, *coordinates)
 
 
-def _store(b: Builder, packed: Value, value: Value, row: Linear, column: int) -> None:
-    maps, coordinates = maps_of([row, Linear(column, {})])
+def _store(b: Builder, packed: Value, value: Value, row: Linear, column: Linear) -> None:
+    maps, coordinates = maps_of([row, column])
     b.emit_many(StoreAt(maps, (0, 1)), [value, packed, *coordinates])
-
-
-def _finish(b: Builder, inner: Builder, rows: int, step: int) -> None:
-    inner.block.instructions.append(Instruction(Yield(), (), ()))
-    b.emit_many(Loop(0, rows, step), [], [Region([inner.block])])
 
 
 def _element(panel: Panel) -> TensorType:

@@ -3,7 +3,7 @@
 C = op(A) · op(B), or what a nest makes of C element by element (the *epilogue*: bias, activation, its derivative,
 an update of parameters), which is then never stored itself:
 
-    loop j { loop i { sum = loop k carrying sum { sum + a · b }; store f(sum, …) } }
+    loop i { loop j { sum = loop k carrying sum { sum + a · b }; store f(sum, …) } }
 
 Sums over many products run in chunks that start afresh (`CHUNK`), as those of a BLAS do.
 """
@@ -36,9 +36,17 @@ class Epilogue:
 
 
 def build_product(
-    b: Builder, op: MatrixProduct, operands: Sequence[Value], epilogue: Epilogue | None = None
+    b: Builder,
+    op: MatrixProduct,
+    operands: Sequence[Value],
+    epilogue: Epilogue | None = None,
+    *,
+    by_rows: bool = True,
 ) -> tuple[Value, ...]:
-    """Emit the kernel of a product, or of an epilogue in the product's place; its results."""
+    """Emit the kernel of a product, or of an epilogue in the product's place; its results.
+
+    The loop over rows is around that over columns, or the other way round.
+    """
     x, y = operands
     result = op.infer(x.tensor, y.tensor)
     others = _others(epilogue)
@@ -47,7 +55,7 @@ def build_product(
     buffers = [body.argument(PointerType(value.tensor)) for value in (x, y, *others)]
     targets = [body.argument(PointerType(type)) for type in outputs]
     emit = _ElementWriter(op, result, epilogue, buffers, targets)
-    emit.write(body, (x.tensor, y.tensor))
+    emit.write(body, (x.tensor, y.tensor), by_rows=by_rows)
     body.emit_many(Yield(), [])
     kernel = Kernel(tuple(outputs), emit.overwritten())
     return b.emit_many(kernel, [x, y, *others], [Region([body.block])])
@@ -71,18 +79,19 @@ class _ElementWriter:
     buffers: Sequence[Value]
     targets: Sequence[Value]
 
-    def write(self, b: Builder, types: tuple[TensorType, TensorType]) -> None:
-        """The loops over the batch, over columns, and over rows, outermost first."""
+    def write(self, b: Builder, types: tuple[TensorType, TensorType], *, by_rows: bool) -> None:
+        """The loops over the batch, over rows, and over columns."""
         rank = self.result.rank
         axes = [axis for axis in range(rank - 2) if self.result.shape[axis] > 1]
         indices: dict[int, Value] = {}
         builders = [b]
-        for axis in (*axes, rank - 1, rank - 2):
+        last = (rank - 2, rank - 1) if by_rows else (rank - 1, rank - 2)
+        for axis in (*axes, *last):
             inner = Builder(Block(name="loop"), b.location)
             indices[axis] = inner.argument(scalar(I64), _NAMES.get(axis - rank, "b"))
             builders.append(inner)
         self._write_element(builders[-1], indices, types)
-        extents = [self.result.shape[axis] for axis in (*axes, rank - 1, rank - 2)]
+        extents = [self.result.shape[axis] for axis in (*axes, *last)]
         for extent, outer, inner in reversed(
             list(zip(extents, builders[:-1], builders[1:], strict=True))
         ):

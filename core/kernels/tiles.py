@@ -3,12 +3,15 @@
 A tile of C is so many rows by so many vectors of columns.  Its sums, one vector of B for each of its columns and one
 element of A are in registers at a time, so that each product costs one instruction and a part of a load:
 
-    loop j by vectors · lanes {            columns of one panel of B
-        loop i by rows {
+    loop i by rows {
+        loop j by vectors · lanes {
             sums = loop k carrying rows · vectors sums { … }
             what follows, of each sum; stores
         }
     }
+
+So C is written row by row.  Where B is larger than the nearer caches, the loop over columns is outside, so that what
+lies in them of B is used for all rows.
 
 What no tile fits, at the right and at the bottom, has smaller tiles of its own.
 """
@@ -71,7 +74,7 @@ _LATENCY: Final = 6
 _ELEMENT: Final = 0.2
 """What loading an element of A costs besides the multiplications that it runs beside, of which one is the unit."""
 
-_VECTOR: Final = 0.8
+_VECTOR: Final = 1.6
 """The same of a vector of B, which lies in two cache lines where the matrix is not aligned to vectors."""
 
 _LOOP: Final = 1.5
@@ -80,40 +83,70 @@ _LOOP: Final = 1.5
 _PER_STEP: Final = 2
 """Multiplications and additions, or loads, that begin in one step."""
 
-_ANOTHER: Final = 0.02
-"""What a further kind of tile costs, as a part of the whole product: some milliseconds of compilation."""
+_ANOTHER: Final = 0.05
+"""What a further kind of tile costs, as a part of the whole product: 10 ms of compilation."""
 
 
 def tile_product(
-    kernel: Instruction[Kernel], registers: Registers, batch: int = 0, packed: Packing | None = None
+    kernel: Instruction[Kernel],
+    registers: Registers,
+    batch: int = 0,
+    packed: Packing | None = None,
+    *,
+    by_rows: bool = True,
 ) -> None:
-    """Schedule the loops of `products.build_product`: so many of a batch, over columns, rows, and the sum."""
+    """Schedule the loops of `products.build_product`: so many of a batch, over rows and columns, and the sum.
+
+    Where the loop over rows is the outer one, all of the second operand is packed at once, if it is; else panel by
+    panel.
+    """
     aliases = aliases_of(kernel)
     block = kernel.regions[0].entry
     for _ in range(batch):
         block = body_of(_loop_in(block))
-    columns = _loop_in(block)
+    outer = _loop_in(block)
+    inside = body_of(outer)
+    inner = _loop_in(inside)
+    rows, columns = (outer, inner) if by_rows else (inner, outer)
     count = loop_op(columns).count
-    tile = best_tile(loop_op(_loop_in(body_of(columns))).count, count, registers)
-    buffer = None if packed is None else _packing_buffer(kernel, packed, tile, registers)
-    for panel in _write_panels(block, columns, tile.vectors, registers.lanes, aliases):
+    tile = best_tile(loop_op(rows).count, count, registers)
+    width = -(-count // registers.lanes) if by_rows else tile.vectors
+    buffer = None
+    if packed is not None:
+        buffer = _packing_buffer(kernel, packed, width * registers.lanes)
+    around = inside if by_rows else block
+    for panel in list(_write_panels(around, columns, tile.vectors, registers.lanes, aliases)):
+        if not by_rows:
+            if packed is not None and buffer is not None:
+                start = panel.block.arguments[0]
+                _pack(kernel, panel.block, packed, buffer, start, panel.columns, panel.lanes)
+            _write_rows(panel.block, tile, aliases)
+    if by_rows:
         if packed is not None and buffer is not None:
-            matrix = kernel.regions[0].entry.arguments[1]
-            start = panel.block.arguments[0]
-            shape = packed.rows, panel.columns, panel.lanes, packed.row_axis, packed.column_axis
-            pack(panel.block, Panel(matrix, start, *shape), buffer)
-        _write_rows(panel.block, tile, aliases)
+            _pack(kernel, block, packed, buffer, None, count, registers.lanes)
+        _write_rows(block, tile, aliases)
     cse(kernel.regions[0].entry, aliases=aliases)
     shorten_live_ranges(kernel.regions[0].entry, aliases=aliases)
 
 
-def _packing_buffer(
-    kernel: Instruction[Kernel], packed: Packing, tile: Tile, registers: Registers
-) -> Value:
+def _pack(
+    kernel: Instruction[Kernel],
+    block: Block,
+    packed: Packing,
+    buffer: Value,
+    start: Value | None,
+    columns: int,
+    lanes: int,
+) -> None:
+    """Pack so many columns of the second operand at the start of a block."""
+    matrix = kernel.regions[0].entry.arguments[1]
+    shape = packed.rows, columns, lanes, packed.row_axis, packed.column_axis
+    pack(block, Panel(matrix, start, *shape), buffer)
+
+
+def _packing_buffer(kernel: Instruction[Kernel], packed: Packing, width: int) -> Value:
     """One more buffer of the kernel, for the widest panel."""
-    type = TensorType(
-        (packed.rows, tile.vectors * registers.lanes), kernel.operands[1].tensor.dtype
-    )
+    type = TensorType((packed.rows, width), kernel.operands[1].tensor.dtype)
     kernel.op = replace(kernel.op, using=(*kernel.op.using, type))
     buffer = Value(PointerType(type), "packed")
     kernel.regions[0].entry.arguments.append(buffer)

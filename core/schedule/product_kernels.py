@@ -17,7 +17,7 @@ from ..kernels.products import Epilogue, build_product, is_epilogue
 from ..kernels.tiles import Packing, Registers, tile_product
 from ..ops.movement import reshaped
 from ..ops.nest import is_nest
-from ..types import F32, F64, Shape
+from ..types import F32, F64
 from .ops import is_one_product, sizes_of
 from .switches import is_enabled
 from .target import Target
@@ -104,23 +104,29 @@ def _write(
     if epilogue is None and len(shape) > 2 and is_one_product(op, y.tensor):
         m, _, k = sizes_of(op, x.tensor, y.tensor)
         x, y = reshaped(b, x, (m, k)), reshaped(b, y, y.tensor.shape[-2:])
-        (made,) = build_product(b, op, (x, y))
-        _tile(b.block.instructions[-1], made.tensor.shape, target, transpose_b=op.transpose_b)
+        (made,) = _write_tiled(b, op, (x, y), None, target)
         return [reshaped(b, made, shape)]
-    results = build_product(b, op, (x, y), epilogue)
-    _tile(b.block.instructions[-1], shape, target, transpose_b=op.transpose_b)
-    return results
+    return _write_tiled(b, op, (x, y), epilogue, target)
 
 
-def _tile(kernel: Instruction[Any], shape: Shape, target: Target, *, transpose_b: bool) -> None:
-    """Schedule the loops of a product of this shape."""
-    matrix = kernel.operands[1].tensor
-    lanes = target.lanes(matrix.dtype.bytes)
-    batch = sum(extent > 1 for extent in shape[:-2])
-    row_axis = matrix.rank - (1 if transpose_b else 2)
+def _write_tiled(
+    b: Builder,
+    op: MatrixProduct,
+    operands: tuple[Value, Value],
+    epilogue: Epilogue | None,
+    target: Target,
+) -> Sequence[Value]:
+    """The kernel with its loops scheduled: by rows, if the second operand stays in the nearer caches."""
+    matrix = operands[1].tensor
+    batch = sum(extent > 1 for extent in op.infer(operands[0].tensor, matrix).shape[:-2])
+    row_axis = matrix.rank - (1 if op.transpose_b else 2)
     is_large = math.prod(matrix.shape[-2:]) * matrix.dtype.bytes > target.l2_bytes // 2
     packed = None
-    if transpose_b or (is_large and is_enabled("packing")):
+    if op.transpose_b or (is_large and is_enabled("packing")):
         column_axis = 2 * matrix.rank - 3 - row_axis
         packed = Packing(matrix.shape[row_axis], row_axis, column_axis)
-    tile_product(kernel, Registers(target.registers, lanes), batch, packed)
+    registers = Registers(target.registers, target.lanes(matrix.dtype.bytes))
+    results = build_product(b, op, operands, epilogue, by_rows=not is_large)
+    kernel: Instruction[Any] = b.block.instructions[-1]
+    tile_product(kernel, registers, batch, packed, by_rows=not is_large)
+    return results
