@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..ir.instruction import Block, Effect, Instruction, Value
-from .dependence import Aliases, root_of
+from .dependence import BufferAliases, root_of
 from .loops import body_of, inside
 
 
-def shorten_live_ranges(block: Block, *, aliases: Aliases = ()) -> None:
+def shorten_live_ranges(block: Block, *, aliases: BufferAliases = ()) -> None:
     """Order a body, and those of the loops in it, depth first from what has effects, and from what is yielded.
 
     Stores, loops, and loads of buffers that are stored to in the same body, stay in their order.
@@ -29,7 +29,7 @@ def shorten_live_ranges(block: Block, *, aliases: Aliases = ()) -> None:
         pending += [body_of(one) for one in current.instructions if one.regions]
 
 
-def _order(block: Block, aliases: Aliases) -> None:
+def _order(block: Block, aliases: BufferAliases) -> None:
     stored = {
         root_of(one.operands[1], aliases) for one in inside(block) if one.op.effect is Effect.WRITE
     }

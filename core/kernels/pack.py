@@ -16,7 +16,7 @@ from ..ir.instruction import Block, Instruction, Region, Value
 from ..ops.literal import splat
 from ..ops.nest import Yield
 from ..types import TensorType
-from .indices import Access, Linear, access_of, maps_of
+from .indices import BufferAccess, IndexSum, access_of, maps_of
 from .loops import inside, make_index
 from .ops import LoadAt, Loop, Shuffle, StoreAt, buffer_of
 
@@ -37,9 +37,9 @@ class Panel:
     column_axis: int
 
     @property
-    def first(self) -> Linear:
+    def first(self) -> IndexSum:
         """The index of the first column."""
-        return Linear(0, {} if self.start is None else {self.start: 1})
+        return IndexSum(0, {} if self.start is None else {self.start: 1})
 
 
 def pack(block: Block, panel: Panel, packed: Value) -> None:
@@ -88,7 +88,7 @@ def _matrix(panel: Panel) -> tuple[int, int]:
     return panel.row_axis, panel.column_axis
 
 
-def _redirect(access: Access, panel: Panel, packed: Value) -> None:
+def _redirect(access: BufferAccess, panel: Panel, packed: Value) -> None:
     """Load the same from where it is packed."""
     row, column = access.indices[panel.row_axis], access.indices[panel.column_axis]
     maps, coordinates = maps_of([row, column.plus(panel.first, -1)])
@@ -98,25 +98,25 @@ def _redirect(access: Access, panel: Panel, packed: Value) -> None:
     old.set_operands([packed, *coordinates])
 
 
-def _write_copy(b: Builder, panel: Panel, packed: Value, around: Sequence[Linear]) -> None:
+def _write_copy(b: Builder, panel: Panel, packed: Value, around: Sequence[IndexSum]) -> None:
     """Row by row, a vector at a time."""
 
-    def write(inner: Builder, column: Linear, active: int, row: Linear) -> None:
+    def write(inner: Builder, column: IndexSum, active: int, row: IndexSum) -> None:
         value = _load(inner, panel, around, row, column, active, panel.column_axis)
         _store(inner, packed, value, row, column)
 
-    def row(inner: Builder, row: Linear, _: int) -> None:
+    def row(inner: Builder, row: IndexSum, _: int) -> None:
         _write_runs(inner, panel.columns, panel.lanes, partial(write, row=row))
 
     _write_runs(b, panel.rows, 1, row)
 
 
-def _write_turned(b: Builder, panel: Panel, packed: Value, around: Sequence[Linear]) -> None:
+def _write_turned(b: Builder, panel: Panel, packed: Value, around: Sequence[IndexSum]) -> None:
     """Squares of the matrix, each turned in registers."""
     size = panel.lanes
     vector = TensorType((size,), _element(panel).dtype)
 
-    def square(inner: Builder, column: Linear, columns: int, row: Linear, rows: int) -> None:
+    def square(inner: Builder, column: IndexSum, columns: int, row: IndexSum, rows: int) -> None:
         turned = [
             _load(inner, panel, around, row, column.plus(number), rows, panel.row_axis)
             if number < columns
@@ -126,7 +126,7 @@ def _write_turned(b: Builder, panel: Panel, packed: Value, around: Sequence[Line
         for number, value in enumerate(transposed(inner, turned)[:rows]):
             _store(inner, packed, value, row.plus(number), column)
 
-    def row(inner: Builder, row: Linear, rows: int) -> None:
+    def row(inner: Builder, row: IndexSum, rows: int) -> None:
         _write_runs(inner, panel.columns, size, partial(square, row=row, rows=rows))
 
     _write_runs(b, panel.rows, size, row)
@@ -135,30 +135,30 @@ def _write_turned(b: Builder, panel: Panel, packed: Value, around: Sequence[Line
 class _Run(Protocol):
     """Writes what is done with so many rows or columns from one on."""
 
-    def __call__(self, b: Builder, start: Linear, count: int, /) -> None: ...
+    def __call__(self, b: Builder, start: IndexSum, count: int, /) -> None: ...
 
 
 def _write_runs(b: Builder, extent: int, size: int, write: _Run) -> None:
     """A loop over runs of `size`, and what is left behind it."""
     whole = extent - extent % size
     if whole == size:
-        write(b, Linear(0, {}), size)
+        write(b, IndexSum(0, {}), size)
     elif whole:
         inner = Builder(Block(name="loop"))
         index = inner.argument(make_index().type)
-        write(inner, Linear(0, {index: 1}), size)
+        write(inner, IndexSum(0, {index: 1}), size)
         inner.block.instructions.append(Instruction(Yield(), (), ()))
         b.emit_many(Loop(0, whole, size), [], [Region([inner.block])])
     if whole < extent:
-        write(b, Linear(whole, {}), extent - whole)
+        write(b, IndexSum(whole, {}), extent - whole)
 
 
 def _load(
     b: Builder,
     panel: Panel,
-    around: Sequence[Linear],
-    row: Linear,
-    column: Linear,
+    around: Sequence[IndexSum],
+    row: IndexSum,
+    column: IndexSum,
     active: int,
     axis: int,
 ) -> Value:
@@ -173,7 +173,7 @@ def _load(
     return b.emit(LoadAt(maps, panel.lanes, steps, kept), panel.buffer, *coordinates)
 
 
-def _store(b: Builder, packed: Value, value: Value, row: Linear, column: Linear) -> None:
+def _store(b: Builder, packed: Value, value: Value, row: IndexSum, column: IndexSum) -> None:
     maps, coordinates = maps_of([row, column])
     b.emit_many(StoreAt(maps, (0, 1)), [value, packed, *coordinates])
 

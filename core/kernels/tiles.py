@@ -26,7 +26,7 @@ from typing import Final
 from ..ir.instruction import Block, Instruction, Value
 from ..types import PointerType, TensorType
 from .cse import cse
-from .dependence import Aliases
+from .dependence import BufferAliases
 from .loops import body_of, is_loop, loop_op
 from .ops import Kernel
 from .order import shorten_live_ranges
@@ -153,7 +153,7 @@ def _packing_buffer(kernel: Instruction[Kernel], packed: Packing, width: int) ->
     return buffer
 
 
-def aliases_of(kernel: Instruction[Kernel]) -> Aliases:
+def aliases_of(kernel: Instruction[Kernel]) -> BufferAliases:
     """The buffers of operands and of the results that may lie in their place."""
     buffers, count = kernel.regions[0].entry.arguments, len(kernel.operands)
     return [(buffers[x], buffers[count + y]) for x, y in kernel.op.overwriting]
@@ -195,7 +195,7 @@ class _Columns:
 
 
 def _write_panels(
-    block: Block, columns: Instruction, vectors: int, lanes: int, aliases: Aliases
+    block: Block, columns: Instruction, vectors: int, lanes: int, aliases: BufferAliases
 ) -> Iterator[_Columns]:
     """Divide the columns into panels of vectors; what is left fills a part of one."""
     rest: Instruction | None = columns
@@ -214,7 +214,7 @@ def _write_panels(
         yield _Columns(inside, left, width)
 
 
-def _write_rows(panel: Block, tile: Tile, aliases: Aliases) -> None:
+def _write_rows(panel: Block, tile: Tile, aliases: BufferAliases) -> None:
     """Divide the rows of a panel into tiles."""
     rest: Instruction | None = _rows_in(panel)
     assert rest is not None

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from nnkit.core.kernels.fused import fused_multiply_add
+from nnkit.core.ops.fused import fused_multiply_add
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
