@@ -28,7 +28,7 @@ from ..types import PointerType, TensorType
 from .cse import cse
 from .dependence import BufferAliases
 from .loops import body_of, is_loop, loop_op
-from .ops import Kernel
+from .ops import Fma, Kernel, executed
 from .order import shorten_live_ranges
 from .pack import Panel, pack
 from .split import balanced, peel, split
@@ -83,8 +83,12 @@ _LOOP: Final = 1.5
 _PER_STEP: Final = 2
 """Multiplications and additions, or loads, that begin in one step."""
 
-_ANOTHER: Final = 0.05
-"""What a further kind of tile costs, as a part of the whole product: 10 ms of compilation."""
+_STEP: Final = 0.3
+"""Nanoseconds of a step, a cycle."""
+
+_CODE: Final = 160.0
+"""Nanoseconds that a sum of a kind of tile costs, besides being computed: four instructions, each of which takes 40 µs
+to be scheduled, written and compiled, in a program that is called a thousand times."""
 
 
 def tile_product(
@@ -102,6 +106,7 @@ def tile_product(
     """
     aliases = aliases_of(kernel)
     block = kernel.regions[0].entry
+    depth = _sum_length(kernel)
     for _ in range(batch):
         block = body_of(_loop_in(block))
     outer = _loop_in(block)
@@ -109,7 +114,7 @@ def tile_product(
     inner = _loop_in(inside)
     rows, columns = (outer, inner) if by_rows else (inner, outer)
     count = loop_op(columns).count
-    tile = best_tile(loop_op(rows).count, count, registers)
+    tile = best_tile(loop_op(rows).count, count, depth, registers)
     width = -(-count // registers.lanes) if by_rows else tile.vectors
     buffer = None
     if packed is not None:
@@ -127,6 +132,13 @@ def tile_product(
         _write_rows(block, tile, aliases)
     cse(kernel.regions[0].entry, aliases=aliases)
     shorten_live_ranges(kernel.regions[0].entry, aliases=aliases)
+
+
+def _sum_length(kernel: Instruction[Kernel]) -> int:
+    """How many products an element is the sum of, times the matrices of the batch."""
+    products = sum(count for count, one in executed(kernel) if isinstance(one.op, Fma))
+    rows, columns = kernel.results[0].tensor.shape[-2:]
+    return products // (rows * columns)
 
 
 def _pack(
@@ -160,29 +172,32 @@ def aliases_of(kernel: Instruction[Kernel]) -> BufferAliases:
 
 
 @cache
-def best_tile(rows: int, columns: int, registers: Registers) -> Tile:
-    """The tile that computes a product of so many rows and columns in the fewest steps, as far as can be foreseen."""
+def best_tile(rows: int, columns: int, depth: int, registers: Registers) -> Tile:
+    """The tile for a product of so many rows and columns, as far as can be foreseen, compilation included.
+
+    `depth` is how many products each element is a sum of, in all matrices of a batch together.
+    """
     found = [
         Tile(count, vectors)
         for vectors in range(1, _MOST_VECTORS + 1)
         for count in range(1, _MOST_ROWS + 1)
         if count * vectors + vectors + _SPARE <= registers.count
     ]
-    return min(found, key=lambda tile: _steps(tile, rows, columns, registers.lanes))
+    return min(found, key=lambda tile: _nanoseconds(tile, rows, columns, depth, registers.lanes))
 
 
-def _steps(tile: Tile, rows: int, columns: int, lanes: int) -> float:
-    """Steps for each of k, a little more for each kind of tile."""
-    total, kinds = 0.0, 0
+def _nanoseconds(tile: Tile, rows: int, columns: int, depth: int, lanes: int) -> float:
+    """What a product takes by tiles."""
+    steps, code = 0.0, 0
     whole, left = divmod(columns, lanes)
     widths = [*balanced(whole, tile.vectors), *([(1, 1)] if left else [])]
     for vectors, panels in widths:
         for height, count in balanced(rows, tile.rows):
             sums = height * vectors
             work = (sums + _ELEMENT * height + _VECTOR * vectors + _LOOP) / _PER_STEP
-            total += panels * count * max(work, _LATENCY)
-            kinds += 1
-    return total * (1 + _ANOTHER * kinds)
+            steps += panels * count * max(work, _LATENCY)
+            code += sums
+    return _STEP * steps * depth + _CODE * code
 
 
 @dataclass(frozen=True)

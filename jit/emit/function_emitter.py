@@ -9,7 +9,7 @@ are called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -61,6 +61,8 @@ class ProgramContext:
     callees: dict[str, str] = field(default_factory=dict[str, str])
     """The symbols of functions that are called, in the order in which they were met."""
     constants: dict[Literal, Register] = field(default_factory=dict[Literal, Register])
+    kernels: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
+    """The symbols of kernels, by what their bodies do."""
     externs: dict[str, str] = field(default_factory=dict[str, str])
     """The symbols of functions that are defined elsewhere, by name."""
 

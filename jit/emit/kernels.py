@@ -6,10 +6,10 @@ outside of it: at the start of each body all sums are written that begin there, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ...core.errors import InternalError
 from ...core.ir import Block, Instruction, Op, Value
@@ -27,9 +27,8 @@ from ...core.kernels.ops import (
     buffer_of,
 )
 from ...core.ops.literal import Literal
-from ...core.ops.nest import Affine
 from ...core.ops.reduction import Broadcast
-from ...core.types import DType, TensorType
+from ...core.types import TensorType
 from .element_access import (
     Lanes,
     Pointers,
@@ -47,37 +46,71 @@ from .writer import I64, FunctionWriter, Register, constant, constants
 def write_kernel(w: FunctionWriter, kernel: Instruction[Kernel], bases: Sequence[Register]) -> None:
     """Write a kernel; `bases` are the addresses of its operands and of its results."""
     block = kernel.regions[0].entry
-    writer = _KernelWriter(w)
+    writer = _KernelWriter(w, *_addresses_in(block))
     writer.values.update(zip(block.arguments, bases, strict=True))
     writer.write(block)
 
 
-@dataclass(frozen=True, slots=True)
-class _Address:
+def written_body(kernel: Instruction[Kernel]) -> Hashable:
+    """What is equal for kernels that do the same with buffers of the same types."""
+    numbers: dict[Value, int] = {}
+    found: list[Hashable] = []
+    pending: list[Iterator[Instruction]] = []
+
+    def enter(block: Block) -> None:
+        found.append(tuple(argument.type for argument in block.arguments))
+        for argument in block.arguments:
+            numbers[argument] = len(numbers)
+        pending.append(iter(block.instructions))
+
+    enter(kernel.regions[0].entry)
+    while pending:
+        instruction = next(pending[-1], None)
+        if instruction is None:
+            pending.pop()
+            continue
+        found.append((instruction.op, *[numbers[operand] for operand in instruction.operands]))
+        for result in instruction.results:
+            numbers[result] = len(numbers)
+        for region in instruction.regions:
+            enter(region.entry)
+    return tuple(found)
+
+
+class _Address(NamedTuple):
     """An address as a buffer, elements for each coordinate, outer ones first, and a constant number of elements."""
 
     buffer: Value
     terms: tuple[tuple[Value, int], ...]
     constant: int
-    dtype: DType
+    tensor: TensorType
+
+    @property
+    def prefixes(self) -> Iterator[_Address]:
+        """The address with the first of its terms, the first two, and so on, without the constant."""
+        for count in range(1, len(self.terms) + 1):
+            yield _Address(self.buffer, self.terms[:count], 0, self.tensor)
 
 
 @dataclass(eq=False)
 class _KernelWriter:
-    """Writes one kernel.  `depths` says in how many loops an index is defined, `sums` which addresses are written."""
+    """Writes one kernel.
+
+    `addresses` are those of all loads and stores, `begun` the sums that begin in the body of a loop, by its index;
+    `sums` and `splats` are what has been written and is known where the writer is.
+    """
 
     w: FunctionWriter
+    addresses: Mapping[Instruction, _Address]
+    begun: Mapping[Value, Sequence[_Address]]
     values: dict[Value, Register] = field(default_factory=dict[Value, Register])
-    depths: dict[Value, int] = field(default_factory=dict[Value, int])
     sums: dict[_Address, Register] = field(default_factory=dict[_Address, Register])
     splats: dict[tuple[Value, int], Register] = field(
         default_factory=dict[tuple[Value, int], Register]
     )
-    depth: int = 0
 
     def write(self, block: Block) -> list[Register]:
         """The instructions of a body; what it yields."""
-        self._write_addresses(block)
         for instruction in block.instructions[:-1]:
             rule = _RULES.get(type(instruction.op), _write_pointwise)
             rule(self, instruction)
@@ -86,11 +119,11 @@ class _KernelWriter:
     def enter(self, block: Block, arguments: Sequence[Register]) -> list[Register]:
         """A body of a loop; the addresses that are written in it are known there only."""
         known = dict(self.sums), dict(self.splats)
-        self.depth += 1
         self.values.update(zip(block.arguments, arguments, strict=True))
-        self.depths[block.arguments[0]] = self.depth
+        for address in self.begun.get(block.arguments[0], ()):
+            if address.buffer in self.values:
+                self.sum(address)
         result = self.write(block)
-        self.depth -= 1
         self.sums, self.splats = known
         return result
 
@@ -103,77 +136,71 @@ class _KernelWriter:
             self.splats[value, lanes] = self.w.splat(register, lanes)
         return self.splats[value, lanes]
 
-    # Addresses.
-
-    def pointer(self, instruction: Instruction[LoadAt | StoreAt], first: int) -> Pointers:
-        """Where an access begins, and how far apart its lanes are; its buffer is operand `first`."""
-        op, buffer = instruction.op, instruction.operands[first]
-        tensor = buffer_of(op.name, buffer.type)
-        found = self._address(op.indices, buffer, tensor, instruction.operands[first + 1 :])
-        pointer = self._sum(found)
-        pointer = offset_bytes(self.w, pointer, found.constant * tensor.dtype.bytes)
-        stride = sum(s * step for s, step in zip(_strides(tensor), op.steps, strict=False))
+    def pointer(self, instruction: Instruction[LoadAt | StoreAt]) -> Pointers:
+        """Where an access begins, and how far apart its lanes are."""
+        address, tensor = self.addresses[instruction], self.addresses[instruction].tensor
+        pointer = self.sum(address)
+        pointer = offset_bytes(self.w, pointer, address.constant * tensor.dtype.bytes)
+        steps = instruction.op.steps
+        stride = sum(s * step for s, step in zip(_strides(tensor), steps, strict=False))
         return Pointers(tensor.dtype, pointer, stride, None, None, stride != 0)
 
-    def _address(
-        self,
-        indices: Sequence[Affine],
-        buffer: Value,
-        tensor: TensorType,
-        coordinates: Sequence[Value],
-    ) -> _Address:
-        total = Affine()
-        for index, stride in zip(indices, _strides(tensor), strict=True):
-            total = total + index * stride
-        sums: dict[Value, int] = {}
-        for number, coefficient in total.terms:
-            coordinate = coordinates[number]
-            sums[coordinate] = sums.get(coordinate, 0) + coefficient
-        terms = [(value, count) for value, count in sums.items() if count]
-        terms.sort(key=lambda term: self.depths.get(term[0], _LATE))
-        return _Address(buffer, tuple(terms), total.constant, tensor.dtype)
-
-    def _sum(self, address: _Address) -> Register:
+    def sum(self, address: _Address) -> Register:
         """The buffer with all terms added, each prefix of them once."""
         pointer = self.values[address.buffer]
-        for count in range(1, len(address.terms) + 1):
-            prefix = _Address(address.buffer, address.terms[:count], 0, address.dtype)
-            if prefix not in self.sums:
+        for prefix in address.prefixes:
+            found = self.sums.get(prefix)
+            if found is None:
                 coordinate, elements = prefix.terms[-1]
                 moved = multiply_constant(self.w, self.values[coordinate], elements)
-                self.sums[prefix] = element_address(
-                    self.w, pointer, memory_type(address.dtype), moved
-                )
-            pointer = self.sums[prefix]
+                element = memory_type(address.tensor.dtype)
+                found = self.sums[prefix] = element_address(self.w, pointer, element, moved)
+            pointer = found
         return pointer
 
-    def _write_addresses(self, block: Block) -> None:
-        """The sums of terms that are known here, of all accesses in the body and in loops inside it."""
-        for instruction, first in _accesses(block):
-            buffer = instruction.operands[first]
-            if buffer not in self.values:
-                continue
-            tensor = buffer_of(instruction.op.name, buffer.type)
-            found = self._address(
-                instruction.op.indices, buffer, tensor, instruction.operands[first + 1 :]
-            )
-            known = [term for term in found.terms if term[0] in self.values]
-            if found.terms[: len(known)] == tuple(known):
-                self._sum(_Address(buffer, tuple(known), 0, found.dtype))
+
+def _addresses_in(
+    block: Block,
+) -> tuple[dict[Instruction, _Address], dict[Value, list[_Address]]]:
+    """The addresses of all loads and stores of a kernel, and the sums that begin in each loop, by its index."""
+    depths: dict[Value, int] = {}
+    found: dict[Instruction, _Address] = {}
+    begun: dict[Value, dict[_Address, None]] = {}
+    pending = [(block, 0)]
+    while pending:
+        inner, depth = pending.pop()
+        if depth:
+            depths[inner.arguments[0]] = depth
+        for instruction in inner.instructions:
+            if isinstance(instruction.op, LoadAt | StoreAt):
+                found[instruction] = address = _address_of(instruction, instruction.op, depths)
+                for prefix in address.prefixes:
+                    begun.setdefault(prefix.terms[-1][0], {}).setdefault(prefix)
+            pending += [(region.entry, depth + 1) for region in instruction.regions]
+    return found, {index: list(sums) for index, sums in begun.items()}
+
+
+def _address_of(
+    instruction: Instruction, op: LoadAt | StoreAt, depths: Mapping[Value, int]
+) -> _Address:
+    """Terms of indices that are computed come after those of all loops."""
+    first = int(isinstance(op, StoreAt))
+    buffer, *coordinates = instruction.operands[first:]
+    tensor = buffer_of(op.name, buffer.type)
+    sums: dict[Value, int] = {}
+    constant = 0
+    for index, stride in zip(op.indices, _strides(tensor), strict=True):
+        constant += index.constant * stride
+        for number, coefficient in index.terms:
+            coordinate = coordinates[number]
+            sums[coordinate] = sums.get(coordinate, 0) + coefficient * stride
+    terms = [(value, count) for value, count in sums.items() if count]
+    terms.sort(key=lambda term: depths.get(term[0], _LATE))
+    return _Address(buffer, tuple(terms), constant, tensor)
 
 
 _LATE: Final = 1 << 30
-"""Indices that are computed come after those of all loops."""
-
-
-def _accesses(block: Block) -> Iterator[tuple[Instruction[Any], int]]:
-    """The loads and stores of a body and of the loops in it; the position of the buffer among the operands."""
-    pending = [block]
-    while pending:
-        for instruction in pending.pop().instructions:
-            if isinstance(instruction.op, LoadAt | StoreAt):
-                yield instruction, int(isinstance(instruction.op, StoreAt))
-            pending += [region.entry for region in instruction.regions]
+"""More than there are loops in each other."""
 
 
 def _strides(tensor: TensorType) -> list[int]:
@@ -202,7 +229,7 @@ def _write_loop(k: _KernelWriter, instruction: Instruction[Loop]) -> None:
 
 def _write_load(k: _KernelWriter, instruction: Instruction[LoadAt]) -> None:
     op = instruction.op
-    at = k.pointer(instruction, 0)
+    at = k.pointer(instruction)
     lanes = op.lanes or 1
     loaded = load_elements(k.w, at, Lanes(lanes, op.active or lanes))
     k.values[instruction.result] = k.w.splat(loaded, lanes)
@@ -211,7 +238,7 @@ def _write_load(k: _KernelWriter, instruction: Instruction[LoadAt]) -> None:
 def _write_store(k: _KernelWriter, instruction: Instruction[StoreAt]) -> None:
     value = k.values[instruction.operands[0]]
     lanes = value.type.lanes
-    at = k.pointer(instruction, 1)
+    at = k.pointer(instruction)
     store_elements(k.w, at, value, Lanes(lanes, instruction.op.active or lanes), None, False)
 
 

@@ -78,7 +78,7 @@ from .effects import write_check_condition, write_print
 from .element_access import define_zero_element
 from .extern import write_extern
 from .function_emitter import INLINE_BYTES, FunctionEmitter, ProgramContext
-from .kernels import write_kernel
+from .kernels import write_kernel, written_body
 from .matrix_functions import LAPACK, LAPACK_CALLS, write_matrix_function
 from .matrix_products import THREADED_WORK, write_gemm
 from .nest import write_nests
@@ -88,7 +88,7 @@ from .single_threaded_blas import SYMBOL, single_threaded
 from .sorting import write_argsort
 from .steps import CheckSite, PrintSite
 from .structured_ops import write_for, write_if, write_while, write_yield
-from .writer import I64, ModuleWriter, constant
+from .writer import I64, PTR, Argument, ModuleWriter, constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +274,25 @@ def _write_matrix_function(k: FunctionEmitter, instruction: Instruction[MatrixFu
 
 
 def _write_kernel(k: FunctionEmitter, instruction: Instruction[Kernel]) -> None:
-    write_kernel(k.w, instruction, k.bases(instruction))
+    """As a function, which all kernels with the same body call; in place where it polls."""
+    bases = k.bases(instruction)
+    if k.polls is not None and k.polls.safepoints.before(instruction):
+        write_kernel(k.w, instruction, bases)
+        return
+    shared = k.shared
+    body = written_body(instruction)
+    symbol = shared.kernels.get(body)
+    if symbol is None:
+        symbol = shared.kernels[body] = f"{shared.name}.kernel.{len(shared.kernels)}"
+        w = shared.module.function(
+            symbol, [Argument(PTR)] * len(bases), None, linkage="internal", attributes=_OF_KERNELS
+        )
+        write_kernel(w, instruction, w.parameters)
+        w.ret()
+    k.w.call_void(symbol, bases)
+
+
+_OF_KERNELS: Final = "nounwind noinline"
 
 
 def _write_scan(k: FunctionEmitter, instruction: Instruction[ScheduledScan]) -> None:
