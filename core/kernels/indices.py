@@ -88,7 +88,7 @@ def linear_of(value: Value) -> IndexSum:
 
 def indices_of(instruction: Instruction) -> tuple[IndexSum, ...]:
     """The indices of a load or store, or the one that `affineIndex` computes."""
-    op, coordinates = instruction.op, instruction.operands[_first_coordinate(instruction) :]
+    op, coordinates = instruction.op, instruction.operands[first_coordinate(instruction) :]
     if isinstance(op, LoadAt | StoreAt):
         return tuple([_sum_of(index, coordinates) for index in op.indices])
     assert isinstance(op, AffineIndex)
@@ -112,7 +112,7 @@ def set_indices(instruction: Instruction, indices: Sequence[IndexSum]) -> None:
         instruction.op = replace(op, indices=maps)
     else:
         instruction.op = AffineIndex(maps[0])
-    others = instruction.operands[: _first_coordinate(instruction)]
+    others = instruction.operands[: first_coordinate(instruction)]
     instruction.set_operands([*others, *coordinates])
 
 
@@ -120,7 +120,7 @@ def fold_indices(block: Block) -> None:
     """Write the affine indices and constants among coordinates into the loads and stores that use them."""
     for instruction in inside(block):
         if isinstance(instruction.op, _INDEXED):
-            coordinates = instruction.operands[_first_coordinate(instruction) :]
+            coordinates = instruction.operands[first_coordinate(instruction) :]
             if any(x.producer is not None for x in coordinates):
                 set_indices(instruction, indices_of(instruction))
 
@@ -130,7 +130,7 @@ def replace_index(body: Block, old: Value, new: IndexSum) -> None:
     is_value = False
     for user in list(old.uses):
         if isinstance(user.op, _INDEXED):
-            first = _first_coordinate(user)
+            first = first_coordinate(user)
             is_value = is_value or old in user.operands[:first]
             if old in user.operands[first:]:
                 set_indices(user, [index.substitute(old, new) for index in indices_of(user)])
@@ -154,7 +154,8 @@ _INDEXED = (LoadAt, StoreAt, AffineIndex)
 _ITSELF = Affine(0, ((0, 1),))
 
 
-def _first_coordinate(instruction: Instruction) -> int:
+def first_coordinate(instruction: Instruction) -> int:
+    """How many operands stand before the coordinates."""
     op = instruction.op
     return 2 if isinstance(op, StoreAt) else 1 if isinstance(op, LoadAt) else 0
 

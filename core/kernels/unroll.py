@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir.instruction import Block, Instruction, Value
+from .copies import BodyCopies
 from .dependence import BufferAliases, require_independent
 from .errors import IllegalRewrite
-from .indices import IndexSum, replace_index
 from .loops import (
     body_of,
-    copy_block,
     is_loop,
     loop_op,
     make_loop,
@@ -28,7 +27,7 @@ def unroll(block: Block, loop: Instruction) -> None:
     carried: Sequence[Value] = list(loop.operands)
     written: list[Instruction] = []
     for body in _iterations(loop):
-        for argument, value in zip(body.arguments[1:], carried, strict=True):
+        for argument, value in zip(body.arguments, carried, strict=True):
             argument.replace_all_uses_with(value)
         instructions, carried = take_apart(body)
         written += instructions
@@ -46,23 +45,19 @@ def unroll_and_jam(block: Block, loop: Instruction, *, aliases: BufferAliases = 
     if loop.operands:
         raise IllegalRewrite("iterations that carry values to each other cannot be jammed")
     require_independent(loop, aliases)
-    bodies = _iterations(loop)
+    bodies = _iterations(loop, shares_indices=True)
     for body in bodies:
         body.instructions.pop().set_operands(())
     substitute(block, position, _jammed(bodies))
 
 
-def _iterations(loop: Instruction) -> list[Block]:
-    """A body for each iteration, whose index is replaced by the number; the last is the loop's own."""
+def _iterations(loop: Instruction, *, shares_indices: bool = False) -> list[Block]:
+    """A body for each iteration, whose arguments are what is carried; that of the loop is not used any more."""
     op, body = loop_op(loop), body_of(loop)
-    bodies = [copy_block(body) for _ in range(op.count - 1)]
-    if op.count:
-        bodies.append(body)
-    for number, copy in enumerate(bodies):
-        replace_index(copy, copy.arguments[0], IndexSum(op.lower + number * op.step, {}))
-    if not op.count:
-        for instruction in body.instructions:
-            instruction.drop_all_references()
+    copies = BodyCopies(body, shares_indices)
+    bodies = [copies.with_index(op.lower + number * op.step) for number in range(op.count)]
+    for instruction in body.instructions:
+        instruction.drop_all_references()
     return bodies
 
 
@@ -81,9 +76,7 @@ def _jammed(copies: Sequence[Block]) -> list[Instruction]:
 def _jammed_loop(loops: Sequence[Instruction]) -> Instruction:
     """One loop for copies of a loop."""
     bodies = [body_of(loop) for loop in loops]
-    index = bodies[0].arguments[0]
-    for body in bodies[1:]:
-        body.arguments[0].replace_all_uses_with(index)
+    index = bodies[0].arguments[0]  # that of all copies
     carried = [argument for body in bodies for argument in body.arguments[1:]]
     yielded: list[Value] = []
     for body in bodies:
@@ -94,9 +87,10 @@ def _jammed_loop(loops: Sequence[Instruction]) -> Instruction:
     jammed.instructions.append(make_yield(yielded))
     operands = [operand for loop in loops for operand in loop.operands]
     results = [result for loop in loops for result in loop.results]
-    made = make_loop(loop_op(loops[0]), operands, jammed, results)
+    made = make_loop(loop_op(loops[0]), operands, jammed)
     for loop in loops:
         loop.set_operands(())
-    for old, new in zip(results, made.results, strict=True):
-        old.replace_with(new)
+    made.results = tuple(results)
+    for number, result in enumerate(results):  # which those that use them know already
+        result.producer, result.index = made, number
     return made
