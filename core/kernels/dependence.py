@@ -50,10 +50,6 @@ class LoopAccesses:
     own: set[Value] = field(default_factory=set[Value])
     """The buffers that are allocated there."""
 
-    def stored(self, aliases: BufferAliases) -> set[Value]:
-        """The buffers that are written, each as `root_of` calls it."""
-        return {root_of(access.buffer, aliases) for access in self.accesses if access.is_store}
-
     def renamed(self, old: Value, new: Value) -> LoopAccesses:
         """The same with another value in place of an index."""
         by = IndexSum(0, {new: 1})

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ..ir.instruction import Block, Effect, Instruction
-from .dependence import BufferAliases, accesses_in, root_of
-from .indices import access_of
-from .loops import body_of, loop_op, loops_of, position_of
+from .dependence import BufferAliases, root_of
+from .loops import body_of, inside, loop_op, loops_of, position_of
 
 
 def hoist(block: Block, loop: Instruction, *, aliases: BufferAliases = ()) -> None:
@@ -18,22 +17,15 @@ def hoist(block: Block, loop: Instruction, *, aliases: BufferAliases = ()) -> No
     if not loop_op(loop).count:
         return
     body = body_of(loop)
-    written = accesses_in(body.instructions).stored(aliases)
+    written = {root_of(i.operands[1], aliases) for i in inside(body) if i.op.effect is Effect.WRITE}
     made = set(body.arguments)
     moved: dict[Instruction, None] = {}
     for instruction in body.instructions:
-        access = access_of(instruction)
-        is_pure = instruction.op.effect is Effect.NONE and not instruction.op.is_terminator
-        is_load = (
-            access is not None
-            and not access.is_store
-            and root_of(access.buffer, aliases) not in written
-        )
-        if (
-            (is_pure or is_load)
-            and not instruction.regions
-            and made.isdisjoint(instruction.operands)
-        ):
+        effect = instruction.op.effect
+        is_pure = effect is Effect.NONE and not instruction.op.is_terminator
+        is_load = effect is Effect.READ and root_of(instruction.operands[0], aliases) not in written
+        may_move = (is_pure or is_load) and not instruction.regions
+        if may_move and made.isdisjoint(instruction.operands):
             moved[instruction] = None
         else:
             made.update(instruction.results)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..ir.instruction import Block, Instruction, Value
+from ..ir.instruction import Block, Effect, Instruction, Value
 from ..ops.literal import number_of, splat
 from ..ops.nest import Affine
 from ..types import I64, scalar
@@ -67,6 +67,8 @@ class BufferAccess:
 def access_of(instruction: Instruction) -> BufferAccess | None:
     """What a load or store touches; None for all else."""
     op = instruction.op
+    if op.effect is Effect.NONE:  # nearly all: asking for classes takes longer
+        return None
     if isinstance(op, LoadAt):
         buffer, lanes, is_store = instruction.operands[0], op.lanes, False
     elif isinstance(op, StoreAt):
