@@ -27,7 +27,7 @@ from .loops import (
     replace_results,
     substitute,
 )
-from .ops import ReduceLanes
+from .ops import ReduceLanes, Shuffle
 
 
 @dataclass
@@ -97,7 +97,9 @@ def _require_alone(loop: Instruction, elements: Sequence[_Element], aliases: Buf
     others.carried.update(body.arguments[1:])
     for number, element in enumerate(elements):
         one = element.accesses[0]
-        if one.touched < one.lanes and any(isinstance(i.op, ReduceLanes) for i in inside(body)):
+        if one.touched < one.lanes and any(
+            isinstance(i.op, ReduceLanes | Shuffle) for i in inside(body)
+        ):
             raise IllegalRewrite("lanes that are not active would be carried, and combined")
         root = root_of(one.buffer, aliases)
         near = [a for a in others.accesses if root_of(a.buffer, aliases) is root]
