@@ -14,7 +14,7 @@ with build.loop(64) as rows, build.loop(16) as columns:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -92,7 +92,7 @@ class KernelBuilder:
         step: int = 1,
         grain: int = 0,
         carrying: Sequence[Value] = (),
-    ) -> Iterator[LoopUnderConstruction]:
+    ) -> Generator[LoopUnderConstruction]:
         """Append a loop; what is emitted under `with` stands in its body."""
         around = self._builder.block
         carried = [Value(value.type, value.name) for value in carrying]

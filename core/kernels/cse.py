@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..ir.instruction import Block, Effect, Instruction, Value
+from ..ir.surgery import with_bodies
 from .dependence import BufferAliases, key_of, may_touch_same, root_of
 from .indices import BufferAccess, access_of, fold_indices
 from .loops import body_of
@@ -23,8 +24,18 @@ def cse(block: Block, *, aliases: BufferAliases = ()) -> None:
 
 
 def drop_dead_code(block: Block) -> None:
-    """Drop what computes, loads or allocates what nobody uses, and loops that have nothing left to do."""
+    """Drop what computes, loads, stores or allocates what nobody uses, and loops that have nothing left to do."""
     _drop_dead(block)
+    everything = list(with_bodies(block.instructions))
+    unread = {i for i in everything if i.op.effect is Effect.ALLOCATE and _is_only_written(i)}
+    if unread:
+        stores = {store for buffer in unread for store in buffer.result.uses}
+        blocks = [block, *(body_of(loop) for loop in everything if loop.regions)]
+        for inner in blocks:
+            inner.instructions[:] = [i for i in inner.instructions if i not in stores]
+        for store in stores:
+            store.set_operands(())
+        _drop_dead(block)
 
 
 @dataclass(slots=True)
@@ -116,6 +127,11 @@ def _written_buffers(block: Block, aliases: BufferAliases) -> dict[Instruction, 
                 for written in around:
                     written.add(buffer)
     return found
+
+
+def _is_only_written(allocation: Instruction) -> bool:
+    """Whether a buffer is stored to and never loaded from."""
+    return all(user.op.effect is Effect.WRITE for user in allocation.result.uses)
 
 
 def _drop_dead(block: Block) -> bool:

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import numpy as np
-
 from ..ir.instruction import Block, Effect, Instruction, Value
 from ..ops.literal import number_of, splat
 from ..ops.nest import Affine
@@ -179,9 +177,9 @@ def _sum_of(index: Affine, coordinates: Sequence[Value]) -> IndexSum:
                 constant += times * inner.constant
                 pending += [(producer.operands[k], times * c) for k, c in reversed(inner.terms)]
                 continue
-            number = number_of(value)
-            if isinstance(number, int | np.integer):
-                constant += times * int(number)
+            number: int | None = number_of(value)
+            if number is not None:
+                constant += times * number
                 continue
         terms[value] = terms.get(value, 0) + times
     if not all(terms.values()):

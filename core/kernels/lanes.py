@@ -7,7 +7,7 @@ what they carry varies.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..ir.instruction import Block, Effect, Instruction, Value
@@ -130,7 +130,7 @@ class LaneForm:
         if isinstance(op, LoadAt):
             access = access_of(user)
             return user.results if access is not None and self._moves(access) else ()
-        terms = self.sums[user].terms if isinstance(op, AffineIndex) else {}
+        terms: Mapping[Value, int] = self.sums[user].terms if isinstance(op, AffineIndex) else {}
         is_affine = self.index in terms and (value is self.index or value not in terms)
         if is_affine or isinstance(op, Pointwise | Fma):
             return user.results

@@ -75,6 +75,15 @@ def nothing_used(build: KernelBuilder) -> None:
         loop.yields(sums(build, loop.carried[0], build.load(x, loop.index)))
 
 
+def local_row(build: KernelBuilder) -> None:
+    """t[i] = x[i], y[i] = t[i] in one loop, as two that were fused: t is not needed."""
+    (x,), (y,) = build.operands, build.outputs
+    local = build.local(VECTOR)
+    with build.loop(8) as loop:
+        build.store(build.load(x, loop.index), local, loop.index)
+        build.store(build.load(local, loop.index), y, loop.index)
+
+
 def invariants(build: KernelBuilder) -> None:
     """x[j] · x[2] does not depend on i, nor does x[2] on j."""
     (x,), (y,) = build.operands, build.outputs
@@ -119,6 +128,8 @@ ROWS: list[tuple[Callable[[KernelBuilder], None], Callable[[Block], object], str
     (loop_that_writes, cse, "loadAt", "3[1]"),
     (nothing_used, cse, "loadAt", "0"),
     (nothing_used, cse, "allocateLocal", "0"),
+    (local_row, cse, "storeAt", "0[1]"),
+    (local_row, cse, "allocateLocal", "0[0]"),
     (invariants, lambda b: hoist(first_loop(b), loops_of(first_loop(b))[0]), "loadAt", "0[2[1]]"),
     (invariants, lambda b: hoist(first_loop(b), loops_of(first_loop(b))[0]), "literal", "0[1[0]]"),
     (invariants, hoist_all, "loadAt", "1[1[1]]"),
