@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ from nnkit.core.ops import (
     Select,
     Subtract,
 )
+from nnkit.core.text import print_module
 from nnkit.core.types import F32, F64, I32, Array, DType, TensorType, TupleType
 from tests.values import Draw, arrays
 
@@ -48,13 +50,27 @@ BINARY: tuple[Op, ...] = (Add(), Subtract(), Multiply(), Minimum(), Maximum())
 REDUCTIONS: tuple[Op, ...] = (Add(), Add(), Multiply(), Minimum(), Maximum(), Subtract())
 
 
-@dataclass
+@dataclass(repr=False)
 class Program:
     """A module whose function `main` is one kernel."""
 
     module: Module
     arguments: tuple[Array, ...]
     is_tame: bool
+    """Whether its numbers are small and finite."""
+    steps: list[str] = field(default_factory=list[str])
+    """What was done to it, for the message of a failure."""
+
+    def __post_init__(self) -> None:
+        self.drawn = print_module(self.module)
+
+    def __repr__(self) -> str:
+        now = print_module(self.module)
+        return f"{self.drawn}\n{self.steps}\n{now}\narguments: {self.arguments!r}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How Hypothesis shows a failing example."""
+        printer.text(repr(self))
 
     @property
     def kernel(self) -> Instruction:
