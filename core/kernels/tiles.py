@@ -65,8 +65,10 @@ _SPARE: Final = 2
 """Registers beside the sums and the vectors of B: for an element of A, and one more that LLVM moves things through."""
 
 _MOST_ROWS: Final = 16
-_MOST_VECTORS: Final = 4
 """Larger tiles are more code and no faster."""
+
+_MOST_VECTORS: Final = 4
+"""The same."""
 
 _LATENCY: Final = 6
 """Steps until the sum that an instruction adds to is there, 4, with what it takes to keep all units busy meanwhile."""
