@@ -50,6 +50,21 @@ static quad logistic(quad x) {
   return (x < 0 ? small : 1) / (1 + small);
 }
 
+/* Functions that are composed of others. */
+static quad sinc(quad x) {
+  quad whole = rintq(x), sine = sinq(M_PIq * (x - whole));
+  sine = x - whole == 0 ? 0 : fmodq(whole, 2) != 0 ? -sine : sine; /* a root has the sign of x */
+  return x == 0 ? 1 : sine / (M_PIq * x);
+}
+static quad softplus(quad x) { return (x < 0 ? 0 : x) + log1pq(expq(-fabsq(x))); }
+static quad log_sigmoid(quad x) { return -softplus(-x); }
+static quad silu(quad x) { return x == -HUGE_VALQ ? -0.0Q : x * logistic(x); }
+static quad gelu(quad x) { return x == -HUGE_VALQ ? -0.0Q : 0.5Q * x * erfcq(-x * M_SQRT1_2q); }
+static quad mish(quad x) { return x == -HUGE_VALQ ? -0.0Q : x * tanhq(softplus(x)); }
+static quad log_of_sum(quad x, quad y) {
+  return x == y && isinfq(x) ? x : fmaxq(x, y) + log1pq(expq(-fabsq(x - y)));
+}
+
 typedef struct {
   const char *name;
   quad (*function)(quad);
@@ -62,14 +77,23 @@ static const entry FUNCTIONS[] = {
     {"sinh", sinhq},   {"cosh", coshq},        {"tanh", tanhq},       {"asinh", asinhq},
     {"acosh", acoshq}, {"atanh", atanhq},      {"logistic", logistic}, {"erf", erfq},
     {"erfc", erfcq},   {"lgamma", lgamma_or_pole}, {"digamma", digamma}, {"trigamma", trigamma},
+    {"exp2", exp2q},   {"log2", log2q},        {"log10", log10q},     {"cbrt", cbrtq},
+    {"sinc", sinc},    {"sigmoid", logistic},  {"softplus", softplus}, {"log_sigmoid", log_sigmoid},
+    {"silu", silu},    {"gelu", gelu},         {"mish", mish},
 };
 
-/* out[i] = name(x[i]), or x[i] to the power y[i]; -1 for a name that is not there */
+static const struct {
+  const char *name;
+  quad (*function)(quad, quad);
+} OF_TWO[] = {{"power", powq}, {"hypot", hypotq}, {"atan2", atan2q}, {"logaddexp", log_of_sum}};
+
+/* out[i] = name(x[i]), or of x[i] and y[i]; -1 for a name that is not there */
 int evaluate(const char *name, long count, const double *x, const double *y, quad *out) {
-  if (!strcmp(name, "power")) {
-    for (long i = 0; i < count; i++) out[i] = powq(x[i], y[i]);
-    return 0;
-  }
+  for (unsigned k = 0; k < sizeof OF_TWO / sizeof *OF_TWO; k++)
+    if (!strcmp(name, OF_TWO[k].name)) {
+      for (long i = 0; i < count; i++) out[i] = OF_TWO[k].function(x[i], y[i]);
+      return 0;
+    }
   for (unsigned k = 0; k < sizeof FUNCTIONS / sizeof *FUNCTIONS; k++)
     if (!strcmp(name, FUNCTIONS[k].name)) {
       for (long i = 0; i < count; i++) out[i] = FUNCTIONS[k].function(x[i]);

@@ -1,21 +1,24 @@
-"""Writes the tables of errors in docs/semantics.md: the worst that are found at a million samples a function.
+"""Measures the functions of floats, into docs/accuracy.json, and writes the tables of docs/vector-math.md from that.
 
-    python docs/generate_accuracy.py                measure all and write them; takes some minutes and needs gcc
-    python docs/generate_accuracy.py COUNT NAME …   measure these at so many samples, and print them
+    python docs/generate_accuracy.py                    write the tables
+    python docs/generate_accuracy.py floats [NAME …]    errors at all 2³² floats of 32 bits: a minute a function
+    python docs/generate_accuracy.py samples [NAME …]   errors at a million samples of f64, and of what `floats` lacks
+    python docs/generate_accuracy.py speed              nanoseconds an element
 
-1. The samples and the bounds are those of `tests.accuracy`, which the tests take too, only fewer.
-2. The truth is quad precision by `accuracy_oracle.c`, compared with mpmath at some of the samples.
-3. Measured are compiled code with fma and without, and the evaluator.
+1. The bounds, and the samples, are those of `tests.accuracy`, which the tests take too, only fewer.
+2. The truth of floats is double precision, that of samples quad precision (`accuracy_oracles`), compared with mpmath
+   at some of them.
+3. Measured are compiled code with fma and without, and the evaluator; of all floats in vectors of 512 and 256 bits
+   with fma, which must agree to the bit, and of 128 without.
+
+It needs gcc.
 """
 
 from __future__ import annotations
 
-import ctypes
-import subprocess
+import json
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -25,150 +28,117 @@ import numpy as np
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from accuracy_oracles import DoubleOracle, QuadOracle  # noqa: E402
+from function_speeds import measure_speeds  # noqa: E402
+
 from nnkit.core.ops import ALL  # noqa: E402
 from nnkit.jit.emit.math import FUNCTIONS as EMIT  # noqa: E402
 from tests.accuracy import FUNCTIONS, NEAR_A_ROOT, Array, samples, truth  # noqa: E402
 from tests.jit.emit.compiled import elementwise  # noqa: E402
 
-PAGE = ROOT / "docs" / "semantics.md"
-BEGIN = "<!-- errors: written by docs/generate_accuracy.py -->"
-END = "<!-- end of errors -->"
+PAGE: Final = ROOT / "docs" / "vector-math.md"
+FOUND: Final = ROOT / "docs" / "accuracy.json"
+BEGIN: Final = "<!-- tables: written by docs/generate_accuracy.py -->"
+END: Final = "<!-- end of tables -->"
 COUNT: Final = 1_000_000
 """Samples of each function and type."""
 COUNT_IN_DECIMALS: Final = 10_000
 """Where the evaluator takes 100 µs for each."""
 IN_DECIMALS: Final = ("erfc", "lgamma", "digamma", "trigamma")
 SLOPES: Final = {"lgamma": "digamma", "digamma": "trigamma"}
+CHUNK: Final = 1 << 16
+"""Floats at once, so that all that is made of them stays in the second cache."""
 
 Float: TypeAlias = type[np.floating[Any]]
+WAYS: Final = ("fma", "baseline", "evaluator")
 TYPES: Final[dict[Float, str]] = {np.float32: "f32", np.float64: "f64"}
+Worst: TypeAlias = "tuple[float, list[float]]"
+"""The largest error found, and the operands there."""
 
 
-@dataclass(frozen=True)
-class Worst:
-    """The largest error found, and where."""
+def measure_floats(oracle: DoubleOracle, name: str) -> dict[str, Worst]:
+    """The worst of a function of one operand at all floats.
 
-    ulps: float
-    operands: tuple[float, ...]
-
-    def cells(self) -> tuple[str, str]:
-        places = ", ".join(f"{operand:.9g}" for operand in self.operands)
-        return f"{self.ulps:.2f}", places
-
-
-@dataclass(frozen=True)
-class Line:
-    """What was found of one function and one type; None where the evaluator lacks it."""
-
-    name: str
-    bound: float
-    fma: Worst
-    baseline: Worst
-    evaluator: Worst | None
-
-
-class Oracle:
-    """`accuracy_oracle.c`, compiled and loaded."""
-
-    def __init__(self) -> None:
-        source = Path(__file__).with_name("accuracy_oracle.c")
-        with tempfile.TemporaryDirectory() as folder:
-            library = Path(folder) / "oracle.so"
-            command = ["gcc", "-O2", "-shared", "-fPIC", str(source), "-o", str(library)]
-            subprocess.run([*command, "-lquadmath"], check=True)
-            self._library = ctypes.CDLL(str(library))
-
-    def evaluate(self, name: str, *operands: Array) -> Array:
-        """Quads, as 16 bytes each."""
-        arrays = [np.ascontiguousarray(operand, np.float64) for operand in operands]
-        exact = np.empty(16 * arrays[0].size, np.uint8)
-        second = arrays[1] if len(arrays) > 1 else arrays[0]
-        found = self._library.evaluate(
-            name.encode(), ctypes.c_long(arrays[0].size), *map(_address, (arrays[0], second, exact))
-        )
-        if found != 0:
-            raise LookupError(f"{name} is not in {Path(__file__).with_name('accuracy_oracle.c')}")
-        return exact
-
-    def parts(self, exact: Array) -> tuple[Array, Array]:
-        """Quads as sums of two doubles."""
-        size = exact.size // 16
-        high, low = np.empty(size), np.empty(size)
-        self._library.parts(ctypes.c_long(size), *map(_address, (exact, high, low)))
-        return high, low
-
-    def distances(self, exact: Array, result: Array, slack: Array | None) -> Array:
-        """Errors as `tests.accuracy.ulps` has them."""
-        info = np.finfo(result.dtype)
-        wide = np.ascontiguousarray(result, np.float64)
-        out = np.empty(result.size)
-        self._library.distances(
-            ctypes.c_long(result.size),
-            _address(exact),
-            _address(wide),
-            None if slack is None else _address(slack),
-            int(info.nmant) + 1,
-            int(info.minexp) + 1,
-            int(info.maxexp),
-            _address(out),
-        )
-        return out
+    Raises: ArithmeticError where a bit differs between widths of vectors.
+    """
+    wide = elementwise(EMIT[name], "float", 16)
+    ways = {
+        "fma": elementwise(EMIT[name], "float", 8, scalef=False),
+        "baseline": elementwise(EMIT[name], "float", 4, scalef=False, fma=False),
+    }
+    found: dict[str, Worst] = dict.fromkeys(ways, (0.0, [0.0]))
+    for first in range(0, 1 << 32, CHUNK):
+        x = np.arange(first, first + CHUNK, dtype=np.uint64).astype(np.uint32).view(np.float32)
+        exact = oracle.evaluate(name, x)
+        slack = None
+        if name in SLOPES:
+            slack = _slack(np.float32, x, exact, lambda x=x: oracle.evaluate(SLOPES[name], x))
+        results = {way: function(x) for way, function in ways.items()}
+        if oracle.different(results["fma"], wide(x)):
+            raise ArithmeticError(f"{name}: vectors of 256 and 512 bits differ from {x[0]!r} on")
+        for way, result in results.items():
+            error, at = oracle.worst(exact, result, slack)
+            if error > found[way][0]:
+                found[way] = error, [float(x[at])]
+    return found
 
 
-def _address(array: Array) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
-
-
-def evaluator(name: str) -> Callable[..., Array] | None:
-    """How the op of that name is evaluated."""
-    found = [op for op in ALL if op.name == name]
-    return found[0]().evaluate if found else None
-
-
-def measure(oracle: Oracle, name: str, type: Float, count: int) -> Line:
-    """The worst of one function and type."""
+def measure_samples(oracle: QuadOracle, name: str, type: Float, count: int) -> dict[str, Worst]:
+    """The worst of one function and type at samples; `evaluator` only where it has the function."""
     row = FUNCTIONS[name]
     # `samples` takes so many of each kind: bits, sizes, each range, and four around points
     kinds = 6 if row.operands == 2 else 2 + len(row.ranges) + 4 * bool(row.points)
-    with np.errstate(all="ignore"):
-        operands = samples(name, type, count // kinds)
-    exact = oracle.evaluate(name, *operands)
-    slack = _slack(oracle, name, type, operands[0], exact)
     _compare(oracle, name, type)
 
-    def worst(function: Callable[..., Array], some: Sequence[Array], exact: Array) -> Worst:
-        errors = oracle.distances(exact, function(*some), slack if some is operands else some_slack)
+    def worst(function: Callable[..., Array], count: int) -> Worst:
+        operands, exact, slack = cases(count)
+        errors = oracle.distances(exact, function(*operands), slack)
         index = int(errors.argmax())
-        return Worst(float(errors[index]), tuple(float(operand[index]) for operand in some))
+        return float(errors[index]), [float(operand[index]) for operand in operands]
+
+    known: dict[int, tuple[tuple[Array, ...], Array, Array | None]] = {}
+
+    def cases(count: int) -> tuple[tuple[Array, ...], Array, Array | None]:
+        if count not in known:
+            with np.errstate(all="ignore"):
+                operands = samples(name, type, count // kinds)
+            exact = oracle.evaluate(name, *operands)
+            known[count] = operands, exact, _slack_of_quads(oracle, name, type, operands[0], exact)
+        return known[count]
 
     scalar = "float" if type is np.float32 else "double"
-    ways = [
-        elementwise(EMIT[name], scalar, 8, operands=row.operands, fma=fma, scalef=fma)
-        for fma in (True, False)
-    ]
-    fma, baseline = (worst(way, operands, exact) for way in ways)
-    some, some_exact, some_slack = operands, exact, slack
-    if name in IN_DECIMALS:
-        some = samples(name, type, min(count, COUNT_IN_DECIMALS) // kinds)
-        some_exact = oracle.evaluate(name, *some)
-        some_slack = _slack(oracle, name, type, some[0], some_exact)
-    evaluate = evaluator(name)
-    reference = None if evaluate is None else worst(evaluate, some, some_exact)
-    return Line(name, row.bound(type), fma, baseline, reference)
+    found = {
+        way: worst(
+            elementwise(EMIT[name], scalar, 8, operands=row.operands, fma=fma, scalef=fma), count
+        )
+        for way, fma in (("fma", True), ("baseline", False))
+    }
+    for op in (op for op in ALL if op.name == name):
+        few = min(count, COUNT_IN_DECIMALS) if name in IN_DECIMALS else count
+        found["evaluator"] = worst(op().evaluate, few)
+    return found
 
 
-def _slack(oracle: Oracle, name: str, type: Float, x: Array, exact: Array) -> Array | None:
-    """What errors are measured against near roots."""
+def _slack(type: Float, x: Array, value: Array, slope: Callable[[], Array]) -> Array | None:
+    """What errors are measured against near roots, if there is one near."""
+    near = np.abs(value) < NEAR_A_ROOT
+    if not near.any():
+        return None
+    with np.errstate(all="ignore"):
+        slack = np.abs(x.astype(np.float64) * slope()) * float(np.finfo(type).eps)
+    return np.where(np.isfinite(slack) & near, slack, 0.0)
+
+
+def _slack_of_quads(
+    oracle: QuadOracle, name: str, type: Float, x: Array, exact: Array
+) -> Array | None:
     if name not in SLOPES:
         return None
     value, _ = oracle.parts(exact)
-    slope, _ = oracle.parts(oracle.evaluate(SLOPES[name], x))
-    with np.errstate(all="ignore"):
-        slack = np.abs(x.astype(np.float64) * slope) * float(np.finfo(type).eps)
-    return np.where(np.isfinite(slack) & (np.abs(value) < NEAR_A_ROOT), slack, 0.0)
+    return _slack(type, x, value, lambda: oracle.parts(oracle.evaluate(SLOPES[name], x))[0])
 
 
-def _compare(oracle: Oracle, name: str, type: Float) -> None:
+def _compare(oracle: QuadOracle, name: str, type: Float) -> None:
     """Raises: ArithmeticError where quad precision and mpmath differ by more than 2⁻⁸⁰ of the result, or of what
     errors near a root are measured against."""
     operands = samples(name, type, 20)
@@ -186,32 +156,101 @@ def _compare(oracle: Oracle, name: str, type: Float) -> None:
                 raise ArithmeticError(f"{name}: {high} + {low} is not {right}")
 
 
-def table(type: Float, lines: Sequence[Line]) -> Iterator[str]:
-    """Of one type, in Markdown."""
-    yield f"| {TYPES[type]} | at most | compiled, with fma | at | without fma | at | evaluator | at |"
+def tables(found: dict[str, Any]) -> Iterator[str]:
+    """All of them, in Markdown."""
+    for type in TYPES:
+        yield "\n".join(_table_of_errors(found, type))
+    yield "\n".join(_table_of_speeds(found["speed"]))
+    yield "\n".join(_table_of_ends())
+
+
+def _table_of_errors(found: dict[str, Any], type: Float) -> Iterator[str]:
+    yield f"| {TYPES[type]} | at most | with fma | at | without fma | at | evaluator | at |"
     yield "|---|---|---|---|---|---|---|---|"
-    for line in lines:
-        worst = [line.fma, line.baseline, line.evaluator]
-        cells = [cell for found in worst for cell in (found.cells() if found else ("", ""))]
-        yield f"| {line.name} | {line.bound:g} | {' | '.join(cells)} |"
+    for name, row in FUNCTIONS.items():
+        sampled = found["samples"][TYPES[type]][name]
+        worst = sampled | (found["floats"].get(name, {}) if type is np.float32 else {})
+        cells = [cell for way in WAYS for cell in _cells(worst.get(way))]
+        yield f"| {name} | {row.bound(type):g} | {' | '.join(cells)} |"
+
+
+def _cells(worst: Sequence[Any] | None) -> tuple[str, str]:
+    if worst is None:
+        return "", ""
+    error, operands = worst
+    return f"{error:.2f}", ", ".join(f"{operand:.9g}" for operand in operands)
+
+
+def _table_of_speeds(found: dict[str, Any]) -> Iterator[str]:
+    yield "| ns an element | f32 | ÷ copy | f64 | ÷ copy |"
+    yield "|---|---|---|---|---|"
+    copy = found["copy"]
+    for name, times in found.items():
+        cells = (f"{times[type]:.2f} | {times[type] / copy[type]:.1f}" for type in TYPES.values())
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+def _table_of_ends() -> Iterator[str]:
+    yield "| function | of −∞ | of −0 | of +0 | of +∞ |"
+    yield "|---|---|---|---|---|"
+    for name, row in FUNCTIONS.items():
+        if row.operands == 1:
+            yield f"| {name} | {' | '.join(map(_end, row.ends))} |"
+
+
+def _end(value: Any) -> str:
+    number = float(value)
+    if np.isnan(number):
+        return "NaN"
+    if np.isinf(number):
+        return "+∞" if number > 0 else "−∞"
+    if number == 0:
+        return "−0" if np.signbit(number) else "+0"
+    named = {np.pi / 2: "π/2", -np.pi / 2: "−π/2"}
+    return named.get(number, f"{number:g}".replace("-", "−"))
+
+
+def write_page(found: dict[str, Any]) -> str:
+    """The page with tables of what was found."""
+    head, rest = PAGE.read_text().split(BEGIN)
+    _, tail = rest.split(END)
+    return f"{head}{BEGIN}\n\n" + "\n\n".join(tables(found)) + f"\n\n{END}{tail}"
+
+
+def _store(found: dict[str, Any]) -> None:
+    """In the order of `FUNCTIONS`, a function a line."""
+    FOUND.write_text(_lines(found, 3) + "\n")
+
+
+def _lines(value: Any, depth: int) -> str:
+    if depth == 0 or not isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    inner = (f"{json.dumps(key)}: {_lines(item, depth - 1)}" for key, item in value.items())
+    return "{\n" + ",\n".join(inner) + "\n}"
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
-    names = sys.argv[2:] or list(FUNCTIONS)
-    oracle = Oracle()
-    parts = []
-    for type in TYPES:
-        lines = []
-        for name in names:
-            lines.append(measure(oracle, name, type, count))
-            print(*list(table(type, lines))[-1:], flush=True)
-        parts.append("\n".join(table(type, lines)))
-    if len(sys.argv) == 1:
-        text = PAGE.read_text()
-        head, rest = text.split(BEGIN)
-        _, tail = rest.split(END)
-        PAGE.write_text(f"{head}{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}{tail}")
+    what, *names = sys.argv[1:] or ["page"]
+    found = json.loads(FOUND.read_text())
+    if what == "floats":
+        some = names or [name for name, row in FUNCTIONS.items() if row.operands == 1]
+        fast = DoubleOracle()
+        for name in some:
+            found["floats"][name] = measure_floats(fast, name)
+            print(name, found["floats"][name], flush=True)
+            _store(found)
+    elif what == "samples":
+        oracle = QuadOracle()
+        for type, word in TYPES.items():
+            for name in names or FUNCTIONS:
+                found["samples"][word][name] = measure_samples(oracle, name, type, COUNT)
+                print(word, name, found["samples"][word][name], flush=True)
+                _store(found)
+    elif what == "speed":
+        found["speed"] = measure_speeds()
+        _store(found)
+    else:
+        PAGE.write_text(write_page(found))
 
 
 if __name__ == "__main__":

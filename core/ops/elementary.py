@@ -32,12 +32,17 @@ from .comparison import And, Equal, GreaterThan, LessThan, NotEqual, Or, Select
 from .formulas import number
 from .rounding import Ceil, Floor, Rint
 from .stop_gradient import StopGradient, StraightThrough
-from .transcendental import Atan, Log, Power, Sin, Sqrt
+from .transcendental import Atan, Log, Power, Sqrt
 
 _SERIES_TERMS: Final = 11
 """Of sin(πx)/(πx) for |x| ≤ ½: the next one is below 10⁻¹⁸."""
+_SHORT_SERIES_TERMS: Final = 9
+"""The same for what is rounded to 32 bits or less: the next one is below 10⁻¹³, its second derivative below 10⁻¹⁰."""
 
-_LN2, _LN10 = math.log(2), math.log(10)
+_LN2 = math.log(2)
+
+_LOG10_E, _REST_OF_LOG10_E = 0.4342944819032518, 1.098319650216765e-17
+"""1 / ln 10 as a double and what is left of it."""
 
 _MANTISSA: Final = 2**52 - 1
 """The bits of an f64 that are 0 in a power of two."""
@@ -164,29 +169,41 @@ def log2(b: Emitter, x: Value) -> Value:
 @_by_f64
 def log10(b: Emitter, x: Value) -> Value:
     """log x / log 10, a whole number where x is 1, 10, 100, …"""
-    plain = b.emit(Multiply(), b.emit(Log(), x), number(b, x, 1 / _LN10))
-    nearest = b.emit(Rint(), plain)
+    logarithm = b.emit(Log(), x)
+    line = b.emit(Multiply(), logarithm, number(b, x, _LOG10_E))
+    value = b.emit(Add(), line, b.emit(Multiply(), logarithm, number(b, x, _REST_OF_LOG10_E)))
+    nearest = b.emit(Rint(), value)
     is_power = b.emit(Equal(), b.emit(Power(), number(b, x, 10), nearest), x)
-    return b.emit(StraightThrough(), b.emit(Select(), nearest, plain, is_power), plain)
+    return b.emit(StraightThrough(), b.emit(Select(), nearest, value, is_power), line)
 
 
-@_widened
 def sinc(b: Emitter, x: Value) -> Value:
-    """sin(πx) / (πx): near 0 its Taylor series, whose derivatives are right there; 0 at all other whole numbers."""
+    """sin(πx) / (πx): with d = x less the nearest whole number, ±d · sinc(d) / x, and sinc(d) − 1 by its Taylor series.
+
+    So derivatives at 0 are right, all other whole numbers are roots, and nothing is lost of a large x.
+    """
+    dtype = x.tensor.dtype
+    if dtype is F64:
+        return _sinc(b, x, _SERIES_TERMS)
+    wide = _sinc(b, b.emit(DataTypeCast(F64), x), _SHORT_SERIES_TERMS)
+    return b.emit(DataTypeCast(dtype), wide)
+
+
+def _sinc(b: Emitter, x: Value, terms: int) -> Value:
     near = b.emit(LessThan(), b.emit(Abs(), x), number(b, x, 0.5))
-    square = b.emit(Multiply(), b.emit(Square(), x), number(b, x, math.pi**2))
-    series = number(b, x, _coefficient(_SERIES_TERMS - 1))
-    for k in reversed(range(_SERIES_TERMS - 1)):
+    whole = b.emit(Select(), number(b, x, 0), b.emit(Rint(), x), near)
+    rest = b.emit(Subtract(), x, whole)
+    square = b.emit(Square(), rest)
+    series = number(b, x, _coefficient(terms - 1))
+    for k in reversed(range(1, terms - 1)):
         series = b.emit(Multiply(), series, square)
         series = b.emit(Add(), series, number(b, x, _coefficient(k)))
-    whole = b.emit(Rint(), x)
-    angle = b.emit(Multiply(), b.emit(Subtract(), x, whole), number(b, x, math.pi))
+    series = b.emit(Multiply(), series, square)
     is_odd = b.emit(Equal(), b.emit(Modulo(), whole, number(b, x, 2)), number(b, x, 1))
-    sine = b.emit(Sin(), angle)
-    sine = b.emit(Select(), b.emit(Negate(), sine), sine, is_odd)
-    outside = b.emit(Select(), number(b, x, 1), x, near)
-    far = b.emit(Divide(), sine, b.emit(Multiply(), outside, number(b, x, math.pi)))
-    return b.emit(Select(), series, far, near)
+    turned = b.emit(Select(), b.emit(Negate(), rest), rest, is_odd)
+    sine = b.emit(Add(), b.emit(Multiply(), turned, series), turned)
+    far = b.emit(Divide(), sine, b.emit(Select(), number(b, x, 1), x, near))
+    return b.emit(Select(), b.emit(Add(), series, number(b, x, 1)), far, near)
 
 
 def trunc(b: Emitter, x: Value) -> Value:
@@ -257,5 +274,5 @@ def _choice(b: Emitter, condition: Value, like: Value, one: float, other: float)
 
 
 def _coefficient(k: int) -> float:
-    """Of tᵏ in sin(√t) / √t."""
-    return (-1.0 if k % 2 else 1.0) / math.factorial(2 * k + 1)
+    """Of x²ᵏ in sin(πx) / (πx)."""
+    return (-1.0 if k % 2 else 1.0) * math.pi ** (2 * k) / math.factorial(2 * k + 1)

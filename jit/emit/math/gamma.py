@@ -16,7 +16,7 @@ lgamma and ψ have roots, at 1, 2 and 1.46 and between all negative integers, wh
 small: sums are pairs of doubles (`double_double`) to the end, so that the error is less than 2⁻⁵⁶ of the terms.  For ψ
 and ψ′ of floats doubles are enough.
 
-Greatest errors measured in double stand in docs/semantics.md.
+Greatest errors measured in double stand in docs/vector-math.md.
 Source: Luke 1969, "The special functions and their approximations", 2.11, for the series around u - ½.
 """
 
@@ -101,8 +101,7 @@ def emit_trigamma(w: FunctionWriter, x: Register) -> Register:
     usual = w.select(w.fcmp("oeq", u[0], like(x, math.inf)), like(x, 0.0), usual)
     negative = w.fcmp("olt", x, like(x, 0.0))
     result = w.replace_rarely(negative, usual, lambda: _trigamma_of_negative(w, x, (high, low)))
-    reciprocal = w.fdiv(like(x, 1.0), x)
-    return w.select(_is_tiny(w, x), w.fmul(reciprocal, reciprocal), result)
+    return w.select(_is_tiny(w, x), _reciprocal_of_square(w, x), result)
 
 
 def emit_trigamma_of_float(w: FunctionWriter, x: Register) -> Register:
@@ -119,6 +118,12 @@ def emit_trigamma_of_float(w: FunctionWriter, x: Register) -> Register:
 
 def _is_tiny(w: FunctionWriter, x: Register) -> Register:
     return w.fcmp("olt", w.fabs(x), like(x, _TINY))
+
+
+def _reciprocal_of_square(w: FunctionWriter, x: Register) -> Register:
+    """1/x² for |x| < 1, without the digits that a subnormal square would lose where the result is finite."""
+    scaled = w.fmul(x, like(x, 2.0**100))
+    return w.fmul(w.fdiv(like(x, 1.0), w.fmul(scaled, scaled)), like(x, 2.0**200))
 
 
 def _distance_to_integer(w: FunctionWriter, x: Register) -> Register:

@@ -138,9 +138,9 @@ def _sine(w: FunctionWriter, x: _Reduced) -> tuple[Register, Register]:
     return x.r, w.multiply_add(cube, series, low)
 
 
-def _cosine(w: FunctionWriter, x: _Reduced) -> tuple[Register, Register]:
-    """cos(r + low) as 1 - r²/2 and what is to be added to it."""
-    z = w.fmul(x.r, x.r)
+def _cosine(w: FunctionWriter, x: _Reduced, *, extended: bool = False) -> tuple[Register, Register]:
+    """cos(r + low) as 1 - r²/2 and what is to be added to it, with what rounding r² lost where `extended`."""
+    z, z_low = two_product(w, x.r, x.r) if extended else (w.fmul(x.r, x.r), None)
     one = like(z, 1.0)
     series = horner(w, z, x.circle.cos)
     begin = w.multiply_add(z, like(z, -0.5), one)
@@ -148,6 +148,8 @@ def _cosine(w: FunctionWriter, x: _Reduced) -> tuple[Register, Register]:
         return begin, w.fmul(w.fmul(z, z), series)
     lost = w.multiply_add(z, like(z, -0.5), w.fsub(one, begin))
     rest = w.multiply_add(w.fneg(x.r), x.low, w.fmul(w.fmul(z, z), series))
+    if z_low is not None:
+        rest = w.multiply_add(z_low, like(z, -0.5), rest)
     return begin, w.fadd(lost, rest)
 
 
@@ -167,7 +169,7 @@ def _quarter_turn(w: FunctionWriter, x: Register) -> tuple[Register, tuple[Pair,
     r, error = two_product(w, y, like(x, 2 * _HALF_PI[0]))
     low = w.multiply_add(y, like(x, 2 * _HALF_PI[1]), error)
     reduced = _Reduced(constant(x.type.with_scalar("i64"), 0), r, low, _FOR_DOUBLE)
-    sine, cosine = _sine(w, reduced), _cosine(w, reduced)
+    sine, cosine = _sine(w, reduced), _cosine(w, reduced, extended=True)
     return near, (quick_two_sum(w, *sine), quick_two_sum(w, *cosine))
 
 

@@ -47,12 +47,53 @@ def elementwise(
 
     `scalef` and `fma` allow these instructions, where this machine has them.
     """
+    native = loop_over_arrays(
+        emit,
+        scalar,
+        lanes,
+        operands=operands,
+        result=result,
+        scalef=scalef,
+        fma=fma,
+        engine=engine,
+    )
+
+    def call(*arrays: Array) -> Array:
+        arrays = tuple(np.ascontiguousarray(array) for array in arrays)
+        length = arrays[0].size
+        padded = [np.resize(array, length + -length % lanes) for array in arrays]
+        out = np.empty(padded[0].size, NUMPY.get(result or scalar, np.uint16))
+        native(*(array.ctypes.data for array in padded), out.ctypes.data, out.size)
+        return out[:length]
+
+    return call
+
+
+def loop_over_arrays(
+    emit: Callable[..., Register],
+    scalar: ScalarName,
+    lanes: int,
+    *,
+    operands: int = 1,
+    result: ScalarName | None = None,
+    scalef: bool = True,
+    fma: bool = True,
+    engine: Engine | None = None,
+    rounds: int = 1,
+) -> Callable[..., None]:
+    """The loop by itself: of the addresses of operands and result, and their length, a multiple of `lanes`.
+
+    It is run so many `rounds` in a call, to be timed.
+    """
     host = host_machine()
     module = ModuleWriter(scalef=scalef and host.scalef, fma=fma and host.fma)
     w = module.function("f", [Argument(PTR)] * (operands + 1) + [Argument(I64)], None)
     *sources, target, count = w.parameters
     target_scalar = result or scalar
-    with w.loop(constant(I64, 0), count, constant(I64, lanes)) as loop:
+    with (
+        w.loop(constant(I64, 0), constant(I64, rounds), constant(I64, 1)),
+        w.loop(constant(I64, 0), count, constant(I64, lanes)) as loop,
+    ):
         values = [
             w.load(w.gep(source, llvm_type(scalar), loop.index), llvm_type(scalar, lanes))
             for source in sources
@@ -63,15 +104,10 @@ def elementwise(
     types = [ctypes.c_void_p] * (operands + 1) + [ctypes.c_int64]
     native = ctypes.CFUNCTYPE(None, *types)(compiled.address("f"))
 
-    def call(*arrays: Array, keep: object = compiled) -> Array:
-        arrays = tuple(np.ascontiguousarray(array) for array in arrays)
-        length = arrays[0].size
-        padded = [np.resize(array, length + -length % lanes) for array in arrays]
-        out = np.empty(padded[0].size, NUMPY.get(target_scalar, np.uint16))
-        native(*(array.ctypes.data for array in padded), out.ctypes.data, out.size)
-        return out[:length]
+    def run(*arguments: int, keep: object = compiled) -> None:
+        native(*arguments)
 
-    return call
+    return run
 
 
 def straight(

@@ -1,0 +1,109 @@
+"""What docs/generate_accuracy.py takes for the truth: functions in quad precision, and of all floats in double.
+
+They are C, compiled here by gcc and loaded: `accuracy_oracle.c` and `accuracy_of_floats.c`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+HERE: Final = Path(__file__).parent
+LGAMMA_OF_C: Final = "log_gamma"
+"""What `accuracy_of_floats.c` calls lgamma, which libm has too."""
+
+
+def _load(source: str, *flags: str) -> ctypes.CDLL:
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "oracle.so"
+        command = ["gcc", "-shared", "-fPIC", str(HERE / source), "-o", str(library)]
+        subprocess.run([*command, *flags], check=True)
+        return ctypes.CDLL(str(library))
+
+
+def _address(array: Array | None) -> ctypes.c_void_p | None:
+    return None if array is None else ctypes.c_void_p(array.ctypes.data)
+
+
+class QuadOracle:
+    """Quad precision, for samples: it takes microseconds for each."""
+
+    def __init__(self) -> None:
+        self._library = _load("accuracy_oracle.c", "-O2", "-lquadmath")
+
+    def evaluate(self, name: str, *operands: Array) -> Array:
+        """Quads, as 16 bytes each."""
+        arrays = [np.ascontiguousarray(operand, np.float64) for operand in operands]
+        exact = np.empty(16 * arrays[0].size, np.uint8)
+        second = arrays[1] if len(arrays) > 1 else arrays[0]
+        found = self._library.evaluate(
+            name.encode(), ctypes.c_long(arrays[0].size), *map(_address, (arrays[0], second, exact))
+        )
+        if found != 0:
+            raise LookupError(f"{name} is not in accuracy_oracle.c")
+        return exact
+
+    def parts(self, exact: Array) -> tuple[Array, Array]:
+        """Quads as sums of two doubles."""
+        size = exact.size // 16
+        high, low = np.empty(size), np.empty(size)
+        self._library.parts(ctypes.c_long(size), *map(_address, (exact, high, low)))
+        return high, low
+
+    def distances(self, exact: Array, result: Array, slack: Array | None) -> Array:
+        """Errors as `tests.accuracy.ulps` has them."""
+        info = np.finfo(result.dtype)
+        wide = np.ascontiguousarray(result, np.float64)
+        out = np.empty(result.size)
+        self._library.distances(
+            ctypes.c_long(result.size),
+            _address(exact),
+            _address(wide),
+            _address(slack),
+            int(info.nmant) + 1,
+            int(info.minexp) + 1,
+            int(info.maxexp),
+            _address(out),
+        )
+        return out
+
+
+class DoubleOracle:
+    """Double precision by vectors, for all floats: it takes nanoseconds for each, and needs x86-64 and glibc 2.35."""
+
+    def __init__(self) -> None:
+        self._library = _load(
+            "accuracy_of_floats.c",
+            *("-O3", "-march=native", "-mprefer-vector-width=512"),
+            *("-fno-math-errno", "-fopenmp-simd", "-lmvec", "-lm"),
+        )
+        self._library.worst.restype = ctypes.c_double
+        self._library.different.restype = ctypes.c_long
+
+    def evaluate(self, name: str, x: Array) -> Array:
+        """The function of floats, in double."""
+        exact = np.empty(x.size)
+        name = LGAMMA_OF_C if name == "lgamma" else name
+        if self._library.evaluate(
+            name.encode(), ctypes.c_long(x.size), _address(x), _address(exact)
+        ):
+            raise LookupError(f"{name} is not in accuracy_of_floats.c")
+        return exact
+
+    def worst(self, exact: Array, result: Array, slack: Array | None) -> tuple[float, int]:
+        """The largest error, as `tests.accuracy.ulps` has it, and its index."""
+        at = ctypes.c_long()
+        arrays = map(_address, (exact, slack, result))
+        error = self._library.worst(ctypes.c_long(exact.size), *arrays, ctypes.byref(at))
+        return float(error), at.value
+
+    def different(self, x: Array, y: Array) -> int:
+        """How many floats differ in a bit, all NaNs being one."""
+        return int(self._library.different(ctypes.c_long(x.size), _address(x), _address(y)))
