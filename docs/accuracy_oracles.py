@@ -8,6 +8,8 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -16,8 +18,18 @@ import numpy as np
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 HERE: Final = Path(__file__).parent
-LGAMMA_OF_C: Final = "log_gamma"
-"""What `accuracy_of_floats.c` calls lgamma, which libm has too."""
+ODD: Final = ("sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf", "cbrt")
+EVEN: Final = ("cos", "cosh", "sinc")
+OF_OTHER_NAMES: Final = ("exp", "expm1", "log", "sinh", "cosh", "erfc", "lgamma")
+"""In `accuracy_of_floats.c` they have an underscore behind, as libm has them too."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """Where a loop of compiled code is, `f(operands, results, count)`, and which way before it gives the same bits."""
+
+    address: int
+    same: int = -1
 
 
 def _load(source: str, *flags: str) -> ctypes.CDLL:
@@ -84,26 +96,19 @@ class DoubleOracle:
             *("-O3", "-march=native", "-mprefer-vector-width=512"),
             *("-fno-math-errno", "-fopenmp-simd", "-lmvec", "-lm"),
         )
-        self._library.worst.restype = ctypes.c_double
-        self._library.different.restype = ctypes.c_long
 
-    def evaluate(self, name: str, x: Array) -> Array:
-        """The function of floats, in double."""
-        exact = np.empty(x.size)
-        name = LGAMMA_OF_C if name == "lgamma" else name
-        if self._library.evaluate(
-            name.encode(), ctypes.c_long(x.size), _address(x), _address(exact)
-        ):
+    def examine(self, name: str, ways: Sequence[Way], floats: range) -> list[tuple[float, float]]:
+        """The largest error of each way, and where, at the floats of such bits and their negatives.
+
+        Of a way that must be the `same` as one before it: in how many floats it differs.
+        """
+        addresses = (ctypes.c_void_p * len(ways))(*(way.address for way in ways))
+        same = (ctypes.c_int * len(ways))(*(way.same for way in ways))
+        greatest, places = (ctypes.c_double * len(ways))(), (ctypes.c_float * len(ways))()
+        parity = -1 if name in ODD else 1 if name in EVEN else 0
+        for_c = f"{name}_" if name in OF_OTHER_NAMES else name
+        first, count = ctypes.c_uint32(floats.start), ctypes.c_long(len(floats))
+        arguments = (first, count, len(ways), addresses, same, greatest, places)
+        if self._library.examine(for_c.encode(), parity, *arguments):
             raise LookupError(f"{name} is not in accuracy_of_floats.c")
-        return exact
-
-    def worst(self, exact: Array, result: Array, slack: Array | None) -> tuple[float, int]:
-        """The largest error, as `tests.accuracy.ulps` has it, and its index."""
-        at = ctypes.c_long()
-        arrays = map(_address, (exact, slack, result))
-        error = self._library.worst(ctypes.c_long(exact.size), *arrays, ctypes.byref(at))
-        return float(error), at.value
-
-    def different(self, x: Array, y: Array) -> int:
-        """How many floats differ in a bit, all NaNs being one."""
-        return int(self._library.different(ctypes.c_long(x.size), _address(x), _address(y)))
+        return list(zip(greatest, places, strict=True))

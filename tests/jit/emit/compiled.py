@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from nnkit.jit.emit.writer import (
     constant,
     llvm_type,
 )
-from nnkit.jit.llvm import Engine, compile_module, host_engine, host_machine
+from nnkit.jit.llvm import CompiledModule, Engine, compile_module, host_engine, host_machine
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -30,6 +31,18 @@ NUMPY: dict[ScalarName, type[np.generic]] = {
     "float": np.float32,
     "double": np.float64,
 }
+
+
+@dataclass(frozen=True)
+class NativeLoop:
+    """A loop over arrays, of the addresses of operands and result, and their length: `f(x, …, out, count)`."""
+
+    address: int
+    native: Callable[..., None]
+    keep: CompiledModule
+
+    def __call__(self, *arguments: int) -> None:
+        self.native(*arguments)
 
 
 def elementwise(
@@ -80,7 +93,7 @@ def loop_over_arrays(
     fma: bool = True,
     engine: Engine | None = None,
     rounds: int = 1,
-) -> Callable[..., None]:
+) -> NativeLoop:
     """The loop by itself: of the addresses of operands and result, and their length, a multiple of `lanes`.
 
     It is run so many `rounds` in a call, to be timed.
@@ -104,10 +117,7 @@ def loop_over_arrays(
     types = [ctypes.c_void_p] * (operands + 1) + [ctypes.c_int64]
     native = ctypes.CFUNCTYPE(None, *types)(compiled.address("f"))
 
-    def run(*arguments: int, keep: object = compiled) -> None:
-        native(*arguments)
-
-    return run
+    return NativeLoop(compiled.address("f"), native, compiled)
 
 
 def straight(
