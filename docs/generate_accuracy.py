@@ -3,6 +3,7 @@
     python docs/generate_accuracy.py                    write the tables
     python docs/generate_accuracy.py floats [NAME …]    errors at all 2³² floats of 32 bits: a minute a function
     python docs/generate_accuracy.py samples [NAME …]   errors at a million samples of f64, and of what `floats` lacks
+    python docs/generate_accuracy.py composed [NAME …]  errors at a million samples of functions made of others
     python docs/generate_accuracy.py speed              nanoseconds an element
 
 1. The bounds, and the samples, are those of `tests.accuracy`, which the tests take too, only fewer.
@@ -31,9 +32,11 @@ sys.path.insert(0, str(ROOT))
 from accuracy_oracles import DoubleOracle, QuadOracle, Way  # noqa: E402
 from function_speeds import measure_speeds  # noqa: E402
 
+import nnkit as nk  # noqa: E402
 from nnkit.core.ops import ALL  # noqa: E402
 from nnkit.jit.emit.math import FUNCTIONS as EMIT  # noqa: E402
-from tests.accuracy import FUNCTIONS, NEAR_A_ROOT, Array, samples, truth  # noqa: E402
+from tests.accuracy import FUNCTIONS, NEAR_A_ROOT, Array, sample, samples, truth  # noqa: E402
+from tests.accuracy_of_composed import COMPOSED  # noqa: E402
 from tests.jit.emit.compiled import elementwise, loop_over_arrays  # noqa: E402
 
 PAGE: Final = ROOT / "docs" / "vector-math.md"
@@ -117,6 +120,22 @@ def measure_samples(oracle: QuadOracle, name: str, type: Float, count: int) -> d
     return found
 
 
+def measure_composed(oracle: QuadOracle, name: str, type: Float, count: int) -> Worst:
+    """The worst of a function that is composed of others, compiled for this machine."""
+    row = COMPOSED[name]
+    low, high = row.domain
+    ranges = ((low, high), (max(low, -1.5), 1.5), (max(low, -20), 20))
+    operands = [sample(type, count // 4, *ranges, seed=seed) for seed in range(row.operands)]
+    with np.errstate(all="ignore"):
+        wide = [operand.astype(np.float64) for operand in operands]
+        slack = None if row.slack is None else row.slack(*wide, float(np.finfo(type).eps))
+    result = np.asarray(nk.staged(getattr(nk, name))(*operands))
+    slack = None if slack is None else np.nan_to_num(slack, posinf=0)
+    errors = oracle.distances(oracle.evaluate(name, *wide), result, slack)
+    index = int(errors.argmax())
+    return float(errors[index]), [float(operand[index]) for operand in wide]
+
+
 def _slack(oracle: QuadOracle, name: str, type: Float, x: Array, exact: Array) -> Array | None:
     """What errors are measured against near roots."""
     if name not in SLOPES:
@@ -152,6 +171,7 @@ def tables(found: dict[str, Any]) -> Iterator[str]:
         yield "\n".join(_table_of_errors(found, type))
     some = [name for name in FUNCTIONS if name not in found["floats"]]
     yield f"Of f32 with fma and without: all 2³² floats, but for {', '.join(some)}, whose floats were sampled."
+    yield "\n".join(_table_of_composed(found["composed"]))
     yield "\n".join(_table_of_speeds(found["speed"]))
     yield "\n".join(_table_of_ends())
 
@@ -164,6 +184,18 @@ def _table_of_errors(found: dict[str, Any], type: Float) -> Iterator[str]:
         worst = sampled | (found["floats"].get(name, {}) if type is np.float32 else {})
         cells = [cell for way in WAYS for cell in _cells(worst.get(way))]
         yield f"| {name} | {row.bound(type):g} | {' | '.join(cells)} |"
+
+
+def _table_of_composed(found: dict[str, Any]) -> Iterator[str]:
+    yield "| composed | f32 at most | found | at | f64 at most | found | at |"
+    yield "|---|---|---|---|---|---|---|"
+    for name, row in COMPOSED.items():
+        cells = (
+            cell
+            for type, word in TYPES.items()
+            for cell in (f"{row.bound(type):g}", *_cells(found[word].get(name)))
+        )
+        yield f"| {name} | {' | '.join(cells)} |"
 
 
 def _cells(worst: Sequence[Any] | None) -> tuple[str, str]:
@@ -237,6 +269,13 @@ def main() -> None:
             for name in names or FUNCTIONS:
                 found["samples"][word][name] = measure_samples(oracle, name, type, COUNT)
                 print(word, name, found["samples"][word][name], flush=True)
+                _store(found)
+    elif what == "composed":
+        oracle = QuadOracle()
+        for type, word in TYPES.items():
+            for name in names or COMPOSED:
+                found["composed"][word][name] = measure_composed(oracle, name, type, COUNT)
+                print(word, name, found["composed"][word][name], flush=True)
                 _store(found)
     elif what == "speed":
         found["speed"] = measure_speeds()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.accuracy import FUNCTIONS
+from tests.accuracy_of_composed import COMPOSED
 
 DOCS = Path(__file__).parent.parent / "docs"
 FOUND = json.loads((DOCS / "accuracy.json").read_text())
@@ -35,3 +36,5 @@ def test_what_was_found_is_within_what_is_promised(type: str) -> None:
             assert max(sampled[way][0], of_all[way][0]) <= bound, f"{name} {way}"
         limit = bound if type == "f32" else 3
         assert sampled.get("evaluator", [0])[0] <= limit, f"{name} of the evaluator"
+    for name, composed in COMPOSED.items():
+        assert FOUND["composed"][type][name][0] <= composed.bound(TYPES[type]), name

@@ -10,7 +10,7 @@ import pytest
 
 import nnkit as nk
 from nnkit.core.types import Array
-from tests.accuracy import error_of_singles, every_float
+from tests.accuracy import error_of_singles, errors_by_extended, every_float
 from tests.accuracy_of_composed import COMPOSED
 
 from .function_laws import Row, check
@@ -65,10 +65,35 @@ def test_errors_at_half_a_million_floats(name: str) -> None:
     row = COMPOSED[name]
     with np.errstate(all="ignore"):
         wide = x.astype(np.float64)
-        exact = row.in_double(wide)
+        exact = row.exact(wide)
         slack = None if row.slack is None else row.slack(wide, 2.0**-23)
     error, worst = error_of_singles(np.asarray(nk.staged(getattr(nk, name))(x)), exact, slack)
     assert error <= row.single, f"{name} of {x[worst]!r}"
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 60, reason="no digits beyond those of double")
+@pytest.mark.parametrize("type", [np.float32, np.float64])
+def test_errors_by_extended_precision(type: type[np.floating[Any]]) -> None:
+    """In the range where functions are not trivial, around zero, and of all sizes if of two operands."""
+    random = np.random.default_rng(3)
+    for name, row in COMPOSED.items():
+        if name == "gelu":
+            continue
+        low, high = row.domain
+        ranges = [(low, high), (max(low, -1.5), 1.5), (max(low, -20), 20)]
+        drawn = [random.uniform(*each, (row.operands, 2000)) for each in ranges]
+        if row.operands == 2:
+            drawn.append(np.exp2(random.uniform(-100, 100, (2, 2000))))
+        operands = np.concatenate(drawn, axis=1).astype(type)
+        wide = operands.astype(np.longdouble)
+        slack = None if row.slack is None else row.slack(*wide, float(np.finfo(type).eps))
+        found = np.asarray(nk.staged(getattr(nk, name))(*operands))
+        with np.errstate(all="ignore"):
+            exact = row.exact(*wide)
+            errors = errors_by_extended(found, exact, slack)
+        errors = np.where(np.isfinite(found) & np.isfinite(exact), errors, 0)
+        worst = errors.argmax()
+        assert errors[worst] <= row.bound(type), f"{name} of {operands[:, worst]}"
 
 
 ENDS: Final = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 3e-320, -1e300, 1e300])
