@@ -152,8 +152,9 @@ class LaneForm:
         indices = [index.substitute(self.index, at) for index in access.indices]
         active = self.active
         if self._is_local(access):
-            # each lane has its own, along a last axis; all of them are there
-            steps, indices, active = (*steps, 1), [*indices, IndexSum(0, {})], 0
+            # each lane has its own, along a last axis: all of them are there, unless others move them outside
+            active = active if any(steps) else 0
+            steps, indices = (*steps, 1), [*indices, IndexSum(0, {})]
         instruction = access.instruction
         op = instruction.op
         if isinstance(op, LoadAt):

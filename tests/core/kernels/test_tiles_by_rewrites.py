@@ -15,6 +15,7 @@ from nnkit.core.kernels.build import KernelBuilder
 from nnkit.core.kernels.cse import cse
 from nnkit.core.kernels.fuse import fuse
 from nnkit.core.kernels.hoist import hoist_all
+from nnkit.core.kernels.indices import IndexSum
 from nnkit.core.kernels.interchange import interchange
 from nnkit.core.kernels.loops import body_of, loop_op, loops_of
 from nnkit.core.kernels.ops import Fma
@@ -198,3 +199,30 @@ def test_reductions_over_one_pass() -> None:
     found = evaluate(module, "main", numbers)
     assert found[0] == numbers.sum() and found[1] == (numbers * numbers).sum()
     assert same_bits(found[2], 2 * numbers + np.arange(9))
+
+
+@pytest.mark.parametrize("lanes", [2, 4])
+def test_each_lane_has_a_buffer_of_its_own(lanes: int) -> None:
+    """Reversed rows of a matrix by way of a local row, of which iteration i leaves element 1 − i out."""
+    type = TensorType((2, 3), F64)
+
+    def write() -> KernelBuilder:
+        build = KernelBuilder([type], [type])
+        (x,), (y,) = build.operands, build.outputs
+        with build.loop(2) as rows:
+            i = rows.index
+            row = build.local(TensorType((3,), F64))
+            with build.loop(3) as columns:
+                build.store(build.load(x, i, columns.index), row, columns.index)
+            build.store(build.constant(F64, 0), row, IndexSum(1, {i: -1}))
+            with build.loop(3) as columns:
+                value = build.load(row, IndexSum(2, {columns.index: -1}))
+                build.store(value, y, i, columns.index)
+        return build
+
+    x = np.arange(6.0).reshape(2, 3)
+    expected = run(write(), x)
+    build = write()
+    vectorise(build.block, only(build.block), lanes)
+    assert same_bits(run(build, x), expected)
+    assert expected.tolist() == [[2, 0, 0], [5, 4, 0]]
