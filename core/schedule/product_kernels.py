@@ -25,6 +25,9 @@ from .target import Target
 MOST_WORK: Final = 64 * 1024 * 1024
 """Multiplications of a product from which the BLAS computes it, on several threads."""
 
+MOST_SUMMED: Final = 64 * 1024
+"""Products in a sum: of longer ones, parts are added with compensation (`summation.product_chunk`)."""
+
 _LEAST_ROWS: Final = 4
 """Rows from which it pays to turn the columns of the other matrix."""
 
@@ -67,7 +70,7 @@ def is_kernel_product(product: Instruction, target: Target) -> bool:
         a.dtype in (F32, F64)
         and min(m, n) > 1
         and (m >= _LEAST_ROWS or not product.op.transpose_b)
-        and k > 0
+        and 0 < k <= MOST_SUMMED
         and product.result.tensor.size > 0
         and (m * n * k < MOST_WORK or not target.has_blas)
     )
