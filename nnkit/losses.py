@@ -87,9 +87,9 @@ def binary_cross_entropy(
     weights = [_weight("binary_cross_entropy", rep, one) for one in (weight, pos_weight)]
 
     def compute(z: Rep, y: Rep) -> Rep:
-        by, positive = (one if isinstance(one, float) else one.cast(_of(z)) for one in weights)
+        by, positive = (one.cast(_of(z)) if isinstance(one, Rep) else one for one in weights)
         losses = _logistic_loss(z, y, positive)
-        return losses if isinstance(by, float) and by == 1 else losses * by
+        return losses if not isinstance(by, Rep) and by == 1.0 else losses * by
 
     return _loss("binary_cross_entropy", compute, rep, labels, reduction)
 
@@ -134,7 +134,7 @@ def _logistic_loss(z: Rep, y: Rep, positive: Rep | float) -> Rep:
     (`composed.softplus`).
     """
     above = z > 0.0
-    is_plain = isinstance(positive, float) and positive == 1
+    is_plain = not isinstance(positive, Rep) and positive == 1.0
     weighted = y if is_plain else positive * y
     slope = select(above, 1.0 - y, -weighted)
     is_certain = (slope == 0.0) & ((z == float("inf")) | (z == -float("inf")))

@@ -58,6 +58,7 @@ def _help_for_missing(rep: RepBase, name: str) -> str:
 @function_of.register
 def _function_of(_: RepBase, name: str) -> Any:
     """Found when it is used: functions are made of Reps."""
+    assert __package__ is not None
     return getattr(sys.modules[__package__], name)
 
 

@@ -19,7 +19,7 @@ from .tensors import AnyTensor
 
 def check_is_staged(value: object) -> None:
     """Raises: StagingError for data, unless a function is being staged."""
-    if current_trace() is not None or not isinstance(value, AnyTensor | Struct | np.ndarray):
+    if current_trace() is not None or not _is_data(value):
         return
     frame, called = sys._getframe(1), ""
     while frame.f_back is not None and is_own_frame(frame):
@@ -71,7 +71,12 @@ def _given_data(frame: FrameType | None) -> tuple[CodeType, str, Any] | None:
         count = code.co_argcount + code.co_kwonlyargcount
         for name in code.co_varnames[:count]:
             value = frame.f_locals.get(name)
-            if isinstance(value, AnyTensor | Struct | np.ndarray):
+            if _is_data(value):
                 return code, name, value
         frame = frame.f_back
     return None
+
+
+def _is_data(value: object) -> bool:
+    """Whether it is a concrete tensor, a struct, or an array."""
+    return isinstance(value, AnyTensor | Struct | np.ndarray)

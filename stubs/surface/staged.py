@@ -88,7 +88,9 @@ def staged_class() -> Iterator[str]:
     yield from method("set", _set())
     yield from method(
         "unpack",
-        [
+        # the first is for results that a checker knows nothing of, as those of `vmap` with `in_axes`
+        ["(self: Rep[Never]) -> Any"]
+        + [
             f"(self: {rep(tup(names('A', n)))}) -> {tup(names('A', n, 'Rep[{}]'))}"
             for n in range(2, MAX_RESULTS + 1)
         ]
@@ -277,7 +279,7 @@ def _places_along(r: int) -> Iterator[tuple[str, str]]:
 
 def _places_by_rank() -> Iterator[str]:
     """`argmax` and `argmin` as methods."""
-    kinds = {}
+    kinds: dict[str, str] = {}
     for r in COMMON_FIRST:
         generic = commas(["N", *dims(r)])
         yield f"class Places{r}D(Generic[{generic}]):"
