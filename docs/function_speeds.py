@@ -15,9 +15,9 @@ from tests.accuracy import FUNCTIONS
 from tests.jit.emit.compiled import loop_over_arrays
 
 SIZE: Final = 8192
-ROUNDS: Final = 8
-"""Of the loop in a call, so that the call does not count."""
-REPEATS: Final = 200
+ROUNDS: Final = 32
+"""Of the loop in a call, so that neither the call counts nor fetching what others have driven from the caches."""
+REPEATS: Final = 60
 """Of every function, one after the other, so that what else runs falls on all; the tenth percentile counts."""
 TYPES: Final[dict[str, tuple[ScalarName, type[np.floating[Any]]]]] = {
     "f32": ("float", np.float32),
