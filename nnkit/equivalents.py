@@ -82,6 +82,7 @@ dtype result_type promote_types can_cast finfo iinfo | nk.DType | element types 
 set_default_dtype get_default_dtype default_dtype | nk.f32 | each constant says its element type
 astype type convert_element_type cast to_dtype | x.cast(nk.f32) | conversions are written
 newaxis | x.expand_dims(0) | an axis of extent 1
+pi e euler_gamma inf nan Infinity NaN PINF NINF | math.pi | a number of Python's, as math.inf and math.nan are, has the element type of what it meets
 unsqueeze | x.expand_dims(0) | an axis of extent 1
 view reshape_as unflatten | x.reshape(2, -1) | one extent may be -1
 permute | x.transpose(1, 0) | axes in their new order

@@ -21,6 +21,8 @@ from .core import types
 from .core.errors import DTypeError, RankError, ShapeError, StagingError
 from .core.location import HasLocation
 from .generic_structs import is_element_type, substituted, variables_of
+from .staging.primitive import dtype_error
+from .staging.rep_base import RepBase
 from .staging.spec import (
     CallableSpec,
     SequenceSpec,
@@ -181,6 +183,11 @@ def checked_value(lens: Lens, value: object, known: Mapping[Any, Any]) -> object
 
 def _checked(held: Any, value: object, place: str, lens: Lens) -> object:
     cls: Any = get_origin(held) or held
+    if isinstance(value, RepBase):
+        raise dtype_error(
+            f"{place} must be a {words(held)}, got a Rep, which has no value while staging",
+            f"in a staged function `build({lens.owner.__name__}, {lens} << x, ...)`",
+        )
     if is_struct_class(cls):
         if type(value) is not cls:
             found = another(cls, type(value)) if is_struct_class(type(value)) else ""
@@ -226,7 +233,9 @@ def _tensor(held: Any, value: object, place: str, lens: Lens) -> object:
     try:
         return cls(value, dtype)
     except (ShapeError, DTypeError) as error:
-        raise type(error)(f"{place}: {error}") from None
+        makes = f"\n  help: {lens.owner.__name__}.init(key, ...) makes one of its sizes"
+        is_size = isinstance(value, int) and hasattr(lens.owner, "init")
+        raise type(error)(f"{place}: {error}{makes if is_size else ''}") from None
 
 
 def words(held: Any) -> str:

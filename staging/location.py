@@ -21,8 +21,6 @@ from .segmented_stack import FIRST, waiting_frame
 _PACKAGE = str(Path(__file__).parent.parent) + os.sep
 _DISPATCH = singledispatch.__code__.co_filename
 """The folder of the package as it is imported: a link to this one lies in it."""
-_LIBRARY = f"{_PACKAGE}nn{os.sep}"
-"""Written in the language itself, as a user's program is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,5 +112,5 @@ def is_own_frame(frame: FrameType) -> bool:
 
 @cache
 def is_own_file(name: str) -> bool:
-    """Whether source file `name` belongs to NNKit (its `nn` library is written as a user's), or dispatches for it."""
-    return (name.startswith(_PACKAGE) and not name.startswith(_LIBRARY)) or name == _DISPATCH
+    """Whether source file `name` belongs to NNKit, or dispatches for it."""
+    return name.startswith(_PACKAGE) or name == _DISPATCH

@@ -28,19 +28,21 @@ def end_at_user(error: Exception) -> None:
     """Leave the user's frames only; while a function is staged, that is for the outermost call to do."""
     if active_traces() or os.environ.get("NNKIT_TRACEBACK") == "full":
         return
-    is_ours = isinstance(error, AssertionError)
-    if isinstance(error, NNKitError) or (not is_ours and _is_of_user(error.__traceback__)):
+    if isinstance(error, NNKitError) or _is_of_user(error):
         error.__traceback__ = without_own_frames(error.__traceback__)
 
 
-def _is_of_user(traceback: TracebackType | None) -> bool:
+def _is_of_user(error: Exception) -> bool:
     """Whether it ends in the user's code, or where NNKit refuses what that code asks for."""
-    hides, last = False, traceback
+    hides, traceback = False, error.__traceback__
+    last = traceback
     while traceback is not None:
         hides, last = _is_hidden(traceback, hides), traceback
         traceback = traceback.tb_next
     if not hides or last is None:
         return True
+    if isinstance(error, AssertionError):
+        return False
     code = last.tb_frame.f_code
     return code.co_code[last.tb_lasti] == opmap["RAISE_VARARGS"] or code.co_name in _PASSING
 
@@ -90,6 +92,8 @@ def public_methods(cls: _Class) -> _Class:
     for name, member in [*vars(cls).items()]:
         if name.startswith("_") and not name.endswith("__"):
             continue
+        if isinstance(member, classmethod | staticmethod) and not name.startswith("_"):
+            setattr(cls, name, type(member)(public(member.__func__)))
         if isinstance(member, FunctionType):
             setattr(cls, name, public(member))
         elif isinstance(member, property) and member.fget is not None:

@@ -50,7 +50,14 @@ __all__ = [
     "rms_norm",
 ]
 tracebacks.publish(globals(), [name for name in __all__ if name.islower()])
+for _name in __all__:
+    if not _name.islower():
+        tracebacks.public_methods(globals()[_name])
 
 
 def __getattr__(name: str) -> _NoReturn:
     raise missing_names.of_module("nn", name, __all__)
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

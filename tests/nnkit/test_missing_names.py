@@ -65,6 +65,7 @@ MISSING: dict[str, tuple[Callable[[], Any], str]] = {
     "layers": (lambda: NK.Linear, "`nk.nn.linear(p[P.layer], x)`: P.layer is a Field[nn.Linear]"),
     "layer by another name": (lambda: NK.nn.Dense, "`nk.nn.linear(p[P.layer], x)`"),
     "no tape": (lambda: NK.no_grad, "`nk.stop_gradient(x)`: nothing is recorded at run time"),
+    "numbers": (lambda: NK.pi, "`math.pi`: a number of Python's"),
     "elements": (lambda: NK.float32, "`nk.f32`"),
     "tensor": (lambda: NK.tensor([1.0]), "`nk.Tensor2D(array)`"),
     "composition": (lambda: NK.addmm, "`x @ y + z`: an expression"),

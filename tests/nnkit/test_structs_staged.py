@@ -256,6 +256,12 @@ class Counted(Struct):
             r"field inner of Pair must be a tuple\[Tensor0D\[f64\], \.\.\.\]",
         ),
         (lambda p, q: nk.tree.map(lambda x: x.sum(), q), NNKitError, "field a of Pair must be"),
+        (
+            lambda p, q: Pair(q[Pair.a], ()),
+            DTypeError,
+            r"(?s)got a Rep, .* `build\(Pair, Pair.a << x",
+        ),
+        (lambda p, q: Pair([1.0], [p]), DTypeError, r"Pair.inner\[0\] must be a .*, got a Rep"),
         (lambda p, q: nk.tree.map(lambda x, y: x, q, p), DTypeError, "tree 2 a Counted"),
         (
             lambda p, q: q + q.set(Pair.inner, q[Pair.inner]) - _longer(q),

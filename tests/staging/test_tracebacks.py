@@ -77,6 +77,10 @@ def imports() -> None:
     exec("from nnkit import grad", globals())
 
 
+def asserts(x: Any) -> Any:
+    assert x.shape[0] == 1
+
+
 def declares() -> None:
     type("Q", (Struct,), {"__annotations__": {"a": int}})
 
@@ -158,13 +162,16 @@ OF_PYTHON: dict[str, Callable[[], Any]] = {
     "inside": lambda: staged(lambda x: x.nope)(X),
     "call inside": lambda: staged(lambda _: ANY.tanh())(X),
     "of NumPy": lambda: staged(lambda x: np.ones(3)[np.ones(2)])(X),
+    "assertion": lambda: staged(asserts)(X),
 }
 """What is an error of Python's."""
 
 
 @pytest.mark.parametrize("name", OF_PYTHON)
 def test_errors_of_python_end_there_too(name: str) -> None:
-    with pytest.raises((TypeError, AttributeError, ImportError, ValueError, IndexError)) as caught:
+    with pytest.raises(
+        (TypeError, AttributeError, ImportError, ValueError, IndexError, AssertionError)
+    ) as caught:
         OF_PYTHON[name]()
     files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
     own = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -9,7 +10,20 @@ import numpy as np
 import pytest
 
 import nnkit as nk
-from nnkit import Dim, Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, f32, f64, nn
+from nnkit import (
+    Dim,
+    Field,
+    Rep,
+    Scalar,
+    Struct,
+    Tensor1D,
+    Tensor2D,
+    Tensor3D,
+    f32,
+    f64,
+    missing_names,  # type: ignore[attr-defined]  # not in the stub
+    nn,
+)
 
 KEY = nk.random.key(7)
 RNG = np.random.default_rng(0)
@@ -246,6 +260,11 @@ def misused(p: Rep[Layers], x: Rep[Tensor3D[f64]]) -> Rep[Tensor3D[f64]]:
     return nn.linear(p[Layers.mlp], x)  # type: ignore[call-overload, no-any-return]  # pyright: ignore
 
 
+@nk.staged
+def applied(p: Rep[Layers], x: Rep[Tensor3D[f64]]) -> Rep[Tensor3D[f64]]:
+    return nn.linear(p[Layers.linear], x)
+
+
 MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "another layer": (lambda: misused(LAYERS, X), "a staged nn.Linear first, not a MLP"),
     "a concrete layer": (lambda: nn.rms_norm(LAYERS.rms_norm, X), "inside a staged function"),  # type: ignore[type-var]
@@ -262,6 +281,11 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: LAYERS.replace(linear=nn.Linear.init(KEY, 4, 6)),
         r"Layers.linear.weight must be a Tensor2D\[f64\], got a Tensor2D\[f32\]",
     ),
+    "a size in place of numbers": (
+        lambda: nn.Linear(3, 4),  # type: ignore[arg-type]  # pyright: ignore
+        r"(?s)Linear.weight: .*help: Linear.init\(key, ...\) makes one",
+    ),
+    "another size": (lambda: applied(LAYERS, X[:, :, 1:]), "cannot multiply"),
     "no such layer": (lambda: nn.Dense, "has no attribute 'Dense'"),  # type: ignore[attr-defined]
 }
 
@@ -269,5 +293,14 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_are_named(name: str) -> None:
     call, words = MISTAKES[name]
-    with pytest.raises((nk.NNKitError, AttributeError), match=words):
+    with pytest.raises((nk.NNKitError, AttributeError), match=words) as caught:
         call()
+    files = {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)}
+    assert files <= {__file__, missing_names.__file__, nn.__file__}, (
+        "the traceback ends at the user's line"
+    )
+    assert "nn.linear(p[Layers.linear], x)" in str(caught.value) or name != "another size"
+
+
+def test_the_names_that_users_need_are_listed() -> None:
+    assert sorted(dir(nn)) == sorted(nn.__all__)
