@@ -72,15 +72,18 @@ RESULTS = [("Rep[R]", "R")] + [
 
 
 def _stagings(first: str) -> Iterator[str]:
-    """What makes a staged function of a Python function, by its number of parameters and results."""
-    for n in range(MAX_PARAMETERS, -1, -1):
-        given = names("A", n, "Rep[{}]")
-        for traced, result in RESULTS:
+    """What makes a staged function of a Python function, by its results and its number of parameters.
+
+    The commonest first: a checker tries one after the other.  No function fits two of these, but for one with static
+    parameters, which is also a function without them.
+    """
+    for traced, result in RESULTS:
+        for n in [*range(1, MAX_PARAMETERS + 1), 0]:
+            given = names("A", n, "Rep[{}]")
             taken = (
                 f"FunctionWithStatics{n}[{commas([*given, traced, 'STATIC', 'GIVEN', 'TAKEN'])}]"
             )
             yield f"({first}fn: {taken} | NoLambda, /) -> {_made_with_statics(n, result)}"
-        for traced, result in RESULTS:
             made = rep(function(names("A", n), result))
             yield f"({first}fn: {function(given, traced)}, /) -> {made}"
 
