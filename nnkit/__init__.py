@@ -157,4 +157,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME_OF})
+    return sorted({*_HOME_OF, *(name for name in globals() if name.startswith("__"))})

@@ -33,7 +33,7 @@ def triu(x: Any, /, k: int = 0) -> Rep:
     return _triangle("triu", x, k, upper=True)
 
 
-def tri(n: int, dtype: Any, /, *, m: int | None = None, k: int = 0) -> Rep:
+def tri(n: int, /, dtype: Any, *, m: int | None = None, k: int = 0) -> Rep:
     """An n by m matrix (n by n) of ones on and below diagonal number k, zeros above.
 
     Example: `nk.tri(3, f32)`

@@ -44,7 +44,7 @@ def bernoulli(key: Any, /, p: Any = 0.5, shape: Sequence[Size] | None = None) ->
     return _draw(_bernoulli, key, p, shape=_optional(shape, "bernoulli"))
 
 
-def randint(key: Any, shape: Sequence[Size], low: Any, high: Any, /, *, dtype: Any = i64) -> Any:
+def randint(key: Any, /, shape: Sequence[Size], low: Any, high: Any, *, dtype: Any = i64) -> Any:
     """Integers from `low` up to, but not including, `high`, equally likely; both ints, or scalars of integers."""
     extents, core = sizes_of(shape, "randint"), core_dtype(dtype)
     if not core.is_integer:
@@ -116,27 +116,27 @@ def choice(
     return _draw(rows, key, a, *weights, shape=sizes, replace=replace)
 
 
-def gumbel(key: Any, shape: Sequence[Size], /, *, dtype: Any = f32) -> Any:
+def gumbel(key: Any, /, shape: Sequence[Size], *, dtype: Any = f32) -> Any:
     """Numbers of the standard Gumbel distribution, that of the maximum of many: −log(−log u)."""
     return _inverse(_gumbel_of, key, shape, dtype, "gumbel")
 
 
-def exponential(key: Any, shape: Sequence[Size], /, *, dtype: Any = f32) -> Any:
+def exponential(key: Any, /, shape: Sequence[Size], *, dtype: Any = f32) -> Any:
     """Numbers of the exponential distribution of mean 1."""
     return _inverse(_exponential_of, key, shape, dtype, "exponential")
 
 
-def laplace(key: Any, shape: Sequence[Size], /, *, dtype: Any = f32) -> Any:
+def laplace(key: Any, /, shape: Sequence[Size], *, dtype: Any = f32) -> Any:
     """Numbers of the Laplace distribution of mean 0 and scale 1."""
     return _inverse(_laplace_of, key, shape, dtype, "laplace")
 
 
-def logistic(key: Any, shape: Sequence[Size], /, *, dtype: Any = f32) -> Any:
+def logistic(key: Any, /, shape: Sequence[Size], *, dtype: Any = f32) -> Any:
     """Numbers of the standard logistic distribution."""
     return _inverse(_logistic_of, key, shape, dtype, "logistic")
 
 
-def cauchy(key: Any, shape: Sequence[Size], /, *, dtype: Any = f32) -> Any:
+def cauchy(key: Any, /, shape: Sequence[Size], *, dtype: Any = f32) -> Any:
     """Numbers of the standard Cauchy distribution."""
     return _inverse(_cauchy_of, key, shape, dtype, "cauchy")
 

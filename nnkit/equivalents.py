@@ -173,13 +173,26 @@ fft rfft ifft irfft fft2 stft | nk.convolve(x, y) | there are no complex numbers
 cumulative_sum | nk.cumsum(x, axis=0) | NumPy's name
 unique unique_counts histogram | nk.bincount | the extent of a result cannot depend on values: count integers
 l2_normalize | x / nk.norm(x, axis=-1, keepdims=True) | a composition
-sum_ nansum | x.sum() | over all axes, or axis=
+nansum | nk.where(nk.isnan(x), 0.0, x).sum() | a mask chooses what is summed
+sum_ | x.sum() | over all axes, or axis=
 average | nk.mean(x, axis=0) | weights are multiplied
 amax nanmax reduce_max | x.max(axis=0) | NaN wins
 amin nanmin reduce_min | x.min(axis=0) | NaN wins
 reduce_sum | x.sum(axis=0) | NumPy's name
-reduce_mean nanmean | x.mean(axis=0) | NumPy's name
+nanmean | nk.where(nk.isnan(x), 0.0, x).sum() / (~nk.isnan(x)).cast(nk.f32).sum() | a mask chooses what is summed
+reduce_mean | x.mean(axis=0) | NumPy's name
 reduce_prod product | x.prod(axis=0) | NumPy's name
+equal not_equal eq ne | x == y | an operator, as != is
+greater less greater_equal less_equal gt lt ge le | x > y | an operator, as <, >= and <= are
+invert bitwise_not | ~x | an operator
+deg2rad rad2deg | nk.radians(x) | nk.degrees is the inverse
+digitize bucketize | nk.searchsorted(edges, x) | the edges are sorted
+isin in1d | (x.expand_dims(1) == values).any(axis=1) | a composition
+fliplr flipud rot90 | nk.flip(x, axis=1) | one axis is reversed
+cov corrcoef | d.T @ d / n | of d = x - x.mean(axis=0)
+logspace geomspace | 10.0 ** nk.linspace(0.0, 3.0, 4, dtype=nk.f32) | a composition
+real imag conj angle | x | there are no complex numbers
+atleast_1d atleast_2d atleast_3d | x.expand_dims(0) | the rank is part of the type
 ptp | x.max() - x.min() | a composition
 var_mean std_mean moments | nk.var(x, axis=0) | nk.mean is the other one
 array_equal equal_all | nk.abs(x - y) < 1e-6 | or np.testing.assert_allclose on results

@@ -60,19 +60,23 @@ def stack(xs: Sequence[Any], /, axis: int = 0) -> Rep:
     return concat([rep.expand_dims(axis) for rep in reps], axis)
 
 
-def flip(x: Any, /, axis: int) -> Rep:
-    """The elements along one axis in reverse order."""
+def flip(x: Any, /, axis: Any = None) -> Rep:
+    """The elements along an axis, several or all, in reverse order."""
     rep = as_rep(x)
     spec = primitive.tensor_of(rep.expression, "flip")
-    op = ops.Reverse((primitive.normalize_axis(axis, spec.rank),))
+    op = ops.Reverse(primitive.normalize_axes(axis, spec.rank))
     return Rep(primitive.apply(op, rep.expression))
 
 
-def pad(x: Any, widths: Sequence[tuple[int, int]], /, *, value: float = 0) -> Rep:
-    """`widths[k] = (before, after)` elements `value` around axis k."""
+def pad(x: Any, widths: Size | Sequence[tuple[int, int]], /, *, value: float = 0) -> Rep:
+    """`widths[k] = (before, after)` elements `value` around axis k; of a number, so many around each."""
     rep = as_rep(x)
     spec = primitive.tensor_of(rep.expression, "pad")
-    if len(widths) != spec.rank or any(len(pair) != 2 for pair in widths):
+    if not isinstance(widths, Sequence):
+        widths = [(widths, widths)] * spec.rank
+    if len(widths) != spec.rank or any(
+        not isinstance(pair, Sequence) or len(pair) != 2 for pair in widths
+    ):
         raise rank_error(f"pad takes a pair (before, after) for each of the {spec.rank} axes")
     low = sizes_of([before for before, _ in widths], "pad")
     high = sizes_of([after for _, after in widths], "pad")
@@ -82,7 +86,7 @@ def pad(x: Any, widths: Sequence[tuple[int, int]], /, *, value: float = 0) -> Re
 
 
 def take(
-    x: Any, indices: Any, /, axis: int = 0, *, mode: str = "error", fill_value: Any = None
+    x: Any, /, indices: Any, axis: int = 0, *, mode: str = "error", fill_value: Any = None
 ) -> Rep:
     """The elements of x at `indices` along `axis`; negative ones count from the end.
 
@@ -94,7 +98,8 @@ def take(
     if fill_value is not None and mode != "fill":
         raise shape_error("fill_value is for mode='fill'")
     rep = as_rep(x)
-    at = Rep(primitive.literal(indices, I64)) if isinstance(indices, Extent) else as_rep(indices)
+    is_number = isinstance(indices, int | Extent) and not isinstance(indices, bool)
+    at = Rep(primitive.literal(indices, I64)) if is_number else as_rep(indices)
     spec = primitive.tensor_of(rep.expression, "take")
     position = primitive.normalize_axis(axis, spec.rank)
     index = inside_by(mode, at.expression, rep.expression, position)
@@ -116,7 +121,7 @@ def filler(x: Rep, fill_value: Any, what: str) -> Rep:
     return Rep(x.lift(fill_value, what))
 
 
-def one_hot(indices: Any, count: int, dtype: Any, /) -> Rep:
+def one_hot(indices: Any, count: int, /, dtype: Any) -> Rep:
     """1 at position `indices` of a new last axis of `count` elements, 0 elsewhere (all 0 outside)."""
     core = core_dtype(dtype)
     sizes = sizes_of([count], "one_hot")
@@ -126,7 +131,7 @@ def one_hot(indices: Any, count: int, dtype: Any, /) -> Rep:
     return Rep(made)
 
 
-def iota(shape: Sequence[Size], dtype: Any, /, axis: int = 0) -> Rep:
+def iota(shape: Sequence[Size], /, dtype: Any, axis: int = 0) -> Rep:
     """0, 1, 2, … along `axis`."""
     extents = _shape(shape, "iota")
     core = core_dtype(dtype)
@@ -140,12 +145,12 @@ def iota(shape: Sequence[Size], dtype: Any, /, axis: int = 0) -> Rep:
     return Rep(primitive.apply_sized(iota_of, extents, name="iota"))
 
 
-def arange(count: Size, dtype: Any, /) -> Rep:
+def arange(count: Size, /, dtype: Any) -> Rep:
     """0, 1, …, count − 1."""
     return iota((count,), dtype)
 
 
-def broadcast_to(x: Any, shape: Sequence[Size], /) -> Rep:
+def broadcast_to(x: Any, /, shape: Sequence[Size]) -> Rep:
     """x repeated along axes of extent 1 and new leading axes."""
     sizes = _shape(shape, "broadcast_to")
     return Rep(
@@ -153,17 +158,17 @@ def broadcast_to(x: Any, shape: Sequence[Size], /) -> Rep:
     )
 
 
-def full(shape: Sequence[Size], value: float, dtype: Any, /) -> Rep:
-    """A tensor whose elements are all `value`."""
-    return _full(shape, value, core_dtype(dtype), "full")
+def full(shape: Sequence[Size], fill_value: float, dtype: Any) -> Rep:
+    """A tensor whose elements are all `fill_value`."""
+    return _full(shape, fill_value, core_dtype(dtype), "full")
 
 
-def zeros(shape: Sequence[Size], dtype: Any, /) -> Rep:
+def zeros(shape: Sequence[Size], dtype: Any) -> Rep:
     """A tensor of zeros."""
     return _full(shape, 0, core_dtype(dtype), "zeros")
 
 
-def ones(shape: Sequence[Size], dtype: Any, /) -> Rep:
+def ones(shape: Sequence[Size], dtype: Any) -> Rep:
     """A tensor of ones."""
     return _full(shape, 1, core_dtype(dtype), "ones")
 

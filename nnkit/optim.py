@@ -31,3 +31,7 @@ tracebacks.publish(globals(), __all__)
 @tracebacks.public
 def __getattr__(name: str) -> _NoReturn:
     raise missing_names.of_module("optim", name, __all__)
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

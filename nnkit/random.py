@@ -43,3 +43,7 @@ tracebacks.publish(globals(), __all__)
 @tracebacks.public
 def __getattr__(name: str) -> _NoReturn:
     raise missing_names.of_module("random", name, __all__)
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

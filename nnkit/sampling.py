@@ -55,7 +55,7 @@ def split(key: Any, /, count: Any = 2) -> Any:
 
 
 def uniform(
-    key: Any, shape: Sequence[Size], /, *, low: float = 0.0, high: float = 1.0, dtype: Any = f32
+    key: Any, /, shape: Sequence[Size], *, low: float = 0.0, high: float = 1.0, dtype: Any = f32
 ) -> Any:
     """Numbers uniform in [low, high); rounding may give `high` itself for other ends than 0 and 1."""
     sizes, core = sizes_of(shape, "uniform"), float_type(dtype)
@@ -64,7 +64,7 @@ def uniform(
     return _uniform(sizes, float(low), float(high), core)(key)
 
 
-def normal(key: Any, shape: Sequence[Size], /, *, dtype: Any = f32) -> Any:
+def normal(key: Any, /, shape: Sequence[Size], *, dtype: Any = f32) -> Any:
     """Numbers of the standard normal distribution, by the method of Box and Muller."""
     sizes, core = sizes_of(shape, "normal"), float_type(dtype)
     return _normal_of(const(key), sizes, core) if is_symbolic(sizes) else _normal(sizes, core)(key)

@@ -27,7 +27,7 @@ from .staging.static import sizes_of
 
 
 def take_along_axis(
-    x: Any, indices: Any, /, axis: int = -1, *, mode: str = "error", fill_value: Any = None
+    x: Any, /, indices: Any, axis: int = -1, *, mode: str = "error", fill_value: Any = None
 ) -> Rep:
     """y[…, k, …] = x[…, indices[…, k, …], …]: each row of x at indices of its own; negative ones count from the end.
 
@@ -120,7 +120,7 @@ def bincount(x: Any, /, weights: Any = None, *, length: int, mode: str = "error"
     return _segments("bincount", given, numbers.expression, length, _added, mode)
 
 
-def segment_sum(data: Any, segment_ids: Any, /, num_segments: int, *, mode: str = "error") -> Rep:
+def segment_sum(data: Any, /, segment_ids: Any, num_segments: int, *, mode: str = "error") -> Rep:
     """Row s is the sum of the rows of data whose segment is s; 0 of none.
 
     Shapes: data (n, q…), segment_ids (n) of integers → (num_segments, q…).
@@ -131,7 +131,7 @@ def segment_sum(data: Any, segment_ids: Any, /, num_segments: int, *, mode: str 
     return _segment("segment_sum", data, segment_ids, num_segments, _added, mode)
 
 
-def segment_max(data: Any, segment_ids: Any, /, num_segments: int, *, mode: str = "error") -> Rep:
+def segment_max(data: Any, /, segment_ids: Any, num_segments: int, *, mode: str = "error") -> Rep:
     """Row s has the greatest elements of the rows of data whose segment is s; −∞ or the smallest integer of none.
 
     Example: `nk.segment_max(x, i // 2, 2)`
@@ -140,7 +140,7 @@ def segment_max(data: Any, segment_ids: Any, /, num_segments: int, *, mode: str 
     return _segment("segment_max", data, segment_ids, num_segments, build, mode)
 
 
-def segment_min(data: Any, segment_ids: Any, /, num_segments: int, *, mode: str = "error") -> Rep:
+def segment_min(data: Any, /, segment_ids: Any, num_segments: int, *, mode: str = "error") -> Rep:
     """Row s has the least elements of the rows of data whose segment is s; +∞ or the greatest integer of none.
 
     Example: `nk.segment_min(x, i // 2, 2)`
@@ -149,7 +149,7 @@ def segment_min(data: Any, segment_ids: Any, /, num_segments: int, *, mode: str 
     return _segment("segment_min", data, segment_ids, num_segments, build, mode)
 
 
-def segment_prod(data: Any, segment_ids: Any, /, num_segments: int, *, mode: str = "error") -> Rep:
+def segment_prod(data: Any, /, segment_ids: Any, num_segments: int, *, mode: str = "error") -> Rep:
     """Row s is the product of the rows of data whose segment is s; 1 of none.
 
     Example: `nk.segment_prod(x, i // 2, 2)`
@@ -158,7 +158,7 @@ def segment_prod(data: Any, segment_ids: Any, /, num_segments: int, *, mode: str
     return _segment("segment_prod", data, segment_ids, num_segments, build, mode)
 
 
-def segment_mean(data: Any, segment_ids: Any, /, num_segments: int, *, mode: str = "error") -> Rep:
+def segment_mean(data: Any, /, segment_ids: Any, num_segments: int, *, mode: str = "error") -> Rep:
     """Row s is the mean of the rows of data whose segment is s; NaN of none.
 
     Example: `nk.segment_mean(x, i // 2, 2)`

@@ -191,7 +191,7 @@ def kind(value: object) -> str:
     if isinstance(value, FunctionType | MethodType):
         return "a plain Python function"
     name = type(value).__name__
-    return "an empty tuple" if name == "tuple" else with_article(name)
+    return "an empty tuple" if isinstance(value, tuple) and not value else with_article(name)
 
 
 def _unflatten(parts: Iterator[Expression], shape: TreeStructure) -> Any:

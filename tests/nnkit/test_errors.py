@@ -176,6 +176,8 @@ row("bool for floats", DTypeError, "True is a bool, not f32", "x + True")(on(lam
 row("number for booleans", DTypeError, "1 is a number, not boolean", "b & 1")(on(lambda b: b & 1, L))
 row("filler", DTypeError, "1.5 is not an integer", "nk.full((2,), 1.5, i32)")(
     on(lambda x: nk.full((2,), 1.5, i32), V))
+row("pad no pairs", RankError, "pad takes a pair (before, after) for each of the 1 axes", "nk.pad(x, [1])")(
+    on(lambda x: nk.pad(x, [1]), V))
 row("pad value", DTypeError, "1000 is out of range for i8", "nk.pad(n, [(1, 1)], value=1000)")(
     on(lambda n: nk.pad(n, [(1, 1)], value=1000), np.zeros(3, np.int8)))
 row("arange", DTypeError, "299 is out of range for i8", "nk.arange(300, i8)")(on(lambda x: nk.arange(300, i8), V))

@@ -25,6 +25,8 @@ pytestmark = pytest.mark.usefixtures("unoptimized_code")
 FLOATS = (f16, bf16, f32, f64)
 INTEGERS = (i8, i32, i64)
 EPSILON = {f16: 2.0**-10, bf16: 2.0**-7, f32: 2.0**-23, f64: 2.0**-52}
+LOOSE: Any = nk
+"""Calls that run and are not in the stub."""
 random = np.random.default_rng(7)
 
 
@@ -512,6 +514,28 @@ def test_movement() -> None:
         "stack -1": (lambda x: nk.stack([x[0], x[1]], axis=-1), np.stack([v[0], v[1]], -1)),
         "flip": (lambda x: nk.flip(x, 1), v[:, ::-1]),
         "flip -1": (lambda x: nk.flip(x, axis=-1), v[..., ::-1]),
+        "flip all": (lambda x: LOOSE.flip(x), np.flip(v)),
+        "flip two": (lambda x: LOOSE.flip(x, axis=(0, -1)), np.flip(v, (0, -1))),
+        "pad all": (lambda x: LOOSE.pad(x, 1, value=2.0), np.pad(v, 1, constant_values=2.0)),
+        "named arguments": (
+            lambda x: (
+                LOOSE.pad(LOOSE.ones(shape=(2, 2), dtype=f32), 1)
+                + LOOSE.zeros((4, 4), dtype=f32)
+                + LOOSE.full(shape=(4, 4), fill_value=2, dtype=f32)
+                + LOOSE.arange(4, dtype=f32)
+                + LOOSE.one_hot(LOOSE.arange(4, dtype=i64), 4, dtype=f32)
+                + LOOSE.iota((4, 4), dtype=f32)
+                + LOOSE.tri(4, dtype=f32)
+                + LOOSE.broadcast_to(LOOSE.take(x[0, 0], indices=0), shape=(4, 4))
+            ),
+            np.pad(np.ones((2, 2), np.float32), 1)
+            + 2
+            + np.arange(4, dtype=np.float32)
+            + np.eye(4, dtype=np.float32)
+            + np.arange(4, dtype=np.float32)[:, None]
+            + np.tri(4, dtype=np.float32)
+            + v[0, 0, 0],
+        ),
         "pad": (
             lambda x: nk.pad(x, [(1, 0), (0, 2), (1, 1)], value=-1.5),
             np.pad(v, [(1, 0), (0, 2), (1, 1)], constant_values=-1.5),

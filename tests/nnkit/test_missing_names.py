@@ -65,6 +65,7 @@ MISSING: dict[str, tuple[Callable[[], Any], str]] = {
     "layers": (lambda: NK.Linear, "`nk.nn.linear(p[P.layer], x)`: P.layer is a Field[nn.Linear]"),
     "layer by another name": (lambda: NK.nn.Dense, "`nk.nn.linear(p[P.layer], x)`"),
     "no tape": (lambda: NK.no_grad, "`nk.stop_gradient(x)`: nothing is recorded at run time"),
+    "comparison": (lambda: NK.less, "`x > y`: an operator"),
     "numbers": (lambda: NK.pi, "`math.pi`: a number of Python's"),
     "elements": (lambda: NK.float32, "`nk.f32`"),
     "tensor": (lambda: NK.tensor([1.0]), "`nk.Tensor2D(array)`"),
@@ -103,6 +104,12 @@ def test_a_missing_name_has_a_remedy() -> None:
         with pytest.raises(AttributeError) as raised:
             ask()
         assert words in str(raised.value), what
+
+
+def test_dir_has_what_users_need() -> None:
+    assert {"staged", "max", "f32", "nn"} <= {*dir(nk)} and not {"losses", "sys"} & {*dir(nk)}
+    for module in (nk.linalg, nk.nn, nk.optim, nk.random, nk.tree):
+        assert sorted(dir(module)) == sorted(getattr(module, "__all__"))  # noqa: B009  # not in the stub
 
 
 def test_a_private_name_is_not_looked_up() -> None:
