@@ -68,7 +68,7 @@ def flip(x: Any, /, axis: Any = None) -> Rep:
     return Rep(primitive.apply(op, rep.expression))
 
 
-def pad(x: Any, widths: Size | Sequence[tuple[int, int]], /, *, value: float = 0) -> Rep:
+def pad(x: Any, widths: Any, /, *, value: float = 0) -> Rep:
     """`widths[k] = (before, after)` elements `value` around axis k; of a number, so many around each."""
     rep = as_rep(x)
     spec = primitive.tensor_of(rep.expression, "pad")
