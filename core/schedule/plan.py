@@ -1,7 +1,8 @@
 """Scheduling: lowers stage compute to stage schedule, deciding loops, groups and buffers.
 
 1. Have nests write pieces of concatenations in place (`concatenations`), give every output a buffer of its own, and
-   join axes that are walked through as one (`collapse`).
+   join axes that are walked through as one (`collapse`).  Matrix products become kernels, with what follows them
+   (`product_kernels`).
 2. Decide the loops of each nest (`loops`).
 3. Let neighbouring nests share their outermost loop (`group`).
 4. Find a place for every buffer (`buffer_assignment`).
