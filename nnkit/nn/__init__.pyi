@@ -1,4 +1,5 @@
 # Written by stubs/generate.py; do not edit.
+import typing
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Literal, TypeAlias, overload
 
@@ -6,16 +7,18 @@ from typing_extensions import TypeVar
 
 from .. import AnyTensor, Field, Float, Integer, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, Tensor4D, f32, i64
 
+class _Unnamed:   # dimensions
+    Any: TypeAlias = typing.Any
 _Key: TypeAlias = Scalar[i64]
 _D = TypeVar('_D', bound=Float, default=f32)
 _E = TypeVar('_E', bound=Float, default=f32)
 _F = TypeVar('_F', bound=Float)
-_In = TypeVar('_In', bound=int, default=Any)
-_Out = TypeVar('_Out', bound=int, default=Any)
-_Hidden = TypeVar('_Hidden', bound=int, default=Any)
-_Symbols = TypeVar('_Symbols', bound=int, default=Any)
-_Width = TypeVar('_Width', bound=int, default=Any)
-_Size = TypeVar('_Size', bound=int, default=Any)
+_In = TypeVar('_In', bound=int, default=_Unnamed.Any)
+_Out = TypeVar('_Out', bound=int, default=_Unnamed.Any)
+_Hidden = TypeVar('_Hidden', bound=int, default=_Unnamed.Any)
+_Symbols = TypeVar('_Symbols', bound=int, default=_Unnamed.Any)
+_Width = TypeVar('_Width', bound=int, default=_Unnamed.Any)
+_Size = TypeVar('_Size', bound=int, default=_Unnamed.Any)
 _A = TypeVar('_A', bound=int)
 _B = TypeVar('_B', bound=int)
 _I = TypeVar('_I', bound=int)

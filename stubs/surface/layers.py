@@ -8,6 +8,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "nnkit" / "nn"
 HEAD = """# Written by stubs/generate.py; do not edit.
+import typing
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Literal, TypeAlias, overload
 
@@ -23,6 +24,8 @@ def layers() -> Iterator[str]:
     """The submodule `nnkit.nn`."""
     exported = ast.literal_eval(_assigned((FOLDER / "__init__.py").read_text(), "__all__"))
     yield HEAD
+    yield "class Unnamed:   # dimensions"
+    yield "    Any: TypeAlias = typing.Any"
     for name in FILES.split():
         for node in ast.parse((FOLDER / f"{name}.py").read_text()).body:
             yield from _declaration(node, exported)
@@ -32,7 +35,8 @@ def _declaration(node: ast.stmt, exported: list[str]) -> Iterator[str]:
     """A type variable, an alias, a class or a signature, if users see it."""
     match node:
         case ast.Assign(value=ast.Call(func=ast.Name("TypeVar"))):
-            yield ast.unparse(node)
+            # an alias, as in the stub of nnkit: mypy then takes the first overload that fits
+            yield ast.unparse(node).replace("default=Any", "default=Unnamed.Any")
         case ast.AnnAssign(target=ast.Name(name), annotation=ast.Name("TypeAlias")):
             if name != "Maker":
                 yield ast.unparse(node)
