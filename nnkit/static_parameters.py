@@ -318,7 +318,35 @@ def static_key(value: Any) -> Hashable:
     if is_dataclass(held):
         compared = [one.name for one in fields(held) if one.compare]
         return kind_of, *(static_key(getattr(held, name)) for name in compared)
+    if kind_of.__hash__ is object.__hash__ and not callable(held):
+        return kind_of, held, _state(getattr(held, "__dict__", {}))
     return kind_of, held
+
+
+def _state(value: Any) -> Hashable:
+    """What an object of a class without equality holds, which may be given other attributes: numbers and sequences of
+    such by value, the rest by identity."""
+    kind_of = type(value)
+    if kind_of in (tuple, list):
+        return kind_of, *map(_state, value)
+    if kind_of is dict:
+        return kind_of, *((name, _state(inside)) for name, inside in value.items())
+    if kind_of in _PLAIN or kind_of in (float, complex):
+        return static_key(value)
+    return _Same(value)
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """Equal to another one of the same object, which is kept so that no other one gets its place."""
+
+    value: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
 
 
 _PLAIN: Final = frozenset({bool, int, str, bytes, type(None), type(...)})

@@ -250,6 +250,31 @@ def test_rules_of_derivatives_are_of_the_same_values() -> None:
     assert numbers(nk.gradient(of=early, wrt=0)(X)) == [200.0] * 3
 
 
+class Settings:
+    def __init__(self) -> None:
+        self.sizes: list[Any] = [1, 2]
+        self.owner: Any = (self, {"scale": 1.0})
+
+
+def test_an_object_that_changes_is_another_value() -> None:
+    settings, traced = Settings(), []
+
+    @nk.staged
+    def scaled(x: Rep[F1], o: Settings) -> Rep[F1]:
+        traced.append(o)
+        return x * (float(sum(o.sizes)) * o.owner[1]["scale"])
+
+    assert numbers(scaled(X, settings)) == [3.0, 6.0, 9.0]
+    settings.sizes.append(1)
+    assert numbers(scaled(X, settings)) == [4.0, 8.0, 12.0]
+    settings.owner[1]["scale"] = 2.0
+    assert numbers(scaled(X, o=settings)) == [8.0, 16.0, 24.0]
+    settings.owner = (settings, {"scale": 2.0})
+    assert numbers(scaled(X, settings)) == [8.0, 16.0, 24.0] and len(traced) == 3
+    settings.owner = X, {"scale": 2.0}  # another object
+    assert numbers(scaled(X, settings)) == [8.0, 16.0, 24.0] and len(traced) == 4
+
+
 # ------------------------------------------------------------------------------------------------- misuse
 
 MISUSE: dict[str, tuple[Callable[[], Any], str, str]] = {
