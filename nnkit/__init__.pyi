@@ -972,7 +972,14 @@ class _PythonFunction(Protocol):   # as a Callable is one, and a Rep is none
 _Static: TypeAlias = complex | str | bytes | Enum | tuple[Any, ...] | frozenset[Any] | type[Any] | Callable[..., Any] | _DataclassInstance | None
 class _View(Generic[_X_co]): ...   # covariant face of Rep, for signatures only
 class _Series(Generic[_X_contra, _X_co]): ...   # face of Rep, to tell tuples of any length from others
+class _Attributes:   # unknown ones, for pyright: of a struct what to write, and None, which is no function, of others
+    @overload
+    def __get__(self, x: Rep[_S], owner: Any = None, /) -> Callable[[Literal["write p[Params.w] for p.w"]], Any]: ...
+    @overload
+    def __get__(self, x: object, owner: Any = None, /) -> None: ...
 class Rep(_View[_X], _Series[_X, _X], Generic[_X]):
+    if not MYPY:
+        __getattr__: _Attributes
     @overload
     def eval(self: Rep[Callable[[], _R]]) -> _R:
         """What a staged function of no parameters returns, computed now."""

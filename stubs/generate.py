@@ -44,7 +44,8 @@ import nnkit
 
 NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
-    r"ShapeOfRep MatrixTranspose Apply\d Subscripts Fields Elements\dD Items\d? Places(?:\dD)? Staging View Series "
+    r"ShapeOfRep MatrixTranspose Apply\d Subscripts Attributes Fields Elements\dD Items\d? "
+    r"Places(?:\dD)? Staging View Series "
     r"PartView RefView KeyEntry Key UnknownDType UnknownExtent Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
     "LogicalFunction ShiftFunction BitwiseFunction "
     "Spread SpreadFloat ReduceNumber SumNumber ReduceLogical Count "

@@ -155,7 +155,7 @@ def test_a_checker_names_the_remedy(checker: str, flagged: dict[str, Flagged]) -
     named = {
         number: found[1]
         for number, line in enumerate(path.read_text().splitlines(), 1)
-        if (found := re.search(rf"# (?:{checker}: )?(\w+) # E$", line))
+        if (found := re.search(rf"# (?:{checker}: )?(\S+) # E$", line))
     }
     messages = flagged[checker][path.name]
     wordless = {n: messages[n] for n, remedy in named.items() if remedy not in "".join(messages[n])}

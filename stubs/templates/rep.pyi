@@ -12,7 +12,14 @@ class PythonFunction(Protocol):   # as a Callable is one, and a Rep is none
 Static: TypeAlias = complex | str | bytes | Enum | tuple[Any, ...] | frozenset[Any] | type[Any] | Callable[..., Any] | DataclassInstance | None
 class View(Generic[X_co]): ...   # covariant face of Rep, for signatures only
 class Series(Generic[X_contra, X_co]): ...   # face of Rep, to tell tuples of any length from others
+class Attributes:   # unknown ones, for pyright: of a struct what to write, and None, which is no function, of others
+    @overload
+    def __get__(self, x: Rep[S], owner: Any = None, /) -> Callable[[Literal["write p[Params.w] for p.w"]], Any]: ...
+    @overload
+    def __get__(self, x: object, owner: Any = None, /) -> None: ...
 class Rep(View[X], Series[X, X], Generic[X]):
+    if not MYPY:
+        __getattr__: Attributes
     @overload
     def eval(self: Rep[Callable[[], R]]) -> R:
         """What a staged function of no parameters returns, computed now."""

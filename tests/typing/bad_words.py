@@ -34,7 +34,7 @@ Tensor1D(np.arange(3), f32)  # pyright: ThatOfTheArrayOrCastTheArrayByAstype # E
 def asks_for_values(x: Rep[Tensor1D[f32]], p: Rep[Params]) -> Rep[Scalar[f32]]:
     float(x.sum())  # pyright: ReturnItFromTheStagedFunction # E
     int(x.sum())  # pyright: ReturnItFromTheStagedFunction # E
-    p.w  # E
+    p.w  # pyright: p[Params.w] # E
     for _ in x:  # LoopByMapFoldOrScan # E
         pass
     return x.sum()
