@@ -122,7 +122,7 @@ class Family:
         except _NotStatic as error:
             raise staging_error(
                 f"parameter {name} of {self.name} is static, and {error.what} {error.problem}",
-                f"annotate it, {name}: Rep[...], if it is data"
+                f"annotate it, {name}: Rep[...], if it is data; several are a Struct, or a tuple[Rep[...], Rep[...]]"
                 if error.is_data
                 else "give a number, a str, a tuple, an enum, a frozen dataclass or a function: what cannot change",
             ) from None
@@ -314,6 +314,9 @@ def static_key(value: Any) -> Hashable:
     try:
         hash(held)
     except TypeError:
+        inside = held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
+        if any(isinstance(part, Rep | AnyTensor | Struct | np.ndarray) for part in inside):
+            raise _NotStatic(f"{kind(held)} of tensors", "is data", is_data=True) from None
         raise _NotStatic(kind(held), "is not hashable") from None
     if is_dataclass(held):
         compared = [one.name for one in fields(held) if one.compare]

@@ -385,7 +385,8 @@ class Rep(Methods):
         raise staging_error(
             "a Rep has no truth value: it stands for a value that is not there yet",
             "choose with `cond(condition, lambda: a, lambda: b)`, element by element with `select`, repeat "
-            "with `while_loop`; Python's if, while, and, or, not run while staging",
+            "with `while_loop`; Python's if, while, and, or, not run while staging: combine conditions with `&`, "
+            "`|` and `~`, and assert with `nk.check(condition, message)`",
         )
 
     def __iter__(self) -> Iterator[Rep]:

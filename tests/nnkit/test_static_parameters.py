@@ -279,6 +279,7 @@ def test_an_object_that_changes_is_another_value() -> None:
 
 MISUSE: dict[str, tuple[Callable[[], Any], str, str]] = {
     "list": (lambda: importable(X, [1]), "parameter n of importable is static, and a list is not hashable", "a number"),
+    "list of arrays": (lambda: importable(X, [X]), "is static, and a list of tensors is data", "a Struct"),
     "nested": (lambda: importable(X, n=(1, [2])), "and a list is not hashable", "a tuple"),
     "array": (lambda: importable(X, X), "parameter n of importable is static, and a ndarray is data", "n: Rep"),
     "tensor": (lambda: importable(X, n=Tensor1D(X)), "parameter n of importable is static", "if it is data"),
