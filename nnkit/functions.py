@@ -68,18 +68,21 @@ def flip(x: Any, /, axis: Any = None) -> Rep:
     return Rep(primitive.apply(op, rep.expression))
 
 
+def _is_pair(given: Any) -> bool:
+    pair: Any = given  # whose elements isinstance leaves Any
+    return isinstance(given, Sequence) and len(pair) == 2
+
+
 def pad(x: Any, widths: Any, /, *, value: float = 0) -> Rep:
     """`widths[k] = (before, after)` elements `value` around axis k; of a number, so many around each."""
     rep = as_rep(x)
     spec = primitive.tensor_of(rep.expression, "pad")
-    if not isinstance(widths, Sequence):
-        widths = [(widths, widths)] * spec.rank
-    if len(widths) != spec.rank or any(
-        not isinstance(pair, Sequence) or len(pair) != 2 for pair in widths
-    ):
+    is_number = not isinstance(widths, Sequence)
+    pairs: list[Any] = [(widths, widths)] * spec.rank if is_number else [*widths]
+    if len(pairs) != spec.rank or not all(map(_is_pair, pairs)):
         raise rank_error(f"pad takes a pair (before, after) for each of the {spec.rank} axes")
-    low = sizes_of([before for before, _ in widths], "pad")
-    high = sizes_of([after for _, after in widths], "pad")
+    low = sizes_of([before for before, _ in pairs], "pad")
+    high = sizes_of([after for _, after in pairs], "pad")
     filler = primitive.literal(value, spec.dtype)
     operands = rep.expression, filler
     return Rep(primitive.apply_sized(lambda ends: ops.Pad(*ends), (low, high), *operands))

@@ -314,8 +314,7 @@ def static_key(value: Any) -> Hashable:
     try:
         hash(held)
     except TypeError:
-        inside = held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
-        if any(isinstance(part, Rep | AnyTensor | Struct | np.ndarray) for part in inside):
+        if any(isinstance(part, Rep | AnyTensor | Struct | np.ndarray) for part in _parts(held)):
             raise _NotStatic(f"{kind(held)} of tensors", "is data", is_data=True) from None
         raise _NotStatic(kind(held), "is not hashable") from None
     if is_dataclass(held):
@@ -326,10 +325,19 @@ def static_key(value: Any) -> Hashable:
     return kind_of, held
 
 
+def _parts(held: Any) -> Iterable[Any]:
+    """Those of a dictionary or list."""
+    found: Any = held  # whose elements isinstance leaves Any
+    if isinstance(held, dict):
+        return [*found.values()]
+    return [*found] if isinstance(held, list) else []
+
+
 def _state(value: Any) -> Hashable:
     """What an object of a class without equality holds, which may be given other attributes: numbers and sequences of
     such by value, the rest by identity."""
-    kind_of = type(value)
+    known: object = value
+    kind_of = type(known)
     if kind_of in (tuple, list):
         return kind_of, *map(_state, value)
     if kind_of is dict:

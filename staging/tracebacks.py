@@ -93,7 +93,8 @@ def public_methods(cls: _Class) -> _Class:
         if name.startswith("_") and not name.endswith("__"):
             continue
         if isinstance(member, classmethod | staticmethod) and not name.startswith("_"):
-            setattr(cls, name, type(member)(public(member.__func__)))
+            method = cast("Any", member)
+            setattr(cls, name, type(method)(public(method.__func__)))
         if isinstance(member, FunctionType):
             setattr(cls, name, public(member))
         elif isinstance(member, property) and member.fget is not None:
