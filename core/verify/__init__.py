@@ -39,10 +39,10 @@ Schedule   29. the loops of a nest visit every axis once; a vector runs along on
                an axis that comes again runs in blocks before, of whole rounds, of ever fewer points
            30. every buffer has a place: a result of the function, or behind the arena's head, aligned
            31. the BLAS has the element type of a product
+Stage      32. after stage raw every derivative has its body, every function a single block and no rules
 Kernel     33. the body takes a buffer for each operand, result and scratch buffer, and yields nothing
            34. it consists of loops, loads, stores, literals, elementwise ops, and what computes with lanes and indices
            35. values in it are scalars, vectors and buffers
-Stage      32. after stage raw every derivative has its body, every function a single block and no rules
 
 Blocks that nothing leads to are checked like all others, but rule 15 asks only for the order inside them.  What
 is too broken to be checked is a violation, never another error.
