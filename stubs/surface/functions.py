@@ -156,7 +156,7 @@ def _lookups() -> Iterator[str]:
     yield from define(
         "one_hot",
         [
-            f"(indices: {rep(tensor(r, None, 'Z'))}, count: int, dtype: type[E], /)"
+            f"(indices: {rep(tensor(r, None, 'Z'))}, count: int, /, dtype: type[E])"
             f" -> {rep(tensor(r + 1, [*dims(r), 'Any'], 'E'))}"
             for r in COMMON_FIRST
             if r < MAX_RANK
@@ -183,19 +183,19 @@ def _makers() -> Iterator[str]:
     yield from define(
         "iota",
         [
-            f"(shape: {ints(r)}, dtype: type[N], /, axis: {any_axis(r)} = 0) -> {rep(plain(r, 'N'))}"
+            f"(shape: {ints(r)}, /, dtype: type[N], axis: {any_axis(r)} = 0) -> {rep(plain(r, 'N'))}"
             for r in COMMON_FIRST[:-1]
         ],
     )
     for name in ("zeros", "ones"):
         signatures = [
-            f"(shape: {ints(r)}, dtype: type[E], /) -> {rep(plain(r, 'E'))}" for r in COMMON_FIRST
+            f"(shape: {ints(r)}, dtype: type[E]) -> {rep(plain(r, 'E'))}" for r in COMMON_FIRST
         ]
         yield from define(name, signatures)
     yield from define(
         "full",
         [
-            f"(shape: {ints(r)}, value: {number}, dtype: type[{variable}], /)"
+            f"(shape: {ints(r)}, fill_value: {number}, dtype: type[{variable}])"
             f" -> {rep(plain(r, variable))}"
             for r in COMMON_FIRST
             for number, variable in PYTHON.items()

@@ -158,7 +158,7 @@ def _diagonals() -> Iterator[str]:
         yield from define(
             name, [f"(x: {rep(tensor(r))}, /, k: int = 0) -> {rep(tensor(r))}" for r in matrices]
         )
-    yield "def tri(n: int, dtype: type[E], /, *, m: int | None = None, k: int = 0) -> Rep[Tensor2D[E]]: ..."
+    yield "def tri(n: int, /, dtype: type[E], *, m: int | None = None, k: int = 0) -> Rep[Tensor2D[E]]: ..."
     yield from define(
         "diag",
         [
