@@ -83,7 +83,6 @@ def makers(v: Rep[Float1D], m: Rep[Float2D], q: Rep[Tensor4D[f32]], n: Rep[Tenso
     nk.zeros((2, 3), float)    # E
     nk.zeros((2.0, 3), f32)    # E
     nk.ones((2, 3))    # E
-    nk.ones((2, 3), dtype=f32)    # E
     nk.full((2,), 0.5, i32)    # E
     nk.full((2,), 1, boolean)    # E
     nk.full((2,), 0.5, boolean)    # E

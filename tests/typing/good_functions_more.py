@@ -42,6 +42,8 @@ def makers(v: Rep[Float1D], m: Rep[Float2D], n: Rep[Tensor1D[i32]], dtype: type[
     assert_type(nk.zeros(shape, f32), Rep[Float2D])
     rows = 4
     assert_type(nk.ones((rows, rows + 1), f32), Rep[Float2D])
+    assert_type(nk.ones((2, 3), dtype=f32), Rep[Float2D])
+    assert_type(nk.full((2, 3), fill_value=0.5, dtype=f32), Rep[Float2D])
     assert_type(random.normal(random.key(1), (rows, 2)), Float2D)
     assert_type(nk.iota((2, 3), f32, axis=-1), Rep[Float2D])
     assert_type(nk.zeros_like(v).expand_dims(0), Rep[Float2D])
