@@ -202,9 +202,7 @@ class _ElementWriter:
             (2 + place, number)
             for place, n in enumerate(own)
             for number, written in enumerate(nest.outputs)
-            if nest.accesses[n] == whole
-            and self.epilogue.nest.operands[n].tensor == written.type
-            and written.indices == whole.indices
+            if nest.accesses[n] == whole and self.epilogue.nest.operands[n].tensor == written.type
         )
 
 

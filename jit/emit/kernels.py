@@ -29,6 +29,7 @@ from ...core.kernels.ops import (
 from ...core.ops.literal import Literal
 from ...core.ops.reduction import Broadcast
 from ...core.types import TensorType
+from .addresses import strides
 from .element_access import (
     Lanes,
     Pointers,
@@ -142,7 +143,7 @@ class _KernelWriter:
         pointer = self.sum(address)
         pointer = offset_bytes(self.w, pointer, address.constant * tensor.dtype.bytes)
         steps = instruction.op.steps
-        stride = sum(s * step for s, step in zip(_strides(tensor), steps, strict=False))
+        stride = sum(s * step for s, step in zip(strides(tensor.shape), steps, strict=False))
         return Pointers(tensor.dtype, pointer, stride, None, None, stride != 0)
 
     def sum(self, address: _Address) -> Register:
@@ -189,7 +190,7 @@ def _address_of(
     tensor = buffer_of(op.name, buffer.type)
     sums: dict[Value, int] = {}
     constant = 0
-    for index, stride in zip(op.indices, _strides(tensor), strict=True):
+    for index, stride in zip(op.indices, strides(tensor.shape), strict=True):
         constant += index.constant * stride
         for number, coefficient in index.terms:
             coordinate = coordinates[number]
@@ -201,15 +202,6 @@ def _address_of(
 
 _LATE: Final = 1 << 30
 """More than there are loops in each other."""
-
-
-def _strides(tensor: TensorType) -> list[int]:
-    strides: list[int] = []
-    stride = 1
-    for extent in reversed(tensor.shape):
-        strides.append(stride)
-        stride *= extent
-    return strides[::-1]
 
 
 def _write_loop(k: _KernelWriter, instruction: Instruction[Loop]) -> None:
