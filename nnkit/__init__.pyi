@@ -977,6 +977,7 @@ class _Attributes:   # unknown ones, for pyright: of a struct what to write, and
     def __get__(self, x: Rep[_S], owner: Any = None, /) -> Callable[[Literal["write p[Params.w] for p.w"]], Any]: ...
     @overload
     def __get__(self, x: object, owner: Any = None, /) -> None: ...
+class _NotAnAttribute: ...   # for mypy's plugin: what a name that is no attribute has for a type
 class Rep(_View[_X], _Series[_X, _X], Generic[_X]):
     if not MYPY:
         __getattr__: _Attributes

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
 
-from mypy.plugin import FunctionContext, MethodContext, Plugin
+from mypy.nodes import TypeInfo
+from mypy.plugin import AttributeContext, ClassDefContext, FunctionContext, MethodContext, Plugin
 from mypy.types import Type
 
-from . import refusals, results, statics
+from . import fields, refusals, results, statics
 from .unstaged import note_unstaged
 
 _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
@@ -56,6 +57,31 @@ class NNKitPlugin(Plugin):
         self._refuse_truth(ctx)
         note_unstaged(ctx)
         return result(ctx) if result is not None else ctx.default_return_type
+
+    def get_type_analyze_hook(self, fullname: str) -> None:
+        """Types are mypy's own affair; of an annotation with a struct, the fields become known."""
+        if not fullname.startswith(_OTHERS):
+            found = self.lookup_fully_qualified(fullname)
+            self._know_fields(found.node if found is not None else None)
+
+    def get_base_class_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:
+        return None if fullname.startswith(_OTHERS) else lambda ctx: self._know_fields(ctx.cls.info)
+
+    def _know_fields(self, node: object) -> None:
+        struct = fields.struct_of(node)
+        found = map(self.lookup_fully_qualified, (fields.REP, fields.UNFIT))
+        match [each.node if each is not None else None for each in found] if struct else []:
+            case [TypeInfo() as rep, TypeInfo() as unfit] if struct is not None:
+                fields.add_placeholders(struct, rep, unfit)
+            case _:
+                pass
+
+    def get_attribute_hook(self, fullname: str) -> Callable[[AttributeContext], Type] | None:
+        owner, _, name = fullname.rpartition(".")
+        if owner != fields.REP:
+            return None
+        symbol = self.lookup_fully_qualified(fullname)
+        return partial(fields.refuse_field, name) if fields.is_placeholder(symbol) else None
 
     def _of_user(self, ctx: FunctionContext) -> Type:
         note_unstaged(ctx)

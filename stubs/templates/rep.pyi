@@ -17,6 +17,7 @@ class Attributes:   # unknown ones, for pyright: of a struct what to write, and 
     def __get__(self, x: Rep[S], owner: Any = None, /) -> Callable[[Literal["write p[Params.w] for p.w"]], Any]: ...
     @overload
     def __get__(self, x: object, owner: Any = None, /) -> None: ...
+class NotAnAttribute: ...   # for mypy's plugin: what a name that is no attribute has for a type
 class Rep(View[X], Series[X, X], Generic[X]):
     if not MYPY:
         __getattr__: Attributes

@@ -1,9 +1,11 @@
 """What the plugin makes of types; a line that ends with `# M` and words is flagged with these."""
 
 from collections.abc import Callable
-from typing import Any, Literal, assert_type
+from typing import Any, Generic, Literal, Protocol, TypeVar, assert_type
 import nnkit as nk
-from nnkit import Dim, Rep, Scalar, Tensor1D, Tensor2D, Tensor3D, f32
+from nnkit import DType, Dim, Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, Tensor3D, f32
+
+Element = TypeVar("Element", bound=DType)
 
 class Batch(Dim): ...
 class In(Dim): ...
@@ -66,3 +68,34 @@ def calls(data: Tensor2D[f32], x: Rep[Tensor2D[f32]]) -> None:
     nk.tanh(data)  # M: Argument 1 to "tanh"  # N: tanh is for functions decorated with @nk.staged
     plain_function(x)
     plain_function(x, data)  # M: Argument 2 to "plain_function"
+
+class Params(Struct):
+    w: Field[Tensor1D[f32]]
+    sum: Field[Tensor1D[f32]]
+
+class Generalised(Struct, Generic[Element]):
+    inner: Field[Params]
+    scale: Field[Scalar[Element]]
+
+class More(Params):
+    more: Field[Tensor1D[f32]]
+
+class HasWeights(Protocol):
+    @property
+    def w(self) -> Rep[Tensor1D[f32]]: ...
+
+def wants(p: HasWeights) -> None: ...
+
+def fields(p: Rep[Params], q: Rep[Generalised[f32]], m: Rep[More], n: Rep[nk.nn.Linear], x: Rep[Tensor1D[f32]], o: Rep[Params] | None) -> None:
+    p.w.sum()  # M: "Rep[Params]" has no attribute "w": write p[Params.w] for p.w
+    p.w = x  # M: write p.set(Params.w, value) for p.w
+    q.scale  # M: write q[Generalised.scale] for q.scale
+    q[Generalised.inner].w  # M: write rep[Params.w] for rep.w
+    m.w, m.more  # M: write m[More.more] for m.more
+    n.weight  # M: write n[Linear.weight] for n.weight
+    o.w  # M: write o[Params.w] for o.w
+    x.w  # M: "Rep[Tensor1D[f32, Any]]" has no attribute "w"
+    x.vw  # M: "Rep[Tensor1D[f32, Any]]" has no attribute "vw"
+    p.sum  # M: Invalid self argument "Rep[Params]"
+    wants(p)  # M: Argument 1 to "wants" has incompatible type
+    assert_type(p[Params.w], Rep[Tensor1D[f32]])
