@@ -4,6 +4,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# the libraries that benchmarks compare with have an environment of their own
+PEERS := .venv-bench
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --root-user-action=ignore
 STAMP := $(VENV)/stamp
 OUT := examples/out
@@ -12,7 +14,7 @@ MISTAKE := build/mistake.py
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: run test mypy pyright check fmt bench irdiff fuzz clean help
+.PHONY: run test mypy pyright check fmt bench bench-all irdiff fuzz clean help
 
 # a line of examples/digits.py ends with `# mistake: ...`: what to write instead to make one
 run: $(STAMP)-run  ## train a typed classifier on handwritten digits, after mypy has checked it
@@ -34,7 +36,7 @@ test: $(STAMP)-test  ## every check: format, lint, both type checkers, all tests
 
 mypy: $(STAMP)-test
 	$(BIN)/mypy
-	$(BIN)/mypy examples stubs/generate.py benchmarks/gradbench benchmarks/asymptotics.py
+	$(BIN)/mypy examples stubs/generate.py benchmarks
 	$(BIN)/mypy examples/models/*.py
 
 pyright: $(STAMP)-test
@@ -55,8 +57,11 @@ fmt: $(STAMP)-test  ## format the code and mend what the linter can, write the s
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: $(STAMP)-bench  ## compare with JAX and PyTorch, a table in Markdown
-	$(BIN)/python -m benchmarks
+bench: $(PEERS)/stamp  ## compare with JAX and PyTorch, some five minutes; writes benchmarks/results.md and results.svg
+	$(PEERS)/bin/python -m benchmarks --output benchmarks/results.md
+
+bench-all: $(PEERS)/stamp  ## the same with the rows that take long, some twenty minutes
+	$(PEERS)/bin/python -m benchmarks --all --output benchmarks/results.md
 
 irdiff: $(STAMP)-test  ## compare the LLVM code of all examples and tests with that of another commit: make irdiff BASE=main
 	$(BIN)/python -m benchmarks.irdiff $(or $(BASE),HEAD)
@@ -66,12 +71,12 @@ fuzz: $(STAMP)-test  ## 10,000 texts with mistakes, kernels between guard pages,
 	$(BIN)/pytest -q --hypothesis-profile=fuzz -m "not slow" tests --ignore=tests/fuzz
 
 clean:  ## remove the environment, caches and everything built
-	rm -rf $(VENV) $(OUT) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(OUT) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/:/' | \
-	  while IFS=: read -r name text; do printf 'make %-8s%s\n' "$$name" "$$text"; done
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/:/' | \
+	  while IFS=: read -r name text; do printf 'make %-11s%s\n' "$$name" "$$text"; done
 
 $(STAMP)-venv:
 	@$(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("NNKit needs Python 3.11 or later, but $(PYTHON) is %d.%d; make PYTHON=python3.11 ... picks another" % sys.version_info[:2])'
@@ -88,7 +93,8 @@ $(STAMP)-test: $(STAMP)-venv pyproject.toml
 	@$(PIP) --editable '.[test]'
 	@touch $@
 
-$(STAMP)-bench: $(STAMP)-venv pyproject.toml
-	@echo "== installing into $(VENV)"
-	@$(PIP) --editable '.[bench]'
+$(PEERS)/stamp: pyproject.toml
+	@echo "== installing JAX and PyTorch into $(PEERS)"
+	@$(PYTHON) -m venv --clear $(PEERS)
+	@$(PEERS)/$(PIP:$(BIN)/%=bin/%) --editable '.[bench]'
 	@touch $@

@@ -1,9 +1,15 @@
-"""Compare NNKit with JAX and PyTorch: `python -m benchmarks [--only NAME ...] [--rounds N] [--output FILE]`."""
+"""Compare NNKit with JAX and PyTorch: `python -m benchmarks [--all] [--only NAME …] [--cpu] [--output FILE]`.
+
+Results are compared before anything is timed.  Then all take turns, each in a process of its own on as many cores as
+the row says.  `--output results.md` also writes the picture `results.svg`.
+"""
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -12,20 +18,28 @@ from typing import Any
 
 import numpy as np
 
+from .gradbench.times import read_rows
+from .limits import Limits, best, measure_limits
+from .plot import svg
 from .problems import PROBLEMS, Problem
 from .process import MEASURED, measure
-from .report import Cell, Row, header, mebibytes, seconds, table
+from .report import OURS, Cell, Row, header, mebibytes, rate, seconds
+from .results import Results, page
 from .timing import Batch, Spread, alternate, other_load
 from .worker import Failure, Worker
 
 PACKAGES = {
-    "nnkit": ("NNKit",),
+    "nnkit": (OURS,),
     "jax": ("JAX jit",),
     "torch": ("PyTorch eager", "PyTorch compile"),
 }
 """The modes of every library."""
-TIMES = 3
-"""How often a new process is measured; the slow compilers take half a minute each time."""
+TIMES = 2
+"""How often a new process is measured; the slow compilers take a quarter of a minute each time."""
+GRADBENCH = "gradbench"
+FEW_ROUNDS = 5
+"""Of calls of a tenth of a second and more."""
+LONG = 0.1
 
 
 @dataclass(frozen=True)
@@ -36,47 +50,90 @@ class Contestant:
     package: str
 
 
+class Workers:
+    """The processes of all contestants, started when a row first needs so many threads."""
+
+    def __init__(self, contestants: Sequence[Contestant], *, cpu: bool) -> None:
+        self._contestants = contestants
+        self._cpu = cpu
+        self._started: dict[tuple[str, int], Worker] = {}
+
+    def of(self, problem: Problem) -> dict[str, Worker]:
+        """Those that take part in a row."""
+        found: dict[str, Worker] = {}
+        for one in self._contestants:
+            if one.name in problem.without:
+                continue
+            key = one.name, problem.threads
+            if key not in self._started:
+                made = Worker(one.package, one.name, threads=problem.threads, cpu=self._cpu)
+                self._started[key] = made
+            found[one.name] = self._started[key]
+        return found
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in self._started.values():
+            worker.close()
+
+
 def main(arguments: Sequence[str]) -> None:
     options = parse(arguments)
-    busy = other_load()
+    busy, before = other_load(), measure_limits()
     contestants, absent = find()
-    names = [contestant.name for contestant in contestants]
-    workers = {one.name: Worker(one.package, one.name) for one in contestants}
-    rows = [
-        compare(problem, workers, options.rounds, options.patience)
-        for problem in chosen(options.only)
+    workers = Workers(contestants, cpu=options.cpu)
+    measured: list[tuple[Problem, dict[str, Cell]]] = [
+        (problem, compare(problem, workers.of(problem), options.rounds, options.patience))
+        for problem in chosen(options.only, everything=options.all)
     ]
-    for worker in workers.values():
-        worker.close()
-    once = [name for name in MEASURED if not options.only or name in options.only]
-    if once:
-        rows += in_new_processes(once, contestants)
+    workers.close()
+    limits = best(before, measure_limits())
+    groups: dict[str, list[Row]] = {}
+    for problem, cells in measured:
+        groups.setdefault(problem.group, []).append(row_of(problem, cells, limits))
+    if not options.only or GRADBENCH in options.only:
+        groups[GRADBENCH] = in_gradbench(everything=options.all, cpu=options.cpu)
+    if once := [name for name in MEASURED if not options.only or name in options.only]:
+        groups["start"] = in_new_processes(once, contestants)
     command = " ".join(["python -m benchmarks", *arguments])
-    text = header(command, options.rounds, busy) + "\n" + table(rows, names, absent) + "\n"
+    clock = (
+        "CPU seconds of the process where it has one thread"
+        if options.cpu
+        else "seconds of a clock"
+    )
+    top = header(command, options.rounds, busy, clock=clock)
+    results = Results(top, limits, groups, absent)
+    text = page(results)
     if options.output:
         options.output.write_text(text)
+        names = [one.name for one in contestants]
+        options.output.with_suffix(".svg").write_text(svg(results.plotted(), names))
     print(text)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    names = [problem.name for problem in PROBLEMS] + list(MEASURED)
+    names = [*(problem.name for problem in PROBLEMS), GRADBENCH, *MEASURED]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
         "--only", nargs="+", choices=names, default=[], metavar="NAME", help=", ".join(names)
     )
-    parser.add_argument("--rounds", type=int, default=30, help="batches per library, default 30")
+    parser.add_argument("--all", action="store_true", help="the rows that take long, too")
+    parser.add_argument("--cpu", action="store_true", help="CPU seconds, where others use it, too")
+    parser.add_argument("--rounds", type=int, default=20, help="batches per library, default 20")
     parser.add_argument(
         "--patience",
         type=float,
-        default=60,
+        default=5,
         help="seconds that each comparison may wait for other programs to be quiet",
     )
-    parser.add_argument("--output", type=Path, help="also write the table to this file")
+    parser.add_argument("--output", type=Path, help="also write the page to this file")
     return parser.parse_args(arguments)
 
 
-def chosen(only: Sequence[str]) -> list[Problem]:
-    return [problem for problem in PROBLEMS if not only or problem.name in only]
+def chosen(only: Sequence[str], *, everything: bool) -> list[Problem]:
+    if only:
+        return [problem for problem in PROBLEMS if problem.name in only]
+    return [problem for problem in PROBLEMS if problem.quick or everything]
 
 
 def find() -> tuple[list[Contestant], dict[str, str]]:
@@ -91,24 +148,56 @@ def find() -> tuple[list[Contestant], dict[str, str]]:
     return contestants, absent
 
 
-def compare(problem: Problem, workers: Mapping[str, Worker], rounds: int, patience: float) -> Row:
+def compare(
+    problem: Problem, workers: Mapping[str, Worker], rounds: int, patience: float
+) -> dict[str, Cell]:
     """Check that all get the same results, then time them."""
     progress(problem.title)
     batches: dict[str, Batch] = {}
     cells: dict[str, Cell] = {}
     expected: list[np.ndarray[Any, Any]] = []
+    longest = 0.0
     for name, worker in workers.items():
         try:
             results = worker.first(problem.name)
+            longest = max(longest, worker.batch(1))
         except Failure as failure:
             cells[name] = str(failure)
             continue
         expected = expected or results
         for found, wanted in zip(results, expected, strict=True):
-            where = f"{name}, {problem.title}"
-            np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-5, err_msg=where)
+            agree(found, wanted, problem.tolerance, f"{name}, {problem.title}")
         batches[name] = worker.batch
-    return Row(problem.title, cells | alternate(batches, rounds, patience), seconds)
+    rounds = min(rounds, FEW_ROUNDS) if longest > LONG else rounds
+    return cells | alternate(batches, rounds, patience)
+
+
+def agree(
+    found: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any], tolerance: float, where: str
+) -> None:
+    """Raises: AssertionError where they differ by more than that share of the largest number."""
+    largest = float(np.max(np.abs(wanted), initial=0))
+    np.testing.assert_allclose(
+        found, wanted, rtol=tolerance, atol=tolerance * largest, err_msg=where
+    )
+
+
+def row_of(problem: Problem, cells: Mapping[str, Cell], limits: Limits) -> Row:
+    """With what the machine needs at least."""
+    show = rate(problem.work.operations) if problem.rate else seconds
+    least = limits.seconds(problem.work, threads=problem.threads)
+    return Row(problem.title, cells, show, problem.target, least)
+
+
+def in_gradbench(*, everything: bool, cpu: bool) -> list[Row]:
+    """The rows of `benchmarks.gradbench.times`, which has a core and a process of its own."""
+    progress("GradBench")
+    with tempfile.TemporaryDirectory() as folder:
+        rows = Path(folder) / "rows.json"
+        command = [sys.executable, "-m", "benchmarks.gradbench.times", "--rows", str(rows)]
+        command += ["--quick"] * (not everything) + ["--cpu"] * cpu
+        finished = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+        return [] if finished.returncode else read_rows(rows.read_text(), target=1.0)
 
 
 def in_new_processes(once: Sequence[str], contestants: Sequence[Contestant]) -> list[Row]:

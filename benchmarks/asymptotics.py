@@ -43,6 +43,8 @@ from nnkit import Rep, Scalar, Tensor1D, Tensor2D, f64, i32, i64
 from nnkit.core.ir.surgery import walk
 from nnkit.core.text import parse_module
 
+from . import problems
+
 Number = Scalar[f64]
 Count = Scalar[i64]
 Row = Tensor1D[f64]
@@ -64,8 +66,8 @@ class Measured:
     mebibytes: float
 
 
-WEIGHTS: Final = np.array([[0.1, 0.5, -0.3], [-0.5, 0.1, 0.2], [0.3, -0.2, 0.1]])
-"""Of Euler's steps: any value that neither overflows nor dies out does."""
+WEIGHTS: Final = np.array(problems.WEIGHTS)
+"""Of Euler's steps."""
 
 Problem = tuple[Any, Any, tuple[Any, ...]]
 """A function, its derivative, and arguments for both."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from importlib import metadata
 from pathlib import Path
 
@@ -23,24 +26,64 @@ class Row:
     title: str
     cells: Mapping[str, Cell]
     show: Callable[[float], str]
+    target: float | None = None
+    """What ours ÷ the best other is to be at most."""
+    least: float | None = None
+    """What the machine needs at least."""
+
+    def best_other(self) -> str | None:
+        """Who is the best of the others, if there is one."""
+        others = {
+            name: cell.median
+            for name, cell in self.cells.items()
+            if name != OURS and isinstance(cell, Spread)
+        }
+        return min(others, key=others.__getitem__, default=None)
+
+    def ratio(self) -> Spread | None:
+        """Ours over the best of the others, if both were measured."""
+        ours, best = self.cells.get(OURS), self.cells.get(self.best_other() or "")
+        if not isinstance(ours, Spread) or not isinstance(best, Spread):
+            return None
+        return ours.over(best)
+
+    def share(self) -> float | None:
+        """Of what the machine can do, what we do."""
+        ours = self.cells.get(OURS)
+        if not isinstance(ours, Spread) or self.least is None:
+            return None
+        return self.least / ours.median
 
 
 def table(rows: Sequence[Row], columns: Sequence[str], absent: Mapping[str, str]) -> str:
-    """Medians, in brackets the middle 80%; the last column is ours over the best of the others."""
-    lines = [
-        "| | " + " | ".join(columns) + " | ours ÷ best other |",
-        "|---|" + "---|" * (len(columns) + 1),
-    ]
+    """Medians, in brackets the middle 80%; then ours over the best of the others, the target and the share."""
+    heads = [*columns, "ours ÷ best other"]
+    targets = any(row.target is not None for row in rows)
+    shares = any(row.least is not None for row in rows)
+    heads += ["to be"] * targets + ["share of the machine"] * shares
+    lines = ["| | " + " | ".join(heads) + " |", "|---|" + "---|" * len(heads)]
     reasons = [f"No {package}: {reason}." for package, reason in absent.items()]
     for row in rows:
-        lines.append(f"| {row.title} | " + " | ".join(_cells(row, columns)) + f" | {_ratio(row)} |")
+        cells = [row.title, *_cells(row, columns), _ratio(row)]
+        if targets:
+            cells.append("" if row.target is None else _digits(row.target))
+        if shares:
+            share = row.share()
+            cells.append("" if share is None else f"{share:.0%}")
+        lines.append(f"| {' | '.join(cells)} |")
         for name, cell in row.cells.items():
             if isinstance(cell, str):
                 reasons.append(f"{name}, {row.title}: {cell}.")
     return "\n".join(lines + [""] * bool(reasons) + reasons)
 
 
-def header(command: str, rounds: int, load: float) -> str:
+def geometric_mean(rows: Sequence[Row]) -> float:
+    """Of ours over the best of the others, in the rows that have both; not a number where none has."""
+    found = [ratio.median for row in rows if (ratio := row.ratio())]
+    return statistics.geometric_mean(found) if found else math.nan
+
+
+def header(command: str, rounds: int, load: float, *, clock: str = "seconds of a clock") -> str:
     """Machine, versions and how it was measured; `load` is the share of the cores in use before."""
     names = ("numpy", "llvmlite", "jax", "torch")
     versions = [f"{name} {version}" for name in names if (version := _version(name))]
@@ -48,7 +91,8 @@ def header(command: str, rounds: int, load: float) -> str:
         f"Machine: {_processor()}, {len(os.sched_getaffinity(0))} cores, {platform.platform()}.\n"
         f"Versions: nnkit {_version('nnkit') or 'from this folder'}, Python "
         f"{platform.python_version()}, {', '.join(versions)}.\n"
-        f"Measured by `{command}`: {rounds} rounds, the libraries in turns; median (10% – 90%). "
+        f"Measured on {date.today()} by `{command}`: {rounds} rounds, the libraries in turns, {clock}; "
+        f"median (10% – 90%). "
         f"Other load at the beginning: {load:.0%} of the cores.\n"
     )
 
@@ -59,6 +103,11 @@ def seconds(value: float) -> str:
         if value * factor >= 1:
             return f"{_digits(value * factor)} {unit}"
     return f"{_digits(value * 1e9)} ns"
+
+
+def rate(operations: float) -> Callable[[float], str]:
+    """Of a time, so many operations over it."""
+    return lambda value: f"{operations / value / 1e9:.0f} GF/s"
 
 
 def mebibytes(value: float) -> str:
@@ -78,13 +127,11 @@ def _cells(row: Row, columns: Sequence[str]) -> list[str]:
 
 
 def _ratio(row: Row) -> str:
-    ours = row.cells.get(OURS)
-    others = [
-        cell.median for name, cell in row.cells.items() if name != OURS and isinstance(cell, Spread)
-    ]
-    if not isinstance(ours, Spread) or not others:
+    ratio = row.ratio()
+    if ratio is None:
         return "–"
-    return _digits(ours.median / min(others))
+    rounds = f" ({_digits(ratio.low)} – {_digits(ratio.high)})" if ratio.measured else ""
+    return _digits(ratio.median) + rounds
 
 
 def _digits(value: float) -> str:

@@ -10,9 +10,10 @@
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 Batch = Callable[[int], float]
@@ -30,13 +31,23 @@ class Spread:
     median: float
     low: float
     high: float
+    measured: tuple[float, ...] = field(default=(), compare=False, repr=False)
+    """In the order of the rounds."""
 
     @staticmethod
     def of(measured: Sequence[float]) -> Spread:
         ordered = sorted(measured)
         last = len(ordered) - 1
         low, median, high = (ordered[round(share * last)] for share in (0.1, 0.5, 0.9))
-        return Spread(median, low, high)
+        return Spread(median, low, high, tuple(measured))
+
+    def over(self, other: Spread) -> Spread:
+        """The ratios to another one of the same rounds; the median is that of the medians."""
+        median = self.median / other.median
+        if not self.measured or len(self.measured) != len(other.measured):
+            return Spread(median, math.nan, math.nan)
+        pairs = zip(self.measured, other.measured, strict=True)
+        return replace(Spread.of([mine / theirs for mine, theirs in pairs]), median=median)
 
 
 def alternate(batches: Mapping[str, Batch], rounds: int, patience: float) -> dict[str, Spread]:

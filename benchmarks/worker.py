@@ -7,7 +7,10 @@ garbage of another.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
@@ -24,14 +27,23 @@ class Failure(Exception):
     """What a library said when it could not do it."""
 
 
-class Worker:
-    """One mode of one library."""
+POOLS = ("NNKIT", "OPENBLAS", "OMP", "MKL")
+"""Whose threads a variable `…_NUM_THREADS` counts; JAX makes as many as it has cores."""
 
-    def __init__(self, package: str, mode: str) -> None:
+
+class Worker:
+    """One mode of one library, on so many cores, with as many threads; `cpu` counts seconds of the process.
+
+    Those of several threads add up, so they say nothing of how long several took.
+    """
+
+    def __init__(self, package: str, mode: str, *, threads: int = 1, cpu: bool = False) -> None:
         context = get_context("spawn")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, package, mode), daemon=True)
-        self._process.start()
+        arguments = (theirs, package, mode, cpu and threads == 1)
+        self._process = context.Process(target=_serve, args=arguments, daemon=True)
+        with confined(threads):
+            self._process.start()
         theirs.close()
 
     def first(self, problem: str) -> Arrays:
@@ -60,11 +72,26 @@ class Worker:
         return answer
 
 
-def _serve(connection: Connection, package: str, mode: str) -> None:
+@contextmanager
+def confined(threads: int) -> Iterator[None]:
+    """Processes that are started inside have so many cores, the last ones, and libraries as many threads."""
+    cores, environment = os.sched_getaffinity(0), dict(os.environ)
+    os.sched_setaffinity(0, sorted(cores)[-threads:])
+    os.environ.update({f"{pool}_NUM_THREADS": str(threads) for pool in POOLS})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+        os.environ.clear()
+        os.environ.update(environment)
+
+
+def _serve(connection: Connection, package: str, mode: str, cpu: bool) -> None:
     """Answer until the other side closes: a name builds that problem, a number is a batch of it."""
     workloads = importlib.import_module(f"benchmarks.workloads_{package}")
     problems = {problem.name: problem for problem in PROBLEMS}
     call: Callable[[], Any] = tuple
+    clock = time.process_time if cpu else time.perf_counter
     while True:
         try:
             request = connection.recv()
@@ -72,9 +99,10 @@ def _serve(connection: Connection, package: str, mode: str) -> None:
             return
         try:
             if isinstance(request, int):
-                answer: Any = batch(call, request)
+                answer: Any = batch(call, request, clock=clock)
             else:
-                call = workloads.BUILD[request](problems[request].arrays(), mode)
+                problem = problems[request]
+                call = workloads.BUILD[problem.kind or problem.name](problem.arrays(), mode)
                 answer = workloads.to_numpy(call())
         except Exception as error:  # whatever another library raises is a reason to report
             said = str(error).strip().partition("\n")[0]

@@ -6,14 +6,15 @@ Compiled is the whole computation, gradient and update included, in one `torch.c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch.nn import functional
 
-from .problems import RATE, Arrays
+from .gradbench.inputs import entries_of_triangle
+from .problems import BLOCK, HEADS, RATE, STEP, STEPS, Arrays, names_of_layers
 
 Call = Callable[[], tuple[Any, ...]]
 
@@ -71,28 +72,106 @@ def compiled_step(params: list[torch.Tensor], x: torch.Tensor, labels: torch.Ten
 
 
 def build_gelu(data: Arrays, mode: str) -> Call:
-    return value_and_gradient(mode, lambda x: functional.gelu(x).sum(), tensor(data["x"]))
+    def total(x: torch.Tensor) -> torch.Tensor:
+        return functional.gelu(x, approximate="tanh").sum()
+
+    return value_and_gradient(mode, total, [tensor(data["x"])])
 
 
 def build_softmax(data: Arrays, mode: str) -> Call:
     x, labels = tensor(data["x"]), tensor(data["labels"])
-    both = value_and_gradient(mode, lambda x: functional.cross_entropy(x, labels), x)
+    return value_and_gradient(mode, lambda x: functional.cross_entropy(x, labels), [x])
+
+
+def build_attention(data: Arrays, mode: str) -> Call:
+    x = tensor(data["x"])
+    p = [tensor(data[name]) for name in "qkvo"]
+    return gradient(mode, lambda *p: attend(p, x).square().mean(), p)
+
+
+def build_block(data: Arrays, mode: str) -> Call:
+    given = tensor(data["x"])
+
+    def loss(*p: torch.Tensor) -> torch.Tensor:
+        q, k, v, o, scale1, offset1, scale2, offset2, w1, b1, w2, b2 = p
+        wide = given.shape[-1:]
+        x = given + attend((q, k, v, o), functional.layer_norm(given, wide, scale1, offset1))
+        h = functional.layer_norm(x, wide, scale2, offset2) @ w1 + b1
+        return (x + functional.gelu(h, approximate="tanh") @ w2 + b2).square().mean()
+
+    return gradient(mode, loss, [tensor(data[name]) for name in BLOCK])
+
+
+def build_product(data: Arrays, mode: str) -> Call:
+    return without_gradient(mode, lambda a, b: (a @ b,), tensor(data["a"]), tensor(data["b"]))
+
+
+def build_runge_kutta(data: Arrays, mode: str) -> Call:
+    def f(a: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        for _ in range(STEPS):
+            k1 = torch.tanh(a @ y)
+            k2 = torch.tanh(a @ (y + STEP / 2 * k1))
+            k3 = torch.tanh(a @ (y + STEP / 2 * k2))
+            k4 = torch.tanh(a @ (y + STEP * k3))
+            y = y + STEP / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        return y.sum()
+
+    return gradient(mode, f, [tensor(data["a"]), tensor(data["y"])])
+
+
+def build_mixture(data: Arrays, mode: str) -> Call:
+    x = tensor(data["x"])
+    (k, d), count = data["mu"].shape, data["x"].shape[1]
+    places = tensor(entries_of_triangle(count))
+    zeros = torch.zeros(k, 1, dtype=torch.float64)
+
+    def density(*p: torch.Tensor) -> torch.Tensor:
+        alpha, mu, q, l = p
+        scale = torch.exp(q)
+        factors = torch.cat([scale, l, zeros], dim=1)[:, places.reshape(-1)].reshape(k, d, d)
+        images = x @ factors.mT - (factors @ mu[:, :, None]).mT
+        logits = (alpha + q.sum(dim=1))[:, None] - 0.5 * images.square().sum(dim=2)
+        likelihood = torch.logsumexp(logits, dim=0) - torch.logsumexp(alpha, dim=0)
+        return likelihood.sum() - 0.5 * (scale.square().sum() + l.square().sum())
+
+    return gradient(mode, density, [tensor(data[name]) for name in ("alpha", "mu", "q", "l")])
+
+
+def attend(p: Sequence[torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    batch, length, width = x.shape
+    q, k, v = ((x @ w).view(batch, length, HEADS, -1).transpose(1, 2) for w in p[:3])
+    mixed = functional.scaled_dot_product_attention(q, k, v)
+    return mixed.transpose(1, 2).reshape(batch, length, width) @ p[3]
+
+
+def gradient(
+    mode: str, function: Callable[..., torch.Tensor], arguments: list[torch.Tensor]
+) -> Call:
+    both = value_and_gradient(mode, function, arguments)
     return lambda: both()[1:]
 
 
 def value_and_gradient(
-    mode: str, function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor
+    mode: str, function: Callable[..., torch.Tensor], arguments: list[torch.Tensor]
 ) -> Call:
+    """Of all arguments."""
     if is_eager(mode):
-        x.requires_grad_()
+        for each in arguments:
+            each.requires_grad_()
 
         def call() -> tuple[Any, ...]:
-            value = function(x)
-            return value.detach(), *torch.autograd.grad(value, x)
+            value = function(*arguments)
+            return value.detach(), *torch.autograd.grad(value, arguments)
 
         return call
-    compiled = torch.compile(lambda x: torch.func.grad_and_value(function)(x)[::-1])
-    return lambda: compiled(x)
+    numbers = tuple(range(len(arguments)))
+
+    def both(*arguments: torch.Tensor) -> Any:
+        slopes, value = torch.func.grad_and_value(function, argnums=numbers)(*arguments)
+        return value, *slopes
+
+    compiled = torch.compile(both)
+    return lambda: tuple(compiled(*arguments))
 
 
 def without_gradient(mode: str, function: Callable[..., Any], *arguments: Any) -> Call:
@@ -110,12 +189,14 @@ def is_eager(mode: str) -> bool:
 
 
 def logits(p: list[torch.Tensor], x: torch.Tensor) -> torch.Tensor:
-    w1, b1, w2, b2, w3, b3 = p
-    return torch.relu(torch.relu(x @ w1 + b1) @ w2 + b2) @ w3 + b3
+    *hidden, w, b = p
+    for k in range(0, len(hidden), 2):
+        x = torch.relu(x @ hidden[k] + hidden[k + 1])
+    return x @ w + b
 
 
 def parameters(data: Arrays) -> list[torch.Tensor]:
-    return [tensor(data[name]) for name in ("w1", "b1", "w2", "b2", "w3", "b3")]
+    return [tensor(data[name]) for name in names_of_layers(data)]
 
 
 def tensor(array: Any) -> torch.Tensor:
@@ -134,4 +215,9 @@ BUILD = {
     "step": build_step,
     "gelu": build_gelu,
     "softmax": build_softmax,
+    "attention": build_attention,
+    "block": build_block,
+    "product": build_product,
+    "runge-kutta": build_runge_kutta,
+    "mixture": build_mixture,
 }

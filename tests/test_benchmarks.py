@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
-from benchmarks import irdiff
-from benchmarks.problems import PROBLEMS, Problem
+from benchmarks import irdiff, limits, problems
+from benchmarks.__main__ import agree
+from benchmarks.limits import Limits, best, measure_limits
+from benchmarks.plot import place, svg
+from benchmarks.problems import PROBLEMS, Work
 from benchmarks.process import MEASURED
-from benchmarks.report import Row, mebibytes, seconds, table
+from benchmarks.report import Row, geometric_mean, mebibytes, seconds, table
+from benchmarks.results import GROUPS, shortfalls, summary
 from benchmarks.timing import Spread, alternate, calibrate
 from benchmarks.workloads_nnkit import BUILD, to_numpy
 
@@ -87,12 +95,108 @@ def test_the_table_gives_ratios_and_reasons() -> None:
     assert "PyTorch compile, step: no compiler." in lines
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
-def test_every_problem_gives_the_same_twice(problem: Problem) -> None:
+def test_ratios_are_those_of_rounds_and_means_are_geometric() -> None:
+    cells = {
+        "NNKit": Spread.of([1.0, 2.0, 6.0]),
+        "JAX jit": Spread.of([4.0, 4.0, 4.0]),
+        "PyTorch eager": Spread.of([5.0, 5.0, 9.0]),
+    }
+    row = Row("step", cells, seconds, target=0.4, least=0.5)
+    slower = Row("slow", {**cells, "NNKit": Spread.of([8.0] * 3)}, seconds, target=0.4)
+    alone = Row("alone", {"NNKit": cells["NNKit"]}, seconds, target=0.4, least=1.0)
+    assert row.best_other() == "JAX jit" and alone.best_other() is None
+    assert row.ratio() == Spread(0.5, 0.25, 1.5) and alone.ratio() is None
+    assert row.share() == 0.25 and slower.share() is None
+    assert geometric_mean([row, slower, alone]) == pytest.approx(1.0)
+    assert "0.5 (0.25 – 1.5) | 0.4 | 25% |" in table([row], list(cells), {})
+    groups = {"table": [row, slower, alone]}
+    assert summary(groups).splitlines()[2] == "- Programs: 1.00 (2 rows)"
+    first, second = shortfalls(groups).split("Faster, but")
+    assert "- slow: 2.00 of JAX jit" in first and "- step: 0.50 of JAX jit, to be 0.4" in second
+    drawn = ElementTree.fromstring(svg([row, slower, alone], list(cells)))
+    circles = [each for each in drawn.iter() if each.tag.endswith("circle")]
+    assert len(circles) == 2 + 4  # the legend, and two rows
+    assert place(0.5) < place(1.0) < place(4.0) == place(40.0)
 
-    first, second = (BUILD[problem.name](problem.arrays(), "NNKit") for _ in range(2))
-    for found, expected in zip(to_numpy(first()), to_numpy(second()), strict=True):
-        assert (found == expected).all()
+
+def test_the_least_time_is_that_of_arithmetic_or_of_memory() -> None:
+    rates = {name: 1e9 / (k + 1) for k, name in enumerate(limits.WORKING_SETS)}
+    machine = Limits({"f32": 1e11, "f64": 5e10}, rates, {n: r / 4 for n, r in rates.items()})
+    assert machine.seconds(Work(1e9, 1e3)) == 0.01
+    assert machine.seconds(Work(1e9, 1e3, type="f64")) == 0.02
+    assert machine.seconds(Work(1e9, 1e3), threads=2) == 0.005
+    assert machine.seconds(Work(1, 1e4)) == 1e-5
+    assert machine.seconds(Work(1, 5e3, 5e3)) == 4e-5
+    assert machine.seconds(Work(1, 1e9)) == 4.0
+    assert best(machine, Limits({"f32": 2e11, "f64": 1.0}, rates, rates)).operations == {
+        "f32": 2e11,
+        "f64": 5e10,
+    }
+    found = measure_limits({"16 KiB": 2**14})
+    assert found.operations["f32"] > found.operations["f64"] > 1e9 and found.triad["16 KiB"] > 1e9
+    assert "GF/s" in limits.table(found)
+
+
+TINY: dict[str, Callable[[np.random.Generator], problems.Arrays]] = {
+    "call": problems.small,
+    "affine": problems.affine,
+    "step": problems.step((5, 4, 3), 2),
+    "gelu": problems.gelu(10),
+    "softmax": problems.softmax(3, 4),
+    "attention": problems.attention(2, 3, 8),
+    "block": problems.block(2, 3, 8),
+    "product": problems.product(5),
+    "mixture": problems.mixture(4, 2, 3),
+}
+
+
+def results_of(kind: str, data: problems.Arrays, *, calls: int = 1) -> list[Any]:
+    call = BUILD[kind](data, "NNKit")
+    for _ in range(calls - 1):
+        call()
+    return to_numpy(call())
+
+
+def test_our_programs_compute_what_their_titles_say() -> None:
+    drawn = {kind: make(np.random.default_rng(0)) for kind, make in TINY.items()}
+    found = {kind: results_of(kind, data) for kind, data in drawn.items()}
+    for kind, results in found.items():
+        assert all(np.isfinite(result).all() for result in results), kind
+    data = drawn["affine"]
+    expected = np.tanh(data["x"] @ data["w"] + data["b"])
+    np.testing.assert_allclose(found["affine"][0], expected, rtol=1e-4)
+    np.testing.assert_allclose(
+        found["product"][0], drawn["product"]["a"] @ drawn["product"]["b"], rtol=1e-4
+    )
+    x = drawn["gelu"]["x"].astype(float)
+    gelu = 0.5 * x * (1 + np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3)))
+    np.testing.assert_allclose(found["gelu"][0], gelu.sum(), rtol=1e-5)
+    x, labels = drawn["softmax"]["x"].astype(float), drawn["softmax"]["labels"]
+    p = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
+    slope = (p - np.eye(4)[labels]) / 3
+    np.testing.assert_allclose(found["softmax"][0], -np.log(p[range(3), labels]).mean(), rtol=1e-5)
+    np.testing.assert_allclose(found["softmax"][1], slope, atol=1e-6)
+    assert results_of("step", drawn["step"], calls=20)[0] < found["step"][0]
+    assert [part.shape for part in found["block"]] == [
+        drawn["block"][name].shape for name in problems.BLOCK
+    ]
+
+
+def test_every_problem_can_be_built_and_has_a_limit() -> None:
+    assert {problem.kind or problem.name for problem in PROBLEMS} == BUILD.keys()
+    assert len({problem.name for problem in PROBLEMS}) == len(PROBLEMS)
+    for problem in PROBLEMS:
+        assert problem.work.operations > 0 and problem.work.read > 0
+        assert problem.group in GROUPS
+    layers, batch = (784, 256, 128, 10), 64
+    flops = 2 * batch * (784 * 256 * 2 + (256 * 128 + 128 * 10) * 3)
+    assert problems.work_of_step(layers, batch).operations == flops
+
+
+def test_results_that_differ_are_named() -> None:
+    agree(np.array([1.0, 1e-9]), np.array([1.0, 0.0]), 1e-6, "JAX, step")
+    with pytest.raises(AssertionError, match="JAX, step"):
+        agree(np.array([1.0, 1e-3]), np.array([1.0, 0.0]), 1e-6, "JAX, step")
 
 
 @pytest.mark.slow
@@ -102,7 +206,8 @@ def test_a_run() -> None:
     finished = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
     assert "Machine: " in finished.stdout and "numpy " in finished.stdout
     rows = [line for line in finished.stdout.splitlines() if line.startswith("| ")][1:]
-    assert len(rows) == 4 and all("(" in row.split("|")[2] for row in rows)
+    rows = [row for row in rows if "GF/s" not in row and "triad" not in row]
+    assert sum("(" in row.split("|")[2] for row in rows) == 1 + len(MEASURED)
     for package in ("jax", "torch"):
         assert (f"No {package}: it is not installed." in finished.stdout) == (
             find_spec(package) is None

@@ -12,6 +12,7 @@ import numpy as np
 import nnkit as nk
 from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f64, i64
 
+from .inputs import entries_of_triangle
 from .protocol import Function, Json
 
 Matrix = Tensor2D[f64]
@@ -65,15 +66,6 @@ def constant(p: Mixture, x: Matrix, prior: Wishart) -> float:
 
 def objective(p: Mixture, x: Matrix, prior: Wishart, places: Tensor2D[i64]) -> float:
     return float(log_density(p, x, prior, places)) + constant(p, x, prior)
-
-
-def entries_of_triangle(d: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """Where entry (row, column) of Q is in: its diagonal, what is below it column by column, a zero."""
-    places = np.full((d, d), d + d * (d - 1) // 2)
-    np.fill_diagonal(places, np.arange(d))
-    columns, rows = np.triu_indices(d, 1)
-    places[rows, columns] = d + np.arange(d * (d - 1) // 2)
-    return places
 
 
 def prepare(given: Json) -> tuple[Mixture, Matrix, Wishart, Tensor2D[i64]]:

@@ -6,6 +6,7 @@ Those whose results differ are not timed.  The constant of gmm, which needs no d
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -20,7 +21,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..report import Cell, Row, header, seconds, table
-from ..timing import Batch, alternate, batch, other_load
+from ..timing import Batch, Spread, alternate, batch, other_load
 from . import gmm, inputs, native
 from .__main__ import MODULES
 from .compressed_rows import CompressedRows
@@ -32,13 +33,24 @@ CASES: dict[str, tuple[Callable[..., Json], list[tuple[int, ...]]]] = {
     "lse": (inputs.lse, [(2_500,), (80_000,), (1_280_000,)]),
     "gmm": (
         inputs.gmm,
-        [(2, 5, 1000), (10, 25, 1000), (20, 50, 1000), (64, 25, 1000), (64, 100, 1000)],
+        [
+            *((2, 5, 1000), (10, 25, 1000), (20, 50, 1000)),
+            *((64, 5, 1000), (64, 25, 1000), (64, 100, 1000)),
+        ],
     ),
     "lstm": (inputs.lstm, [(2, 1024), (2, 4096), (4, 4096), (6, 8192)]),
     "kmeans": (inputs.kmeans, [(10, 1000, 8), (100, 10_000, 16), (1000, 10_000, 16)]),
     "ba": (inputs.ba, [(49, 7776, 31843), (356, 226_730, 1_255_268)]),
 }
 """By module: what makes an input, and sizes: n; d, k, n; layers, characters; k, n, d; cameras, points, observations."""
+QUICK: dict[str, list[tuple[int, ...]]] = {
+    "lse": [(80_000,)],
+    "gmm": [(10, 25, 1000), (64, 5, 1000)],
+    "lstm": [(2, 1024)],
+    "kmeans": [(100, 10_000, 16)],
+    "ba": [(49, 7776, 31843)],
+}
+"""The sizes that take a moment."""
 TOLERANCE = 1e-8
 
 
@@ -52,20 +64,45 @@ def main(arguments: Sequence[str]) -> None:
         "--cpu", action="store_true", help="seconds of this process, not of a clock"
     )
     parser.add_argument("--output", type=Path, help="also write the table to this file")
+    parser.add_argument("--quick", action="store_true", help="few sizes, those that take a moment")
+    parser.add_argument("--rows", type=Path, help="also write what was measured as JSON")
     options = parser.parse_args(arguments)
     busy = other_load()
     names, absent = contestants()
     rows = [
         compare(module, function, size, names, options.rounds, cpu=options.cpu)
         for module in options.only
-        for size in CASES[module][1]
+        for size in (QUICK[module] if options.quick else CASES[module][1])
         for function in MODULES[module]
     ]
     command = " ".join(["python -m benchmarks.gradbench.times", *arguments])
     text = header(command, options.rounds, busy) + "\n" + table(rows, names, absent) + "\n"
     if options.output:
         options.output.write_text(text)
+    if options.rows:
+        options.rows.write_text(json.dumps([_plain(row) for row in rows]))
     print(text)
+
+
+def _plain(row: Row) -> Json:
+    """A row without classes; `read_rows` is the other way."""
+    cells = {
+        name: cell if isinstance(cell, str) else list(cell.measured)
+        for name, cell in row.cells.items()
+    }
+    return {"title": row.title, "cells": cells}
+
+
+def read_rows(text: str, target: float | None = None) -> list[Row]:
+    """What `--rows` has written."""
+    rows: list[Row] = []
+    for row in json.loads(text):
+        cells: dict[str, Cell] = {
+            name: cell if isinstance(cell, str) else Spread.of(cell)
+            for name, cell in row["cells"].items()
+        }
+        rows.append(Row(row["title"], cells, seconds, target))
+    return rows
 
 
 def contestants() -> tuple[list[str], dict[str, str]]:

@@ -1,0 +1,89 @@
+"""What was measured as a page in Markdown: the machine, its limits, a table for each group, and what is to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .limits import Limits
+from .limits import table as table_of_limits
+from .report import OURS, Row, geometric_mean, table
+
+GROUPS: Mapping[str, tuple[str, str]] = {
+    "table": (
+        "Programs",
+        "One thread.  The share of the machine is the time that its peak and its memory would allow, over ours.",
+    ),
+    "products": (
+        "Products",
+        "Operations a second, a multiply-add counts as two; ratios are those of times.",
+    ),
+    "larger": ("Larger programs", "One thread."),
+    "gradbench": (
+        "GradBench, f64",
+        "One thread, beside loops in C++ with derivatives by hand and JAX "
+        "([all sizes](gradbench/README.md)).",
+    ),
+    "start": (
+        "Once for each program",
+        "New processes, nothing compiled left from before, as many threads as each library takes.",
+    ),
+}
+"""Titles, and what is to be known of the rows."""
+PLOTTED = ("table", "products", "larger")
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that a run has measured."""
+
+    header: str
+    limits: Limits
+    groups: Mapping[str, Sequence[Row]]
+    absent: Mapping[str, str]
+
+    def plotted(self) -> list[Row]:
+        return [row for group in PLOTTED for row in self.groups.get(group, ())]
+
+
+def page(results: Results) -> str:
+    """All of it, in Markdown."""
+    parts = [f"# NNKit beside other libraries\n\n{results.header}"]
+    parts += [summary(results.groups), shortfalls(results.groups)]
+    parts.append(f"## What one core does at most\n\n{table_of_limits(results.limits)}")
+    for group, rows in results.groups.items():
+        title, remark = GROUPS[group]
+        columns = list(dict.fromkeys(name for row in rows for name in row.cells))
+        parts.append(f"## {title}\n\n{remark}\n\n{table(rows, columns, {})}")
+    parts += [f"No {package}: {reason}." for package, reason in results.absent.items()]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def summary(groups: Mapping[str, Sequence[Row]]) -> str:
+    """Geometric means of ours over the best of the others, of the rows that have a target."""
+    lines: list[str] = []
+    for group, rows in groups.items():
+        counted = [row for row in rows if row.target is not None and row.ratio() is not None]
+        if counted:
+            title, mean = GROUPS[group][0], geometric_mean(counted)
+            lines.append(f"- {title}: {mean:.2f} ({len(counted)} rows)")
+    title = "Geometric means of our time ÷ that of the best other:"
+    return "\n".join([title, "", *lines, "", "![ratios](results.svg)"]) if lines else ""
+
+
+def shortfalls(groups: Mapping[str, Sequence[Row]]) -> str:
+    """Where another library is faster, and where the target is missed."""
+    slower: list[str] = []
+    missed: list[str] = []
+    for row in (row for rows in groups.values() for row in rows):
+        ratio = row.ratio()
+        if ratio is None:
+            continue
+        said = f"- {row.title}: {ratio.median:.2f} of {row.best_other()}"
+        if ratio.median > 1:
+            slower.append(said)
+        elif row.target is not None and ratio.median > row.target:
+            missed.append(f"{said}, to be {row.target:g}")
+    parts = [f"Where {OURS} is slower than another library:\n\n" + "\n".join(slower)] * bool(slower)
+    parts += ["Faster, but not as much as it is to be:\n\n" + "\n".join(missed)] * bool(missed)
+    return "\n\n".join(parts)
