@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Final
 
-from ..emit.writer import I64, PTR, FunctionWriter, LLVMType, Register, constant
+from ..emit.writer import I64, PTR, FunctionWriter, LLVMType, ModuleWriter, Register, constant
 from . import layout
 from .state import offset_in_state
 
@@ -39,6 +39,20 @@ def words_equal(
 ) -> list[Register]:
     """For each (index, value), whether that 64-bit word is the value."""
     return [equals(w, field(w, words, 8 * index, I64), value) for index, value in expected]
+
+
+def shape_data(module: ModuleWriter, entry: str, shape: Sequence[int]) -> Register:
+    """The address of the lengths of the axes, as constants of the module."""
+    lengths = b"".join(length.to_bytes(8, "little") for length in shape)
+    return module.data(f"{entry}.shape.{'x'.join(map(str, shape))}", lengths, align=8)
+
+
+def words_alike(
+    w: FunctionWriter, words: Register, expected: Register, count: int
+) -> list[Register]:
+    """For each of so many 64-bit words in two places, whether they are the same."""
+    places = range(0, 8 * count, 8)
+    return [w.icmp("eq", field(w, words, at, I64), field(w, expected, at, I64)) for at in places]
 
 
 def require(w: FunctionWriter, conditions: Sequence[Register], otherwise: str) -> None:

@@ -8,7 +8,7 @@ scalars, subclasses, views with gaps) is for Python to deal with: control goes t
 Nothing between here and the kernel runs Python code, so what was checked stays true.
 
 With few leaves the checks are written in place; with many there is a function for each kind of
-leaf, since LLVM takes long over long functions.
+leaf, which is told the shape, since LLVM takes long over long functions and over many.
 """
 
 import itertools
@@ -28,7 +28,17 @@ from ..emit.writer import (
     constant,
 )
 from . import layout
-from .access import NULL, array_data, equals, field, from_state, require, words_equal
+from .access import (
+    NULL,
+    array_data,
+    equals,
+    field,
+    from_state,
+    require,
+    shape_data,
+    words_alike,
+    words_equal,
+)
 from .signature import ArrayNode, Node, RecordNode, Signature, TupleNode
 from .state import ARRAY_TYPE, TUPLE_TYPE, State
 
@@ -45,8 +55,18 @@ class ObjectReader:
     signature: Signature
     mismatch: str
 
-    def array(self, leaf: ArrayNode, value: Register, *, written: bool = False) -> Register:
-        """The array of a leaf; one that is written to is in its wrapper, and writable."""
+    def array(
+        self,
+        leaf: ArrayNode,
+        value: Register,
+        *,
+        written: bool = False,
+        lengths: Register | None = None,
+    ) -> Register:
+        """The array of a leaf; one that is written to is in its wrapper, and writable.
+
+        Its shape is that of the leaf, or the one at the address `lengths`.
+        """
         w = self.w
         if leaf.wrapper is None:
             array = value
@@ -63,7 +83,12 @@ class ObjectReader:
         require(w, [equals(w, flags, wanted), equals(w, rank, len(leaf.shape))], self.mismatch)
         if leaf.shape:
             shape = field(w, array, layout.ARRAY_SHAPE)
-            require(w, words_equal(w, shape, [*enumerate(leaf.shape)]), self.mismatch)
+            known = (
+                words_equal(w, shape, [*enumerate(leaf.shape)])
+                if lengths is None
+                else words_alike(w, shape, lengths, len(leaf.shape))
+            )
+            require(w, known, self.mismatch)
         return array
 
     def fields(self, record: RecordNode, value: Register) -> Register:
@@ -147,7 +172,7 @@ class ArgumentReader:
         self._w = objects.w
         self._leaves = leaves
         self._in_place = in_place
-        self._functions: dict[tuple[ArrayNode, bool], str] = {}
+        self._functions: dict[tuple[object, ...], str] = {}
         self._data = 0
 
     def read(self) -> None:
@@ -195,20 +220,27 @@ class ArgumentReader:
         if self._in_place:
             return self._objects.array(leaf, value, written=written)
         w = self._w
-        array = w.call(self._function(leaf, written=written), PTR, [w.parameters[0], value])
+        lengths = [shape_data(self._module, w.name, leaf.shape)] if leaf.shape else []
+        passed = [w.parameters[0], value, *lengths]
+        array = w.call(self._function(leaf, written=written), PTR, passed)
         require(w, [w.icmp("ne", array, NULL)], self._objects.mismatch)
         return array
 
     def _function(self, leaf: ArrayNode, *, written: bool) -> str:
-        """`ptr read(ptr self, ptr value)`: the array of such a leaf, or null."""
-        if (leaf, written) not in self._functions:
+        """`ptr read(ptr self, ptr value, ptr lengths)`: the array of a leaf of this kind, of any shape, or null.
+
+        Without axes, there are no lengths.
+        """
+        kind = leaf.dtype, len(leaf.shape), leaf.wrapper, written
+        if kind not in self._functions:
             name = f"{self._w.name}.read.{len(self._functions)}"
-            parameters = [Argument(PTR), Argument(PTR)]
+            parameters = [Argument(PTR)] * (3 if leaf.shape else 2)
             w = self._module.function(name, parameters, PTR, linkage="internal")
             mismatch = w.new_label("mismatch")
             objects = replace(self._objects, w=w, mismatch=mismatch)
-            w.ret(objects.array(leaf, w.parameters[1], written=written))
+            _, value, *lengths = w.parameters
+            w.ret(objects.array(leaf, value, written=written, lengths=next(iter(lengths), None)))
             w.begin(mismatch)
             w.ret(NULL)
-            self._functions[leaf, written] = name
-        return self._functions[leaf, written]
+            self._functions[kind] = name
+        return self._functions[kind]

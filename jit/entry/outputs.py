@@ -27,6 +27,8 @@ from .access import (
     field,
     from_state,
     require,
+    shape_data,
+    words_alike,
     words_equal,
 )
 from .references import References
@@ -43,19 +45,24 @@ class ArrayFinder:
     state: State
     entry: str
 
-    def recycled(self, leaf: ArrayNode, places: Register) -> Register:
-        """One of the arrays in the two places, else a new one; null without memory."""
+    def recycled(
+        self, leaf: ArrayNode, places: Register, lengths: Register | None = None
+    ) -> Register:
+        """One of the arrays in the two places, else a new one; null without memory.
+
+        Its shape is that of the leaf, or the one at the address `lengths`.
+        """
         w = self.w
         recycle, done = w.new_label("recycle"), w.new_label("output")
         found: list[tuple[Register, str]] = []
         for place in range(PLACES):
             busy = w.new_label("busy")
             array = field(w, places, 8 * place)
-            self._require_unused(leaf, array, busy)
+            self._require_unused(leaf, array, busy, lengths)
             found.append((array, w.block))
             w.branch(recycle)
             w.begin(busy)
-        fresh, made_in = self.new(leaf), w.block
+        fresh, made_in = self.new(leaf, lengths), w.block
         w.branch(done)
         w.begin(recycle)
         again = w.phi(PTR)
@@ -87,19 +94,19 @@ class ArrayFinder:
         chosen.add_incoming(fresh, made_in)
         return chosen.register
 
-    def new(self, leaf: ArrayNode) -> Register:
+    def new(self, leaf: ArrayNode, lengths: Register | None = None) -> Register:
         """A new array, from NumPy; null without memory."""
-        shape, zero = NULL, constant(I32, 0)
-        if leaf.shape:
-            lengths = b"".join(length.to_bytes(8, "little") for length in leaf.shape)
-            name = f"{self.entry}.shape.{'x'.join(map(str, leaf.shape))}"
-            shape = self.module.data(name, lengths, align=8)
+        shape, zero = lengths or NULL, constant(I32, 0)
+        if leaf.shape and lengths is None:
+            shape = shape_data(self.module, self.entry, leaf.shape)
         rank, number = constant(I32, len(leaf.shape)), constant(I32, leaf.storage.num)
         type = from_state(self.w, ARRAY_TYPE)
         arguments = [type, rank, shape, number, NULL, NULL, zero, zero, NULL]
         return self.w.call("PyArray_New", PTR, arguments)
 
-    def _require_unused(self, leaf: ArrayNode, array: Register, otherwise: str) -> None:
+    def _require_unused(
+        self, leaf: ArrayNode, array: Register, otherwise: str, lengths: Register | None = None
+    ) -> None:
         """Only we have the array, and it is as it was made. An empty place holds None, which all have."""
         w = self.w
         require(w, [equals(w, field(w, array, layout.REFERENCES, I32), 1)], otherwise)
@@ -115,7 +122,11 @@ class ArrayFinder:
         if leaf.shape:
             shape = field(w, array, layout.ARRAY_SHAPE)
             strides = field(w, array, layout.ARRAY_STRIDES)
-            same_shape = words_equal(w, shape, [*enumerate(leaf.shape)])
+            same_shape = (
+                words_equal(w, shape, [*enumerate(leaf.shape)])
+                if lengths is None
+                else words_alike(w, shape, lengths, len(leaf.shape))
+            )
             require(w, [*same_shape, *words_equal(w, strides, [*_free_strides(leaf)])], otherwise)
 
 
@@ -133,7 +144,9 @@ class OutputWriter:
     references: References
     reused: Mapping[int, int]
     in_place: bool
-    _functions: dict[ArrayNode, str] = member(default_factory=dict[ArrayNode, str])
+    _functions: dict[tuple[object, ...], str] = member(
+        default_factory=dict[tuple[object, ...], str]
+    )
 
     @property
     def _w(self) -> FunctionWriter:
@@ -169,18 +182,26 @@ class OutputWriter:
     def _find(self, leaf: ArrayNode, index: int) -> Register:
         if self.in_place:
             return self.finder.recycled(leaf, self._places(index))
-        arguments = [self._w.parameters[0], self._places(index)]
-        return self._w.call(self._function(leaf), PTR, arguments)
+        finder, w = self.finder, self._w
+        lengths = [shape_data(finder.module, finder.entry, leaf.shape)] if leaf.shape else []
+        arguments = [w.parameters[0], self._places(index), *lengths]
+        return w.call(self._function(leaf), PTR, arguments)
 
     def _function(self, leaf: ArrayNode) -> str:
-        """`ptr find(ptr self, ptr places)`: an array for such a leaf, or null."""
-        if leaf not in self._functions:
+        """`ptr find(ptr self, ptr places, ptr lengths)`: an array for a leaf of this kind, of any shape, or null.
+
+        Without axes, there are no lengths.
+        """
+        free = tuple(_free_strides(leaf))
+        kind = leaf.dtype, len(leaf.shape), layout.fresh_flags(leaf.shape), free
+        if kind not in self._functions:
             name = f"{self._w.name}.find.{len(self._functions)}"
-            parameters = [Argument(PTR), Argument(PTR)]
+            parameters = [Argument(PTR)] * (3 if leaf.shape else 2)
             w = self.finder.module.function(name, parameters, PTR, linkage="internal")
-            w.ret(replace(self.finder, w=w).recycled(leaf, w.parameters[1]))
-            self._functions[leaf] = name
-        return self._functions[leaf]
+            _, places, *lengths = w.parameters
+            w.ret(replace(self.finder, w=w).recycled(leaf, places, next(iter(lengths), None)))
+            self._functions[kind] = name
+        return self._functions[kind]
 
     def _write_keep(self, name: str) -> None:
         """`void keep(ptr places, ptr array)`: the array comes first, the first second, and the
