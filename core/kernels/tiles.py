@@ -127,12 +127,13 @@ def tile_product(
             if packed is not None and buffer is not None:
                 start = panel.block.arguments[0]
                 _pack(kernel, panel.block, packed, buffer, start, panel.columns, panel.lanes)
+            cse(panel.block, aliases=aliases)
             _write_rows(panel.block, tile, aliases)
     if by_rows:
         if packed is not None and buffer is not None:
             _pack(kernel, block, packed, buffer, None, count, registers.lanes)
+        cse(block, aliases=aliases)
         _write_rows(block, tile, aliases)
-    cse(kernel.regions[0].entry, aliases=aliases)
     shorten_live_ranges(kernel.regions[0].entry, aliases=aliases)
 
 

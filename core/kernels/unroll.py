@@ -37,7 +37,7 @@ def unroll(block: Block, loop: Instruction) -> None:
 def unroll_and_jam(block: Block, loop: Instruction, *, aliases: BufferAliases = ()) -> None:
     """Put the iterations of a loop in its place side by side: loops in them become one that does the work of all.
 
-    That one carries the values of all iterations.  What several of them load or compute alike, `cse` merges.
+    That one carries the values of all iterations.  What does not depend on the index is computed and loaded once.
 
     Raises: IllegalRewrite when the loop carries values, or its iterations touch what others write.
     """
@@ -45,16 +45,16 @@ def unroll_and_jam(block: Block, loop: Instruction, *, aliases: BufferAliases = 
     if loop.operands:
         raise IllegalRewrite("iterations that carry values to each other cannot be jammed")
     require_independent(loop, aliases)
-    bodies = _iterations(loop, shares_indices=True)
+    bodies = _iterations(loop, is_jammed=True)
     for body in bodies:
         body.instructions.pop().set_operands(())
     substitute(block, position, _jammed(bodies))
 
 
-def _iterations(loop: Instruction, *, shares_indices: bool = False) -> list[Block]:
+def _iterations(loop: Instruction, *, is_jammed: bool = False) -> list[Block]:
     """A body for each iteration, whose arguments are what is carried; that of the loop is not used any more."""
     op, body = loop_op(loop), body_of(loop)
-    copies = BodyCopies(body, shares_indices)
+    copies = BodyCopies(body, is_jammed)
     bodies = [copies.with_index(op.lower + number * op.step) for number in range(op.count)]
     for instruction in body.instructions:
         instruction.drop_all_references()
@@ -68,6 +68,8 @@ def _jammed(copies: Sequence[Block]) -> list[Instruction]:
     for alike in zip(*[copy.instructions for copy in copies], strict=True):
         if is_loop(alike[0]):
             result.append(_jammed_loop(alike))
+        elif alike[0] is alike[-1]:
+            result.append(alike[0])
         else:
             result += alike
     return result
