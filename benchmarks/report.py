@@ -64,7 +64,7 @@ def table(rows: Sequence[Row], columns: Sequence[str], absent: Mapping[str, str]
     lines = ["| | " + " | ".join(heads) + " |", "|---|" + "---|" * len(heads)]
     reasons = [f"No {package}: {reason}." for package, reason in absent.items()]
     for row in rows:
-        cells = [row.title, *_cells(row, columns), _ratio(row)]
+        cells = [row.title, *_cells(row, columns), written_ratio(row.ratio())]
         if targets:
             cells.append("" if row.target is None else _digits(row.target))
         if shares:
@@ -81,6 +81,14 @@ def geometric_mean(rows: Sequence[Row]) -> float:
     """Of ours over the best of the others, in the rows that have both; not a number where none has."""
     found = [ratio.median for row in rows if (ratio := row.ratio())]
     return statistics.geometric_mean(found) if found else math.nan
+
+
+def written_ratio(ratio: Spread | None) -> str:
+    """The median, and in brackets the middle 80% of the rounds."""
+    if ratio is None:
+        return "–"
+    rounds = f" ({_digits(ratio.low)} – {_digits(ratio.high)})" if ratio.measured else ""
+    return _digits(ratio.median) + rounds
 
 
 def header(command: str, rounds: int, load: float, *, clock: str = "seconds of a clock") -> str:
@@ -124,14 +132,6 @@ def _cells(row: Row, columns: Sequence[str]) -> list[str]:
         else:
             shown.append(f"{row.show(cell.median)} ({row.show(cell.low)} – {row.show(cell.high)})")
     return shown
-
-
-def _ratio(row: Row) -> str:
-    ratio = row.ratio()
-    if ratio is None:
-        return "–"
-    rounds = f" ({_digits(ratio.low)} – {_digits(ratio.high)})" if ratio.measured else ""
-    return _digits(ratio.median) + rounds
 
 
 def _digits(value: float) -> str:

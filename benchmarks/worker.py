@@ -9,10 +9,11 @@ from __future__ import annotations
 import importlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -37,12 +38,20 @@ class Worker:
     Those of several threads add up, so they say nothing of how long several took.
     """
 
-    def __init__(self, package: str, mode: str, *, threads: int = 1, cpu: bool = False) -> None:
+    def __init__(
+        self,
+        package: str,
+        mode: str,
+        *,
+        threads: int = 1,
+        cpu: bool = False,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         context = get_context("spawn")
         self._connection, theirs = context.Pipe()
         arguments = (theirs, package, mode, cpu and threads == 1)
         self._process = context.Process(target=_serve, args=arguments, daemon=True)
-        with confined(threads):
+        with confined(threads, environment):
             self._process.start()
         theirs.close()
 
@@ -73,17 +82,17 @@ class Worker:
 
 
 @contextmanager
-def confined(threads: int) -> Iterator[None]:
+def confined(threads: int, environment: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
     """Processes that are started inside have so many cores, the last ones, and libraries as many threads."""
-    cores, environment = os.sched_getaffinity(0), dict(os.environ)
+    cores, before = os.sched_getaffinity(0), dict(os.environ)
     os.sched_setaffinity(0, sorted(cores)[-threads:])
-    os.environ.update({f"{pool}_NUM_THREADS": str(threads) for pool in POOLS})
+    os.environ.update({f"{pool}_NUM_THREADS": str(threads) for pool in POOLS} | dict(environment))
     try:
         yield
     finally:
         os.sched_setaffinity(0, cores)
         os.environ.clear()
-        os.environ.update(environment)
+        os.environ.update(before)
 
 
 def _serve(connection: Connection, package: str, mode: str, cpu: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,16 +14,18 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from benchmarks import irdiff, limits, problems
+from benchmarks import ablation, irdiff, limits, problems, scale
 from benchmarks.__main__ import agree
 from benchmarks.limits import Limits, best, measure_limits
 from benchmarks.plot import place, svg
 from benchmarks.problems import PROBLEMS, Work
 from benchmarks.process import MEASURED
-from benchmarks.report import Row, geometric_mean, mebibytes, seconds, table
+from benchmarks.report import Cell, Row, geometric_mean, mebibytes, seconds, table
 from benchmarks.results import GROUPS, shortfalls, summary
 from benchmarks.timing import Spread, alternate, calibrate
+from benchmarks.worker import confined
 from benchmarks.workloads_nnkit import BUILD, to_numpy
+from nnkit.core.schedule.switches import SWITCHES, VARIABLE
 
 ROOT = Path(__file__).parent.parent
 
@@ -133,7 +136,7 @@ def test_the_least_time_is_that_of_arithmetic_or_of_memory() -> None:
         "f64": 5e10,
     }
     found = measure_limits({"16 KiB": 2**14})
-    assert found.operations["f32"] > found.operations["f64"] > 1e9 and found.triad["16 KiB"] > 1e9
+    assert min(*found.operations.values(), found.triad["16 KiB"], found.reading["16 KiB"]) > 1e6
     assert "GF/s" in limits.table(found)
 
 
@@ -191,6 +194,32 @@ def test_every_problem_can_be_built_and_has_a_limit() -> None:
     layers, batch = (784, 256, 128, 10), 64
     flops = 2 * batch * (784 * 256 * 2 + (256 * 128 + 128 * 10) * 3)
     assert problems.work_of_step(layers, batch).operations == flops
+
+
+def test_processes_are_confined_and_told_of_switches() -> None:
+    cores, environment = os.sched_getaffinity(0), dict(os.environ)
+    with confined(1, {VARIABLE: "fuse"}):
+        assert os.sched_getaffinity(0) == {max(cores)}
+        assert os.environ["NNKIT_NUM_THREADS"] == "1" and os.environ[VARIABLE] == "fuse"
+    assert os.sched_getaffinity(0) == cores and os.environ == environment
+
+
+def test_the_ablation_has_a_column_for_each_switch() -> None:
+    cells: dict[str, Cell] = {name: Spread.of([3.0, 3.0]) for name in SWITCHES}
+    cells[ablation.EVERYTHING] = Spread.of([2.0, 2.0])
+    lines = ablation.table({"step": cells}).splitlines()
+    assert lines[2] == "| step | 2 s |" + " 1.5 (1.5 – 1.5) |" * len(SWITCHES)
+    assert lines[3] == "| geometric mean | |" + " 1.50 |" * len(SWITCHES)
+    assert [line.split("`")[1] for line in lines if line.startswith("- ")] == list(SWITCHES)
+
+
+def test_growth_is_measured_and_marked() -> None:
+    found = scale.measure("operations", 10)
+    assert found.compile > 0 and found.code > 100 and 0 < found.call < 1
+    row = [scale.Measured(10, 1.0, 100, 1e-6), scale.Measured(100, 10.0, 10_000, 1e-6)]
+    assert scale.table("layers", row).splitlines()[-1] == "| exponent | 1.00 | 2.00! | 0.00 |"
+    two = [scale.Measured(1, 1.0, 1, 2e-6), scale.Measured(2, 1.0, 1, 1e-6)]
+    assert scale.table("tanh, threads", two).splitlines()[-1] == "| faster | | | 2.00 |"
 
 
 def test_results_that_differ_are_named() -> None:
