@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NoReturn, TypeAlias, cast
 
 import numpy as np
 
-from ..core.errors import NNKitError, StagingError
+from ..core.errors import NNKitError
 from ..core.ops import (
     Abs,
     Add,
@@ -49,7 +49,7 @@ from .extents import Extent, extents_of, product
 from .indexing import without_new_axes
 from .leafwise import is_aggregate, staged_leafwise, staged_leafwise_unary
 from .methods import Methods
-from .primitive import dtype_error, located, rank_error, staging_error
+from .primitive import dtype_error, rank_error, staging_error
 from .rep_base import constant_of, help_for_missing, is_number, rep_of, value_of
 from .rep_text import described, instead_of, numpy_words, offered
 from .scheduled_loops import scheduled
@@ -423,6 +423,9 @@ class Rep(Methods):
     def __complex__(self) -> NoReturn:
         raise _not_there("complex()")
 
+    def __round__(self, _: object = None) -> NoReturn:
+        raise _not_there("round()", "`nk.round(x)`")
+
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise _not_there("a NumPy function")
 
@@ -491,8 +494,6 @@ def is_operand(value: object) -> bool:
     )
 
 
-def _not_there(what: str, help: str = "") -> StagingError:
-    error = StagingError(f"{what} needs a value, and a Rep has none while staging")
+def _not_there(what: str, help: str = "") -> NNKitError:
     remedy = "keep computing with Reps, or call the staged function with concrete tensors"
-    located(error, help or remedy)
-    return error
+    return staging_error(f"{what} needs a value, and a Rep has none while staging", help or remedy)

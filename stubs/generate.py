@@ -44,7 +44,8 @@ import nnkit
 
 NNKIT = Path(__file__).parent.parent / "nnkit"
 SIGNATURES_ONLY = (
-    r"ShapeOfRep MatrixTranspose Apply\d Subscripts Attributes NotAnAttribute Fields Elements\dD Items\d? "
+    r"ShapeOfRep MatrixTranspose Apply\d Subscripts Attributes NotAnAttribute Conversions WriteNkRound Fields "
+    r"Elements\dD Items\d? "
     r"Places(?:\dD)? Staging View Series "
     r"PartView RefView KeyEntry Key UnknownDType UnknownExtent Reduce ReduceFloat Sum RankTooHigh Fn\d Function\d "
     "LogicalFunction ShiftFunction BitwiseFunction "

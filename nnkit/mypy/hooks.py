@@ -7,8 +7,15 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from mypy.nodes import TypeInfo
-from mypy.plugin import AttributeContext, ClassDefContext, FunctionContext, MethodContext, Plugin
-from mypy.types import Type
+from mypy.plugin import (
+    AttributeContext,
+    ClassDefContext,
+    FunctionContext,
+    FunctionSigContext,
+    MethodContext,
+    Plugin,
+)
+from mypy.types import FunctionLike, Type
 
 from . import fields, refusals, results, statics
 from .unstaged import note_unstaged
@@ -44,7 +51,15 @@ class NNKitPlugin(Plugin):
             return results.operator(ctx)
         return results.reshape(ctx) if name == "reshape" else ctx.default_return_type
 
+    def get_function_signature_hook(
+        self, fullname: str
+    ) -> Callable[[FunctionSigContext], FunctionLike] | None:
+        words = refusals.CONVERSIONS.get(fullname)
+        return partial(refusals.note_conversion, words) if words is not None else None
+
     def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
+        if fullname == "builtins.bool":
+            return refusals.truth
         if fullname.startswith(_OTHERS):
             return None
         if not fullname.startswith("nnkit."):

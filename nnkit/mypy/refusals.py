@@ -6,8 +6,8 @@ import ast
 from typing import TypeAlias
 
 from mypy.nodes import Context, StrExpr
-from mypy.plugin import FunctionContext, MethodContext
-from mypy.types import Type
+from mypy.plugin import FunctionContext, FunctionSigContext, MethodContext
+from mypy.types import FunctionLike, Type
 
 from .dimensions import is_rep
 
@@ -18,6 +18,10 @@ TRUTH = (
     "a Rep has no truth value while staging: choose with `nk.cond(p, lambda: a, lambda: b)`, or element by element "
     "with `nk.select(p, a, b)`"
 )
+NUMBER = "a Rep has no value while staging: keep computing with Reps, and return it from the staged function"
+ROUND = "a Rep is rounded by nk.round(x)"
+CONVERSIONS = {"builtins.int": NUMBER, "builtins.complex": NUMBER, "builtins.round": ROUND}
+"""Functions of several forms, of which mypy lists all where a Rep fits none."""
 DIGITS = "a Rep has no digits while staging: `nk.print(x)` shows the value when the program runs"
 
 
@@ -47,6 +51,22 @@ def refuse_truth(ctx: MethodContext | FunctionContext, conditions: set[Span]) ->
     place = where.line, where.column, where.end_line, where.end_column
     if place in conditions and is_rep(ctx.default_return_type):
         ctx.api.fail(TRUTH, where)
+
+
+def note_conversion(words: str, ctx: FunctionSigContext) -> FunctionLike:
+    """A note beside mypy's error for a Rep where these functions want a number."""
+    given = [each for group in ctx.args for each in group]
+    if given and is_rep(ctx.api.get_expression_type(given[0])):
+        ctx.api.msg.note(words, ctx.context)
+    return ctx.default_signature
+
+
+def truth(ctx: FunctionContext) -> Type:
+    """bool, which takes anything."""
+    given = [each for group in ctx.arg_types for each in group]
+    if given and is_rep(given[0]):
+        ctx.api.fail(TRUTH, ctx.context)
+    return ctx.default_return_type
 
 
 def formatted(ctx: MethodContext) -> Type:

@@ -59,6 +59,7 @@ REFUSED = (
     "ChooseByCondOrSelect",
     "LoopByMapFoldOrScan",
     "ReturnItFromTheStagedFunction",
+    "AShapeThenANumberThenAnElementType",
 )
 """What messages say that an argument should have been: see `refused`."""
 LITERALS = {"Float": "float", "Integer": "int"}

@@ -36,6 +36,7 @@ from .expressions import (
 
 OF_SIZES = ("(x: int, y: int, /) -> int", "(x: float, y: float, /) -> float")
 """What the larger and the smaller one are of two numbers; sizes are ints."""
+FULL = "AShapeThenANumberThenAnElementType"
 
 
 def functions() -> Iterator[str]:
@@ -199,6 +200,11 @@ def _makers() -> Iterator[str]:
             f" -> {rep(plain(r, variable))}"
             for r in COMMON_FIRST
             for number, variable in PYTHON.items()
+        ]
+        + [
+            # resembles any call, so that mypy says what full takes rather than list its overloads
+            f"(shape: Sequence[{FULL}] | SupportsAbs[{FULL}], fill_value: object = ...,"
+            " dtype: object = ...) -> Any"
         ],
     )
     yield from define(

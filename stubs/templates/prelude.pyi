@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from enum import Enum
 from types import EllipsisType
 from typing import TYPE_CHECKING as MYPY   # which mypy takes for true by its name, and pyright does not know
-from typing import Any, ClassVar, Generic, Literal, Never, ParamSpec, Protocol, Self, TypeAlias, overload
+from typing import Any, ClassVar, Generic, Literal, Never, ParamSpec, Protocol, Self, SupportsAbs, TypeAlias, overload
 
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, Unpack, dataclass_transform

@@ -18,7 +18,17 @@ class Attributes:   # unknown ones, for pyright: of a struct what to write, and 
     @overload
     def __get__(self, x: object, owner: Any = None, /) -> None: ...
 class NotAnAttribute: ...   # for mypy's plugin: what a name that is no attribute has for a type
-class Rep(View[X], Series[X, X], Generic[X]):
+if MYPY:
+    class Conversions:   # what Python asks of a value
+        def __float__(self) -> ReturnItFromTheStagedFunction: ...
+        def __int__(self) -> ReturnItFromTheStagedFunction: ...
+else:   # pyright prints the name of a method that has no self in one line, and of a type that does not fit in twelve
+    class Conversions:
+        def ReturnItFromTheStagedFunction() -> Any: ...   # pyright: ignore[reportSelfClsParameterName]
+        def WriteNkRound() -> Any: ...   # pyright: ignore[reportSelfClsParameterName]
+        __float__ = __int__ = __complex__ = ReturnItFromTheStagedFunction
+        __round__ = WriteNkRound
+class Rep(Conversions, View[X], Series[X, X], Generic[X]):
     if not MYPY:
         __getattr__: Attributes
     @overload
@@ -55,5 +65,3 @@ class Rep(View[X], Series[X, X], Generic[X]):
     def __iter__(self: Rep[tuple[R, ...]]) -> Iterator[Rep[R]]: ...
     @overload
     def __iter__(self: View[AnyTensor[Any] | Struct | Callable[..., Any]]) -> LoopByMapFoldOrScan: ...
-    def __float__(self) -> ReturnItFromTheStagedFunction: ...
-    def __int__(self) -> ReturnItFromTheStagedFunction: ...

@@ -114,6 +114,9 @@ row("float()", StagingError, f"float() {NO_VALUE}", "float(x)", "help: keep comp
     on(lambda x: float(x), V))
 row("int()", StagingError, f"int() {NO_VALUE}", "int(x)")(on(lambda x: int(x), V))
 row("complex()", StagingError, f"complex() {NO_VALUE}", "complex(x)")(on(lambda x: complex(x), V))
+row("round()", StagingError, f"round() {NO_VALUE}", "round(x)", "`nk.round(x)`")(
+    on(lambda x: round(x), V)
+)
 row("range()", StagingError, f"an index or range() {NO_VALUE}", "range(x)")(on(lambda x: range(x), V))
 row("np.tanh", StagingError, f"np.tanh {NO_VALUE}", "np.tanh(x)")(on(lambda x: np.tanh(x), V))
 row("np.sum", StagingError, f"np.sum {NO_VALUE}", "np.sum(x)")(on(lambda x: np.sum(x), V))

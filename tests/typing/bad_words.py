@@ -1,9 +1,11 @@
 """What beginners write: each is flagged by a name that says what to do, the one before the mark."""
 
+import math
+
 import numpy as np
 
 import nnkit as nk
-from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f32
+from nnkit import Field, Rep, Scalar, Struct, Tensor1D, Tensor2D, f32, i32
 
 
 class Params(Struct):
@@ -24,20 +26,38 @@ nk.jacobian(unstaged)  # DecorateItWithNkStaged # E
 nk.taylor(unstaged, order=2)  # DecorateItWithNkStaged # E
 nk.vmap(unstaged)  # DecorateItWithNkStaged # E
 
-Tensor1D(np.zeros(3), f32)  # mypy: TheElementTypeOfTheArray # E
-Tensor1D(np.zeros(3, dtype=nk.f64), f32)  # pyright: ThatOfTheArrayOrCastTheArrayByAstype # E
-Tensor2D(np.ones((3, 2)), f32)  # mypy: TheElementTypeOfTheArray # E
-Tensor1D(np.arange(3), f32)  # pyright: ThatOfTheArrayOrCastTheArrayByAstype # E
+Tensor1D(np.zeros(3), f32)  # in mypy: TheElementTypeOfTheArray # E
+Tensor1D(np.zeros(3, dtype=nk.f64), f32)  # in pyright: ThatOfTheArrayOrCastTheArrayByAstype # E
+Tensor2D(np.ones((3, 2)), f32)  # in mypy: TheElementTypeOfTheArray # E
+Tensor1D(np.arange(3), f32)  # in pyright: ThatOfTheArrayOrCastTheArrayByAstype # E
 
 
 @nk.staged
 def asks_for_values(x: Rep[Tensor1D[f32]], p: Rep[Params]) -> Rep[Scalar[f32]]:
-    float(x.sum())  # pyright: ReturnItFromTheStagedFunction # E
-    int(x.sum())  # pyright: ReturnItFromTheStagedFunction # E
-    p.w  # pyright: p[Params.w] # E
+    float(x.sum())  # ReturnItFromTheStagedFunction # E
+    int(x.sum())  # in pyright: ReturnItFromTheStagedFunction # E
+    complex(x.sum())  # in pyright: ReturnItFromTheStagedFunction # E
+    math.sqrt(x.sum())  # ReturnItFromTheStagedFunction # E
+    round(x.sum())  # in pyright: WriteNkRound # E
+    round(x.sum(), 2)  # in pyright: WriteNkRound # E
+    if x.sum() > 0:  # ChooseByCondOrSelect # E:pyright
+        pass
+    while x.sum() > 0:  # ChooseByCondOrSelect # E:pyright
+        pass
+    _ = x if x.sum() > 0 else -x  # ChooseByCondOrSelect # E:pyright
+    not x.sum() > 0  # ChooseByCondOrSelect # E:pyright
+    p.w  # in pyright: p[Params.w] # E
     for _ in x:  # LoopByMapFoldOrScan # E
         pass
+    list(x)  # in pyright: LoopByMapFoldOrScan # E
+    len(x)
     return x.sum()
+
+
+nk.full(3, "a")  # AShapeThenANumberThenAnElementType # E
+nk.full((2,), f32)  # AShapeThenANumberThenAnElementType # E
+nk.full((2,), "a", f32)  # in mypy: AShapeThenANumberThenAnElementType # E
+nk.full((2,), 0.5, i32)  # i32 # E
 
 
 @nk.staged

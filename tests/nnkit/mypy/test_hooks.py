@@ -17,6 +17,8 @@ def test_the_plugin_flags_exactly_the_marked_lines(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mypy", "--no-error-summary", "--cache-dir", "cache"]
     run = subprocess.run([*command, str(PROGRAM)], capture_output=True, text=True, cwd=tmp_path)
     assert not run.stderr, run.stderr
+    printed = re.findall(r"programs\.py:(\d+)", run.stdout)
+    assert max(map(printed.count, printed)) <= 10  # lines of output
     for mark, kind in (("M", "error"), ("N", "note")):
         flagged: dict[int, str] = {}
         of_kind = rf"programs\.py:(\d+): {kind}: (.*)$"

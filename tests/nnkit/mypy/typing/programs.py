@@ -99,3 +99,15 @@ def fields(p: Rep[Params], q: Rep[Generalised[f32]], m: Rep[More], n: Rep[nk.nn.
     p.sum  # M: Invalid self argument "Rep[Params]"
     wants(p)  # M: Argument 1 to "wants" has incompatible type
     assert_type(p[Params.w], Rep[Tensor1D[f32]])
+
+def numbers(x: Rep[Scalar[f32]], m: Rep[Tensor2D[f32]], n: int) -> None:
+    float(x)  # M: Argument 1 to "float"  # N: def __float__(self) -> _ReturnItFromTheStagedFunction
+    int(x)  # M: No overload variant of "int"  # N: a Rep has no value while staging: keep computing with Reps
+    complex(x)  # M: No overload variant of "complex"  # N: a Rep has no value while staging: keep computing with Reps
+    round(x)  # M: No overload variant of "round"  # N: a Rep is rounded by nk.round(x)
+    round(x, 2)  # M: No overload variant of "round"  # N: a Rep is rounded by nk.round(x)
+    bool(x)  # M: a Rep has no truth value
+    for _ in m:  # M: "_LoopByMapFoldOrScan" has no attribute
+        pass
+    nk.full((2,), "a", f32)  # M: expected "Sequence[_AShapeThenANumberThenAnElementType]
+    int(n), round(2.5), complex(n), bool(n), len(m), int("1", 2)
